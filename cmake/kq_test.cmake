@@ -1,0 +1,10 @@
+# kq_test(NAME [LABELS label...] [LIBRARIES lib...] SOURCES x_test.cc...): one GoogleTest program, its cases known to ctest by name.
+function(kq_test name)
+  cmake_parse_arguments(arg "" "" "LABELS;LIBRARIES;SOURCES" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE kq_options ${arg_LIBRARIES} GTest::gmock GTest::gtest_main)
+  if(arg_LABELS)
+    set(labels PROPERTIES LABELS "${arg_LABELS}")
+  endif()
+  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60 ${labels})
+endfunction()

@@ -1,0 +1,44 @@
+// The spelling of an enumerator, the same in C++, on the wire, on disk, in every output and in the docs.
+//
+// An enum opts in by specialising kEnumNames with one name per enumerator, in order, starting at 0.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace kq {
+
+template <class E>
+inline constexpr std::array<std::string_view, 0> kEnumNames{};
+
+template <class E>
+concept NamedEnum = std::is_enum_v<E> && (kEnumNames<E>.size() > 0);
+
+template <NamedEnum E>
+constexpr std::string_view to_string(E value) {
+  return kEnumNames<E>[static_cast<std::size_t>(value)];
+}
+
+template <NamedEnum E>
+constexpr std::optional<E> parse_enum(std::string_view text) {
+  for (std::size_t i = 0; i < kEnumNames<E>.size(); ++i) {
+    if (kEnumNames<E>[i] == text) return static_cast<E>(i);
+  }
+  return std::nullopt;
+}
+
+// "torch, triton, cuda": for messages that list what would be right.
+template <NamedEnum E>
+std::string known_names() {
+  std::string names;
+  for (std::string_view name : kEnumNames<E>) {
+    if (!names.empty()) names += ", ";
+    names += name;
+  }
+  return names;
+}
+
+}  // namespace kq

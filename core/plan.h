@@ -1,0 +1,82 @@
+// What the worker's control process and its judge process say to each other: a Plan goes in, a Report comes out.
+//
+// Both ends are our own code on one socket pair; the codec's limits hold here too. Descriptors of the children's channels travel beside
+// the Evaluate message, first the reference's, then the submission's (gpu_worker/channel.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "core/device.h"
+#include "core/result.h"
+#include "core/submission.h"
+
+namespace kq {
+
+enum class ChildRole { reference, submission, build };
+template <>
+inline constexpr std::array<std::string_view, 3> kEnumNames<ChildRole>{"reference", "submission", "build"};
+
+// Limits of one attempt. A call's limit is call_limit_ms plus call_limit_factor times the reference's own time for that call.
+struct Limits {
+  std::uint32_t load_limit_ms = 60'000;
+  std::uint32_t call_limit_ms = 10'000;
+  double call_limit_factor = 20;
+  std::uint64_t window_bytes_max = 8ull << 30;  // inputs, outputs and state of one problem; more is `too_large`
+  std::uint64_t host_bytes_max = 4ull << 30;    // private memory of one child beyond what it was born with
+
+  friend bool operator==(const Limits&, const Limits&) = default;
+};
+
+// One attempt, as the judge sees it.
+struct Plan {
+  std::uint64_t id = 0;             // echoed in the Report
+  bool fresh_reference = true;      // the reference child was forked for this attempt; false: it is the one of the last attempt
+  Backend backend = Backend::torch;
+  Trials trials;
+  std::optional<double> rtol;
+  std::optional<double> atol;
+  Limits limits;
+};
+struct ChildExited {
+  ChildRole role = ChildRole::submission;
+  std::int32_t wait_status = 0;  // as of waitpid
+};
+
+// The judge's answer: a verdict with its samples, or an Error of ours in words.
+struct Report {
+  std::uint64_t id = 0;
+  std::optional<Verdict> verdict;
+  Samples samples;
+  std::string error;             // set exactly when there is no verdict
+  bool reference_usable = false; // the reference child may serve the next attempt on the same problem
+};
+struct JudgeReady {
+  DeviceInfo device;
+};
+
+using JudgeRequest = std::variant<Plan, ChildExited>;
+using JudgeReply = std::variant<JudgeReady, Report>;
+
+template <> struct AlternativeName<Plan> { static constexpr std::string_view value = "plan"; };
+template <> struct AlternativeName<ChildExited> { static constexpr std::string_view value = "child_exited"; };
+template <> struct AlternativeName<Report> { static constexpr std::string_view value = "report"; };
+template <> struct AlternativeName<JudgeReady> { static constexpr std::string_view value = "judge_ready"; };
+
+template <class V> void fields(V& v, Limits& x) {
+  v("load_limit_ms", x.load_limit_ms); v("call_limit_ms", x.call_limit_ms); v("call_limit_factor", x.call_limit_factor);
+  v("window_bytes_max", x.window_bytes_max); v("host_bytes_max", x.host_bytes_max);
+}
+template <class V> void fields(V& v, Plan& x) {
+  v("id", x.id); v("fresh_reference", x.fresh_reference); v("backend", x.backend); v("trials", x.trials); v("rtol", x.rtol);
+  v("atol", x.atol); v("limits", x.limits);
+}
+template <class V> void fields(V& v, ChildExited& x) { v("role", x.role); v("wait_status", x.wait_status); }
+template <class V> void fields(V& v, Report& x) {
+  v("id", x.id); v("verdict", x.verdict); v("samples", x.samples); v("error", x.error); v("reference_usable", x.reference_usable);
+}
+template <class V> void fields(V& v, JudgeReady& x) { v("device", x.device); }
+
+}  // namespace kq

@@ -1,0 +1,67 @@
+// WHAT IS ON DISK: the value of every key in the store (keys: store/keys.h).
+//
+// Rules for change: a field is only ever added, with a default that means what its absence meant; a field that is renamed, removed or
+// changes meaning raises kSchemaVersion, adds a migration, and adds (never edits) golden bytes in tests/golden.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/hash.h"
+#include "core/job.h"
+#include "core/result.h"
+#include "core/submission.h"
+
+namespace kq {
+
+inline constexpr std::uint32_t kSchemaVersion = 1;
+
+// Family `state`, key: sequence. Overwritten at each durable change of the job's life.
+struct JobRecord {
+  Sequence seq = 0;
+  Hash key;
+  JobState state = JobState::queued;
+  Attempt attempt = 0;           // of the newest lease
+  std::uint32_t failures = 0;    // leases that ended in our fault since it was last queued by a submission
+  std::int64_t submitted_at_ms = 0;  // Unix time
+  std::int64_t leased_at_ms = 0;     // of the newest lease; 0 before
+  std::int64_t finished_at_ms = 0;   // 0 before
+  std::string last_error;        // what the last infrastructure failure said
+
+  friend bool operator==(const JobRecord&, const JobRecord&) = default;
+};
+
+// Family `body`, key: sequence. Put once: the submission as first accepted, its files by hash.
+// Family `blob`, key: the 32 bytes of the SHA-256. Raw bytes, put once.
+// Family `result`, key: sequence. The Result with `samples` empty.
+// Family `samples`, key: sequence. The Samples of that result.
+// Family `board`, key: problem hash + device model. A LeaderboardRow.
+
+// Family `run`, key: run NUL label. Which job stands for that label; a label submitted again points to its newest job.
+struct RunEntry {
+  Sequence seq = 0;
+  Submission submission;  // as submitted under this label: names may differ from the job's first submission
+
+  friend bool operator==(const RunEntry&, const RunEntry&) = default;
+};
+
+// One row of a run, joined for readers.
+struct RunRow {
+  std::string run;
+  RunEntry entry;
+  JobRecord job;
+  std::optional<Result> result;  // present exactly when the job is finished
+
+  friend bool operator==(const RunRow&, const RunRow&) = default;
+};
+
+template <class V> void fields(V& v, JobRecord& x) {
+  v("seq", x.seq); v("key", x.key); v("state", x.state); v("attempt", x.attempt); v("failures", x.failures);
+  v("submitted_at_ms", x.submitted_at_ms); v("leased_at_ms", x.leased_at_ms); v("finished_at_ms", x.finished_at_ms);
+  v("last_error", x.last_error);
+}
+template <class V> void fields(V& v, RunEntry& x) { v("seq", x.seq); v("submission", x.submission); }
+template <class V> void fields(V& v, RunRow& x) { v("run", x.run); v("entry", x.entry); v("job", x.job); v("result", x.result); }
+
+}  // namespace kq

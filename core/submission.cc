@@ -1,0 +1,125 @@
+#include "core/submission.h"
+
+#include <charconv>
+
+#include "core/limits.h"
+
+namespace kq {
+namespace {
+
+// Appends one field of the key as `name=length:bytes;`, so that no two different submissions spell the same text.
+void put(std::string& text, std::string_view name, std::string_view value) {
+  text += name;
+  text += '=';
+  text += std::to_string(value.size());
+  text += ':';
+  text += value;
+  text += ';';
+}
+
+std::string shortest(std::optional<double> value) {
+  if (!value) return "";
+  char digits[32];
+  const auto end = std::to_chars(digits, digits + sizeof digits, *value);
+  return {digits, end.ptr};
+}
+
+bool is_plain_file_name(std::string_view name) {
+  return name != "." && name != ".." && name.find('/') == std::string_view::npos;
+}
+
+// Length of the UTF-8 character at the front of `text`, or 0 if there is none. Overlong forms and surrogates are refused.
+std::size_t utf8_length(std::string_view text) {
+  const auto at = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const auto follows = [&](std::size_t i) { return (at(i) & 0xC0u) == 0x80u; };
+  const unsigned first = at(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
+  if (first >= 0xE0 && first <= 0xEF) {
+    if (first == 0xE0 && at(1) < 0xA0) return 0;
+    if (first == 0xED && at(1) > 0x9F) return 0;
+    return follows(1) && follows(2) ? 3 : 0;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    if (first == 0xF0 && at(1) < 0x90) return 0;
+    if (first == 0xF4 && at(1) > 0x8F) return 0;
+    return follows(1) && follows(2) && follows(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::optional<std::string> name_complaint(std::string_view name) {
+  if (name.empty()) return "is empty";
+  if (name.size() > kNameBytesMax) {
+    return "is " + std::to_string(name.size()) + " bytes long, the limit is " + std::to_string(kNameBytesMax);
+  }
+  for (std::size_t i = 0; i < name.size();) {
+    const auto byte = static_cast<unsigned char>(name[i]);
+    if (byte < 0x20 || byte == 0x7F) return "holds a control character at byte " + std::to_string(i);
+    const std::size_t length = utf8_length(name.substr(i));
+    if (length == 0) return "is not UTF-8 at byte " + std::to_string(i);
+    i += length;
+  }
+  return std::nullopt;
+}
+
+Hash submission_key(const Submission& submission) {
+  std::string text;
+  put(text, "evaluator", kEvaluatorVersion);
+  put(text, "backend", to_string(submission.backend));
+  for (const SourceFile& file : submission.files) {
+    put(text, "file", file.name);
+    put(text, "hash", as_bytes(file.hash));
+  }
+  put(text, "problem", as_bytes(submission.problem.hash));
+  put(text, "precision", to_string(submission.problem.precision));
+  put(text, "rtol", shortest(submission.problem.rtol));
+  put(text, "atol", shortest(submission.problem.atol));
+  for (const Workload& workload : submission.problem.workloads) put(text, "workload", workload.name);
+  put(text, "device", to_string(submission.device));
+  put(text, "gpu_model", submission.gpu_model);
+  put(text, "correctness", std::to_string(submission.trials.correctness));
+  put(text, "warmup", std::to_string(submission.trials.warmup));
+  put(text, "timed", std::to_string(submission.trials.timed));
+  put(text, "salt", submission.salt);
+  return sha256(text);
+}
+
+Expected<void> validate(const Submission& submission) {
+  if (const auto wrong = name_complaint(submission.label)) return bad_input("label " + *wrong);
+  const auto refuse = [&](const std::string& sentence) { return bad_input(submission.label + ": " + sentence); };
+  if (const auto wrong = name_complaint(submission.problem.name)) return refuse("the problem's name " + *wrong);
+  if (const auto wrong = name_complaint(submission.problem.file)) return refuse("the problem's file name " + *wrong);
+  if (!is_plain_file_name(submission.problem.file)) return refuse("the problem's file name must not hold a directory");
+  if (submission.files.empty()) return refuse("no source file");
+  if (submission.files.size() > kFilesPerSubmissionMax) {
+    return refuse(std::to_string(submission.files.size()) + " files, at most " + std::to_string(kFilesPerSubmissionMax) + " are allowed");
+  }
+  for (const SourceFile& file : submission.files) {
+    if (const auto wrong = name_complaint(file.name)) return refuse("a file name " + *wrong);
+    if (!is_plain_file_name(file.name)) return refuse("file '" + file.name + "': a plain name without a directory is needed");
+  }
+  for (const std::string* optional_name : {&submission.author, &submission.gpu_model, &submission.salt}) {
+    if (optional_name->empty()) continue;
+    if (const auto wrong = name_complaint(*optional_name)) return refuse("author, gpu model or salt " + *wrong);
+  }
+  if (submission.tags.size() > kTagsMax) return refuse("more than " + std::to_string(kTagsMax) + " tags");
+  for (const auto& [name, value] : submission.tags) {
+    if (const auto wrong = name_complaint(name)) return refuse("a tag " + *wrong);
+    if (value.empty()) continue;
+    if (const auto wrong = name_complaint(value)) return refuse("tag '" + name + "' " + *wrong);
+  }
+  if (submission.problem.workloads.size() != 1) return refuse("a problem has exactly one workload");
+  const Trials& trials = submission.trials;
+  if (trials.correctness < 1 || trials.correctness > kTrialsMax || trials.warmup > kTrialsMax || trials.timed > kTrialsMax) {
+    return refuse("trials must be between 1 (correctness) or 0 (warmup, timed) and " + std::to_string(kTrialsMax));
+  }
+  for (const std::optional<double>& tolerance : {submission.problem.rtol, submission.problem.atol}) {
+    if (tolerance && !(*tolerance >= 0 && *tolerance <= 1)) return refuse("a tolerance must be between 0 and 1");
+  }
+  return {};
+}
+
+}  // namespace kq

@@ -1,0 +1,82 @@
+// What a producer asks kq to evaluate: a Submission against a Problem, on a kind of device.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/enum_names.h"
+#include "core/error.h"
+#include "core/hash.h"
+#include "core/problem.h"
+
+namespace kq {
+
+// How the submission's files are built and called. One row per backend in gpu_worker/backends.
+enum class Backend { torch, triton, cuda };
+template <>
+inline constexpr std::array<std::string_view, 3> kEnumNames<Backend>{"torch", "triton", "cuda"};
+
+// Where a job wants to run. `any` takes a GPU where there is one, else the CPU.
+enum class DeviceWish { any, cpu, cuda };
+template <>
+inline constexpr std::array<std::string_view, 3> kEnumNames<DeviceWish>{"any", "cpu", "cuda"};
+
+// A file of the submission. The bytes travel and rest as a blob named by `hash`.
+struct SourceFile {
+  std::string name;  // "add.py", "add.cu": a plain file name, no directory
+  Hash hash;
+
+  friend bool operator==(const SourceFile&, const SourceFile&) = default;
+};
+
+// Trial counts of one job. Each correctness or timed trial draws fresh inputs; every output of both kinds is checked.
+struct Trials {
+  std::uint32_t correctness = 5;
+  std::uint32_t warmup = 2;   // checked, never timed
+  std::uint32_t timed = 20;
+
+  friend bool operator==(const Trials&, const Trials&) = default;
+};
+
+struct Submission {
+  // Who and what, for people; not part of the key.
+  std::string label;   // unique inside a run, e.g. "relu/fast_triton" or "level_1_problem_3_sample_0"
+  std::string author;  // empty where unknown
+  std::map<std::string, std::string> tags;
+
+  // What is computed and how: all of this is hashed into the key.
+  Backend backend = Backend::torch;
+  std::vector<SourceFile> files;  // the first one is the entry
+  Problem problem;
+  DeviceWish device = DeviceWish::any;
+  std::string gpu_model;  // empty: any model; otherwise exactly the name the worker reports, e.g. "NVIDIA H200"
+  Trials trials;
+  std::string salt;       // empty normally; --force-rerun and --repeat make a new job by it
+
+  friend bool operator==(const Submission&, const Submission&) = default;
+};
+
+// Hashed into every key: results of evaluators that judge differently never satisfy one another. Raise it with any change of what is measured.
+inline constexpr std::string_view kEvaluatorVersion = "kq-evaluator/1";
+
+// The identity of the work. Equal keys are one job; see docs/architecture.md, "Keys".
+Hash submission_key(const Submission& submission);
+
+// Rejects what no broker accepts: bad names, no files, too many files or trials. The sentence starts with the label.
+Expected<void> validate(const Submission& submission);
+
+// The one rule for names people choose (run, label, author, tag): 1..kNameBytesMax bytes of UTF-8 without control characters.
+// Returns what is wrong with it, or nothing.
+std::optional<std::string> name_complaint(std::string_view name);
+
+template <class V> void fields(V& v, SourceFile& x) { v("name", x.name); v("hash", x.hash); }
+template <class V> void fields(V& v, Trials& x) { v("correctness", x.correctness); v("warmup", x.warmup); v("timed", x.timed); }
+template <class V> void fields(V& v, Submission& x) {
+  v("label", x.label); v("author", x.author); v("tags", x.tags); v("backend", x.backend); v("files", x.files);
+  v("problem", x.problem); v("device", x.device); v("gpu_model", x.gpu_model); v("trials", x.trials); v("salt", x.salt);
+}
+
+}  // namespace kq

@@ -1,0 +1,8 @@
+// The version of kq itself.
+#pragma once
+
+#include <string_view>
+
+namespace kq {
+inline constexpr std::string_view kVersion = "0.1.0";
+}  // namespace kq

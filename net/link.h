@@ -1,0 +1,51 @@
+// The port to the network. A server sees peers by an opaque identity; a client sees one server. Sending is a hint, never a promise.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/enum_names.h"
+#include "core/error.h"
+
+namespace kq {
+
+// Which of the broker's two sockets: workers have their own, so that results and heartbeats never wait behind a flood of submits.
+enum class Side { client, worker };
+template <>
+inline constexpr std::array<std::string_view, 2> kEnumNames<Side>{"client", "worker"};
+
+struct Peer {
+  Side side = Side::client;
+  std::string id;
+
+  friend auto operator<=>(const Peer&, const Peer&) = default;
+};
+
+struct Packet {
+  Peer peer;
+  std::string bytes;
+};
+
+class ServerLink {
+ public:
+  virtual ~ServerLink() = default;
+  // Waits at most `timeout_ms` for a first packet, then takes what has arrived, workers first, up to `packets_max`.
+  virtual Expected<std::vector<Packet>> receive(std::int64_t timeout_ms, std::size_t packets_max) = 0;
+  // Never blocks. False when the peer is gone or its pipe is full: the packet is dropped, resends will ask again.
+  virtual bool send(const Peer& peer, std::string_view bytes) = 0;
+};
+
+class ClientLink {
+ public:
+  virtual ~ClientLink() = default;
+  // Never blocks for long; the link reconnects by itself. False: not accepted now, try again later.
+  virtual bool send(std::string_view bytes) = 0;
+  // The next message, or nothing within `timeout_ms`.
+  virtual Expected<std::optional<std::string>> receive(std::int64_t timeout_ms) = 0;
+};
+
+}  // namespace kq

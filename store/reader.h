@@ -1,0 +1,23 @@
+// Typed reading of a store, shared by the broker's answers and by tools that read offline.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "core/messages.h"
+#include "core/records.h"
+#include "store/store.h"
+
+namespace kq {
+
+Expected<std::optional<JobRecord>> read_job(const Store& store, Sequence seq);
+Expected<std::optional<Submission>> read_body(const Store& store, Sequence seq);
+Expected<std::optional<Result>> read_result(const Store& store, Sequence seq, bool with_samples);
+Expected<std::optional<Sequence>> find_key(const Store& store, const Hash& key);
+
+// The answers to RunQuery and BoardQuery, with their limits applied.
+Expected<RunReply> read_run(const Store& store, const RunQuery& query);
+Expected<BoardReply> read_board(const Store& store, const BoardQuery& query);
+
+}  // namespace kq
