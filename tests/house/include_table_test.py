@@ -1,0 +1,175 @@
+"""The include table of docs/architecture.md: which room may know which, and which file alone knows a library."""
+
+import re
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from house import Case, files, lines, run
+
+ROOMS = ("core", "net", "store", "guard", "broker", "gpu_worker", "producer", "tools")
+
+# Room -> patterns of the headers of other rooms that each of its files may include.
+ALLOWED = {
+    "core": (),
+    "net": ("core/*",),
+    "store": ("core/*",),
+    "guard": ("core/*",),
+    "broker": ("core/*", "store/store.h"),
+    "gpu_worker": ("core/*", "guard/*"),
+    "producer": ("core/*", "net/*"),
+    "tools": ("core/*", "net/*", "guard/*", "store/store.h", "producer/pack.h", "producer/client.h"),
+}
+
+# The same for mains alone, where the doors are put together.
+ALLOWED_IN_MAINS = {
+    "broker": ("net/*", "store/rocks_store.h"),
+    "gpu_worker": ("net/*",),
+    "tools": ("store/rocks_store.h",),
+}
+
+ALLOWED_IN_TESTS = ("store/memory_store.h",)
+
+MAINS = ("*/main.cc", "*_main.cc")
+
+# Library -> (patterns of its headers, patterns of the files that may include them).
+LIBRARIES = {
+    "ZeroMQ": (("zmq.h", "zmq.hpp", "zmq_addon.hpp"), ("net/zmq_link.*",)),
+    "RocksDB": (("rocksdb/*",), ("store/rocks_store*",)),
+    "msgpack": (("msgpack.h", "msgpack.hpp", "msgpack/*"), ("core/codec.cc", "core/codec_*.cc")),
+    "OpenSSL": (("openssl/*",), ("core/hash.cc",)),
+    "zstd": (("zstd.h", "zstd_errors.h", "zdict.h"), ("core/compress.cc",)),
+    "spdlog": (("spdlog/*", "fmt/*"), (*MAINS, "*/loop.cc")),
+    "CUDA, which is opened with dlopen only,": (
+        ("cuda.h", "cuda_runtime*.h", "nvml.h", "nvrtc.h", "cupti*.h", "cuda_fp*.h"),
+        (),
+    ),
+    "GoogleTest": (("gtest/*", "gmock/*"), ("*_test.cc",)),
+}
+
+# core is std only, but for what stands in for a std that g++ 12 lacks; libraries it has by the table above come on top.
+CORE_EXTRA = {"core/error.h": ("tl/expected.hpp",)}
+
+# What core must take as a parameter.
+CORE_WORDS = re.compile(
+    r"\b(random_device|system_clock|steady_clock|high_resolution_clock|utc_clock|clock_gettime|gettimeofday|getrandom)\b"
+)
+
+INCLUDE = re.compile(r'\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
+
+
+def matches(path: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(path, pattern) for pattern in patterns)
+
+
+def allowed_headers(path: str) -> tuple[str, ...]:
+    room = path.split("/")[0]
+    allowed = (f"{room}/*", *ALLOWED[room])
+    if matches(path, MAINS):
+        allowed += ALLOWED_IN_MAINS.get(room, ())
+    if path.endswith("_test.cc"):
+        allowed += ALLOWED_IN_TESTS
+    return allowed
+
+
+def is_std(header: str) -> bool:
+    return re.fullmatch(r"[a-z_0-9]+", header) is not None
+
+
+def check_own(path: str, header: str) -> str | None:
+    """A header of this tree."""
+    if header.split("/")[0] not in ROOMS:
+        return f'includes "{header}"; write the path from the root, as in "core/job.h"'
+    if not matches(header, allowed_headers(path)):
+        return f'includes "{header}"; it may include {", ".join(allowed_headers(path))}'
+    return None
+
+
+def check_library(path: str, header: str) -> str | None:
+    for library, (headers, users) in LIBRARIES.items():
+        if matches(header, headers):
+            if matches(path, users):
+                return None
+            return f"includes <{header}>; {library} belongs in {', '.join(users) or 'no file'}"
+    if path.startswith("core/") and not is_std(header) and header not in CORE_EXTRA.get(path, ()):
+        return f"includes <{header}>; core includes the standard library only"
+    return None
+
+
+def check_line(path: str, line: str) -> str | None:
+    include = INCLUDE.match(line)
+    if include:
+        own, library = include.groups()
+        # A quoted name may still be a library's.
+        if own and not any(matches(own, headers) for headers, _ in LIBRARIES.values()):
+            return check_own(path, own)
+        return check_library(path, own or library)
+    if path.startswith("core/") and not path.endswith("_test.cc"):
+        word = CORE_WORDS.search(line.split("//")[0])
+        if word:
+            return f"uses {word.group()}; core takes time and randomness as parameters"
+    return None
+
+
+def rule(root: Path) -> list[str]:
+    complaints = []
+    for path in files(root, ".cc", ".h", ".cu"):
+        if path.split("/")[0] not in ROOMS:
+            continue
+        for number, line in lines(root, path):
+            complaint = check_line(path, line)
+            if complaint:
+                complaints.append(f"{path}:{number}: {complaint}")
+    return complaints
+
+
+def one(path: str, line: str, *violations: str) -> Case:
+    return Case(f"{path}: {line}", {path: f"#pragma once\n{line}\n"}, violations)
+
+
+CASES = [
+    one("core/job.h", "#include <vector>"),
+    one("core/job.h", '#include "net/link.h"', 'core/job.h:2: includes "net/link.h"; it may include core/*'),
+    one("core/job.h", "#include <sys/stat.h>", "core includes the standard library only"),
+    one("core/job.h", "#include <nlohmann/json.hpp>", "core includes the standard library only"),
+    one("core/error.h", "#include <tl/expected.hpp>"),
+    one("core/job.cc", "auto t = std::chrono::system_clock::now();", "uses system_clock; core takes time"),
+    one("core/job.cc", "// unlike system_clock this does not jump"),
+    one("core/job.cc", "#include <msgpack.hpp>", "msgpack belongs in core/codec.cc"),
+    one("core/codec.cc", "#include <msgpack.hpp>"),
+    one("core/codec_limits.cc", "#include <msgpack/v3/unpack.hpp>"),
+    one("core/hash.cc", "#include <openssl/evp.h>"),
+    one("tools/dump.cc", "#include <zstd.h>", "zstd belongs in core/compress.cc"),
+    one("core/job_test.cc", "#include <gtest/gtest.h>"),
+    one("core/job.cc", "#include <gtest/gtest.h>", "GoogleTest belongs in *_test.cc"),
+    one("net/zmq_link.cc", "#include <zmq.hpp>"),
+    one("net/zmq_link.h", '  #  include "zmq.hpp"'),
+    one("net/http_server.cc", "#include <zmq.hpp>", "ZeroMQ belongs in net/zmq_link.*"),
+    one("net/link.h", '#include "store/store.h"', 'includes "store/store.h"; it may include net/*, core/*'),
+    one("store/rocks_store_schema.cc", "#include <rocksdb/db.h>"),
+    one("store/keys.cc", "#include <rocksdb/db.h>", "RocksDB belongs in store/rocks_store*"),
+    one("guard/rules.cc", '#include "gpu_worker/plan.h"', 'includes "gpu_worker/plan.h"'),
+    one("broker/broker.h", '#include "store/store.h"'),
+    one("broker/broker.cc", '#include "store/rocks_store.h"', 'includes "store/rocks_store.h"'),
+    one("broker/broker.cc", '#include "net/link.h"', 'includes "net/link.h"'),
+    one("broker/main.cc", '#include "net/link.h"'),
+    one("broker/main.cc", '#include "store/rocks_store.h"'),
+    one("broker/main.cc", "#include <spdlog/spdlog.h>"),
+    one("broker/loop.cc", "#include <spdlog/spdlog.h>"),
+    one("broker/broker.cc", "#include <spdlog/spdlog.h>", "spdlog belongs in */main.cc, *_main.cc, */loop.cc"),
+    one("broker/broker_test.cc", '#include "store/memory_store.h"'),
+    one("broker/broker.cc", '#include "store/memory_store.h"', 'includes "store/memory_store.h"'),
+    one("gpu_worker/judge/trial.cc", '#include "guard/rules.h"'),
+    one("gpu_worker/judge/trial.cc", '#include "broker/broker.h"', 'includes "broker/broker.h"'),
+    one("gpu_worker/gpu.cc", "#include <nvml.h>", "CUDA, which is opened with dlopen only, belongs in no file"),
+    one("producer/client.cc", '#include "net/link.h"'),
+    one("producer/client.cc", '#include "broker/broker.h"', 'includes "broker/broker.h"'),
+    one("tools/sweep.cc", '#include "producer/client.h"'),
+    one("tools/sweep.cc", '#include "producer/formats/kernelbench.h"', 'includes "producer/formats/kernelbench.h"'),
+    one("tools/dump.cc", '#include "store/rocks_store.h"', 'includes "store/rocks_store.h"'),
+    one("tools/dump_main.cc", '#include "store/rocks_store.h"'),
+    one("tools/dump.cc", '#include "exporters/csv.h"', 'write the path from the root, as in "core/job.h"'),
+    one("tests/sim/world.cc", '#include "broker/broker.h"'),
+]
+
+if __name__ == "__main__":
+    run(rule, CASES)
