@@ -1,0 +1,29 @@
+// The in-memory twin of the disk: what RocksStore promises, for tests and the simulated world. It outlives the broker that "crashes".
+#pragma once
+
+#include <array>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "store/store.h"
+
+namespace kq {
+
+class MemoryStore final : public Store {
+ public:
+  Expected<void> commit(std::span<const Write> writes) override;
+  Expected<std::optional<std::string>> get(Family family, std::string_view key) const override;
+  Expected<void> scan(Family family, std::string_view first, std::string_view end, const Visit& visit) const override;
+
+  // The next commit writes nothing and returns this error of ours, as a disk that is full or broken would.
+  void fail_next_commit(std::string message) { failure_ = std::move(message); }
+
+ private:
+  using Table = std::map<std::string, std::string, std::less<>>;
+
+  std::array<Table, kEnumNames<Family>.size()> tables_;
+  std::optional<std::string> failure_;
+};
+
+}  // namespace kq
