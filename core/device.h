@@ -17,6 +17,7 @@ struct DeviceInfo {
   DeviceKind kind = DeviceKind::cpu;
   std::string model;  // "NVIDIA H200", or the processor's model name
   std::string uuid;   // of a GPU; empty for a CPU
+  std::string arch;   // what device code is compiled for, "sm_90"; empty for a CPU
   std::uint64_t memory_bytes = 0;
 
   friend bool operator==(const DeviceInfo&, const DeviceInfo&) = default;
@@ -29,7 +30,7 @@ inline bool serves(const DeviceInfo& device, DeviceWish wish, const std::string&
 }
 
 template <class V> void fields(V& v, DeviceInfo& x) {
-  v("kind", x.kind); v("model", x.model); v("uuid", x.uuid); v("memory_bytes", x.memory_bytes);
+  v("kind", x.kind); v("model", x.model); v("uuid", x.uuid); v("arch", x.arch); v("memory_bytes", x.memory_bytes);
 }
 
 }  // namespace kq

@@ -33,7 +33,8 @@ struct Limits {
 // One attempt, as the judge sees it.
 struct Plan {
   std::uint64_t id = 0;             // echoed in the Report
-  bool fresh_reference = true;      // the reference child was forked for this attempt; false: it is the one of the last attempt
+  bool fresh_reference = true;      // the reference child was forked for this attempt; false: it is the one of the last attempt, and
+                                    // only the submission's descriptor travels with this message
   Backend backend = Backend::torch;
   Trials trials;
   std::optional<double> rtol;
@@ -53,6 +54,7 @@ struct Report {
   std::string error;             // set exactly when there is no verdict
   bool reference_usable = false; // the reference child may serve the next attempt on the same problem
 };
+// The judge's first message: its device is open. It exits with ExitCode::nothing instead where there is no such device.
 struct JudgeReady {
   DeviceInfo device;
 };

@@ -1,0 +1,123 @@
+// The shared page between the judge and one child: commands one way, untrusted answers the other.
+//
+// Theory of operation. The judge makes one page (a memfd) and one window (a memfd, or device memory shared as a POSIX descriptor) per
+// child and hands both over a socket pair with SCM_RIGHTS: one byte 'P' with the page, one byte 'W' with the window. The child never
+// writes to that socket. From then on everything is a command in the page:
+//
+//   judge                                            child (stub, python harness)
+//   fills command, seed, tables
+//   go = n, futex wake      ---------------------->  sees go == n (spins spin_ns, then futex), copies the command, works, synchronises
+//   sees done == n          <----------------------  fills status, failure, message, tables; done = n, futex wake
+//
+// Every word the child writes is hostile: the judge copies it out once, bounds it, and believes only what a liar could not gain from: that
+// the child failed. Sizes, times and correctness never come from here. The page's layout is fixed-size integers only, mirrored by
+// gpu_worker/harness/channel.py; channel_test.cc and harness tests hold both to the same offsets.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace kq::channel {
+
+inline constexpr std::uint32_t kMagic = 0x6B710001;  // "kq", layout 1
+inline constexpr std::uint32_t kInputsMax = 64;
+inline constexpr std::uint32_t kOutputsMax = 64;
+inline constexpr std::uint32_t kStatesMax = 2048;     // parameters and buffers of a model
+inline constexpr std::uint32_t kDimsMax = 8;
+inline constexpr std::uint32_t kTextMax = 4096;
+inline constexpr std::uint64_t kAlign = 256;          // of every tensor in a window
+
+enum class Command : std::uint32_t {
+  none = 0,
+  attach = 1,       // receive the window from the socket ('W'), map it; tables hold the final offsets
+  null_call = 2,    // synchronise the device and answer: what a call costs when nothing is called
+  load = 3,         // reference: import, construct under `seed`, draw inputs, call once, fill the tables (sizes, no offsets)
+                    // submission: import, construct under `seed`, take the state out of the window where names and shapes match
+  put_state = 4,    // reference: copy the model's state into the window
+  make_inputs = 5,  // reference: seed, get_inputs(), cast, copy into the window
+  call = 6,         // seed, call on the inputs in the window, bring every output into the window, fill the output table
+};
+
+enum class Status : std::uint32_t { ok = 0, failed = 1 };
+
+// What a child may claim against itself.
+enum class Failure : std::uint32_t {
+  none = 0,
+  load_failed = 1,
+  runtime_error = 2,
+  out_of_host_memory = 3,
+  out_of_gpu_memory = 4,
+  gpu_fault = 5,
+  unsupported_here = 6,
+  problem_invalid = 7,  // believed from the reference child only
+};
+
+enum class Kind : std::uint32_t { none = 0, tensor = 1, integer = 2, real = 3, boolean = 4 };
+
+enum class Dtype : std::uint32_t {
+  none = 0, float64 = 1, float32 = 2, float16 = 3, bfloat16 = 4, int64 = 5, int32 = 6, int16 = 7, int8 = 8, uint8 = 9, boolean = 10,
+  complex64 = 11, complex128 = 12
+};
+
+// Bytes of one element; 0 for an unknown dtype.
+constexpr std::uint64_t element_bytes(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::none: return 0;
+    case Dtype::float64: case Dtype::int64: case Dtype::complex64: return 8;
+    case Dtype::float32: case Dtype::int32: return 4;
+    case Dtype::float16: case Dtype::bfloat16: case Dtype::int16: return 2;
+    case Dtype::int8: case Dtype::uint8: case Dtype::boolean: return 1;
+    case Dtype::complex128: return 16;
+  }
+  return 0;
+}
+
+// One argument, output or parameter. Contiguous in its window for now: strides are row-major.
+struct TensorDesc {
+  char name[80];                 // NUL-terminated: forward()'s parameter, "out0", or the state_dict key; longer names are cut
+  Kind kind;
+  Dtype dtype;
+  std::uint32_t ndim;
+  std::uint32_t reserved;
+  std::int64_t shape[kDimsMax];
+  std::uint64_t offset;          // in the window, a multiple of kAlign; set by the judge
+  std::uint64_t bytes;           // product of shape times the element
+  std::int64_t integer;          // value of kind integer or boolean
+  double real;                   // value of kind real
+};
+static_assert(sizeof(TensorDesc) == 192);
+
+struct Page {
+  std::uint32_t magic;
+  std::uint32_t page_bytes;      // sizeof(Page)
+
+  // Written by the judge.
+  std::uint32_t go;              // futex word
+  Command command;
+  std::uint64_t seed;
+  std::uint64_t spin_ns;         // how long the child spins on `go` before it sleeps
+  std::uint64_t window_bytes;
+
+  // Written by the child.
+  std::uint32_t done;            // futex word
+  Status status;
+  Failure failure;
+  std::uint32_t text_bytes;
+  std::int64_t event_ns;         // the child's own CUDA-event time of the call: a hint, 0 where there is none
+  char text[kTextMax];           // why it failed, for people
+
+  // Written by either side, in turn.
+  std::uint32_t inputs_n;
+  std::uint32_t outputs_n;
+  std::uint32_t states_n;
+  std::uint32_t reserved;
+  TensorDesc inputs[kInputsMax];
+  TensorDesc outputs[kOutputsMax];
+  TensorDesc states[kStatesMax];
+};
+static_assert(offsetof(Page, go) == 8);
+static_assert(offsetof(Page, done) == 40);
+static_assert(offsetof(Page, inputs_n) == 64 + kTextMax);
+static_assert(offsetof(Page, inputs) == 80 + kTextMax);
+
+}  // namespace kq::channel

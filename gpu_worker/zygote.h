@@ -1,0 +1,97 @@
+// Control's end of the zygote: the warm Python process that forks every child (gpu_worker/harness/zygote.py).
+//
+// Protocol, on one SOCK_SEQPACKET pair, each packet one JSON object. Control trusts the zygote: it runs our code only, and a child closes
+// this socket right after its fork, before anything of a submission is read.
+//
+//   zygote -> control, once:  {"ready": true, "python": "3.11.2", "torch": "2.11.0", "triton": "3.6.0", "cuda": "13.0",
+//                              "sandbox": "uid,user,pid,mount,ipc,net,uts,rlimits"}
+//                             or {"error": "one sentence"} and exit
+//   control -> zygote:        {"id": 7, "role": "reference" | "submission" | "build", "device": "cpu" | "cuda", "backend": "torch",
+//                              "dir": DIR, "uid": 61000, "entry": "add.py", "problem": "relu.py", "precision": "as_given",
+//                              "arch": "sm_90", "host_bytes": N, "scratch_bytes": N}
+//                             with descriptors: [log pipe] for build, [log pipe, channel socket] otherwise
+//   zygote -> control:        {"id": 7, "pid": 1234}   forked; 1234 is the process to kill: everything of the child dies with it
+//                             {"id": 7, "error": "one sentence"}   could not fork or enter the sandbox: our fault
+//                             {"id": 7, "exit": 9}     gone, with this wait status; comes once for every pid
+//
+// DIR holds src/ (the submission's and the problem's files and, for a submission, what the build made: read-only in the child),
+// work/ (its current directory) and, for a build, out/ (what it makes). "uid" is 0 to keep the zygote's own.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/device.h"
+#include "core/plan.h"
+#include "core/result.h"
+#include "gpu_worker/fd.h"
+
+namespace kq {
+
+struct ChildOrder {
+  ChildRole role = ChildRole::submission;
+  Backend backend = Backend::torch;
+  std::string dir;
+  std::uint32_t uid = 0;
+  std::string entry;    // file name in src/; empty for a reference
+  std::string problem;  // file name in src/
+  Precision precision = Precision::as_given;
+  std::string arch;     // of device code, for builds
+  std::uint64_t host_bytes = 0;
+  std::uint64_t scratch_bytes = 0;
+};
+
+struct ZygoteOptions {
+  std::string python;   // interpreter with torch and triton
+  std::string harness;  // directory of zygote.py
+  DeviceKind device = DeviceKind::cpu;
+  int device_index = 0;
+};
+
+// One zygote process and the thread that reads it. Thread-safe. When it dies, every wait ends with an Error and the owner starts another.
+class Zygote {
+ public:
+  static Expected<std::unique_ptr<Zygote>> start(const ZygoteOptions& options);
+  ~Zygote();  // kills it and, through it, every child
+
+  const Software& software() const { return software_; }
+  const std::string& sandbox() const { return sandbox_; }
+  bool alive() const;
+
+  // Forks a child. `channel` is empty for a build.
+  Expected<std::uint64_t> fork(const ChildOrder& order, int log, int channel);
+  void kill(std::uint64_t id);
+  // The wait status once it is gone; nothing at the deadline.
+  Expected<std::optional<int>> wait(std::uint64_t id, std::int64_t timeout_ms);
+
+ private:
+  struct Child {
+    int pid = 0;
+    std::optional<int> exit;
+    std::string error;
+    bool answered = false;
+  };
+  Zygote() = default;
+  void read_loop();
+  void handle(const std::string& packet);
+
+  int pid_ = 0;
+  Fd socket_;
+  Software software_;
+  std::string sandbox_;
+  std::thread reader_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::uint64_t, Child> children_;
+  std::uint64_t next_id_ = 1;
+  bool alive_ = false;
+};
+
+}  // namespace kq
