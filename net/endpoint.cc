@@ -1,0 +1,62 @@
+#include "net/endpoint.h"
+
+#include <charconv>
+#include <cstdint>
+
+#include "core/submission.h"
+
+namespace kq {
+namespace {
+
+constexpr std::string_view kTcp = "tcp://";
+constexpr std::string_view kIpc = "ipc://";
+constexpr std::string_view kExamples = "a URL such as tcp://127.0.0.1:5570 or ipc:///tmp/kq.sock is needed";
+
+Expected<Endpoints> parse_tcp(std::string_view url) {
+  const auto refuse = [&](std::string_view sentence) {
+    return bad_input("broker '" + std::string(url) + "': " + std::string(sentence));
+  };
+  const std::string_view address = url.substr(kTcp.size());
+  const std::size_t colon = address.rfind(':');
+  if (colon == std::string_view::npos) return refuse("no port; tcp://HOST:PORT is needed");
+  const std::string_view host = address.substr(0, colon);
+  const std::string_view digits = address.substr(colon + 1);
+  if (host.empty()) return refuse("no host; tcp://HOST:PORT is needed");
+  if (host.find_first_of("/; ") != std::string_view::npos) return refuse("the host must be a name or an address");
+  const bool bracketed = host.front() == '[' && host.back() == ']';
+  if (!bracketed && host.find(':') != std::string_view::npos) {
+    return refuse("an IPv6 address stands in brackets, as in tcp://[::1]:5570");
+  }
+  std::uint32_t port = 0;
+  const auto [end, wrong] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  // The workers' port is the next one, so the last port of all cannot be the clients'.
+  if (wrong != std::errc{} || end != digits.data() + digits.size() || port < 1 || port > 65534) {
+    return refuse("the port must be a number from 1 to 65534, got '" + std::string(digits) + "'");
+  }
+  return Endpoints{std::string(url), std::string(kTcp) + std::string(host) + ":" + std::to_string(port + 1)};
+}
+
+Expected<Endpoints> parse_ipc(std::string_view url) {
+  const std::string_view path = url.substr(kIpc.size());
+  if (path.empty() || path == "*") {
+    return bad_input("broker '" + std::string(url) + "': no path; ipc://PATH is needed, such as ipc:///tmp/kq.sock");
+  }
+  if (path.size() > kIpcPathBytesMax) {
+    return bad_input("broker '" + std::string(url) + "': the path is " + std::to_string(path.size()) +
+                     " bytes long, a socket's path may have " + std::to_string(kIpcPathBytesMax));
+  }
+  return Endpoints{std::string(url), std::string(url) + ".workers"};
+}
+
+}  // namespace
+
+Expected<Endpoints> parse_broker_url(std::string_view url) {
+  // A name's rule also keeps NUL bytes from cutting the URL short further down.
+  if (const auto wrong = name_complaint(url))
+    return bad_input("the broker's URL " + *wrong + "; " + std::string(kExamples));
+  if (url.starts_with(kTcp)) return parse_tcp(url);
+  if (url.starts_with(kIpc)) return parse_ipc(url);
+  return bad_input("broker '" + std::string(url) + "': " + std::string(kExamples));
+}
+
+}  // namespace kq
