@@ -1,6 +1,7 @@
 #include "core/codec.h"
 
 #include <array>
+#include <bit>
 #include <concepts>
 #include <cstring>
 #include <map>
@@ -15,7 +16,21 @@ namespace {
 
 // ---- writing -----------------------------------------------------------------------------------------------------------------------
 
-using Packer = msgpack::packer<msgpack::sbuffer>;
+class Packer : public msgpack::packer<msgpack::sbuffer> {
+ public:
+  explicit Packer(msgpack::sbuffer& buffer) : packer(buffer), buffer_(buffer) {}
+
+  // msgpack's own pack_double writes a whole number as an integer, and -0.0 as 0: the type would depend on the value.
+  void pack_float64(double value) {
+    char bytes[9] = {'\xCB'};
+    const auto bits = std::bit_cast<std::uint64_t>(value);
+    for (int i = 0; i < 8; ++i) bytes[1 + i] = static_cast<char>(bits >> (56 - 8 * i));
+    buffer_.write(bytes, sizeof bytes);
+  }
+
+ private:
+  msgpack::sbuffer& buffer_;
+};
 
 template <class T>
 void write(Packer& out, const T& value);
@@ -85,6 +100,8 @@ template <class T>
 void write(Packer& out, const T& value) {
   if constexpr (NamedEnum<T>) {
     write_text(out, to_string(value));
+  } else if constexpr (std::floating_point<T>) {
+    out.pack_float64(value);
   } else if constexpr (std::is_arithmetic_v<T>) {
     out.pack(value);
   } else if constexpr (requires { write_value(out, value); }) {

@@ -1,0 +1,202 @@
+// One value of every record and of every message, with each field different from its default: what tests round-trip,
+// mutate and freeze as golden bytes. A new field gets a value here in the commit that adds it.
+#pragma once
+
+#include <vector>
+
+#include "core/messages.h"
+#include "core/plan.h"
+#include "core/records.h"
+
+namespace kq::examples {
+
+inline Submission submission() {
+  return {.label = "relu/fast_triton",
+          .author = "ada",
+          .tags = {{"level", "1"}, {"model", "größer"}},
+          .backend = Backend::triton,
+          .files = {{"relu.py", sha256("source")}, {"relu.cu", sha256("kernel")}},
+          .problem = {.name = "level1/19_ReLU",
+                      .file = "19_ReLU.py",
+                      .hash = sha256("problem"),
+                      .precision = Precision::bf16,
+                      .rtol = 0.01,
+                      .atol = 0.001,
+                      .workloads = {{"large"}}},
+          .device = DeviceWish::cuda,
+          .gpu_model = "NVIDIA H200",
+          .trials = {.correctness = 7, .warmup = 3, .timed = 100},
+          .salt = "again"};
+}
+
+inline DeviceInfo device() {
+  return {.kind = DeviceKind::cuda,
+          .model = "NVIDIA H200",
+          .uuid = "GPU-0123",
+          .arch = "sm_90",
+          .memory_bytes = 150'754'820'096};
+}
+
+inline Measurement measurement() {
+  return {.method = "bracket",
+          .submission = {.samples_n = 3, .median_ns = 2, .mean_ns = 2.5, .std_ns = 0.5, .min_ns = 1.5, .max_ns = 4},
+          .reference = {.samples_n = 4, .median_ns = 20, .mean_ns = 25, .std_ns = 5, .min_ns = 15, .max_ns = 40},
+          .overhead_ns = 143'000.25};
+}
+
+inline Correctness correctness() {
+  return {.trials_passed = 7, .max_abs_err = 1e-6, .max_rel_err = 1e-5};
+}
+
+inline Evidence evidence() {
+  return {.stage = Stage::judge,
+          .reason = "value",
+          .message = "output 0 differs",
+          .hint = "is the tail masked?",
+          .rule = "stream.create",
+          .place = "relu.py:12",
+          .mismatch = Mismatch{.trial = 2,
+                               .output = 1,
+                               .element = 1ull << 40,
+                               .expected = 0.1,
+                               .got = -0.1,
+                               .max_abs_err = 0.2,
+                               .max_rel_err = 2,
+                               .mismatched = 17,
+                               .total = 1ull << 41}};
+}
+
+inline Verdict passed() {
+  return Passed{measurement(), correctness()};
+}
+inline Verdict suspect() {
+  return Suspect{measurement(), correctness(), evidence()};
+}
+inline Verdict wrong_answer() {
+  return ended(VerdictName::wrong_answer, evidence());
+}
+
+inline Samples samples() {
+  return {.submission_ns = {3, 1, 2}, .reference_ns = {40, 10, 20, 15}};
+}
+
+inline Result result(Verdict verdict = passed()) {
+  return {.verdict = std::move(verdict),
+          .device = device(),
+          .worker = "gpu-7/4711",
+          .times = {.build_ms = 30'000, .build_cached = true, .run_ms = 1'250},
+          .software = {.kq = "0.1.0", .python = "3.12.3", .torch = "2.9.0", .triton = "3.5.0", .cuda = "13.0"},
+          .sandbox = "uid,user,pid,mount,ipc,net,rlimits",
+          .log = "compiling\n\x1b[31mdone\xff\n",  // not UTF-8: a log is bytes
+          .samples = samples()};
+}
+
+inline JobRecord job() {
+  return {.seq = 42,
+          .key = submission_key(submission()),
+          .state = JobState::finished,
+          .attempt = 2,
+          .failures = 1,
+          .submitted_at_ms = 1'760'000'000'000,
+          .leased_at_ms = 1'760'000'001'000,
+          .finished_at_ms = 1'760'000'002'000,
+          .last_error = "the worker went away"};
+}
+
+inline RunEntry run_entry() {
+  return {.seq = 42, .submission = submission()};
+}
+inline RunRow run_row() {
+  return {.run = "nightly", .entry = run_entry(), .job = job(), .result = result()};
+}
+
+inline LeaderboardRow leaderboard_row() {
+  return {.problem = "level1/19_ReLU",
+          .problem_hash = sha256("problem"),
+          .device_model = "NVIDIA H200",
+          .seq = 42,
+          .label = "relu/fast_triton",
+          .author = "ada",
+          .backend = "triton",
+          .median_ns = 2,
+          .reference_ns = 20,
+          .speedup = 10,
+          .finished_at_ms = 1'760'000'002'000};
+}
+
+inline Blob blob() {
+  return {.hash = sha256("source"), .bytes = std::string("sou\0rce", 7)};
+}
+inline LeaseId lease_id() {
+  return {.seq = 42, .attempt = 2};
+}
+
+inline std::vector<ClientRequest> client_requests() {
+  return {SubmitBatch{.run = "nightly", .jobs = {submission()}, .blobs = {blob()}}, StatusQuery{.seqs = {42, 43}},
+          RunQuery{.run = "nightly", .after_label = "relu/a", .limit = 100, .with_samples = true},
+          BoardQuery{.after_key = std::string("\0\xff", 2), .limit = 50}, BrokerQuery{}};
+}
+
+inline std::vector<ClientReply> client_replies() {
+  return {
+      SubmitAck{.jobs = {{.acceptance = Acceptance::reused, .seq = 42, .state = JobState::leased, .reason = "known"}}},
+      StatusReply{
+          .jobs = {{.seq = 42, .state = JobState::finished, .attempt = 2, .verdict = "passed", .served = true}}},
+      RunReply{.rows = {run_row()}, .more = true},
+      BoardReply{.rows = {leaderboard_row()}, .last_key = std::string("k\0y", 3), .more = true},
+      BrokerReply{
+          .version = "0.1.0",
+          .queued = 5,
+          .leased = 3,
+          .workers =
+              {{.worker = "gpu-7/4711", .devices = {device()}, .running = 3, .last_seen_ms = 1'760'000'002'000}}},
+      Refused{.reason = "run is empty"}};
+}
+
+inline std::vector<WorkerRequest> worker_requests() {
+  return {Hello{.worker = "gpu-7/4711",
+                .epoch = 1ull << 63,
+                .devices = {device()},
+                .credit = 16,
+                .evaluator = "kq-evaluator/1"},
+          Heartbeat{.epoch = 9, .leases = {lease_id()}},
+          ResultBatch{.epoch = 9,
+                      .results = {{lease_id(), result(passed())},
+                                  {lease_id(), result(suspect())},
+                                  {lease_id(), result(wrong_answer())}},
+                      .errors = {{lease_id(), "the judge died"}}},
+          Goodbye{.epoch = 9}};
+}
+
+inline std::vector<WorkerReply> worker_replies() {
+  return {Welcome{.heartbeat_ms = 1'000, .lease_ms = 10'000},
+          LeaseBatch{.epoch = 9,
+                     .leases = {{.id = lease_id(),
+                                 .run = "nightly",
+                                 .submission = submission(),
+                                 .blobs = {blob()},
+                                 .device = device()}}},
+          ResultAck{.leases = {lease_id()}}, Unknown{}, Refused{.reason = "evaluator differs"}};
+}
+
+inline std::vector<JudgeRequest> judge_requests() {
+  return {Plan{.id = 7,
+               .fresh_reference = false,
+               .backend = Backend::cuda,
+               .trials = {.correctness = 7, .warmup = 3, .timed = 100},
+               .rtol = 0.01,
+               .atol = 0.001,
+               .limits = {.load_limit_ms = 1,
+                          .call_limit_ms = 2,
+                          .call_limit_factor = 3.5,
+                          .window_bytes_max = 4,
+                          .host_bytes_max = 5}},
+          ChildExited{.role = ChildRole::build, .wait_status = -9}};
+}
+
+inline std::vector<JudgeReply> judge_replies() {
+  return {JudgeReady{.device = device()},
+          Report{.id = 7, .verdict = suspect(), .samples = samples(), .error = "none", .reference_usable = true}};
+}
+
+}  // namespace kq::examples
