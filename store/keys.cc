@@ -15,9 +15,13 @@ std::optional<Sequence> sequence_from(std::string_view key) {
   return seq;
 }
 
-std::string hash_key(const Hash& hash) { return std::string(as_bytes(hash)); }
+std::string hash_key(const Hash& hash) {
+  return std::string(as_bytes(hash));
+}
 
-std::string run_key(std::string_view run, std::string_view label) { return run_prefix(run).append(label); }
+std::string run_key(std::string_view run, std::string_view label) {
+  return run_prefix(run).append(label);
+}
 
 std::string run_prefix(std::string_view run) {
   std::string key(run);
@@ -31,6 +35,8 @@ std::string run_prefix_end(std::string_view run) {
   return key;
 }
 
-std::string board_key(const Hash& problem, std::string_view device_model) { return hash_key(problem).append(device_model); }
+std::string board_key(const Hash& problem, std::string_view device_model) {
+  return hash_key(problem).append(device_model);
+}
 
 }  // namespace kq

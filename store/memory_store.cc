@@ -24,7 +24,8 @@ Expected<std::optional<std::string>> MemoryStore::get(Family family, std::string
   return place->second;
 }
 
-Expected<void> MemoryStore::scan(Family family, std::string_view first, std::string_view end, const Visit& visit) const {
+Expected<void> MemoryStore::scan(Family family, std::string_view first, std::string_view end,
+                                 const Visit& visit) const {
   const Table& table = tables_[static_cast<std::size_t>(family)];
   for (auto place = table.lower_bound(first); place != table.end(); ++place) {
     if (!end.empty() && place->first >= end) break;

@@ -1,4 +1,5 @@
-// The in-memory twin of the disk: what RocksStore promises, for tests and the simulated world. It outlives the broker that "crashes".
+// The in-memory twin of the disk: what RocksStore promises, for tests and the simulated world. It outlives the broker
+// that "crashes".
 #pragma once
 
 #include <array>

@@ -15,7 +15,9 @@ tl::unexpected<Error> damaged(Family family, std::string_view what, const std::s
   return our_fault("store, family '" + std::string(to_string(family)) + "', " + std::string(what) + ": " + why);
 }
 
-std::string job_text(Sequence seq) { return "job " + std::to_string(seq); }
+std::string job_text(Sequence seq) {
+  return "job " + std::to_string(seq);
+}
 
 template <class T>
 Expected<std::optional<T>> read_record(const Store& store, Family family, Sequence seq) {
@@ -54,7 +56,8 @@ struct Page {
 };
 
 // At most min(limit, kQueryRowsMax) items of [first, end), and whether there are more.
-Expected<Page> read_page(const Store& store, Family family, std::string_view first, std::string_view end, std::size_t limit) {
+Expected<Page> read_page(const Store& store, Family family, std::string_view first, std::string_view end,
+                         std::size_t limit) {
   const std::size_t items_max = std::min(limit, kQueryRowsMax);
   Page page;
   auto scanned = store.scan(family, first, end, [&](std::string_view key, std::string_view value) {
@@ -95,7 +98,8 @@ Expected<std::optional<Sequence>> find_key(const Store& store, const Hash& key) 
 }
 
 Expected<RunReply> read_run(const Store& store, const RunQuery& query) {
-  const std::string first = query.after_label.empty() ? run_prefix(query.run) : first_after(run_key(query.run, query.after_label));
+  const std::string first =
+      query.after_label.empty() ? run_prefix(query.run) : first_after(run_key(query.run, query.after_label));
   auto page = read_page(store, Family::run, first, run_prefix_end(query.run), query.limit);
   if (!page) return failure(std::move(page.error()));
   RunReply reply;

@@ -21,7 +21,8 @@ namespace {
 constexpr std::size_t kFamilies = kEnumNames<Family>.size();
 constexpr std::size_t kMegabyte = std::size_t{1} << 20;
 
-// ---- settings ----------------------------------------------------------------------------------------------------------------------
+// ---- settings
+// ----------------------------------------------------------------------------------------------------------------------
 
 constexpr std::size_t kBlockCacheBytes = 128 * kMegabyte;
 constexpr std::size_t kMemtableBytesMax = 256 * kMegabyte;  // of all families together
@@ -40,8 +41,8 @@ rocksdb::DBOptions db_options(OpenMode mode) {
   options.create_missing_column_families = mode == OpenMode::read_write;
   // Reusing old log files and the recovery mode below do not go together: this RocksDB crashes on it.
   options.recycle_log_file_num = 0;
-  // A torn last record was never acknowledged and is dropped. Damage anywhere before it refuses to open; the default mode would drop
-  // everything after the damage without a word.
+  // A torn last record was never acknowledged and is dropped. Damage anywhere before it refuses to open; the default
+  // mode would drop everything after the damage without a word.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   // Otherwise a family that is seldom written keeps every log file alive, and a restart replays them all.
   options.max_total_wal_size = 256 * kMegabyte;
@@ -71,7 +72,8 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const std::shared_ptr
     case Family::blob:  // asked likewise, and the value is large
       table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
       [[fallthrough]];
-    case Family::body:  // put once, read a few times: values stay out of the tables, so that compaction does not rewrite them
+    case Family::body:  // put once, read a few times: values stay out of the tables, so that compaction does not
+                        // rewrite them
       options.enable_blob_files = true;
       options.min_blob_size = 2048;
       options.blob_compression_type = rocksdb::kLZ4Compression;
@@ -103,10 +105,15 @@ std::vector<rocksdb::ColumnFamilyDescriptor> all_families() {
   return families;
 }
 
-// ---- the open store ----------------------------------------------------------------------------------------------------------------
+// ---- the open store
+// ----------------------------------------------------------------------------------------------------------------
 
-rocksdb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
-std::string_view view(const rocksdb::Slice& bytes) { return {bytes.data(), bytes.size()}; }
+rocksdb::Slice slice(std::string_view bytes) {
+  return {bytes.data(), bytes.size()};
+}
+std::string_view view(const rocksdb::Slice& bytes) {
+  return {bytes.data(), bytes.size()};
+}
 
 class RocksStore final : public Store {
  public:
@@ -122,7 +129,8 @@ class RocksStore final : public Store {
     rocksdb::WriteBatch batch;
     rocksdb::Status status;
     for (const Write& write : writes) {
-      status = write.value ? batch.Put(handle(write.family), write.key, *write.value) : batch.Delete(handle(write.family), write.key);
+      status = write.value ? batch.Put(handle(write.family), write.key, *write.value)
+                           : batch.Delete(handle(write.family), write.key);
       if (!status.ok()) return fail("commit", status);
     }
     rocksdb::WriteOptions options;
@@ -168,7 +176,8 @@ class RocksStore final : public Store {
   const std::vector<rocksdb::ColumnFamilyHandle*> handles_;
 };
 
-// ---- opening -----------------------------------------------------------------------------------------------------------------------
+// ---- opening
+// -----------------------------------------------------------------------------------------------------------------------
 
 // Names that RocksDB gives its files. Creation may have been cut short before CURRENT names a store.
 bool is_rocksdb_file(const std::string& name) {
@@ -181,7 +190,9 @@ bool is_rocksdb_file(const std::string& name) {
   return false;
 }
 
-bool holds_store(const std::string& dir) { return std::filesystem::exists(std::filesystem::path(dir) / "CURRENT"); }
+bool holds_store(const std::string& dir) {
+  return std::filesystem::exists(std::filesystem::path(dir) / "CURRENT");
+}
 
 // Refuses a directory in which there is no store and none may be made.
 Expected<void> check_directory(const std::string& dir, OpenMode mode) {
@@ -198,7 +209,8 @@ Expected<void> check_directory(const std::string& dir, OpenMode mode) {
     for (const fs::directory_entry& entry : fs::directory_iterator(dir)) {
       const std::string name = entry.path().filename().string();
       if (is_rocksdb_file(name)) continue;
-      return bad_input("no store at " + dir + ": it holds other files ('" + name + "'); name a new or an empty directory");
+      return bad_input("no store at " + dir + ": it holds other files ('" + name +
+                       "'); name a new or an empty directory");
     }
     return {};
   } catch (const fs::filesystem_error& error) {
@@ -208,8 +220,10 @@ Expected<void> check_directory(const std::string& dir, OpenMode mode) {
 
 tl::unexpected<Error> cannot_open(const std::string& dir, const rocksdb::Status& status) {
   const std::string words = status.ToString();
-  if (status.IsIOError() && (words.find("lock file") != std::string::npos || words.find("lock hold") != std::string::npos)) {
-    return bad_input("store at " + dir + " is in use by a running broker; ask the broker, stop it, or name another directory");
+  if (status.IsIOError() &&
+      (words.find("lock file") != std::string::npos || words.find("lock hold") != std::string::npos)) {
+    return bad_input("store at " + dir +
+                     " is in use by a running broker; ask the broker, stop it, or name another directory");
   }
   if (status.IsCorruption()) return our_fault("store at " + dir + " is damaged: " + words);
   return our_fault("store at " + dir + " cannot be opened: " + words);

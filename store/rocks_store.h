@@ -1,4 +1,5 @@
-// The store on disk. The broker opens it for reading and writing and is then its only writer; tools open it for reading.
+// The store on disk. The broker opens it for reading and writing and is then its only writer; tools open it for
+// reading.
 #pragma once
 
 #include <memory>
