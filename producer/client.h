@@ -1,0 +1,63 @@
+// Asking the broker: one request, one reply, resent until it comes.
+//
+// The network may lose, repeat and delay everything, so a request is sent again with the same request_id until its
+// reply is here, and replies to earlier requests are ignored. Every request is idempotent at the broker
+// (core/messages.h), so a resend never does harm.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "core/error.h"
+#include "core/messages.h"
+#include "net/link.h"
+
+namespace kq {
+
+inline constexpr std::int64_t kAnswerTimeoutMs = 5'000;  // for a broker that is idle or not there
+inline constexpr std::int64_t kResendMs = 1'000;         // plus one more for each kResendBytes of the message
+inline constexpr std::size_t kResendBytes = 4u << 20;
+
+// One thread at a time; owned by a program's main.
+class Client {
+ public:
+  // Starts to connect to the clients' side of a broker URL. Whether a broker is there shows with the first ask().
+  static Expected<Client> connect(const std::string& url);
+
+  // The same over any link and clock.
+  Client(std::string url, std::unique_ptr<ClientLink> link, std::function<std::int64_t()> now_ms);
+
+  // ask() asks this between its short waits and ends with ExitCode::interrupted once it says true.
+  void stop_when(std::function<bool()> interrupted);
+
+  // The reply to this request. Errors: no answer within `timeout_ms`, a reply this program does not understand (both
+  // our fault), or interrupted.
+  Expected<ClientReply> ask(const ClientRequest& request, std::int64_t timeout_ms = kAnswerTimeoutMs);
+
+  // The same where only one kind of reply makes sense; Refused and any other kind are errors.
+  template <class Reply>
+  Expected<Reply> ask_for(const ClientRequest& request, std::int64_t timeout_ms = kAnswerTimeoutMs) {
+    Expected<ClientReply> reply = ask(request, timeout_ms);
+    if (!reply) return failure(std::move(reply.error()));
+    if (Reply* wanted = std::get_if<Reply>(&*reply)) return std::move(*wanted);
+    return failure(unexpected_reply(*reply));
+  }
+
+  const std::string& url() const { return url_; }
+
+ private:
+  Error unexpected_reply(const ClientReply& reply) const;
+  Error unanswered(std::int64_t timeout_ms) const;
+  Expected<ClientReply> await(std::uint64_t request_id, const std::string& bytes, std::int64_t timeout_ms);
+
+  std::string url_;
+  std::unique_ptr<ClientLink> link_;
+  std::function<std::int64_t()> now_ms_;
+  std::function<bool()> interrupted_;
+  std::uint64_t last_request_id_ = 0;
+};
+
+}  // namespace kq

@@ -1,0 +1,44 @@
+// Candidates -> Submissions, and Submissions -> batches that fit into a message.
+//
+// Packing reads each file once to judge and hash it and keeps only the hash; the bytes are read again when their batch
+// is sent. So memory stays flat however large a sweep is. A file that changes in between is noticed by its hash.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "core/messages.h"
+#include "producer/formats/candidate.h"
+
+namespace kq {
+
+// A Submission and where the bytes of its blobs are.
+struct PackedJob {
+  Submission submission;
+  std::vector<FileRef> files;  // of submission.files, in its order, then of the problem
+};
+
+class Packer {
+ public:
+  // Complaints are sentences that start with the file's name or the candidate's place.
+  Expected<PackedJob> pack(const Candidate& candidate);
+
+ private:
+  Expected<Hash> check_problem(const FileRef& problem);
+
+  std::map<std::filesystem::path, Expected<Hash>> problems_;  // judged once, however many samples a problem has
+};
+
+// The same job again: `repetition` counts from 1, the first keeps its label, the others get "#2", "#3" ... and a salt
+// of their own. `salt` is empty, or makes every one of them new.
+PackedJob repeated(const PackedJob& job, std::uint32_t repetition, const std::string& salt);
+
+// The next batch: as many jobs from the front as fit into kSubmitJobsMax and kSubmitBytesMax, at least one, with their
+// blobs.
+Expected<SubmitBatch> next_batch(const std::string& run, std::span<const PackedJob> jobs);
+
+}  // namespace kq
