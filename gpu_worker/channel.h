@@ -29,13 +29,19 @@ inline constexpr std::uint64_t kAlign = 256;          // of every tensor in a wi
 
 enum class Command : std::uint32_t {
   none = 0,
-  attach = 1,       // receive the window from the socket ('W'), map it; tables hold the final offsets
-  null_call = 2,    // synchronise the device and answer: what a call costs when nothing is called
+  attach = 1,       // receive the window from the socket ('W'), map it in place of an earlier one; tables hold the final offsets.
+                    // The first command of a submission; comes after `load` for a reference
+  null_call = 2,    // GPU: one one-word operation of this process on the device, then synchronise; CPU: only answer. What a call costs
+                    // when nothing is called: the switch of the GPU to this process is part of it. Also sent before every call, to wake
   load = 3,         // reference: import, construct under `seed`, draw inputs, call once, fill the tables (sizes, no offsets)
                     // submission: import, construct under `seed`, take the state out of the window where names and shapes match
+                    // A reference may be told to load again under another seed
   put_state = 4,    // reference: copy the model's state into the window
-  make_inputs = 5,  // reference: seed, get_inputs(), cast, copy into the window
-  call = 6,         // seed, call on the inputs in the window, bring every output into the window, fill the output table
+  make_inputs = 5,  // reference: seed, get_inputs(), cast, copy into the window; fill the input table again: shapes and dtypes as at
+                    // `load`, values of integers, reals and booleans as drawn (the judge carries these over to the submission's table)
+  call = 6,         // seed, call on the inputs in the window and the plain values in the input table, bring every output to its place in
+                    // the window, synchronise, fill the output table with what came out (kind, dtype, shape, plain value; the judge
+                    // reads neither name nor offset). An output that does not fit its place is not brought, only described
 };
 
 enum class Status : std::uint32_t { ok = 0, failed = 1 };
@@ -52,6 +58,7 @@ enum class Failure : std::uint32_t {
   problem_invalid = 7,  // believed from the reference child only
 };
 
+// Of an argument or output; none is Python's None. A state is always a tensor.
 enum class Kind : std::uint32_t { none = 0, tensor = 1, integer = 2, real = 3, boolean = 4 };
 
 enum class Dtype : std::uint32_t {
