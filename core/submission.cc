@@ -57,7 +57,8 @@ std::optional<std::string> name_complaint(std::string_view name) {
   }
   for (std::size_t i = 0; i < name.size();) {
     const auto byte = static_cast<unsigned char>(name[i]);
-    if (byte < 0x20 || byte == 0x7F) return "holds a control character at byte " + std::to_string(i);
+    const bool is_c1 = byte == 0xC2 && i + 1 < name.size() && static_cast<unsigned char>(name[i + 1]) - 0x80u < 0x20;
+    if (byte < 0x20 || byte == 0x7F || is_c1) return "holds a control character at byte " + std::to_string(i);
     const std::size_t length = utf8_length(name.substr(i));
     if (length == 0) return "is not UTF-8 at byte " + std::to_string(i);
     i += length;

@@ -1,0 +1,83 @@
+#include "core/leaderboard.h"
+
+#include <gtest/gtest.h>
+
+namespace kq {
+namespace {
+
+LeaderboardRow row(const std::string& problem, const std::string& device_model, Sequence seq, double median_ns,
+                   double speedup = 1) {
+  LeaderboardRow row;
+  row.problem = problem;
+  row.problem_hash = sha256(problem);
+  row.device_model = device_model;
+  row.seq = seq;
+  row.median_ns = median_ns;
+  row.speedup = speedup;
+  return row;
+}
+
+std::vector<LeaderboardRow> with_speedups(const std::vector<double>& speedups) {
+  std::vector<LeaderboardRow> rows;
+  for (const double speedup : speedups) rows.push_back(row("p" + std::to_string(rows.size()), "H200", 1, 1, speedup));
+  return rows;
+}
+
+std::vector<Sequence> sequences(const std::vector<LeaderboardRow>& rows) {
+  std::vector<Sequence> seqs;
+  for (const LeaderboardRow& each : rows) seqs.push_back(each.seq);
+  return seqs;
+}
+
+TEST(Leaderboard, the_faster_row_takes_the_place_and_the_first_of_equals_keeps_it) {
+  EXPECT_TRUE(is_better(row("p", "H200", 2, 9), row("p", "H200", 1, 10)));
+  EXPECT_FALSE(is_better(row("p", "H200", 2, 10), row("p", "H200", 1, 10)));
+  EXPECT_FALSE(is_better(row("p", "H200", 2, 11), row("p", "H200", 1, 10)));
+}
+
+TEST(Leaderboard, keeps_the_best_row_of_each_problem_and_device_in_order) {
+  const std::vector<LeaderboardRow> passed = {row("b", "H200", 1, 10), row("b", "H200", 2, 5), row("b", "H200", 3, 7),
+                                              row("a", "H200", 4, 3),  row("a", "H100", 5, 9), row("a", "H200", 6, 3)};
+  EXPECT_EQ(sequences(best_of(passed)), (std::vector<Sequence>{5, 4, 2}));
+}
+
+TEST(Leaderboard, a_changed_reference_is_another_problem_under_the_same_name) {
+  LeaderboardRow slowed_down = row("a", "H200", 2, 1);
+  slowed_down.problem_hash = sha256("another reference");
+  const std::vector<LeaderboardRow> passed = {row("a", "H200", 1, 10), slowed_down};
+  EXPECT_EQ(best_of(passed).size(), 2u);
+}
+
+TEST(Leaderboard, of_nothing_is_empty) {
+  EXPECT_TRUE(best_of({}).empty());
+}
+
+TEST(GeometricMean, is_the_root_of_the_product) {
+  EXPECT_DOUBLE_EQ(geometric_mean_speedup(with_speedups({2, 8})), 4);
+  EXPECT_DOUBLE_EQ(geometric_mean_speedup(with_speedups({0.5, 2})), 1);
+}
+
+TEST(GeometricMean, leaves_out_rows_without_a_speedup) {
+  EXPECT_DOUBLE_EQ(geometric_mean_speedup(with_speedups({2, 0, 8})), 4);
+  EXPECT_EQ(geometric_mean_speedup(with_speedups({0})), 0);
+  EXPECT_EQ(geometric_mean_speedup({}), 0);
+}
+
+TEST(GeometricMean, does_not_overflow) {
+  EXPECT_NEAR(geometric_mean_speedup(with_speedups(std::vector<double>(1'000, 1e300))), 1e300, 1e290);
+}
+
+TEST(FastP, counts_problems_solved_strictly_faster_than_p_times_the_reference) {
+  const auto best = with_speedups({0.5, 1, 1.5, 2});
+  EXPECT_EQ(fast_p(best, 8, 0), 0.5);  // four of eight problems are solved
+  EXPECT_EQ(fast_p(best, 8, 0.5), 0.375);
+  EXPECT_EQ(fast_p(best, 8, 1), 0.25);
+  EXPECT_EQ(fast_p(best, 8, 2), 0);
+}
+
+TEST(FastP, of_no_problems_is_zero) {
+  EXPECT_EQ(fast_p({}, 0, 1), 0);
+}
+
+}  // namespace
+}  // namespace kq

@@ -1,0 +1,197 @@
+#include "core/submission.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/examples.h"
+#include "core/limits.h"
+
+namespace kq {
+namespace {
+
+using Change = std::function<void(Submission&)>;
+
+Submission with(const Change& change) {
+  Submission submission = examples::submission();
+  change(submission);
+  return submission;
+}
+
+std::string complaint_of(const Change& change) {
+  const auto valid = validate(with(change));
+  if (valid) return "valid";
+  EXPECT_EQ(valid.error().code, ExitCode::bad_input);
+  return valid.error().message;
+}
+
+// ---- the key
+// -----------------------------------------------------------------------------------------------------------------------
+
+TEST(SubmissionKey, differs_with_everything_that_changes_the_work) {
+  const std::vector<Change> changes = {
+      [](Submission&) {},
+      [](Submission& s) { s.backend = Backend::cuda; },
+      [](Submission& s) { s.files.pop_back(); },
+      [](Submission& s) { s.files.push_back(s.files[0]); },
+      [](Submission& s) { std::swap(s.files[0], s.files[1]); },
+      [](Submission& s) { s.files[0].name = "other.py"; },
+      [](Submission& s) { s.files[0].hash = sha256("other"); },
+      [](Submission& s) { s.problem.hash = sha256("other"); },
+      [](Submission& s) { s.problem.precision = Precision::fp16; },
+      [](Submission& s) { s.problem.rtol = 0.02; },
+      [](Submission& s) { s.problem.rtol = std::nextafter(0.01, 1); },
+      [](Submission& s) { s.problem.rtol = 0; },
+      [](Submission& s) { s.problem.rtol.reset(); },
+      [](Submission& s) { s.problem.atol = 0.002; },
+      [](Submission& s) { s.problem.atol.reset(); },
+      [](Submission& s) { std::swap(s.problem.rtol, s.problem.atol); },
+      [](Submission& s) { s.problem.workloads[0].name = "small"; },
+      [](Submission& s) { s.problem.workloads.push_back({"small"}); },
+      [](Submission& s) { s.device = DeviceWish::any; },
+      [](Submission& s) { s.gpu_model = "NVIDIA H100"; },
+      [](Submission& s) { s.gpu_model.clear(); },
+      [](Submission& s) { s.trials.correctness = 8; },
+      [](Submission& s) { s.trials.warmup = 8; },
+      [](Submission& s) { s.trials.timed = 8; },
+      [](Submission& s) { s.salt = "once more"; },
+      [](Submission& s) { s.salt.clear(); },
+  };
+  std::set<Hash> keys;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    EXPECT_TRUE(keys.insert(submission_key(with(changes[i]))).second) << "change " << i << " does not change the key";
+  }
+}
+
+TEST(SubmissionKey, does_not_see_what_is_for_people) {
+  const Hash key = submission_key(examples::submission());
+  EXPECT_EQ(submission_key(with([](Submission& s) { s.label = "other"; })), key);
+  EXPECT_EQ(submission_key(with([](Submission& s) { s.author.clear(); })), key);
+  EXPECT_EQ(submission_key(with([](Submission& s) { s.tags["level"] = "2"; })), key);
+  EXPECT_EQ(submission_key(with([](Submission& s) { s.problem.name = "other"; })), key);
+  EXPECT_EQ(submission_key(with([](Submission& s) { s.problem.file = "other.py"; })), key);
+}
+
+TEST(SubmissionKey, cannot_be_forged_by_a_value_that_spells_the_next_field) {
+  const auto honest = with([](Submission& s) { s.gpu_model.clear(), s.salt = "x"; });
+  const auto forged = with([](Submission& s) { s.gpu_model = ";salt=1:x", s.salt.clear(); });
+  EXPECT_NE(submission_key(honest), submission_key(forged));
+}
+
+TEST(SubmissionKey, is_the_same_in_every_release) {
+  EXPECT_EQ(to_hex(submission_key(examples::submission())),
+            "adb2b0d6413a69e75fbcc46960202873a27140f645f15289ac3210eb5a2cfe36")
+      << "stored results no longer answer the submissions they belong to; raise kEvaluatorVersion if that is meant";
+}
+
+// ---- names
+// -------------------------------------------------------------------------------------------------------------------------
+
+TEST(NameComplaint, accepts_utf8_text) {
+  for (const std::string_view name : {"a", "relu/fast triton_v2.1", "größer", "カーネル", "🚀", "\u00A0",
+                                      "\u07FF\u0800\uD7FF\uE000\uFFFF", "\U00010000\U0010FFFF", "~"}) {
+    EXPECT_EQ(name_complaint(name), std::nullopt) << name;
+  }
+}
+
+TEST(NameComplaint, says_what_is_wrong) {
+  using namespace std::string_view_literals;
+  const std::pair<std::string_view, std::string> cases[] = {
+      {"", "is empty"},
+      {"a\0b"sv, "holds a control character at byte 1"},
+      {"a\nb", "holds a control character at byte 1"},
+      {"\tb", "holds a control character at byte 0"},
+      {"ab\x1b[31m", "holds a control character at byte 2"},
+      {"ab\x1f", "holds a control character at byte 2"},
+      {"ab\x7f", "holds a control character at byte 2"},
+      {"a\xC2\x80", "holds a control character at byte 1"},  // U+0080 to U+009F: terminals obey some of them
+      {"a\xC2\x9B", "holds a control character at byte 1"},
+      {"a\x80", "is not UTF-8 at byte 1"},  // a continuation without a start
+      {"a\xFF", "is not UTF-8 at byte 1"},
+      {"a\xC0\xAF", "is not UTF-8 at byte 1"},  // overlong '/', two bytes
+      {"a\xC1\xBF", "is not UTF-8 at byte 1"},
+      {"a\xE0\x80\xAF", "is not UTF-8 at byte 1"},  // overlong '/', three bytes
+      {"a\xE0\x9F\xBF", "is not UTF-8 at byte 1"},
+      {"a\xF0\x80\x80\xAF", "is not UTF-8 at byte 1"},  // overlong '/', four bytes
+      {"a\xF0\x8F\xBF\xBF", "is not UTF-8 at byte 1"},
+      {"a\xED\xA0\x80", "is not UTF-8 at byte 1"},  // surrogates
+      {"a\xED\xBF\xBF", "is not UTF-8 at byte 1"},
+      {"a\xF4\x90\x80\x80", "is not UTF-8 at byte 1"},  // above U+10FFFF
+      {"a\xF5\x80\x80\x80", "is not UTF-8 at byte 1"},
+      {"a\xC3", "is not UTF-8 at byte 1"},  // cut short
+      {"a\xE2\x82", "is not UTF-8 at byte 1"},
+      {"a\xF0\x9F\x9A", "is not UTF-8 at byte 1"},
+      {"\xC3\xA4\xC3(", "is not UTF-8 at byte 2"},
+  };
+  for (const auto& [name, complaint] : cases) EXPECT_EQ(name_complaint(name), complaint) << name;
+}
+
+TEST(NameComplaint, bounds_the_length_in_bytes) {
+  EXPECT_EQ(name_complaint(std::string(kNameBytesMax, 'x')), std::nullopt);
+  EXPECT_EQ(name_complaint(std::string(kNameBytesMax + 1, 'x')), "is 201 bytes long, the limit is 200");
+}
+
+// ---- validate
+// ----------------------------------------------------------------------------------------------------------------------
+
+TEST(Validate, accepts_what_people_submit) {
+  EXPECT_EQ(complaint_of([](Submission&) {}), "valid");
+  EXPECT_EQ(complaint_of([](Submission& s) { s.author.clear(), s.gpu_model.clear(), s.salt.clear(), s.tags.clear(); }),
+            "valid");
+  EXPECT_EQ(complaint_of([](Submission& s) { s.tags["empty"] = ""; }), "valid");
+  EXPECT_EQ(complaint_of([](Submission& s) { s.problem.rtol.reset(), s.problem.atol = 0; }), "valid");
+  EXPECT_EQ(complaint_of([](Submission& s) { s.trials = {.correctness = 1, .warmup = 0, .timed = 0}; }), "valid");
+  EXPECT_EQ(complaint_of([](Submission& s) { s.trials = {kTrialsMax, kTrialsMax, kTrialsMax}; }), "valid");
+}
+
+TEST(Validate, refuses_in_a_sentence_that_starts_with_the_label) {
+  const std::string trials = "relu/fast_triton: trials must be between 1 (correctness) or 0 (warmup, timed) and 1000";
+  const std::string tolerance = "relu/fast_triton: a tolerance must be between 0 and 1";
+  const std::pair<Change, std::string> cases[] = {
+      {[](Submission& s) { s.label.clear(); }, "label is empty"},
+      {[](Submission& s) { s.label = "a\nb"; }, "label holds a control character at byte 1"},
+      {[](Submission& s) { s.problem.name.clear(); }, "relu/fast_triton: the problem's name is empty"},
+      {[](Submission& s) { s.problem.file.clear(); }, "relu/fast_triton: the problem's file name is empty"},
+      {[](Submission& s) { s.problem.file = "../x.py"; },
+       "relu/fast_triton: the problem's file name must not hold a directory"},
+      {[](Submission& s) { s.files.clear(); }, "relu/fast_triton: no source file"},
+      {[](Submission& s) { s.files.resize(17, s.files[0]); }, "relu/fast_triton: 17 files, at most 16 are allowed"},
+      {[](Submission& s) { s.files[1].name.clear(); }, "relu/fast_triton: a file name is empty"},
+      {[](Submission& s) { s.files[1].name = "/etc/passwd"; },
+       "relu/fast_triton: file '/etc/passwd': a plain name without a directory is needed"},
+      {[](Submission& s) { s.files[1].name = ".."; },
+       "relu/fast_triton: file '..': a plain name without a directory is needed"},
+      {[](Submission& s) { s.files[1].name = "."; },
+       "relu/fast_triton: file '.': a plain name without a directory is needed"},
+      {[](Submission& s) { s.author = "a\x01"; },
+       "relu/fast_triton: author, gpu model or salt holds a control character at byte 1"},
+      {[](Submission& s) { s.gpu_model = "\xFF"; },
+       "relu/fast_triton: author, gpu model or salt is not UTF-8 at byte 0"},
+      {[](Submission& s) { s.salt = "\xFF"; }, "relu/fast_triton: author, gpu model or salt is not UTF-8 at byte 0"},
+      {[](Submission& s) { s.tags[""] = "x"; }, "relu/fast_triton: a tag is empty"},
+      {[](Submission& s) { s.tags["level"] = "\n"; },
+       "relu/fast_triton: tag 'level' holds a control character at byte 0"},
+      {[](Submission& s) {
+         for (int i = 0; i < 32; ++i) s.tags[std::to_string(i)] = "x";
+       },
+       "relu/fast_triton: more than 32 tags"},
+      {[](Submission& s) { s.problem.workloads.clear(); }, "relu/fast_triton: a problem has exactly one workload"},
+      {[](Submission& s) { s.problem.workloads.resize(2); }, "relu/fast_triton: a problem has exactly one workload"},
+      {[](Submission& s) { s.trials.correctness = 0; }, trials},
+      {[](Submission& s) { s.trials.correctness = kTrialsMax + 1; }, trials},
+      {[](Submission& s) { s.trials.warmup = kTrialsMax + 1; }, trials},
+      {[](Submission& s) { s.trials.timed = UINT32_MAX; }, trials},
+      {[](Submission& s) { s.problem.rtol = -0.1; }, tolerance},
+      {[](Submission& s) { s.problem.atol = 1.5; }, tolerance},
+      {[](Submission& s) { s.problem.atol = std::nan(""); }, tolerance},
+  };
+  for (const auto& [change, sentence] : cases) EXPECT_EQ(complaint_of(change), sentence);
+}
+
+}  // namespace
+}  // namespace kq
