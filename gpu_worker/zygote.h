@@ -51,6 +51,7 @@ struct ChildOrder {
 struct ZygoteOptions {
   std::string python;   // interpreter with torch and triton
   std::string harness;  // directory of zygote.py
+  std::string stub;     // libkqstub.so
   DeviceKind device = DeviceKind::cpu;
   int device_index = 0;
 };
@@ -70,6 +71,8 @@ class Zygote {
   void kill(std::uint64_t id);
   // The wait status once it is gone; nothing at the deadline.
   Expected<std::optional<int>> wait(std::uint64_t id, std::int64_t timeout_ms);
+  // The child is gone or given up: drops what is known of it.
+  void forget(std::uint64_t id);
 
  private:
   struct Child {
@@ -83,6 +86,7 @@ class Zygote {
   void handle(const std::string& packet);
 
   int pid_ = 0;
+  DeviceKind device_ = DeviceKind::cpu;
   Fd socket_;
   Software software_;
   std::string sandbox_;

@@ -1,0 +1,137 @@
+#include "gpu_worker/build/builder.h"
+
+#include <sys/wait.h>
+
+#include "core/limits.h"
+#include "guard/guard.h"
+#include "gpu_worker/log_pump.h"
+#include "gpu_worker/scratch.h"
+#include "net/clock.h"
+
+namespace kq {
+namespace {
+
+constexpr std::size_t kFactsBytesMax = 4u << 20;
+constexpr std::uint64_t kScratchBytes = 1ull << 30;
+constexpr std::uint64_t kHostBytes = 4ull << 30;
+
+Built ended_build(VerdictName name, Evidence evidence) {
+  return {.verdict = ended(name, std::move(evidence)), .dir = {}, .cached = false, .ms = 0};
+}
+
+std::string shortened(std::string text) {
+  if (text.size() > kMessageTextMax) text.resize(kMessageTextMax);
+  return text;
+}
+
+// "cpu" jobs of a backend that only a GPU can run end here, built.
+bool only_compiles(const Lease& lease) {
+  return lease.submission.backend == Backend::cuda && lease.device.kind == DeviceKind::cpu;
+}
+
+}  // namespace
+
+Builder::Builder(BuilderOptions options, BuildCache cache, ZygoteSource zygote)
+    : options_(std::move(options)), cache_(std::move(cache)), zygote_(std::move(zygote)) {}
+
+Expected<Built> Builder::build(const Lease& lease) {
+  const std::int64_t start_ms = monotonic_now_ms();
+  const auto zygote = zygote_();
+  if (!zygote) return failure(zygote.error());
+  const std::string arch = lease.device.arch.empty() ? options_.no_gpu_arch : lease.device.arch;
+  const Hash key = build_key(lease.submission, arch, (*zygote)->software());
+  const auto cached = cache_.find(key);
+  auto built = cached ? judge(lease, *cached, true) : run_child(lease, arch, key, **zygote);
+  if (built) built->ms = monotonic_now_ms() - start_ms;
+  return built;
+}
+
+Expected<Built> Builder::run_child(const Lease& lease, const std::string& arch, const Hash& key, Zygote& zygote) {
+  const auto scratch = Scratch::make(options_.scratch, "build", options_.uid);
+  if (!scratch) return failure(scratch.error());
+  if (const auto put = put_sources(*scratch, lease, true); !put) return failure(put.error());
+  auto log = LogPump::open();
+  if (!log) return failure(log.error());
+  const auto child = zygote.fork({.role = ChildRole::build,
+                                  .backend = lease.submission.backend,
+                                  .dir = scratch->dir(),
+                                  .uid = options_.uid,
+                                  .entry = lease.submission.files.front().name,
+                                  .problem = problem_file(lease),
+                                  .precision = lease.submission.problem.precision,
+                                  .arch = arch,
+                                  .host_bytes = kHostBytes,
+                                  .scratch_bytes = kScratchBytes},
+                                 log->second.get(), -1);
+  log->second = Fd();
+  if (!child) return failure(child.error());
+  const auto status = zygote.wait(*child, options_.limit_ms);
+  if (!status || !*status) {
+    zygote.kill(*child);
+    (void)zygote.wait(*child, 5000);
+  }
+  zygote.forget(*child);
+  const std::string text = log->first.finish(1000);
+  if (!status) return failure(status.error());
+  if (!*status) {
+    return ended_build(VerdictName::timed_out, {.stage = Stage::build,
+                                                .reason = "build",
+                                                .message = "the build took longer than " + std::to_string(options_.limit_ms / 1000) + " s",
+                                                .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
+  }
+  if (!WIFEXITED(**status) || WEXITSTATUS(**status) != 0) {
+    return ended_build(VerdictName::build_failed, {.stage = Stage::build,
+                                                   .reason = {},
+                                                   .message = shortened("the compiler's process died: " + text),
+                                                   .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
+  }
+  auto built = judge(lease, scratch->out(), false);
+  if (!built || (built->verdict && name_of(*built->verdict) != VerdictName::compiled_only)) return built;
+  const auto entry = cache_.put(key, scratch->out());
+  if (!entry) return failure(entry.error());
+  built->dir = *entry;
+  return built;
+}
+
+// Reads what the child wrote about the build: hostile files. A liar gains nothing: a module that is not there fails to load.
+Expected<Built> Builder::judge(const Lease& lease, const std::string& dir, bool cached) const {
+  const std::string entry = lease.submission.files.front().name;
+  if (const auto facts = read_child_file(dir + "/facts", kFactsBytesMax)) {
+    const auto findings = judge_facts(*facts, entry);
+    if (!findings) {
+      return ended_build(VerdictName::build_failed, {.stage = Stage::guard, .reason = {}, .message = findings.error().message,
+                                                     .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
+    }
+    if (!findings->empty()) {
+      const Finding& first = findings->front();
+      return ended_build(VerdictName::rejected, {.stage = Stage::guard,
+                                                 .reason = "stream",
+                                                 .message = first.message,
+                                                 .hint = first.hint,
+                                                 .rule = first.rule,
+                                                 .place = first.file + ":" + std::to_string(first.line),
+                                                 .mismatch = {}});
+    }
+  }
+  const auto status = read_child_file(dir + "/status", 32);
+  const std::string word = status ? status->substr(0, status->find_first_of(" \n")) : "missing";
+  const std::string message = shortened(read_child_file(dir + "/message", kMessageTextMax).value_or(""));
+  if (word == "unsupported") {
+    return ended_build(VerdictName::unsupported_here, {.stage = Stage::build, .reason = {}, .message = message,
+                                                       .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
+  }
+  if (word != "ok") {
+    return ended_build(VerdictName::build_failed, {.stage = Stage::build,
+                                                   .reason = {},
+                                                   .message = message.empty() ? "the build left no result" : message,
+                                                   .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
+  }
+  Built built{.verdict = {}, .dir = dir, .cached = cached, .ms = 0};
+  if (only_compiles(lease)) {
+    built.verdict = ended(VerdictName::compiled_only, {.stage = Stage::build, .reason = {}, .message = "built; running it needs a GPU",
+                                                       .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
+  }
+  return built;
+}
+
+}  // namespace kq

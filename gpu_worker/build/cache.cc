@@ -1,0 +1,70 @@
+#include "gpu_worker/build/cache.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "gpu_worker/scratch.h"
+
+namespace kq {
+namespace {
+
+namespace fs = std::filesystem;
+
+}  // namespace
+
+Hash build_key(const Submission& submission, const std::string& arch, const Software& software) {
+  std::string text = "kq-build/1\n";
+  const auto put = [&text](std::string_view value) { text += std::to_string(value.size()) + ":" + std::string(value) + "\n"; };
+  put(to_string(submission.backend));
+  put(arch);
+  for (const std::string& version : {software.python, software.torch, software.triton, software.cuda}) put(version);
+  for (const SourceFile& file : submission.files) {
+    put(file.name);
+    put(as_bytes(file.hash));
+  }
+  return sha256(text);
+}
+
+std::string BuildCache::entry(const Hash& key) const {
+  const std::string hex = to_hex(key);
+  return dir_ + "/" + hex.substr(0, 2) + "/" + hex;
+}
+
+std::optional<std::string> BuildCache::find(const Hash& key) const {
+  std::error_code error;
+  const std::string path = entry(key);
+  if (fs::is_directory(path, error)) return path;
+  return std::nullopt;
+}
+
+Expected<std::string> BuildCache::put(const Hash& key, const std::string& from) const {
+  const std::string path = entry(key);
+  const std::string temporary = path + ".part" + std::to_string(::getpid());
+  std::error_code error;
+  fs::remove_all(temporary, error);
+  fs::create_directories(temporary, error);
+  if (error) return our_fault("cannot make " + temporary + ": " + error.message());
+
+  std::size_t files = 0;
+  std::uintmax_t bytes = 0;
+  for (fs::directory_iterator found(from, error), end; !error && found != end; found.increment(error)) {
+    const auto content = read_child_file(found->path(), kBuildBytesMax + 1);
+    if (!content) continue;  // a link, a directory, a pipe: nothing a build of ours makes
+    bytes += content->size();
+    if (++files > kBuildFilesMax || bytes > kBuildBytesMax) {
+      fs::remove_all(temporary, error);
+      return bad_input("the build made more than " + std::to_string(kBuildFilesMax) + " files or " + std::to_string(kBuildBytesMax) + " bytes");
+    }
+    std::ofstream out(temporary + "/" + found->path().filename().string(), std::ios::binary);
+    out << *content;
+    if (!out.flush()) return our_fault("cannot write into " + temporary);
+  }
+  fs::rename(temporary, path, error);
+  if (error) fs::remove_all(temporary, error);  // another worker was first, with the same content
+  if (!find(key)) return our_fault("cannot make " + path);
+  return path;
+}
+
+}  // namespace kq

@@ -1,0 +1,74 @@
+#include "gpu_worker/build/cache.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+namespace kq {
+namespace {
+
+namespace fs = std::filesystem;
+
+class BuildCacheTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = fs::temp_directory_path() / ("kq-cache-" + std::to_string(::getpid()));
+    fs::remove_all(root_);
+    fs::create_directories(out());
+  }
+  void TearDown() override { fs::remove_all(root_); }
+  std::string out() const { return root_ / "out"; }
+  void make(const std::string& name, const std::string& bytes) const { std::ofstream(out() + "/" + name) << bytes; }
+  fs::path root_;
+};
+
+TEST_F(BuildCacheTest, finds_what_was_put_and_nothing_else) {
+  const BuildCache cache(root_ / "cache");
+  EXPECT_FALSE(cache.find(sha256("a")));
+  make("module.cubin", "code");
+  const auto entry = cache.put(sha256("a"), out());
+  ASSERT_TRUE(entry);
+  EXPECT_EQ(cache.find(sha256("a")), *entry);
+  EXPECT_TRUE(fs::exists(*entry + "/module.cubin"));
+  EXPECT_FALSE(cache.find(sha256("b")));
+  EXPECT_TRUE(cache.put(sha256("a"), out())) << "a second worker with the same build is no error";
+}
+
+TEST_F(BuildCacheTest, leaves_out_links_and_directories) {
+  const BuildCache cache(root_ / "cache");
+  fs::create_symlink("/etc/passwd", out() + "/passwd");
+  fs::create_directory(out() + "/dir");
+  const auto entry = cache.put(sha256("a"), out());
+  ASSERT_TRUE(entry);
+  EXPECT_TRUE(fs::is_empty(*entry));
+}
+
+TEST_F(BuildCacheTest, refuses_too_many_files) {
+  const BuildCache cache(root_ / "cache");
+  for (std::size_t i = 0; i <= kBuildFilesMax; ++i) make(std::to_string(i), "x");
+  EXPECT_FALSE(cache.put(sha256("a"), out()));
+  EXPECT_FALSE(cache.find(sha256("a")));
+}
+
+TEST(BuildKey, changes_with_everything_that_shapes_a_build) {
+  Submission submission;
+  submission.files = {{"a.cu", sha256("a")}};
+  const Software software{.kq = "", .python = "3.11", .torch = "2.11", .triton = "3.6", .cuda = "13.0"};
+  const Hash key = build_key(submission, "sm_90", software);
+  EXPECT_NE(key, build_key(submission, "sm_100", software));
+  Software newer = software;
+  newer.cuda = "13.1";
+  EXPECT_NE(key, build_key(submission, "sm_90", newer));
+  Submission other = submission;
+  other.files[0].hash = sha256("b");
+  EXPECT_NE(key, build_key(other, "sm_90", software));
+  other = submission;
+  other.label = "another";
+  EXPECT_EQ(key, build_key(other, "sm_90", software));
+}
+
+}  // namespace
+}  // namespace kq

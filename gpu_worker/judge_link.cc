@@ -1,0 +1,62 @@
+#include "gpu_worker/judge_link.h"
+
+#include <sys/wait.h>
+
+#include "core/codec.h"
+#include "gpu_worker/process.h"
+
+namespace kq {
+namespace {
+
+constexpr std::int64_t kOpenLimitMs = 60'000;  // a first CUDA context on a loaded machine
+
+template <class T>
+Expected<std::optional<T>> next(int socket, std::int64_t timeout_ms) {
+  auto packet = receive_packet(socket, timeout_ms);
+  if (!packet) return our_fault("the judge is gone");
+  if (!*packet) return std::optional<T>();
+  auto message = decode_message<JudgeReply>((*packet)->bytes);
+  if (!message) return our_fault("the judge sent nonsense: " + message.error().message);
+  if (T* body = std::get_if<T>(&message->body)) return std::optional<T>(std::move(*body));
+  return our_fault("the judge answered out of turn");
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<JudgeLink>> JudgeLink::start(const std::string& program, DeviceKind device, int index) {
+  auto pair = packet_pair();
+  if (!pair) return failure(pair.error());
+  std::unique_ptr<JudgeLink> judge(new JudgeLink);
+  const auto pid = start_process({.argv = {program, "--device", std::string(to_string(device)), "--index", std::to_string(index)},
+                                  .environment = {{"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}},
+                                  .socket = pair->second.get()});
+  if (!pid) return failure(pid.error());
+  judge->socket_ = std::move(pair->first);
+  pair->second = Fd();
+  auto ready = next<JudgeReady>(judge->socket_.get(), kOpenLimitMs);
+  if (ready && *ready) {
+    judge->pid_ = *pid;
+    judge->device_ = (*ready)->device;
+    return judge;
+  }
+  int status = 0;
+  if (!ready && ::waitpid(*pid, &status, 0) == *pid && WIFEXITED(status) && WEXITSTATUS(status) == static_cast<int>(ExitCode::nothing)) {
+    return failure({ExitCode::nothing, "no " + std::string(to_string(device)) + " device " + std::to_string(index) + " here"});
+  }
+  if (ready) end_process(*pid);
+  return our_fault("the judge did not start: " + program);
+}
+
+JudgeLink::~JudgeLink() { end_process(pid_); }
+
+Expected<void> JudgeLink::begin(const Plan& plan, std::span<const int> channels) {
+  return send_packet(socket_.get(), encode_message(Message<JudgeRequest>{0, plan}), channels);
+}
+
+Expected<void> JudgeLink::tell(const ChildExited& exited) {
+  return send_packet(socket_.get(), encode_message(Message<JudgeRequest>{0, exited}));
+}
+
+Expected<std::optional<Report>> JudgeLink::report(std::int64_t timeout_ms) { return next<Report>(socket_.get(), timeout_ms); }
+
+}  // namespace kq

@@ -1,0 +1,195 @@
+#include "gpu_worker/lane.h"
+
+#include "core/version.h"
+#include "net/clock.h"
+
+namespace kq {
+namespace {
+
+constexpr std::uint64_t kScratchBytes = 1ull << 30;  // of a child's /tmp and work
+constexpr std::int64_t kReapLimitMs = 10'000;        // SIGKILL of a process with an endless kernel takes 82 ms until reaped
+constexpr std::int64_t kLogLimitMs = 1'000;
+constexpr std::int64_t kLookMs = 5;                  // how often the lane looks for exits while the judge works
+
+// Every single call kept its limit, all of them together did not.
+Report too_slow(std::uint64_t plan, std::int64_t limit_ms) {
+  Report report;
+  report.id = plan;
+  report.verdict = ended(VerdictName::timed_out, {.stage = Stage::run,
+                                                  .reason = "total",
+                                                  .message = "all trials together took longer than " + std::to_string(limit_ms / 1000) + " s",
+                                                  .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
+  return report;
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
+  std::unique_ptr<Lane> lane(new Lane(std::move(options)));
+  const auto judge = lane->judge();
+  if (!judge) return failure(judge.error());
+  lane->device_ = (*judge)->device();
+  const auto zygote = lane->zygote();
+  if (!zygote) return failure(zygote.error());
+  return lane;
+}
+
+Lane::~Lane() {
+  if (reference_) reap(std::move(reference_->child));
+}
+
+Expected<std::shared_ptr<Zygote>> Lane::zygote() {
+  const std::lock_guard lock(zygote_mutex_);
+  if (!zygote_ || !zygote_->alive()) {
+    zygote_.reset();
+    auto started = Zygote::start(options_.zygote);
+    if (!started) return failure(started.error());
+    zygote_ = std::move(*started);
+  }
+  return zygote_;
+}
+
+Expected<JudgeLink*> Lane::judge() {
+  if (!judge_) {
+    auto started = JudgeLink::start(options_.judge_program, options_.device, options_.index);
+    if (!started) return failure(started.error());
+    judge_ = std::move(*started);
+  }
+  return judge_.get();
+}
+
+bool Lane::has_reference_for(const Lease& lease) const {
+  return reference_ && reference_->child.zygote->alive() && reference_->problem == lease.submission.problem.hash &&
+         reference_->precision == lease.submission.problem.precision;
+}
+
+Expected<Result> Lane::run(const Lease& lease, const Built& built) {
+  const std::int64_t start_ms = monotonic_now_ms();
+  auto judge = this->judge();
+  if (!judge) return failure(judge.error());
+
+  // The reference child: the one of the last job where it is the same problem, else a new one.
+  Fd reference_channel;
+  const bool fresh = !has_reference_for(lease);
+  if (fresh) {
+    if (reference_) reap(std::move(reference_->child));
+    reference_.reset();
+    auto child = fork(ChildRole::reference, lease, nullptr, reference_channel);
+    if (!child) return failure(child.error());
+    reference_.emplace(Reference{lease.submission.problem.hash, lease.submission.problem.precision, std::move(*child)});
+  }
+
+  // The submission child: new for every attempt.
+  Fd submission_channel;
+  auto submission = fork(ChildRole::submission, lease, &built, submission_channel);
+  if (!submission) return failure(submission.error());
+
+  // From here on the judge decides.
+  std::vector<int> channels;
+  if (fresh) channels.push_back(reference_channel.get());
+  channels.push_back(submission_channel.get());
+  const Plan plan{.id = ++plans_,
+                  .fresh_reference = fresh,
+                  .backend = lease.submission.backend,
+                  .trials = lease.submission.trials,
+                  .rtol = lease.submission.problem.rtol,
+                  .atol = lease.submission.problem.atol,
+                  .limits = options_.limits};
+  auto report = [&]() -> Expected<Report> {
+    if (const auto begun = (*judge)->begin(plan, channels); !begun) return failure(begun.error());
+    reference_channel = Fd();
+    submission_channel = Fd();
+    return await(*submission);
+  }();
+
+  const Software versions = submission->zygote->software();
+  const std::string layers = submission->zygote->sandbox();
+  const std::string log = reap(std::move(*submission));
+  if (!report || !report->reference_usable) {
+    reap(std::move(reference_->child));
+    reference_.reset();
+  }
+  if (!report) {
+    judge_.reset();  // whatever state it is in: the next job gets a new one
+    return failure(report.error());
+  }
+  if (!report->verdict) return our_fault("the judge could not finish: " + report->error);
+
+  Result result{.verdict = std::move(*report->verdict),
+                .device = device_,
+                .worker = options_.worker,
+                .times = {.build_ms = built.ms, .build_cached = built.cached, .run_ms = monotonic_now_ms() - start_ms},
+                .software = versions,
+                .sandbox = layers,
+                .log = log,
+                .samples = std::move(report->samples)};
+  result.software.kq = kVersion;
+  return result;
+}
+
+Expected<Lane::Child> Lane::fork(ChildRole role, const Lease& lease, const Built* built, Fd& channel) {
+  const bool is_submission = role == ChildRole::submission;
+  const std::uint32_t uid = options_.first_uid == 0 ? 0 : options_.first_uid + (is_submission ? 1 : 0);
+  auto living = zygote();
+  if (!living) return failure(living.error());
+  auto scratch = Scratch::make(options_.scratch, std::string(to_string(role)), uid);
+  if (!scratch) return failure(scratch.error());
+  if (const auto put = put_sources(*scratch, lease, is_submission); !put) return failure(put.error());
+  if (built != nullptr) {
+    if (const auto put = scratch->put_all(built->dir); !put) return failure(put.error());
+  }
+  auto log = LogPump::open();
+  if (!log) return failure(log.error());
+  auto ends = packet_pair();
+  if (!ends) return failure(ends.error());
+  const auto id = (*living)->fork({.role = role,
+                                   .backend = lease.submission.backend,
+                                   .dir = scratch->dir(),
+                                   .uid = uid,
+                                   .entry = is_submission ? lease.submission.files.front().name : std::string(),
+                                   .problem = problem_file(lease),
+                                   .precision = lease.submission.problem.precision,
+                                   .arch = device_.arch,
+                                   .host_bytes = options_.limits.host_bytes_max,
+                                   .scratch_bytes = kScratchBytes},
+                                  log->second.get(), ends->second.get());
+  if (!id) return failure(id.error());
+  channel = std::move(ends->first);
+  log->second = Fd();
+  return Child{*living, *id, std::move(*scratch), std::move(log->first)};
+}
+
+// Passes on who died while the judge works, and holds the attempt to its limit.
+Expected<Report> Lane::await(Child& submission) {
+  const std::int64_t deadline_ms = monotonic_now_ms() + options_.attempt_limit_ms;
+  for (;;) {
+    auto report = judge_->report(kLookMs);
+    if (!report) return failure(report.error());
+    if (*report) {
+      if ((*report)->id != plans_) return our_fault("the judge answered another plan");
+      return std::move(**report);
+    }
+    for (auto [child, role] : {std::pair{&reference_->child, ChildRole::reference}, std::pair{&submission, ChildRole::submission}}) {
+      if (child->exit_told) continue;
+      const auto status = child->zygote->wait(child->id, 0);
+      if (!status) return failure(status.error());
+      if (!*status) continue;
+      child->exit_told = true;
+      if (const auto told = judge_->tell({role, **status}); !told) return failure(told.error());
+    }
+    if (monotonic_now_ms() > deadline_ms) {
+      judge_.reset();  // it is in the middle of this plan; the next job gets a new one
+      return too_slow(plans_, options_.attempt_limit_ms);
+    }
+  }
+}
+
+// Kills, waits, and returns what it printed.
+std::string Lane::reap(Child child) const {
+  child.zygote->kill(child.id);
+  (void)child.zygote->wait(child.id, kReapLimitMs);
+  child.zygote->forget(child.id);
+  return child.log.finish(kLogLimitMs);
+}
+
+}  // namespace kq

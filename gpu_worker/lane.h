@@ -1,0 +1,78 @@
+// A device lane: one judge, one zygote, one job at a time on one device. Sections 4 to 6 of a job's life happen here.
+//
+// The lane keeps the reference child of the last problem; a submission child is forked per job and dies with it. A dead judge or zygote is
+// started again at the next job; the job that saw it die ends in an Error of ours and is tried again elsewhere or here.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "core/messages.h"
+#include "gpu_worker/judge_link.h"
+#include "gpu_worker/log_pump.h"
+#include "gpu_worker/scratch.h"
+#include "gpu_worker/worker.h"
+#include "gpu_worker/zygote.h"
+
+namespace kq {
+
+struct LaneOptions {
+  DeviceKind device = DeviceKind::cpu;
+  int index = 0;
+  std::string worker;         // name, for results
+  std::string judge_program;
+  ZygoteOptions zygote;
+  std::string scratch;        // parent of this lane's scratch directories
+  std::uint32_t first_uid = 0;  // of the reference; the submission gets the next one; 0 keeps ours
+  Limits limits;
+  std::int64_t attempt_limit_ms = 15 * 60'000;  // the whole attempt, whatever the judge says
+};
+
+class Lane {
+ public:
+  // Opens the device. ExitCode::nothing: there is no such device here.
+  static Expected<std::unique_ptr<Lane>> open(LaneOptions options);
+  ~Lane();
+
+  const DeviceInfo& device() const { return device_; }
+  // A living zygote; also what the build lane forks from.
+  Expected<std::shared_ptr<Zygote>> zygote();
+  // One attempt, blocking. An Error is ours.
+  Expected<Result> run(const Lease& lease, const Built& built);
+
+ private:
+  // A forked child with everything that must outlive it.
+  struct Child {
+    std::shared_ptr<Zygote> zygote;
+    std::uint64_t id = 0;
+    Scratch scratch;
+    LogPump log;
+    bool exit_told = false;  // the judge knows
+  };
+  struct Reference {
+    Hash problem;
+    Precision precision = Precision::as_given;
+    Child child;
+  };
+
+  explicit Lane(LaneOptions options) : options_(std::move(options)) {}
+  Expected<JudgeLink*> judge();
+  Expected<Child> fork(ChildRole role, const Lease& lease, const Built* built, Fd& channel);
+  Expected<Report> await(Child& submission);
+  std::string reap(Child child) const;
+  bool has_reference_for(const Lease& lease) const;
+
+  LaneOptions options_;
+  DeviceInfo device_;
+  std::unique_ptr<JudgeLink> judge_;
+  std::optional<Reference> reference_;
+  std::uint64_t plans_ = 0;
+
+  std::mutex zygote_mutex_;
+  std::shared_ptr<Zygote> zygote_;
+};
+
+}  // namespace kq

@@ -1,0 +1,52 @@
+#include "gpu_worker/log_pump.h"
+
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+namespace kq {
+namespace {
+
+TEST(CappedLog, keeps_a_short_text_whole) {
+  CappedLog log(100);
+  log.append("one\n");
+  log.append("two\tthree");
+  EXPECT_EQ(log.text(), "one\ntwo\tthree");
+}
+
+TEST(CappedLog, keeps_head_and_tail_and_counts_what_is_missing) {
+  CappedLog log(8);
+  for (char c = 'a'; c <= 'z'; ++c) log.append(std::string(1, c));
+  EXPECT_EQ(log.text(), "abcd\n[18 bytes left out]\nwxyz");
+}
+
+TEST(CappedLog, defuses_terminal_escapes) {
+  CappedLog log(100);
+  log.append("\x1b[31mred\x7f\r\n");
+  EXPECT_EQ(log.text(), "?[31mred??\n");
+}
+
+TEST(LogPump, reads_until_the_writer_closes) {
+  auto opened = LogPump::open();
+  ASSERT_TRUE(opened);
+  const std::string much(1 << 20, 'x');  // far more than a pipe holds: the pump must drain it
+  for (std::size_t sent = 0; sent < much.size();) {
+    const ssize_t size = ::write(opened->second.get(), much.data() + sent, much.size() - sent);
+    ASSERT_GT(size, 0);
+    sent += static_cast<std::size_t>(size);
+  }
+  opened->second = Fd();
+  const std::string text = opened->first.finish(5000);
+  EXPECT_LE(text.size(), kLogBytesMax + 100);
+  EXPECT_NE(text.find("bytes left out"), std::string::npos);
+}
+
+TEST(LogPump, gives_up_on_a_writer_that_never_closes) {
+  auto opened = LogPump::open();
+  ASSERT_TRUE(opened);
+  ASSERT_EQ(::write(opened->second.get(), "hi", 2), 2);
+  EXPECT_EQ(opened->first.finish(100), "hi");
+}
+
+}  // namespace
+}  // namespace kq

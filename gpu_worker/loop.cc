@@ -1,0 +1,143 @@
+#include "gpu_worker/loop.h"
+
+#include <spdlog/spdlog.h>
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "core/codec.h"
+#include "net/clock.h"
+
+namespace kq {
+namespace {
+
+// The loop looks into its mailbox at least this often: what a finished job waits at most.
+constexpr std::int64_t kLookMs = 2;
+
+// Many writers, one reader who never waits.
+class Mailbox {
+ public:
+  void put(WorkerEvent event) {
+    const std::lock_guard lock(mutex_);
+    events_.push_back(std::move(event));
+  }
+  std::optional<WorkerEvent> take() {
+    const std::lock_guard lock(mutex_);
+    if (events_.empty()) return std::nullopt;
+    WorkerEvent event = std::move(events_.front());
+    events_.pop_front();
+    return event;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::deque<WorkerEvent> events_;
+};
+
+// A thread that does one thing after another. What is queued is bounded by the worker's credit.
+class Crew {
+ public:
+  Crew() : thread_([this] { serve(); }) {}
+  ~Crew() {
+    {
+      const std::lock_guard lock(mutex_);
+      closed_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+  }
+  void ask(std::function<void()> task) {
+    {
+      const std::lock_guard lock(mutex_);
+      tasks_.push_back(std::move(task));
+    }
+    changed_.notify_one();
+  }
+
+ private:
+  void serve() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return closed_ || !tasks_.empty(); });
+      if (closed_) return;  // what has not begun will be leased to somebody else
+      auto task = std::move(tasks_.front());
+      tasks_.pop_front();
+      lock.unlock();
+      task();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> tasks_;
+  bool closed_ = false;
+  std::thread thread_;  // last: starts when everything above is there
+};
+
+void log_result(const Lease& lease, const Expected<Result>& result) {
+  const std::string& label = lease.submission.label;
+  if (!result) {
+    spdlog::warn("job {} attempt {} {}: {}", lease.id.seq, lease.id.attempt, label, result.error().message);
+  } else {
+    spdlog::info("job {} attempt {} {}: {}", lease.id.seq, lease.id.attempt, label, to_string(name_of(result->verdict)));
+  }
+}
+
+}  // namespace
+
+Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lanes, const LoopOptions& options,
+                    const std::atomic<bool>& drain, const std::atomic<bool>& stop) {
+  Worker worker(options.worker);
+  Mailbox mailbox;
+  Builder builder(options.builder, BuildCache(options.cache_dir), [&lanes] { return lanes.front()->zygote(); });
+  Crew build_crew;
+  std::vector<std::unique_ptr<Crew>> lane_crews;
+  for (std::size_t i = 0; i < lanes.size(); ++i) lane_crews.push_back(std::make_unique<Crew>());
+
+  bool finished = false;
+  bool drain_told = false;
+  std::int64_t wake_at_ms = 0;
+  const auto obey = [&](WorkerReady ready) {
+    for (const std::string& note : ready.notes) spdlog::warn("{}", note);
+    for (BuildStart& start : ready.builds) {
+      build_crew.ask([&mailbox, &builder, lease = start.lease] { mailbox.put(BuildDone{lease->id, builder.build(*lease)}); });
+    }
+    for (RunStart& start : ready.runs) {
+      lane_crews[start.device]->ask([&mailbox, &lane = *lanes[start.device], lease = start.lease, built = std::move(start.built)] {
+        auto result = lane.run(*lease, built);
+        log_result(*lease, result);
+        mailbox.put(RunDone{lease->id, std::move(result)});
+      });
+    }
+    for (const WorkerRequest& request : ready.sends) broker.send(encode_message(Message<WorkerRequest>{0, request}));
+    wake_at_ms = ready.wake_at_ms;
+    finished = finished || ready.finished;
+  };
+
+  while (!finished && !stop) {
+    auto packet = broker.receive(kLookMs);
+    if (!packet) return failure(packet.error());
+    if (*packet) {
+      auto message = decode_message<WorkerReply>(**packet);
+      if (message) {
+        obey(worker.step(BrokerSaid{std::move(message->body)}, monotonic_now_ms()));
+      } else {
+        spdlog::warn("the broker sent something unreadable: {}", message.error().message);
+      }
+    }
+    while (auto event = mailbox.take()) obey(worker.step(std::move(*event), monotonic_now_ms()));
+    if (drain && !drain_told) {
+      drain_told = true;
+      obey(worker.step(DrainAsked{}, monotonic_now_ms()));
+    }
+    if (monotonic_now_ms() >= wake_at_ms) obey(worker.step(Tick{}, monotonic_now_ms()));
+  }
+  if (!finished) broker.send(encode_message(Message<WorkerRequest>{0, Goodbye{options.worker.epoch}}));
+  return {};
+}
+
+}  // namespace kq

@@ -1,0 +1,26 @@
+// The shell around the pure Worker: one thread for the broker link, one per device lane, one per build slot.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gpu_worker/build/builder.h"
+#include "gpu_worker/lane.h"
+#include "gpu_worker/worker.h"
+#include "net/link.h"
+
+namespace kq {
+
+struct LoopOptions {
+  WorkerOptions worker;
+  BuilderOptions builder;
+  std::string cache_dir;
+};
+
+// Works until `drain` becomes true and everything that ran is reported, or until `stop` becomes true (leases go back by Goodbye).
+Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lanes, const LoopOptions& options,
+                    const std::atomic<bool>& drain, const std::atomic<bool>& stop);
+
+}  // namespace kq

@@ -1,0 +1,187 @@
+// kq-worker: takes jobs from a broker, builds and judges them in sandboxes, sends the verdicts back.
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+
+#include "core/version.h"
+#include "gpu_worker/loop.h"
+#include "gpu_worker/process.h"
+#include "net/endpoint.h"
+#include "net/zmq_link.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using kq::ExitCode;
+using kq::Expected;
+
+std::atomic<bool> drain = false;
+std::atomic<bool> stop = false;
+
+// The first SIGTERM drains, a second one or SIGINT returns the leases and leaves.
+void on_signal(int signal) {
+  if (signal == SIGINT || drain) stop = true;
+  drain = true;
+}
+
+struct Flags {
+  std::string broker = std::string(kq::kDefaultBrokerUrl);
+  std::string state;
+  std::string devices = "auto";
+  std::string log_level = "info";
+  int ready_fd = -1;
+};
+
+std::string default_state() {
+  if (const char* state = std::getenv("XDG_STATE_HOME")) return std::string(state) + "/kq/worker";
+  if (const char* home = std::getenv("HOME")) return std::string(home) + "/.local/state/kq/worker";
+  return "/tmp/kq-worker";
+}
+
+// KQ_PYTHON, else the environment that scripts/setup made in the checkout above this program, else python3.
+std::string find_python(const std::string& programs) {
+  if (const char* python = std::getenv("KQ_PYTHON"); python != nullptr && *python != '\0') return python;
+  for (fs::path dir = programs; dir.has_relative_path(); dir = dir.parent_path()) {
+    const fs::path python = dir / ".venv" / "bin" / "python";
+    if (std::error_code error; fs::exists(python, error)) return python;
+  }
+  return "python3";
+}
+
+struct DeviceId {
+  kq::DeviceKind kind;
+  int index;
+};
+
+// "auto" is every GPU, or the CPU where there is none; otherwise a list of cpu, cuda (every GPU) and cuda:N.
+Expected<std::vector<DeviceId>> wanted_devices(const std::string& text) {
+  std::vector<DeviceId> gpus;
+  for (int i = 0; i < 64; ++i) {
+    if (fs::exists("/dev/nvidia" + std::to_string(i))) gpus.push_back({kq::DeviceKind::cuda, static_cast<int>(gpus.size())});
+  }
+  if (text == "auto") return gpus.empty() ? std::vector<DeviceId>{{kq::DeviceKind::cpu, 0}} : gpus;
+  std::vector<DeviceId> wanted;
+  for (const std::string& word : CLI::detail::split(text, ',')) {
+    if (word == "cpu") {
+      wanted.push_back({kq::DeviceKind::cpu, 0});
+    } else if (word == "cuda") {
+      if (gpus.empty()) gpus.push_back({kq::DeviceKind::cuda, 0});  // the judge says what is missing
+      wanted.insert(wanted.end(), gpus.begin(), gpus.end());
+    } else if (word.starts_with("cuda:") && word.size() > 5 && word.find_first_not_of("0123456789", 5) == std::string::npos && word.size() < 8) {
+      wanted.push_back({kq::DeviceKind::cuda, std::stoi(word.substr(5))});
+    } else {
+      return kq::bad_input("--devices " + text + ": '" + word + "' is none of auto, cpu, cuda, cuda:N");
+    }
+  }
+  return wanted;
+}
+
+std::string worker_name() {
+  char host[256] = "";
+  ::gethostname(host, sizeof host - 1);
+  return std::string(host) + ":" + std::to_string(::getpid());
+}
+
+Expected<std::uint64_t> random_epoch() {
+  std::uint64_t epoch = 0;
+  if (::getrandom(&epoch, sizeof epoch, 0) != sizeof epoch) return kq::our_fault("getrandom failed");
+  return epoch;
+}
+
+// Ordinary users' numbers end at 60000 (login.defs); 61000 upward belongs to nobody. Only root can take another uid.
+std::uint32_t slot_uid(std::size_t slot) { return ::geteuid() == 0 ? 61000 + static_cast<std::uint32_t>(slot) * 2 : 0; }
+
+Expected<std::vector<std::unique_ptr<kq::Lane>>> open_lanes(const Flags& flags, const std::string& scratch, const std::string& name) {
+  const auto wanted = wanted_devices(flags.devices);
+  if (!wanted) return kq::failure(wanted.error());
+  const std::string programs = kq::program_directory();
+  std::vector<std::unique_ptr<kq::Lane>> lanes;
+  for (const DeviceId& device : *wanted) {
+    const std::string own = scratch + "/lane" + std::to_string(lanes.size());
+    auto lane = kq::Lane::open({.device = device.kind,
+                                .index = device.index,
+                                .worker = name,
+                                .judge_program = programs + "/kq-judge",
+                                .zygote = {.python = find_python(programs),
+                                           .harness = programs + "/../share/kq/harness",
+                                           .stub = programs + "/../lib/libkqstub.so",
+                                           .device = device.kind,
+                                           .device_index = device.index},
+                                .scratch = own,
+                                .first_uid = slot_uid(lanes.size() + 1),
+                                .limits = {}});
+    if (!lane) return kq::failure(lane.error());
+    const kq::DeviceInfo& info = (*lane)->device();
+    spdlog::info("lane {}: {} {}", lanes.size(), to_string(info.kind), info.model);
+    lanes.push_back(std::move(*lane));
+  }
+  return lanes;
+}
+
+Expected<void> run(const Flags& flags) {
+  const auto endpoints = kq::parse_broker_url(flags.broker);
+  if (!endpoints) return kq::failure(endpoints.error());
+  const auto epoch = random_epoch();
+  if (!epoch) return kq::failure(epoch.error());
+  const std::string state = fs::absolute(flags.state.empty() ? default_state() : flags.state).lexically_normal();
+  const std::string scratch = state + "/scratch-" + std::to_string(::getpid());
+  const std::string name = worker_name();
+
+  auto lanes = open_lanes(flags, scratch, name);
+  if (!lanes) return kq::failure(lanes.error());
+  kq::LoopOptions options{.worker = {.name = name, .epoch = *epoch, .devices = {}},
+                          .builder = {.scratch = scratch, .uid = slot_uid(0), .no_gpu_arch = "sm_90"},
+                          .cache_dir = state + "/build-cache"};
+  for (const auto& lane : *lanes) options.worker.devices.push_back(lane->device());
+  auto broker = kq::connect_client(endpoints->worker);
+  if (!broker) return kq::failure(broker.error());
+  if (flags.ready_fd >= 0) {
+    constexpr std::string_view kReady = "ready\n";
+    if (::write(flags.ready_fd, kReady.data(), kReady.size()) < 0) spdlog::warn("nobody listens on --ready-fd");
+    ::close(flags.ready_fd);
+  }
+  const auto worked = kq::work(**broker, *lanes, options, drain, stop);
+  lanes->clear();
+  std::error_code ignored;
+  fs::remove_all(scratch, ignored);
+  return worked;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Flags flags;
+  CLI::App app("Takes jobs from a kq broker, builds and judges them in sandboxes, sends the verdicts back.", "kq-worker");
+  app.set_version_flag("--version", std::string(kq::kVersion));
+  app.add_option("--connect", flags.broker, "broker URL (KQ_BROKER)")->envname("KQ_BROKER")->capture_default_str();
+  app.add_option("--state", flags.state, "directory for the build cache and scratch files (default: XDG_STATE_HOME/kq/worker)");
+  app.add_option("--devices", flags.devices, "auto, or a list of cpu, cuda, cuda:N")->capture_default_str();
+  app.add_option("--log-level", flags.log_level, "debug, info, warn, error, off")
+      ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}))->capture_default_str();
+  app.add_option("--ready-fd", flags.ready_fd, "write 'ready' to this descriptor once every device is open");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::bad_input);
+  }
+
+  ::prctl(PR_SET_DUMPABLE, 0);  // a child of the same user must not read this process
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGTERM, on_signal);
+  ::signal(SIGINT, on_signal);
+  spdlog::set_default_logger(spdlog::stderr_color_mt("kq-worker"));
+  spdlog::set_level(spdlog::level::from_str(flags.log_level == "error" ? "err" : flags.log_level));
+  const auto ran = run(flags);
+  if (ran) return 0;
+  spdlog::error("{}", ran.error().message);
+  return static_cast<int>(ran.error().code);
+}

@@ -1,0 +1,94 @@
+#include "gpu_worker/process.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <map>
+
+#include "core/check.h"
+
+extern char** environ;
+
+namespace kq {
+namespace {
+
+std::vector<std::string> merged_environment(const std::vector<std::pair<std::string, std::string>>& added) {
+  std::map<std::string, std::string> variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::size_t equals = text.find('=');
+    if (equals != std::string_view::npos) variables[std::string(text.substr(0, equals))] = text.substr(equals + 1);
+  }
+  for (const auto& [name, value] : added) variables[name] = value;
+  std::vector<std::string> entries;
+  for (const auto& [name, value] : variables) entries.push_back(name + "=" + value);
+  return entries;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (std::string& text : texts) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+// Runs between fork and exec of a program with threads: only async-signal-safe calls.
+[[noreturn]] void become(char** argv, char** envp, int socket, int parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(127);  // the parent died before the line above
+  ::setsid();
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::signal(SIGPIPE, SIG_DFL);
+  const int null = ::open("/dev/null", O_RDONLY);
+  if (null >= 0) ::dup2(null, 0);
+  if (socket == 3) {
+    ::fcntl(3, F_SETFD, 0);
+  } else if (socket >= 0) {
+    ::dup2(socket, 3);
+  }
+  ::syscall(SYS_close_range, socket >= 0 ? 4u : 3u, ~0u, 0u);
+  ::execvpe(argv[0], argv, envp);
+  constexpr char kText[] = "kq-worker: cannot start a program of the worker\n";
+  if (::write(2, kText, sizeof kText - 1) < 0) ::_exit(126);
+  ::_exit(127);
+}
+
+}  // namespace
+
+Expected<int> start_process(const ProcessOptions& options) {
+  KQ_CHECK(!options.argv.empty());
+  std::vector<std::string> arguments = options.argv;
+  std::vector<std::string> environment = merged_environment(options.environment);
+  const std::vector<char*> argv = pointers(arguments);
+  const std::vector<char*> envp = pointers(environment);
+  const int parent = ::getpid();
+  const int pid = ::fork();
+  if (pid < 0) return our_fault("fork for " + options.argv[0] + ": " + std::strerror(errno));
+  if (pid == 0) become(const_cast<char**>(argv.data()), const_cast<char**>(envp.data()), options.socket, parent);
+  return pid;
+}
+
+void end_process(int pid) {
+  if (pid <= 0) return;
+  ::kill(pid, SIGKILL);
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+std::string program_directory() {
+  std::error_code error;
+  const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? "." : path.parent_path().string();
+}
+
+}  // namespace kq

@@ -1,0 +1,43 @@
+#include "gpu_worker/process.h"
+
+#include <gtest/gtest.h>
+
+#include "gpu_worker/fd.h"
+
+namespace kq {
+namespace {
+
+TEST(Process, gets_its_socket_at_descriptor_3_and_the_added_environment) {
+  auto pair = packet_pair();
+  ASSERT_TRUE(pair);
+  const auto pid = start_process({.argv = {"sh", "-c", "printf %s \"$KQ_WORD\" >&3"},
+                                  .environment = {{"KQ_WORD", "hello"}},
+                                  .socket = pair->second.get()});
+  ASSERT_TRUE(pid);
+  const auto packet = receive_packet(pair->first.get(), 5000);
+  ASSERT_TRUE(packet && *packet);
+  EXPECT_EQ((*packet)->bytes, "hello");
+  end_process(*pid);
+}
+
+TEST(Process, inherits_nothing_above_its_socket) {
+  auto kept = packet_pair();
+  auto pair = packet_pair();
+  ASSERT_TRUE(kept && pair);
+  const auto pid = start_process({.argv = {"sh", "-c", "ls /proc/self/fd | wc -w >&3"}, .environment = {}, .socket = pair->second.get()});
+  ASSERT_TRUE(pid);
+  const auto packet = receive_packet(pair->first.get(), 5000);
+  ASSERT_TRUE(packet && *packet);
+  EXPECT_LE(std::stoi((*packet)->bytes), 5);  // 0-3, and the directory ls reads
+  end_process(*pid);
+}
+
+TEST(Process, end_of_an_endless_program_returns) {
+  const auto pid = start_process({.argv = {"sleep", "1000"}, .environment = {}, .socket = -1});
+  ASSERT_TRUE(pid);
+  end_process(*pid);
+  EXPECT_NE(::kill(*pid, 0), 0);
+}
+
+}  // namespace
+}  // namespace kq

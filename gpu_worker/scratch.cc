@@ -1,0 +1,127 @@
+#include "gpu_worker/scratch.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "gpu_worker/fd.h"
+
+namespace kq {
+namespace {
+
+namespace fs = std::filesystem;
+
+tl::unexpected<Error> cannot(const std::string& what, const std::string& path) {
+  return our_fault("cannot " + what + " " + path + ": " + std::strerror(errno));
+}
+
+void remove_tree(const std::string& dir) {
+  std::error_code ignored;  // what a hostile child made unremovable is removed at the next start
+  fs::remove_all(dir, ignored);
+}
+
+Expected<void> write_file(const std::string& path, std::string_view bytes) {
+  const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+  if (!file) return cannot("create", path);
+  while (!bytes.empty()) {
+    const ssize_t size = ::write(file.get(), bytes.data(), bytes.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return cannot("write", path);
+    bytes.remove_prefix(static_cast<std::size_t>(size));
+  }
+  return {};
+}
+
+}  // namespace
+
+Expected<Scratch> Scratch::make(const std::string& parent, const std::string& name, std::uint32_t uid) {
+  Scratch scratch(parent + "/" + name);
+  remove_tree(scratch.dir_);
+  std::error_code error;
+  fs::create_directories(scratch.dir_, error);
+  if (error) return our_fault("cannot make " + scratch.dir_ + ": " + error.message());
+  for (const char* part : {"/src", "/work", "/out"}) {
+    const std::string path = scratch.dir_ + part;
+    const bool is_source = std::string_view(part) == "/src";
+    if (::mkdir(path.c_str(), is_source ? 0755 : 0700) != 0) return cannot("make", path);
+    if (!is_source && uid != 0 && ::chown(path.c_str(), uid, uid) != 0) return cannot("give away", path);
+  }
+  return scratch;
+}
+
+Scratch::Scratch(Scratch&& other) noexcept : dir_(std::exchange(other.dir_, {})) {}
+Scratch& Scratch::operator=(Scratch&& other) noexcept {
+  std::swap(dir_, other.dir_);
+  return *this;
+}
+Scratch::~Scratch() {
+  if (!dir_.empty()) remove_tree(dir_);
+}
+
+Expected<void> Scratch::put(std::string_view name, std::string_view bytes) const {
+  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string_view::npos) {
+    return our_fault("not a plain file name: " + std::string(name));
+  }
+  return write_file(dir_ + "/src/" + std::string(name), bytes);
+}
+
+Expected<void> Scratch::put_all(const std::string& from) const {
+  std::error_code error;
+  for (fs::directory_iterator entry(from, error), end; !error && entry != end; entry.increment(error)) {
+    if (!entry->is_regular_file(error) || error) continue;
+    fs::copy_file(entry->path(), dir_ + "/src/" + entry->path().filename().string(), fs::copy_options::skip_existing, error);
+  }
+  if (error) return our_fault("cannot copy " + from + " to " + dir_ + "/src: " + error.message());
+  return {};
+}
+
+Expected<std::string_view> blob_of(const Lease& lease, const Hash& hash) {
+  for (const Blob& blob : lease.blobs) {
+    if (blob.hash == hash) return std::string_view(blob.bytes);
+  }
+  return our_fault("the lease came without blob " + to_hex(hash));
+}
+
+std::string problem_file(const Lease& lease) {
+  std::string name = lease.submission.problem.file;
+  const auto is_taken = [&](const SourceFile& file) { return file.name == name; };
+  while (std::any_of(lease.submission.files.begin(), lease.submission.files.end(), is_taken)) name.insert(0, "_");
+  return name;
+}
+
+Expected<void> put_sources(const Scratch& scratch, const Lease& lease, bool with_submission) {
+  std::vector<SourceFile> files;
+  if (with_submission) files = lease.submission.files;
+  files.push_back({problem_file(lease), lease.submission.problem.hash});
+  for (const SourceFile& file : files) {
+    const auto bytes = blob_of(lease, file.hash);
+    if (!bytes) return failure(bytes.error());
+    if (const auto put = scratch.put(file.name, *bytes); !put) return put;
+  }
+  return {};
+}
+
+Expected<std::string> read_child_file(const std::string& path, std::size_t bytes_max) {
+  const Fd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!file) return cannot("read", path);
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return our_fault(path + " is not a regular file");
+  std::string bytes(std::min<std::size_t>(bytes_max, static_cast<std::size_t>(status.st_size)), '\0');
+  std::size_t have = 0;
+  while (have < bytes.size()) {
+    const ssize_t size = ::read(file.get(), bytes.data() + have, bytes.size() - have);
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return cannot("read", path);
+    if (size == 0) break;
+    have += static_cast<std::size_t>(size);
+  }
+  bytes.resize(have);
+  return bytes;
+}
+
+}  // namespace kq

@@ -1,0 +1,45 @@
+// The private directory of one child: src/ to read, work/ to be in, out/ for what a build makes. Gone with its owner.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/error.h"
+#include "core/messages.h"
+
+namespace kq {
+
+class Scratch {
+ public:
+  // Makes `parent`/`name`, empty, whatever was there. `uid` 0 keeps our own user for work/ and out/.
+  static Expected<Scratch> make(const std::string& parent, const std::string& name, std::uint32_t uid);
+  Scratch(Scratch&& other) noexcept;
+  Scratch& operator=(Scratch&& other) noexcept;
+  ~Scratch();
+
+  const std::string& dir() const { return dir_; }
+  std::string out() const { return dir_ + "/out"; }
+
+  // A file in src/. The name is a plain one: validate() in core/submission.h saw to that, and it is checked again.
+  Expected<void> put(std::string_view name, std::string_view bytes) const;
+  // Copies every regular file of `from` into src/.
+  Expected<void> put_all(const std::string& from) const;
+
+ private:
+  explicit Scratch(std::string dir) : dir_(std::move(dir)) {}
+  std::string dir_;
+};
+
+// The bytes of the blob with this hash, or an Error of ours: the broker promised every blob a lease needs.
+Expected<std::string_view> blob_of(const Lease& lease, const Hash& hash);
+// The name the problem gets in src/: its own, or with underscores in front where the submission has a file of that name.
+std::string problem_file(const Lease& lease);
+// Puts the problem and, unless it is for the reference, the submission's files into src/.
+Expected<void> put_sources(const Scratch& scratch, const Lease& lease, bool with_submission);
+
+// At most `bytes_max` bytes of a regular file a child made; never follows a link, never blocks on a pipe.
+Expected<std::string> read_child_file(const std::string& path, std::size_t bytes_max);
+
+}  // namespace kq

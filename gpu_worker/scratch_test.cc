@@ -1,0 +1,85 @@
+#include "gpu_worker/scratch.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+namespace kq {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ScratchTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    parent_ = fs::temp_directory_path() / ("kq-scratch-" + std::to_string(::getpid()));
+    fs::remove_all(parent_);
+  }
+  void TearDown() override { fs::remove_all(parent_); }
+  fs::path parent_;
+};
+
+TEST_F(ScratchTest, is_made_empty_and_goes_away) {
+  std::string dir;
+  {
+    auto first = Scratch::make(parent_, "a", 0);
+    ASSERT_TRUE(first);
+    dir = first->dir();
+    ASSERT_TRUE(first->put("x.py", "one"));
+    EXPECT_EQ(*read_child_file(dir + "/src/x.py", 100), "one");
+    EXPECT_TRUE(fs::is_directory(dir + "/work"));
+  }
+  EXPECT_FALSE(fs::exists(dir));
+}
+
+TEST_F(ScratchTest, refuses_names_with_a_directory_and_a_second_file_of_one_name) {
+  auto scratch = Scratch::make(parent_, "a", 0);
+  ASSERT_TRUE(scratch);
+  EXPECT_FALSE(scratch->put("../x", ""));
+  EXPECT_FALSE(scratch->put("", ""));
+  ASSERT_TRUE(scratch->put("x", ""));
+  EXPECT_FALSE(scratch->put("x", ""));
+}
+
+TEST_F(ScratchTest, a_childs_file_is_bounded_and_never_a_link_or_pipe) {
+  auto scratch = Scratch::make(parent_, "a", 0);
+  ASSERT_TRUE(scratch);
+  ASSERT_TRUE(scratch->put("long", std::string(1000, 'x')));
+  EXPECT_EQ(read_child_file(scratch->dir() + "/src/long", 10)->size(), 10u);
+  const std::string link = scratch->out() + "/status";
+  fs::create_symlink("/etc/passwd", link);
+  EXPECT_FALSE(read_child_file(link, 10));
+  const std::string fifo = scratch->out() + "/fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_FALSE(read_child_file(fifo, 10));
+}
+
+TEST_F(ScratchTest, a_problem_and_a_submission_of_one_name_live_side_by_side) {
+  Lease lease;
+  lease.submission.problem = {.name = "p", .file = "p.py", .hash = sha256("problem"), .precision = {}, .rtol = {}, .atol = {}};
+  lease.submission.files = {{"p.py", sha256("submission")}};
+  lease.blobs = {{sha256("problem"), "problem"}, {sha256("submission"), "submission"}};
+  auto scratch = Scratch::make(parent_, "a", 0);
+  ASSERT_TRUE(scratch);
+  ASSERT_TRUE(put_sources(*scratch, lease, true));
+  EXPECT_EQ(*read_child_file(scratch->dir() + "/src/p.py", 100), "submission");
+  EXPECT_EQ(*read_child_file(scratch->dir() + "/src/" + problem_file(lease), 100), "problem");
+}
+
+TEST_F(ScratchTest, a_lease_without_its_blob_is_our_fault) {
+  Lease lease;
+  lease.submission.problem = {.name = "p", .file = "p.py", .hash = sha256("p"), .precision = {}, .rtol = {}, .atol = {}};
+  auto scratch = Scratch::make(parent_, "a", 0);
+  ASSERT_TRUE(scratch);
+  const auto put = put_sources(*scratch, lease, true);
+  ASSERT_FALSE(put);
+  EXPECT_EQ(put.error().code, ExitCode::our_fault);
+  lease.blobs.push_back({sha256("p"), "p"});
+  EXPECT_TRUE(put_sources(*scratch, lease, true));
+}
+
+}  // namespace
+}  // namespace kq

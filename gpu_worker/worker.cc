@@ -1,0 +1,192 @@
+#include "gpu_worker/worker.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "core/codec.h"
+
+namespace kq {
+namespace {
+
+// A result as it must look when the build lane already ended the job.
+Result from_build(const Lease& lease, const Built& built, const std::string& worker) {
+  return {.verdict = *built.verdict,
+          .device = lease.device,
+          .worker = worker,
+          .times = {.build_ms = built.ms, .build_cached = built.cached, .run_ms = 0},
+          .software = {},
+          .sandbox = {},
+          .log = {},
+          .samples = {}};
+}
+
+}  // namespace
+
+Worker::Worker(WorkerOptions options)
+    : options_(std::move(options)), busy_(options_.devices.size(), false), last_problem_(options_.devices.size()) {
+  KQ_CHECK(!options_.devices.empty() && options_.build_slots > 0);
+}
+
+WorkerReady Worker::step(WorkerEvent event, std::int64_t now_ms) {
+  WorkerReady ready;
+  std::visit([&](auto& body) { on(body, now_ms, ready); }, event);
+  start_builds(ready);
+  start_runs(ready);
+  talk(now_ms, ready);
+  return ready;
+}
+
+void Worker::on(BrokerSaid& said, std::int64_t now_ms, WorkerReady& ready) {
+  if (const auto* welcome = std::get_if<Welcome>(&said.reply)) {
+    welcome_ = true;
+    heartbeat_ms_ = std::max<std::int64_t>(1, welcome->heartbeat_ms);
+    next_heartbeat_ms_ = now_ms;  // says at once what is held: after a restart of the broker nothing expires by accident
+  } else if (auto* batch = std::get_if<LeaseBatch>(&said.reply)) {
+    take(*batch);
+  } else if (const auto* ack = std::get_if<ResultAck>(&said.reply)) {
+    for (const LeaseId& id : ack->leases) {
+      const auto found = held_.find(id);
+      if (found != held_.end() && found->second.phase == Phase::reporting) held_.erase(found);
+    }
+  } else if (std::holds_alternative<Unknown>(said.reply)) {
+    welcome_ = false;
+  } else if (const auto* refused = std::get_if<Refused>(&said.reply)) {
+    ready.notes.push_back("the broker refuses this worker: " + refused->reason);
+    welcome_ = false;
+  }
+}
+
+void Worker::take(LeaseBatch& batch) {
+  if (batch.epoch != options_.epoch) return;  // meant for an earlier process under this identity
+  for (Lease& lease : batch.leases) {
+    const auto device = std::find(options_.devices.begin(), options_.devices.end(), lease.device);
+    if (held_.contains(lease.id)) continue;  // sent twice
+    Held& held = held_[lease.id];
+    held.lease = std::make_shared<const Lease>(std::move(lease));
+    if (device == options_.devices.end()) {
+      report(held, our_fault("leased for a device this worker does not have"));
+    } else if (draining_) {
+      report(held, our_fault("the worker is draining"));
+    } else {
+      held.device = static_cast<std::size_t>(device - options_.devices.begin());
+    }
+  }
+}
+
+void Worker::on(BuildDone& done, std::int64_t, WorkerReady&) {
+  const auto found = held_.find(done.lease);
+  KQ_CHECK(found != held_.end() && found->second.phase == Phase::building);
+  Held& held = found->second;
+  if (!done.built) {
+    report(held, failure(done.built.error()));
+  } else if (done.built->verdict) {
+    report(held, from_build(*held.lease, *done.built, options_.name));
+  } else {
+    held.built = std::move(*done.built);
+    held.phase = Phase::waiting_run;
+  }
+}
+
+void Worker::on(RunDone& done, std::int64_t, WorkerReady&) {
+  const auto found = held_.find(done.lease);
+  KQ_CHECK(found != held_.end() && found->second.phase == Phase::running);
+  busy_[found->second.device] = false;
+  report(found->second, std::move(done.result));
+}
+
+void Worker::on(DrainAsked&, std::int64_t, WorkerReady&) {
+  draining_ = true;
+  // Nothing of these has run: Goodbye gives them back. What runs is finished first.
+  std::erase_if(held_, [](const auto& entry) {
+    return entry.second.phase == Phase::waiting_build || entry.second.phase == Phase::waiting_run;
+  });
+}
+
+void Worker::on(Tick&, std::int64_t, WorkerReady&) {}
+
+void Worker::report(Held& held, Expected<Result> result) {
+  held.phase = Phase::reporting;
+  held.sent_at_ms = 0;
+  if (result) {
+    held.result = std::move(*result);
+  } else {
+    held.error = result.error().message;
+  }
+}
+
+void Worker::start_builds(WorkerReady& ready) {
+  std::size_t building = count(Phase::building);
+  for (auto& [id, held] : held_) {
+    if (building >= options_.build_slots) return;
+    if (held.phase != Phase::waiting_build) continue;
+    held.phase = Phase::building;
+    ++building;
+    ready.builds.push_back({held.lease});
+  }
+}
+
+void Worker::start_runs(WorkerReady& ready) {
+  for (std::size_t device = 0; device < busy_.size(); ++device) {
+    if (busy_[device]) continue;
+    Held* next = nullptr;
+    for (auto& [id, held] : held_) {
+      if (held.phase != Phase::waiting_run || held.device != device) continue;
+      if (next == nullptr) next = &held;
+      if (held.lease->submission.problem.hash == last_problem_[device]) {
+        next = &held;  // its reference child is already up
+        break;
+      }
+    }
+    if (next == nullptr) continue;
+    next->phase = Phase::running;
+    busy_[device] = true;
+    last_problem_[device] = next->lease->submission.problem.hash;
+    ready.runs.push_back({next->lease, next->built, device});
+  }
+}
+
+void Worker::talk(std::int64_t now_ms, WorkerReady& ready) {
+  if (!welcome_ && now_ms >= next_hello_ms_) {
+    next_hello_ms_ = now_ms + options_.resend_ms;
+    const auto lanes = static_cast<std::uint32_t>(options_.devices.size());
+    ready.sends.push_back(Hello{.worker = options_.name,
+                                .epoch = options_.epoch,
+                                .devices = options_.devices,
+                                .credit = draining_ ? 0 : lanes * (1 + options_.leases_ahead),
+                                .evaluator = std::string(kEvaluatorVersion)});
+  }
+
+  ResultBatch results{.epoch = options_.epoch, .results = {}, .errors = {}};
+  for (auto& [id, held] : held_) {
+    if (held.phase != Phase::reporting || (held.sent_at_ms != 0 && now_ms < held.sent_at_ms + options_.resend_ms)) continue;
+    held.sent_at_ms = now_ms;
+    if (held.result) {
+      results.results.push_back({id, *held.result});
+    } else {
+      results.errors.push_back({id, held.error});
+    }
+  }
+  if (!results.results.empty() || !results.errors.empty()) ready.sends.push_back(std::move(results));
+
+  if (welcome_ && now_ms >= next_heartbeat_ms_) {
+    next_heartbeat_ms_ = now_ms + heartbeat_ms_;
+    Heartbeat heartbeat{.epoch = options_.epoch, .leases = {}};
+    for (const auto& [id, held] : held_) heartbeat.leases.push_back(id);
+    ready.sends.push_back(std::move(heartbeat));
+  }
+
+  if (draining_ && held_.empty()) {
+    ready.sends.push_back(Goodbye{options_.epoch});
+    ready.finished = true;
+  }
+
+  ready.wake_at_ms = welcome_ ? next_heartbeat_ms_ : next_hello_ms_;
+  if (count(Phase::reporting) > 0) ready.wake_at_ms = std::min(ready.wake_at_ms, now_ms + options_.resend_ms);
+}
+
+std::size_t Worker::count(Phase phase) const {
+  return static_cast<std::size_t>(
+      std::count_if(held_.begin(), held_.end(), [phase](const auto& entry) { return entry.second.phase == phase; }));
+}
+
+}  // namespace kq

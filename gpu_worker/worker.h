@@ -1,0 +1,98 @@
+// The worker's pure core: which lease is where in the house, what the broker must hear, what starts next.
+//
+// A lease walks  waiting_build -> building -> waiting_run -> running -> reporting  and leaves when the broker has acknowledged its result.
+// No clock, no socket, no process: step() takes an event and the time, Ready says what to do. Results are kept and sent again until
+// acknowledged; held leases are listed in every heartbeat; a broker that forgot us hears Hello again.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/messages.h"
+
+namespace kq {
+
+struct WorkerOptions {
+  std::string name;
+  std::uint64_t epoch = 0;
+  std::vector<DeviceInfo> devices;   // one lane each
+  std::uint32_t build_slots = 1;
+  std::uint32_t leases_ahead = 2;    // per device, beyond the one that runs: the next job is already here
+  std::int64_t resend_ms = 1000;     // Hello until welcomed, results until acknowledged
+};
+
+// What the build lane made of a lease: a directory of files for the device lane, or the end of the job.
+struct Built {
+  std::optional<Verdict> verdict;
+  std::string dir;
+  bool cached = false;
+  std::int64_t ms = 0;
+};
+
+struct BrokerSaid { WorkerReply reply; };
+struct BuildDone { LeaseId lease; Expected<Built> built; };
+struct RunDone { LeaseId lease; Expected<Result> result; };
+struct DrainAsked {};  // take nothing new, finish what runs, say Goodbye
+struct Tick {};
+using WorkerEvent = std::variant<BrokerSaid, BuildDone, RunDone, DrainAsked, Tick>;
+
+struct BuildStart { std::shared_ptr<const Lease> lease; };
+struct RunStart { std::shared_ptr<const Lease> lease; Built built; std::size_t device = 0; };
+
+struct WorkerReady {
+  std::vector<WorkerRequest> sends;
+  std::vector<BuildStart> builds;
+  std::vector<RunStart> runs;
+  std::vector<std::string> notes;
+  std::int64_t wake_at_ms = 0;  // step(Tick) is due then
+  bool finished = false;        // drained: Goodbye is among the sends
+};
+
+class Worker {
+ public:
+  explicit Worker(WorkerOptions options);
+
+  WorkerReady step(WorkerEvent event, std::int64_t now_ms);
+
+ private:
+  enum class Phase { waiting_build, building, waiting_run, running, reporting };
+  struct Held {
+    std::shared_ptr<const Lease> lease;
+    Phase phase = Phase::waiting_build;
+    std::size_t device = 0;
+    Built built;
+    std::optional<Result> result;  // one of the two while reporting
+    std::string error;
+    std::int64_t sent_at_ms = 0;
+  };
+
+  void on(BrokerSaid& said, std::int64_t now_ms, WorkerReady& ready);
+  void on(BuildDone& done, std::int64_t now_ms, WorkerReady& ready);
+  void on(RunDone& done, std::int64_t now_ms, WorkerReady& ready);
+  void on(DrainAsked&, std::int64_t now_ms, WorkerReady& ready);
+  void on(Tick&, std::int64_t now_ms, WorkerReady& ready);
+
+  void take(LeaseBatch& batch);
+  void report(Held& held, Expected<Result> result);
+  void start_builds(WorkerReady& ready);
+  void start_runs(WorkerReady& ready);
+  void talk(std::int64_t now_ms, WorkerReady& ready);
+  std::size_t count(Phase phase) const;
+
+  WorkerOptions options_;
+  std::map<LeaseId, Held> held_;
+  std::vector<bool> busy_;                // by device
+  std::vector<Hash> last_problem_;        // by device: its reference child is up
+  bool welcome_ = false;
+  bool draining_ = false;
+  std::int64_t heartbeat_ms_ = 1000;
+  std::int64_t next_hello_ms_ = 0;
+  std::int64_t next_heartbeat_ms_ = 0;
+};
+
+}  // namespace kq

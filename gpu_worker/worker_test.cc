@@ -1,0 +1,137 @@
+#include "gpu_worker/worker.h"
+
+#include <gtest/gtest.h>
+
+namespace kq {
+namespace {
+
+const DeviceInfo kCpu{.kind = DeviceKind::cpu, .model = "test", .uuid = {}, .arch = {}, .memory_bytes = 1};
+
+Lease lease(Sequence seq, Attempt attempt = 1, const std::string& problem = "p") {
+  Lease lease;
+  lease.id = {seq, attempt};
+  lease.device = kCpu;
+  lease.submission.problem.hash = sha256(problem);
+  return lease;
+}
+
+Result passed() { return {.verdict = Passed{}, .device = kCpu, .worker = "w", .times = {}, .software = {}, .sandbox = {}, .log = {}, .samples = {}}; }
+
+template <class T>
+std::vector<T> all(const WorkerReady& ready) {
+  std::vector<T> found;
+  for (const WorkerRequest& send : ready.sends) {
+    if (const T* body = std::get_if<T>(&send)) found.push_back(*body);
+  }
+  return found;
+}
+
+class WorkerTest : public ::testing::Test {
+ protected:
+  WorkerReady welcome() { return worker.step(BrokerSaid{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now); }
+  WorkerReady take(std::vector<Lease> leases) { return worker.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = std::move(leases)}}, now); }
+  // Takes one lease through the build, so that it runs.
+  WorkerReady run(Lease one) {
+    const LeaseId id = one.id;
+    take({std::move(one)});
+    return worker.step(BuildDone{id, Built{}}, now);
+  }
+
+  std::int64_t now = 1000;
+  Worker worker{{.name = "w", .epoch = 7, .devices = {kCpu}}};
+};
+
+TEST_F(WorkerTest, says_hello_until_it_is_welcome) {
+  EXPECT_EQ(all<Hello>(worker.step(Tick{}, now)).size(), 1u);
+  EXPECT_EQ(all<Hello>(worker.step(Tick{}, now + 500)).size(), 0u);
+  EXPECT_EQ(all<Hello>(worker.step(Tick{}, now + 1000)).size(), 1u);
+  now += 1001;
+  EXPECT_EQ(all<Heartbeat>(welcome()).size(), 1u);
+  EXPECT_EQ(all<Hello>(worker.step(Tick{}, now + 10'000)).size(), 0u);
+}
+
+TEST_F(WorkerTest, says_hello_again_and_names_its_leases_after_the_broker_forgot_it) {
+  worker.step(Tick{}, now);
+  welcome();
+  run(lease(1));
+  now += 2000;
+  EXPECT_EQ(all<Hello>(worker.step(BrokerSaid{Unknown{}}, now)).size(), 1u);
+  const auto heartbeats = all<Heartbeat>(welcome());
+  ASSERT_EQ(heartbeats.size(), 1u);
+  EXPECT_EQ(heartbeats[0].leases, (std::vector<LeaseId>{{1, 1}}));
+}
+
+TEST_F(WorkerTest, builds_ahead_while_the_device_is_busy) {
+  auto ready = take({lease(1), lease(2), lease(3)});
+  ASSERT_EQ(ready.builds.size(), 1u);
+  EXPECT_EQ(ready.builds[0].lease->id.seq, 1u);
+  ready = worker.step(BuildDone{{1, 1}, Built{}}, now);
+  ASSERT_EQ(ready.runs.size(), 1u);
+  ASSERT_EQ(ready.builds.size(), 1u);
+  EXPECT_EQ(ready.builds[0].lease->id.seq, 2u);
+  ready = worker.step(BuildDone{{2, 1}, Built{}}, now);
+  EXPECT_TRUE(ready.runs.empty()) << "one job at a time on a device";
+}
+
+TEST_F(WorkerTest, prefers_the_problem_whose_reference_is_up) {
+  run(lease(1, 1, "a"));
+  run(lease(2, 1, "b"));
+  run(lease(3, 1, "a"));
+  const auto ready = worker.step(RunDone{{1, 1}, passed()}, now);
+  ASSERT_EQ(ready.runs.size(), 1u);
+  EXPECT_EQ(ready.runs[0].lease->id.seq, 3u);
+}
+
+TEST_F(WorkerTest, resends_a_result_until_it_is_acknowledged) {
+  run(lease(1));
+  ASSERT_EQ(all<ResultBatch>(worker.step(RunDone{{1, 1}, passed()}, now)).size(), 1u);
+  EXPECT_EQ(all<ResultBatch>(worker.step(Tick{}, now + 500)).size(), 0u);
+  EXPECT_EQ(all<ResultBatch>(worker.step(Tick{}, now + 1000)).size(), 1u);
+  worker.step(BrokerSaid{ResultAck{{{1, 1}}}}, now + 1001);
+  EXPECT_EQ(all<ResultBatch>(worker.step(Tick{}, now + 5000)).size(), 0u);
+}
+
+TEST_F(WorkerTest, a_verdict_of_the_build_lane_is_a_result_without_a_run) {
+  take({lease(1)});
+  const auto ready = worker.step(BuildDone{{1, 1}, Built{.verdict = ended(VerdictName::build_failed, {}), .dir = {}}}, now);
+  EXPECT_TRUE(ready.runs.empty());
+  const auto batches = all<ResultBatch>(ready);
+  ASSERT_EQ(batches.size(), 1u);
+  EXPECT_EQ(name_of(batches[0].results.at(0).result.verdict), VerdictName::build_failed);
+}
+
+TEST_F(WorkerTest, our_failure_is_an_error_and_never_a_verdict) {
+  run(lease(1));
+  const auto batches = all<ResultBatch>(worker.step(RunDone{{1, 1}, our_fault("the judge is gone")}, now));
+  ASSERT_EQ(batches.size(), 1u);
+  EXPECT_TRUE(batches[0].results.empty());
+  EXPECT_EQ(batches[0].errors.at(0).message, "the judge is gone");
+}
+
+TEST_F(WorkerTest, ignores_leases_of_another_epoch_and_a_lease_sent_twice) {
+  EXPECT_TRUE(worker.step(BrokerSaid{LeaseBatch{.epoch = 6, .leases = {lease(1)}}}, now).builds.empty());
+  EXPECT_EQ(take({lease(2)}).builds.size(), 1u);
+  EXPECT_TRUE(take({lease(2)}).builds.empty());
+}
+
+TEST_F(WorkerTest, a_lease_for_a_device_it_does_not_have_goes_back_in_words) {
+  Lease wrong = lease(1);
+  wrong.device.model = "another";
+  const auto batches = all<ResultBatch>(take({wrong}));
+  ASSERT_EQ(batches.size(), 1u);
+  EXPECT_EQ(batches[0].errors.size(), 1u);
+}
+
+TEST_F(WorkerTest, drains_what_runs_gives_back_what_waits_and_leaves) {
+  run(lease(1));
+  run(lease(2));
+  auto ready = worker.step(DrainAsked{}, now);
+  EXPECT_FALSE(ready.finished);
+  worker.step(RunDone{{1, 1}, passed()}, now);
+  ready = worker.step(BrokerSaid{ResultAck{{{1, 1}}}}, now);
+  EXPECT_TRUE(ready.finished);
+  EXPECT_EQ(all<Goodbye>(ready).size(), 1u);
+}
+
+}  // namespace
+}  // namespace kq

@@ -1,0 +1,152 @@
+#include "gpu_worker/zygote.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "core/check.h"
+#include "gpu_worker/process.h"
+
+namespace kq {
+namespace {
+
+using nlohmann::json;
+
+// Importing torch takes 2-3 s warm; a cold disk or a loaded machine takes much longer.
+constexpr std::int64_t kStartLimitMs = 180'000;
+constexpr std::int64_t kForkLimitMs = 30'000;
+
+std::string text_of(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+json to_json(std::uint64_t id, const ChildOrder& order, DeviceKind device) {
+  return {{"id", id},
+          {"role", to_string(order.role)},
+          {"device", to_string(device)},
+          {"backend", to_string(order.backend)},
+          {"dir", order.dir},
+          {"uid", order.uid},
+          {"entry", order.entry},
+          {"problem", order.problem},
+          {"precision", to_string(order.precision)},
+          {"arch", order.arch},
+          {"host_bytes", order.host_bytes},
+          {"scratch_bytes", order.scratch_bytes}};
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
+  auto pair = packet_pair();
+  if (!pair) return failure(pair.error());
+  std::unique_ptr<Zygote> zygote(new Zygote);
+  zygote->device_ = options.device;
+  const bool on_gpu = options.device == DeviceKind::cuda;
+  const auto pid = start_process({.argv = {options.python, options.harness + "/zygote.py", "--device", std::string(to_string(options.device)),
+                                           "--stub", options.stub},
+                                  .environment = {{"CUDA_VISIBLE_DEVICES", on_gpu ? std::to_string(options.device_index) : ""},
+                                                  {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}},
+                                  .socket = pair->second.get()});
+  if (!pid) return failure(pid.error());
+  zygote->pid_ = *pid;
+  zygote->socket_ = std::move(pair->first);
+  pair->second = Fd();  // ours must close, so that its death closes the socket
+
+  const auto packet = receive_packet(zygote->socket_.get(), kStartLimitMs);
+  if (!packet || !*packet) {
+    return our_fault("the Python of the worker did not start: " + options.python + " " + options.harness +
+                     "/zygote.py; set KQ_PYTHON to an interpreter with torch and triton");
+  }
+  const json hello = json::parse((*packet)->bytes, nullptr, false);
+  if (!hello.is_object() || !hello.contains("ready")) return our_fault("the Python of the worker did not start: " + text_of(hello, "error"));
+  zygote->software_.python = text_of(hello, "python");
+  zygote->software_.torch = text_of(hello, "torch");
+  zygote->software_.triton = text_of(hello, "triton");
+  zygote->software_.cuda = text_of(hello, "cuda");
+  zygote->sandbox_ = text_of(hello, "sandbox");
+  zygote->alive_ = true;
+  zygote->reader_ = std::thread([raw = zygote.get()] { raw->read_loop(); });
+  return zygote;
+}
+
+Zygote::~Zygote() {
+  end_process(pid_);  // closes its end of the socket, which ends the reader
+  if (reader_.joinable()) reader_.join();
+}
+
+bool Zygote::alive() const {
+  const std::lock_guard lock(mutex_);
+  return alive_;
+}
+
+Expected<std::uint64_t> Zygote::fork(const ChildOrder& order, int log, int channel) {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t id = next_id_++;
+  children_.emplace(id, Child{});
+  std::vector<int> fds{log};
+  if (channel >= 0) fds.push_back(channel);
+  if (const auto sent = send_packet(socket_.get(), to_json(id, order, device_).dump(), fds); !sent) {
+    children_.erase(id);
+    return failure(sent.error());
+  }
+  changed_.wait_for(lock, std::chrono::milliseconds(kForkLimitMs), [&] { return !alive_ || children_[id].answered; });
+  const Child& child = children_[id];
+  if (child.pid > 0) return id;
+  const std::string why = !child.error.empty() ? child.error : alive_ ? "no answer" : "it died";
+  children_.erase(id);
+  return our_fault("the zygote could not fork a child: " + why);
+}
+
+void Zygote::kill(std::uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  const auto child = children_.find(id);
+  // Between the exit and our reading of it the number is a zombie of the zygote, never another process.
+  if (child != children_.end() && child->second.pid > 0 && !child->second.exit) ::kill(child->second.pid, SIGKILL);
+}
+
+Expected<std::optional<int>> Zygote::wait(std::uint64_t id, std::int64_t timeout_ms) {
+  std::unique_lock lock(mutex_);
+  KQ_CHECK(children_.contains(id));
+  changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms), [&] { return !alive_ || children_[id].exit; });
+  if (children_[id].exit) return children_[id].exit;
+  if (!alive_) return our_fault("the zygote died");
+  return std::optional<int>();
+}
+
+void Zygote::forget(std::uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  children_.erase(id);
+}
+
+void Zygote::read_loop() {
+  for (;;) {
+    auto packet = receive_packet(socket_.get(), -1);
+    if (packet && !*packet) continue;
+    const std::lock_guard lock(mutex_);
+    if (!packet) {
+      alive_ = false;
+      changed_.notify_all();
+      return;
+    }
+    handle((*packet)->bytes);
+    changed_.notify_all();
+  }
+}
+
+void Zygote::handle(const std::string& packet) {
+  const json answer = json::parse(packet, nullptr, false);
+  if (!answer.is_object() || !answer.contains("id") || !answer["id"].is_number_unsigned()) return;
+  const auto found = children_.find(answer["id"].get<std::uint64_t>());
+  if (found == children_.end()) return;
+  Child& child = found->second;
+  child.answered = true;
+  if (answer.contains("pid") && answer["pid"].is_number_integer()) child.pid = answer["pid"].get<int>();
+  if (answer.contains("exit") && answer["exit"].is_number_integer()) child.exit = answer["exit"].get<int>();
+  child.error = text_of(answer, "error");
+}
+
+}  // namespace kq
