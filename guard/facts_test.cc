@@ -1,0 +1,49 @@
+#include "guard/facts.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace kq {
+namespace {
+
+TEST(Facts, belong_to_the_file_above_them) {
+  const auto facts = parse_facts("file\ta.py\n3\tcall\ttorch.relu\nfile\tb.py\n12\tcall\ttorch.cuda.stream\ttorch.cuda.current_stream()\n");
+  ASSERT_TRUE(facts) << facts.error().message;
+  ASSERT_EQ(facts->size(), 2u);
+  EXPECT_EQ(facts->at(0), (Fact{"a.py", 3, FactKind::call, "torch.relu", ""}));
+  EXPECT_EQ(facts->at(1), (Fact{"b.py", 12, FactKind::call, "torch.cuda.stream", "torch.cuda.current_stream()"}));
+}
+
+TEST(Facts, none_is_fine) { EXPECT_TRUE(parse_facts("")->empty()); }
+
+TEST(Facts, every_malformed_text_is_refused_with_its_line) {
+  const std::string ok = "file\ta.py\n";
+  const std::string bad[] = {
+      "1\tcall\ttorch.relu\n",            // before any file
+      ok + "1\tcall\ttorch.relu",         // cut short
+      ok + "0\tcall\ttorch.relu\n",       // lines count from 1
+      ok + "-1\tcall\ttorch.relu\n",
+      ok + "4294967296\tcall\tx\n",
+      ok + "1 \tcall\tx\n",
+      ok + "1\tdance\tx\n",
+      ok + "1\tcall\t\n",
+      ok + "1\tcall\n",
+      ok + "1\tcall\tx\ty\tz\n",
+      ok + "\n",
+      ok + "1\tcall\tx\r\n",
+      ok + "1\tcall\t\xff\n",
+      ok + std::string("1\tcall\tx\0y\n", 11),
+      ok + "1\tcall\t" + std::string(kFactLineBytesMax, 'x') + "\n",
+      "file\t\n",
+  };
+  for (const std::string& text : bad) {
+    const auto facts = parse_facts(text);
+    ASSERT_FALSE(facts) << text;
+    EXPECT_EQ(facts.error().message.substr(0, 5), "facts") << text;
+  }
+  EXPECT_FALSE(parse_facts(std::string(kFactsBytesMax + 1, '\n')));
+}
+
+}  // namespace
+}  // namespace kq
