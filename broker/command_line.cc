@@ -1,0 +1,70 @@
+#include "broker/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdint>
+#include <utility>
+
+#include "core/version.h"
+
+namespace kq {
+namespace {
+
+constexpr const char* kDefaultBind = "tcp://127.0.0.1:5570";  // net/endpoint.h, kDefaultBrokerUrl
+constexpr std::uint32_t kLeaseMsMin = 100;
+constexpr std::uint32_t kLeaseMsMax = 3'600'000;
+// A worker may lose this many heartbeats in a row before its leases lapse.
+constexpr std::uint32_t kHeartbeatsPerLease = 6;
+
+// "30s", "1500ms", "2m": a whole number and a unit.
+std::optional<std::uint32_t> duration_ms(const std::string& text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string unit(end, text.data() + text.size());
+  if (error != std::errc() || number > kLeaseMsMax) return std::nullopt;
+  std::uint64_t factor = 0;
+  if (unit == "ms") factor = 1;
+  if (unit == "s") factor = 1'000;
+  if (unit == "m") factor = 60'000;
+  number *= factor;
+  if (number < kLeaseMsMin || number > kLeaseMsMax) return std::nullopt;
+  return static_cast<std::uint32_t>(number);
+}
+
+}  // namespace
+
+std::variant<CommandLine, EarlyEnd> parse_command_line(int argc, const char* const* argv) {
+  CommandLine line{.bind = kDefaultBind, .store_dir = "", .options = {}};
+  std::string lease = "30s";
+  int ready_fd = -1;
+  CLI::App app("kq-broker takes kernel jobs from producers, keeps them on disk, and leases them to workers", "kq-broker");
+  app.add_option("--bind", line.bind, "URL to listen on: tcp://127.0.0.1:PORT (workers: PORT+1) or ipc://PATH (workers: PATH.workers)")
+      ->envname("KQ_BROKER")
+      ->capture_default_str();
+  app.add_option("--store", line.store_dir, "directory of the store; made if missing")->envname("KQ_STORE")->required();
+  app.add_option("--lease", lease, "how long a silent worker keeps its jobs, such as 30s, 1500ms, 2m")->capture_default_str();
+  app.add_option("--ready-fd", ready_fd, "write \"ready URL\" to this descriptor once requests are answered");
+  app.add_option("--log-level", line.log_level, "what to log to stderr: debug, info, warning or error")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
+      ->capture_default_str();
+  app.set_version_flag("--version", "kq-broker " + std::string(kVersion));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return EarlyEnd{ExitCode::ok, app.help()};
+  } catch (const CLI::CallForVersion& version) {
+    return EarlyEnd{ExitCode::ok, std::string(version.what()) + "\n"};
+  } catch (const CLI::ParseError& error) {
+    return EarlyEnd{ExitCode::bad_input, std::string("kq-broker: ") + error.what() + "; see kq-broker --help\n"};
+  }
+  const auto lease_ms = duration_ms(lease);
+  if (!lease_ms) {
+    return EarlyEnd{ExitCode::bad_input, "kq-broker: --lease: a time from 100ms to 60m is needed, such as 30s, got '" + lease + "'\n"};
+  }
+  line.options.lease_ms = *lease_ms;
+  line.options.heartbeat_ms = *lease_ms / kHeartbeatsPerLease;
+  if (ready_fd >= 0) line.ready_fd = ready_fd;
+  return line;
+}
+
+}  // namespace kq

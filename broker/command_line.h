@@ -1,0 +1,29 @@
+// What kq-broker was asked for: flags, then the environment, then defaults.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "broker/options.h"
+#include "core/error.h"
+
+namespace kq {
+
+struct CommandLine {
+  std::string bind;               // the broker's URL
+  std::string store_dir;
+  BrokerOptions options;
+  std::optional<int> ready_fd{};  // where to write "ready URL" once requests are answered
+  std::string log_level = "info";
+};
+
+// Nothing to run: --help or --version (code ok, text for stdout), or a mistake (code bad_input, text for stderr).
+struct EarlyEnd {
+  ExitCode code = ExitCode::bad_input;
+  std::string text;
+};
+
+std::variant<CommandLine, EarlyEnd> parse_command_line(int argc, const char* const* argv);
+
+}  // namespace kq

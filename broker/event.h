@@ -1,0 +1,50 @@
+// What the broker's core is told, and what it wants said. Peers are opaque identities; the type says which socket they belong to.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/enum_names.h"
+#include "core/messages.h"
+
+namespace kq {
+
+struct FromClient {
+  std::string peer;
+  Message<ClientRequest> message;
+};
+struct FromWorker {
+  std::string peer;
+  Message<WorkerRequest> message;
+};
+// The link could not hand these leases to the worker's connection: the worker never saw them.
+struct Undelivered {
+  std::string peer;
+  std::vector<LeaseId> leases;
+};
+// Time has passed. It is stepped only when the writes of every earlier step are committed: what it leases is read from the store.
+struct Tick {};
+using Event = std::variant<FromClient, FromWorker, Undelivered, Tick>;
+
+struct ToClient {
+  std::string peer;
+  Message<ClientReply> message;
+};
+struct ToWorker {
+  std::string peer;
+  Message<WorkerReply> message;
+};
+using Send = std::variant<ToClient, ToWorker>;
+
+enum class NoteLevel { debug, info, warning };
+template <>
+inline constexpr std::array<std::string_view, 3> kEnumNames<NoteLevel>{"debug", "info", "warning"};
+
+// For the log. The core has none of its own.
+struct Note {
+  NoteLevel level = NoteLevel::info;
+  std::string text;
+};
+
+}  // namespace kq

@@ -1,0 +1,59 @@
+#include "broker/invariants.h"
+
+namespace kq {
+namespace {
+
+using Broken = std::optional<std::string>;
+
+std::string text_of(const Job& job) { return "job " + std::to_string(job.record.seq); }
+
+Broken broken_in(const State& state, const Job& job) {
+  const JobRecord& record = job.record;
+  if (record.seq == 0 || record.seq >= state.next_sequence) return "its sequence is not below next_sequence";
+  const auto named = state.jobs.keys().find(record.key);
+  if (named == state.jobs.keys().end() || named->second != record.seq) return "its key does not lead to it";
+  if (state.scheduler.contains(job.lane, record.seq) != (record.state == JobState::queued)) return "in a lane and not queued, or the other way";
+  if (job.tenure.has_value() != (record.state == JobState::leased)) return "held and not leased, or the other way";
+  if (job.ending.has_value() != (record.state == JobState::finished)) return "with an ending and not finished, or the other way";
+  if (record.state != JobState::finished && record.failures >= state.options.attempts_max) return "unfinished with all failures used up";
+  if (!job.tenure) return std::nullopt;
+  if (record.attempt == 0) return "leased without an attempt number";
+  if (!state.jobs.deadlines().contains({job.tenure->deadline_ms, record.seq})) return "its lease never ends";
+  if (job.tenure->holder == kNobody) return std::nullopt;
+  const auto holder = state.workers.all().find(job.tenure->holder);
+  if (holder == state.workers.all().end()) return "held by a session that is gone";
+  if (!holder->second.leases.contains(record.seq)) return "its holder does not know";
+  return std::nullopt;
+}
+
+Broken broken_in(const State& state, const Session& session) {
+  for (const Sequence seq : session.leases) {
+    const Job* job = state.jobs.find(seq);
+    if (job == nullptr || !job->tenure || job->tenure->holder != session.id) {
+      return "counts job " + std::to_string(seq) + ", which it does not hold";
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> broken_invariant(const State& state) {
+  std::size_t queued_n = 0;
+  std::size_t leased_n = 0;
+  for (const auto& [seq, job] : state.jobs.all()) {
+    if (const auto broken = broken_in(state, job)) return text_of(job) + ": " + *broken;
+    queued_n += job.record.state == JobState::queued ? 1 : 0;
+    leased_n += job.record.state == JobState::leased ? 1 : 0;
+  }
+  if (queued_n != state.jobs.queued_n()) return "the count of queued jobs is wrong";
+  if (leased_n != state.jobs.leased_n()) return "the count of leased jobs is wrong";
+  if (queued_n != state.scheduler.size()) return "the lanes hold a job that is not queued";
+  if (state.jobs.keys().size() != state.jobs.all().size()) return "a key leads to no job";
+  for (const auto& [id, session] : state.workers.all()) {
+    if (const auto broken = broken_in(state, session)) return "worker " + session.worker + ": " + *broken;
+  }
+  return std::nullopt;
+}
+
+}  // namespace kq

@@ -1,0 +1,177 @@
+#include "broker/leasing.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "broker/lifecycle.h"
+#include "core/check.h"
+#include "store/keys.h"
+#include "store/reader.h"
+
+namespace kq {
+namespace {
+
+// A worker that missed this many heartbeats is probably gone: what it has may still come, but it gets nothing new.
+constexpr std::int64_t kQuietHeartbeats = 3;
+
+// What leaves for one worker; several messages if the blobs are many.
+struct Parcel {
+  std::vector<LeaseBatch> batches;
+  std::size_t last_bytes = 0;
+};
+
+std::size_t bytes_of(const Lease& lease) {
+  std::size_t bytes = 0;
+  for (const Blob& blob : lease.blobs) bytes += blob.bytes.size();
+  return bytes;
+}
+
+class Dispatch {
+ public:
+  explicit Dispatch(Step& step) : step_(step), state_(step.state) {}
+
+  Expected<void> run() {
+    // One lease to each worker in turn, the least busy first, so that few jobs spread over many workers.
+    for (bool any = true; any && !state_.scheduler.empty();) {
+      any = false;
+      for (Session* session : with_credit()) {
+        if (granted_n_ >= state_.options.leases_per_step_max) break;
+        auto granted = grant_one(*session);
+        if (!granted) return failure(std::move(granted.error()));
+        any = any || *granted;
+      }
+      if (granted_n_ >= state_.options.leases_per_step_max) {
+        step_.ready.wake_at(step_.now_ms);
+        break;
+      }
+    }
+    send();
+    return {};
+  }
+
+ private:
+  bool has_room(const Session& session) const {
+    const std::int64_t quiet_ms = kQuietHeartbeats * state_.options.heartbeat_ms;
+    return session.free_credit() > 0 && session.last_seen_ms + quiet_ms > step_.now_ms;
+  }
+
+  std::vector<Session*> with_credit() {
+    std::vector<Session*> sessions;
+    for (auto& [id, session] : state_.workers.all()) {
+      if (has_room(session)) sessions.push_back(&session);
+    }
+    std::stable_sort(sessions.begin(), sessions.end(),
+                     [](const Session* a, const Session* b) { return a->leases.size() < b->leases.size(); });
+    return sessions;
+  }
+
+  // A job that runs anywhere goes to a GPU while one has room.
+  bool a_gpu_is_free() const {
+    const auto& sessions = state_.workers.all();
+    return std::any_of(sessions.begin(), sessions.end(),
+                       [&](const auto& entry) { return entry.second.has_gpu() && has_room(entry.second); });
+  }
+
+  // False if there is nothing for this worker.
+  Expected<bool> grant_one(Session& session) {
+    const Offer offer{.devices = session.devices, .cpu_takes_any = !a_gpu_is_free(), .warm_problem = session.warm_problem};
+    const auto seq = state_.scheduler.choose(offer);
+    if (!seq) return false;
+    ++granted_n_;
+    Job& job = *state_.jobs.find(*seq);
+    auto lease = lease_for(job);
+    if (!lease) return failure(std::move(lease.error()));
+    if (!*lease) return true;  // it was abandoned, there may be others
+    const DeviceInfo device = device_for(session, offer, job.lane);
+    lease_out(step_, job, session, device);
+    (*lease)->id = {job.record.seq, job.record.attempt};
+    (*lease)->device = device;
+    pack(session, std::move(**lease));
+    return true;
+  }
+
+  // Everything the worker needs. Nothing if the store has lost a file: no attempt would find it again.
+  Expected<std::optional<Lease>> lease_for(Job& job) {
+    auto submission = read_body(*state_.store, job.record.seq);
+    if (!submission) return failure(std::move(submission.error()));
+    if (!*submission) return give_up(job, "the store has lost its submission");
+    Lease lease{.id = {}, .run = job.run, .submission = std::move(**submission), .blobs = {}, .device = {}};
+    std::set<Hash> hashes{lease.submission.problem.hash};
+    for (const SourceFile& file : lease.submission.files) hashes.insert(file.hash);
+    for (const Hash& hash : hashes) {
+      auto bytes = state_.store->get(Family::blob, hash_key(hash));
+      if (!bytes) return failure(std::move(bytes.error()));
+      if (!*bytes) return give_up(job, "the store has lost the file with SHA-256 " + to_hex(hash));
+      lease.blobs.push_back({hash, std::move(**bytes)});
+    }
+    return std::optional(std::move(lease));
+  }
+
+  Expected<std::optional<Lease>> give_up(Job& job, const std::string& message) {
+    if (auto done = abandon(step_, job, message); !done) return failure(std::move(done.error()));
+    return std::optional<Lease>();
+  }
+
+  // Of the session's devices that fit, a GPU before the CPU, then the one with the fewest leases.
+  DeviceInfo device_for(const Session& session, const Offer& offer, const Lane& lane) {
+    const auto cost = [&](const DeviceInfo& device) {
+      const auto n = std::count_if(session.leases.begin(), session.leases.end(),
+                                   [&](Sequence seq) { return state_.jobs.find(seq)->tenure->device == device; });
+      return std::pair(device.kind == DeviceKind::cpu, n);
+    };
+    const DeviceInfo* best = nullptr;
+    for (const DeviceInfo& device : session.devices) {
+      if (!fits(offer, device, lane)) continue;
+      if (best == nullptr || cost(device) < cost(*best)) best = &device;
+    }
+    KQ_CHECK(best != nullptr);
+    return *best;
+  }
+
+  void pack(const Session& session, Lease lease) {
+    Parcel& parcel = parcels_[session.id];
+    const std::size_t bytes = bytes_of(lease);
+    if (parcel.batches.empty() || parcel.last_bytes + bytes > state_.options.lease_batch_bytes_max) {
+      parcel.batches.push_back({.epoch = session.epoch, .leases = {}});
+      parcel.last_bytes = 0;
+    }
+    parcel.batches.back().leases.push_back(std::move(lease));
+    parcel.last_bytes += bytes;
+  }
+
+  void send() {
+    for (auto& [id, parcel] : parcels_) {
+      const std::string& peer = state_.workers.find(id)->peer;
+      for (LeaseBatch& batch : parcel.batches) step_.ready.send_to_worker(peer, 0, std::move(batch));
+    }
+  }
+
+  Step& step_;
+  State& state_;
+  std::map<SessionId, Parcel> parcels_;
+  std::size_t granted_n_ = 0;
+};
+
+}  // namespace
+
+Expected<void> expire(Step& step) {
+  for (const Sequence seq : step.state.jobs.lapsed(step.now_ms)) {
+    Job& job = *step.state.jobs.find(seq);
+    if (!job.tenure->counts) {
+      put_back(step, job, "nobody came back with it after the broker's restart");
+      continue;
+    }
+    const std::string message = "worker " + job.tenure->worker + " was silent for longer than its lease of " +
+                                std::to_string(step.state.options.lease_ms) + " ms";
+    if (auto failed = fail(step, job, message); !failed) return failed;
+  }
+  return {};
+}
+
+Expected<void> dispatch(Step& step) { return Dispatch(step).run(); }
+
+}  // namespace kq

@@ -1,0 +1,121 @@
+#include "broker/loop.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "core/codec.h"
+
+namespace kq {
+namespace {
+
+// A turn is closed at either bound: it is held in RAM until its commit, and its first sender waits for its last.
+constexpr std::size_t kTurnPacketsMax = 2'048;
+constexpr std::size_t kTurnBytesMax = 4u << 20;
+constexpr std::size_t kPacketsAtOnce = 32;
+// How soon a signal is noticed that came just before the wait.
+constexpr std::int64_t kIdleMs = 200;
+
+void log(const Note& note) {
+  switch (note.level) {
+    case NoteLevel::debug: spdlog::debug(note.text); return;
+    case NoteLevel::info: spdlog::info(note.text); return;
+    case NoteLevel::warning: spdlog::warn(note.text); return;
+  }
+}
+
+// The event in a packet. What cannot be read is answered in words to a client, and noted of a worker, which resends or lapses.
+std::optional<Event> event_in(Packet packet, Ready& turn) {
+  std::string& peer = packet.peer.id;
+  if (packet.peer.side == Side::client) {
+    auto message = decode_message<ClientRequest>(packet.bytes);
+    if (message) return FromClient{std::move(peer), std::move(*message)};
+    turn.send_to_client(peer, 0, Refused{message.error().message});
+    return std::nullopt;
+  }
+  auto message = decode_message<WorkerRequest>(packet.bytes);
+  if (message) return FromWorker{std::move(peer), std::move(*message)};
+  turn.note(NoteLevel::warning, "from a worker: " + message.error().message);
+  return std::nullopt;
+}
+
+}  // namespace
+
+Loop::Loop(Broker& broker, Store& store, ServerLink& link, std::function<std::int64_t()> now_ms)
+    : broker_(broker), store_(store), link_(link), now_ms_(std::move(now_ms)) {}
+
+Expected<void> Loop::run(const volatile std::sig_atomic_t& stop) {
+  while (stop == 0) {
+    if (auto done = turn(); !done) return done;
+  }
+  return {};
+}
+
+Expected<void> Loop::turn() {
+  Ready turn;
+  auto packets = receive();
+  if (!packets) return failure(std::move(packets.error()));
+  for (Undelivered& event : std::exchange(undelivered_, {})) {
+    if (auto done = step(std::move(event), turn); !done) return done;
+  }
+  for (Packet& packet : *packets) {
+    auto event = event_in(std::move(packet), turn);
+    if (!event) continue;
+    if (auto done = step(std::move(*event), turn); !done) return done;
+  }
+  if (auto done = finish(std::move(turn)); !done) return done;
+
+  Ready dispatch;
+  if (auto done = step(Tick{}, dispatch); !done) return done;
+  wake_at_ms_ = dispatch.wake_at_ms().value_or(now_ms_() + kIdleMs);
+  return finish(std::move(dispatch));
+}
+
+Expected<std::vector<Packet>> Loop::receive() {
+  const std::int64_t wait_ms = undelivered_.empty() ? std::clamp<std::int64_t>(wake_at_ms_ - now_ms_(), 0, kIdleMs) : 0;
+  auto packets = link_.receive(wait_ms, kPacketsAtOnce);
+  if (!packets) return packets;
+  std::size_t bytes = 0;
+  for (std::size_t counted = 0;;) {
+    for (; counted < packets->size(); ++counted) bytes += (*packets)[counted].bytes.size();
+    if (counted == 0 || counted >= kTurnPacketsMax || bytes >= kTurnBytesMax) return packets;
+    auto more = link_.receive(0, kPacketsAtOnce);
+    if (!more) return more;
+    if (more->empty()) return packets;
+    packets->insert(packets->end(), std::make_move_iterator(more->begin()), std::make_move_iterator(more->end()));
+  }
+}
+
+Expected<void> Loop::step(Event event, Ready& turn) {
+  auto ready = broker_.step(std::move(event), now_ms_());
+  if (!ready) return failure(std::move(ready.error()));
+  turn.merge(std::move(*ready));
+  return {};
+}
+
+Expected<void> Loop::finish(Ready turn) {
+  for (const Note& note : turn.notes()) log(note);
+  auto sends = commit(std::move(turn), store_);
+  if (!sends) return failure(std::move(sends.error()));
+  for (const Send& send : *sends) deliver(send);
+  return {};
+}
+
+void Loop::deliver(const Send& send) {
+  if (const auto* to_client = std::get_if<ToClient>(&send)) {
+    (void)link_.send({Side::client, to_client->peer}, encode_message(to_client->message));  // the client asks again
+    return;
+  }
+  const auto& to_worker = std::get<ToWorker>(send);
+  if (link_.send({Side::worker, to_worker.peer}, encode_message(to_worker.message))) return;
+  const auto* batch = std::get_if<LeaseBatch>(&to_worker.message.body);
+  if (batch == nullptr) return;
+  Undelivered lost{.peer = to_worker.peer, .leases = {}};
+  for (const Lease& lease : batch->leases) lost.leases.push_back(lease.id);
+  undelivered_.push_back(std::move(lost));
+}
+
+}  // namespace kq

@@ -1,0 +1,40 @@
+// The shell around the pure core: receive, step, commit, send. One thread; it alone touches the sockets and the store.
+#pragma once
+
+#include <csignal>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "broker/broker.h"
+#include "net/link.h"
+#include "store/store.h"
+
+namespace kq {
+
+class Loop {
+ public:
+  // `now_ms` is Unix time that never goes back. All outlive the loop.
+  Loop(Broker& broker, Store& store, ServerLink& link, std::function<std::int64_t()> now_ms);
+
+  // Turns until `stop` is set; the turn then under way is finished. An Error is fatal: what was not committed was not acknowledged.
+  Expected<void> run(const volatile std::sig_atomic_t& stop);
+
+  // One turn: everything that has arrived, then a Tick. Waits for a first packet at most until the broker wants to wake.
+  Expected<void> turn();
+
+ private:
+  Expected<std::vector<Packet>> receive();
+  Expected<void> step(Event event, Ready& turn);
+  Expected<void> finish(Ready turn);
+  void deliver(const Send& send);
+
+  Broker& broker_;
+  Store& store_;
+  ServerLink& link_;
+  std::function<std::int64_t()> now_ms_;
+  std::int64_t wake_at_ms_ = 0;
+  std::vector<Undelivered> undelivered_;  // of the last turn
+};
+
+}  // namespace kq

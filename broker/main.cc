@@ -1,0 +1,106 @@
+// kq-broker: the one process that owns the store.
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include "broker/broker.h"
+#include "broker/command_line.h"
+#include "broker/lock_file.h"
+#include "broker/loop.h"
+#include "net/clock.h"
+#include "net/endpoint.h"
+#include "net/zmq_link.h"
+#include "store/rocks_store.h"
+
+namespace {
+
+using namespace kq;
+
+volatile std::sig_atomic_t stop = 0;
+
+void listen_for_signals() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { stop = 1; };
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);  // whoever waited for "ready" may be gone
+}
+
+// Unix time that never goes back: set once, then counted by the monotonic clock, so that no step of the wall clock ends a lease.
+class SteadyUnixTime {
+ public:
+  std::int64_t operator()() const { return offset_ms_ + monotonic_now_ms(); }
+
+ private:
+  std::int64_t offset_ms_ = unix_now_ms() - monotonic_now_ms();
+};
+
+Expected<LockFile> lock_store(const std::string& dir) {
+  std::filesystem::path path = std::filesystem::path(dir).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  std::error_code error;
+  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
+  if (error) return bad_input(dir + ": " + error.message() + "; --store needs a directory that can be made");
+  return LockFile::take(path.string() + ".lock", "store " + dir);
+}
+
+// ZeroMQ lets a second broker take an ipc path away from a live one, without a word to either. TCP needs no lock.
+Expected<std::optional<LockFile>> lock_address(const std::string& url) {
+  constexpr std::string_view kIpc = "ipc://";
+  if (!url.starts_with(kIpc)) return std::nullopt;
+  auto lock = LockFile::take(url.substr(kIpc.size()) + ".lock", url);
+  if (!lock) return failure(std::move(lock.error()));
+  return std::optional<LockFile>(std::move(*lock));
+}
+
+void say_ready(int fd, const std::string& url) {
+  const std::string text = "ready " + url + "\n";
+  if (write(fd, text.data(), text.size()) < 0) spdlog::warn("--ready-fd {}: not writable", fd);
+  if (fd > STDERR_FILENO) close(fd);  // its reader need not wait for our end
+}
+
+Expected<void> run(const CommandLine& line) {
+  const auto endpoints = parse_broker_url(line.bind);
+  if (!endpoints) return failure(endpoints.error());
+  const auto store_lock = lock_store(line.store_dir);
+  if (!store_lock) return failure(store_lock.error());
+  const auto address_lock = lock_address(line.bind);
+  if (!address_lock) return failure(address_lock.error());
+  const auto store = open_rocks_store(line.store_dir, OpenMode::read_write);
+  if (!store) return failure(store.error());
+  const SteadyUnixTime now_ms;
+  auto broker = Broker::recover(**store, line.options, now_ms());
+  if (!broker) return failure(broker.error());
+  const auto link = bind_server(*endpoints);
+  if (!link) return failure(link.error());
+
+  const JobTable& jobs = broker->state().jobs;
+  spdlog::info("listening on {}; {} jobs queued, {} leased", line.bind, jobs.queued_n(), jobs.leased_n());
+  if (line.ready_fd) say_ready(*line.ready_fd, line.bind);
+  auto ended = Loop(*broker, **store, **link, now_ms).run(stop);
+  if (ended) spdlog::info("stopped; {} jobs queued, {} leased", jobs.queued_n(), jobs.leased_n());
+  return ended;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto parsed = parse_command_line(argc, argv);
+  if (const auto* end = std::get_if<EarlyEnd>(&parsed)) {
+    std::fputs(end->text.c_str(), end->code == ExitCode::ok ? stdout : stderr);
+    return static_cast<int>(end->code);
+  }
+  const auto& line = std::get<CommandLine>(parsed);
+  spdlog::set_default_logger(spdlog::stderr_logger_st("kq-broker"));
+  spdlog::set_level(spdlog::level::from_str(line.log_level));
+  listen_for_signals();
+  const auto done = run(line);
+  if (done) return static_cast<int>(ExitCode::ok);
+  spdlog::error(done.error().message);
+  return static_cast<int>(done.error().code);
+}

@@ -1,0 +1,43 @@
+// What a step wants done: writes to commit, messages to send once they are committed, notes for the log, when to wake.
+//
+// "Save before send" is in the type: the messages cannot be read, commit() alone hands them out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "broker/event.h"
+#include "store/store.h"
+
+namespace kq {
+
+class Ready {
+ public:
+  void write(Family family, std::string key, std::string value);
+  void send_to_client(const std::string& peer, std::uint64_t request_id, ClientReply reply);
+  void send_to_worker(const std::string& peer, std::uint64_t request_id, WorkerReply reply);
+  void note(NoteLevel level, std::string text);
+  void wake_at(std::int64_t ms);  // the earliest wins
+
+  // Appends what a later step of the same turn wants, to be committed together.
+  void merge(Ready later);
+
+  const std::vector<Write>& writes() const { return writes_; }
+  const std::vector<Note>& notes() const { return notes_; }
+  std::optional<std::int64_t> wake_at_ms() const { return wake_at_ms_; }
+
+ private:
+  friend Expected<std::vector<Send>> commit(Ready ready, Store& store);
+
+  std::vector<Write> writes_;
+  std::vector<Send> sends_;
+  std::vector<Note> notes_;
+  std::optional<std::int64_t> wake_at_ms_;
+};
+
+// Makes the writes durable, then gives the messages free. After an error nothing may be sent and the process ends.
+Expected<std::vector<Send>> commit(Ready ready, Store& store);
+
+}  // namespace kq

@@ -1,0 +1,33 @@
+#include "broker/results.h"
+
+#include <utility>
+
+#include "broker/lifecycle.h"
+
+namespace kq {
+
+Expected<void> take_results(Step& step, const std::string& peer, std::uint64_t request_id, ResultBatch batch) {
+  // A result counts even from an unknown session: after a restart of the broker it may be the first thing that arrives.
+  Session* session = step.state.workers.find_peer(peer);
+  if (session != nullptr && session->epoch != batch.epoch) session = nullptr;
+  if (session != nullptr) session->last_seen_ms = step.now_ms;
+
+  ResultAck ack;
+  for (AttemptResult& result : batch.results) {
+    ack.leases.push_back(result.lease);
+    Job* job = current(step.state, result.lease);
+    if (job == nullptr) continue;  // too late: the answer is that nobody waits for it
+    if (auto done = finish(step, *job, std::move(result.result)); !done) return done;
+  }
+  for (const AttemptError& error : batch.errors) {
+    ack.leases.push_back(error.lease);
+    Job* job = current(step.state, error.lease);
+    if (job == nullptr) continue;
+    if (auto done = fail(step, *job, error.message); !done) return done;
+  }
+  step.ready.send_to_worker(peer, request_id, std::move(ack));
+  if (session == nullptr) step.ready.send_to_worker(peer, request_id, Unknown{});
+  return {};
+}
+
+}  // namespace kq

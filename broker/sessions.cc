@@ -1,0 +1,136 @@
+#include "broker/sessions.h"
+
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "broker/lifecycle.h"
+
+namespace kq {
+namespace {
+
+std::optional<std::string> complaint_about(const Hello& hello, const State& state) {
+  if (hello.evaluator != kEvaluatorVersion) {
+    return "evaluator '" + hello.evaluator + "', this broker takes results of '" + std::string(kEvaluatorVersion) +
+           "'; run a worker of the broker's version";
+  }
+  if (const auto wrong = name_complaint(hello.worker)) return "the worker's name " + *wrong;
+  if (hello.devices.size() > state.options.devices_max) {
+    return std::to_string(hello.devices.size()) + " devices, at most " + std::to_string(state.options.devices_max) + " are allowed";
+  }
+  for (const DeviceInfo& device : hello.devices) {
+    if (const auto wrong = name_complaint(device.model)) return "a device's model " + *wrong;
+  }
+  if (hello.credit > state.options.credit_max) {
+    return "credit " + std::to_string(hello.credit) + ", at most " + std::to_string(state.options.credit_max) + " is allowed";
+  }
+  return std::nullopt;
+}
+
+// The session ends; its leases run on until their deadlines, for the worker may come back and list them.
+void forget(Step& step, Session& session, const std::string& why) {
+  step.ready.note(NoteLevel::info, "worker " + session.worker + ": " + why);
+  for (const Sequence seq : std::set(session.leases)) orphan(step, *step.state.jobs.find(seq));
+  step.state.workers.remove(session.id);
+}
+
+// The session of the process that says Hello: its old one, perhaps under a new address, or a new one.
+Session* session_for(Step& step, const std::string& peer, const Hello& hello) {
+  WorkerPool& workers = step.state.workers;
+  Session* session = workers.find_process(hello.worker, hello.epoch);
+  if (Session* other = workers.find_peer(peer); other != nullptr && other != session) {
+    forget(step, *other, "another process took its address");
+  }
+  if (session != nullptr) {
+    workers.move(*session, peer);
+    return session;
+  }
+  if (workers.size() >= step.state.options.sessions_max) return nullptr;
+  step.ready.note(NoteLevel::info, "worker " + hello.worker + ": connected with " + std::to_string(hello.devices.size()) + " devices");
+  return &workers.insert(peer, hello, step.now_ms);
+}
+
+}  // namespace
+
+Expected<void> greet(Step& step, const std::string& peer, std::uint64_t request_id, const Hello& hello) {
+  if (auto complaint = complaint_about(hello, step.state)) {
+    step.ready.note(NoteLevel::warning, "worker refused: " + *complaint);
+    step.ready.send_to_worker(peer, request_id, Refused{std::move(*complaint)});
+    return {};
+  }
+  Session* session = session_for(step, peer, hello);
+  if (session == nullptr) {
+    const std::string most = std::to_string(step.state.options.sessions_max);
+    step.ready.send_to_worker(peer, request_id, Refused{most + " workers are connected, the limit; retry later"});
+    return {};
+  }
+  session->devices = hello.devices;
+  session->credit = hello.credit;
+  session->last_seen_ms = step.now_ms;
+  const BrokerOptions& options = step.state.options;
+  step.ready.send_to_worker(peer, request_id, Welcome{options.heartbeat_ms, options.lease_ms});
+  return {};
+}
+
+Expected<void> heartbeat(Step& step, const std::string& peer, std::uint64_t request_id, const Heartbeat& heartbeat) {
+  Session* session = step.state.workers.find_peer(peer);
+  if (session == nullptr || session->epoch != heartbeat.epoch) {
+    step.ready.send_to_worker(peer, request_id, Unknown{});
+    return {};
+  }
+  session->last_seen_ms = step.now_ms;
+  std::set<Sequence> listed;
+  std::set<LeaseId> strays;
+  for (const LeaseId& lease : heartbeat.leases) {
+    if (Job* job = current(step.state, lease)) {
+      hold(step, *job, *session);
+      listed.insert(lease.seq);
+    } else {
+      strays.insert(lease);
+    }
+  }
+  session->strays_n = strays.size();
+  // A lease that left the broker just after this heartbeat left the worker is missing once; missing again, it never arrived.
+  for (const Sequence seq : std::set(session->leases)) {
+    if (listed.contains(seq)) continue;
+    Job& job = *step.state.jobs.find(seq);
+    if (++job.tenure->heartbeats_missed < step.state.options.heartbeats_missed_max) continue;
+    if (auto failed = fail(step, job, "worker " + session->worker + " does not have the lease it was sent"); !failed) return failed;
+  }
+  return {};
+}
+
+Expected<void> farewell(Step& step, const std::string& peer, const Goodbye& goodbye) {
+  Session* session = step.state.workers.find_peer(peer);
+  if (session == nullptr || session->epoch != goodbye.epoch) return {};
+  for (const Sequence seq : std::set(session->leases)) put_back(step, *step.state.jobs.find(seq), "its worker left");
+  forget(step, *session, "left");
+  return {};
+}
+
+Expected<void> take_back(Step& step, const Undelivered& undelivered) {
+  Session* session = step.state.workers.find_peer(undelivered.peer);
+  if (session == nullptr) return {};
+  for (const LeaseId& lease : undelivered.leases) {
+    Job* job = current(step.state, lease);
+    if (job != nullptr && job->tenure->holder == session->id) put_back(step, *job, "its lease could not be delivered");
+  }
+  forget(step, *session, "not reached");
+  return {};
+}
+
+Expected<void> forget_silent(Step& step) {
+  const std::int64_t silence_ms = step.state.options.lease_ms;
+  std::vector<SessionId> silent;
+  for (const auto& [id, session] : step.state.workers.all()) {
+    if (session.last_seen_ms + silence_ms <= step.now_ms) {
+      silent.push_back(id);
+    } else {
+      step.ready.wake_at(session.last_seen_ms + silence_ms);
+    }
+  }
+  for (const SessionId id : silent) forget(step, *step.state.workers.find(id), "silent for too long");
+  return {};
+}
+
+}  // namespace kq

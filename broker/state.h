@@ -1,0 +1,36 @@
+// What the broker knows in RAM, and one step in progress over it. Owned by Broker; its parts keep no references to one another.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "broker/job_table.h"
+#include "broker/options.h"
+#include "broker/ready.h"
+#include "broker/scheduler.h"
+#include "broker/worker_pool.h"
+#include "core/leaderboard.h"
+#include "store/store.h"
+
+namespace kq {
+
+struct State {
+  BrokerOptions options;
+  const Store* store = nullptr;  // never null; shows what earlier turns committed
+  Sequence next_sequence = 1;
+  JobTable jobs{};
+  Scheduler scheduler{};  // exactly the queued jobs
+  WorkerPool workers{};
+  std::set<Hash> known_blobs{};                      // some of those in the store or among the writes of this turn
+  std::map<std::string, LeaderboardRow> new_best{};  // board rows written since the last Tick, by key
+};
+
+struct Step {
+  State& state;
+  Ready& ready;
+  std::int64_t now_ms;
+};
+
+}  // namespace kq

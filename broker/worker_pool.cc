@@ -1,0 +1,61 @@
+#include "broker/worker_pool.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+
+namespace kq {
+
+bool Session::serves(const Lane& lane) const {
+  return std::any_of(devices.begin(), devices.end(),
+                     [&](const DeviceInfo& device) { return kq::serves(device, lane.wish, lane.gpu_model); });
+}
+
+bool Session::has_gpu() const {
+  return std::any_of(devices.begin(), devices.end(), [](const DeviceInfo& device) { return device.kind == DeviceKind::cuda; });
+}
+
+Session* WorkerPool::find(SessionId id) {
+  const auto place = sessions_.find(id);
+  return place == sessions_.end() ? nullptr : &place->second;
+}
+
+Session* WorkerPool::find_peer(const std::string& peer) {
+  const auto place = by_peer_.find(peer);
+  return place == by_peer_.end() ? nullptr : find(place->second);
+}
+
+Session* WorkerPool::find_process(const std::string& worker, std::uint64_t epoch) {
+  const auto place = by_process_.find({worker, epoch});
+  return place == by_process_.end() ? nullptr : find(place->second);
+}
+
+Session& WorkerPool::insert(const std::string& peer, const Hello& hello, std::int64_t now_ms) {
+  const SessionId id = ++last_id_;
+  KQ_CHECK(by_peer_.emplace(peer, id).second);
+  KQ_CHECK(by_process_.emplace(std::pair(hello.worker, hello.epoch), id).second);
+  Session session{.id = id, .peer = peer, .worker = hello.worker, .epoch = hello.epoch, .devices = hello.devices,
+                  .credit = hello.credit, .last_seen_ms = now_ms};
+  return sessions_.emplace(id, std::move(session)).first->second;
+}
+
+void WorkerPool::move(Session& session, const std::string& peer) {
+  if (session.peer == peer) return;
+  by_peer_.erase(session.peer);
+  KQ_CHECK(by_peer_.emplace(peer, session.id).second);
+  session.peer = peer;
+}
+
+void WorkerPool::remove(SessionId id) {
+  const auto place = sessions_.find(id);
+  KQ_CHECK(place != sessions_.end());
+  by_peer_.erase(place->second.peer);
+  by_process_.erase({place->second.worker, place->second.epoch});
+  sessions_.erase(place);
+}
+
+bool WorkerPool::serves(const Lane& lane) const {
+  return std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& entry) { return entry.second.serves(lane); });
+}
+
+}  // namespace kq

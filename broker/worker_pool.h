@@ -1,0 +1,66 @@
+// The workers that said Hello, one session per worker process.
+//
+// A session is the pair of worker name and epoch. Its peer, the address it is reached at, changes with each reconnect of the process and
+// may come to belong to another process; so messages count only if the peer's session has the epoch they name.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "broker/job_table.h"
+#include "core/messages.h"
+
+namespace kq {
+
+struct Session {
+  SessionId id = kNobody;
+  std::string peer;
+  std::string worker;
+  std::uint64_t epoch = 0;
+  std::vector<DeviceInfo> devices;
+  std::uint32_t credit = 0;
+  std::int64_t last_seen_ms = 0;
+  std::set<Sequence> leases{};        // of jobs whose tenure it holds
+  std::size_t strays_n = 0;           // leases it listed last that count no more: they still keep it busy
+  std::optional<Hash> warm_problem{}; // of the job it got last
+
+  std::size_t free_credit() const {
+    const std::size_t busy = leases.size() + strays_n;
+    return busy < credit ? credit - busy : 0;
+  }
+  bool serves(const Lane& lane) const;
+  bool has_gpu() const;
+};
+
+class WorkerPool {
+ public:
+  Session* find(SessionId id);
+  Session* find_peer(const std::string& peer);
+  Session* find_process(const std::string& worker, std::uint64_t epoch);
+
+  // Neither the peer nor the process has a session yet.
+  Session& insert(const std::string& peer, const Hello& hello, std::int64_t now_ms);
+  // The process is reached at `peer` from now on; no other session is.
+  void move(Session& session, const std::string& peer);
+  void remove(SessionId id);
+
+  // Whether any session has a device for the lane.
+  bool serves(const Lane& lane) const;
+
+  std::size_t size() const { return sessions_.size(); }
+  std::map<SessionId, Session>& all() { return sessions_; }  // in order of their arrival
+  const std::map<SessionId, Session>& all() const { return sessions_; }
+
+ private:
+  std::map<SessionId, Session> sessions_;
+  std::map<std::string, SessionId> by_peer_;
+  std::map<std::pair<std::string, std::uint64_t>, SessionId> by_process_;
+  SessionId last_id_ = kNobody;
+};
+
+}  // namespace kq
