@@ -1,7 +1,9 @@
 #include "gpu_worker/loop.h"
 
 #include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -14,25 +16,33 @@
 namespace kq {
 namespace {
 
-// The loop looks into its mailbox at least this often: what a finished job waits at most.
-constexpr std::int64_t kLookMs = 2;
+// The loop looks at its signals and timers at least this often.
+constexpr std::int64_t kLookMs = 100;
 
-// Many writers, one reader who never waits.
+// Many writers, one reader: its descriptor is readable while something is in it.
 class Mailbox {
  public:
+  int wake_fd() const { return wake_.get(); }
+
   void put(WorkerEvent event) {
     const std::lock_guard lock(mutex_);
     events_.push_back(std::move(event));
+    (void)::eventfd_write(wake_.get(), 1);
   }
   std::optional<WorkerEvent> take() {
     const std::lock_guard lock(mutex_);
-    if (events_.empty()) return std::nullopt;
+    if (events_.empty()) {
+      eventfd_t count = 0;
+      (void)::eventfd_read(wake_.get(), &count);
+      return std::nullopt;
+    }
     WorkerEvent event = std::move(events_.front());
     events_.pop_front();
     return event;
   }
 
  private:
+  Fd wake_{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
   std::mutex mutex_;
   std::deque<WorkerEvent> events_;
 };
@@ -93,6 +103,7 @@ Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lane
                     const std::atomic<bool>& drain, const std::atomic<bool>& stop) {
   Worker worker(options.worker);
   Mailbox mailbox;
+  broker.wake_on(mailbox.wake_fd());
   Builder builder(options.builder, BuildCache(options.cache_dir), [&lanes] { return lanes.front()->zygote(); });
   Crew build_crew;
   std::vector<std::unique_ptr<Crew>> lane_crews;
@@ -119,7 +130,7 @@ Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lane
   };
 
   while (!finished && !stop) {
-    auto packet = broker.receive(kLookMs);
+    auto packet = broker.receive(std::clamp<std::int64_t>(wake_at_ms - monotonic_now_ms(), 0, kLookMs));
     if (!packet) return failure(packet.error());
     if (*packet) {
       auto message = decode_message<WorkerReply>(**packet);

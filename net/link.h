@@ -46,6 +46,8 @@ class ClientLink {
   virtual bool send(std::string_view bytes) = 0;
   // The next message, or nothing within `timeout_ms`.
   virtual Expected<std::optional<std::string>> receive(std::int64_t timeout_ms) = 0;
+  // receive() also returns, with nothing, while this descriptor is readable.
+  virtual void wake_on(int fd) { (void)fd; }
 };
 
 }  // namespace kq

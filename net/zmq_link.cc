@@ -162,8 +162,8 @@ class ZmqClientLink final : public ClientLink {
 
   Expected<std::optional<std::string>> receive(std::int64_t timeout_ms) override {
     try {
-      std::array<zmq::pollitem_t, 1> items{{{socket_.handle(), 0, ZMQ_POLLIN, 0}}};
-      zmq::poll(items, std::chrono::milliseconds(timeout_ms));
+      std::array<zmq::pollitem_t, 2> items{{{socket_.handle(), 0, ZMQ_POLLIN, 0}, {nullptr, wake_fd_, ZMQ_POLLIN, 0}}};
+      zmq::poll(items.data(), wake_fd_ >= 0 ? 2 : 1, std::chrono::milliseconds(timeout_ms));
       zmq::message_t bytes;
       if (!socket_.recv(bytes, zmq::recv_flags::dontwait)) return std::nullopt;
       if (!bytes.more()) return taken_from(bytes);
@@ -175,8 +175,11 @@ class ZmqClientLink final : public ClientLink {
     }
   }
 
+  void wake_on(int fd) override { wake_fd_ = fd; }
+
  private:
   std::string endpoint_;
+  int wake_fd_ = -1;
   zmq::context_t context_;
   zmq::socket_t socket_{context_, zmq::socket_type::dealer};
 };

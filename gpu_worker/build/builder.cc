@@ -95,9 +95,8 @@ Expected<Built> Builder::run_child(const Lease& lease, const std::string& arch, 
 
 // Reads what the child wrote about the build: hostile files. A liar gains nothing: a module that is not there fails to load.
 Expected<Built> Builder::judge(const Lease& lease, const std::string& dir, bool cached) const {
-  const std::string entry = lease.submission.files.front().name;
   if (const auto facts = read_child_file(dir + "/facts", kFactsBytesMax)) {
-    const auto findings = judge_facts(*facts, entry);
+    const auto findings = judge_facts(*facts);
     if (!findings) {
       return ended_build(VerdictName::build_failed, {.stage = Stage::guard, .reason = {}, .message = findings.error().message,
                                                      .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
