@@ -1,0 +1,194 @@
+#include "store/reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/codec.h"
+#include "core/examples.h"
+#include "core/limits.h"
+#include "store/keys.h"
+#include "store/memory_store.h"
+
+namespace kq {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// A store written as the broker writes it.
+class ReaderTest : public testing::Test {
+ protected:
+  void put(Family family, std::string key, std::string value) {
+    const Write write{family, std::move(key), std::move(value)};
+    ASSERT_TRUE(store.commit({&write, 1}));
+  }
+
+  void put_job(const std::string& run, const std::string& label, Sequence seq, JobState state) {
+    JobRecord job = examples::job();
+    job.seq = seq;
+    job.state = state;
+    put(Family::state, sequence_key(seq), encode(job));
+    RunEntry entry = examples::run_entry();
+    entry.seq = seq;
+    entry.submission.label = label;
+    put(Family::run, run_key(run, label), encode(entry));
+    if (state == JobState::finished) put_result(seq);
+  }
+
+  void put_result(Sequence seq) {
+    Result result = examples::result();
+    put(Family::samples, sequence_key(seq), encode(result.samples));
+    result.samples = {};
+    put(Family::result, sequence_key(seq), encode(result));
+  }
+
+  void put_board(const std::string& problem, const std::string& device_model) {
+    LeaderboardRow row = examples::leaderboard_row();
+    row.problem_hash = sha256(problem);
+    row.device_model = device_model;
+    put(Family::board, board_key(row.problem_hash, device_model), encode(row));
+  }
+
+  RunReply run(const std::string& name, const std::string& after, std::uint32_t limit, bool with_samples = false) {
+    const auto reply =
+        read_run(store, {.run = name, .after_label = after, .limit = limit, .with_samples = with_samples});
+    EXPECT_TRUE(reply) << reply.error().message;
+    return reply.value_or(RunReply{});
+  }
+
+  static std::vector<std::string> labels(const RunReply& reply) {
+    std::vector<std::string> found;
+    for (const RunRow& row : reply.rows) found.push_back(row.entry.submission.label);
+    return found;
+  }
+
+  MemoryStore store;
+};
+
+TEST_F(ReaderTest, what_is_not_there_is_nothing_and_no_error) {
+  EXPECT_EQ(read_job(store, 1).value(), std::nullopt);
+  EXPECT_EQ(read_body(store, 1).value(), std::nullopt);
+  EXPECT_EQ(read_result(store, 1, true).value(), std::nullopt);
+  EXPECT_EQ(find_key(store, sha256("x")).value(), std::nullopt);
+}
+
+TEST_F(ReaderTest, what_is_there_comes_back) {
+  put_job("nightly", "a", 42, JobState::finished);
+  put(Family::body, sequence_key(42), encode(examples::submission()));
+  put(Family::ids, hash_key(sha256("key")), sequence_key(42));
+  EXPECT_EQ(read_job(store, 42).value(), examples::job());
+  EXPECT_EQ(read_body(store, 42).value(), examples::submission());
+  EXPECT_EQ(find_key(store, sha256("key")).value(), 42u);
+}
+
+TEST_F(ReaderTest, samples_are_joined_when_asked_for) {
+  put_job("nightly", "a", 1, JobState::finished);
+  EXPECT_EQ(read_result(store, 1, false).value()->samples, Samples{});
+  EXPECT_EQ(read_result(store, 1, true).value(), examples::result());
+  EXPECT_EQ(run("nightly", "", 1, false).rows[0].result->samples, Samples{});
+  EXPECT_EQ(run("nightly", "", 1, true).rows[0].result, examples::result());
+}
+
+TEST_F(ReaderTest, a_run_comes_in_label_order_with_each_job_joined) {
+  put_job("nightly", "b", 1, JobState::finished);
+  put_job("nightly", "c", 2, JobState::leased);
+  put_job("nightly", "a", 3, JobState::queued);
+  put_job("nightly2", "a", 4, JobState::queued);
+  const RunReply reply = run("nightly", "", 10);
+  EXPECT_THAT(labels(reply), ElementsAre("a", "b", "c"));
+  EXPECT_FALSE(reply.more);
+  EXPECT_EQ(reply.rows[0].run, "nightly");
+  EXPECT_EQ(reply.rows[0].job.state, JobState::queued);
+  EXPECT_FALSE(reply.rows[0].result);
+  EXPECT_TRUE(reply.rows[1].result);
+  EXPECT_FALSE(reply.rows[2].result);
+}
+
+TEST_F(ReaderTest, a_job_queued_again_has_no_result_although_its_old_one_is_there) {
+  put_job("nightly", "a", 1, JobState::finished);
+  put_job("nightly", "a", 1, JobState::queued);
+  EXPECT_FALSE(run("nightly", "", 1).rows[0].result);
+}
+
+TEST_F(ReaderTest, a_run_is_paged_by_its_last_label) {
+  for (const std::string label : {"a", "a b", "ab", "b"}) put_job("nightly", label, 1, JobState::queued);
+  const RunReply first = run("nightly", "", 2);
+  EXPECT_THAT(labels(first), ElementsAre("a", "a b"));
+  EXPECT_TRUE(first.more);
+  const RunReply second = run("nightly", "a b", 2);
+  EXPECT_THAT(labels(second), ElementsAre("ab", "b"));
+  EXPECT_FALSE(second.more);
+  EXPECT_THAT(labels(run("nightly", "b", 2)), ElementsAre());
+  EXPECT_THAT(labels(run("nightly", "aa", 2)), ElementsAre("ab", "b")) << "the label need not exist";
+}
+
+TEST_F(ReaderTest, no_reply_holds_more_rows_than_the_limit) {
+  for (std::size_t i = 0; i <= kQueryRowsMax; ++i) put_job("nightly", "label" + std::to_string(i), 1, JobState::queued);
+  const RunReply reply = run("nightly", "", UINT32_MAX);
+  EXPECT_EQ(reply.rows.size(), kQueryRowsMax);
+  EXPECT_TRUE(reply.more);
+  EXPECT_TRUE(run("nightly", "", 0).rows.empty());
+}
+
+TEST_F(ReaderTest, an_unknown_run_is_empty) {
+  put_job("nightly", "a", 1, JobState::queued);
+  EXPECT_TRUE(run("night", "", 10).rows.empty());
+  EXPECT_TRUE(run("", "", 10).rows.empty());
+  EXPECT_TRUE(run(std::string("nightly\0", 8), "", 10).rows.empty());
+}
+
+TEST_F(ReaderTest, boards_are_paged_by_their_last_key) {
+  for (const std::string problem : {"p", "q"}) {
+    for (const std::string device : {"H100", "H200"}) put_board(problem, device);
+  }
+  BoardQuery query{.after_key = "", .limit = 3};
+  const auto first = read_board(store, query);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->rows.size(), 3u);
+  EXPECT_TRUE(first->more);
+  EXPECT_EQ(first->last_key, board_key(first->rows[2].problem_hash, first->rows[2].device_model));
+  query.after_key = first->last_key;
+  const auto second = read_board(store, query);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->rows.size(), 1u);
+  EXPECT_FALSE(second->more);
+}
+
+// ---- damage is our fault and says where
+// --------------------------------------------------------------------------------------------
+
+template <class T>
+void expect_our_fault(const Expected<T>& read, const std::string& where) {
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, ExitCode::our_fault);
+  EXPECT_THAT(read.error().message, HasSubstr(where));
+}
+
+TEST_F(ReaderTest, a_record_that_cannot_be_read_is_our_fault) {
+  put(Family::state, sequence_key(7), "garbage");
+  put(Family::ids, hash_key(sha256("key")), "short");
+  put(Family::board, "key", "garbage");
+  put(Family::run, run_key("nightly", "a"), "garbage");
+  expect_our_fault(read_job(store, 7), "store, family 'state', job 7: ");
+  expect_our_fault(find_key(store, sha256("key")), "8 bytes of a sequence were expected");
+  expect_our_fault(read_board(store, {.after_key = "", .limit = 1}), "store, family 'board'");
+  expect_our_fault(read_run(store, {.run = "nightly", .after_label = "", .limit = 1}),
+                   "store, family 'run', run 'nightly'");
+}
+
+TEST_F(ReaderTest, a_label_whose_job_is_missing_is_our_fault) {
+  put(Family::run, run_key("nightly", "a"), encode(examples::run_entry()));
+  expect_our_fault(read_run(store, {.run = "nightly", .after_label = "", .limit = 1}),
+                   "job 42 has no record in family 'state'");
+}
+
+TEST_F(ReaderTest, a_finished_job_whose_result_is_missing_is_our_fault) {
+  put_job("nightly", "a", 1, JobState::finished);
+  const Write lost{Family::result, sequence_key(1), std::nullopt};
+  ASSERT_TRUE(store.commit({&lost, 1}));
+  expect_our_fault(read_run(store, {.run = "nightly", .after_label = "", .limit = 1}),
+                   "the job is finished and has no result");
+}
+
+}  // namespace
+}  // namespace kq

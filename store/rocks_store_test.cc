@@ -1,0 +1,407 @@
+// What the disk adds to the contract of store_test.cc: what is durable, what is refused, what a crash leaves behind.
+//
+// This program has its own main: started as `rocks_store_test --write-until-killed DIR` it is the process that the
+// crash tests kill.
+#include "store/rocks_store.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <random>
+#include <vector>
+
+#include "core/check.h"
+#include "core/records.h"
+#include "store/keys.h"
+#include "store/temporary_directory.h"
+
+namespace {
+std::atomic<int> syncs_n = 0;
+std::atomic<bool> syncs_fail = false;
+}  // namespace
+
+// Stands before the C library's own for all of this program, RocksDB included.
+extern "C" int fdatasync(int fd) {
+  ++syncs_n;
+  if (syncs_fail) {
+    errno = EIO;
+    return -1;
+  }
+  return static_cast<int>(syscall(SYS_fdatasync, fd));
+}
+
+namespace kq {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::unique_ptr<Store> open(const std::string& dir, OpenMode mode = OpenMode::read_write) {
+  auto store = open_rocks_store(dir, mode);
+  EXPECT_TRUE(store) << store.error().message;
+  return store ? std::move(*store) : nullptr;
+}
+
+Error refusal(const std::string& dir, OpenMode mode) {
+  auto store = open_rocks_store(dir, mode);
+  EXPECT_FALSE(store);
+  return store ? Error{ExitCode::ok, "opened"} : store.error();
+}
+
+Expected<void> put(Store& store, const std::string& key, const std::string& value) {
+  const Write write{Family::state, key, value};
+  return store.commit({&write, 1});
+}
+
+std::optional<std::string> get(const Store& store, const std::string& key) {
+  return store.get(Family::state, key).value();
+}
+
+// Every file with its size and time of change.
+std::map<std::string, std::pair<std::uintmax_t, fs::file_time_type>> listing(const std::string& dir) {
+  std::map<std::string, std::pair<std::uintmax_t, fs::file_time_type>> files;
+  for (const auto& entry : fs::directory_iterator(dir)) {
+    files[entry.path().filename()] = {entry.file_size(), entry.last_write_time()};
+  }
+  return files;
+}
+
+fs::path write_ahead_log(const std::string& dir) {
+  fs::path newest;
+  for (const auto& entry : fs::directory_iterator(dir)) {
+    if (entry.path().extension() == ".log" && entry.path() > newest) newest = entry.path();
+  }
+  return newest;
+}
+
+void overwrite(const fs::path& path, std::streamoff at, char byte) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(at);
+  file.put(byte);
+}
+
+class RocksStoreTest : public testing::Test {
+ protected:
+  const TemporaryDirectory directory;
+  const std::string dir = directory.path() + "/store";
+};
+
+// ---- durability
+// --------------------------------------------------------------------------------------------------------------------
+
+TEST_F(RocksStoreTest, a_reopened_store_holds_what_was_committed) {
+  {
+    const auto store = open(dir);
+    ASSERT_TRUE(put(*store, "kept", "1"));
+    ASSERT_TRUE(put(*store, "removed", "1"));
+    const Write removal{Family::state, "removed", std::nullopt};
+    ASSERT_TRUE(store->commit({&removal, 1}));
+  }
+  for (const OpenMode mode : {OpenMode::read_only, OpenMode::read_write}) {
+    const auto store = open(dir, mode);
+    EXPECT_EQ(get(*store, "kept"), "1");
+    EXPECT_EQ(get(*store, "removed"), std::nullopt);
+  }
+}
+
+TEST_F(RocksStoreTest, every_commit_is_synced_once_before_it_returns) {
+  const auto store = open(dir);
+  ASSERT_TRUE(put(*store, "first", "1"));
+  const int before = syncs_n;
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(put(*store, std::to_string(i), "1"));
+  EXPECT_EQ(syncs_n - before, 10);
+}
+
+TEST_F(RocksStoreTest, after_a_failed_sync_no_commit_succeeds) {
+  const auto store = open(dir);
+  syncs_fail = true;
+  const auto failed = put(*store, "a", "1");
+  syncs_fail = false;
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, ExitCode::our_fault);
+  EXPECT_THAT(failed.error().message, StartsWith("store at " + dir + ": commit failed: "));
+  EXPECT_FALSE(put(*store, "b", "1"));
+}
+
+TEST_F(RocksStoreTest, a_torn_last_record_takes_nothing_else_with_it) {
+  {
+    const auto store = open(dir);
+    for (int i = 0; i < 10; ++i) ASSERT_TRUE(put(*store, std::to_string(i), std::string(1'000, 'x')));
+  }
+  const fs::path log = write_ahead_log(dir);
+  fs::resize_file(log, fs::file_size(log) - 1);
+  const auto store = open(dir);
+  for (int i = 0; i < 9; ++i) EXPECT_TRUE(get(*store, std::to_string(i))) << i;
+  EXPECT_EQ(get(*store, "9"), std::nullopt);
+}
+
+TEST_F(RocksStoreTest, damage_before_the_last_record_is_refused_and_not_skipped) {
+  {
+    const auto store = open(dir);
+    for (int i = 0; i < 10; ++i) ASSERT_TRUE(put(*store, std::to_string(i), std::string(1'000, 'x')));
+  }
+  overwrite(write_ahead_log(dir), 3'000, 'y');
+  for (const OpenMode mode : {OpenMode::read_only, OpenMode::read_write}) {
+    const Error error = refusal(dir, mode);
+    EXPECT_EQ(error.code, ExitCode::our_fault);
+    EXPECT_THAT(error.message, StartsWith("store at " + dir + " is damaged: "));
+  }
+}
+
+// ---- refusals
+// ----------------------------------------------------------------------------------------------------------------------
+
+TEST_F(RocksStoreTest, reading_a_missing_directory_is_bad_input_and_creates_nothing) {
+  EXPECT_EQ(refusal(dir, OpenMode::read_only),
+            (Error{ExitCode::bad_input, "no store at " + dir + ": no such directory"}));
+  EXPECT_FALSE(fs::exists(dir));
+}
+
+TEST_F(RocksStoreTest, reading_an_empty_directory_is_bad_input_and_creates_nothing) {
+  fs::create_directory(dir);
+  EXPECT_EQ(refusal(dir, OpenMode::read_only),
+            (Error{ExitCode::bad_input, "no store at " + dir + ": the directory does not hold one"}));
+  EXPECT_TRUE(fs::is_empty(dir));
+}
+
+TEST_F(RocksStoreTest, a_directory_of_other_files_is_left_alone) {
+  fs::create_directory(dir);
+  std::ofstream(dir + "/thesis.txt") << "years of work";
+  const auto before = listing(dir);
+  EXPECT_EQ(refusal(dir, OpenMode::read_write),
+            (Error{ExitCode::bad_input,
+                   "no store at " + dir + ": it holds other files ('thesis.txt'); name a new or an empty directory"}));
+  EXPECT_EQ(listing(dir), before);
+}
+
+TEST_F(RocksStoreTest, a_file_is_not_a_store) {
+  std::ofstream(dir) << "text";
+  for (const OpenMode mode : {OpenMode::read_only, OpenMode::read_write}) {
+    EXPECT_EQ(refusal(dir, mode), (Error{ExitCode::bad_input, "no store at " + dir + ": it is not a directory"}));
+  }
+}
+
+TEST_F(RocksStoreTest, a_directory_that_cannot_be_made_is_bad_input) {
+  std::ofstream(dir) << "text";
+  EXPECT_EQ(refusal(dir + "/below", OpenMode::read_write).code, ExitCode::bad_input);
+}
+
+TEST_F(RocksStoreTest, a_store_whose_files_are_garbage_is_damaged) {
+  for (const std::string garbage : {"", "garbage", "MANIFEST-999999\n"}) {
+    fs::remove_all(dir);
+    open(dir).reset();
+    std::ofstream(dir + "/CURRENT") << garbage;
+    for (const OpenMode mode : {OpenMode::read_only, OpenMode::read_write}) {
+      const Error error = refusal(dir, mode);
+      EXPECT_EQ(error.code, ExitCode::our_fault);
+      EXPECT_THAT(error.message, StartsWith("store at " + dir + " ")) << garbage;
+    }
+  }
+}
+
+TEST_F(RocksStoreTest, another_schema_is_refused_in_words_and_left_as_it_is) {
+  {
+    const auto store = open(dir);
+    const Write schema{Family::meta, std::string(kSchemaKey), "2"};
+    ASSERT_TRUE(store->commit({&schema, 1}));
+  }
+  const auto before = listing(dir);
+  for (const OpenMode mode : {OpenMode::read_only, OpenMode::read_write}) {
+    EXPECT_EQ(
+        refusal(dir, mode),
+        (Error{ExitCode::bad_input, "store at " + dir +
+                                        " has schema 2, this program reads 1; use the version of kq that wrote it, or "
+                                        "name another directory"}));
+  }
+  EXPECT_EQ(listing(dir), before);
+}
+
+TEST_F(RocksStoreTest, a_store_without_a_schema_is_not_ours) {
+  {
+    const auto store = open(dir);
+    const Write schema{Family::meta, std::string(kSchemaKey), std::nullopt};
+    ASSERT_TRUE(store->commit({&schema, 1}));
+  }
+  for (const OpenMode mode : {OpenMode::read_only, OpenMode::read_write}) {
+    EXPECT_EQ(refusal(dir, mode),
+              (Error{ExitCode::bad_input, "store at " + dir + " has no schema version: it is not a store of kq"}));
+  }
+}
+
+TEST_F(RocksStoreTest, a_new_store_says_its_schema) {
+  EXPECT_EQ(open(dir)->get(Family::meta, kSchemaKey).value(), std::to_string(kSchemaVersion));
+}
+
+TEST_F(RocksStoreTest, a_creation_that_was_cut_short_is_finished) {
+  fs::create_directory(dir);
+  for (const char* name : {"LOCK", "LOG", "IDENTITY", "MANIFEST-000001"}) std::ofstream(dir + "/" + name);
+  EXPECT_TRUE(put(*open(dir), "a", "1"));
+  EXPECT_EQ(get(*open(dir), "a"), "1");
+}
+
+TEST_F(RocksStoreTest, a_store_that_is_open_is_in_use) {
+  const auto store = open(dir);
+  const Error error = refusal(dir, OpenMode::read_write);
+  EXPECT_EQ(error.code, ExitCode::bad_input);
+  EXPECT_EQ(error.message,
+            "store at " + dir + " is in use by a running broker; ask the broker, stop it, or name another directory");
+}
+
+// ---- reading only
+// ------------------------------------------------------------------------------------------------------------------
+
+TEST_F(RocksStoreTest, reading_changes_no_file_and_refuses_to_write) {
+  ASSERT_TRUE(put(*open(dir), "a", "1"));
+  const auto before = listing(dir);
+  {
+    const auto store = open(dir, OpenMode::read_only);
+    EXPECT_EQ(get(*store, "a"), "1");
+    EXPECT_FALSE(put(*store, "b", "1"));
+  }
+  EXPECT_EQ(listing(dir), before);
+}
+
+TEST_F(RocksStoreTest, a_reader_beside_the_writer_sees_what_was_committed_before_it_opened) {
+  const auto writer = open(dir);
+  ASSERT_TRUE(put(*writer, "before", "1"));
+  const auto reader = open(dir, OpenMode::read_only);
+  ASSERT_TRUE(put(*writer, "after", "1"));
+  EXPECT_EQ(get(*reader, "before"), "1");
+  EXPECT_EQ(get(*reader, "after"), std::nullopt);
+}
+
+// ---- a process that is killed
+// ------------------------------------------------------------------------------------------------------
+
+// Batch n, in four families; the key of the batch before it is removed from `ids`.
+std::vector<Write> batch(Sequence n) {
+  const std::string key = sequence_key(n);
+  return {{Family::state, key, std::string(100, static_cast<char>(n))},
+          {Family::blob, key, std::string(5'000, static_cast<char>(n))},
+          {Family::ids, key, key},
+          {Family::ids, sequence_key(n - 1), std::nullopt},
+          {Family::meta, std::string(kNextSequenceKey), sequence_key(n + 1)}};
+}
+
+Sequence next_batch(const Store& store) {
+  const auto key = store.get(Family::meta, kNextSequenceKey).value();
+  return key ? sequence_from(*key).value() : 1;
+}
+
+// The life of the child: commits batches and writes the number of each to standard output when it is acknowledged.
+[[noreturn]] void write_until_killed(const std::string& dir) {
+  const auto store = open_rocks_store(dir, OpenMode::read_write);
+  KQ_CHECK(store);
+  for (Sequence n = next_batch(**store);; ++n) {
+    KQ_CHECK((*store)->commit(batch(n)));
+    KQ_CHECK(write(STDOUT_FILENO, &n, sizeof n) == sizeof n);
+  }
+}
+
+class Writer {
+ public:
+  explicit Writer(const std::string& dir) {
+    int ends[2];
+    KQ_CHECK(pipe2(ends, O_CLOEXEC) == 0);
+    pid_ = fork();
+    KQ_CHECK(pid_ >= 0);
+    if (pid_ == 0) {
+      dup2(ends[1], STDOUT_FILENO);
+      execl("/proc/self/exe", "rocks_store_test", "--write-until-killed", dir.c_str(), nullptr);
+      _exit(127);
+    }
+    close(ends[1]);
+    acknowledged_ = ends[0];
+  }
+  ~Writer() {
+    if (pid_ > 0) kill_now();
+    close(acknowledged_);
+  }
+
+  // The next acknowledged batch, or nothing when the writer is dead and all it said is read.
+  std::optional<Sequence> next() {
+    Sequence n = 0;
+    if (read(acknowledged_, &n, sizeof n) != sizeof n) return std::nullopt;
+    return n;
+  }
+
+  void kill_now() {
+    KQ_CHECK(kill(pid_, SIGKILL) == 0);
+    int status = 0;
+    KQ_CHECK(waitpid(pid_, &status, 0) == pid_);
+    EXPECT_TRUE(WIFSIGNALED(status)) << "the writer ended by itself";
+    pid_ = 0;
+  }
+
+ private:
+  pid_t pid_ = 0;
+  int acknowledged_ = -1;
+};
+
+void expect_whole(const Store& store, Sequence batches_n) {
+  for (Sequence n = 1; n <= batches_n; ++n) {
+    for (const Write& write : batch(n)) {
+      if (write.family == Family::meta) continue;
+      if (write.family == Family::ids && write.key != sequence_key(batches_n)) continue;
+      ASSERT_EQ(store.get(write.family, write.key).value(), write.value) << "batch " << n;
+    }
+    if (n == batches_n) break;
+    ASSERT_EQ(store.get(Family::ids, sequence_key(n)).value(), std::nullopt) << "batch " << n;
+  }
+  for (const Family family : {Family::state, Family::blob, Family::ids}) {
+    ASSERT_EQ(store.get(family, sequence_key(batches_n + 1)).value(), std::nullopt) << "part of a batch";
+  }
+}
+
+TEST_F(RocksStoreTest, a_killed_writer_loses_nothing_acknowledged_and_leaves_no_part_of_a_batch) {
+  std::mt19937_64 random(3);
+  Sequence acknowledged = 0;
+  for (int round = 0; round < 8; ++round) {
+    Writer writer(dir);
+    // Some are killed while they create or recover the store, the others between or inside their commits.
+    for (std::uint64_t n = round % 4 == 0 ? 0 : 1 + random() % 40; n > 0; --n) acknowledged = writer.next().value();
+    writer.kill_now();
+    while (const auto n = writer.next()) acknowledged = *n;
+
+    if (round % 4 == 0 && acknowledged == 0)
+      continue;  // whatever creation left: the next writer must get along with it
+    for (const OpenMode mode : {OpenMode::read_only, OpenMode::read_write}) {
+      const auto store = open(dir, mode);
+      ASSERT_NE(store, nullptr);
+      const Sequence present = next_batch(*store) - 1;
+      EXPECT_GE(present, acknowledged);
+      EXPECT_LE(present, acknowledged + 1) << "one commit may be durable and not yet acknowledged";
+      expect_whole(*store, present);
+    }
+  }
+  EXPECT_GT(acknowledged, 9u);
+}
+
+TEST_F(RocksStoreTest, a_store_of_a_living_process_can_be_read_and_not_written) {
+  Writer writer(dir);
+  const Sequence acknowledged = writer.next().value();
+  EXPECT_THAT(refusal(dir, OpenMode::read_write).message, HasSubstr("is in use by a running broker"));
+  const auto reader = open(dir, OpenMode::read_only);
+  ASSERT_NE(reader, nullptr);
+  EXPECT_GE(next_batch(*reader), acknowledged + 1);
+}
+
+}  // namespace
+}  // namespace kq
+
+int main(int argc, char** argv) {
+  if (argc == 3 && std::string_view(argv[1]) == "--write-until-killed") kq::write_until_killed(argv[2]);
+  testing::InitGoogleMock(&argc, argv);
+  return RUN_ALL_TESTS();
+}
