@@ -1,0 +1,128 @@
+// The bytes of every record and message, frozen. A store written yesterday and a peer of yesterday must be understood
+// tomorrow.
+//
+// bytes/NAME.vN.bin holds what core/examples.h encoded to when format N of NAME was made. The newest file of each name
+// must equal today's encoding byte for byte, and every file, however old, must decode. After a change of format (a
+// field more) add vN+1: run this program with KQ_GOLDEN_WRITE=1, which writes what is missing, never edits what is
+// there. If an old file no longer decodes, stores in the world do not either: raise kSchemaVersion and write a
+// migration, or take the change back.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/codec.h"
+#include "core/examples.h"
+
+namespace kq {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Golden {
+  std::string name;
+  std::string bytes;  // today's encoding
+  // Decodes and encodes again.
+  std::function<Expected<std::string>(std::string_view)> again;
+};
+
+template <class T>
+Golden record(std::string name, const T& value) {
+  return {std::move(name), encode(value), [](std::string_view bytes) {
+            return decode<T>(bytes).map([](const T& decoded) { return encode(decoded); });
+          }};
+}
+
+template <class Body>
+void add_messages(std::vector<Golden>& all, const std::string& direction, const std::vector<Body>& bodies) {
+  for (const Body& body : bodies) {
+    const auto name = std::visit([]<class T>(const T&) { return AlternativeName<T>::value; }, body);
+    all.push_back(
+        {direction + "_" + std::string(name), encode_message(Message<Body>{77, body}), [](std::string_view bytes) {
+           return decode_message<Body>(bytes).map([](const Message<Body>& message) { return encode_message(message); });
+         }});
+  }
+}
+
+std::vector<Golden> all_golden() {
+  std::vector<Golden> all = {record("record_submission", examples::submission()),
+                             record("record_job", examples::job()),
+                             record("record_result_passed", examples::result(examples::passed())),
+                             record("record_result_suspect", examples::result(examples::suspect())),
+                             record("record_result_ended", examples::result(examples::wrong_answer())),
+                             record("record_samples", examples::samples()),
+                             record("record_run_entry", examples::run_entry()),
+                             record("record_run_row", examples::run_row()),
+                             record("record_leaderboard_row", examples::leaderboard_row())};
+  add_messages(all, "client_request", examples::client_requests());
+  add_messages(all, "client_reply", examples::client_replies());
+  add_messages(all, "worker_request", examples::worker_requests());
+  add_messages(all, "worker_reply", examples::worker_replies());
+  add_messages(all, "judge_request", examples::judge_requests());
+  add_messages(all, "judge_reply", examples::judge_replies());
+  return all;
+}
+
+fs::path file_of(const std::string& name, int version) {
+  return fs::path(KQ_GOLDEN_DIR) / (name + ".v" + std::to_string(version) + ".bin");
+}
+
+// The contents of v1, v2, ... of this name.
+std::vector<std::string> versions_of(const std::string& name) {
+  std::vector<std::string> versions;
+  for (int version = 1; fs::exists(file_of(name, version)); ++version) {
+    std::ostringstream bytes;
+    bytes << std::ifstream(file_of(name, version), std::ios::binary).rdbuf();
+    versions.push_back(bytes.str());
+  }
+  return versions;
+}
+
+class GoldenTest : public testing::TestWithParam<Golden> {};
+
+TEST_P(GoldenTest, todays_bytes_are_the_newest_file) {
+  const Golden& golden = GetParam();
+  std::vector<std::string> versions = versions_of(golden.name);
+  if (std::getenv("KQ_GOLDEN_WRITE") != nullptr && (versions.empty() || versions.back() != golden.bytes)) {
+    versions.push_back(golden.bytes);
+    std::ofstream(file_of(golden.name, static_cast<int>(versions.size())), std::ios::binary) << golden.bytes;
+  }
+  ASSERT_FALSE(versions.empty()) << "no file for " << golden.name << "; run with KQ_GOLDEN_WRITE=1";
+  EXPECT_TRUE(versions.back() == golden.bytes)
+      << golden.name << " is encoded differently from version " << versions.size();
+}
+
+TEST_P(GoldenTest, the_newest_file_decodes_to_the_example) {
+  const Golden& golden = GetParam();
+  const auto again = golden.again(versions_of(golden.name).back());
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_TRUE(*again == golden.bytes);
+}
+
+TEST_P(GoldenTest, every_older_file_still_decodes) {
+  const Golden& golden = GetParam();
+  for (const std::string& bytes : versions_of(golden.name)) {
+    const auto again = golden.again(bytes);
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_TRUE(golden.again(*again) == again);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GoldenTest, testing::ValuesIn(all_golden()),
+                         [](const auto& golden) { return golden.param.name; });
+
+// A file that nothing reads proves nothing.
+TEST(GoldenFiles, each_belongs_to_a_record_or_message) {
+  std::size_t read_n = 0;
+  for (const Golden& golden : all_golden()) read_n += versions_of(golden.name).size();
+  const auto files_n = std::distance(fs::directory_iterator(KQ_GOLDEN_DIR), fs::directory_iterator());
+  EXPECT_EQ(static_cast<std::size_t>(files_n), read_n);
+}
+
+}  // namespace
+}  // namespace kq
