@@ -154,8 +154,7 @@ TEST_F(ReaderTest, boards_are_paged_by_their_last_key) {
   EXPECT_FALSE(second->more);
 }
 
-// ---- damage is our fault and says where
-// --------------------------------------------------------------------------------------------
+// ---- damage is our fault and says where -----------------------------------------------------------------------------
 
 template <class T>
 void expect_our_fault(const Expected<T>& read, const std::string& where) {

@@ -21,19 +21,11 @@ namespace {
 constexpr std::size_t kFamilies = kEnumNames<Family>.size();
 constexpr std::size_t kMegabyte = std::size_t{1} << 20;
 
-// ---- settings
-// ----------------------------------------------------------------------------------------------------------------------
+// ---- settings -------------------------------------------------------------------------------------------------------
 
 constexpr std::size_t kBlockCacheBytes = 128 * kMegabyte;
 constexpr std::size_t kMemtableBytesMax = 256 * kMegabyte;  // of all families together
-constexpr std::size_t kLogFilesMax = 4;                     // RocksDB's own information logs, for a person
-
-// RocksDB writes its information log into the store; a reader must not, so it gets this one.
-class SilentLogger final : public rocksdb::Logger {
- public:
-  using rocksdb::Logger::Logv;
-  void Logv(const char*, va_list) override {}
-};
+constexpr std::size_t kLogFilesMax = 4;                     // RocksDB's own information logs
 
 rocksdb::DBOptions db_options(OpenMode mode) {
   rocksdb::DBOptions options;
@@ -49,10 +41,10 @@ rocksdb::DBOptions db_options(OpenMode mode) {
   // Table files reach the disk in steps, not in one burst that a commit would have to wait behind.
   options.bytes_per_sync = kMegabyte;
   options.write_buffer_manager = std::make_shared<rocksdb::WriteBufferManager>(kMemtableBytesMax);
+  // The information log is for a person; a store opened for reading writes none.
   options.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
   options.max_log_file_size = kMegabyte;
   options.keep_log_file_num = kLogFilesMax;
-  if (mode == OpenMode::read_only) options.info_log = std::make_shared<SilentLogger>();
   return options;
 }
 
@@ -105,8 +97,7 @@ std::vector<rocksdb::ColumnFamilyDescriptor> all_families() {
   return families;
 }
 
-// ---- the open store
-// ----------------------------------------------------------------------------------------------------------------
+// ---- the open store -------------------------------------------------------------------------------------------------
 
 rocksdb::Slice slice(std::string_view bytes) {
   return {bytes.data(), bytes.size()};
@@ -176,8 +167,7 @@ class RocksStore final : public Store {
   const std::vector<rocksdb::ColumnFamilyHandle*> handles_;
 };
 
-// ---- opening
-// -----------------------------------------------------------------------------------------------------------------------
+// ---- opening --------------------------------------------------------------------------------------------------------
 
 // Names that RocksDB gives its files. Creation may have been cut short before CURRENT names a store.
 bool is_rocksdb_file(const std::string& name) {

@@ -97,8 +97,7 @@ class RocksStoreTest : public testing::Test {
   const std::string dir = directory.path() + "/store";
 };
 
-// ---- durability
-// --------------------------------------------------------------------------------------------------------------------
+// ---- durability -----------------------------------------------------------------------------------------------------
 
 TEST_F(RocksStoreTest, a_reopened_store_holds_what_was_committed) {
   {
@@ -159,8 +158,7 @@ TEST_F(RocksStoreTest, damage_before_the_last_record_is_refused_and_not_skipped)
   }
 }
 
-// ---- refusals
-// ----------------------------------------------------------------------------------------------------------------------
+// ---- refusals -------------------------------------------------------------------------------------------------------
 
 TEST_F(RocksStoreTest, reading_a_missing_directory_is_bad_input_and_creates_nothing) {
   EXPECT_EQ(refusal(dir, OpenMode::read_only),
@@ -258,8 +256,7 @@ TEST_F(RocksStoreTest, a_store_that_is_open_is_in_use) {
             "store at " + dir + " is in use by a running broker; ask the broker, stop it, or name another directory");
 }
 
-// ---- reading only
-// ------------------------------------------------------------------------------------------------------------------
+// ---- reading only ---------------------------------------------------------------------------------------------------
 
 TEST_F(RocksStoreTest, reading_changes_no_file_and_refuses_to_write) {
   ASSERT_TRUE(put(*open(dir), "a", "1"));
@@ -281,8 +278,7 @@ TEST_F(RocksStoreTest, a_reader_beside_the_writer_sees_what_was_committed_before
   EXPECT_EQ(get(*reader, "after"), std::nullopt);
 }
 
-// ---- a process that is killed
-// ------------------------------------------------------------------------------------------------------
+// ---- a process that is killed ---------------------------------------------------------------------------------------
 
 // Batch n, in four families; the key of the batch before it is removed from `ids`.
 std::vector<Write> batch(Sequence n) {
