@@ -20,8 +20,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// ---- msgpack by hand, for what our own encoder would never write
-// -------------------------------------------------------------------
+// ---- msgpack by hand, for what our own encoder would never write ----------------------------------------------------
 
 std::string str(std::string_view text) {
   return std::string{static_cast<char>(0xD9), static_cast<char>(text.size())}.append(text);
@@ -72,8 +71,7 @@ std::string message_refusal(std::string_view bytes) {
   return decoded.error().message;
 }
 
-// ---- the examples say something about every field
-// ----------------------------------------------------------------------------------
+// ---- the examples say something about every field -------------------------------------------------------------------
 
 template <class T>
 void expect_set(const std::string& path, const T& value, const T& unset);
@@ -142,8 +140,7 @@ TEST(Examples, set_every_field_of_every_record_and_message) {
   expect_all_set(examples::judge_replies());
 }
 
-// ---- round trips
-// -------------------------------------------------------------------------------------------------------------------
+// ---- round trips ----------------------------------------------------------------------------------------------------
 
 template <class T>
 void expect_round_trip(const T& value) {
@@ -237,8 +234,7 @@ TEST(Codec, text_may_hold_any_bytes) {
   expect_round_trip(submission);
 }
 
-// ---- older and newer peers
-// ---------------------------------------------------------------------------------------------------------
+// ---- older and newer peers ------------------------------------------------------------------------------------------
 
 TEST(Codec, unknown_fields_are_skipped) {
   const auto decoded = decode<JobRecord>(
@@ -265,8 +261,7 @@ TEST(Codec, nil_is_an_absent_optional) {
   EXPECT_EQ(decoded->problem.rtol, std::nullopt);
 }
 
-// ---- refusals
-// ----------------------------------------------------------------------------------------------------------------------
+// ---- refusals -------------------------------------------------------------------------------------------------------
 
 TEST(Codec, trailing_bytes_are_refused) {
   EXPECT_EQ(refusal<JobRecord>(encode(examples::job()) + "x"), "message has 1 trailing bytes");
@@ -383,8 +378,7 @@ TEST(Codec, a_message_of_another_direction_is_refused) {
               HasSubstr("unknown name 'hello', known are: submit_batch, status_query"));
 }
 
-// ---- hostile bytes
-// -----------------------------------------------------------------------------------------------------------------
+// ---- hostile bytes --------------------------------------------------------------------------------------------------
 
 // A few flipped, inserted, removed, copied or cut bytes.
 std::string mutated(std::string bytes, std::mt19937_64& random) {

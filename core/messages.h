@@ -1,6 +1,6 @@
 // THE WIRE PROTOCOL. Producers and tools speak the client messages, workers the worker messages; only the broker listens.
 //
-// One message is the msgpack array [kProtocolVersion, request_id, name, body]. A reply repeats the request_id of its request; messages
+// One message is the msgpack array [kProtocolVersion, request_id, [name, body]]. A reply repeats the request_id of its request; messages
 // the broker starts itself carry 0. Delivery is a hint: whoever needs an answer sends the same message again until it comes, and every
 // message may arrive late, twice or never. Sizes and counts are bounded by core/limits.h; anything else is refused in words.
 #pragma once

@@ -30,8 +30,7 @@ std::string complaint_of(const Change& change) {
   return valid.error().message;
 }
 
-// ---- the key
-// -----------------------------------------------------------------------------------------------------------------------
+// ---- the key --------------------------------------------------------------------------------------------------------
 
 TEST(SubmissionKey, differs_with_everything_that_changes_the_work) {
   const std::vector<Change> changes = {
@@ -89,8 +88,7 @@ TEST(SubmissionKey, is_the_same_in_every_release) {
       << "stored results no longer answer the submissions they belong to; raise kEvaluatorVersion if that is meant";
 }
 
-// ---- names
-// -------------------------------------------------------------------------------------------------------------------------
+// ---- names ----------------------------------------------------------------------------------------------------------
 
 TEST(NameComplaint, accepts_utf8_text) {
   for (const std::string_view name : {"a", "relu/fast triton_v2.1", "größer", "カーネル", "🚀", "\u00A0",
@@ -136,8 +134,7 @@ TEST(NameComplaint, bounds_the_length_in_bytes) {
   EXPECT_EQ(name_complaint(std::string(kNameBytesMax + 1, 'x')), "is 201 bytes long, the limit is 200");
 }
 
-// ---- validate
-// ----------------------------------------------------------------------------------------------------------------------
+// ---- validate -------------------------------------------------------------------------------------------------------
 
 TEST(Validate, accepts_what_people_submit) {
   EXPECT_EQ(complaint_of([](Submission&) {}), "valid");
