@@ -1,0 +1,97 @@
+"""The child's end of its channel: gpu_worker/channel.h describes the protocol.
+
+The judge's commands arrive in the page; an answer is a status, a text, and whatever the command put into the tables.
+"""
+
+import ctypes
+import mmap
+import os
+import select
+import socket
+from collections.abc import Callable
+
+from harness.page import MAGIC, TEXT_MAX, Command, Failure, Page, Status, TensorDesc
+from harness.stub import GO, SEED, TIMEOUT, Stub
+
+# How often a child without work looks whether its judge is still there.
+LOOK_NS = 1_000_000_000
+
+
+# What is preceded by seeding every generator; a null call is not.
+SEEDED = frozenset({Command.LOAD, Command.MAKE_INPUTS, Command.CALL})
+
+
+class ChannelClosed(Exception):
+    """The judge is gone: nothing is left to do."""
+
+
+class Channel:
+    def __init__(self, judge: socket.socket, stub: Stub) -> None:
+        self._judge = judge
+        self._stub = stub
+        fd = self.receive_fd(b"P")
+        self._memory = mmap.mmap(fd, ctypes.sizeof(Page))
+        os.close(fd)
+        self.page = Page.from_buffer(self._memory)
+        if self.page.magic != MAGIC or self.page.page_bytes != ctypes.sizeof(Page):
+            raise RuntimeError(f"the page has layout {self.page.magic:#x}, this harness speaks {MAGIC:#x}")
+        self._address = ctypes.addressof(self.page)
+        self._seen = self.page.done
+        self._bytes = memoryview(self._memory)
+
+    def receive_fd(self, tag: bytes) -> int:
+        """The descriptor that comes with this one-byte tag."""
+        try:
+            data, fds, _, _ = socket.recv_fds(self._judge, 16, 4, socket.MSG_CMSG_CLOEXEC)
+        except ConnectionResetError as error:
+            raise ChannelClosed from error
+        if not data:
+            raise ChannelClosed
+        if data != tag or len(fds) != 1:
+            raise RuntimeError(f"the judge sent {data!r} with {len(fds)} descriptors, expected {tag!r} with one")
+        return fds[0]
+
+    def serve(self, seed: Callable[[int], None], handle: Callable[[int], None]) -> None:
+        """Answers commands until the judge is gone.
+
+        Seeding takes longer than a small kernel. It is done as soon as the judge has laid down a seed, before `go` where there is time.
+        """
+        page, stub, address = self.page, self._stub, self._address
+        seeded = page.seed
+        ready = False  # the generators stand at `seeded`, unused
+        while True:
+            woken = stub.wait_go(address, self._seen, seeded, LOOK_NS)
+            if woken == SEED or (woken == GO and page.command in SEEDED and not (ready and page.seed == seeded)):
+                seeded = page.seed
+                seed(seeded)
+                ready = True
+            if woken == GO:
+                self._seen = page.go
+                handle(page.command)
+                stub.post_done(address, self._seen)
+                ready = False
+            elif woken == TIMEOUT and self._judge_is_gone():
+                return
+
+    def answer_ok(self) -> None:
+        self.page.status = Status.OK
+        self.page.failure = Failure.NONE
+        self.page.text_bytes = 0
+
+    def answer_failed(self, failure: Failure, text: str) -> None:
+        raw = text.encode(errors="replace")[: TEXT_MAX - 1]
+        self.page.status = Status.FAILED
+        self.page.failure = failure
+        self.page.text = raw
+        self.page.text_bytes = len(raw)
+
+    def raw(self, table: str, count: int) -> bytes:
+        """The bytes of the first entries of a table: equal bytes, equal tensors."""
+        start = getattr(Page, table).offset
+        return bytes(self._bytes[start : start + count * ctypes.sizeof(TensorDesc)])
+
+    def _judge_is_gone(self) -> bool:
+        poll = select.poll()
+        poll.register(self._judge, select.POLLHUP)
+        return bool(poll.poll(0))
+

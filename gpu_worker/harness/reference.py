@@ -1,0 +1,115 @@
+"""The reference child: makes inputs and expected outputs of one problem from the judge's seeds.
+
+It is as untrusted as a submission for the machine, and trusted for what is right: whatever goes wrong here is the problem's fault.
+"""
+
+from typing import Any
+
+import torch
+
+from harness.failures import classify
+from harness.model_file import Problem, parameter_names
+from harness.page import INPUTS_MAX, OUTPUTS_MAX, STATES_MAX, Failure
+from harness.role import Role
+from harness.tensors import Spec, cast, cast_model, fill_tensor, fill_value, invalid, outputs_of, same, seed_everything
+
+MEMORY = (Failure.OUT_OF_HOST_MEMORY, Failure.OUT_OF_GPU_MEMORY, Failure.UNSUPPORTED_HERE)
+
+
+class Reference(Role):
+    problem: Problem
+    model: torch.nn.Module
+    scalars: list[Any]  # of the last inputs; None where a tensor is
+
+    def failure_of(self, error: BaseException, command: int) -> Failure:
+        """A problem that fails is invalid, except where another machine could run it."""
+        failure = classify(error, Failure.PROBLEM_INVALID, self.job.on_gpu)
+        return failure if failure in MEMORY else Failure.PROBLEM_INVALID
+
+    def load(self) -> None:
+        seed = self.page.seed
+        self.problem = Problem(self.job.source / self.job.problem)
+        seed_everything(seed)
+        init_inputs = self.problem.init_inputs()
+        seed_everything(seed)
+        self.model = cast_model(self.problem.model_class(*init_inputs).to(self.job.device), self.job.precision)
+        seed_everything(seed)
+        inputs = self.sample()
+        seed_everything(seed)
+        self.fill_inputs(inputs)
+        with torch.no_grad():
+            self.fill_outputs(outputs_of(self.model(*inputs)))
+        self.fill_states()
+        self.synchronize()
+
+    def sample(self) -> list[Any]:
+        with torch.device(self.job.device):
+            inputs = self.problem.get_inputs()
+        if not isinstance(inputs, (list, tuple)):
+            raise invalid(f"get_inputs() returned a {type(inputs).__name__}; it returns a list of forward's arguments")
+        return [cast(x.to(self.job.device), self.job.precision) if isinstance(x, torch.Tensor) else x for x in inputs]
+
+    def fill_inputs(self, inputs: list[Any]) -> None:
+        if len(inputs) > INPUTS_MAX:
+            raise invalid(f"get_inputs() returned {len(inputs)} arguments; at most {INPUTS_MAX} are possible")
+        for entry, name, value in zip(self.page.inputs, parameter_names(self.model.forward, len(inputs)), inputs):
+            fill_value(entry, name, value)
+        self.page.inputs_n = len(inputs)
+        self.scalars = [None if isinstance(x, torch.Tensor) else x for x in inputs]
+
+    def fill_outputs(self, outputs: list[torch.Tensor]) -> None:
+        if not 0 < len(outputs) <= OUTPUTS_MAX:
+            raise invalid(f"the reference returned {len(outputs)} outputs; 1 to {OUTPUTS_MAX} are possible")
+        for i, output in enumerate(outputs):
+            fill_tensor(self.page.outputs[i], f"out{i}", output.dtype, output.shape)
+        self.page.outputs_n = len(outputs)
+
+    def fill_states(self) -> None:
+        states = self.state()
+        if len(states) > STATES_MAX:
+            raise invalid(f"the reference has {len(states)} parameters and buffers; at most {STATES_MAX} are possible")
+        for entry, (name, tensor) in zip(self.page.states, states.items()):
+            fill_tensor(entry, name, tensor.dtype, tensor.shape)
+        self.page.states_n = len(states)
+
+    def state(self) -> dict[str, torch.Tensor]:
+        return {name: value for name, value in self.model.state_dict().items() if isinstance(value, torch.Tensor)}
+
+    def put_state(self) -> None:
+        for view, tensor in zip(self.views("states"), self.state().values(), strict=True):
+            view.copy_(tensor)
+        self.synchronize()
+
+    def make_inputs(self) -> None:
+        inputs = self.sample()
+        entries = self.entries("inputs")
+        if len(inputs) != len(entries):
+            raise invalid(f"get_inputs() returned {len(entries)} arguments, then {len(inputs)}")
+        for entry, view, value, scalar in zip(entries, self.views("inputs"), inputs, self.scalars):
+            name = entry.name.decode(errors="replace")
+            if not isinstance(view, torch.Tensor):
+                if isinstance(value, torch.Tensor) or not _equal(value, scalar):
+                    raise invalid(f"get_inputs() gave {name} = {scalar!r}, then {value!r}; numbers must not change from call to call")
+            elif not isinstance(value, torch.Tensor) or not same(value, Spec.of(entry)):
+                raise invalid(f"get_inputs() gave {name} as {Spec.of(entry)}, then as {_words(value)}; shapes must not change")
+            else:
+                view.copy_(value)
+        self.synchronize()
+
+    def call(self) -> None:
+        inputs = self.views("inputs")
+        with torch.no_grad():
+            outputs = outputs_of(self.model(*inputs))
+            complaint = self.put_outputs(outputs)
+        self.synchronize()
+        if complaint:
+            raise invalid(f"the reference disagrees with itself: {complaint}")
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and (a == b or (a != a and b != b))
+
+
+def _words(value: Any) -> str:
+    return str(Spec(value.dtype, value.shape)) if isinstance(value, torch.Tensor) else repr(value)
+

@@ -1,0 +1,178 @@
+"""What reference and submission children have in common: a channel, a window, a device, and commands answered one by one."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from harness.channel import Channel
+from harness.failures import Failed, classify, describe
+from harness.page import Command, Failure, TensorDesc
+from harness.stub import Stub
+from harness.tensors import PRECISIONS, Spec, Window, fill_tensor, seed_everything, value_of
+
+
+@dataclass(frozen=True)
+class Job:
+    """One child's work, as the control process ordered it; paths are those inside the sandbox."""
+
+    role: str
+    device: torch.device
+    backend: str
+    source: Path
+    work: Path
+    out: Path
+    entry: str
+    problem: str
+    precision: torch.dtype | None
+    arch: str
+
+    @staticmethod
+    def from_order(order: dict[str, Any], source: Path, work: Path, out: Path) -> "Job":
+        return Job(
+            role=order["role"],
+            device=torch.device(order["device"]),
+            backend=order.get("backend", ""),
+            source=source,
+            work=work,
+            out=out,
+            entry=order.get("entry", ""),
+            problem=order.get("problem", ""),
+            precision=PRECISIONS[order.get("precision", "as_given")],
+            arch=order.get("arch", ""),
+        )
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.device.type == "cuda"
+
+
+class Role:
+    """Answers the commands of a channel. Whatever is raised becomes a failure the judge is told of; it never becomes an ok."""
+
+    def __init__(self, job: Job, channel: Channel, stub: Stub) -> None:
+        self.job = job
+        self.channel = channel
+        self.page = channel.page
+        self._stub = stub
+        self._window: Window | None = None
+        self._views: dict[bytes, list[Any]] = {}
+        self._commands = {
+            Command.ATTACH: self.attach,
+            Command.NULL_CALL: self.synchronize,
+            Command.LOAD: self.load,
+            Command.PUT_STATE: self.put_state,
+            Command.MAKE_INPUTS: self.make_inputs,
+            Command.CALL: self.call,
+        }
+
+    def serve(self) -> None:
+        try:
+            self.warm_up()
+        except Exception as error:  # told to the judge as the answer to its first command
+            self._commands = dict.fromkeys(self._commands, _raiser(error))
+        self.channel.serve(seed_everything, self.handle)
+
+    def warm_up(self) -> None:
+        """The CUDA context, ahead of the first command: it takes 0.2 s and must not fall into anybody's measurement."""
+        if self.job.on_gpu:
+            torch.cuda.init()
+            torch.empty(1, device=self.job.device)
+            torch.cuda.synchronize()
+
+    def handle(self, command: int) -> None:
+        try:
+            work = self._commands.get(command)
+            if work is None:
+                raise Failed(Failure.RUNTIME_ERROR, f"this child knows no command {command}")
+            work()
+        except BaseException as error:  # SystemExit and KeyboardInterrupt too: they came out of a model
+            self.channel.answer_failed(self.failure_of(error, command), describe(error, str(self.job.source)))
+        else:
+            self.channel.answer_ok()
+
+    def failure_of(self, error: BaseException, command: int) -> Failure:
+        otherwise = Failure.LOAD_FAILED if command in (Command.ATTACH, Command.LOAD) else Failure.RUNTIME_ERROR
+        return classify(error, otherwise, self.job.on_gpu)
+
+    def attach(self) -> None:
+        fd = self.channel.receive_fd(b"W")
+        try:
+            self._views.clear()
+            if self._window is not None:
+                self._window.close()
+            self._window = self._map(fd, self.page.window_bytes)
+        finally:
+            os.close(fd)
+
+    def _map(self, fd: int, size: int) -> Window:
+        if not self.job.on_gpu:
+            return Window.of_host(fd, size)
+        pointer = self._stub.map_cuda_window(fd, size)
+        return Window.of_cuda(pointer, size, lambda: self._stub.unmap_cuda_window(pointer, size))
+
+    def synchronize(self) -> None:
+        if self.job.on_gpu:
+            torch.cuda.synchronize()
+
+    def load(self) -> None:
+        raise NotImplementedError
+
+    def put_state(self) -> None:
+        raise Failed(Failure.RUNTIME_ERROR, f"a {self.job.role} child puts no state")
+
+    def make_inputs(self) -> None:
+        raise Failed(Failure.RUNTIME_ERROR, f"a {self.job.role} child makes no inputs")
+
+    def call(self) -> None:
+        raise NotImplementedError
+
+    def entries(self, table: str) -> list[TensorDesc]:
+        count = getattr(self.page, f"{table}_n")
+        return getattr(self.page, table)[:count]
+
+    def views(self, table: str) -> list[Any]:
+        """The entries of a table as what they stand for: tensors in the window, numbers, None.
+
+        Kept by the table's bytes, so that a call that comes again costs no wrapping. Each tensor is handed out as a fresh alias: what a
+        model does to the object it got does not stay.
+        """
+        raw = self.channel.raw(table, getattr(self.page, f"{table}_n"))
+        found = self._views.get(raw)
+        if found is None:
+            found = self._views[raw] = [self.view(entry) for entry in self.entries(table)]
+        return [value.detach() if isinstance(value, torch.Tensor) else value for value in found]
+
+    def view(self, entry: TensorDesc) -> Any:
+        if entry.dtype == 0:
+            return value_of(entry)
+        if self._window is None:
+            raise Failed(Failure.RUNTIME_ERROR, "no window is attached yet")
+        return self._window.tensor(entry, self.job.device)
+
+    def put_outputs(self, outputs: list[torch.Tensor]) -> str:
+        """Brings outputs into the window where they are what the table expects, and says in words where they are not."""
+        if len(outputs) != self.page.outputs_n:
+            self.page.outputs_n = min(len(outputs), len(self.page.outputs))
+            return f"returned {len(outputs)} outputs"
+        complaint = ""
+        for i, (output, view) in enumerate(zip(outputs, self.views("outputs"))):
+            if output.dtype == view.dtype and output.shape == view.shape:
+                if output.data_ptr() != view.data_ptr() or not output.is_contiguous() or output.device != view.device:
+                    view.copy_(output)
+            else:
+                entry = self.page.outputs[i]
+                expected = Spec.of(entry)
+                fill_tensor(entry, f"out{i}", output.dtype, output.shape)
+                complaint = f"output {i} is {Spec(output.dtype, output.shape)}, expected {expected}"
+        return complaint
+
+
+def _raiser(error: Exception) -> Any:
+    def answer() -> None:
+        raise error
+
+    return answer
+

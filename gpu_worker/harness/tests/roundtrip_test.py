@@ -1,0 +1,173 @@
+"""Reference and submission children of a real zygote, commanded through real pages and windows."""
+
+import struct
+import unittest
+
+from harness.page import Command, Failure, Kind
+from world import RELU, RELU_NEW, WorldTest
+
+LINEAR = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self, n, m):
+        super().__init__()
+        self.linear = torch.nn.Linear(n, m)
+        self.register_buffer("scale", torch.randn(m))
+    def forward(self, x, k, flag):
+        y = self.linear(x) * self.scale * k
+        return y, y.sum() if flag else 1.5
+def get_inputs():
+    return [torch.randn(4, 8), 3, True]
+def get_init_inputs():
+    return [8, 5]
+"""
+
+
+class Roundtrip(WorldTest):
+    def test_a_submission_computes_what_the_reference_computes(self) -> None:
+        reference, submission = self.pair(RELU, RELU_NEW)
+        self.assert_ok(submission.do(Command.LOAD, 7))
+        x, out = reference.page.inputs[0], reference.page.outputs[0]
+        seen = set()
+        for seed in (11, 12, 11):
+            self.assert_ok(reference.do(Command.MAKE_INPUTS, seed))
+            data = reference.bytes_of(x)
+            submission.put(x, data)
+            self.assert_ok(reference.do(Command.CALL, seed))
+            self.assert_ok(submission.do(Command.CALL, seed))
+            floats = struct.unpack("32f", data)
+            self.assertEqual(struct.unpack("32f", submission.bytes_of(out)), tuple(max(v, 0.0) for v in floats))
+            self.assertEqual(reference.bytes_of(out), submission.bytes_of(out))
+            seen.add(data)
+        self.assertEqual(len(seen), 2, "equal seeds give equal inputs, other seeds others")
+
+    def test_tables_name_arguments_outputs_and_states(self) -> None:
+        reference, _ = self.pair(LINEAR, LINEAR)
+        page = reference.page
+        self.assertEqual([e.name for e in page.inputs[: page.inputs_n]], [b"x", b"k", b"flag"])
+        self.assertEqual([e.kind for e in page.inputs[:3]], [Kind.TENSOR, Kind.INTEGER, Kind.BOOLEAN])
+        self.assertEqual([e.integer for e in page.inputs[1:3]], [3, 1])
+        self.assertEqual([list(e.shape[: e.ndim]) for e in page.outputs[: page.outputs_n]], [[4, 5], []])
+        self.assertEqual({e.name for e in page.states[: page.states_n]}, {b"linear.weight", b"linear.bias", b"scale"})
+
+    def test_state_is_taken_where_name_and_shape_match(self) -> None:
+        # Another order of drawing makes other weights: only the reference's state makes the outputs equal.
+        new = LINEAR.replace("class Model", "class ModelNew").replace("super().__init__()", "super().__init__(); torch.randn(100)")
+        reference, submission = self.pair(LINEAR, new)
+        self.assert_ok(submission.do(Command.LOAD, 8))
+        self.assert_ok(reference.do(Command.MAKE_INPUTS, 3))
+        submission.put(reference.page.inputs[0], reference.bytes_of(reference.page.inputs[0]))
+        self.assert_ok(reference.do(Command.CALL))
+        self.assert_ok(submission.do(Command.CALL))
+        for out in reference.page.outputs[:2]:
+            self.assertEqual(reference.bytes_of(out), submission.bytes_of(out))
+
+    def test_precision_casts_floating_tensors_only(self) -> None:
+        problem = RELU.replace("torch.relu(x)", "torch.relu(x) + i").replace("self, x", "self, x, i")
+        problem = problem.replace("[torch.randn(4, 8)]", "[torch.randn(4, 8), torch.arange(8)]")
+        reference, _ = self.pair(problem, problem, precision="bf16")
+        self.assertEqual([e.dtype for e in reference.page.inputs[:2]], [4, 5])
+        self.assertEqual(reference.page.outputs[0].dtype, 4)
+
+    def test_what_a_submission_returns_is_said_as_it_is(self) -> None:
+        for result, dtype, shape in (("x.double()", 1, [4, 8]), ("x[:2]", 2, [2, 8]), ("3.5", 1, [])):
+            _, submission = self.pair(RELU, RELU_NEW.replace("torch.relu(x)", result))
+            self.assert_ok(submission.do(Command.LOAD))
+            before = submission.bytes_of(submission.page.outputs[0])
+            self.assert_ok(submission.do(Command.CALL))
+            out = submission.page.outputs[0]
+            self.assertEqual((out.dtype, list(out.shape[: out.ndim])), (dtype, shape))
+            self.assertEqual(submission.bytes_of(out)[: len(before)], before[: out.bytes], "nothing is copied")
+
+    def test_a_null_call_answers(self) -> None:
+        child = self.child({"problem.py": RELU, "new.py": RELU_NEW})
+        child.share_window()
+        self.assert_ok(child.do(Command.ATTACH))
+        for _ in range(3):
+            self.assert_ok(child.do(Command.NULL_CALL))
+
+    def test_ready_time(self) -> None:
+        children = [self.child({"problem.py": RELU, "new.py": RELU_NEW}) for _ in range(5)]
+        times = sorted(child.fork_s for child in children)
+        print(f"from order to child: best {times[0] * 1000:.1f} ms, median {times[2] * 1000:.1f} ms")
+        self.assertLess(times[2], 1)
+
+
+class Problems(WorldTest):
+    def load(self, problem: str) -> tuple:
+        return self.child({"problem.py": problem}, role="reference").do(Command.LOAD)
+
+    def test_a_reference_that_fails_is_invalid_in_words(self) -> None:
+        cases = {
+            "raise ValueError('so')": "ValueError: so (problem.py:1)",
+            "x = (": "SyntaxError",
+            "x = 1": "problem.py defines no Model",
+            RELU.replace("torch.relu(x)", "{'a': x}"): "output 0 is a dict",
+            RELU.replace("torch.relu(x)", "x, (x, x)"): "output 1 is a tuple",
+            RELU.replace("torch.relu(x)", "()"): "0 outputs",
+            RELU.replace("torch.relu(x)", "undefined"): "NameError",
+            RELU.replace("[torch.randn(4, 8)]", "[[1, 2]]"): "x is a list",
+            RELU.replace("[torch.randn(4, 8)]", "7"): "get_inputs() returned a int",
+            "import sys; sys.exit(0)": "SystemExit",
+        }
+        for problem, words in cases.items():
+            with self.subTest(words):
+                self.assert_failed(self.load(problem), Failure.PROBLEM_INVALID, words)
+
+    def test_a_reference_that_disagrees_with_itself_is_invalid(self) -> None:
+        growing = "import torch\nN = [3]\n" + RELU.replace("return [torch.randn(4, 8)]", "N[0] += 1; return [torch.randn(N[0])]")
+        reference = self.child({"problem.py": growing}, role="reference")
+        self.assert_ok(reference.do(Command.LOAD))
+        reference.layout()
+        reference.share_window()
+        self.assert_ok(reference.do(Command.ATTACH))
+        self.assert_failed(reference.do(Command.MAKE_INPUTS), Failure.PROBLEM_INVALID, "shapes must not change")
+        flipping = "N = [0]\n" + RELU.replace("return torch.relu(x)", "N[0] += 1; return x[: N[0]]")
+        reference, _ = self.pair(flipping, flipping)
+        self.assert_failed(reference.do(Command.CALL), Failure.PROBLEM_INVALID, "disagrees with itself")
+
+
+class Failures(WorldTest):
+    def answer(self, new: str, command: Command = Command.CALL) -> tuple:
+        _, submission = self.pair(RELU, new)
+        answer = submission.do(Command.LOAD)
+        if command == Command.LOAD:
+            return answer
+        self.assert_ok(answer)
+        return submission.do(command)
+
+    def test_load(self) -> None:
+        cases = {
+            "x = (": "(new.py:1)",
+            "x = 1": "new.py defines no ModelNew",
+            RELU_NEW.replace("import torch", "import nonsense_module"): "No module named 'nonsense_module'",
+            RELU_NEW + "raise SystemExit(0)": "SystemExit: 0",
+        }
+        for new, words in cases.items():
+            with self.subTest(words):
+                self.assert_failed(self.answer(new, Command.LOAD), Failure.LOAD_FAILED, words)
+
+    def test_call(self) -> None:
+        def new(body: str) -> str:
+            return RELU_NEW.replace("torch.relu(x)", body)
+
+        cases = [
+            (new("1 / 0"), Failure.RUNTIME_ERROR, "ZeroDivisionError: division by zero (new.py:5)"),
+            (new("exit(0)"), Failure.RUNTIME_ERROR, "SystemExit"),
+            (new("(_ for _ in ()).throw(KeyboardInterrupt)"), Failure.RUNTIME_ERROR, "KeyboardInterrupt"),
+            (new("'words'"), Failure.RUNTIME_ERROR, "output 0 is a str"),
+            (new("x.cuda()"), Failure.UNSUPPORTED_HERE, ""),
+            (new("torch.empty(1 << 50)"), Failure.OUT_OF_HOST_MEMORY, ""),
+            (new("bytearray(1 << 50)"), Failure.OUT_OF_HOST_MEMORY, "MemoryError"),
+        ]
+        for source, failure, words in cases:
+            with self.subTest(words):
+                self.assert_failed(self.answer(source), failure, words)
+
+    def test_call_before_load(self) -> None:
+        _, submission = self.pair(RELU, RELU_NEW)
+        self.assert_failed(submission.do(Command.CALL), Failure.RUNTIME_ERROR, "nothing is loaded")
+
+
+if __name__ == "__main__":
+    unittest.main()

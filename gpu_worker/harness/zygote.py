@@ -1,0 +1,48 @@
+"""The warm Python process that forks every child of a worker: gpu_worker/zygote.h describes its protocol.
+
+    python zygote.py --device cpu|cuda --stub libkqstub.so        with the control process's socket as descriptor 3
+
+It imports torch, triton and numpy once, which takes seconds, and forks, which takes milliseconds. It never initialises CUDA, runs nothing
+of a job, and ends when its socket closes.
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+CONTROL_FD = 3
+
+
+def main() -> int:
+    arguments = parse_arguments()
+    set_environment(arguments.device)
+    # This file's directory is a package, and no module of a job may be found, or hidden, through it.
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+    from harness import forker
+
+    del sys.path[0]
+    return forker.main(CONTROL_FD, arguments.device, arguments.stub)
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="forks the children of a kq worker; started by kq-worker")
+    parser.add_argument("--device", choices=["cpu", "cuda"], required=True)
+    parser.add_argument("--stub", required=True, help="path of libkqstub.so")
+    return parser.parse_args()
+
+
+def set_environment(device: str) -> None:
+    """What must be said before torch and triton are imported."""
+    for pool in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ[pool] = "1"
+    if device == "cpu":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+        os.environ["TRITON_INTERPRET"] = "1"
+    else:
+        # Asks the driver through NVML whether there is a GPU: CUDA would be initialised, and no fork could use it.
+        os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+// The child's end of the page: waiting for `go`, posting `done`, and the page's layout in words.
+#include "gpu_worker/channel.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <ctime>
+#include <iterator>
+#include <string_view>
+
+#include "gpu_worker/stub/stub.h"
+
+namespace kq {
+namespace {
+
+using channel::Page;
+using channel::TensorDesc;
+
+struct Field {
+  std::string_view name;
+  std::size_t value;
+};
+
+#define KQ_FIELD(type, field) {#type "." #field, offsetof(type, field)}
+constexpr Field kLayout[] = {
+    {"sizeof Page", sizeof(Page)}, {"sizeof TensorDesc", sizeof(TensorDesc)}, {"magic", channel::kMagic},
+    {"inputs_max", channel::kInputsMax}, {"outputs_max", channel::kOutputsMax}, {"states_max", channel::kStatesMax},
+    {"dims_max", channel::kDimsMax}, {"text_max", channel::kTextMax}, {"align", channel::kAlign},
+    KQ_FIELD(Page, magic), KQ_FIELD(Page, page_bytes), KQ_FIELD(Page, go), KQ_FIELD(Page, command), KQ_FIELD(Page, seed),
+    KQ_FIELD(Page, spin_ns), KQ_FIELD(Page, window_bytes), KQ_FIELD(Page, done), KQ_FIELD(Page, status), KQ_FIELD(Page, failure),
+    KQ_FIELD(Page, text_bytes), KQ_FIELD(Page, event_ns), KQ_FIELD(Page, text), KQ_FIELD(Page, inputs_n), KQ_FIELD(Page, outputs_n),
+    KQ_FIELD(Page, states_n), KQ_FIELD(Page, reserved), KQ_FIELD(Page, inputs), KQ_FIELD(Page, outputs), KQ_FIELD(Page, states),
+    KQ_FIELD(TensorDesc, name), KQ_FIELD(TensorDesc, kind), KQ_FIELD(TensorDesc, dtype), KQ_FIELD(TensorDesc, ndim),
+    KQ_FIELD(TensorDesc, reserved), KQ_FIELD(TensorDesc, shape), KQ_FIELD(TensorDesc, offset), KQ_FIELD(TensorDesc, bytes),
+    KQ_FIELD(TensorDesc, integer), KQ_FIELD(TensorDesc, real)};
+#undef KQ_FIELD
+
+// Reading the clock costs 20 ns; between two readings the word is looked at this often.
+constexpr int kLooksPerClock = 64;
+
+std::int64_t now_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+}
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// The words are shared with another process, so the futex is not a private one.
+void sleep_while(std::uint32_t* word, std::uint32_t value, std::int64_t timeout_ns) {
+  const timespec timeout{timeout_ns / 1'000'000'000, timeout_ns % 1'000'000'000};
+  ::syscall(SYS_futex, word, FUTEX_WAIT, value, &timeout, nullptr, 0);
+}
+
+std::uint32_t load(const std::uint32_t& word) {
+  return std::atomic_ref<std::uint32_t>(const_cast<std::uint32_t&>(word)).load(std::memory_order_acquire);
+}
+
+enum Woken { timeout = 0, go = 1, seed = 2 };
+
+Woken wait_go(Page& page, std::uint32_t go_seen, std::uint64_t seed_seen, std::int64_t timeout_ns) {
+  const std::int64_t start = now_ns();
+  const std::int64_t deadline = start + timeout_ns;
+  const std::int64_t spin_until = start + std::min<std::int64_t>(timeout_ns, static_cast<std::int64_t>(page.spin_ns));
+  do {
+    for (int look = 0; look < kLooksPerClock; ++look) {
+      if (load(page.go) != go_seen) return go;
+      if (std::atomic_ref<std::uint64_t>(page.seed).load(std::memory_order_relaxed) != seed_seen) return seed;
+      relax();
+    }
+  } while (now_ns() < spin_until);
+  while (load(page.go) == go_seen) {
+    const std::int64_t left = deadline - now_ns();
+    if (left <= 0) return timeout;
+    sleep_while(&page.go, go_seen, left);
+  }
+  return go;
+}
+
+}  // namespace
+}  // namespace kq
+
+std::int64_t kq_layout(const char* name) {
+  const auto* field = std::find_if(std::begin(kq::kLayout), std::end(kq::kLayout), [&](const kq::Field& f) { return f.name == name; });
+  return field == std::end(kq::kLayout) ? -1 : static_cast<std::int64_t>(field->value);
+}
+
+int kq_wait_go(void* page, std::uint32_t go_seen, std::uint64_t seed_seen, std::int64_t timeout_ns) {
+  return kq::wait_go(*static_cast<kq::channel::Page*>(page), go_seen, seed_seen, timeout_ns);
+}
+
+void kq_post_done(void* page, std::uint32_t done) {
+  std::uint32_t& word = static_cast<kq::channel::Page*>(page)->done;
+  std::atomic_ref<std::uint32_t>(word).store(done, std::memory_order_release);
+  ::syscall(SYS_futex, &word, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+}

@@ -1,0 +1,25 @@
+// libkqstub.so: what a child cannot do, or not fast enough, in Python. A plain C interface, called through ctypes.
+//
+// It depends on libc and libstdc++ alone; CUDA is opened with dlopen where it is. No call allocates between `go` and `done`.
+// Functions that can fail return 0, or -1 with one sentence in `error`. ctypes lets go of the interpreter lock around each call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#define KQ_STUB_API extern "C" __attribute__((visibility("default")))
+
+// Offset or size of a field of channel::Page or channel::TensorDesc, by "Page.go" or "sizeof Page"; -1 for an unknown name.
+// What gpu_worker/harness/channel.py is held to.
+KQ_STUB_API std::int64_t kq_layout(const char* name);
+
+// Waits until `go` differs from `go_seen` (1), or the judge has laid down another seed than `seed_seen` (2), or the time is over (0).
+// Spins page->spin_ns, then sleeps on the futex; a new seed is noticed while spinning only.
+KQ_STUB_API int kq_wait_go(void* page, std::uint32_t go_seen, std::uint64_t seed_seen, std::int64_t timeout_ns);
+// From here on the judge may read the answer.
+KQ_STUB_API void kq_post_done(void* page, std::uint32_t done);
+
+// Maps device memory shared as a POSIX descriptor, for reading and writing in the current CUDA context. `bytes` is rounded up to the
+// driver's granularity. The descriptor stays the caller's.
+KQ_STUB_API int kq_map_cuda_window(int fd, std::uint64_t bytes, std::uint64_t* pointer, char* error, std::size_t error_bytes);
+KQ_STUB_API int kq_unmap_cuda_window(std::uint64_t pointer, std::uint64_t bytes, char* error, std::size_t error_bytes);
