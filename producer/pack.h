@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,13 +25,14 @@ struct PackedJob {
 
 class Packer {
  public:
-  // Complaints are sentences that start with the file's name or the candidate's place.
-  Expected<PackedJob> pack(const Candidate& candidate);
+  // Nothing when the candidate is no submission; every complaint is added to `mistakes`. What is wrong with a problem
+  // is said once, however many candidates it has.
+  std::optional<PackedJob> pack(const Candidate& candidate, std::vector<std::string>& mistakes);
 
  private:
-  Expected<Hash> check_problem(const FileRef& problem);
+  std::optional<Hash> check_problem(const FileRef& problem, std::vector<std::string>& mistakes);
 
-  std::map<std::filesystem::path, Expected<Hash>> problems_;  // judged once, however many samples a problem has
+  std::map<std::filesystem::path, std::optional<Hash>> problems_;  // by path; nothing: no problem
 };
 
 // The same job again: `repetition` counts from 1, the first keeps its label, the others get "#2", "#3" ... and a salt

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "producer/wait.h"
 
@@ -42,15 +43,14 @@ class StatusLine {
 
  private:
   void note_unserved(const Tally& tally, std::int64_t now_ms);
-  void write_line(std::string_view text);
 
   StatusLineOptions options_;
   std::int64_t start_ms_;
   std::int64_t last_line_ms_;
   std::size_t last_percent_ = 0;
-  std::int64_t served_ms_;  // when every queued job was last served
-  std::string last_note_;   // the last sentence about unserved jobs, said once
-  bool open_ = false;       // the cursor stands behind a line written in place
+  std::int64_t served_ms_;          // when every queued job was last served
+  std::vector<std::string> noted_;  // what the last sentence about unserved jobs named
+  bool open_ = false;               // the cursor stands behind a line written in place
 };
 
 }  // namespace kq

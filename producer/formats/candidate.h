@@ -8,15 +8,9 @@
 #include <vector>
 
 #include "core/submission.h"
+#include "producer/file_ref.h"
 
 namespace kq {
-
-// Bytes that will become a blob: of a file, or given in place.
-struct FileRef {
-  std::string name;                 // as the worker sees it: "add.py"
-  std::filesystem::path path;       // where it is; of `text`: where that was found
-  std::optional<std::string> text;  // the bytes themselves, where they are not a file of their own
-};
 
 struct Candidate {
   std::string where;  // for complaints: "run/submissions.jsonl:3", "add.py"

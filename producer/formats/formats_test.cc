@@ -1,0 +1,72 @@
+#include "producer/formats/formats.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "producer/test_folder.h"
+
+namespace kq {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+// An input of every format, by its name in the table.
+std::filesystem::path example_of(std::string_view format, const TestFolder& folder) {
+  folder.write("problem.py", kTestProblem);
+  folder.write("level1/1_a.py", kTestProblem);
+  const auto kernel = folder.write("kernel.py", kTestKernel);
+  if (format == "single_file") return kernel;
+  if (format == "jsonl")
+    return folder.write("in/submissions.jsonl", R"({"problem": "../problem.py", "path": "../kernel.py"})")
+        .parent_path();
+  if (format == "kernelbench_run")
+    return folder.write("run/level_1_problem_1_sample_0_kernel.py", kTestKernel).parent_path();
+  ADD_FAILURE() << "the test knows no example of " << format;
+  return {};
+}
+
+TEST(Formats, each_recognises_its_own_example_only_and_reads_it) {
+  for (const Format& format : formats()) {
+    TestFolder folder;
+    const auto input = example_of(format.name, folder);
+    for (const Format& other : formats()) EXPECT_EQ(other.recognises(input), other.name == format.name) << other.name;
+    InputOptions options;
+    if (format.name == "single_file") options.problem = folder / "problem.py";
+    options.backend = Backend::triton;
+    options.device = DeviceWish::cpu;
+    options.gpu_model = "NVIDIA H200";
+    options.precision = Precision::bf16;
+    const Found found = find_candidates(input, options);
+    EXPECT_THAT(found.mistakes, IsEmpty()) << format.name;
+    ASSERT_EQ(found.candidates.size(), 1u) << format.name;
+    const Candidate& candidate = found.candidates[0];
+    EXPECT_EQ(candidate.backend, Backend::triton);
+    EXPECT_EQ(candidate.device, DeviceWish::cpu);
+    EXPECT_EQ(candidate.gpu_model, "NVIDIA H200");
+    EXPECT_EQ(candidate.precision, Precision::bf16);
+    EXPECT_FALSE(candidate.where.empty());
+    EXPECT_FALSE(candidate.label.empty());
+    EXPECT_FALSE(candidate.problem_name.empty());
+  }
+}
+
+TEST(Formats, an_empty_directory_is_a_mistake_that_says_what_is_known) {
+  TestFolder folder;
+  const Found found = find_candidates(folder / "", {});
+  EXPECT_THAT(found.mistakes,
+              ElementsAre(HasSubstr(" holds no submissions; known are: a .jsonl file, or a directory with a "
+                                    "submissions.jsonl; a directory with files named level_L")));
+}
+
+TEST(Formats, a_file_that_is_no_kernel_is_a_mistake) {
+  TestFolder folder;
+  EXPECT_THAT(find_candidates(folder.write("notes.txt", "x"), {}).mistakes,
+              ElementsAre(HasSubstr("notes.txt is no kernel; known are: ")));
+  EXPECT_THAT(find_candidates("gone.py", {}).mistakes, ElementsAre("gone.py: No such file or directory"));
+}
+
+}  // namespace
+}  // namespace kq

@@ -1,0 +1,234 @@
+#include "producer/formats/jsonl.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <limits>
+
+#include "core/limits.h"
+#include "producer/formats/problems.h"
+#include "producer/formats/single_file.h"
+#include "producer/json.h"
+
+namespace kq {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kFileName = "submissions.jsonl";
+
+// Lines of a file, none longer than kLineBytesMax in memory.
+class LineReader {
+ public:
+  explicit LineReader(const fs::path& path) : file_(path, std::ios::binary), buffer_(kLineBytesMax + 2, '\0') {}
+
+  bool opened() const { return file_.is_open(); }
+  bool failed() const { return file_.bad(); }  // of the disk; not of a line
+  std::size_t number() const { return number_; }
+
+  enum class Got { line, too_long, end };
+  Got next(std::string_view& line) {
+    if (!file_.getline(buffer_.data(), static_cast<std::streamsize>(buffer_.size())) && file_.gcount() == 0)
+      return Got::end;
+    ++number_;
+    if (file_.fail() && !file_.eof()) {  // the buffer is full and its line goes on
+      file_.clear();
+      file_.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+      return Got::too_long;
+    }
+    const auto got = static_cast<std::size_t>(file_.gcount());
+    line = std::string_view(buffer_).substr(0, file_.eof() ? got : got - 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (number_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);  // a byte order mark
+    return Got::line;
+  }
+
+ private:
+  std::ifstream file_;
+  std::string buffer_;
+  std::size_t number_ = 0;
+};
+
+// Reads one line's object into a Candidate; each complaint is kept, so that all of them can be told at once.
+class LineParser {
+ public:
+  LineParser(std::string where, const fs::path& file, std::size_t number, const InputOptions& options, Found& found)
+      : where_(std::move(where)), file_(file), number_(number), options_(options), found_(found) {}
+
+  void parse(std::string_view line) {
+    const Expected<Json> json = parse_json(line);
+    if (!json) return wrong("not JSON, " + json.error().message);
+    if (json->object() == nullptr) return wrong("a line is an object {problem, path, ...}, got " + described(*json));
+    line_ = &*json;
+
+    Candidate candidate;
+    candidate.where = where_;
+    read_enum("backend", candidate.backend);
+    read_problem(candidate);
+    read_source(candidate);
+    read_wishes(candidate);
+    read_trials(candidate);
+    read_tags(candidate);
+    read_label(candidate);
+    if (!any_wrong_) found_.candidates.push_back(std::move(candidate));
+  }
+
+ private:
+  void wrong(const std::string& sentence) {
+    found_.mistakes.push_back(where_ + ": " + sentence);
+    any_wrong_ = true;
+  }
+
+  // Nothing where the key is absent; complains where it is no text.
+  const std::string* text(const char* key) {
+    const Json* json = line_->find(key);
+    if (json != nullptr && json->text() == nullptr)
+      wrong(std::string(key) + " must be a text, got " + described(*json));
+    return json == nullptr ? nullptr : json->text();
+  }
+  void read_text(const char* key, std::string& value) {
+    if (const std::string* given = text(key)) value = *given;
+  }
+  template <NamedEnum E>
+  void read_enum(const char* key, std::optional<E>& value) {
+    const std::string* name = text(key);
+    if (name == nullptr) return;
+    value = parse_enum<E>(*name);
+    if (!value) wrong(std::string(key) + " must be one of " + known_names<E>() + ", got " + described(Json{*name}));
+  }
+  void read_tolerance(const char* key, std::optional<double>& value) {
+    const Json* json = line_->find(key);
+    if (json == nullptr) return;
+    if (json->floating() != nullptr) value = *json->floating();
+    if (json->integer() != nullptr) value = static_cast<double>(*json->integer());
+    if (!value || !(*value >= 0 && *value <= 1))
+      wrong(std::string(key) + " must be a number from 0 to 1, got " + described(*json));
+  }
+
+  void read_problem(Candidate& candidate) {
+    const std::string* written = text("problem");
+    if (written == nullptr || written->empty()) {
+      if (line_->find("problem") == nullptr) wrong("problem is missing: the path of its file");
+      return;
+    }
+    const auto problem = find_problem(*written, file_.parent_path(), options_.problems);
+    if (!problem) return wrong("problem " + problem.error().message);
+    candidate.problem = file_ref(problem->path);
+    candidate.problem_name = problem->name;
+  }
+
+  void read_source(Candidate& candidate) {
+    const std::string* path = text("path");
+    const std::string* source = text("source");
+    const Json* io = line_->find("io");
+    if ((path == nullptr) == (source == nullptr)) return wrong("one of path and source is needed");
+    if (path != nullptr) {
+      candidate.files = source_files(file_.parent_path() / *path);
+      if (io != nullptr && candidate.files.size() > 1) candidate.files.resize(1);
+    } else {
+      const bool is_cuda = candidate.backend == Backend::cuda || (!candidate.backend && io != nullptr);
+      const fs::path place = where_;
+      candidate.files = {{is_cuda ? "submission.cu" : "submission.py", place, *source}};
+      if (is_cuda && io == nullptr) return wrong("io is missing: a CUDA source needs its IOContract");
+    }
+    const fs::path entry = candidate.files[0].name;
+    if (io != nullptr && entry.extension() == ".cu") {
+      candidate.files.push_back({fs::path(entry).replace_extension(".json").string(), where_ + ": io", to_text(*io)});
+    }
+  }
+
+  void read_wishes(Candidate& candidate) {
+    std::optional<DeviceWish> device;
+    std::optional<Precision> precision;
+    read_enum("device", device);
+    read_enum("precision", precision);
+    candidate.device = device.value_or(candidate.device);
+    candidate.precision = precision.value_or(candidate.precision);
+    read_text("gpu", candidate.gpu_model);
+    read_text("author", candidate.author);
+    read_tolerance("rtol", candidate.rtol);
+    read_tolerance("atol", candidate.atol);
+  }
+
+  void read_trials(Candidate& candidate) {
+    const Json* params = line_->find("params");
+    if (params == nullptr) return;
+    if (params->object() == nullptr)
+      return wrong("params must be an object {correctness, warmup, timed}, got " + described(*params));
+    const auto read = [&](const char* key, std::uint32_t min, std::uint32_t& value) {
+      const Json* json = params->find(key);
+      if (json == nullptr) return;
+      if (json->integer() != nullptr && *json->integer() >= min && *json->integer() <= kTrialsMax) {
+        value = static_cast<std::uint32_t>(*json->integer());
+      } else {
+        wrong("params." + std::string(key) + " must be an integer from " + std::to_string(min) + " to " +
+              std::to_string(kTrialsMax) + ", got " + described(*json));
+      }
+    };
+    read("correctness", 1, candidate.trials.correctness);
+    read("warmup", 0, candidate.trials.warmup);
+    read("timed", 0, candidate.trials.timed);
+  }
+
+  void read_tags(Candidate& candidate) {
+    const Json* tags = line_->find("tags");
+    if (tags == nullptr) return;
+    if (tags->object() == nullptr) return wrong("tags must be an object of texts, got " + described(*tags));
+    for (const auto& [name, value] : *tags->object()) {
+      if (value.array() != nullptr || value.object() != nullptr) {
+        wrong("tags." + name + " must be a text, got " + described(value));
+      } else {
+        candidate.tags[name] = value.text() != nullptr ? *value.text() : to_text(value);
+      }
+    }
+  }
+
+  void read_label(Candidate& candidate) {
+    if (const std::string* id = text("id")) {
+      candidate.label = *id;
+    } else if (const Json* path = line_->find("path"); path != nullptr && path->text() != nullptr) {
+      candidate.label = fs::path(*path->text()).replace_extension().string();
+    } else {
+      candidate.label = candidate.problem_name + "/line_" + std::to_string(number_);
+    }
+  }
+
+  std::string where_;
+  const fs::path& file_;
+  std::size_t number_;
+  const InputOptions& options_;
+  Found& found_;
+  const Json* line_ = nullptr;
+  bool any_wrong_ = false;
+};
+
+}  // namespace
+
+bool is_jsonl(const fs::path& input) {
+  return (is_file(input) && input.extension() == ".jsonl") || is_file(input / kFileName);
+}
+
+Found read_jsonl(const fs::path& input, const InputOptions& options) {
+  const fs::path file = is_file(input) ? input : input / kFileName;
+  LineReader lines(file);
+  if (!lines.opened()) return {{}, {file.string() + ": " + std::strerror(errno)}};
+  Found found;
+  if (options.problem)
+    found.mistakes.push_back(file.string() + ": --problem serves single files, each line here names its own");
+  std::string_view line;
+  for (LineReader::Got got = lines.next(line); got != LineReader::Got::end; got = lines.next(line)) {
+    const std::string where = file.string() + ":" + std::to_string(lines.number());
+    if (got == LineReader::Got::too_long) {
+      found.mistakes.push_back(where + ": the line has more than " + std::to_string(kLineBytesMax) +
+                               " bytes; put the source into a file and name its path");
+    } else if (line.find_first_not_of(" \t") != std::string_view::npos) {
+      LineParser(where, file, lines.number(), options, found).parse(line);
+    }
+  }
+  if (lines.failed()) found.mistakes.push_back(file.string() + " cannot be read to its end");
+  if (found.candidates.empty() && found.mistakes.empty())
+    found.mistakes.push_back(file.string() + " holds no submissions");
+  return found;
+}
+
+}  // namespace kq

@@ -1,0 +1,24 @@
+// JSON Lines: one submission per line, in a .jsonl file or a directory's submissions.jsonl.
+//
+//   {"id": "relu/fast", "problem": "problems/relu.py", "backend": "triton", "path": "submissions/relu/fast.py",
+//    "device": "cuda", "gpu": "NVIDIA H200", "author": "ada", "precision": "fp16", "rtol": 0.01, "atol": 0.01,
+//    "params": {"correctness": 5, "warmup": 2, "timed": 20}, "tags": {"model": "m1"}}
+//
+// Needed are `problem` and one of `path` and `source` (the text itself, then with `io` as its IOContract if it is
+// CUDA). Paths are relative to the file; `problem` may also be a name in --problems DIR. Keys that are not known are
+// ignored, as other systems add theirs.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+
+#include "producer/formats/candidate.h"
+
+namespace kq {
+
+inline constexpr std::size_t kLineBytesMax = 8u << 20;  // a full source with every character escaped
+
+bool is_jsonl(const std::filesystem::path& input);
+Found read_jsonl(const std::filesystem::path& input, const InputOptions& options);
+
+}  // namespace kq

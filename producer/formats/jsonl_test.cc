@@ -1,0 +1,162 @@
+#include "producer/formats/jsonl.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "producer/test_folder.h"
+
+namespace kq {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+
+class Jsonl : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_.write("problems/relu.py", kTestProblem);
+    folder_.write("subs/relu.py", kTestKernel);
+  }
+  Found read(std::string_view lines) { return read_jsonl(folder_.write("submissions.jsonl", lines), options_); }
+  // The only mistake, without the path of the file.
+  std::string mistake(std::string_view lines) {
+    const Found found = read(lines);
+    EXPECT_THAT(found.candidates, IsEmpty());
+    EXPECT_EQ(found.mistakes.size(), 1u) << testing::PrintToString(found.mistakes);
+    if (found.mistakes.empty()) return "none";
+    return found.mistakes[0].substr((folder_ / "").string().size());
+  }
+  // A line with these members besides a right problem and path.
+  std::string line(std::string_view members) {
+    return R"({"problem": "problems/relu.py", "path": "subs/relu.py", )" + std::string(members) + "}";
+  }
+
+  TestFolder folder_;
+  InputOptions options_;
+};
+
+TEST_F(Jsonl, reads_every_key) {
+  const Found found = read(
+      R"({"id": "relu/fast", "problem": "problems/relu.py", "backend": "triton", "path": "subs/relu.py", "device": "cuda",)"
+      R"( "gpu": "NVIDIA H200", "author": "ada", "precision": "fp16", "rtol": 0.01, "atol": 0, "tags": {"model": "m1", "sample": 3},)"
+      R"( "params": {"correctness": 2, "warmup": 0, "timed": 7}, "of_another_system": [1]})"
+      "\n");
+  ASSERT_THAT(found.mistakes, IsEmpty());
+  ASSERT_EQ(found.candidates.size(), 1u);
+  const Candidate& candidate = found.candidates[0];
+  EXPECT_EQ(candidate.label, "relu/fast");
+  EXPECT_EQ(candidate.author, "ada");
+  EXPECT_EQ(candidate.backend, Backend::triton);
+  EXPECT_EQ(candidate.device, DeviceWish::cuda);
+  EXPECT_EQ(candidate.gpu_model, "NVIDIA H200");
+  EXPECT_EQ(candidate.precision, Precision::fp16);
+  EXPECT_EQ(candidate.rtol, 0.01);
+  EXPECT_EQ(candidate.atol, 0);
+  EXPECT_EQ(candidate.trials, (Trials{2, 0, 7}));
+  EXPECT_THAT(candidate.tags, ElementsAre(Pair("model", "m1"), Pair("sample", "3")));
+  EXPECT_EQ(candidate.problem_name, "relu");
+  EXPECT_EQ(candidate.files[0].path, folder_ / "subs/relu.py");
+  EXPECT_TRUE(candidate.where.ends_with("/submissions.jsonl:1"));
+}
+
+TEST_F(Jsonl, blank_lines_carriage_returns_and_a_byte_order_mark_are_fine) {
+  const Found found = read("\xEF\xBB\xBF" + line(R"("id": "a")") + "\r\n\r\n  \n" + line(R"("id": "b")"));
+  EXPECT_THAT(found.mistakes, IsEmpty());
+  ASSERT_EQ(found.candidates.size(), 2u);
+  EXPECT_TRUE(found.candidates[1].where.ends_with(":4"));
+}
+
+TEST_F(Jsonl, a_label_is_made_where_none_is_given) {
+  EXPECT_EQ(read(line(R"("x": 1)")).candidates.at(0).label, "subs/relu");
+  EXPECT_EQ(read("\n"
+                 R"({"problem": "problems/relu.py", "source": "x"})")
+                .candidates.at(0)
+                .label,
+            "relu/line_2");
+}
+
+TEST_F(Jsonl, a_source_in_place_gets_a_name) {
+  const Candidate python = read(R"({"problem": "problems/relu.py", "source": "x"})").candidates.at(0);
+  EXPECT_EQ(python.files.at(0).name, "submission.py");
+  EXPECT_EQ(python.files.at(0).text, "x");
+  const Candidate cuda =
+      read(R"({"problem": "problems/relu.py", "source": "x", "io": {"args": [ ]}})").candidates.at(0);
+  EXPECT_EQ(cuda.files.at(0).name, "submission.cu");
+  EXPECT_EQ(cuda.files.at(1).name, "submission.json");
+  EXPECT_EQ(cuda.files.at(1).text, R"({"args": []})");
+}
+
+TEST_F(Jsonl, a_cu_file_takes_its_json_unless_io_is_given) {
+  const std::string start = R"({"problem": "problems/relu.py", "path": "subs/relu.cu")";
+  EXPECT_EQ(read(start + "}").candidates.at(0).files.at(1).path, folder_ / "subs/relu.json");
+  const Candidate candidate = read(start + R"(, "io": {}})").candidates.at(0);
+  ASSERT_EQ(candidate.files.size(), 2u);
+  EXPECT_EQ(candidate.files[1].text, "{}");
+}
+
+TEST_F(Jsonl, a_problem_may_be_a_name) {
+  folder_.write("set/level1/1_a.py", kTestProblem);
+  options_.problems = folder_ / "set";
+  EXPECT_EQ(read(R"({"problem": "level1/1_a", "path": "subs/relu.py"})").candidates.at(0).problem_name, "level1/1_a");
+}
+
+TEST_F(Jsonl, mistakes_name_file_and_line_and_what_would_be_right) {
+  EXPECT_THAT(mistake("\n{\"problem\": }"), HasSubstr("submissions.jsonl:2: not JSON, column 13: syntax error"));
+  EXPECT_EQ(mistake("[1]"), "submissions.jsonl:1: a line is an object {problem, path, ...}, got a list");
+  EXPECT_EQ(mistake(R"({"path": "subs/relu.py"})"), "submissions.jsonl:1: problem is missing: the path of its file");
+  EXPECT_EQ(mistake(R"({"problem": 12, "path": "subs/relu.py"})"),
+            "submissions.jsonl:1: problem must be a text, got 12");
+  EXPECT_EQ(mistake(R"({"problem": "gone.py", "path": "subs/relu.py"})"),
+            "submissions.jsonl:1: problem 'gone.py' is no file; give its path, or the folder that has it with "
+            "--problems DIR");
+  EXPECT_EQ(mistake(R"({"problem": "problems/relu.py"})"), "submissions.jsonl:1: one of path and source is needed");
+  EXPECT_EQ(mistake(R"({"problem": "problems/relu.py", "path": "a.py", "source": "x"})"),
+            "submissions.jsonl:1: one of path and source is needed");
+  EXPECT_EQ(mistake(R"({"problem": "problems/relu.py", "source": "x", "backend": "cuda"})"),
+            "submissions.jsonl:1: io is missing: a CUDA source needs its IOContract");
+  EXPECT_EQ(mistake(line(R"("backend": "hip")")),
+            "submissions.jsonl:1: backend must be one of torch, triton, cuda, got 'hip'");
+  EXPECT_EQ(mistake(line(R"("device": "gpu")")),
+            "submissions.jsonl:1: device must be one of any, cpu, cuda, got 'gpu'");
+  EXPECT_EQ(mistake(line(R"("rtol": 2)")), "submissions.jsonl:1: rtol must be a number from 0 to 1, got 2");
+  EXPECT_EQ(mistake(line(R"("params": {"correctness": 0})")),
+            "submissions.jsonl:1: params.correctness must be an integer from 1 to 1000, got 0");
+  EXPECT_EQ(mistake(line(R"("tags": {"a": []})")), "submissions.jsonl:1: tags.a must be a text, got a list");
+  EXPECT_EQ(mistake(line(R"("id": 3)")), "submissions.jsonl:1: id must be a text, got 3");
+  EXPECT_EQ(mistake("\n"), "submissions.jsonl holds no submissions");
+}
+
+TEST_F(Jsonl, one_bad_line_leaves_the_others) {
+  const Found found = read(line(R"("id": "a")") + "\n{\n" + line(R"("id": "b")"));
+  EXPECT_EQ(found.candidates.size(), 2u);
+  EXPECT_EQ(found.mistakes.size(), 1u);
+}
+
+TEST_F(Jsonl, a_line_has_a_limit) {
+  const std::string start = R"({"problem": "problems/relu.py", "source": ")", end = "\"}";
+  const std::string full(kLineBytesMax - start.size() - end.size(), 'x');
+  EXPECT_EQ(read(start + full + end + "\r\n").candidates.size(), 1u);
+  const Found found = read(start + full + "xx" + end + "\n" + line(R"("id": "b")"));
+  EXPECT_EQ(found.candidates.size(), 1u);
+  ASSERT_EQ(found.mistakes.size(), 1u);
+  EXPECT_THAT(found.mistakes[0], HasSubstr("submissions.jsonl:1: the line has more than 8388608 bytes"));
+}
+
+TEST_F(Jsonl, is_a_file_or_the_directory_that_has_one) {
+  const auto file = folder_.write("x/submissions.jsonl", line(R"("id": "a")"));
+  EXPECT_TRUE(is_jsonl(file));
+  EXPECT_TRUE(is_jsonl(folder_ / "x"));
+  EXPECT_FALSE(is_jsonl(folder_ / "problems"));
+  EXPECT_FALSE(is_jsonl(folder_ / "gone.jsonl"));
+}
+
+TEST_F(Jsonl, problem_of_the_command_line_does_not_serve) {
+  options_.problem = "p.py";
+  EXPECT_THAT(read(line(R"("id": "a")")).mistakes,
+              ElementsAre(HasSubstr(": --problem serves single files, each line here names its own")));
+}
+
+}  // namespace
+}  // namespace kq

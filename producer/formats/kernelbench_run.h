@@ -1,0 +1,30 @@
+// A KernelBench run: a directory of level_{L}_problem_{P}_sample_{S}_kernel.py, one candidate each.
+//
+// The problems are looked for in --problems DIR (the dataset's root or the directory of one level), else beside the
+// run: in the run itself and in each directory above it, as level{L}/{P}_*.py or KernelBench/level{L}/{P}_*.py.
+// Prompts, settings and results that KernelBench keeps in the same directory are left alone.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+#include "producer/formats/candidate.h"
+
+namespace kq {
+
+bool is_kernelbench_run(const std::filesystem::path& input);
+Found read_kernelbench_run(const std::filesystem::path& input, const InputOptions& options);
+
+struct SampleName {
+  std::uint32_t level = 0;
+  std::uint32_t problem = 0;
+  std::uint32_t sample = 0;
+
+  friend auto operator<=>(const SampleName&, const SampleName&) = default;
+};
+// "level_1_problem_19_sample_0_kernel.py" -> {1, 19, 0}
+std::optional<SampleName> parse_sample_name(std::string_view file_name);
+
+}  // namespace kq

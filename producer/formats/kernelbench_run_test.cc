@@ -1,0 +1,100 @@
+#include "producer/formats/kernelbench_run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "producer/test_folder.h"
+
+namespace kq {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+
+std::vector<std::string> labels(const Found& found) {
+  std::vector<std::string> labels;
+  for (const Candidate& candidate : found.candidates) labels.push_back(candidate.label);
+  return labels;
+}
+
+TEST(KernelBenchRun, names_are_read_exactly) {
+  EXPECT_EQ(parse_sample_name("level_1_problem_19_sample_0_kernel.py"), (SampleName{1, 19, 0}));
+  for (const char* name : {"level_1_problem_19_sample_0_prompt.txt", "level_1_problem_x_sample_0_kernel.py",
+                           "level_1_problem_1_sample_0_kernel.pyc", "level_-1_problem_1_sample_0_kernel.py",
+                           "level_1_problem_1_sample__kernel.py", "level_1_problem_99999999999_sample_0_kernel.py"}) {
+    EXPECT_EQ(parse_sample_name(name), std::nullopt) << name;
+  }
+}
+
+TEST(KernelBenchRun, reads_samples_in_order_and_leaves_other_files_alone) {
+  TestFolder folder;
+  folder.write("level1/19_ReLU.py", kTestProblem);
+  folder.write("level2/3_Conv.py", kTestProblem);
+  folder.write("runs/a/level_2_problem_3_sample_0_kernel.py", kTestKernel);
+  folder.write("runs/a/level_1_problem_19_sample_10_kernel.py", kTestKernel);
+  folder.write("runs/a/level_1_problem_19_sample_9_kernel.py", kTestKernel);
+  folder.write("runs/a/level_1_problem_19_sample_9_prompt.txt", "prompt");
+  folder.write("runs/a/eval_results.json", "{}");
+  ASSERT_TRUE(is_kernelbench_run(folder / "runs/a"));
+  const Found found = read_kernelbench_run(folder / "runs/a/", {});  // with the slash that shells add
+  EXPECT_THAT(found.mistakes, IsEmpty());
+  EXPECT_THAT(labels(found),
+              ElementsAre("level_1_problem_19_sample_9", "level_1_problem_19_sample_10", "level_2_problem_3_sample_0"));
+  EXPECT_THAT(found.candidates[1].tags,
+              ElementsAre(Pair("level", "1"), Pair("problem_id", "19"), Pair("sample_id", "10")));
+  EXPECT_EQ(found.candidates[1].problem_name, "level1/19_ReLU");
+  EXPECT_EQ(found.candidates[1].problem.name, "19_ReLU.py");
+}
+
+TEST(KernelBenchRun, problems_beside_the_run_or_where_told) {
+  TestFolder folder;
+  folder.write("repo/KernelBench/level1/1_a.py", kTestProblem);
+  folder.write("repo/runs/a/level_1_problem_1_sample_0_kernel.py", kTestKernel);
+  folder.write("other/1_b.py", kTestProblem);
+  EXPECT_EQ(read_kernelbench_run(folder / "repo/runs/a", {}).candidates.at(0).problem_name, "level1/1_a");
+  InputOptions options;
+  options.problems = folder / "other";
+  EXPECT_EQ(read_kernelbench_run(folder / "repo/runs/a", options).candidates.at(0).problem_name, "level1/1_b");
+}
+
+TEST(KernelBenchRun, a_flat_folder_serves_one_level_only) {
+  TestFolder folder;
+  folder.write("flat/1_b.py", kTestProblem);
+  folder.write("a/level_1_problem_1_sample_0_kernel.py", kTestKernel);
+  folder.write("a/level_2_problem_1_sample_0_kernel.py", kTestKernel);
+  InputOptions options;
+  options.problems = folder / "flat";
+  const Found found = read_kernelbench_run(folder / "a", options);
+  EXPECT_THAT(found.candidates, IsEmpty());
+  EXPECT_EQ(found.mistakes.size(), 2u);
+}
+
+TEST(KernelBenchRun, a_missing_problem_is_said_once) {
+  TestFolder folder;
+  const auto first = folder.write("a/level_1_problem_7_sample_0_kernel.py", kTestKernel);
+  folder.write("a/level_1_problem_7_sample_1_kernel.py", kTestKernel);
+  EXPECT_THAT(
+      read_kernelbench_run(folder / "a", {}).mistakes,
+      ElementsAre(first.string() + ": no file level1/7_*.py in the problems; say where they are with --problems DIR"));
+}
+
+TEST(KernelBenchRun, nothing_is_dropped_silently) {
+  TestFolder folder;
+  const auto odd = folder.write("a/level_1_problem_x_sample_0_kernel.py", kTestKernel);
+  InputOptions options;
+  options.problem = "p.py";
+  EXPECT_THAT(read_kernelbench_run(folder / "a", options).mistakes,
+              ElementsAre(odd.string() + ": a name like level_1_problem_2_sample_0_kernel.py is needed",
+                          (folder / "a").string() + ": --problem serves single files; say --problems DIR for a run"));
+}
+
+TEST(KernelBenchRun, is_recognised_by_its_files) {
+  TestFolder folder;
+  folder.write("a/add.py", kTestKernel);
+  EXPECT_FALSE(is_kernelbench_run(folder / "a"));
+  EXPECT_FALSE(is_kernelbench_run(folder / "gone"));
+}
+
+}  // namespace
+}  // namespace kq

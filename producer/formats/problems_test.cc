@@ -1,0 +1,71 @@
+#include "producer/formats/problems.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "producer/test_folder.h"
+
+namespace kq {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(FindProblem, beside_its_file_first_then_by_name) {
+  TestFolder folder;
+  folder.write("run/problems/relu.py", kTestProblem);
+  folder.write("set/level1/19_ReLU.py", kTestProblem);
+  folder.write("root/KernelBench/level2/1_Gemm_.py", kTestProblem);
+  const auto found = find_problem("problems/relu.py", folder / "run", std::nullopt);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->path, folder / "run/problems/relu.py");
+  EXPECT_EQ(found->name, "relu");
+  EXPECT_EQ(find_problem("level1/19_ReLU", folder / "run", folder / "set")->name, "level1/19_ReLU");
+  EXPECT_EQ(find_problem("level1/19_ReLU.py", folder / "run", folder / "set")->name, "level1/19_ReLU");
+  EXPECT_EQ(find_problem("level2/1_Gemm_", folder / "run", folder / "root")->name, "level2/1_Gemm_");
+}
+
+TEST(FindProblem, says_where_it_looked) {
+  TestFolder folder;
+  EXPECT_EQ(find_problem("gone", "", std::nullopt).error().message,
+            "'gone' is no file; give its path, or the folder that has it with --problems DIR");
+  EXPECT_THAT(find_problem("gone", "", folder / "").error().message,
+              HasSubstr("'gone' is neither a file nor a problem in /"));
+}
+
+TEST(KernelBenchProblems, finds_the_dataset_its_parent_or_one_level) {
+  TestFolder folder;
+  folder.write("KernelBench/level1/1_Square_matmul_.py", kTestProblem);
+  folder.write("KernelBench/level1/10_3D.py", kTestProblem);
+  folder.write("KernelBench/level1/notes.py", "");
+  folder.write("KernelBench/level1/1x_no.py", "");
+  folder.write("KernelBench/level1/2_text.txt", "");
+  for (const char* root : {"", "KernelBench"}) {
+    KernelBenchProblems problems({folder / root}, false);
+    EXPECT_EQ(problems.find(1, 1)->name, "level1/1_Square_matmul_");
+    EXPECT_EQ(problems.find(1, 10)->name, "level1/10_3D");
+    EXPECT_FALSE(problems.find(1, 2));
+    EXPECT_FALSE(problems.find(2, 1));
+  }
+  EXPECT_TRUE(KernelBenchProblems({folder / "KernelBench/level1"}, true).find(1, 1));
+  EXPECT_FALSE(KernelBenchProblems({folder / "KernelBench/level1"}, false).find(1, 1));
+}
+
+TEST(KernelBenchProblems, the_directory_of_another_level_does_not_serve) {
+  TestFolder folder;
+  folder.write("level2/1_Conv.py", kTestProblem);
+  EXPECT_EQ(KernelBenchProblems({folder / "level2"}, true).find(2, 1)->name, "level2/1_Conv");
+  EXPECT_FALSE(KernelBenchProblems({folder / "level2"}, true).find(1, 1));
+}
+
+TEST(KernelBenchProblems, says_what_is_missing_or_ambiguous) {
+  TestFolder folder;
+  folder.write("level1/1_a.py", kTestProblem);
+  folder.write("level1/1_b.py", kTestProblem);
+  KernelBenchProblems problems({folder / ""}, false);
+  EXPECT_THAT(problems.find(1, 1).error().message, HasSubstr("problem 1 is ambiguous: "));
+  EXPECT_EQ(problems.find(1, 7).error().message,
+            "no file level1/7_*.py in the problems; say where they are with --problems DIR");
+}
+
+}  // namespace
+}  // namespace kq

@@ -1,0 +1,23 @@
+// Sentences for standard error: one line each, whatever a file name or a child put into them.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace kq {
+
+inline constexpr std::size_t kSentencesShown = 20;
+
+// Control characters, which could end the line or steer the terminal, as \n, \t or \x1b; bytes that are not UTF-8 as
+// \xff.
+std::string one_line(std::string_view text);
+
+// "kq-submit: SENTENCE\n" for each, at most kSentencesShown of them, then "kq-submit: and N more\n".
+std::string listed(std::string_view program, std::span<const std::string> sentences);
+
+// "3 jobs", "1 job".
+std::string counted(std::size_t count, std::string_view noun);
+
+}  // namespace kq

@@ -1,0 +1,177 @@
+#include "producer/submit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/limits.h"
+#include "producer/scripted_link.h"
+#include "producer/test_folder.h"
+
+namespace kq {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<std::string> labels(const Prepared& prepared) {
+  std::vector<std::string> labels;
+  for (const PackedJob& job : prepared.jobs) labels.push_back(job.submission.label);
+  return labels;
+}
+
+class Submit : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_.write("problem.py", kTestProblem);
+    request_.options.problem = folder_ / "problem.py";
+  }
+  void add(std::string_view name, std::string_view text = kTestKernel) {
+    request_.inputs.push_back(folder_.write(name, text));
+  }
+
+  // A broker that accepts whatever it is given.
+  void accept_all() {
+    broker_.on_request = [this](const Message<ClientRequest>& request) {
+      const SubmitBatch* batch = std::get_if<SubmitBatch>(&request.body);
+      if (batch == nullptr) return broker_.reply(request.request_id, BrokerReply{});
+      SubmitAck ack;
+      for (std::size_t i = 0; i < batch->jobs.size(); ++i) {
+        JobAck job;
+        job.acceptance = Acceptance::accepted;
+        job.seq = ++last_seq_;
+        ack.jobs.push_back(job);
+      }
+      broker_.reply(request.request_id, ack);
+    };
+  }
+
+  TestFolder folder_;
+  SubmitRequest request_;
+  ScriptedBroker broker_;
+  Sequence last_seq_ = 0;
+};
+
+TEST_F(Submit, the_run_is_named_after_its_input) {
+  add("monday/add.py");
+  EXPECT_EQ(prepare(request_).run, "add");
+  folder_.write("monday/submissions.jsonl", "");
+  for (const char* input : {"monday", "monday/", "monday/submissions.jsonl", "monday/../monday/."}) {
+    request_.inputs = {folder_ / input};
+    EXPECT_EQ(prepare(request_).run, "monday") << input;
+  }
+  request_.run = "other";
+  EXPECT_EQ(prepare(request_).run, "other");
+}
+
+TEST_F(Submit, a_bad_run_name_is_a_mistake) {
+  add("add.py");
+  request_.run = "a\nb";
+  EXPECT_THAT(prepare(request_).mistakes,
+              ElementsAre("the run's name 'a\nb' holds a control character at byte 1; say --run NAME"));
+}
+
+TEST_F(Submit, all_mistakes_are_found_and_the_good_part_is_kept) {
+  add("good.py");
+  add("notes.txt");
+  add("empty.py", "");
+  request_.inputs.push_back("gone.py");
+  const Prepared prepared = prepare(request_);
+  EXPECT_THAT(labels(prepared), ElementsAre("good"));
+  EXPECT_THAT(prepared.mistakes, ElementsAre(HasSubstr("notes.txt is no kernel"), "gone.py: No such file or directory",
+                                             HasSubstr("empty.py is empty")));
+}
+
+TEST_F(Submit, labels_differ_within_a_run) {
+  add("a/add.py");
+  add("b/add.py");
+  const Prepared prepared = prepare(request_);
+  EXPECT_THAT(labels(prepared), ElementsAre("add"));
+  EXPECT_THAT(prepared.mistakes, ElementsAre((folder_ / "b/add.py").string() + ": the label 'add' is taken by " +
+                                             (folder_ / "a/add.py").string() + "; labels must differ within a run"));
+}
+
+TEST_F(Submit, repeat_and_salt_make_new_jobs) {
+  add("add.py");
+  request_.repeat = 3;
+  const Prepared plain = prepare(request_);
+  EXPECT_THAT(labels(plain), ElementsAre("add", "add#2", "add#3"));
+  request_.salt = "4f1c";
+  const Prepared forced = prepare(request_);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_NE(submission_key(plain.jobs[i].submission), submission_key(forced.jobs[i].submission));
+  }
+}
+
+TEST_F(Submit, every_batch_is_acknowledged_in_order) {
+  add("add.py");
+  request_.repeat = kRepeatMax;
+  accept_all();
+  Client client = broker_.client();
+  const SubmitSummary summary = submit(client, prepare(request_));
+  EXPECT_FALSE(summary.stopped);
+  EXPECT_EQ(summary.count(Acceptance::accepted), kRepeatMax);
+  EXPECT_EQ(summary.jobs[999].label, "add#1000");
+  EXPECT_EQ(summary.jobs[999].ack.seq, 1000u);
+  EXPECT_EQ(summary.to_wait_for().size(), 1000u);
+  EXPECT_EQ(broker_.requests.size(), 1 + (kRepeatMax + kSubmitJobsMax - 1) / kSubmitJobsMax);
+}
+
+TEST_F(Submit, a_refused_job_is_told_and_not_waited_for) {
+  add("add.py");
+  broker_.on_request = [&](const Message<ClientRequest>& request) {
+    if (std::holds_alternative<BrokerQuery>(request.body)) return broker_.reply(request.request_id, BrokerReply{});
+    JobAck job;
+    job.reason = "the queue is full";
+    broker_.reply(request.request_id, SubmitAck{{job}});
+  };
+  Client client = broker_.client();
+  const SubmitSummary summary = submit(client, prepare(request_));
+  EXPECT_EQ(summary.count(Acceptance::refused), 1u);
+  EXPECT_EQ(summary.jobs.at(0).ack.reason, "the queue is full");
+  EXPECT_THAT(summary.to_wait_for(), IsEmpty());
+}
+
+TEST_F(Submit, without_a_broker_it_ends_soon) {
+  add("add.py");
+  broker_.reachable = false;
+  Client client = broker_.client();
+  const SubmitSummary summary = submit(client, prepare(request_));
+  ASSERT_TRUE(summary.stopped);
+  EXPECT_EQ(summary.stopped->code, ExitCode::our_fault);
+  EXPECT_EQ(summary.stopped->message,
+            "broker ipc:///tmp/kq.sock did not answer within 5 s; is it running? start one with: kq up");
+  EXPECT_EQ(broker_.now_ms, kAnswerTimeoutMs);
+}
+
+TEST_F(Submit, a_broker_that_dies_midway_leaves_the_accepted_part) {
+  add("add.py");
+  request_.repeat = 300;
+  accept_all();
+  const auto accept = broker_.on_request;
+  broker_.on_request = [&, accept](const auto& request) {
+    if (broker_.requests.size() <= 2) accept(request);
+  };
+  Client client = broker_.client();
+  const SubmitSummary summary = submit(client, prepare(request_));
+  EXPECT_EQ(summary.count(Acceptance::accepted), 256u);
+  ASSERT_TRUE(summary.stopped);
+  EXPECT_THAT(summary.stopped->message, HasSubstr("did not answer within 60 s"));
+  EXPECT_THAT(summary.stopped->message, HasSubstr("256 of 300 jobs were answered before, submit again to go on"));
+}
+
+TEST_F(Submit, an_acknowledgement_of_the_wrong_length_is_our_fault) {
+  add("add.py");
+  broker_.on_request = [&](const Message<ClientRequest>& request) {
+    if (std::holds_alternative<BrokerQuery>(request.body)) return broker_.reply(request.request_id, BrokerReply{});
+    broker_.reply(request.request_id, SubmitAck{});
+  };
+  Client client = broker_.client();
+  const SubmitSummary summary = submit(client, prepare(request_));
+  ASSERT_TRUE(summary.stopped);
+  EXPECT_EQ(summary.stopped->code, ExitCode::our_fault);
+  EXPECT_THAT(summary.jobs, IsEmpty());
+}
+
+}  // namespace
+}  // namespace kq
