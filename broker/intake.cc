@@ -71,17 +71,17 @@ class Intake {
  private:
   // A submission whose key is known: answered with that job, which is queued again if its ending does not settle the question.
   Expected<JobAck> again(const Submission& submission, JobRecord record, const std::optional<Ending>& ending) {
-    if (ending && may_revive(*ending, {submission.device, submission.gpu_model})) {
+    const auto lane = ending ? lane_to_revive(*ending, {submission.device, submission.gpu_model}) : std::nullopt;
+    if (lane) {
       if (const auto full = complaint_about_room()) return refused(*full);
-      record.state = JobState::queued;
-      record.failures = 0;
-      record.last_error.clear();
-      record.submitted_at_ms = step_.now_ms;
-      record.leased_at_ms = 0;
-      record.finished_at_ms = 0;
+      record = {.seq = record.seq,
+                .key = record.key,
+                .attempt = record.attempt,  // goes on: results of earlier lives stay fenced
+                .submitted_at_ms = step_.now_ms,
+                .last_error = ""};
       step_.ready.note(NoteLevel::info, "job " + std::to_string(record.seq) + ": queued again after " +
                                             std::string(to_string(ending->verdict)));
-      enqueue(step_, record, submission, run_);
+      enqueue(step_, {.record = record, .lane = *lane, .problem = submission.problem.hash, .run = run_});
     }
     write_entry(record.seq, submission);
     return JobAck{.acceptance = Acceptance::reused, .seq = record.seq, .state = record.state, .reason = ""};
@@ -99,7 +99,10 @@ class Intake {
     }
     if (auto kept = keep(submission.problem.hash); !kept) return failure(std::move(kept.error()));
     const Sequence seq = state_.next_sequence++;
-    enqueue(step_, {.seq = seq, .key = key, .submitted_at_ms = step_.now_ms, .last_error = ""}, submission, run_);
+    enqueue(step_, {.record = {.seq = seq, .key = key, .submitted_at_ms = step_.now_ms, .last_error = ""},
+                    .lane = {submission.device, submission.gpu_model},
+                    .problem = submission.problem.hash,
+                    .run = run_});
     step_.ready.write(Family::ids, hash_key(key), sequence_key(seq));
     step_.ready.write(Family::body, sequence_key(seq), encode(submission));
     write_entry(seq, submission);
@@ -117,21 +120,23 @@ class Intake {
     return "queue holds " + std::to_string(n) + " jobs, the limit; retry later";
   }
 
-  // Whether a job that ended so should run again for a new submission: its verdict does not settle the question, and where only a
-  // better device could answer otherwise, a worker with one is connected.
-  bool may_revive(const Ending& ending, const Lane& lane) const {
-    if (row_of(ending.verdict).settles) return false;
-    const bool wants_gpu = ending.verdict == VerdictName::compiled_only || ending.verdict == VerdictName::unsupported_here;
-    const bool wants_memory = ending.verdict == VerdictName::too_large;
-    if (!wants_gpu && !wants_memory) return true;
-    for (const auto& [id, session] : state_.workers.all()) {
-      for (const DeviceInfo& device : session.devices) {
-        if (!serves(device, lane.wish, lane.gpu_model)) continue;
-        if (wants_gpu && device.kind == DeviceKind::cuda) return true;
-        if (wants_memory && device.memory_bytes > ending.device_memory_bytes) return true;
-      }
+  // Where a job that ended so should run again for a new submission, or nothing: its verdict settles the question, or only a better
+  // device could answer otherwise and none is connected. The lane then asks for the better device, not for the same end once more.
+  std::optional<Lane> lane_to_revive(const Ending& ending, Lane lane) const {
+    if (row_of(ending.verdict).settles) return std::nullopt;
+    switch (ending.verdict) {
+      case VerdictName::compiled_only:
+      case VerdictName::unsupported_here:
+        if (lane.wish == DeviceWish::any) lane.wish = DeviceWish::cuda;
+        if (lane.wish == DeviceWish::cpu || !state_.workers.serves(lane)) return std::nullopt;
+        return lane;
+      case VerdictName::too_large:
+        lane.memory_above_bytes = ending.device_memory_bytes;
+        if (!state_.workers.serves(lane)) return std::nullopt;
+        return lane;
+      default:  // nothing about the device
+        return lane;
     }
-    return false;
   }
 
   // The first file whose bytes are nowhere, in words.

@@ -50,13 +50,14 @@ class Dispatch {
       }
     }
     send();
+    wake_for_rested();
     return {};
   }
 
  private:
   bool has_room(const Session& session) const {
     const std::int64_t quiet_ms = kQuietHeartbeats * state_.options.heartbeat_ms;
-    return session.free_credit() > 0 && session.last_seen_ms + quiet_ms > step_.now_ms;
+    return session.free_credit() > 0 && session.last_seen_ms + quiet_ms > step_.now_ms && session.rests_until_ms <= step_.now_ms;
   }
 
   std::vector<Session*> with_credit() {
@@ -147,6 +148,13 @@ class Dispatch {
     for (auto& [id, parcel] : parcels_) {
       const std::string& peer = state_.workers.find(id)->peer;
       for (LeaseBatch& batch : parcel.batches) step_.ready.send_to_worker(peer, 0, std::move(batch));
+    }
+  }
+
+  void wake_for_rested() {
+    if (state_.scheduler.empty()) return;
+    for (const auto& [id, session] : state_.workers.all()) {
+      if (session.rests_until_ms > step_.now_ms) step_.ready.wake_at(session.rests_until_ms);
     }
   }
 

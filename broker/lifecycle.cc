@@ -1,5 +1,6 @@
 #include "broker/lifecycle.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/check.h"
@@ -23,6 +24,17 @@ void write_record(Step& step, const Job& job) {
 void release(Step& step, Job& job) {
   if (job.record.state == JobState::queued) step.state.scheduler.remove(job.lane, job.record.seq);
   if (job.tenure) orphan(step, job);
+}
+
+// A worker on which attempts fail gets nothing for a while, longer each time: other workers may do better with the same jobs.
+void let_rest(Step& step, SessionId holder) {
+  Session* session = step.state.workers.find(holder);
+  if (session == nullptr) return;
+  const BrokerOptions& options = step.state.options;
+  std::int64_t rest_ms = options.rest_ms_min;
+  for (std::uint32_t i = 0; i < session->failures_n && rest_ms < options.rest_ms_max; ++i) rest_ms *= 2;
+  session->failures_n += 1;
+  session->rests_until_ms = step.now_ms + std::min<std::int64_t>(rest_ms, options.rest_ms_max);
 }
 
 void requeue(Step& step, Job& job) {
@@ -71,23 +83,16 @@ Expected<void> enter_board(Step& step, const Job& job, const Result& result) {
 
 }  // namespace
 
-Job& enqueue(Step& step, JobRecord record, const Submission& submission, const std::string& run) {
-  const Sequence seq = record.seq;
-  Job* job = step.state.jobs.find(seq);
-  if (job != nullptr) {  // finished in this very turn
-    step.state.jobs.revive(*job);
-    job->record = std::move(record);
-    job->run = run;
+void enqueue(Step& step, Job job) {
+  KQ_CHECK(job.record.state == JobState::queued);
+  step.state.scheduler.add(job.lane, job.record.seq, job.problem);
+  write_record(step, job);
+  if (Job* ended = step.state.jobs.find(job.record.seq)) {  // in this very turn
+    step.state.jobs.revive(*ended);
+    *ended = std::move(job);
   } else {
-    job = &step.state.jobs.insert({.record = std::move(record),
-                                   .lane = {submission.device, submission.gpu_model},
-                                   .problem = submission.problem.hash,
-                                   .run = run});
+    step.state.jobs.insert(std::move(job));
   }
-  KQ_CHECK(job->record.state == JobState::queued);
-  step.state.scheduler.add(job->lane, seq, job->problem);
-  write_record(step, *job);
-  return *job;
 }
 
 void lease_out(Step& step, Job& job, Session& session, const DeviceInfo& device) {
@@ -132,6 +137,7 @@ void put_back(Step& step, Job& job, const std::string& why) {
 Expected<void> fail(Step& step, Job& job, const std::string& message) {
   job.record.failures += 1;
   job.record.last_error = message.substr(0, kMessageTextMax);
+  if (job.tenure) let_rest(step, job.tenure->holder);
   step.ready.note(NoteLevel::warning, text_of_attempt(job) + ": failure " + std::to_string(job.record.failures) + ", " +
                                           job.record.last_error);
   if (job.record.failures >= step.state.options.attempts_max) return abandon(step, job, job.record.last_error);

@@ -10,8 +10,8 @@
 
 namespace kq {
 
-// A submission becomes a queued job, or brings a finished one back: the record's figures are the caller's. `submission` is any of its key.
-Job& enqueue(Step& step, JobRecord record, const Submission& submission, const std::string& run);
+// A submission becomes a queued job, or brings a finished one back: the figures of `job` are the caller's.
+void enqueue(Step& step, Job job);
 
 // The next attempt begins. Its number is durable before the lease leaves, so it fences for ever.
 void lease_out(Step& step, Job& job, Session& session, const DeviceInfo& device);

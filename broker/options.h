@@ -13,6 +13,8 @@ struct BrokerOptions {
   std::uint32_t heartbeat_ms = 5'000;   // workers are told to send one this often
   std::uint32_t attempts_max = kAttemptsMax;       // failures of ours before a job ends as `abandoned`
   std::uint32_t heartbeats_missed_max = 2;         // heartbeats in a row that may leave a lease out
+  std::uint32_t rest_ms_min = 1'000;               // a worker that fails rests, twice as long after each failure in a row,
+  std::uint32_t rest_ms_max = 30'000;              // so that one broken worker cannot use up the attempts of a whole queue
   std::size_t unfinished_jobs_max = 1'000'000;     // queued and leased together; more submissions are refused
   std::size_t sessions_max = 4'096;
   std::size_t devices_max = 64;                    // of one worker

@@ -6,8 +6,13 @@
 
 namespace kq {
 
+bool serves(const DeviceInfo& device, const Lane& lane) {
+  const bool has_room = lane.memory_above_bytes == 0 || device.memory_bytes > lane.memory_above_bytes;
+  return has_room && serves(device, lane.wish, lane.gpu_model);
+}
+
 bool fits(const Offer& offer, const DeviceInfo& device, const Lane& lane) {
-  if (!serves(device, lane.wish, lane.gpu_model)) return false;
+  if (!serves(device, lane)) return false;
   return device.kind == DeviceKind::cuda || lane.wish == DeviceWish::cpu || offer.cpu_takes_any;
 }
 

@@ -18,9 +18,13 @@ namespace kq {
 struct Lane {
   DeviceWish wish = DeviceWish::any;
   std::string gpu_model;
+  std::uint64_t memory_above_bytes = 0;  // set for a job that was too large for a device with as much
 
   friend auto operator<=>(const Lane&, const Lane&) = default;
 };
+
+// Whether that device can run the lane's jobs.
+bool serves(const DeviceInfo& device, const Lane& lane);
 
 // A worker that asks for a job.
 struct Offer {
@@ -29,7 +33,7 @@ struct Offer {
   std::optional<Hash> warm_problem{};
 };
 
-// Whether this worker may run the lane's jobs on that device, now.
+// Whether this worker should run the lane's jobs on that device, now.
 bool fits(const Offer& offer, const DeviceInfo& device, const Lane& lane);
 
 class Scheduler {

@@ -7,8 +7,7 @@
 namespace kq {
 
 bool Session::serves(const Lane& lane) const {
-  return std::any_of(devices.begin(), devices.end(),
-                     [&](const DeviceInfo& device) { return kq::serves(device, lane.wish, lane.gpu_model); });
+  return std::any_of(devices.begin(), devices.end(), [&](const DeviceInfo& device) { return kq::serves(device, lane); });
 }
 
 bool Session::has_gpu() const {

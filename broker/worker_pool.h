@@ -27,7 +27,9 @@ struct Session {
   std::int64_t last_seen_ms = 0;
   std::set<Sequence> leases{};        // of jobs whose tenure it holds
   std::size_t strays_n = 0;           // leases it listed last that count no more: they still keep it busy
-  std::optional<Hash> warm_problem{}; // of the job it got last
+  std::optional<Hash> warm_problem{};  // of the job it got last
+  std::uint32_t failures_n = 0;       // in a row, of attempts it held
+  std::int64_t rests_until_ms = 0;    // gets nothing before
 
   std::size_t free_credit() const {
     const std::size_t busy = leases.size() + strays_n;

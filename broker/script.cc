@@ -1,0 +1,399 @@
+#include "broker/script.h"
+
+#include <charconv>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "broker/invariants.h"
+#include "core/codec.h"
+#include "store/keys.h"
+
+namespace kq {
+namespace {
+
+constexpr std::int64_t kStartMs = 1'000'000;  // of every script
+
+// ---- text -> event -----------------------------------------------------------------------------------------------------------------
+
+std::vector<std::string> split(std::string_view text, char at) {
+  std::vector<std::string> pieces;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(at), text.size());
+    pieces.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return pieces;
+}
+
+std::uint64_t number_in(std::string_view text, std::uint64_t otherwise) {
+  std::uint64_t number = otherwise;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// A job is "label" or "label:source".
+std::string source_of(const std::string& job) { return job.substr(job.find(':') + 1); }
+
+Submission submission_in(const std::string& job, const Command& command) {
+  Submission submission;
+  submission.label = job.substr(0, job.find(':'));
+  submission.author = command.text("author");
+  submission.files = {{"kernel.py", sha256(source_of(job))}};
+  submission.problem.name = command.text("problem", "relu");
+  submission.problem.file = submission.problem.name + ".py";
+  submission.problem.hash = sha256(submission.problem.name);
+  submission.device = parse_enum<DeviceWish>(command.text("device", "any")).value_or(DeviceWish::any);
+  submission.gpu_model = command.text("gpu_model");
+  submission.salt = command.text("salt");
+  return submission;
+}
+
+SubmitBatch batch_in(const Command& command) {
+  SubmitBatch batch{.run = command.text("run", "r"), .jobs = {}, .blobs = {}};
+  const std::string blobs = command.text("blobs", "all");
+  const auto add = [&](const std::string& content) {
+    if (blobs != "none") batch.blobs.push_back({sha256(content), blobs == "wrong" ? "not " + content : content});
+  };
+  add(command.text("problem", "relu"));
+  for (const std::string& job : split(command.text("jobs"), ',')) {
+    batch.jobs.push_back(submission_in(job, command));
+    add(source_of(job));
+  }
+  return batch;
+}
+
+// "cpu" or "H200", each with ":memory".
+DeviceInfo device_in(const std::string& text) {
+  const auto parts = split(text, ':');
+  const bool is_cpu = parts.at(0) == "cpu";
+  DeviceInfo device;
+  device.kind = is_cpu ? DeviceKind::cpu : DeviceKind::cuda;
+  device.model = parts[0];
+  device.memory_bytes = parts.size() > 1 ? number_in(parts[1], 0) : 80;
+  return device;
+}
+
+// "seq/attempt".
+LeaseId lease_in(const std::string& text) {
+  const auto parts = split(text, '/');
+  return {number_in(parts.at(0), 0), static_cast<Attempt>(number_in(parts.back(), 0))};
+}
+
+std::vector<LeaseId> leases_in(const Command& command) {
+  std::vector<LeaseId> leases;
+  for (const std::string& lease : split(command.text("leases"), ',')) leases.push_back(lease_in(lease));
+  return leases;
+}
+
+Result result_in(const Command& command) {
+  const auto name = parse_enum<VerdictName>(command.text("verdict", "passed")).value_or(VerdictName::passed);
+  Measurement measurement;
+  measurement.submission.median_ns = static_cast<double>(command.number("median", 1000));
+  measurement.reference.median_ns = static_cast<double>(command.number("reference", 2000));
+  Result result;
+  result.device = device_in(command.text("device", "cpu"));
+  result.samples.submission_ns = {static_cast<std::int64_t>(command.number("median", 1000))};
+  if (name == VerdictName::passed) {
+    result.verdict = Passed{measurement, {}};
+  } else if (name == VerdictName::suspect) {
+    result.verdict = Suspect{measurement, {}, {}};
+  } else {
+    result.verdict = ended(name, {});
+  }
+  return result;
+}
+
+Hello hello_in(const Command& command, const std::string& worker) {
+  Hello hello{.worker = command.text("name", worker),
+              .epoch = command.number("epoch", 1),
+              .devices = {},
+              .credit = static_cast<std::uint32_t>(command.number("credit", 1)),
+              .evaluator = command.text("evaluator", kEvaluatorVersion)};
+  for (const std::string& device : split(command.text("devices", "cpu"), ',')) hello.devices.push_back(device_in(device));
+  return hello;
+}
+
+ResultBatch results_in(const Command& command, std::uint64_t epoch) {
+  ResultBatch batch{.epoch = epoch, .results = {}, .errors = {}};
+  for (const LeaseId& lease : leases_in(command)) {
+    if (command.name == "error") {
+      batch.errors.push_back({lease, command.text("message", "no disk")});
+    } else {
+      batch.results.push_back({lease, result_in(command)});
+    }
+  }
+  return batch;
+}
+
+std::optional<ClientRequest> client_request_in(const Command& command) {
+  if (command.name == "submit") return batch_in(command);
+  if (command.name == "run") {
+    return RunQuery{.run = command.text("run", "r"),
+                    .after_label = command.text("after"),
+                    .limit = static_cast<std::uint32_t>(command.number("limit", 100)),
+                    .with_samples = command.number("samples", 0) != 0};
+  }
+  if (command.name == "board") return BoardQuery{.after_key = "", .limit = static_cast<std::uint32_t>(command.number("limit", 100))};
+  if (command.name == "broker") return BrokerQuery{};
+  if (command.name != "status") return std::nullopt;
+  StatusQuery query;
+  for (const std::string& seq : split(command.text("seqs"), ',')) query.seqs.push_back(number_in(seq, 0));
+  return query;
+}
+
+std::optional<WorkerRequest> worker_request_in(const Command& command, const std::string& worker) {
+  const std::uint64_t epoch = command.number("epoch", 1);
+  if (command.name == "hello") return hello_in(command, worker);
+  if (command.name == "heartbeat") return Heartbeat{epoch, leases_in(command)};
+  if (command.name == "result" || command.name == "error") return results_in(command, epoch);
+  if (command.name == "goodbye") return Goodbye{epoch};
+  return std::nullopt;
+}
+
+std::optional<Event> event_in(const Command& command) {
+  const std::uint64_t id = command.number("id", 1);
+  const std::string worker = command.text("worker", "w");
+  if (command.name == "tick") return Tick{};
+  if (command.name == "undelivered") return Undelivered{worker, leases_in(command)};
+  if (auto request = client_request_in(command)) return FromClient{command.text("client", "c"), {id, std::move(*request)}};
+  if (auto request = worker_request_in(command, worker)) return FromWorker{worker, {id, std::move(*request)}};
+  return std::nullopt;
+}
+
+// ---- what came out -> text ---------------------------------------------------------------------------------------------------------
+
+std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
+
+std::string shown(const LeaseId& lease) { return std::to_string(lease.seq) + "/" + std::to_string(lease.attempt); }
+
+std::string shown(const Result& result) {
+  std::string text(to_string(name_of(result.verdict)));
+  if (!result.device.model.empty()) text += " on " + result.device.model;
+  if (const Evidence* evidence = evidence_of(result.verdict); evidence != nullptr && !evidence->message.empty()) {
+    text += " " + quoted(evidence->message);
+  }
+  return text;
+}
+
+std::string shown(const JobRecord& job) {
+  std::string text = std::string(to_string(job.state)) + " attempt=" + std::to_string(job.attempt);
+  if (job.failures > 0) text += " failures=" + std::to_string(job.failures);
+  if (!job.last_error.empty()) text += " " + quoted(job.last_error);
+  return text;
+}
+
+std::string shown(const LeaderboardRow& row) {
+  return row.problem + " on " + row.device_model + ": job " + std::to_string(row.seq) + " " + row.label + " " +
+         std::to_string(static_cast<std::int64_t>(row.median_ns)) + " ns";
+}
+
+std::string shown(const Write& write) {
+  const std::string& value = *write.value;
+  const std::string seq = std::to_string(sequence_from(write.key).value_or(0));
+  switch (write.family) {
+    case Family::meta: return write.key + " = " + std::to_string(*sequence_from(value));
+    case Family::state: return "job " + seq + " " + shown(*decode<JobRecord>(value));
+    case Family::ids: return "key of job " + std::to_string(*sequence_from(value));
+    case Family::body: return "body of job " + seq + " " + decode<Submission>(value)->label;
+    case Family::result: return "result of job " + seq + " " + shown(*decode<Result>(value));
+    case Family::samples: return "samples of job " + seq;
+    case Family::blob: return "blob " + quoted(value);
+    case Family::run: return "run " + write.key.substr(0, write.key.find('\0')) + " " + decode<RunEntry>(value)->submission.label +
+                             " = job " + std::to_string(decode<RunEntry>(value)->seq);
+    case Family::board: return "board " + shown(*decode<LeaderboardRow>(value));
+  }
+  return "";
+}
+
+template <class T>
+std::string listed(const std::vector<T>& items, const auto& show) {
+  std::string text;
+  for (const T& item : items) text += (text.empty() ? "" : "; ") + show(item);
+  return text;
+}
+
+std::string shown(const JobAck& ack) {
+  if (ack.acceptance == Acceptance::refused) return "refused " + quoted(ack.reason);
+  return std::string(to_string(ack.acceptance)) + " " + std::to_string(ack.seq) + " " + std::string(to_string(ack.state));
+}
+
+std::string shown(const JobStatus& status) {
+  std::string text = std::to_string(status.seq) + " " + std::string(to_string(status.state));
+  if (status.attempt > 0) text += " attempt=" + std::to_string(status.attempt);
+  if (!status.verdict.empty()) text += " " + status.verdict;
+  if (status.served) text += " served";
+  return text;
+}
+
+std::string shown(const RunRow& row) {
+  std::string text = row.entry.submission.label + " job " + std::to_string(row.entry.seq) + " " + shown(row.job);
+  if (row.result) text += " " + shown(*row.result) + (row.result->samples.submission_ns.empty() ? "" : " with samples");
+  return text;
+}
+
+std::string shown(const Lease& lease) {
+  return shown(lease.id) + " " + lease.submission.label + " on " + lease.device.model + ", " + std::to_string(lease.blobs.size()) + " blobs";
+}
+
+struct BodyText {
+  std::string operator()(const SubmitAck& ack) const { return listed(ack.jobs, [](auto& job) { return shown(job); }); }
+  std::string operator()(const StatusReply& reply) const { return listed(reply.jobs, [](auto& job) { return shown(job); }); }
+  std::string operator()(const RunReply& reply) const {
+    return listed(reply.rows, [](auto& row) { return shown(row); }) + (reply.more ? "; and more" : "");
+  }
+  std::string operator()(const BoardReply& reply) const {
+    return listed(reply.rows, [](auto& row) { return shown(row); }) + (reply.more ? "; and more" : "");
+  }
+  std::string operator()(const BrokerReply& reply) const {
+    return std::to_string(reply.queued) + " queued, " + std::to_string(reply.leased) + " leased; " + listed(reply.workers, [](auto& worker) {
+             return worker.worker + " runs " + std::to_string(worker.running);
+           });
+  }
+  std::string operator()(const Refused& refused) const { return quoted(refused.reason); }
+  std::string operator()(const Welcome& welcome) const {
+    return "heartbeat " + std::to_string(welcome.heartbeat_ms) + " ms, lease " + std::to_string(welcome.lease_ms) + " ms";
+  }
+  std::string operator()(const LeaseBatch& batch) const { return listed(batch.leases, [](auto& lease) { return shown(lease); }); }
+  std::string operator()(const ResultAck& ack) const { return listed(ack.leases, [](auto& lease) { return shown(lease); }); }
+  std::string operator()(const Unknown&) const { return ""; }
+};
+
+std::string shown(const Send& send) {
+  return std::visit(
+      [](const auto& to) {
+        return std::visit(
+            [&]<class Body>(const Body& body) {
+              const std::string text = BodyText{}(body);
+              return to.peer + " " + std::string(AlternativeName<Body>::value) + (text.empty() ? "" : ": ") + text;
+            },
+            to.message.body);
+      },
+      send);
+}
+
+}  // namespace
+
+// ---- the script itself -------------------------------------------------------------------------------------------------------------
+
+std::string Command::text(std::string_view value, std::string_view otherwise) const {
+  const auto place = values.find(value);
+  return place == values.end() ? std::string(otherwise) : place->second;
+}
+
+std::uint64_t Command::number(std::string_view value, std::uint64_t otherwise) const { return number_in(text(value), otherwise); }
+
+Command parse_command(std::string_view line) {
+  std::vector<std::string> words{""};
+  bool in_quotes = false;
+  for (const char c : line) {
+    if (c == '"') {
+      in_quotes = !in_quotes;
+    } else if (c == ' ' && !in_quotes) {
+      words.emplace_back();
+    } else {
+      words.back() += c;
+    }
+  }
+  Command command{.name = words.front(), .values = {}};
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::size_t equals = words[i].find('=');
+    if (equals != std::string::npos) command.values.emplace(words[i].substr(0, equals), words[i].substr(equals + 1));
+  }
+  return command;
+}
+
+Script::Script(Store& store) : store_(store), now_ms_(kStartMs) { start({}); }
+
+std::string Script::run(std::string_view line) {
+  const Command command = parse_command(line);
+  if (command.name == "start") return start(command);
+  if (command.name == "lose") return lose(command);
+  if (command.name == "begin") {
+    open_turn_.emplace();
+    return "";
+  }
+  if (command.name == "commit") {
+    const std::string text = finish(*std::exchange(open_turn_, std::nullopt));
+    return text + happen(Tick{});
+  }
+  if (command.name == "advance") {
+    now_ms_ += static_cast<std::int64_t>(command.number("ms", 0));
+    return happen(Tick{});
+  }
+  auto event = event_in(command);
+  if (!event) return "script: unknown command '" + command.name + "'\n";
+  return happen(std::move(*event));
+}
+
+// A new broker process over the same store, perhaps with other limits.
+std::string Script::start(const Command& command) {
+  options_.unfinished_jobs_max = command.number("jobs_max", options_.unfinished_jobs_max);
+  options_.sessions_max = command.number("sessions_max", options_.sessions_max);
+  options_.lease_batch_bytes_max = command.number("lease_batch_bytes_max", options_.lease_batch_bytes_max);
+  options_.leases_per_step_max = command.number("leases_per_step_max", options_.leases_per_step_max);
+  auto broker = Broker::recover(store_, options_, now_ms_);
+  if (!broker) return "broker: " + broker.error().message + "\n";
+  broker_.emplace(std::move(*broker));
+  return "";
+}
+
+// The disk loses a blob, given by its content, or the body of a job.
+std::string Script::lose(const Command& command) {
+  Write write{Family::blob, hash_key(sha256(command.text("blob"))), std::nullopt};
+  if (command.values.contains("body")) write = {Family::body, sequence_key(command.number("body", 0)), std::nullopt};
+  const auto committed = store_.commit(std::span(&write, 1));
+  return committed ? "" : "script: " + committed.error().message + "\n";
+}
+
+std::string Script::happen(Event event) {
+  if (open_turn_) return step(std::move(event), *open_turn_);
+  std::string text;
+  for (Event& next : std::vector<Event>{std::move(event), Tick{}}) {
+    Ready turn;
+    text += step(std::move(next), turn);
+    text += finish(std::move(turn));
+  }
+  return text;
+}
+
+std::string Script::step(Event event, Ready& turn) {
+  auto ready = broker_->step(std::move(event), now_ms_);
+  if (!ready) return "broker: " + ready.error().message + "\n";
+  turn.merge(std::move(*ready));
+  const auto broken = broken_invariant(broker_->state());
+  return broken ? "broken: " + *broken + "\n" : "";
+}
+
+std::string Script::finish(Ready turn) {
+  std::string text;
+  for (const Write& write : turn.writes()) text += "write " + shown(write) + "\n";
+  const auto sends = commit(std::move(turn), store_);
+  if (!sends) return text + "commit: " + sends.error().message + "\n";
+  for (const Send& send : *sends) text += "send " + shown(send) + "\n";
+  return text;
+}
+
+std::string run_script(std::string_view text, Store& store) {
+  Script script(store);
+  std::string file, came_out;
+  bool in_answer = false;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line == "----") {
+      in_answer = true;
+      file += "----\n" + std::exchange(came_out, "");
+    } else if (line.empty()) {
+      in_answer = false;
+      file += "\n";
+    } else if (!in_answer) {
+      file.append(line) += '\n';
+      if (!line.starts_with('#')) came_out += script.run(line);
+    }
+  }
+  return file;
+}
+
+}  // namespace kq
