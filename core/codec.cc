@@ -249,12 +249,32 @@ void read(const Object& in, T& value) {
 
 // ---- the envelope ------------------------------------------------------------------------------------------------------------------
 
+// Counts what a message would unpack to, before anything is unpacked: a byte on the wire can stand for a struct of a kilobyte.
+struct ItemCounter : msgpack::null_visitor {
+  std::size_t items_n = 0;
+
+  bool start_array(std::uint32_t n) { return add(n); }
+  bool start_map(std::uint32_t n) { return add(n); }
+  bool add(std::uint32_t n) {
+    items_n += n;
+    return items_n <= kMessageItemsTotalMax;
+  }
+};
+
+bool has_too_many_items(std::string_view bytes) {
+  ItemCounter counter;
+  std::size_t offset = 0;
+  msgpack::parse(bytes.data(), bytes.size(), offset, counter);
+  return counter.items_n > kMessageItemsTotalMax;
+}
+
 template <class T, class ReadWith>
 Expected<T> unpack(std::string_view bytes, ReadWith read_with) {
   if (bytes.size() > kMessageBytesMax) {
     return bad_input("message of " + std::to_string(bytes.size()) + " bytes, the limit is " + std::to_string(kMessageBytesMax));
   }
   try {
+    if (has_too_many_items(bytes)) return bad_input("message of more than " + std::to_string(kMessageItemsTotalMax) + " items");
     const msgpack::unpack_limit limit(kMessageItemsMax, kMessageItemsMax, kMessageBytesMax, kMessageBytesMax, 0, kMessageDepthMax);
     std::size_t offset = 0;
     const auto reference = [](msgpack::type::object_type, std::size_t, void*) { return true; };  // strings stay in `bytes`

@@ -332,6 +332,17 @@ TEST(Codec, declared_counts_beyond_the_limit_are_refused_before_anything_is_rese
   EXPECT_NE(refusal<JobRecord>(map({{"key", big_endian('\xC6', UINT32_MAX, 4)}})), "accepted");
 }
 
+TEST(Codec, many_small_arrays_are_refused_by_their_sum) {
+  const auto samples = [](std::uint32_t arrays_n) {
+    std::string nested = array_of(arrays_n);
+    for (std::uint32_t i = 0; i < arrays_n; ++i)
+      nested += array_of(kMessageItemsMax) + std::string(kMessageItemsMax, 1);
+    return map({{"invented_later", nested}});
+  };
+  EXPECT_EQ(refusal<Samples>(samples(15)), "accepted");
+  EXPECT_EQ(refusal<Samples>(samples(16)), "message of more than 1048576 items");
+}
+
 TEST(Codec, depth_beyond_the_limit_is_refused) {
   for (const std::string& level : {std::string(1, '\x91'), std::string("\x81\xA1x", 3)}) {
     std::string bomb;

@@ -14,6 +14,7 @@ inline constexpr std::size_t kFilesPerSubmissionMax = 16;
 inline constexpr std::size_t kMessageBytesMax = 64u << 20;
 inline constexpr std::size_t kMessageDepthMax = 16;
 inline constexpr std::size_t kMessageItemsMax = 1u << 16;  // elements of one array or map
+inline constexpr std::size_t kMessageItemsTotalMax = 1u << 20;  // elements of all arrays and maps of one message together
 inline constexpr std::size_t kSubmitJobsMax = 256;         // jobs in one SubmitBatch
 inline constexpr std::size_t kSubmitBytesMax = 16u << 20;  // blob bytes in one SubmitBatch; a producer splits above this
 inline constexpr std::size_t kQueryRowsMax = 256;          // rows in one reply; a reader pages
