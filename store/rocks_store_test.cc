@@ -363,7 +363,7 @@ void expect_whole(const Store& store, Sequence batches_n) {
 TEST_F(RocksStoreTest, a_killed_writer_loses_nothing_acknowledged_and_leaves_no_part_of_a_batch) {
   std::mt19937_64 random(3);
   Sequence acknowledged = 0;
-  for (int round = 0; round < 8; ++round) {
+  for (int round = 0; round < 6; ++round) {
     Writer writer(dir);
     // Some are killed while they create or recover the store, the others between or inside their commits.
     for (std::uint64_t n = round % 4 == 0 ? 0 : 1 + random() % 40; n > 0; --n) acknowledged = writer.next().value();
