@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "guard/cuda_tokens.h"
 #include "guard/facts.h"
 #include "guard/rules.h"
 
@@ -38,14 +39,9 @@ Finding finding_of(const Rule& rule, const Fact& fact) {
                  .message = std::string(rule.message) + ": " + std::string(fact.name), .hint = std::string(rule.hint)};
 }
 
-}  // namespace
-
-Expected<std::vector<Finding>> judge_facts(std::string_view text) {
-  const auto facts = parse_facts(text);
-  if (!facts) return failure(facts.error());
-
+std::vector<Finding> judge(std::span<const Fact> facts) {
   std::vector<Finding> findings;
-  for (const Fact& fact : *facts) {
+  for (const Fact& fact : facts) {
     for (const Rule& rule : kRules) {
       if (findings.size() == kFindingsMax) return findings;
       if (breaks(rule, fact) && !reported(findings, rule, fact)) findings.push_back(finding_of(rule, fact));
@@ -53,5 +49,15 @@ Expected<std::vector<Finding>> judge_facts(std::string_view text) {
   }
   return findings;
 }
+
+}  // namespace
+
+Expected<std::vector<Finding>> judge_facts(std::string_view text) {
+  const auto facts = parse_facts(text);
+  if (!facts) return failure(facts.error());
+  return judge(*facts);
+}
+
+std::vector<Finding> judge_cuda(std::string_view source, std::string_view file) { return judge(cuda_facts(source, file)); }
 
 }  // namespace kq

@@ -29,4 +29,7 @@ struct Finding {
 // Judges the facts of all files of a submission (guard/facts.h), in their order, each rule at most once per line.
 Expected<std::vector<Finding>> judge_facts(std::string_view facts);
 
+// Judges the identifiers of one CUDA C++ file; words in comments and strings are no identifiers.
+std::vector<Finding> judge_cuda(std::string_view source, std::string_view file);
+
 }  // namespace kq

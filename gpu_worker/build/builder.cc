@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 
 #include "core/limits.h"
+#include "guard/facts.h"
 #include "guard/guard.h"
 #include "gpu_worker/log_pump.h"
 #include "gpu_worker/scratch.h"
@@ -11,7 +12,6 @@
 namespace kq {
 namespace {
 
-constexpr std::size_t kFactsBytesMax = 4u << 20;
 constexpr std::uint64_t kScratchBytes = 1ull << 30;
 constexpr std::uint64_t kHostBytes = 4ull << 30;
 
@@ -29,12 +29,35 @@ bool only_compiles(const Lease& lease) {
   return lease.submission.backend == Backend::cuda && lease.device.kind == DeviceKind::cpu;
 }
 
+Built rejected(const Finding& finding) {
+  return ended_build(VerdictName::rejected, {.stage = Stage::guard,
+                                             .reason = "stream",
+                                             .message = finding.message,
+                                             .hint = finding.hint,
+                                             .rule = finding.rule,
+                                             .place = finding.file + ":" + std::to_string(finding.line),
+                                             .mismatch = {}});
+}
+
+// CUDA files need no compiler to be read: what breaks a rule is told before anything runs.
+std::optional<Built> judge_cuda_files(const Lease& lease) {
+  for (const SourceFile& file : lease.submission.files) {
+    if (!file.name.ends_with(".cu")) continue;
+    const auto bytes = blob_of(lease, file.hash);
+    if (!bytes) continue;  // the build says so
+    const auto findings = judge_cuda(*bytes, file.name);
+    if (!findings.empty()) return rejected(findings.front());
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Builder::Builder(BuilderOptions options, BuildCache cache, ZygoteSource zygote)
     : options_(std::move(options)), cache_(std::move(cache)), zygote_(std::move(zygote)) {}
 
 Expected<Built> Builder::build(const Lease& lease) {
+  if (auto built = judge_cuda_files(lease)) return std::move(*built);
   const std::int64_t start_ms = monotonic_now_ms();
   const auto zygote = zygote_();
   if (!zygote) return failure(zygote.error());
@@ -101,16 +124,7 @@ Expected<Built> Builder::judge(const Lease& lease, const std::string& dir, bool 
       return ended_build(VerdictName::build_failed, {.stage = Stage::guard, .reason = {}, .message = findings.error().message,
                                                      .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
     }
-    if (!findings->empty()) {
-      const Finding& first = findings->front();
-      return ended_build(VerdictName::rejected, {.stage = Stage::guard,
-                                                 .reason = "stream",
-                                                 .message = first.message,
-                                                 .hint = first.hint,
-                                                 .rule = first.rule,
-                                                 .place = first.file + ":" + std::to_string(first.line),
-                                                 .mismatch = {}});
-    }
+    if (!findings->empty()) return rejected(findings->front());
   }
   const auto status = read_child_file(dir + "/status", 32);
   const std::string word = status ? status->substr(0, status->find_first_of(" \n")) : "missing";
