@@ -38,6 +38,8 @@ struct Tenure {
 struct Ending {
   VerdictName verdict = VerdictName::abandoned;
   std::uint64_t device_memory_bytes = 0;
+
+  friend bool operator==(const Ending&, const Ending&) = default;
 };
 
 struct Job {

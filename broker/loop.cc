@@ -19,7 +19,9 @@ constexpr std::size_t kPacketsAtOnce = 32;
 // How soon a signal is noticed that came just before the wait.
 constexpr std::int64_t kIdleMs = 200;
 
-void log(const Note& note) {
+void log(Note note) {
+  // Notes quote what workers say: one note is one line, whatever they put into it.
+  std::replace_if(note.text.begin(), note.text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
   switch (note.level) {
     case NoteLevel::debug: spdlog::debug(note.text); return;
     case NoteLevel::info: spdlog::info(note.text); return;

@@ -1,0 +1,55 @@
+#include "broker/broker.h"
+
+#include <gtest/gtest.h>
+
+#include "broker/script.h"
+#include "store/keys.h"
+#include "store/memory_store.h"
+
+namespace kq {
+namespace {
+
+std::optional<std::int64_t> wake_of(Broker& broker, MemoryStore& store, std::int64_t now_ms) {
+  auto ready = broker.step(Tick{}, now_ms);
+  const auto wake_at_ms = ready->wake_at_ms();
+  EXPECT_TRUE(commit(std::move(*ready), store));
+  return wake_at_ms;
+}
+
+TEST(Broker, an_idle_broker_need_not_wake) {
+  MemoryStore store;
+  auto broker = Broker::recover(store, {}, 1000);
+  EXPECT_EQ(wake_of(*broker, store, 1000), std::nullopt);
+}
+
+TEST(Broker, wakes_when_the_next_lease_lapses) {
+  MemoryStore store;
+  Script(store).run("submit jobs=a");
+  auto broker = Broker::recover(store, {}, 1000);
+  Hello hello{.worker = "w", .epoch = 1, .devices = {DeviceInfo{}}, .credit = 1, .evaluator = std::string(kEvaluatorVersion)};
+  hello.devices[0].model = "cpu";
+  ASSERT_TRUE(broker->step(FromWorker{"w", {1, hello}}, 1000));
+  EXPECT_EQ(wake_of(*broker, store, 2000), 1000 + 30'000);  // the session's silence comes before the lease granted just now
+  ASSERT_TRUE(broker->step(FromWorker{"w", {1, Heartbeat{1, {}}}}, 3000));
+  EXPECT_EQ(wake_of(*broker, store, 3000), 2000 + 30'000);
+}
+
+TEST(Broker, sequences_go_on_even_if_the_counter_is_lost) {
+  MemoryStore store;
+  Script(store).run("submit jobs=a,b");
+  const Write write{Family::meta, std::string(kNextSequenceKey), std::nullopt};
+  ASSERT_TRUE(store.commit(std::span(&write, 1)));
+  EXPECT_EQ(Broker::recover(store, {}, 1000)->state().next_sequence, 3u);
+}
+
+TEST(Broker, refuses_to_start_from_a_damaged_record) {
+  MemoryStore store;
+  const Write write{Family::state, sequence_key(1), "damaged"};
+  ASSERT_TRUE(store.commit(std::span(&write, 1)));
+  const auto broker = Broker::recover(store, {}, 1000);
+  ASSERT_FALSE(broker);
+  EXPECT_EQ(broker.error().code, ExitCode::our_fault);
+}
+
+}  // namespace
+}  // namespace kq

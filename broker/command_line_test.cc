@@ -1,0 +1,68 @@
+#include "broker/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <initializer_list>
+#include <vector>
+
+namespace kq {
+namespace {
+
+using testing::HasSubstr;
+
+std::variant<CommandLine, EarlyEnd> parse(std::initializer_list<const char*> arguments) {
+  std::vector<const char*> argv{"kq-broker"};
+  argv.insert(argv.end(), arguments);
+  return parse_command_line(static_cast<int>(argv.size()), argv.data());
+}
+
+class CommandLineTest : public testing::Test {
+ protected:
+  CommandLineTest() {
+    unsetenv("KQ_BROKER");
+    unsetenv("KQ_STORE");
+  }
+};
+
+TEST_F(CommandLineTest, defaults) {
+  const auto line = std::get<CommandLine>(parse({"--store", "s"}));
+  EXPECT_EQ(line.bind, "tcp://127.0.0.1:5570");
+  EXPECT_EQ(line.store_dir, "s");
+  EXPECT_EQ(line.options.lease_ms, 30'000u);
+  EXPECT_EQ(line.options.heartbeat_ms, 5'000u);
+  EXPECT_EQ(line.ready_fd, std::nullopt);
+}
+
+TEST_F(CommandLineTest, a_flag_beats_the_environment_and_that_beats_the_default) {
+  setenv("KQ_BROKER", "ipc:///env", 1);
+  EXPECT_EQ(std::get<CommandLine>(parse({"--store", "s"})).bind, "ipc:///env");
+  EXPECT_EQ(std::get<CommandLine>(parse({"--store", "s", "--bind", "ipc:///flag"})).bind, "ipc:///flag");
+}
+
+TEST_F(CommandLineTest, leases_have_a_unit_and_bounds) {
+  EXPECT_EQ(std::get<CommandLine>(parse({"--store", "s", "--lease", "1500ms"})).options.lease_ms, 1500u);
+  EXPECT_EQ(std::get<CommandLine>(parse({"--store", "s", "--lease", "2m"})).options.lease_ms, 120'000u);
+  for (const char* wrong : {"30", "30 s", "-1s", "1h", "99ms", "61m", "99999999999999999999s", ""}) {
+    const auto end = std::get<EarlyEnd>(parse({"--store", "s", "--lease", wrong}));
+    EXPECT_EQ(end.code, ExitCode::bad_input);
+    EXPECT_THAT(end.text, HasSubstr("a time from 100ms to 60m is needed"));
+  }
+}
+
+TEST_F(CommandLineTest, every_mistake_is_bad_input) {
+  for (const auto& end : {parse({}), parse({"--store", "s", "--colour"}), parse({"--store"}), parse({"--store", "s", "extra"}),
+                          parse({"--store", "s", "--ready-fd", "x"}), parse({"--store", "s", "--log-level", "loud"})}) {
+    EXPECT_EQ(std::get<EarlyEnd>(end).code, ExitCode::bad_input);
+    EXPECT_THAT(std::get<EarlyEnd>(end).text, HasSubstr("see kq-broker --help"));
+  }
+}
+
+TEST_F(CommandLineTest, help_and_version_are_no_mistakes) {
+  EXPECT_EQ(std::get<EarlyEnd>(parse({"--help"})).code, ExitCode::ok);
+  EXPECT_THAT(std::get<EarlyEnd>(parse({"--version"})).text, HasSubstr("kq-broker 0."));
+}
+
+}  // namespace
+}  // namespace kq

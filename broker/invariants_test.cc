@@ -1,0 +1,78 @@
+// Each promise is broken once, to prove that the alarm works.
+#include "broker/invariants.h"
+
+#include <gtest/gtest.h>
+
+#include "broker/lifecycle.h"
+#include "store/memory_store.h"
+
+namespace kq {
+namespace {
+
+class InvariantsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    enqueue(step, {.record = {.seq = 1, .key = sha256("1"), .last_error = ""}, .lane = {}, .problem = {}, .run = ""});
+    enqueue(step, {.record = {.seq = 2, .key = sha256("2"), .last_error = ""}, .lane = {}, .problem = {}, .run = ""});
+    state.next_sequence = 3;
+    session = &state.workers.insert("w", Hello{.worker = "w", .epoch = 1, .devices = {}, .credit = 1, .evaluator = ""}, 0);
+    lease_out(step, *state.jobs.find(Sequence{2}), *session, {});
+    ASSERT_EQ(broken_invariant(state), std::nullopt);
+  }
+
+  std::string broken() { return broken_invariant(state).value_or("nothing"); }
+
+  MemoryStore store;
+  State state{.options = {}, .store = &store};
+  Ready ready;
+  Step step{state, ready, 0};
+  Session* session = nullptr;
+};
+
+TEST_F(InvariantsTest, sequences_are_below_the_next) {
+  state.next_sequence = 2;
+  EXPECT_EQ(broken(), "job 2: its sequence is not below next_sequence");
+}
+
+TEST_F(InvariantsTest, keys_lead_to_their_jobs) {
+  state.jobs.find(Sequence{1})->record.key = sha256("2");
+  EXPECT_EQ(broken(), "job 1: its key does not lead to it");
+}
+
+TEST_F(InvariantsTest, queued_jobs_are_in_their_lane) {
+  state.scheduler.remove({}, 1);
+  EXPECT_EQ(broken(), "job 1: in a lane and not queued, or the other way");
+}
+
+TEST_F(InvariantsTest, lanes_hold_queued_jobs_only) {
+  state.scheduler.add({}, 9, {});
+  EXPECT_EQ(broken(), "the lanes hold a job that is not queued");
+}
+
+TEST_F(InvariantsTest, leases_have_a_tenure_with_an_end) {
+  state.jobs.find(Sequence{2})->tenure->deadline_ms += 1;
+  EXPECT_EQ(broken(), "job 2: its lease never ends");
+}
+
+TEST_F(InvariantsTest, holders_exist) {
+  state.workers.remove(session->id);
+  EXPECT_EQ(broken(), "job 2: held by a session that is gone");
+}
+
+TEST_F(InvariantsTest, holders_know_what_they_hold) {
+  session->leases.clear();
+  EXPECT_EQ(broken(), "job 2: its holder does not know");
+}
+
+TEST_F(InvariantsTest, sessions_count_nothing_else) {
+  session->leases.insert(1);
+  EXPECT_EQ(broken(), "worker w: counts job 1, which it does not hold");
+}
+
+TEST_F(InvariantsTest, failures_end) {
+  state.jobs.find(Sequence{1})->record.failures = kAttemptsMax;
+  EXPECT_EQ(broken(), "job 1: unfinished with all failures used up");
+}
+
+}  // namespace
+}  // namespace kq

@@ -1,0 +1,119 @@
+#include "broker/lifecycle.h"
+
+#include <gtest/gtest.h>
+
+#include "broker/invariants.h"
+#include "core/codec.h"
+#include "store/keys.h"
+#include "store/memory_store.h"
+#include "store/reader.h"
+
+namespace kq {
+namespace {
+
+class LifecycleTest : public testing::Test {
+ protected:
+  Job& enqueue_one() {
+    const Sequence seq = state.next_sequence++;
+    enqueue(step, {.record = {.seq = seq, .key = sha256(std::to_string(seq)), .last_error = ""}, .lane = {}, .problem = {}, .run = "r"});
+    return *state.jobs.find(seq);
+  }
+
+  Session& worker(std::uint64_t epoch) {
+    return state.workers.insert("peer " + std::to_string(epoch), Hello{.worker = "w", .epoch = epoch, .devices = {}, .credit = 1, .evaluator = ""},
+                                step.now_ms);
+  }
+
+  void TearDown() override { EXPECT_EQ(broken_invariant(state), std::nullopt); }
+
+  MemoryStore store;
+  State state{.options = {}, .store = &store};
+  Ready ready;
+  Step step{state, ready, 1000};
+  DeviceInfo cpu;
+};
+
+TEST_F(LifecycleTest, every_lease_has_a_new_attempt_number) {
+  Job& job = enqueue_one();
+  Session& session = worker(1);
+  lease_out(step, job, session, cpu);
+  EXPECT_EQ(current(state, {1, 1}), &job);
+  put_back(step, job, "why not");
+  EXPECT_EQ(current(state, {1, 1}), nullptr);
+  lease_out(step, job, session, cpu);
+  EXPECT_EQ(current(state, {1, 1}), nullptr);
+  EXPECT_EQ(current(state, {1, 2}), &job);
+}
+
+TEST_F(LifecycleTest, whoever_lists_a_lease_holds_it) {
+  Job& job = enqueue_one();
+  Session& first = worker(1);
+  Session& second = worker(2);
+  lease_out(step, job, first, cpu);
+  step.now_ms = 2000;
+  hold(step, job, second);
+  EXPECT_TRUE(first.leases.empty());
+  EXPECT_EQ(second.leases, (std::set<Sequence>{1}));
+  EXPECT_EQ(job.tenure->deadline_ms, 2000 + state.options.lease_ms);
+}
+
+TEST_F(LifecycleTest, an_orphan_keeps_its_deadline) {
+  Job& job = enqueue_one();
+  lease_out(step, job, worker(1), cpu);
+  const std::int64_t deadline_ms = job.tenure->deadline_ms;
+  orphan(step, job);
+  EXPECT_EQ(job.tenure->holder, kNobody);
+  EXPECT_EQ(job.tenure->deadline_ms, deadline_ms);
+}
+
+TEST_F(LifecycleTest, a_worker_rests_twice_as_long_after_each_failure_in_a_row) {
+  state.options.attempts_max = 100;
+  state.options.rest_ms_max = 3000;
+  Job& job = enqueue_one();
+  Session& session = worker(1);
+  for (const std::int64_t rest_ms : {1000, 2000, 3000, 3000}) {
+    lease_out(step, job, session, cpu);
+    ASSERT_TRUE(fail(step, job, "no disk"));
+    EXPECT_EQ(session.rests_until_ms, step.now_ms + rest_ms);
+  }
+}
+
+TEST_F(LifecycleTest, the_last_failure_abandons_with_its_evidence) {
+  Job& job = enqueue_one();
+  Session& session = worker(1);
+  for (std::uint32_t i = 0; i < kAttemptsMax; ++i) {
+    lease_out(step, job, session, cpu);
+    ASSERT_TRUE(fail(step, job, "failure " + std::to_string(i)));
+  }
+  ASSERT_TRUE(commit(std::move(ready), store));
+  const auto result = read_result(store, 1, false);
+  ASSERT_TRUE(result && *result);
+  EXPECT_EQ(name_of((*result)->verdict), VerdictName::abandoned);
+  EXPECT_EQ(evidence_of((*result)->verdict)->message, "failure 2");
+  EXPECT_EQ((*read_job(store, 1))->state, JobState::finished);
+}
+
+TEST_F(LifecycleTest, samples_are_kept_beside_the_result) {
+  Job& job = enqueue_one();
+  lease_out(step, job, worker(1), cpu);
+  Result result;
+  result.verdict = ended(VerdictName::timed_out, {});
+  result.samples.submission_ns = {1, 2, 3};
+  ASSERT_TRUE(finish(step, job, result));
+  ASSERT_TRUE(commit(std::move(ready), store));
+  EXPECT_TRUE((*read_result(store, 1, false))->samples.submission_ns.empty());
+  EXPECT_EQ(**read_result(store, 1, true), result);
+}
+
+TEST_F(LifecycleTest, a_passed_job_without_its_body_is_damage) {
+  Job& job = enqueue_one();
+  lease_out(step, job, worker(1), cpu);
+  Result passed;
+  passed.verdict = Passed{};
+  const auto done = finish(step, job, std::move(passed));
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().message, "store, family 'body': job 1 has none");
+}
+
+}  // namespace
+}  // namespace kq

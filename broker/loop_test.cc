@@ -1,0 +1,134 @@
+#include "broker/loop.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/codec.h"
+#include "store/memory_store.h"
+
+namespace kq {
+namespace {
+
+// What arrives is set by the test; what is sent is kept, unless the peer is gone.
+class FakeLink final : public ServerLink {
+ public:
+  Expected<std::vector<Packet>> receive(std::int64_t timeout_ms, std::size_t packets_max) override {
+    waits_ms.push_back(timeout_ms);
+    std::vector<Packet> packets;
+    while (!arriving.empty() && packets.size() < packets_max) {
+      packets.push_back(std::move(arriving.front()));
+      arriving.erase(arriving.begin());
+    }
+    return packets;
+  }
+
+  bool send(const Peer& peer, std::string_view bytes) override {
+    if (peer.id == gone) return false;
+    sent.push_back({peer, std::string(bytes)});
+    return true;
+  }
+
+  std::vector<Packet> arriving;
+  std::vector<Packet> sent;
+  std::vector<std::int64_t> waits_ms;
+  std::string gone;
+};
+
+class LoopTest : public testing::Test {
+ protected:
+  void arrive(const ClientRequest& request) {
+    link.arriving.push_back({{Side::client, "c"}, encode_message(Message<ClientRequest>{7, request})});
+  }
+  void arrive(const WorkerRequest& request) {
+    link.arriving.push_back({{Side::worker, "w"}, encode_message(Message<WorkerRequest>{7, request})});
+  }
+
+  static SubmitBatch one_job() {
+    Submission submission;
+    submission.label = "a";
+    submission.files = {{"a.py", sha256("a")}};
+    submission.problem.name = "relu";
+    submission.problem.file = "relu.py";
+    submission.problem.hash = sha256("relu");
+    return {.run = "r", .jobs = {submission}, .blobs = {{sha256("a"), "a"}, {sha256("relu"), "relu"}}};
+  }
+
+  static Hello hello() {
+    DeviceInfo cpu;
+    cpu.model = "EPYC";
+    return {.worker = "w", .epoch = 1, .devices = {cpu}, .credit = 1, .evaluator = std::string(kEvaluatorVersion)};
+  }
+
+  template <class Body, class Reply>
+  Body sent(std::size_t i) {
+    return std::get<Body>(decode_message<Reply>(link.sent.at(i).bytes)->body);
+  }
+
+  MemoryStore store;
+  FakeLink link;
+  std::int64_t now_ms = 1000;
+  Broker broker = *Broker::recover(store, {}, now_ms);
+  Loop loop{broker, store, link, [this] { return now_ms; }};
+};
+
+TEST_F(LoopTest, one_turn_takes_answers_and_leases) {
+  arrive(hello());
+  arrive(one_job());
+  ASSERT_TRUE(loop.turn());
+  ASSERT_EQ(link.sent.size(), 3u);
+  EXPECT_EQ((sent<Welcome, WorkerReply>(0).lease_ms), 30'000u);
+  EXPECT_EQ((sent<SubmitAck, ClientReply>(1).jobs.at(0).acceptance), Acceptance::accepted);
+  EXPECT_EQ((sent<LeaseBatch, WorkerReply>(2).leases.at(0).blobs.size()), 2u);
+}
+
+TEST_F(LoopTest, nothing_is_said_when_the_commit_fails) {
+  arrive(one_job());
+  store.fail_next_commit("disk full");
+  const auto done = loop.turn();
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error(), (Error{ExitCode::our_fault, "disk full"}));
+  EXPECT_TRUE(link.sent.empty());
+}
+
+TEST_F(LoopTest, bytes_that_mean_nothing_are_refused_or_ignored) {
+  link.arriving = {{{Side::client, "c"}, "?"}, {{Side::worker, "w"}, "?"}};
+  ASSERT_TRUE(loop.turn());
+  ASSERT_EQ(link.sent.size(), 1u);
+  EXPECT_THAT((sent<Refused, ClientReply>(0).reason), testing::HasSubstr("malformed message"));
+}
+
+TEST_F(LoopTest, a_lease_that_cannot_be_sent_is_taken_back_at_once) {
+  arrive(hello());
+  arrive(one_job());
+  link.gone = "w";
+  ASSERT_TRUE(loop.turn());
+  EXPECT_EQ(broker.state().jobs.leased_n(), 1u);
+  ASSERT_TRUE(loop.turn());
+  EXPECT_EQ(link.waits_ms.back(), 0);
+  EXPECT_EQ(broker.state().jobs.leased_n(), 0u);
+  EXPECT_EQ(broker.state().jobs.find(Sequence{1})->record.failures, 0u);
+  EXPECT_EQ(broker.state().workers.size(), 0u);
+}
+
+TEST_F(LoopTest, many_packets_share_one_commit) {
+  for (int i = 0; i < 100; ++i) arrive(StatusQuery{{1}});
+  ASSERT_TRUE(loop.turn());
+  EXPECT_EQ(link.sent.size(), 100u);
+}
+
+TEST_F(LoopTest, waits_until_the_broker_wants_to_wake) {
+  arrive(hello());
+  ASSERT_TRUE(loop.turn());
+  now_ms = 1000 + 30'000 - 50;
+  ASSERT_TRUE(loop.turn());
+  EXPECT_EQ(link.waits_ms.back(), 50);
+}
+
+TEST_F(LoopTest, stops_when_told) {
+  const volatile std::sig_atomic_t stop = 1;
+  EXPECT_TRUE(loop.run(stop));
+  EXPECT_TRUE(link.waits_ms.empty());
+}
+
+}  // namespace
+}  // namespace kq
