@@ -34,7 +34,7 @@ double geometric_mean_speedup(std::span<const LeaderboardRow> rows) {
 double fast_p(std::span<const LeaderboardRow> best, std::size_t problems_n, double p) {
   if (problems_n == 0) return 0;
   std::size_t n = 0;
-  for (const LeaderboardRow& row : best) n += row.speedup > p ? 1 : 0;
+  for (const LeaderboardRow& row : best) n += p <= 0 || row.speedup > p ? 1 : 0;  // solved counts, timed or not
   return static_cast<double>(n) / static_cast<double>(problems_n);
 }
 

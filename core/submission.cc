@@ -1,6 +1,7 @@
 #include "core/submission.h"
 
 #include <charconv>
+#include <set>
 
 #include "core/limits.h"
 
@@ -98,8 +99,10 @@ Expected<void> validate(const Submission& submission) {
   if (submission.files.size() > kFilesPerSubmissionMax) {
     return refuse(std::to_string(submission.files.size()) + " files, at most " + std::to_string(kFilesPerSubmissionMax) + " are allowed");
   }
+  std::set<std::string_view> names;
   for (const SourceFile& file : submission.files) {
     if (const auto wrong = name_complaint(file.name)) return refuse("a file name " + *wrong);
+    if (!names.insert(file.name).second) return refuse("two files are named '" + file.name + "'");
     if (!is_plain_file_name(file.name)) return refuse("file '" + file.name + "': a plain name without a directory is needed");
   }
   for (const std::string* optional_name : {&submission.author, &submission.gpu_model, &submission.salt}) {

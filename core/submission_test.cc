@@ -165,6 +165,7 @@ TEST(Validate, refuses_in_a_sentence_that_starts_with_the_label) {
        "relu/fast_triton: file '..': a plain name without a directory is needed"},
       {[](Submission& s) { s.files[1].name = "."; },
        "relu/fast_triton: file '.': a plain name without a directory is needed"},
+      {[](Submission& s) { s.files[1].name = s.files[0].name; }, "relu/fast_triton: two files are named 'relu.py'"},
       {[](Submission& s) { s.author = "a\x01"; },
        "relu/fast_triton: author, gpu model or salt holds a control character at byte 1"},
       {[](Submission& s) { s.gpu_model = "\xFF"; },
