@@ -1,0 +1,185 @@
+"""The real kq-submit with bad input, with no broker, and interrupted: exit code, one sentence per mistake, never a stack trace.
+
+Usage: submit_cli_test.py KQ_SUBMIT [EXAMPLE_SWEEP]
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+PROGRAM = Path(sys.argv[1]).resolve()
+SWEEP = Path(sys.argv[2]).resolve() if len(sys.argv) > 2 else None
+
+PROBLEM = """import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x
+
+def get_inputs():
+    return [torch.rand(4)]
+
+def get_init_inputs():
+    return []
+"""
+KERNEL = PROBLEM.replace("class Model(", "class ModelNew(")
+
+
+class SubmitTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory(prefix="kq-cli.")
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.write("problem.py", PROBLEM)
+
+    def write(self, name: str, text: str | bytes) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    def submit(self, *words: str | Path) -> subprocess.CompletedProcess[str]:
+        env = {k: v for k, v in os.environ.items() if not k.startswith("KQ_")}
+        result = subprocess.run(
+            [PROGRAM, *map(str, words)], capture_output=True, text=True, env=env, cwd=self.folder, timeout=60
+        )
+        for trace in ("terminate called", "what():", "Traceback", "Sanitizer"):
+            self.assertNotIn(trace, result.stderr)
+        for line in result.stderr.splitlines():
+            self.assertTrue(line.startswith("kq-submit: "), line)
+        return result
+
+    def refused(self, *words: str | Path) -> list[str]:
+        """The sentences about bad input; nothing else happened."""
+        result = self.submit(*words)
+        self.assertEqual(result.returncode, 2, result)
+        self.assertEqual(result.stdout, "")
+        return [line.removeprefix("kq-submit: ") for line in result.stderr.splitlines()]
+
+    def test_file_that_is_no_kernel(self) -> None:
+        notes = self.write("notes.txt", "hello")
+        first, last = self.refused(notes, "--problem", "problem.py")
+        self.assertIn("notes.txt is no kernel; known are: ", first)
+        self.assertEqual(last, "nothing was sent")
+
+    def test_binary_and_empty_kernels(self) -> None:
+        self.write("binary.py", b"\x7fELF\0\0")
+        self.write("empty.py", "")
+        self.assertEqual(
+            self.refused("binary.py", "empty.py", "--problem", "problem.py"),
+            ["binary.py is no source text: it holds NUL bytes", "empty.py is empty", "nothing was sent"],
+        )
+
+    def test_source_of_100_mb(self) -> None:
+        with self.write("big.py", "").open("r+b") as big:
+            big.truncate(100 << 20)  # sparse
+        sentences = self.refused("big.py", "--problem", "problem.py")
+        self.assertEqual(sentences[0], "big.py is 104857600 bytes, a source may have 1048576")
+
+    def test_problem_without_model(self) -> None:
+        self.write("add.py", KERNEL)
+        self.write("bad.py", "def get_inputs(): ...\n")
+        sentences = self.refused("add.py", "--problem", "bad.py")
+        self.assertEqual(
+            sentences[0],
+            "bad.py: a problem defines class Model, get_inputs and get_init_inputs; missing here: class Model, get_init_inputs",
+        )
+
+    def test_empty_directory(self) -> None:
+        (self.folder / "empty").mkdir()
+        self.assertIn("empty holds no submissions; known are: ", self.refused("empty")[0])
+
+    def test_broken_line(self) -> None:
+        self.write("add.py", KERNEL)
+        good = json.dumps({"problem": "problem.py", "path": "add.py"})
+        self.write("submissions.jsonl", good + "\n{broken\n")
+        self.assertRegex(self.refused(".")[0], r"submissions\.jsonl:2: not JSON, column 2: ")
+
+    def test_name_with_a_newline_stays_on_its_line(self) -> None:
+        self.write("a\nb.py", KERNEL)
+        sentences = self.refused("a\nb.py", "--problem", "problem.py", "--run", "r")
+        self.assertEqual(sentences, ["a\\nb.py: the label holds a control character at byte 1", "nothing was sent"])
+
+    def test_wrong_contract(self) -> None:
+        self.write("scale.cu", "__global__ void scale() {}")
+        self.assertIn("scale.cu needs scale.json beside it", self.refused("scale.cu", "--problem", "problem.py")[0])
+        self.write("scale.json", '{"args": [], "launch": {}}')
+        self.assertEqual(len(self.refused("scale.cu", "--problem", "problem.py")), 4)
+
+    def test_many_mistakes_are_counted(self) -> None:
+        self.write("submissions.jsonl", "{}\n" * 30)
+        sentences = self.refused(".")
+        self.assertEqual(len(sentences), 22)
+        self.assertEqual(sentences[20:], ["and 40 more", "nothing was sent"])
+
+    def test_wrong_command_lines(self) -> None:
+        self.write("add.py", KERNEL)
+        for words, sentence in (
+            ((), "PATH is required; see kq-submit --help"),
+            (("add.py", "--nonsense"), "The following argument was not expected: --nonsense; see kq-submit --help"),
+            (("add.py", "--backend", "hip"), "--backend must be one of torch, triton, cuda, got 'hip'"),
+            (("add.py", "--broker", "nowhere"), "broker 'nowhere': a URL such as tcp://127.0.0.1:5570 or ipc:///tmp/kq.sock is needed"),
+        ):  # fmt: skip
+            self.assertEqual(self.refused(*words), [sentence])
+
+    def test_dry_run_needs_no_broker(self) -> None:
+        self.write("add.py", KERNEL)
+        words = ("add.py", "--problem", "problem.py", "--device", "cpu", "--repeat", "2", "--dry-run")
+        lines = [line.split("\t") for line in self.submit(*words).stdout.splitlines()]
+        self.assertEqual([line[:3] for line in lines], [["add", "torch", "cpu"], ["add#2", "torch", "cpu"]])
+        listing = json.loads(self.submit(*words, "--json").stdout)
+        self.assertEqual(listing["run"], "add")
+        self.assertTrue(listing["jobs"][0]["key"].startswith(lines[0][3]))
+
+    def test_keep_going_takes_the_good_part(self) -> None:
+        self.write("good.py", KERNEL)
+        self.write("empty.py", "")
+        result = self.submit("good.py", "empty.py", "--problem", "problem.py", "--dry-run", "--keep-going")
+        self.assertEqual(result.returncode, 2)
+        self.assertTrue(result.stdout.startswith("good\t"))
+
+    def test_broker_that_is_not_there(self) -> None:
+        self.write("add.py", KERNEL)
+        url = f"ipc://{self.folder}/none.sock"
+        result = self.submit("add.py", "--problem", "problem.py", "--broker", url)
+        self.assertEqual(result.returncode, 3)
+        self.assertEqual(
+            result.stderr, f"kq-submit: broker {url} did not answer within 5 s; is it running? start one with: kq up\n"
+        )
+
+    def test_interrupt(self) -> None:
+        self.write("add.py", KERNEL)
+        with socket.socket(socket.AF_UNIX) as silent:
+            silent.bind(f"{self.folder}/silent.sock")
+            silent.listen()
+            silent.settimeout(30)
+            words = ["add.py", "--problem", "problem.py", "--broker", f"ipc://{self.folder}/silent.sock"]
+            process = subprocess.Popen([PROGRAM, *words], stderr=subprocess.PIPE, text=True, cwd=self.folder)
+            with silent.accept()[0]:  # it is connecting, so it watches for ^C
+                process.send_signal(signal.SIGINT)
+                _, errors = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 130)
+        self.assertEqual(errors, "kq-submit: interrupted\n")
+
+    def test_full_disk_behind_standard_output(self) -> None:
+        with open("/dev/full", "w") as full:
+            result = subprocess.run([PROGRAM, "--version"], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(result.returncode, 3)
+        self.assertEqual(result.stderr, "kq-submit: standard output: No space left on device\n")
+
+    def test_the_example_sweep_is_right(self) -> None:
+        if SWEEP is None:
+            self.fail("the example sweep is missing: give its path as the second argument")
+        result = self.submit(SWEEP, "--dry-run")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(len(result.stdout.splitlines()), len((SWEEP / "submissions.jsonl").read_text().splitlines()))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

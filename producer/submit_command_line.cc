@@ -1,0 +1,127 @@
+#include "producer/submit_command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "core/version.h"
+#include "net/endpoint.h"
+
+namespace kq {
+namespace {
+
+constexpr double kTimeoutSecondsMax = 30.0 * 24 * 3600;
+
+constexpr const char* kFooter = R"(
+A PATH is a .jsonl file or a directory with a submissions.jsonl, a KernelBench run (a directory with files named
+level_L_problem_P_sample_S_kernel.py), or a .py or .cu file with --problem FILE; X.cu needs its arguments in X.json beside it.
+
+Exit codes: 0 done (with --wait: every kernel passed), 1 a kernel did not pass, 2 bad input, nothing was sent, 3 no broker or
+jobs abandoned by the machines, 4 --timeout is over, 130 interrupted.
+
+Examples:
+  kq-submit examples/sweep --wait
+  kq-submit add.py --problem problems/add.py --device cpu --wait
+  kq-submit runs/mine --problems KernelBench --gpu "NVIDIA H200" --run mine)";
+
+// The words as they stand on the command line, before any of them is judged.
+struct Words {
+  std::vector<std::string> inputs;
+  std::string problem, problems, backend, device, gpu, precision, run;
+  std::string broker{kDefaultBrokerUrl};
+  double timeout_s = 0;
+  std::uint32_t repeat = 1;
+};
+
+template <NamedEnum E>
+Expected<std::optional<E>> parse_word(const char* flag, const std::string& word) {
+  if (word.empty()) return std::optional<E>{};
+  if (const auto value = parse_enum<E>(word)) return value;
+  return bad_input(std::string(flag) + " must be one of " + known_names<E>() + ", got '" + word + "'");
+}
+
+std::optional<std::filesystem::path> optional_path(const std::string& word) {
+  return word.empty() ? std::nullopt : std::optional<std::filesystem::path>(word);
+}
+
+Expected<void> judge(const Words& words, SubmitCommandLine& line) {
+  const auto backend = parse_word<Backend>("--backend", words.backend);
+  const auto device = parse_word<DeviceWish>("--device", words.device);
+  const auto precision = parse_word<Precision>("--precision", words.precision);
+  if (!backend) return failure(backend.error());
+  if (!device) return failure(device.error());
+  if (!precision) return failure(precision.error());
+  if (const auto url = parse_broker_url(words.broker); !url) return failure(url.error());
+  if (words.repeat < 1 || words.repeat > kRepeatMax) {
+    return bad_input("--repeat must be from 1 to " + std::to_string(kRepeatMax) + ", got " +
+                     std::to_string(words.repeat));
+  }
+  for (const std::string& input : words.inputs) {
+    if (input.empty()) return bad_input("a PATH is empty");
+    line.request.inputs.emplace_back(input);
+  }
+  line.request.options.problem = optional_path(words.problem);
+  line.request.options.problems = optional_path(words.problems);
+  line.request.options.backend = *backend;
+  line.request.options.device = *device;
+  line.request.options.precision = *precision;
+  if (!words.gpu.empty()) line.request.options.gpu_model = words.gpu;
+  line.request.run = words.run;
+  line.request.repeat = words.repeat;
+  line.broker = words.broker;
+  return {};
+}
+
+}  // namespace
+
+std::variant<SubmitCommandLine, EarlyEnd> parse_submit_command_line(int argc, const char* const* argv) {
+  SubmitCommandLine line;
+  Words words;
+  CLI::App app(
+      "kq-submit validates kernels, sends them to a broker as jobs of one run, and can wait for their verdicts.",
+      "kq-submit");
+  app.footer(kFooter);
+  app.add_option("PATH", words.inputs, "what to submit")->required();
+  app.add_option("--problem", words.problem, "the problem of single files: its path, or its name in --problems");
+  app.add_option("--problems", words.problems, "directory to look problems up in, such as a KernelBench checkout");
+  app.add_option("--backend", words.backend, "torch, triton or cuda; else told by each file");
+  app.add_option("--device", words.device, "any, cpu or cuda");
+  app.add_option("--gpu", words.gpu, "only this GPU model, as workers name it");
+  app.add_option("--precision", words.precision, "cast floating-point inputs to: as_given, fp32, fp16 or bf16");
+  app.add_option("--run", words.run, "name of the run; else the first PATH's");
+  app.add_option("--broker", words.broker, "URL of the broker")->envname("KQ_BROKER")->capture_default_str();
+  CLI::Option* wait = app.add_flag("--wait", line.wait, "wait for the verdicts; the exit code tells them");
+  CLI::Option* timeout =
+      app.add_option("--timeout", words.timeout_s, "stop waiting after so many seconds")->needs(wait);
+  app.add_flag("--force-rerun", line.force_rerun, "run again what is already judged");
+  app.add_option("--repeat", words.repeat, "submit each kernel so many times, as LABEL, LABEL#2, ...");
+  app.add_flag("--keep-going", line.keep_going,
+               "send what is right although something is wrong; the exit code is still 2");
+  app.add_flag("--json", line.json, "one JSON object on standard output");
+  app.add_flag("--dry-run", line.dry_run, "validate and list, send nothing; needs no broker");
+  app.add_flag("--exit-zero", line.exit_zero, "exit 0 also when a kernel did not pass");
+  app.add_flag("-q,--quiet", line.quiet, "no counts and no progress, errors only");
+  app.set_version_flag("--version", "kq-submit " + std::string(kVersion));
+  // CLI11's own exit codes are 100 and more; every mistake here is 2.
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return EarlyEnd{ExitCode::ok, app.help()};
+  } catch (const CLI::CallForVersion& version) {
+    return EarlyEnd{ExitCode::ok, std::string(version.what()) + "\n"};
+  } catch (const CLI::ParseError& error) {
+    return EarlyEnd{ExitCode::bad_input, std::string(error.what()) + "; see kq-submit --help"};
+  }
+  if (timeout->count() > 0) {
+    // Written so that NaN is refused too.
+    if (!(words.timeout_s > 0 && words.timeout_s <= kTimeoutSecondsMax)) {
+      return EarlyEnd{ExitCode::bad_input, "--timeout must be a number of seconds above 0, at most 30 days"};
+    }
+    line.timeout_ms = static_cast<std::int64_t>(std::ceil(words.timeout_s * 1000));
+  }
+  if (const auto judged = judge(words, line); !judged) return EarlyEnd{ExitCode::bad_input, judged.error().message};
+  return line;
+}
+
+}  // namespace kq

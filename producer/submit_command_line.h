@@ -1,0 +1,35 @@
+// What kq-submit was asked for: flags, then the environment, then defaults.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "core/error.h"
+#include "producer/submit.h"
+
+namespace kq {
+
+struct SubmitCommandLine {
+  SubmitRequest request;
+  std::string broker;
+  bool wait = false;
+  std::optional<std::int64_t> timeout_ms;  // of the wait
+  bool force_rerun = false;                // the caller draws the salt
+  bool keep_going = false;
+  bool json = false;
+  bool dry_run = false;
+  bool exit_zero = false;
+  bool quiet = false;
+};
+
+// Nothing to run: --help or --version (code ok, text for stdout), or a mistake (code bad_input, a sentence for stderr).
+struct EarlyEnd {
+  ExitCode code = ExitCode::bad_input;
+  std::string text;
+};
+
+std::variant<SubmitCommandLine, EarlyEnd> parse_submit_command_line(int argc, const char* const* argv);
+
+}  // namespace kq
