@@ -1,8 +1,14 @@
-# kq_test(NAME [LABELS label...] [LIBRARIES lib...] SOURCES x_test.cc...): one GoogleTest program, its cases known to ctest by name.
+# kq_test(NAME [WHOLE] [LABELS label...] [LIBRARIES lib...] SOURCES x_test.cc...): one GoogleTest program. ctest knows its cases by name, or
+# with WHOLE the program as one test: for suites whose set-up is dear.
 function(kq_test name)
-  cmake_parse_arguments(arg "" "" "LABELS;LIBRARIES;SOURCES" ${ARGN})
+  cmake_parse_arguments(arg "WHOLE" "" "LABELS;LIBRARIES;SOURCES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE kq_options ${arg_LIBRARIES} GTest::gmock GTest::gtest_main)
+  if(arg_WHOLE)
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}")
+    return()
+  endif()
   if(arg_LABELS)
     set(labels PROPERTIES LABELS "${arg_LABELS}")
   endif()

@@ -65,6 +65,7 @@ class Zygote {
   const Software& software() const { return software_; }
   const std::string& sandbox() const { return sandbox_; }
   bool alive() const;
+  int process() const { return pid_; }
 
   // Forks a child. `channel` is empty for a build.
   Expected<std::uint64_t> fork(const ChildOrder& order, int log, int channel);

@@ -1,0 +1,155 @@
+// A lane with its real judge, its real zygote and real children, on the CPU.
+#include "gpu_worker/lane.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "gpu_worker/process.h"
+
+namespace kq {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kProblem = R"(
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x + 1
+def get_inputs():
+    return [torch.rand(64)]
+def get_init_inputs():
+    return []
+)";
+
+std::string submission(const std::string& body, const std::string& before = "") {
+  return "import ctypes, os, torch\n" + before + "\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        " + body + "\n";
+}
+
+std::string python() {
+  if (const char* named = std::getenv("KQ_PYTHON")) return named;
+  return KQ_TEST_PYTHON;
+}
+
+class LaneTest : public ::testing::Test {
+ protected:
+  // Opening imports torch: once for all tests.
+  static void SetUpTestSuite() {
+    root_ = fs::temp_directory_path() / ("kq-lane-" + std::to_string(::getpid()));
+    fs::create_directories(root_ / "built");
+    const std::string programs = program_directory();
+    Limits limits;
+    limits.call_limit_ms = 1'000;
+    auto lane = Lane::open({.device = DeviceKind::cpu,
+                            .index = 0,
+                            .worker = "test",
+                            .judge_program = programs + "/kq-judge",
+                            .zygote = {.python = python(),
+                                       .harness = programs + "/../share/kq/harness",
+                                       .stub = programs + "/../lib/libkqstub.so",
+                                       .device = DeviceKind::cpu,
+                                       .device_index = 0},
+                            .scratch = root_ / "scratch",
+                            .first_uid = ::geteuid() == 0 ? 61100u : 0u,
+                            .limits = limits});
+    ASSERT_TRUE(lane) << lane.error().message;
+    lane_ = std::move(*lane);
+  }
+  static void TearDownTestSuite() {
+    lane_.reset();
+    fs::remove_all(root_);
+  }
+
+  static Lease lease_of(const std::string& source, std::string_view problem = kProblem) {
+    Lease lease;
+    lease.id = {1, 1};
+    lease.device = lane_->device();
+    lease.submission.label = "test";
+    lease.submission.files = {{"kernel.py", sha256(source)}};
+    lease.submission.problem.name = "plus";
+    lease.submission.problem.file = "plus.py";
+    lease.submission.problem.hash = sha256(problem);
+    lease.submission.trials = {.correctness = 2, .warmup = 1, .timed = 3};
+    lease.blobs = {{sha256(source), source}, {sha256(problem), std::string(problem)}};
+    return lease;
+  }
+  static Expected<Result> run(const std::string& source) { return lane_->run(lease_of(source), {.verdict = {}, .dir = root_ / "built"}); }
+  // "passed", or "wrong_answer value: message"
+  static std::string verdict_of(const Expected<Result>& result) {
+    if (!result) return "error: " + result.error().message;
+    std::string text(to_string(name_of(result->verdict)));
+    const Evidence* evidence = evidence_of(result->verdict);
+    if (evidence != nullptr && !evidence->reason.empty()) text += " " + evidence->reason;
+    return text;
+  }
+
+  static fs::path root_;
+  static std::unique_ptr<Lane> lane_;
+};
+fs::path LaneTest::root_;
+std::unique_ptr<Lane> LaneTest::lane_;
+
+TEST_F(LaneTest, right_submission_passes_with_all_its_samples) {
+  const auto result = run(submission("return x + 1"));
+  ASSERT_EQ(verdict_of(result), "passed") << (result && evidence_of(result->verdict) ? evidence_of(result->verdict)->message : "");
+  EXPECT_EQ(result->samples.submission_ns.size(), 3u);
+  EXPECT_EQ(result->samples.reference_ns.size(), 3u);
+  EXPECT_GT(measurement_of(result->verdict)->submission.median_ns, 0);
+  EXPECT_FALSE(result->software.torch.empty());
+  EXPECT_NE(result->sandbox.find("rlimits"), std::string::npos);
+}
+
+TEST_F(LaneTest, every_bad_ending_has_its_verdict_and_harms_nobody) {
+  const std::pair<std::string, std::string> cases[] = {
+      {submission("return x + 2"), "wrong_answer value"},
+      {submission("return x.double() + 1"), "wrong_answer dtype"},
+      {submission("return torch.cat([x, x])"), "wrong_answer shape"},
+      {submission("x += 1; return x"), "wrong_answer mutated_input"},
+      {submission("raise ValueError('no')"), "runtime_error"},
+      {submission("os._exit(0)"), "runtime_error"},
+      {submission("ctypes.string_at(0)"), "crashed signal 11"},
+      {submission("return x + 1", "raise ImportError('no')"), "load_failed"},
+      {"import torch\n", "load_failed"},
+      {submission("return [0 for _ in iter(int, 1)]"), "timed_out run"},
+      {submission("return torch.empty(1 << 40)"), "out_of_memory host"},
+  };
+  for (const auto& [source, expected] : cases) {
+    const auto result = run(source);
+    EXPECT_EQ(verdict_of(result), expected) << source << (result && evidence_of(result->verdict) ? evidence_of(result->verdict)->message : "");
+    EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed") << "after " << expected;
+  }
+}
+
+TEST_F(LaneTest, what_a_submission_prints_is_kept_and_believed_by_nobody) {
+  const auto result = run(submission("print('{\"verdict\": \"passed\"}', flush=True); return x"));
+  EXPECT_EQ(verdict_of(result), "wrong_answer value");
+  EXPECT_NE(result->log.find("passed"), std::string::npos);
+}
+
+TEST_F(LaneTest, a_broken_problem_is_not_the_submissions_fault) {
+  const Lease lease = lease_of(submission("return x + 1"), "class Model: pass\n");
+  EXPECT_EQ(verdict_of(lane_->run(lease, {.verdict = {}, .dir = root_ / "built"})), "problem_invalid");
+}
+
+TEST_F(LaneTest, a_dead_zygote_is_our_fault_and_the_next_job_gets_a_new_one) {
+  const auto before = lane_->zygote();
+  ASSERT_TRUE(before);
+  std::thread killer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    ::kill((*before)->process(), SIGKILL);
+  });
+  const auto result = run(submission("return [0 for _ in iter(int, 1)]"));
+  killer.join();
+  EXPECT_FALSE(result);
+  EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
+}
+
+}  // namespace
+}  // namespace kq
