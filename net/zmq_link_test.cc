@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "core/limits.h"
+#include "net/clock.h"
 
 namespace kq {
 namespace {
@@ -128,6 +129,19 @@ TEST_F(ZmqLink, nothing_arrives_within_the_timeout) {
   const auto submit = client(endpoints_.client);
   EXPECT_TRUE(broker->receive(0, 10)->empty());
   EXPECT_EQ(*submit->receive(0), std::nullopt);
+}
+
+TEST_F(ZmqLink, a_readable_descriptor_ends_the_wait_of_a_client) {
+  const auto worker = client(endpoints_.worker);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  worker->wake_on(ends[0]);
+  ASSERT_EQ(write(ends[1], "x", 1), 1);
+  const std::int64_t start_ms = monotonic_now_ms();
+  EXPECT_EQ(*worker->receive(kSoonMs), std::nullopt);
+  EXPECT_LT(monotonic_now_ms() - start_ms, kSoonMs);
+  close(ends[0]);
+  close(ends[1]);
 }
 
 TEST_F(ZmqLink, sending_to_an_unknown_peer_is_refused) {
