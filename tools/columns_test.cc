@@ -1,0 +1,94 @@
+#include "tools/columns.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tools/testing.h"
+
+namespace kq {
+namespace {
+
+Cell cell(const RunRow& row, std::string_view name) {
+  for (const Column& column : columns()) {
+    if (column.name == name) return column.get(row);
+  }
+  ADD_FAILURE() << "no column " << name;
+  return {};
+}
+Cell text(std::string value) {
+  return value;
+}
+Cell number(double value) {
+  return value;
+}
+Cell count(std::uint64_t value) {
+  return value;
+}
+const Cell kUnknown;
+
+TEST(columns, names_are_unique_and_documented) {
+  std::set<std::string_view> names;
+  for (const Column& column : columns()) {
+    EXPECT_TRUE(names.insert(column.name).second) << column.name;
+    EXPECT_NE(column.doc, "") << column.name;
+  }
+}
+
+TEST(columns, a_unit_ends_the_name) {
+  for (const Column& column : columns()) {
+    if (column.unit.empty()) continue;
+    EXPECT_TRUE(column.name.ends_with("_" + std::string(column.unit))) << column.name;
+  }
+}
+
+TEST(columns, a_passed_row_has_its_figures_in_the_unit_of_the_name) {
+  const RunRow row = passed_row("relu/fast", 12'500, 25'000);
+  EXPECT_EQ(cell(row, "label"), text("relu/fast"));
+  EXPECT_EQ(cell(row, "verdict"), text("passed"));
+  EXPECT_EQ(cell(row, "fault"), text("none"));
+  EXPECT_EQ(cell(row, "median_us"), number(12.5));
+  EXPECT_EQ(cell(row, "reference_us"), number(25));
+  EXPECT_EQ(cell(row, "speedup"), number(2));
+  EXPECT_EQ(cell(row, "reason"), kUnknown);
+  EXPECT_EQ(cell(row, "device"), text("cpu"));
+}
+
+TEST(columns, a_failed_row_has_evidence_and_no_figures) {
+  Evidence differs = evidence("value", "differs");
+  differs.stage = Stage::judge;
+  differs.mismatch = Mismatch{.element = 7, .max_abs_err = 0.5, .mismatched = 3, .total = 9};
+  const RunRow row = ended_row("relu/wrong", VerdictName::wrong_answer, differs);
+  EXPECT_EQ(cell(row, "verdict"), text("wrong_answer"));
+  EXPECT_EQ(cell(row, "fault"), text("user"));
+  EXPECT_EQ(cell(row, "stage"), text("judge"));
+  EXPECT_EQ(cell(row, "reason"), text("value"));
+  EXPECT_EQ(cell(row, "message"), text("differs"));
+  EXPECT_EQ(cell(row, "max_abs_err"), number(0.5));
+  EXPECT_EQ(cell(row, "mismatch_n"), count(3));
+  EXPECT_EQ(cell(row, "mismatch_element"), count(7));
+  for (const char* figure : {"median_us", "reference_us", "speedup", "samples_n"})
+    EXPECT_EQ(cell(row, figure), kUnknown) << figure;
+}
+
+TEST(columns, an_unfinished_row_knows_no_ending) {
+  const RunRow row = queued_row("relu/slow");
+  EXPECT_EQ(cell(row, "state"), text("queued"));
+  for (const char* later : {"verdict", "fault", "device", "finished_at", "build_s", "sandbox"})
+    EXPECT_EQ(cell(row, later), kUnknown) << later;
+}
+
+TEST(columns, times_are_rfc_3339_in_utc) {
+  EXPECT_EQ(utc_time(1'700'000'000'007), text("2023-11-14T22:13:20.007000Z"));
+  EXPECT_EQ(utc_time(0), kUnknown);
+}
+
+TEST(columns, json_has_every_column_in_order) {
+  const std::string json = to_text(to_json(passed_row("relu/fast", 1, 2)));
+  EXPECT_EQ(
+      json.find(R"({"schema": "kq.result/1", "job_id": 1, "run": "r1", "label": "relu/fast", "problem": "relu",)"), 0u)
+      << json;
+}
+
+}  // namespace
+}  // namespace kq

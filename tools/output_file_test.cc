@@ -1,0 +1,73 @@
+#include "tools/output_file.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace kq {
+namespace {
+
+namespace fs = std::filesystem;
+
+class OutputFileTest : public ::testing::Test {
+ protected:
+  OutputFileTest() {
+    std::string name = (fs::temp_directory_path() / "kq-output.XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+  }
+  ~OutputFileTest() override { fs::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string content(const std::string& name) const {
+    std::ostringstream text;
+    text << std::ifstream(path(name)).rdbuf();
+    return text.str();
+  }
+  std::size_t files_n() const { return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), {})); }
+
+  fs::path folder_;
+};
+
+TEST_F(OutputFileTest, appears_with_commit) {
+  auto file = OutputFile::open(path("a.csv"));
+  ASSERT_TRUE(file);
+  ASSERT_TRUE(file->write("one\n"));
+  EXPECT_FALSE(fs::exists(path("a.csv")));
+  ASSERT_TRUE(file->commit());
+  EXPECT_EQ(content("a.csv"), "one\n");
+  EXPECT_EQ(files_n(), 1u);
+}
+
+TEST_F(OutputFileTest, without_commit_the_old_file_stays_and_nothing_is_left) {
+  std::ofstream(path("a.csv")) << "old";
+  {
+    auto file = OutputFile::open(path("a.csv"));
+    ASSERT_TRUE(file);
+    ASSERT_TRUE(file->write(std::string(1 << 20, 'x')));
+  }
+  EXPECT_EQ(content("a.csv"), "old");
+  EXPECT_EQ(files_n(), 1u);
+}
+
+TEST_F(OutputFileTest, a_device_is_written_to_and_stays_a_device) {
+  const std::string device = path("null");
+  fs::create_symlink("/dev/null", device);
+  auto file = OutputFile::open(device);
+  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_TRUE(file->write("gone\n"));
+  ASSERT_TRUE(file->commit());
+  EXPECT_TRUE(fs::is_character_file(device));
+  EXPECT_EQ(files_n(), 1u);
+}
+
+TEST_F(OutputFileTest, bad_places_are_bad_input) {
+  EXPECT_EQ(OutputFile::open(folder_.string()).error().code, ExitCode::bad_input);
+  EXPECT_EQ(OutputFile::open(path("gone/a.csv")).error().code, ExitCode::bad_input);
+  EXPECT_EQ(OutputFile::open("").error().code, ExitCode::bad_input);
+}
+
+}  // namespace
+}  // namespace kq

@@ -1,0 +1,99 @@
+// kq-results: the verdicts of a run, as a table or as JSON, and one exit code for all of them.
+#include <iostream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "net/clock.h"
+#include "producer/progress.h"
+#include "producer/wait.h"
+#include "store/rocks_store.h"
+#include "tools/columns.h"
+#include "tools/flags.h"
+#include "tools/results_view.h"
+#include "tools/source.h"
+#include "tools/stop_signals.h"
+#include "tools/text.h"
+
+namespace {
+
+using kq::complain;
+using kq::Error;
+using kq::ExitCode;
+using kq::Expected;
+
+const std::string kProgram = "kq-results";
+
+struct Options {
+  std::string run;
+  kq::SourceOptions source;
+  std::optional<double> timeout_s;
+  bool wait = false;
+  bool failed = false;
+  bool json = false;
+  bool exit_zero = false;
+};
+
+std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
+  kq::Flags flags(
+      kProgram,
+      "Prints the verdicts of a run. Exit code: 0 all passed, 1 some did not, 3 some were abandoned by kq itself, "
+      "4 some are not finished, 5 there is no such run.");
+  flags.argument("run", "name of the run", options.run);
+  add_flags(flags, options.source);
+  flags.flag("--wait", "wait until every job is finished", options.wait);
+  flags.seconds("--timeout", "give up waiting after this many seconds", options.timeout_s);
+  flags.flag("--failed", "only what did not pass, with the evidence", options.failed);
+  flags.flag("--json", "one JSON object with full rows", options.json);
+  flags.flag("--exit-zero", "exit 0 even if a kernel did not pass", options.exit_zero);
+  return flags.parse(argc, argv);
+}
+
+Expected<void> wait_for_run(kq::OpenSource& open, const Options& options) {
+  std::vector<kq::WaitedJob> waited;
+  const auto visited = kq::each_row(*open.source, options.run, [&](const kq::RunRow& row) {
+    const kq::Submission& submission = row.entry.submission;
+    waited.push_back({row.job.seq, submission.device, submission.gpu_model});
+    return Expected<void>();
+  });
+  if (!visited) return visited;
+  kq::StatusLine line(kq::stderr_status_line(), kq::monotonic_now_ms());
+  kq::WaitOptions wait = kq::real_wait_options();
+  if (options.timeout_s) wait.timeout_ms = static_cast<std::int64_t>(*options.timeout_s * 1e3);
+  wait.progress = [&](const kq::Tally& tally) { line.update(tally, kq::monotonic_now_ms()); };
+  const auto outcome = kq::wait_for(*open.client, waited, wait);
+  return outcome ? Expected<void>() : kq::failure(outcome.error());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  kq::end_quietly_when_nobody_reads();
+  Options options;
+  if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
+  if (options.wait && !options.source.store.empty()) {
+    return complain(kProgram,
+                    {ExitCode::bad_input,
+                     "--wait needs a broker that works on the jobs, --store reads one that does not; use one of them"});
+  }
+  Expected<kq::OpenSource> open = kq::open_source(
+      options.source, [](const std::string& folder) { return kq::open_rocks_store(folder, kq::OpenMode::read_only); });
+  if (!open) return complain(kProgram, open.error());
+  if (options.wait) {
+    if (const auto waited = wait_for_run(*open, options); !waited) return complain(kProgram, waited.error());
+  }
+
+  kq::ResultsView view({.json = options.json, .only_failed = options.failed}, options.run);
+  const auto print = [](const std::string& text) { std::cout << text; };
+  const auto visited = kq::each_row(*open->source, options.run, [&](const kq::RunRow& row) {
+    print(view.add(row));
+    return Expected<void>();
+  });
+  if (!visited) return complain(kProgram, visited.error());
+  if (view.rows_n() == 0)
+    return complain(kProgram, {ExitCode::nothing, "there is no run '" + kq::printable(options.run) + "'"});
+  print(view.finish());
+  std::cout << std::flush;
+  const ExitCode code = view.exit_code();
+  return static_cast<int>(code == ExitCode::job_failed && options.exit_zero ? ExitCode::ok : code);
+}

@@ -1,0 +1,236 @@
+// kq-sweep: a folder of kernels in, verdicts and a leaderboard out, on this machine, in one command.
+//
+// Without --broker it starts a broker and a worker of its own for as long as it runs (tools/stack.h). The work is the
+// same as that of kq-submit, kq-results and kq-dump one after the other; what is kept in --state is there for the next
+// sweep.
+#include <unistd.h>
+
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "net/clock.h"
+#include "producer/progress.h"
+#include "producer/submit.h"
+#include "producer/wait.h"
+#include "tools/exporters/exporter.h"
+#include "tools/flags.h"
+#include "tools/output_file.h"
+#include "tools/source.h"
+#include "tools/stack.h"
+#include "tools/stop_signals.h"
+#include "tools/sweep_report.h"
+#include "tools/text.h"
+
+namespace {
+
+using namespace std::string_literals;
+using kq::complain;
+using kq::Error;
+using kq::ExitCode;
+using kq::Expected;
+
+const std::string kProgram = "kq-sweep";
+
+struct Options {
+  std::string path;
+  std::string run;
+  std::string broker;
+  std::string state;
+  std::string device = "any";
+  std::string gpu;
+  std::string problems;
+  std::string expect;
+  std::string csv;
+  std::optional<double> timeout_s;
+  bool exit_zero = false;
+  bool json = false;
+};
+
+std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
+  kq::Flags flags(
+      kProgram,
+      "Evaluates a folder of kernels here and now and prints the verdicts and the leaderboard. Without --broker it "
+      "starts a broker and a worker for as long as it runs.");
+  flags.argument("path", "folder or file of kernels, as for kq submit", options.path);
+  flags.option("--run", "NAME", "name of the run (default: that of the folder)", options.run);
+  flags.option("--broker", "URL", "use this broker and its workers instead of starting any (KQ_BROKER)", options.broker,
+               "KQ_BROKER");
+  flags.option("--state", "DIR", "where jobs, results and builds are kept (default: $XDG_STATE_HOME/kq)",
+               options.state);
+  flags.choice("--device", "what the jobs run on", options.device, {"any", "cpu", "cuda"});
+  flags.option("--gpu", "MODEL", "only on this GPU model, such as 'NVIDIA H200'", options.gpu);
+  flags.option("--problems", "DIR", "where to look problems up", options.problems);
+  flags.option("--expect", "FILE", "CSV of job,device,verdict,reason: how each job ought to end", options.expect);
+  flags.option("--csv", "FILE", "also write the rows as kq-dump would", options.csv);
+  flags.seconds("--timeout", "give up waiting after this many seconds", options.timeout_s);
+  flags.flag("--exit-zero", "exit 0 even if a kernel did not pass", options.exit_zero);
+  flags.flag("--json", "one JSON object on stdout", options.json);
+  return flags.parse(argc, argv);
+}
+
+kq::SubmitRequest request_of(const Options& options) {
+  kq::SubmitRequest request;
+  request.inputs = {options.path};
+  request.run = options.run;
+  if (options.device != "any") request.options.device = kq::parse_enum<kq::DeviceWish>(options.device);
+  if (!options.gpu.empty()) request.options.gpu_model = options.gpu;
+  if (!options.problems.empty()) request.options.problems = options.problems;
+  return request;
+}
+
+// One sweep, from the first process to the last.
+class Sweep {
+ public:
+  Sweep(const Options& options, std::optional<kq::Expectations> expectations)
+      : options_(options), expectations_(std::move(expectations)) {}
+
+  // The exit code. Whatever happens, nothing that was started outlives it.
+  int run(const kq::Prepared& prepared) {
+    const Expected<ExitCode> end = evaluate(prepared);
+    if (stack_) stack_->stop([&](std::int64_t ms) { return signals_.take(ms).has_value(); });
+    if (signal_) {
+      std::cerr << kProgram << ": stopped by a signal; what was judged is kept, the same command goes on from there\n";
+      return kq::exit_code_of_signal(*signal_);
+    }
+    if (!end) return complain(kProgram, end.error());
+    const int code = static_cast<int>(*end);
+    if (report_) std::cout << (options_.json ? report_->json(code) : report_->text()) << std::flush;
+    return code;
+  }
+
+ private:
+  Expected<ExitCode> evaluate(const kq::Prepared& prepared) {
+    const Expected<std::string> url = options_.broker.empty() ? start_stack() : options_.broker;
+    if (!url) return kq::failure(url.error());
+    Expected<kq::Client> client = kq::Client::connect(*url);
+    if (!client) return kq::failure(client.error());
+    client->stop_when([&] { return interrupted(); });
+
+    const kq::SubmitSummary submitted = kq::submit(*client, prepared);
+    std::cerr << kProgram << ": run " << kq::printable(submitted.run) << ": " << kq::submitted_text(submitted) << '\n';
+    if (submitted.stopped) return stopped(*submitted.stopped);
+    if (const auto refused = complain_of_refused(submitted); !refused) return kq::failure(refused.error());
+
+    const Expected<kq::WaitOutcome> outcome = wait(*client, submitted);
+    if (!outcome) return stopped(outcome.error());
+    if (outcome->end == kq::WaitEnd::interrupted) return stopped({ExitCode::interrupted, "interrupted"});
+    if (const auto gathered = gather(*client, submitted); !gathered) return stopped(gathered.error());
+    return exit_code(*outcome);
+  }
+
+  Expected<std::string> start_stack() {
+    Expected<std::string> state =
+        options_.state.empty() ? kq::default_state_folder(kq::process_environment) : options_.state;
+    if (!state) return state;
+    std::cerr << kProgram << ": starting a broker and a worker in " << *state << '\n';
+    Expected<std::unique_ptr<kq::Stack>> stack =
+        kq::Stack::start({.state_folder = *state,
+                          .broker_url = "",
+                          .devices = options_.device == "any" ? "auto" : options_.device,
+                          .programs = kq::own_folder()},
+                         [&](std::int64_t ms) { return pause(ms); });
+    if (!stack) return kq::failure(stack.error());
+    stack_ = std::move(*stack);
+    return stack_->broker_url();
+  }
+
+  // Also the place where the stack is looked after: everything that waits comes through here again and again.
+  bool interrupted() {
+    if (stack_ && !stack_error_) {
+      const Expected<std::optional<std::string>> note = stack_->tend();
+      if (!note) stack_error_ = note.error();
+      if (note && *note) std::cerr << '\n' << kProgram << ": " << **note << '\n';
+    }
+    return pause(0) || stack_error_.has_value();
+  }
+
+  bool pause(std::int64_t ms) {
+    if (!signal_) signal_ = signals_.take(ms);
+    return signal_.has_value();
+  }
+
+  // An interruption may be the stack's doing; then that is what went wrong.
+  tl::unexpected<Error> stopped(const Error& error) const { return kq::failure(stack_error_ ? *stack_error_ : error); }
+
+  static Expected<void> complain_of_refused(const kq::SubmitSummary& submitted) {
+    for (const kq::SubmittedJob& job : submitted.jobs) {
+      if (job.ack.acceptance != kq::Acceptance::refused) continue;
+      return kq::our_fault("the broker refused " + std::to_string(submitted.count(kq::Acceptance::refused)) + " of " +
+                           std::to_string(submitted.jobs.size()) + " jobs, the first is " + kq::printable(job.label) +
+                           ": " + kq::printable(job.ack.reason));
+    }
+    return {};
+  }
+
+  Expected<kq::WaitOutcome> wait(kq::Client& client, const kq::SubmitSummary& submitted) {
+    kq::StatusLine line(kq::stderr_status_line(), kq::monotonic_now_ms());
+    kq::WaitOptions options = kq::real_wait_options();
+    if (options_.timeout_s) options.timeout_ms = static_cast<std::int64_t>(*options_.timeout_s * 1e3);
+    options.sleep_ms = [&](std::int64_t ms) { pause(ms); };
+    options.interrupted = [&] { return interrupted(); };
+    options.progress = [&](const kq::Tally& tally) { line.update(tally, kq::monotonic_now_ms()); };
+    return kq::wait_for(client, submitted.to_wait_for(), options);
+  }
+
+  // Reads the rows once: for the report, and for --csv.
+  Expected<void> gather(kq::Client& client, const kq::SubmitSummary& submitted) {
+    report_.emplace(submitted, expectations_ ? &*expectations_ : nullptr);
+    std::optional<kq::OutputFile> csv;
+    if (!options_.csv.empty()) {
+      Expected<kq::OutputFile> file = kq::OutputFile::open(options_.csv);
+      if (!file) return kq::failure(file.error());
+      csv.emplace(std::move(*file));
+      if (const auto written = csv->write(kq::csv_header()); !written) return written;
+    }
+    const auto visited = kq::each_row(*kq::broker_source(client), submitted.run, [&](const kq::RunRow& row) {
+      return report_->add(row) && csv ? csv->write(kq::csv_row(row)) : Expected<void>();
+    });
+    if (!visited) return visited;
+    report_->finish();
+    return csv ? csv->commit() : Expected<void>();
+  }
+
+  ExitCode exit_code(const kq::WaitOutcome& outcome) const {
+    if (outcome.end == kq::WaitEnd::timed_out) {
+      std::cerr << kProgram << ": gave up waiting, " << outcome.tally.total - outcome.tally.finished << " of "
+                << outcome.tally.total << " jobs are not finished; the same command goes on from there\n";
+      return ExitCode::gave_up;
+    }
+    const ExitCode code =
+        expectations_ ? (report_->agrees() ? ExitCode::ok : ExitCode::job_failed) : kq::exit_code_of(outcome);
+    return code == ExitCode::job_failed && options_.exit_zero ? ExitCode::ok : code;
+  }
+
+  const Options& options_;
+  std::optional<kq::Expectations> expectations_;
+  kq::StopSignals signals_;
+  std::optional<int> signal_;
+  std::optional<Error> stack_error_;
+  std::unique_ptr<kq::Stack> stack_;
+  std::optional<kq::SweepReport> report_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
+
+  // Everything a person can have got wrong is found before a process is started.
+  std::optional<kq::Expectations> expectations;
+  if (!options.expect.empty()) {
+    Expected<kq::Expectations> read = kq::Expectations::read(options.expect);
+    if (!read) return complain(kProgram, read.error());
+    expectations = std::move(*read);
+  }
+  const kq::Prepared prepared = kq::prepare(request_of(options));
+  for (const std::string& mistake : prepared.mistakes) std::cerr << kProgram << ": " << kq::printable(mistake) << '\n';
+  if (!prepared.mistakes.empty()) return static_cast<int>(ExitCode::bad_input);
+  if (prepared.jobs.empty()) return complain(kProgram, {ExitCode::nothing, "there are no kernels in " + options.path});
+  if (!options.csv.empty()) {
+    if (const auto place = kq::OutputFile::open(options.csv); !place) return complain(kProgram, place.error());
+  }
+  return Sweep(options, std::move(expectations)).run(prepared);
+}
