@@ -1,0 +1,45 @@
+"""Submissions -> batches that fit into a message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kq.errors import BadInput
+from kq.hash import Hash
+from kq.limits import SUBMIT_BYTES_MAX, SUBMIT_JOBS_MAX
+from kq.messages import Blob, SubmitBatch
+from kq.submission import Problem, SourceFile, Submission
+
+
+def batches(run: str, submissions: Sequence[Submission]) -> Iterator[SubmitBatch]:
+    """In order, each as full as it may be, each with the files its jobs need."""
+    jobs: list[Submission] = []
+    blobs: dict[Hash, bytes] = {}
+    size = 0
+    for submission in submissions:
+        new = {name: content for name, content in blobs_of(submission).items() if name not in blobs}
+        if jobs and (len(jobs) == SUBMIT_JOBS_MAX or size + _size(new) > SUBMIT_BYTES_MAX):
+            yield _batch(run, jobs, blobs)
+            jobs, blobs, size = [], {}, 0
+            new = blobs_of(submission)
+        jobs.append(submission)
+        blobs.update(new)
+        size += _size(new)
+        if size > SUBMIT_BYTES_MAX:
+            raise BadInput(f"{submission.label}: its files have {size} bytes, at most {SUBMIT_BYTES_MAX} are allowed")
+    if jobs:
+        yield _batch(run, jobs, blobs)
+
+
+def blobs_of(submission: Submission) -> dict[Hash, bytes]:
+    """The files that are at hand; the others must be in the broker's store."""
+    files: list[SourceFile | Problem] = [*submission.files, submission.problem]
+    return {file.hash: file.content for file in files if file.content is not None}
+
+
+def _size(blobs: dict[Hash, bytes]) -> int:
+    return sum(map(len, blobs.values()))
+
+
+def _batch(run: str, jobs: list[Submission], blobs: dict[Hash, bytes]) -> SubmitBatch:
+    return SubmitBatch(run, jobs, [Blob(name, content) for name, content in blobs.items()])

@@ -1,0 +1,132 @@
+"""The client's half of the wire protocol: core/messages.h. Described for people in docs/wire.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kq.hash import NO_HASH, Hash
+from kq.records import DeviceInfo, JobState, LeaderboardRow, RunRow
+from kq.submission import Submission
+from kq.word import Word
+
+PROTOCOL_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Blob:
+    """The bytes of a file, named by their own SHA-256; the receiver checks the name."""
+
+    hash: Hash = NO_HASH
+    bytes: bytes = field(default_factory=bytes)  # a plain default would hide the type of the same name
+
+
+# ---- client -> broker
+
+
+@dataclass(frozen=True)
+class SubmitBatch:
+    run: str = ""
+    jobs: list[Submission] = field(default_factory=list)
+    blobs: list[Blob] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class StatusQuery:
+    seqs: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class RunQuery:
+    run: str = ""
+    after_label: bytes = b""
+    limit: int = 0
+    with_samples: bool = False
+
+
+@dataclass(frozen=True)
+class BoardQuery:
+    after_key: bytes = b""
+    limit: int = 0
+
+
+@dataclass(frozen=True)
+class BrokerQuery:
+    pass
+
+
+# ---- broker -> client
+
+
+class Acceptance(Word):
+    ACCEPTED = "accepted"  # a new job
+    REUSED = "reused"  # the same work is known: this is its job
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True)
+class JobAck:
+    acceptance: Acceptance = Acceptance.REFUSED
+    seq: int = 0  # 0 when refused
+    state: JobState = JobState.QUEUED
+    reason: str = ""  # a sentence when refused
+
+
+@dataclass(frozen=True)
+class SubmitAck:
+    jobs: list[JobAck] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class JobStatus:
+    seq: int = 0
+    state: JobState = JobState.QUEUED
+    attempt: int = 0
+    verdict: str = ""  # its name when finished
+    served: bool = False  # while queued: a connected worker has the device it wishes for
+
+
+@dataclass(frozen=True)
+class StatusReply:
+    jobs: list[JobStatus] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class RunReply:
+    rows: list[RunRow] = field(default_factory=list)
+    more: bool = False
+
+
+@dataclass(frozen=True)
+class BoardReply:
+    rows: list[LeaderboardRow] = field(default_factory=list)
+    last_key: bytes = b""
+    more: bool = False
+
+
+@dataclass(frozen=True)
+class WorkerStatus:
+    worker: str = ""
+    devices: list[DeviceInfo] = field(default_factory=list)
+    running: int = 0
+    last_seen_ms: int = 0  # Unix time
+
+
+@dataclass(frozen=True)
+class BrokerReply:
+    version: str = ""
+    queued: int = 0
+    leased: int = 0
+    workers: list[WorkerStatus] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The request as a whole was not understood or not allowed; nothing of it was done."""
+
+    reason: str = ""
+
+
+Request = SubmitBatch | StatusQuery | RunQuery | BoardQuery | BrokerQuery
+Reply = SubmitAck | StatusReply | RunReply | BoardReply | BrokerReply | Refused
+REQUESTS: tuple[type, ...] = (SubmitBatch, StatusQuery, RunQuery, BoardQuery, BrokerQuery)
+REPLIES: tuple[type, ...] = (SubmitAck, StatusReply, RunReply, BoardReply, BrokerReply, Refused)

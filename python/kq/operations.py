@@ -1,0 +1,168 @@
+"""What a client does, without a socket or a clock: both clients drive these generators.
+
+An operation yields Ask, and is resumed with the reply, or Sleep; what it returns is the outcome. Requests may be sent
+any number of times: the broker does each of them once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from kq.batches import batches
+from kq.codec import message_name
+from kq.errors import BadInput, BrokerUnreachable, GaveUp
+from kq.limits import QUERY_ROWS_MAX, QUERY_SEQS_MAX
+from kq.messages import (
+    BoardQuery,
+    BoardReply,
+    BrokerQuery,
+    BrokerReply,
+    JobAck,
+    JobStatus,
+    Refused,
+    Reply,
+    Request,
+    RunQuery,
+    RunReply,
+    StatusQuery,
+    StatusReply,
+    SubmitAck,
+)
+from kq.records import JobState, LeaderboardRow, RunRow
+from kq.submission import Submission
+from kq.validate import check, check_name
+
+ANSWER_TIMEOUT_S = 5.0  # for a broker that is idle or not there
+SUBMIT_TIMEOUT_S = 60.0  # for the acknowledgement of one batch by a busy broker
+SILENCE_S = 60.0  # while waiting: outlives a restart of the broker
+POLL_S_MIN = 0.1
+POLL_S_MAX = 1.0
+
+
+@dataclass(frozen=True)
+class Ask:
+    request: Request
+    timeout_s: float
+
+
+@dataclass(frozen=True)
+class Sleep:
+    seconds: float
+
+
+T = TypeVar("T")
+Operation = Generator[Ask | Sleep, Any, T]
+
+
+def submit(run: str, submissions: Iterable[Submission]) -> Operation[list[JobAck]]:
+    """One JobAck per submission, in order. Everything is checked before anything is sent."""
+    submissions = list(submissions)
+    check_name("run", run)
+    seen: set[str] = set()
+    for submission in submissions:
+        check(submission)
+        if submission.label in seen:
+            raise BadInput(f"{submission.label}: this label is given twice; labels are unique inside a run")
+        seen.add(submission.label)
+    packed = list(batches(run, submissions))
+    acks: list[JobAck] = []
+    for batch in packed:
+        ack = expect(SubmitAck, (yield Ask(batch, SUBMIT_TIMEOUT_S)))
+        if len(ack.jobs) != len(batch.jobs):
+            raise BrokerUnreachable(
+                f"the broker acknowledged {len(ack.jobs)} of {len(batch.jobs)} jobs; are both of one version?"
+            )
+        acks += ack.jobs
+    return acks
+
+
+def statuses(seqs: Iterable[int], timeout_s: float) -> Operation[dict[int, JobStatus]]:
+    """Where these jobs stand; BadInput for a job the broker does not know."""
+    wanted = list(dict.fromkeys(seqs))
+    for seq in wanted:
+        if not 0 < seq < 1 << 64:
+            raise BadInput(f"{seq} is the number of no job; a refused submission has none")
+    found: dict[int, JobStatus] = {}
+    for start in range(0, len(wanted), QUERY_SEQS_MAX):
+        chunk = wanted[start : start + QUERY_SEQS_MAX]
+        reply = expect(StatusReply, (yield Ask(StatusQuery(chunk), timeout_s)))
+        found.update((status.seq, status) for status in reply.jobs)
+        for seq in chunk:
+            if seq not in found:
+                raise BadInput(f"the broker knows no job {seq}; is this another broker or store?")
+    return found
+
+
+def wait(seqs: Sequence[int], timeout: float | None, now: Callable[[], float]) -> Operation[list[JobStatus]]:
+    """Until all are finished: one JobStatus per seq, in order. GaveUp after `timeout` seconds."""
+    deadline = math.inf if timeout is None else now() + timeout
+    found: dict[int, JobStatus] = {}
+    pending = list(dict.fromkeys(seqs))
+    pause = POLL_S_MIN
+    while pending:
+        patience = min(SILENCE_S, max(deadline - now(), ANSWER_TIMEOUT_S))
+        found.update((yield from statuses(pending, patience)))
+        still = [seq for seq in pending if found[seq].state is not JobState.FINISHED]
+        if not still:
+            break
+        if now() >= deadline:
+            raise GaveUp(f"{len(still)} of {len(set(seqs))} jobs are not finished after {timeout:g} s; they go on")
+        pause = POLL_S_MIN if len(still) < len(pending) else min(pause * 1.5, POLL_S_MAX)
+        pending = still
+        yield Sleep(max(0.0, min(pause, deadline - now())))
+    return [found[seq] for seq in seqs]
+
+
+def results(run: str, with_samples: bool) -> Operation[list[RunRow]]:
+    """All rows of a run in label order, unfinished ones without a result."""
+    check_name("run", run)
+    rows: list[RunRow] = []
+    more = True
+    while more:
+        after = rows[-1].label.encode() if rows else b""
+        reply = expect(RunReply, (yield Ask(RunQuery(run, after, QUERY_ROWS_MAX, with_samples), ANSWER_TIMEOUT_S)))
+        rows += reply.rows
+        more = reply.more and bool(reply.rows)
+    return rows
+
+
+def row(run: str, label: str) -> Operation[RunRow | None]:
+    """The row of one label."""
+    reply = expect(RunReply, (yield Ask(RunQuery(run, label_before(label), 1), ANSWER_TIMEOUT_S)))
+    return reply.rows[0] if reply.rows and reply.rows[0].label == label else None
+
+
+def label_before(label: str) -> bytes:
+    """What sorts right before a label: nothing can lie between, as the byte 0xFF stands in no label."""
+    data = label.encode()
+    return data[:-1] + bytes([data[-1] - 1, 0xFF])
+
+
+def leaderboard() -> Operation[list[LeaderboardRow]]:
+    rows: list[LeaderboardRow] = []
+    after = b""
+    more = True
+    while more:
+        reply = expect(BoardReply, (yield Ask(BoardQuery(after, QUERY_ROWS_MAX), ANSWER_TIMEOUT_S)))
+        rows += reply.rows
+        after = reply.last_key
+        more = reply.more and bool(reply.rows)
+    return rows
+
+
+def status() -> Operation[BrokerReply]:
+    return expect(BrokerReply, (yield Ask(BrokerQuery(), ANSWER_TIMEOUT_S)))
+
+
+def expect(kind: type[T], reply: Reply) -> T:
+    """The reply if it is of the kind that fits the question."""
+    if isinstance(reply, kind):
+        return reply
+    if isinstance(reply, Refused):
+        raise BadInput(f"the broker refused the request: {reply.reason}")
+    raise BrokerUnreachable(
+        f"the broker answered with {message_name(type(reply))}, which does not fit; are both of one version?"
+    )

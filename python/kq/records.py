@@ -1,0 +1,120 @@
+"""What the broker keeps and gives back: the words of core/records.h, result.h, device.h and leaderboard.h."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kq.hash import NO_HASH, Hash
+from kq.submission import Submission
+from kq.verdict import Verdict
+from kq.word import Word
+
+
+class JobState(Word):
+    QUEUED = "queued"
+    LEASED = "leased"
+    FINISHED = "finished"
+
+
+class DeviceKind(Word):
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    kind: DeviceKind = DeviceKind.CPU
+    model: str = ""
+    uuid: str = ""
+    arch: str = ""
+    memory_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class StageTimes:
+    build_ms: int = 0
+    build_cached: bool = False
+    run_ms: int = 0
+
+
+@dataclass(frozen=True)
+class Software:
+    kq: str = ""
+    python: str = ""
+    torch: str = ""
+    triton: str = ""
+    cuda: str = ""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Raw samples of the judge's clock, in schedule order."""
+
+    submission_ns: list[int] = field(default_factory=list)
+    reference_ns: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Result:
+    verdict: Verdict = field(default_factory=Verdict)
+    device: DeviceInfo = field(default_factory=DeviceInfo)
+    worker: str = ""
+    times: StageTimes = field(default_factory=StageTimes)
+    software: Software = field(default_factory=Software)
+    sandbox: str = ""
+    log: str = ""  # what the kernel printed: untrusted; bytes that are not UTF-8 are shown as U+FFFD
+    samples: Samples = field(default_factory=Samples)
+
+
+@dataclass(frozen=True)
+class JobRecord:
+    seq: int = 0
+    key: Hash = NO_HASH
+    state: JobState = JobState.QUEUED
+    attempt: int = 0
+    failures: int = 0
+    submitted_at_ms: int = 0  # Unix time
+    leased_at_ms: int = 0
+    finished_at_ms: int = 0
+    last_error: str = ""
+
+
+@dataclass(frozen=True)
+class RunEntry:
+    seq: int = 0
+    submission: Submission = field(default_factory=Submission)
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """One label of a run with its job, and its result once that is finished."""
+
+    run: str = ""
+    entry: RunEntry = field(default_factory=RunEntry)
+    job: JobRecord = field(default_factory=JobRecord)
+    result: Result | None = None
+
+    @property
+    def label(self) -> str:
+        return self.entry.submission.label
+
+    @property
+    def verdict(self) -> Verdict | None:
+        return self.result.verdict if self.result else None
+
+
+@dataclass(frozen=True)
+class LeaderboardRow:
+    """The best passed job of one problem on one device model."""
+
+    problem: str = ""
+    problem_hash: Hash = NO_HASH
+    device_model: str = ""
+    seq: int = 0
+    label: str = ""
+    author: str = ""
+    backend: str = ""
+    median_ns: float = 0
+    reference_ns: float = 0
+    speedup: float = 0
+    finished_at_ms: int = 0

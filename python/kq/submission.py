@@ -1,0 +1,210 @@
+"""What a producer asks kq to evaluate, a Submission against a Problem: core/submission.h and core/problem.h."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from kq.errors import BadInput, BadSource
+from kq.hash import NO_HASH, Hash
+from kq.limits import FILE_BYTES_MAX
+from kq.word import Word
+
+LOCAL: Mapping[str, bool] = {"local": True}  # metadata of a field that stays here: it is not part of the record
+
+
+class Backend(Word):
+    """How the files are built and called."""
+
+    TORCH = "torch"
+    TRITON = "triton"
+    CUDA = "cuda"
+
+
+class DeviceWish(Word):
+    """Where a job wants to run; ANY takes a GPU where there is one, else the CPU."""
+
+    ANY = "any"
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
+class Precision(Word):
+    """What floating-point inputs, parameters and buffers are cast to before anything runs."""
+
+    AS_GIVEN = "as_given"
+    FP32 = "fp32"
+    FP16 = "fp16"
+    BF16 = "bf16"
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file of a submission. What comes from the broker has no content: the hash names it."""
+
+    name: str = ""  # a plain file name, no directory
+    hash: Hash = NO_HASH
+    content: bytes | None = field(default=None, repr=False, compare=False, metadata=LOCAL)
+
+    @classmethod
+    def of(cls, name: str, text: str | bytes) -> SourceFile:
+        content = content_of(text, name)
+        return cls(name, Hash.of(content), content)
+
+    @classmethod
+    def read(cls, path: str | Path) -> SourceFile:
+        return cls.of(Path(path).name, read_bytes(Path(path)))
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One shape and seed policy of a problem."""
+
+    name: str = "default"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What must be computed: a reference (Model, get_inputs, get_init_inputs) and how closely it must be met."""
+
+    name: str = ""  # for people: "relu", "level1/19_ReLU"
+    file: str = ""
+    hash: Hash = NO_HASH
+    precision: Precision = Precision.AS_GIVEN
+    rtol: float | None = None  # otherwise by dtype
+    atol: float | None = None
+    workloads: list[Workload] = field(default_factory=lambda: [Workload()])
+    content: bytes | None = field(default=None, repr=False, compare=False, metadata=LOCAL)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "precision", parsed(Precision, self.precision, "precision"))
+
+    @classmethod
+    def of(cls, text: str | bytes, name: str, file: str = "", **fields: Any) -> Problem:
+        """A problem from its text; `fields` are precision, rtol, atol."""
+        file = file or name.rpartition("/")[2] + ".py"
+        try:
+            content = content_of(text, file)
+        except BadSource as error:
+            raise BadInput(f"problem {error}") from None  # never the fault of a kernel
+        return cls(name=name, file=file, hash=Hash.of(content), content=content, **fields)
+
+    @classmethod
+    def read(cls, path: str | Path, name: str = "", **fields: Any) -> Problem:
+        path = Path(path)
+        return cls.of(read_bytes(path), name or path.stem, path.name, **fields)
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Trial counts of one job. Each correctness or timed trial draws fresh inputs; every output is checked."""
+
+    correctness: int = 5
+    warmup: int = 2
+    timed: int = 20
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One job. Submitting an equal one again does nothing: the broker knows it by what would run, not by its label."""
+
+    # Who and what, for people; not part of the key.
+    label: str = ""  # unique inside a run
+    author: str = ""
+    tags: dict[str, str] = field(default_factory=dict)
+    # What is computed and how.
+    backend: Backend = Backend.TORCH
+    files: list[SourceFile] = field(default_factory=list)  # the first one is the entry
+    problem: Problem = field(default_factory=Problem)
+    device: DeviceWish = DeviceWish.ANY
+    gpu_model: str = ""  # empty: any model; otherwise as the worker reports it, "NVIDIA H200"
+    trials: Trials = field(default_factory=Trials)
+    salt: str = ""  # any text here makes a new job out of finished work
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "backend", parsed(Backend, self.backend, "backend"))
+        object.__setattr__(self, "device", parsed(DeviceWish, self.device, "device"))
+
+    @classmethod
+    def of(
+        cls,
+        source: str | Path | Sequence[SourceFile],
+        *,
+        label: str,
+        problem: Problem | str | Path,
+        backend: Backend | str,
+        contract: Mapping[str, Any] | str | None = None,
+        **fields: Any,
+    ) -> Submission:
+        """A submission of a source: its text, the Path of its file, or its files with the entry first.
+
+        A CUDA source also needs its IOContract: as `contract`, or as X.json beside a Path to X.cu. `problem` is a
+        Problem, or the path of its file.
+        """
+        backend = parsed(Backend, backend, "backend")
+        if not isinstance(problem, Problem):
+            problem = Problem.read(problem)
+        files = files_of(source, backend, contract)
+        return cls(label=label, backend=backend, files=files, problem=problem, **fields)
+
+
+def files_of(
+    source: str | Path | Sequence[SourceFile], backend: Backend, contract: Mapping[str, Any] | str | None
+) -> list[SourceFile]:
+    if isinstance(source, str):
+        files = [SourceFile.of("submission.cu" if backend is Backend.CUDA else "submission.py", source)]
+    elif isinstance(source, Path):
+        files = [SourceFile.read(source)]
+        if source.suffix == ".cu" and contract is None:
+            files.append(SourceFile.read(source.with_suffix(".json")))
+    else:
+        files = list(source)
+    if contract is not None and files:
+        text = contract if isinstance(contract, str) else json.dumps(contract)
+        files.append(SourceFile.of(Path(files[0].name).stem + ".json", text))
+    if backend is Backend.CUDA and len(files) == 1:
+        raise BadInput(
+            f"{files[0].name}: a cuda source needs its IOContract; give it as contract, or as X.json beside X.cu"
+        )
+    return files
+
+
+def content_of(text: str | bytes, name: str) -> bytes:
+    """The bytes of a source or problem, which no worker could do anything with unless they are text."""
+    try:
+        content = text.encode() if isinstance(text, str) else bytes(text)
+    except UnicodeEncodeError:
+        raise BadSource(f"{name}: holds characters that are no Unicode text; UTF-8 is needed") from None
+    if not content.strip():
+        raise BadSource(f"{name}: is empty")
+    if len(content) > FILE_BYTES_MAX:
+        raise BadSource(f"{name}: has more than the {FILE_BYTES_MAX} bytes that a file may have")
+    if b"\0" in content:
+        raise BadSource(f"{name}: holds a NUL byte; a text is needed")
+    return content
+
+
+def read_bytes(path: Path) -> bytes:
+    """The file's bytes, and one more than it may have where it has too many."""
+    if not path.is_file():
+        raise BadInput(f"{str(path)[:200]!r} is no file; a path is needed")
+    try:
+        with path.open("rb") as file:
+            return file.read(FILE_BYTES_MAX + 1)
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror}") from None
+
+
+W = TypeVar("W", bound=Word)
+
+
+def parsed(kind: type[W], value: W | str, what: str) -> W:
+    """The enumerator of that name."""
+    try:
+        return kind(value)
+    except ValueError:
+        known = ", ".join(str(one.value) for one in kind)
+        raise BadInput(f"{what} must be one of {known}, got {value!r}") from None

@@ -1,0 +1,95 @@
+"""What no broker accepts, said before anything is sent: core/submission.cc in Python, in its words."""
+
+from __future__ import annotations
+
+from kq.errors import BadInput
+from kq.limits import FILES_PER_SUBMISSION_MAX, NAME_BYTES_MAX, TAGS_MAX, TRIALS_MAX
+from kq.submission import Submission
+
+
+def name_complaint(name: str) -> str | None:
+    """What is wrong with a name that people choose (run, label, author, tag), or nothing."""
+    if not name:
+        return "is empty"
+    try:
+        data = name.encode()
+    except UnicodeEncodeError as error:
+        return f"is not UTF-8 at byte {len(name[: error.start].encode())}"
+    if len(data) > NAME_BYTES_MAX:
+        return f"is {len(data)} bytes long, the limit is {NAME_BYTES_MAX}"
+    for i, character in enumerate(name):
+        if ord(character) < 0x20 or 0x7F <= ord(character) < 0xA0:
+            return f"holds a control character at byte {len(name[:i].encode())}"
+    return None
+
+
+def check_name(what: str, name: str) -> None:
+    if wrong := name_complaint(name):
+        raise BadInput(f"{what} {wrong}")
+
+
+def check(submission: Submission) -> None:
+    """Raises BadInput; the sentence starts with the label."""
+    check_name("label", submission.label)
+    if wrong := _complaint(submission):
+        raise BadInput(f"{submission.label}: {wrong}")
+
+
+def _complaint(submission: Submission) -> str | None:
+    problem = submission.problem
+    if wrong := name_complaint(problem.name):
+        return f"the problem's name {wrong}"
+    if wrong := name_complaint(problem.file):
+        return f"the problem's file name {wrong}"
+    if not _is_plain(problem.file):
+        return "the problem's file name must not hold a directory"
+    if wrong := _files_complaint(submission) or _words_complaint(submission):
+        return wrong
+    if len(problem.workloads) != 1:
+        return "a problem has exactly one workload"
+    trials = submission.trials
+    right = (
+        1 <= trials.correctness <= TRIALS_MAX and 0 <= trials.warmup <= TRIALS_MAX and 0 <= trials.timed <= TRIALS_MAX
+    )
+    if not right:
+        return f"trials must be between 1 (correctness) or 0 (warmup, timed) and {TRIALS_MAX}"
+    for tolerance in (problem.rtol, problem.atol):
+        if tolerance is not None and not 0 <= tolerance <= 1:
+            return "a tolerance must be between 0 and 1"
+    return None
+
+
+def _files_complaint(submission: Submission) -> str | None:
+    files = submission.files
+    if not files:
+        return "no source file"
+    if len(files) > FILES_PER_SUBMISSION_MAX:
+        return f"{len(files)} files, at most {FILES_PER_SUBMISSION_MAX} are allowed"
+    names: set[str] = set()
+    for file in files:
+        if wrong := name_complaint(file.name):
+            return f"a file name {wrong}"
+        if not _is_plain(file.name):
+            return f"file '{file.name}': a plain name without a directory is needed"
+        if file.name in names:
+            return f"two files are named '{file.name}'"
+        names.add(file.name)
+    return None
+
+
+def _words_complaint(submission: Submission) -> str | None:
+    for name in (submission.author, submission.gpu_model, submission.salt):
+        if name and (wrong := name_complaint(name)):
+            return f"author, gpu model or salt {wrong}"
+    if len(submission.tags) > TAGS_MAX:
+        return f"more than {TAGS_MAX} tags"
+    for name, value in submission.tags.items():
+        if wrong := name_complaint(name):
+            return f"a tag {wrong}"
+        if value and (wrong := name_complaint(value)):
+            return f"tag '{name}' {wrong}"
+    return None
+
+
+def _is_plain(name: str) -> bool:
+    return name not in (".", "..") and "/" not in name

@@ -1,0 +1,65 @@
+"""One poller for everybody who waits for a job: many evaluations at once cost the broker one query in a while."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from kq.errors import Error
+from kq.messages import JobStatus
+from kq.operations import SILENCE_S, Operation, statuses
+from kq.records import JobState
+
+WATCH_POLL_S = 0.2
+
+Drive = Callable[[Operation[dict[int, JobStatus]]], Awaitable[dict[int, JobStatus]]]
+
+
+class Watch:
+    """Polls while somebody waits. Owned by an AsyncClient."""
+
+    def __init__(self, drive: Drive) -> None:
+        self._drive = drive
+        self._waiting: dict[int, set[asyncio.Future[JobStatus]]] = {}
+        self._poller: asyncio.Task[None] | None = None
+
+    async def finished(self, seq: int) -> JobStatus:
+        """The status of a job once it is finished."""
+        future: asyncio.Future[JobStatus] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(seq, set()).add(future)
+        if self._poller is None or self._poller.done():
+            self._poller = asyncio.create_task(self._poll())
+        try:
+            return await future
+        finally:
+            waiters = self._waiting.get(seq, set())
+            waiters.discard(future)
+            if not waiters:
+                self._waiting.pop(seq, None)
+
+    def close(self) -> None:
+        if self._poller is not None:
+            self._poller.cancel()
+        self._fail(Error("the client was closed"))
+
+    async def _poll(self) -> None:
+        while self._waiting:
+            try:
+                found = await self._drive(statuses(list(self._waiting), SILENCE_S))
+            except Exception as error:  # whoever waits is told, whatever it is
+                self._fail(error)
+                return
+            for status in found.values():
+                if status.state is not JobState.FINISHED:
+                    continue
+                for future in self._waiting.pop(status.seq, set()):
+                    if not future.done():
+                        future.set_result(status)
+            await asyncio.sleep(WATCH_POLL_S)
+
+    def _fail(self, error: Exception) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for futures in waiting.values():
+            for future in futures:
+                if not future.done():
+                    future.set_exception(error)

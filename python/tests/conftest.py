@@ -1,0 +1,122 @@
+"""The places tests run in: a socket of their own, the real broker, both clients behind one face."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from examples import ROOT
+from hypothesis import settings
+from scripted_broker import Answer, ScriptedBroker
+
+import kq
+
+STOP_LIMIT_S = 60
+
+# The same cases every time, and no limit that a busy machine could break.
+settings.register_profile("kq", database=None, deadline=None, derandomize=True)
+settings.load_profile("kq")
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A short path: a socket's may have few bytes."""
+    with tempfile.TemporaryDirectory(prefix="kq.") as name:
+        yield Path(name)
+
+
+@pytest.fixture
+def url(folder: Path) -> str:
+    return f"ipc://{folder}/broker.sock"
+
+
+@pytest.fixture
+def scripted(url: str) -> Iterator[Callable[[Answer], ScriptedBroker]]:
+    """Starts a broker that answers by a function."""
+    started: list[ScriptedBroker] = []
+
+    def start(answer: Answer) -> ScriptedBroker:
+        started.append(ScriptedBroker(url, answer))
+        return started[-1]
+
+    yield start
+    for broker in started:
+        broker.close()
+
+
+class Asyncly:
+    """AsyncClient with the face of Client, so that one test serves both."""
+
+    def __init__(self, url: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._client = self._loop.run_until_complete(self._made(url))
+
+    @staticmethod
+    async def _made(url: str) -> kq.AsyncClient:
+        return kq.AsyncClient(url)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        call = getattr(self._client, name)
+        return lambda *args, **kwargs: self._loop.run_until_complete(call(*args, **kwargs))
+
+    def close(self) -> None:
+        self._loop.run_until_complete(self._client.close())
+        self._loop.close()
+
+
+@pytest.fixture(params=[kq.Client, Asyncly], ids=["sync", "async"])
+def connect(request: pytest.FixtureRequest) -> Iterator[Callable[[str], Any]]:
+    """Makes a client of either kind."""
+    made: list[Any] = []
+
+    def make(url: str) -> Any:
+        made.append(request.param(url))
+        return made[-1]
+
+    yield make
+    for client in made:
+        client.close()
+
+
+def program(name: str) -> Path:
+    """The one in KQ_BIN, else the newest that was built here."""
+    if folder := os.environ.get("KQ_BIN"):
+        return Path(folder) / name  # not there: the tests that need it fail
+    built = sorted(ROOT.glob(f"build/*/bin/{name}"), key=lambda path: path.stat().st_mtime)
+    if not built:
+        pytest.skip(f"no {name} is built; build it, or name its folder in KQ_BIN")
+    return built[-1]
+
+
+class RealBroker:
+    """kq-broker on a store of its own."""
+
+    def __init__(self, url: str, store: Path) -> None:
+        self.url = url
+        self._command = [str(program("kq-broker")), "--bind", url, "--store", str(store), "--log-level", "warning"]
+        self.start()
+
+    def start(self) -> None:
+        ours, theirs = os.pipe()
+        self._process = subprocess.Popen([*self._command, "--ready-fd", str(theirs)], pass_fds=[theirs])
+        os.close(theirs)
+        with open(ours) as ready:
+            assert ready.readline() == f"ready {self.url}\n"
+
+    def stop(self) -> None:
+        self._process.send_signal(signal.SIGTERM)
+        assert self._process.wait(STOP_LIMIT_S) == 0
+
+
+@pytest.fixture
+def broker(url: str, folder: Path) -> Iterator[RealBroker]:
+    broker = RealBroker(url, folder / "store")
+    yield broker
+    broker.stop()

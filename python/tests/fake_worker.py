@@ -1,0 +1,64 @@
+"""A worker that evaluates nothing: a function says how each lease ends. It speaks the protocol with a real broker."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+
+import zmq
+from examples import ROOT
+from worker_messages import REPLIES, AttemptResult, Heartbeat, Hello, Lease, LeaseBatch, ResultAck, ResultBatch, Unknown
+
+import kq
+from kq.codec import decode_message, encode_message
+
+EPOCH = 1
+DEVICE = kq.DeviceInfo(kq.DeviceKind.CPU, model="a processor", memory_bytes=1 << 30)
+
+
+class FakeWorker:
+    def __init__(self, broker_url: str, judge: Callable[[Lease], kq.Verdict]) -> None:
+        self._url = broker_url + ".workers"
+        self._judge = judge
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._work)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        context = zmq.Context()
+        socket = context.socket(zmq.DEALER)
+        socket.connect(self._url)
+        (evaluator,) = re.findall(r'kEvaluatorVersion = "(.*)"', (ROOT / "core/submission.h").read_text())
+        hello = encode_message(0, Hello("fake", EPOCH, [DEVICE], 8, evaluator))
+        held: dict[int, AttemptResult] = {}
+        socket.send(hello)
+        while not self._stopped.is_set():
+            if not socket.poll(100):
+                socket.send(encode_message(0, Heartbeat(EPOCH, [result.lease for result in held.values()])))
+                continue
+            _, body = decode_message(socket.recv(), REPLIES)
+            if isinstance(body, Unknown):
+                socket.send(hello)
+            elif isinstance(body, LeaseBatch):
+                new = [AttemptResult(lease.id, self._result(lease)) for lease in body.leases]
+                held |= {result.lease.seq: result for result in new}
+                socket.send(encode_message(0, ResultBatch(EPOCH, new)))
+            elif isinstance(body, ResultAck):
+                for lease in body.leases:
+                    held.pop(lease.seq, None)
+        socket.close(linger=0)
+        context.term()
+
+    def _result(self, lease: Lease) -> kq.Result:
+        return kq.Result(
+            verdict=self._judge(lease),
+            device=lease.device,
+            worker="fake",
+            log="done\n",
+            samples=kq.Samples([1, 2], [3, 4]),
+        )

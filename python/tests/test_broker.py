@@ -1,0 +1,146 @@
+"""Both clients against the real broker, with a worker that only pretends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from conftest import RealBroker
+from examples import ended, passed, problem, submission
+from fake_worker import FakeWorker
+from worker_messages import Lease
+
+import kq
+from kq.messages import SubmitBatch
+from kq.operations import ANSWER_TIMEOUT_S, Ask, Operation
+from kq.validate import check
+
+Connect = Callable[[str], Any]
+
+
+def judge(lease: Lease) -> kq.Verdict:
+    """By what the source says of itself."""
+    sources = {blob.hash: blob.bytes for blob in lease.blobs}
+    if b"wrong" in sources[lease.submission.files[0].hash]:
+        return ended(kq.VerdictName.WRONG_ANSWER, "output 0 differs")
+    if b"abandoned" in sources[lease.submission.files[0].hash]:
+        return ended(kq.VerdictName.ABANDONED, "the judge died")
+    return passed(median_ns=2_000, reference_ns=3_000)
+
+
+@pytest.fixture
+def worker(broker: RealBroker) -> Iterator[FakeWorker]:
+    worker = FakeWorker(broker.url, judge)
+    yield worker
+    worker.close()
+
+
+def test_submitted_jobs_are_known_by_their_work(connect: Connect, broker: RealBroker) -> None:
+    client = connect(broker.url)
+    jobs = [submission("relu/a", "# a"), submission("relu/b", "# b")]
+    first = client.submit("tuesday", jobs)
+    assert [(ack.acceptance, ack.seq, ack.state) for ack in first] == [
+        ("accepted", 1, "queued"),
+        ("accepted", 2, "queued"),
+    ]
+    again = client.submit("tuesday", [replace(jobs[1], label="relu/c"), *jobs])
+    assert [(ack.acceptance, ack.seq) for ack in again] == [("reused", 2), ("reused", 1), ("reused", 2)]
+    salted = client.submit("tuesday", [replace(jobs[0], salt="2")])
+    assert [(ack.acceptance, ack.seq) for ack in salted] == [("accepted", 3)]
+
+
+def test_unfinished_run_has_rows_without_results(connect: Connect, broker: RealBroker) -> None:
+    client = connect(broker.url)
+    jobs = [submission(f"relu/{i:03}", f"# {i}", author="ada", tags={"model": "größer"}) for i in range(300)]
+    acks = client.submit("tuesday", jobs)
+    rows = client.results("tuesday")
+    assert [row.entry.submission for row in rows] == jobs
+    assert [row.job.seq for row in rows] == [ack.seq for ack in acks]
+    assert all(row.result is None and row.verdict is None for row in rows)
+    assert client.results("wednesday") == [] and client.leaderboard() == []
+    status = client.status()
+    assert (status.version, status.queued, status.leased, status.workers) == (kq.__version__, 300, 0, [])
+
+
+def test_wait_for_what_no_worker_serves_gives_up(connect: Connect, broker: RealBroker) -> None:
+    client = connect(broker.url)
+    (ack,) = client.submit("tuesday", [submission()])
+    with pytest.raises(kq.GaveUp, match="1 of 1 jobs are not finished after 0.2 s"):
+        client.wait([ack.seq], timeout=0.2)
+    with pytest.raises(kq.BadInput, match="the broker knows no job 77"):
+        client.wait([77])
+
+
+def test_finished_jobs_come_with_their_figures(connect: Connect, broker: RealBroker, worker: FakeWorker) -> None:
+    client = connect(broker.url)
+    acks = client.submit("tuesday", [submission("relu/good"), submission("relu/bad", "# wrong")])
+    statuses = client.wait([ack.seq for ack in acks], timeout=60)
+    assert [(status.state, status.verdict) for status in statuses] == [
+        ("finished", "passed"),
+        ("finished", "wrong_answer"),
+    ]
+    bad, good = client.results("tuesday", with_samples=True)
+    assert good.result and good.verdict and good.verdict.measurement and good.verdict.measurement.speedup == 1.5
+    assert good.result.samples == kq.Samples([1, 2], [3, 4]) and good.result.log == "done\n"
+    assert bad.verdict and bad.verdict.evidence and bad.verdict.evidence.message == "output 0 differs"
+    (best,) = client.leaderboard()
+    assert (best.label, best.problem, best.speedup, best.seq) == ("relu/good", "relu", 1.5, good.job.seq)
+    assert [one.worker for one in client.status().workers] == ["fake"]
+
+
+def test_jobs_outlive_a_restart_of_the_broker(connect: Connect, broker: RealBroker) -> None:
+    client = connect(broker.url)
+    first = client.submit("tuesday", [submission()])
+    broker.stop()
+    broker.start()
+    (ack,) = client.submit("tuesday", [submission()])
+    assert (ack.acceptance, ack.seq) == ("reused", first[0].seq)
+
+
+def unchecked(job: kq.Submission) -> Operation[str]:
+    """What the broker says about a submission that this package would not send."""
+    ack = yield Ask(SubmitBatch("tuesday", [job]), ANSWER_TIMEOUT_S)
+    return str(ack.jobs[0].reason)
+
+
+BAD = [
+    submission(""),
+    submission("x" * 201),
+    submission("a\x85b"),
+    submission(author="a\nb"),
+    submission(tags={"": "x"}),
+    submission(tags={"a": "x\x7f"}),
+    submission(tags={str(i): "" for i in range(33)}),
+    submission(trials=kq.Trials(correctness=0)),
+    submission(trials=kq.Trials(timed=1001)),
+    submission(problem=replace(problem(), rtol=1.5)),
+    submission(problem=replace(problem(), name="")),
+    submission(problem=replace(problem(), file="a/b.py")),
+    submission(problem=replace(problem(), file="..")),
+    submission(problem=replace(problem(), workloads=[])),
+    replace(submission(), files=[]),
+    replace(submission(), files=17 * [kq.SourceFile.of("a.py", "x")]),
+    replace(submission(), files=[kq.SourceFile.of("a/b.py", "x")]),
+    replace(submission(), files=[kq.SourceFile.of("", "x")]),
+    replace(submission(), files=[kq.SourceFile.of("a.py", "x"), kq.SourceFile.of("a.py", "y")]),
+]
+
+
+def test_what_is_refused_here_is_refused_there_in_the_same_words(broker: RealBroker) -> None:
+    with kq.Client(broker.url) as client:
+        for job in BAD:
+            with pytest.raises(kq.BadInput) as here:
+                check(job)
+            assert client._run(unchecked(job)) == str(here.value)
+
+
+def test_submission_without_bytes_that_nobody_has_is_refused(connect: Connect, broker: RealBroker) -> None:
+    job = replace(submission(), files=[replace(file, content=None) for file in submission().files])
+    client = connect(broker.url)
+    (ack,) = client.submit("tuesday", [job])
+    assert ack.acceptance == "refused" and "send its bytes along" in ack.reason
+    client.submit("tuesday", [submission("relu/other")])
+    (ack,) = client.submit("tuesday", [job])
+    assert ack.acceptance == "reused"

@@ -1,0 +1,93 @@
+"""Both clients on a network that loses and repeats: requests are sent again until their own reply is here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from scripted_broker import Answer, ScriptedBroker, reply
+
+import kq
+from kq import operations
+from kq.messages import BrokerReply, Refused
+
+Connect = Callable[[str], Any]
+Scripted = Callable[[Answer], ScriptedBroker]
+
+
+def test_sends_again_with_the_same_number_until_answered(connect: Connect, scripted: Scripted, url: str) -> None:
+    broker = scripted(lambda number, _: reply(number, BrokerReply("1")) if len(broker.requests) > 1 else [])
+    assert connect(url).status().version == "1"
+    assert len({number for number, _ in broker.requests}) == 1 < len(broker.requests)
+
+
+def test_late_and_repeated_replies_are_ignored(connect: Connect, scripted: Scripted, url: str) -> None:
+    def answer(number: int, _: Any) -> list[bytes]:
+        return 2 * reply(number - 1, BrokerReply(f"of {number - 1}")) + 2 * reply(number, BrokerReply(f"of {number}"))
+
+    scripted(answer)
+    client = connect(url)
+    assert [client.status().version for _ in range(3)] == ["of 1", "of 2", "of 3"]
+
+
+def test_request_that_the_broker_cannot_read_is_refused(connect: Connect, scripted: Scripted, url: str) -> None:
+    scripted(lambda number, _: reply(0, Refused("protocol version 1, this program speaks 2")))
+    with pytest.raises(kq.BadInput, match="speaks 2"):
+        connect(url).status()
+
+
+def test_answer_in_other_words_is_said(connect: Connect, scripted: Scripted, url: str) -> None:
+    scripted(lambda number, _: [b"\x93\x02"])
+    with pytest.raises(kq.BrokerUnreachable, match="does not understand .*; are both of one version"):
+        connect(url).status()
+
+
+def test_absent_broker_is_said_in_time(connect: Connect, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operations, "ANSWER_TIMEOUT_S", 0.3)
+    client = connect(url)
+    start = time.monotonic()
+    sentence = f"broker {url} did not answer within 0.3 s; is it running\\? start one with: kq up"
+    with pytest.raises(kq.BrokerUnreachable, match=sentence):
+        client.status()
+    with pytest.raises(kq.BrokerUnreachable):
+        client.wait([1], timeout=0.1)
+    assert time.monotonic() - start < 5
+
+
+def test_broker_that_comes_later_is_found(connect: Connect, scripted: Scripted, url: str, monkeypatch: Any) -> None:
+    monkeypatch.setattr(operations, "ANSWER_TIMEOUT_S", 0.1)
+    client = connect(url)
+    with pytest.raises(kq.BrokerUnreachable):
+        client.status()
+    monkeypatch.setattr(operations, "ANSWER_TIMEOUT_S", 30.0)
+    scripted(lambda number, _: reply(number, BrokerReply("1")))
+    assert client.status().version == "1"
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("localhost:5570", "a URL such as tcp://127.0.0.1:5570 or ipc:///tmp/kq.sock is needed"),
+        ("tcp://localhost", "tcp://HOST:PORT is needed"),
+        ("tcp://:5570", "tcp://HOST:PORT is needed"),
+        ("tcp://::1:5570", "an IPv6 address in brackets"),
+        ("tcp://localhost:65535", "the port must be a number from 1 to 65534, got '65535'"),
+        ("tcp://localhost:x", "got 'x'"),
+        ("ipc://", "no path; ipc://PATH is needed"),
+        ("ipc://" + "x" * 100, "longer than the 99 bytes"),
+    ],
+)
+def test_url_of_no_broker_is_refused_at_once(url: str, sentence: str) -> None:
+    for client in (kq.Client, kq.AsyncClient):
+        with pytest.raises(kq.BadInput, match=sentence):
+            client(url)
+
+
+def test_url_comes_from_the_environment_unless_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KQ_BROKER", raising=False)
+    assert kq.AsyncClient().url == "tcp://127.0.0.1:5570"
+    monkeypatch.setenv("KQ_BROKER", "tcp://gpu-host:7000")
+    assert kq.AsyncClient().url == "tcp://gpu-host:7000"
+    assert kq.AsyncClient("tcp://[::1]:7001").url == "tcp://[::1]:7001"

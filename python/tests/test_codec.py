@@ -1,0 +1,136 @@
+"""Bytes <-> dataclasses, against the golden bytes that C++ wrote, and against whatever hypothesis thinks of."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import msgpack
+import pytest
+import worker_messages
+from examples import ROOT, submission
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kq import messages, records
+from kq.codec import Malformed, decode, decode_message, encode, encode_message, message_name
+from kq.hash import Hash
+from kq.submission import Submission
+
+GOLDEN = sorted((ROOT / "tests/golden/bytes").glob("*.bin"))
+
+DIRECTIONS = {
+    "client_request": messages.REQUESTS,
+    "client_reply": messages.REPLIES,
+    "worker_request": worker_messages.REQUESTS,
+    "worker_reply": worker_messages.REPLIES,
+    "judge_request": worker_messages.JUDGE_REQUESTS,
+    "judge_reply": worker_messages.JUDGE_REPLIES,
+}
+RECORDS = {
+    "submission": Submission,
+    "job": records.JobRecord,
+    "result_passed": records.Result,
+    "result_suspect": records.Result,
+    "result_ended": records.Result,
+    "samples": records.Samples,
+    "run_entry": records.RunEntry,
+    "run_row": records.RunRow,
+    "leaderboard_row": records.LeaderboardRow,
+}
+
+
+def direction_of(name: str) -> str:
+    return "_".join(name.split("_")[:2])
+
+
+def again(name: str, data: bytes) -> bytes:
+    """Decoded and encoded."""
+    if name.startswith("record_"):
+        return encode(decode(RECORDS[name.removeprefix("record_")], data))
+    request_id, body = decode_message(data, DIRECTIONS[direction_of(name)])
+    return encode_message(request_id, body)
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+def test_golden_bytes_are_understood_and_written_alike(path: Path) -> None:
+    name, version = path.name.removesuffix(".bin").rsplit(".v", 1)
+    data = path.read_bytes()
+    newest = not path.with_name(f"{name}.v{int(version) + 1}.bin").exists()
+    if newest and b"\x1b[31mdone\xff" not in data:  # a log that is not UTF-8 is shown to people with U+FFFD
+        assert again(name, data) == data
+    assert again(name, again(name, data)) == again(name, data)
+
+
+def test_all_golden_bytes_are_there() -> None:
+    names = {path.name.split(".")[0] for path in GOLDEN}
+    wanted = {f"record_{name}" for name in RECORDS}
+    wanted |= {f"{way}_{message_name(kind)}" for way, kinds in DIRECTIONS.items() for kind in kinds}
+    assert names == wanted
+
+
+def test_log_that_is_not_utf8_is_text_all_the_same() -> None:
+    path = ROOT / "tests/golden/bytes/record_result_passed.v1.bin"
+    assert decode(records.Result, path.read_bytes()).log == "compiling\n\x1b[31mdone\ufffd\n"
+
+
+@given(st.binary(max_size=300), st.text(max_size=300).filter(lambda text: "\0" not in text))
+def test_any_bytes_and_text_come_back(content: bytes, label: str) -> None:
+    blob = messages.Blob(Hash.of(content), content)
+    assert decode(messages.Blob, encode(blob)) == blob
+    query = messages.RunQuery(run=label, after_label=content)
+    assert decode_message(encode_message(7, query), messages.REQUESTS) == (7, query)
+
+
+@given(st.dictionaries(st.text(max_size=9), st.text(max_size=9)), st.floats(0, 1), st.integers(0, 2**32 - 1))
+def test_any_submission_comes_back(tags: dict[str, str], rtol: float, timed: int) -> None:
+    problem = submission().problem
+    one = Submission(
+        label="a",
+        tags=tags,
+        problem=type(problem)(name="p", file="p.py", hash=problem.hash, rtol=rtol),
+        trials=type(submission().trials)(timed=timed),
+    )
+    assert decode(Submission, encode(one)) == one
+
+
+@given(st.binary(max_size=200))
+def test_noise_is_refused_in_words(data: bytes) -> None:
+    with pytest.raises(Malformed):
+        decode_message(data, messages.REPLIES)
+
+
+@given(st.sampled_from([path for path in GOLDEN if path.name.startswith("client_reply")]), st.data())
+def test_damaged_replies_are_read_or_refused_in_words(path: Path, data: st.DataObject) -> None:
+    damaged = bytearray(path.read_bytes())
+    damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    with contextlib.suppress(Malformed):
+        decode_message(bytes(damaged), messages.REPLIES)
+
+
+def test_unknown_fields_are_ignored_and_absent_ones_keep_their_defaults() -> None:
+    data = msgpack.packb({"seq": 7, "colour": "red"})
+    assert decode(messages.JobStatus, data) == messages.JobStatus(seq=7)
+
+
+@pytest.mark.parametrize(
+    ("message", "sentence"),
+    [
+        ([2, 1, ["refused", {}]], "protocol version 2, this program speaks 1"),
+        ([1, 1], r"\[version, request_id, \[name, body\]\] was expected"),
+        ([1, 1, ["refusal", {}]], "unknown name 'refusal', known are: submit_ack, "),
+        ([1, 1, ["refused", {"reason": 5}]], "at '.reason': a string was expected"),
+        ([1, 1, ["submit_ack", {"jobs": [{"seq": True}]}]], r"at '.jobs\[0\].seq': an integer was expected"),
+        ([1, 1, ["status_reply", {"jobs": [{"state": "lost"}]}]], "unknown name 'lost', known are: queued, leased"),
+        ([1, 1, ["board_reply", {"rows": [{"speedup": 1}]}]], "a 64-bit float was expected"),
+        ([1, 1, ["board_reply", {"rows": [{"problem_hash": b"x"}]}]], "32 bytes of a hash was expected"),
+    ],
+)
+def test_what_is_wrong_with_a_message_is_said(message: object, sentence: str) -> None:
+    with pytest.raises(Malformed, match=sentence):
+        decode_message(msgpack.packb(message), messages.REPLIES)
+
+
+def test_trailing_bytes_are_refused() -> None:
+    with pytest.raises(Malformed, match="extra data"):
+        decode_message(encode_message(1, messages.Refused("no")) + b"\xc0", messages.REPLIES)

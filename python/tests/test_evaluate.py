@@ -1,0 +1,87 @@
+"""evaluate() against the real broker: many at once, and an infra_error whenever the kernel is not at fault."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+import pytest
+from conftest import RealBroker
+from examples import problem
+from test_broker import FakeWorker, worker
+
+import kq
+from kq import operations
+
+T = TypeVar("T")
+
+__all__ = ["worker"]  # the fixture
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(coroutine)
+
+
+def test_many_evaluations_at_once(broker: RealBroker, worker: FakeWorker) -> None:
+    async def evaluations() -> list[kq.Evaluation]:
+        async with kq.AsyncClient(broker.url) as client:
+            sources = [f"# {'wrong' if i % 2 else 'right'} {i}" for i in range(100)]
+            calls = [client.evaluate(source, problem=problem(), backend="torch", timeout=60) for source in sources]
+            return list(await asyncio.gather(*calls))
+
+    got = run(evaluations())
+    assert [kq.reward(one) for one in got] == [1.5, 0.0] * 50
+    assert len({one.label for one in got}) == len({one.seq for one in got}) == 100
+
+
+def test_equal_work_is_evaluated_once_unless_wanted_fresh(broker: RealBroker, worker: FakeWorker) -> None:
+    async def evaluations() -> list[kq.Evaluation]:
+        async with kq.AsyncClient(broker.url) as client:
+            return [
+                await client.evaluate("# a", problem=problem(), backend="torch", fresh=fresh, timeout=60)
+                for fresh in (False, False, True)
+            ]
+
+    first, second, fresh = run(evaluations())
+    assert first.seq == second.seq != fresh.seq
+    assert first.label == second.label != fresh.label
+    assert kq.reward(fresh) == 1.5
+
+
+def one_evaluation(url: str, source: str, **arguments: Any) -> kq.Evaluation:
+    async def evaluation() -> kq.Evaluation:
+        async with kq.AsyncClient(url) as client:
+            return await client.evaluate(source, **{"problem": problem(), "backend": "torch"} | arguments)
+
+    return run(evaluation())
+
+
+def test_failure_of_ours_is_no_reward(broker: RealBroker, worker: FakeWorker) -> None:
+    one = one_evaluation(broker.url, "# abandoned", label="relu/a", timeout=60)
+    assert (kq.reward(one), one.infra_error) == (None, "relu/a: abandoned: the judge died")
+
+
+def test_end_of_time_is_no_reward(broker: RealBroker) -> None:
+    one = one_evaluation(broker.url, "# a", label="relu/a", timeout=0.3)
+    assert (kq.reward(one), one.infra_error) == (None, "relu/a: not finished within 0.3 s; it goes on")
+
+
+def test_absent_broker_is_no_reward(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operations, "SUBMIT_TIMEOUT_S", 0.2)
+    one = one_evaluation(url, "# a")
+    assert kq.reward(one) is None
+    assert one.infra_error and one.infra_error.startswith(f"broker {url} did not answer within 0.2 s")
+
+
+def test_source_that_cannot_be_a_kernel_earns_nothing_without_a_job(url: str) -> None:
+    one = one_evaluation(url, " \n")
+    assert (kq.reward(one), one.bad_source, one.infra_error) == (0.0, "submission.py: is empty", None)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"problem": "no/such.py"}, {"backend": "tridon"}, {"device": "tpu"}, {"label": "a\nb"}]
+)
+def test_mistakes_of_the_caller_are_raised(url: str, wrong: dict[str, str]) -> None:
+    with pytest.raises(kq.BadInput):
+        one_evaluation(url, "# a", **wrong)

@@ -1,0 +1,150 @@
+"""The operations without a network: a function answers, and the clock moves only while somebody sleeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from examples import submission
+
+import kq
+from kq import operations
+from kq.messages import JobAck, JobStatus, Refused, RunQuery, RunReply, StatusQuery, StatusReply, SubmitAck, SubmitBatch
+from kq.operations import Ask, Operation
+from kq.records import JobState, RunEntry, RunRow
+
+
+class World:
+    def __init__(self, answer: Callable[[Any], Any]) -> None:
+        self.now_s = 0.0
+        self.asked: list[Any] = []
+        self.answer = answer
+
+    def run(self, operation: Operation[Any]) -> Any:
+        reply = None
+        while True:
+            try:
+                step = operation.send(reply)
+            except StopIteration as end:
+                return end.value
+            if isinstance(step, Ask):
+                self.asked.append(step.request)
+                reply = self.answer(step.request)
+            else:
+                self.now_s += step.seconds
+                reply = None
+
+    def now(self) -> float:
+        return self.now_s
+
+
+def acks(batch: SubmitBatch) -> SubmitAck:
+    return SubmitAck([JobAck(kq.Acceptance.ACCEPTED, seq + 1) for seq in range(len(batch.jobs))])
+
+
+def test_submit_joins_the_acknowledgements_of_all_batches() -> None:
+    world = World(acks)
+    got = world.run(operations.submit("run", [submission(f"relu/{i}") for i in range(300)]))
+    assert [len(batch.jobs) for batch in world.asked] == [256, 44]
+    assert len(got) == 300
+
+
+@pytest.mark.parametrize(
+    ("run", "jobs", "sentence"),
+    [
+        ("", [submission()], "run is empty"),
+        ("run", [submission(""), submission()], "label is empty"),
+        ("run", [submission(), submission()], "relu/a: this label is given twice"),
+        ("run", [submission(), submission("b", trials=kq.Trials(correctness=0))], "b: trials must be between 1"),
+    ],
+)
+def test_nothing_is_sent_while_anything_is_wrong(run: str, jobs: list[kq.Submission], sentence: str) -> None:
+    world = World(acks)
+    with pytest.raises(kq.BadInput, match=sentence):
+        world.run(operations.submit(run, jobs))
+    assert world.asked == []
+
+
+def finished_at(times: dict[int, float], world_of: list[World]) -> Callable[[StatusQuery], StatusReply]:
+    def answer(query: StatusQuery) -> StatusReply:
+        done = {seq: world_of[0].now_s >= times[seq] for seq in query.seqs if seq in times}
+        return StatusReply(
+            [JobStatus(seq, JobState.FINISHED if is_done else JobState.QUEUED) for seq, is_done in done.items()]
+        )
+
+    return answer
+
+
+def world_where(times: dict[int, float]) -> World:
+    here: list[World] = []
+    here.append(World(finished_at(times, here)))
+    return here[0]
+
+
+def test_wait_asks_only_about_unfinished_jobs_and_ever_more_rarely() -> None:
+    world = world_where({1: 0, 2: 30})
+    got = world.run(operations.wait([2, 1, 2], None, world.now))
+    assert [status.seq for status in got] == [2, 1, 2]
+    assert [query.seqs for query in world.asked][:2] == [[2, 1], [2]]
+    assert 30 <= world.now_s <= 31 and len(world.asked) < 45
+
+
+def test_wait_gives_up_in_time() -> None:
+    world = world_where({1: 0, 2: 100})
+    with pytest.raises(kq.GaveUp, match="1 of 2 jobs are not finished after 5 s; they go on"):
+        world.run(operations.wait([1, 2], 5, world.now))
+    assert world.now_s == 5
+
+
+def test_wait_of_no_time_asks_once() -> None:
+    world = world_where({1: 0})
+    assert len(world.run(operations.wait([1], 0, world.now))) == 1
+    assert world.run(operations.wait([], 0, world.now)) == []
+
+
+def test_wait_pages_its_queries() -> None:
+    world = world_where({seq: 0 for seq in range(1, 5001)})
+    assert len(world.run(operations.wait(range(1, 5001), None, world.now))) == 5000
+    assert [len(query.seqs) for query in world.asked] == [4096, 904]
+
+
+@pytest.mark.parametrize("seq", [9, 0, -1, 1 << 64])
+def test_wait_for_a_job_that_is_none_is_refused(seq: int) -> None:
+    world = world_where({1: 0})
+    with pytest.raises(kq.BadInput, match=str(seq)):
+        world.run(operations.wait([1, seq], None, world.now))
+
+
+LABELS = sorted(["a", "a.", "a/1", "b", "ä", "ä€", "ab"] + [f"k/{i}" for i in range(600)], key=str.encode)
+
+
+def rows(query: RunQuery) -> RunReply:
+    """As the broker answers: rows after a label, in the order of their bytes."""
+    after = [label for label in LABELS if label.encode() > query.after_label]
+    page = [RunRow(query.run, RunEntry(1, submission(label))) for label in after[: min(query.limit, 256)]]
+    return RunReply(page, more=len(after) > len(page))
+
+
+def test_results_pages_through_a_run() -> None:
+    world = World(rows)
+    assert [row.label for row in world.run(operations.results("run", False))] == LABELS
+    assert len(world.asked) == 3
+
+
+@pytest.mark.parametrize("label", ["a", "a.", "a/1", "ab", "b", "k/17", "k/599", "ä", "ä€"])
+def test_one_row_is_found_with_one_query(label: str) -> None:
+    world = World(rows)
+    assert world.run(operations.row("run", label)).label == label
+    assert len(world.asked) == 1
+    assert world.run(operations.row("run", label + "?")) is None
+
+
+def test_a_refusal_is_the_callers_to_hear() -> None:
+    with pytest.raises(kq.BadInput, match="the broker refused the request: no such thing"):
+        World(lambda _: Refused("no such thing")).run(operations.status())
+
+
+def test_a_reply_that_does_not_fit_is_said() -> None:
+    with pytest.raises(kq.BrokerUnreachable, match="answered with submit_ack, which does not fit"):
+        World(lambda _: SubmitAck()).run(operations.status())

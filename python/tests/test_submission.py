@@ -1,0 +1,100 @@
+"""What a person writes -> Submissions -> batches; mistakes are said in one sentence before anything is sent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from examples import MODEL, ROOT, problem, submission
+
+import kq
+from kq.batches import batches
+from kq.hash import Hash
+from kq.limits import FILE_BYTES_MAX, SUBMIT_BYTES_MAX, SUBMIT_JOBS_MAX
+from kq.validate import name_complaint
+
+SWEEP = ROOT / "examples/sweep"
+
+
+def test_a_text_is_one_file() -> None:
+    one = submission(text="class ModelNew: ...", backend="triton", trials=kq.Trials(timed=50))
+    assert one.backend is kq.Backend.TRITON
+    assert [file.name for file in one.files] == ["submission.py"]
+    assert one.files[0].hash == Hash.of(b"class ModelNew: ...")
+    assert one.problem.file == "relu.py"
+
+
+def test_a_cu_file_takes_its_contract_along() -> None:
+    path = SWEEP / "submissions/relu/right_fast_cuda.cu"
+    one = kq.Submission.of(path, label="relu/cuda", problem=SWEEP / "problems/relu.py", backend="cuda")
+    assert [file.name for file in one.files] == ["right_fast_cuda.cu", "right_fast_cuda.json"]
+    assert (one.problem.name, one.problem.file) == ("relu", "relu.py")
+
+
+def test_a_contract_may_be_given_in_place() -> None:
+    one = submission(backend="cuda", contract={"args": [], "launch": {}})
+    assert [file.name for file in one.files] == ["submission.cu", "submission.json"]
+    assert one.files[1].content == b'{"args": [], "launch": {}}'
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "sentence"),
+    [
+        (lambda: submission(text=" \n"), kq.BadSource, "submission.py: is empty"),
+        (lambda: submission(text="x" * (FILE_BYTES_MAX + 1)), kq.BadSource, "has more than the 1048576 bytes"),
+        (lambda: submission(text="a\0b"), kq.BadSource, "holds a NUL byte"),
+        (lambda: submission(text="\ud800"), kq.BadSource, "UTF-8 is needed"),
+        (lambda: submission(backend="tridon"), kq.BadInput, "one of torch, triton, cuda, got 'tridon'"),
+        (lambda: submission(device="tpu"), kq.BadInput, "one of any, cpu, cuda, got 'tpu'"),
+        (lambda: submission(backend="cuda"), kq.BadInput, "needs its IOContract"),
+        (lambda: submission(problem=problem(text="")), kq.BadInput, "problem relu.py: is empty"),
+        (lambda: submission(problem=MODEL), kq.BadInput, "is no file"),
+        (lambda: submission(problem=Path("no/such.py")), kq.BadInput, "is no file"),
+        (lambda: kq.Problem.of(MODEL, "relu", precision="fp8"), kq.BadInput, "as_given, fp32, fp16, bf16"),
+    ],
+)
+def test_mistakes_are_said_at_once(make: object, error: type[Exception], sentence: str) -> None:
+    with pytest.raises(error, match=sentence) as raised:
+        make()  # type: ignore[operator]
+    assert (type(raised.value) is kq.BadSource) == (error is kq.BadSource)
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("relu/größer", None),
+        ("", "is empty"),
+        ("x" * 201, "is 201 bytes long, the limit is 200"),
+        ("ü" * 101, "is 202 bytes long, the limit is 200"),
+        ("a\tb", "holds a control character at byte 1"),
+        ("ü\x85", "holds a control character at byte 2"),
+        ("a\ud800", "is not UTF-8 at byte 1"),
+    ],
+)
+def test_names_follow_the_one_rule(name: str, complaint: str | None) -> None:
+    assert name_complaint(name) == complaint
+
+
+def test_batches_hold_as_many_jobs_as_they_may() -> None:
+    jobs = [submission(f"relu/{i}") for i in range(SUBMIT_JOBS_MAX + 1)]
+    made = list(batches("run", jobs))
+    assert [len(batch.jobs) for batch in made] == [SUBMIT_JOBS_MAX, 1]
+    assert [job for batch in made for job in batch.jobs] == jobs
+    assert all(len(batch.blobs) == 2 for batch in made)  # equal files travel once
+
+
+def test_batches_hold_as_many_bytes_as_they_may() -> None:
+    jobs = [submission(f"relu/{i}", text=f"#{i:03}" + "x" * (FILE_BYTES_MAX - 4)) for i in range(20)]
+    made = list(batches("run", jobs))
+    assert [len(batch.jobs) for batch in made] == [15, 5]
+    for batch in made:
+        assert sum(len(blob.bytes) for blob in batch.blobs) <= SUBMIT_BYTES_MAX
+        named = {blob.hash for blob in batch.blobs}
+        assert all(file.hash in named and job.problem.hash in named for job in batch.jobs for file in job.files)
+
+
+def test_a_job_that_fits_into_no_batch_is_refused() -> None:
+    files = [kq.SourceFile.of(f"{i}.py", f"#{i:03}" + "x" * (FILE_BYTES_MAX - 4)) for i in range(16)]
+    big = kq.Submission(label="big", files=files, problem=problem())
+    with pytest.raises(kq.BadInput, match="big: its files have .* bytes, at most 16777216 are allowed"):
+        list(batches("run", [big]))
