@@ -1,0 +1,61 @@
+// What must be true of every world, whatever fails: checked at each commit, at each message that leaves the broker, after each turn, after
+// each restart and at the end. The oracle keeps its own books and never asks the broker what it thinks, except to compare.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "broker/broker.h"
+#include "core/messages.h"
+#include "net/link.h"
+#include "store/store.h"
+
+namespace kq::sim {
+
+// Where a model worker writes which attempt a result was computed for; the broker does not read it.
+std::string tag_of(const LeaseId& lease);
+
+class Oracle {
+ public:
+  // The disk takes these writes now, all at once.
+  void committing(std::span<const Write> writes, const Store& disk);
+  // The broker sends this.
+  void sending(const Peer& peer, std::string_view bytes, const Store& disk);
+  void turned(const Broker& broker);
+  void restarted(const Broker& broker, const Store& disk);
+  // A client was told that its submission is this job. From here on that is a promise.
+  void promised(const std::string& run, const Submission& submission, Sequence seq);
+  // All is calm and everybody had time: nothing may be left undone.
+  void ended(const Store& disk);
+
+  bool all_finished() const;
+  std::string unfinished_text() const;
+  const JobRecord* job(Sequence seq) const;
+
+  void violated(std::string what);
+  const std::optional<std::string>& violation() const { return violation_; }
+
+ private:
+  void check_job(const JobRecord& next, const std::map<Sequence, Result>& results, const Store& disk);
+  void check_result(Sequence seq, const Result& result, const Store& disk);
+  void check_board_write(const std::string& key, const LeaderboardRow& row);
+  void check_board(const Store& disk);
+  void compare(const Broker& broker);
+
+  std::optional<std::string> violation_;
+  std::map<Sequence, JobRecord> jobs_;          // as on disk
+  std::map<Hash, Sequence> keys_;
+  std::map<Hash, Sequence> promises_;
+  std::map<std::string, RunEntry> entries_;     // by key: the newest submission of each label that was acknowledged
+  std::set<LeaseId> granted_;
+  std::map<std::string, LeaderboardRow> best_;  // folded from the results in the order of their commits
+  std::set<Sequence> touched_;                  // by the commits of this turn
+  std::uint64_t turns_n_ = 0;
+};
+
+}  // namespace kq::sim
