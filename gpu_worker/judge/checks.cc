@@ -1,0 +1,58 @@
+#include "gpu_worker/judge/checks.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <span>
+
+namespace kq::judge {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+std::optional<std::uint64_t> first_difference(std::span<const std::byte> a, std::span<const std::byte> b) {
+  const auto found = std::ranges::mismatch(a, b);
+  if (found.in1 == a.end()) return std::nullopt;
+  return static_cast<std::uint64_t>(found.in1 - a.begin());
+}
+
+}  // namespace
+
+Expected<void> Checks::compare(Comparison& comparison, Place expected, Place got, std::uint64_t bytes) {
+  const std::uint64_t piece = expected_.size() * sizeof(Word);
+  for (std::uint64_t at = 0; at < bytes; at += piece) {
+    const auto e = std::as_writable_bytes(std::span(expected_)).first(std::min(piece, bytes - at));
+    const auto g = std::as_writable_bytes(std::span(got_)).first(e.size());
+    if (const auto read = device_.read(e, expected.memory, expected.offset + at); !read) return read;
+    if (const auto read = device_.read(g, got.memory, got.offset + at); !read) return read;
+    comparison.add(e, g);
+  }
+  return {};
+}
+
+Expected<std::optional<std::uint64_t>> Checks::difference(Place expected, Place got, std::uint64_t bytes) {
+  const std::uint64_t piece = expected_.size() * sizeof(Word);
+  for (std::uint64_t at = 0; at < bytes; at += piece) {
+    const auto e = std::as_writable_bytes(std::span(expected_)).first(std::min(piece, bytes - at));
+    const auto g = std::as_writable_bytes(std::span(got_)).first(e.size());
+    if (const auto read = device_.read(e, expected.memory, expected.offset + at); !read) return failure(read.error());
+    if (const auto read = device_.read(g, got.memory, got.offset + at); !read) return failure(read.error());
+    if (std::memcmp(e.data(), g.data(), e.size()) == 0) continue;
+    return std::optional<std::uint64_t>(at + *first_difference(e, g));
+  }
+  return std::optional<std::uint64_t>();
+}
+
+Expected<std::optional<std::uint64_t>> Checks::difference(std::uint32_t word, Place got, std::uint64_t bytes) {
+  const std::uint64_t piece = got_.size() * sizeof(Word);
+  for (std::uint64_t at = 0; at < bytes; at += piece) {
+    const auto g = std::as_writable_bytes(std::span(got_)).first(std::min(piece, bytes - at));
+    if (const auto read = device_.read(g, got.memory, got.offset + at); !read) return failure(read.error());
+    for (std::size_t i = 0; i < g.size(); ++i) {
+      if (g[i] != byte_of(word, got.offset + at + i)) return std::optional<std::uint64_t>(at + i);
+    }
+  }
+  return std::optional<std::uint64_t>();
+}
+
+}  // namespace kq::judge

@@ -1,0 +1,45 @@
+// Looking at device memory from the host, a piece at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "gpu_worker/judge/compare.h"
+#include "gpu_worker/judge/device.h"
+
+namespace kq::judge {
+
+// Where a stretch of memory begins.
+struct Place {
+  const Memory& memory;
+  std::uint64_t offset = 0;
+};
+
+// Two host buffers through which any amount of device memory is looked at.
+class Checks {
+ public:
+  explicit Checks(Device& device, std::size_t piece_bytes = 4u << 20)
+      : device_(device), expected_(piece_bytes / sizeof(Word)), got_(piece_bytes / sizeof(Word)) {}
+
+  // Adds a whole tensor to the comparison.
+  Expected<void> compare(Comparison& comparison, Place expected, Place got, std::uint64_t bytes);
+  // The first byte that differs, counted from the places.
+  Expected<std::optional<std::uint64_t>> difference(Place expected, Place got, std::uint64_t bytes);
+  // The first byte that is not what `word`, written from a multiple of four on, leaves there.
+  Expected<std::optional<std::uint64_t>> difference(std::uint32_t word, Place got, std::uint64_t bytes);
+
+ private:
+  struct alignas(16) Word {
+    std::byte bytes[16];
+  };
+  Device& device_;
+  std::vector<Word> expected_;  // aligned for every dtype
+  std::vector<Word> got_;
+};
+
+// The byte at this offset of memory filled with `word`.
+constexpr std::byte byte_of(std::uint32_t word, std::uint64_t offset) { return static_cast<std::byte>(word >> (offset % 4 * 8)); }
+
+}  // namespace kq::judge
