@@ -1,0 +1,75 @@
+#include "gpu_worker/judge/bracket.h"
+
+#include <gtest/gtest.h>
+
+#include "gpu_worker/judge/cpu_device.h"
+#include "gpu_worker/judge/fake_child.h"
+
+namespace kq::judge {
+namespace {
+
+using channel::Command;
+
+constexpr std::int64_t kLimitMs = 2'000;
+
+class BracketTest : public testing::Test {
+ protected:
+  Expected<Outcome> run(FakeChild::Script script, const std::function<Expected<void>()>& prepare) {
+    FakeChild fake(std::move(script));
+    const auto child = std::move(*Child::start(fake.take_socket(), ChildRole::submission, exits_, Waiting::sleep));
+    return bracket(*device_, *child, {.command = Command::call, .limit_ms = kLimitMs}, 99, prepare);
+  }
+
+  std::unique_ptr<Device> device_ = std::move(*open_cpu_device());
+  FakeExits exits_;
+};
+
+TEST_F(BracketTest, wakes_the_child_then_prepares_then_calls) {
+  std::vector<std::string> events;
+  std::uint64_t seed = 0;
+  const auto outcome = run(
+      [&](FakeTurn& turn) {
+        events.push_back(turn.command == Command::call ? "call" : "null");
+        seed = turn.seed;
+      },
+      [&]() -> Expected<void> {
+        events.push_back("prepare");
+        return {};
+      });
+  ASSERT_TRUE(outcome);
+  EXPECT_TRUE(std::holds_alternative<Answered>(*outcome));
+  EXPECT_EQ(events, (std::vector<std::string>{"null", "prepare", "call"}));
+  EXPECT_EQ(seed, 99u);
+}
+
+TEST_F(BracketTest, preparation_is_not_counted) {
+  const auto outcome = run([](FakeTurn&) {}, []() -> Expected<void> {
+    ::usleep(20'000);
+    return {};
+  });
+  EXPECT_LT(std::get<Answered>(*outcome).bracket_ns, 20'000'000);
+}
+
+TEST_F(BracketTest, a_child_that_fails_to_wake_is_not_called) {
+  bool is_prepared = false;
+  const auto outcome = run([](FakeTurn& turn) { turn.fail(channel::Failure::gpu_fault, "illegal address"); },
+                           [&]() -> Expected<void> {
+                             is_prepared = true;
+                             return {};
+                           });
+  EXPECT_EQ(std::get<Answered>(*outcome).failure, channel::Failure::gpu_fault);
+  EXPECT_FALSE(is_prepared);
+}
+
+TEST_F(BracketTest, failing_preparation_is_ours) {
+  EXPECT_FALSE(run([](FakeTurn&) {}, []() -> Expected<void> { return our_fault("no"); }));
+}
+
+TEST(Sample, is_the_bracket_less_the_overhead_but_never_nothing) {
+  EXPECT_EQ(sample_ns(1'000, 300.4), 700);
+  EXPECT_EQ(sample_ns(1'000, 999.9), 1);
+  EXPECT_EQ(sample_ns(1'000, 5'000), 1);
+}
+
+}  // namespace
+}  // namespace kq::judge

@@ -1,0 +1,101 @@
+// The judge's end of one child's channel (gpu_worker/channel.h): gives commands, waits, and makes the answer safe.
+//
+// Theory of operation. The page is shared with a process that may write anything into it at any time. So the judge keeps its own count
+// of commands, copies an answer out exactly once, and looks only at the copy. A child that ends, stays silent or writes what no honest
+// child writes has an outcome of its own, after which it is never commanded again.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "core/error.h"
+#include "gpu_worker/channel.h"
+#include "gpu_worker/fd.h"
+#include "gpu_worker/judge/device.h"
+#include "gpu_worker/judge/exits.h"
+#include "gpu_worker/judge/table.h"
+
+namespace kq::judge {
+
+// It answered. Everything in here is bounded and well-formed, and still only what the child says.
+struct Answered {
+  bool ok = false;
+  channel::Failure failure = channel::Failure::none;
+  std::string text;             // printable
+  std::int64_t event_ns = 0;
+  Tables tables;                // what the command fills: all for a reference's load, inputs for make_inputs, outputs for call
+  std::int64_t bracket_ns = 0;  // from just before `go` until `at_done` had returned
+};
+struct Exited {
+  int wait_status = 0;
+};
+struct TimedOut {
+  std::int64_t limit_ms = 0;
+};
+struct Malformed {
+  std::string what;
+};
+using Outcome = std::variant<Answered, Exited, TimedOut, Malformed>;
+
+struct Order {
+  channel::Command command = channel::Command::none;
+  std::int64_t limit_ms = 0;
+};
+
+// How both ends wait for each other: spinning answers within a microsecond but takes two cores.
+enum class Waiting { sleep, spin };
+
+class Child {
+ public:
+  // Makes the page and sends it. The child may be gone already: the first command says so.
+  static Expected<std::unique_ptr<Child>> start(Fd socket, ChildRole role, Exits& exits, Waiting waiting);
+  ~Child();
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  void write_inputs(const std::vector<Tensor>& inputs);
+  void write_outputs(const std::vector<Tensor>& outputs);
+  void write_states(const std::vector<Tensor>& states);
+  // Hands over the window that the next `attach` maps.
+  void send_window(const Memory& window);
+
+  // The seed of the commands from now on. Laid down as early as possible: a child seeds its generators before `go` where there is time.
+  void lay_seed(std::uint64_t seed);
+
+  // Gives one command and waits for its outcome. `at_done` runs as soon as the child says done, before anything of the answer is read.
+  // An Error is ours: control is gone, or at_done failed.
+  Expected<Outcome> command(const Order& order, const std::function<Expected<void>()>& at_done = {});
+
+  // It answered every command so far.
+  bool usable() const { return usable_; }
+
+ private:
+  enum class Wake { done, exited, timed_out, out_of_turn };
+  Child(Fd socket, ChildRole role, Exits& exits, Waiting waiting, channel::Page* page);
+  void send(char byte, int fd);
+  std::uint32_t done() const;
+  Expected<Wake> wait(std::int64_t start_ns, std::int64_t limit_ms);
+  Expected<Outcome> gone();
+  Outcome answer(channel::Command command, std::int64_t bracket_ns) const;
+  tl::expected<Tables, std::string> tables(channel::Command command, std::uint32_t inputs_n, std::uint32_t outputs_n,
+                                           std::uint32_t states_n) const;
+
+  Fd socket_;
+  ChildRole role_;
+  Exits& exits_;
+  Waiting waiting_;
+  channel::Page* page_;
+  std::uint32_t commands_ = 0;   // given so far: the value of `go`
+  std::optional<int> exit_;
+  bool hung_up_ = false;         // its end of the socket is closed
+  bool usable_ = true;
+};
+
+// The judge's clock, monotonic, in nanoseconds.
+std::int64_t clock_ns();
+
+}  // namespace kq::judge

@@ -1,0 +1,88 @@
+#include "gpu_worker/judge/control.h"
+
+#include <array>
+
+#include <gtest/gtest.h>
+
+#include "core/codec.h"
+
+namespace kq::judge {
+namespace {
+
+Plan plan(std::uint64_t id, bool fresh_reference) {
+  Plan plan;
+  plan.id = id;
+  plan.fresh_reference = fresh_reference;
+  return plan;
+}
+
+class ControlTest : public testing::Test {
+ protected:
+  ControlTest() : ends_(std::move(*packet_pair())), control_(ends_.second.get()) {}
+
+  void send(const JudgeRequest& request, std::size_t channels_n) {
+    const std::array<int, 2> fds{ends_.first.get(), ends_.first.get()};
+    ASSERT_TRUE(send_packet(ends_.first.get(), encode_message(Message<JudgeRequest>{0, request}), std::span(fds).first(channels_n)));
+  }
+
+  std::pair<Fd, Fd> ends_;
+  Control control_;
+};
+
+TEST_F(ControlTest, a_plan_brings_its_channels) {
+  send(plan(7, true), 2);
+  send(plan(8, false), 1);
+  const auto fresh = control_.next_plan();
+  ASSERT_TRUE(fresh);
+  EXPECT_EQ(fresh->plan.id, 7u);
+  EXPECT_EQ(fresh->channels.size(), 2u);
+  const auto reused = control_.next_plan();
+  ASSERT_TRUE(reused);
+  EXPECT_EQ(reused->channels.size(), 1u);
+}
+
+TEST_F(ControlTest, a_plan_without_its_channels_is_an_error) {
+  send(plan(7, true), 1);
+  EXPECT_FALSE(control_.next_plan());
+}
+
+TEST_F(ControlTest, exits_are_told_by_role) {
+  send(ChildExited{ChildRole::submission, 9}, 0);
+  EXPECT_EQ(*control_.exit_of(ChildRole::reference, 0), std::nullopt);
+  EXPECT_EQ(*control_.exit_of(ChildRole::submission, 0), 9);
+  EXPECT_EQ(*control_.exit_of(ChildRole::submission, 0), 9);
+}
+
+TEST_F(ControlTest, the_exit_of_a_submission_is_forgotten_with_the_next_plan) {
+  send(ChildExited{ChildRole::submission, 9}, 0);
+  send(ChildExited{ChildRole::reference, 11}, 0);
+  send(plan(1, false), 1);
+  ASSERT_TRUE(control_.next_plan());
+  EXPECT_EQ(*control_.exit_of(ChildRole::submission, 0), std::nullopt);
+  EXPECT_EQ(*control_.exit_of(ChildRole::reference, 0), 11);
+  send(plan(2, true), 2);
+  ASSERT_TRUE(control_.next_plan());
+  EXPECT_EQ(*control_.exit_of(ChildRole::reference, 0), std::nullopt);
+}
+
+TEST_F(ControlTest, a_closed_socket_a_second_plan_and_nonsense_are_errors) {
+  send(plan(1, false), 1);
+  EXPECT_FALSE(control_.exit_of(ChildRole::submission, 0));
+  ASSERT_TRUE(send_packet(ends_.first.get(), "hello"));
+  EXPECT_FALSE(control_.next_plan());
+  ends_.first = Fd();
+  EXPECT_FALSE(control_.next_plan());
+  EXPECT_FALSE(control_.exit_of(ChildRole::submission, 0));
+}
+
+TEST_F(ControlTest, says_what_it_is_told_to_say) {
+  ASSERT_TRUE(control_.say(Report{.id = 3, .verdict = {}, .samples = {}, .error = "no", .reference_usable = false}));
+  const auto packet = receive_packet(ends_.first.get(), 1000);
+  ASSERT_TRUE(packet && *packet);
+  const auto message = decode_message<JudgeReply>((*packet)->bytes);
+  ASSERT_TRUE(message);
+  EXPECT_EQ(std::get<Report>(message->body).error, "no");
+}
+
+}  // namespace
+}  // namespace kq::judge
