@@ -1,0 +1,430 @@
+#include "gpu_worker/judge/attempt.h"
+
+#include <cmath>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "gpu_worker/judge/fake_problem.h"
+
+namespace kq::judge {
+namespace {
+
+using channel::Command;
+using channel::Failure;
+
+// "wrong_answer/value at judge", or the error in words.
+std::string ending(const Report& report) {
+  if (!report.verdict) return "error: " + report.error;
+  std::string text(to_string(name_of(*report.verdict)));
+  if (const Evidence* found = evidence_of(*report.verdict)) {
+    text += (found->reason.empty() ? "" : "/" + found->reason) + " at " + std::string(to_string(found->stage));
+  }
+  return text;
+}
+
+const Evidence& evidence_in(const Report& report) { return *evidence_of(*report.verdict); }
+
+TEST(Attempt, a_right_submission_passes_with_figures) {
+  FakeHouse house;
+  const Report report = house.run();
+  ASSERT_EQ(ending(report), "passed");
+  EXPECT_EQ(report.id, 1u);
+  EXPECT_TRUE(report.error.empty());
+  EXPECT_TRUE(report.reference_usable);
+  const Measurement& measurement = *measurement_of(*report.verdict);
+  EXPECT_EQ(measurement.method, "bracket");
+  EXPECT_EQ(measurement.submission.samples_n, 3u);
+  EXPECT_EQ(measurement.reference.samples_n, 3u);
+  EXPECT_GE(measurement.submission.min_ns, 1);
+  EXPECT_GT(measurement.overhead_ns, 0);
+  EXPECT_EQ(report.samples.submission_ns.size(), 3u);
+  EXPECT_EQ(correctness_of(*report.verdict)->trials_passed, 6u);
+  EXPECT_EQ(correctness_of(*report.verdict)->max_abs_err, 0);
+}
+
+TEST(Attempt, every_trial_has_inputs_and_a_seed_of_its_own) {
+  FakeHouse house;
+  std::set<std::uint64_t> seeds;
+  std::set<float> inputs;
+  const Report report = house.run(at(Command::call, [&](FakeTurn& turn) {
+    seeds.insert(turn.seed);
+    inputs.insert(*fake_data<float>(turn, turn.page.inputs[0]));
+  }));
+  EXPECT_EQ(ending(report), "passed");
+  EXPECT_EQ(seeds.size(), 6u);
+  EXPECT_GE(inputs.size(), 5u);
+}
+
+TEST(Attempt, both_sides_get_the_same_seeds) {
+  FakeHouse house;
+  std::vector<std::uint64_t> submission;
+  std::vector<std::uint64_t> reference;
+  house.run([&](FakeTurn& turn) { if (turn.command == Command::load || turn.command == Command::call) submission.push_back(turn.seed); },
+            [&](FakeTurn& turn) { if (turn.command == Command::load || turn.command == Command::call) reference.push_back(turn.seed); });
+  ASSERT_EQ(reference.size(), submission.size() + 1);  // the first trial is called twice
+  reference.erase(reference.begin() + 1);
+  EXPECT_EQ(submission, reference);
+}
+
+TEST(Attempt, without_timed_trials_there_are_no_statistics) {
+  FakeHouse house;
+  house.plan.trials = {.correctness = 1, .warmup = 0, .timed = 0};
+  const Report report = house.run();
+  ASSERT_EQ(ending(report), "passed");
+  EXPECT_EQ(measurement_of(*report.verdict)->submission, Statistics{});
+  EXPECT_EQ(correctness_of(*report.verdict)->trials_passed, 1u);
+}
+
+TEST(Attempt, nothing_passes_unchecked) {
+  FakeHouse house;
+  house.plan.trials = {.correctness = 0, .warmup = 0, .timed = 0};
+  const Report report = house.run(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.outputs[0]) = 1e9f; }));
+  EXPECT_EQ(ending(report), "wrong_answer/value at judge");
+}
+
+TEST(Attempt, small_errors_are_within_the_tolerance_and_told) {
+  FakeHouse house;
+  const Report report = house.run(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.outputs[0]) += 5e-5f; }));
+  ASSERT_EQ(ending(report), "passed");
+  EXPECT_GT(correctness_of(*report.verdict)->max_abs_err, 0);
+}
+
+TEST(Attempt, the_problem_may_be_stricter) {
+  FakeHouse house;
+  house.plan.atol = 1e-6;
+  house.plan.rtol = 0;
+  const Report report = house.run(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.outputs[0]) += 5e-5f; }));
+  EXPECT_EQ(ending(report), "wrong_answer/value at judge");
+}
+
+TEST(Attempt, a_wrong_value_is_named) {
+  FakeHouse house;
+  const Report report = house.run(at(Command::call, [](FakeTurn& turn) { fake_data<float>(turn, turn.page.outputs[0])[3] = -77; }));
+  ASSERT_EQ(ending(report), "wrong_answer/value at judge");
+  const Mismatch& mismatch = *evidence_in(report).mismatch;
+  EXPECT_EQ(mismatch.trial, 0u);
+  EXPECT_EQ(mismatch.output, 0u);
+  EXPECT_EQ(mismatch.element, 3u);
+  EXPECT_EQ(mismatch.got, -77);
+  EXPECT_EQ(mismatch.mismatched, 1u);
+  EXPECT_EQ(mismatch.total, 8u);
+  EXPECT_EQ(evidence_in(report).message, "output 0, float32[8]: 1 of 8 elements differ, in trial 0");
+  EXPECT_TRUE(report.reference_usable);
+  EXPECT_TRUE(report.samples.submission_ns.empty());
+}
+
+TEST(Attempt, the_last_timed_trial_is_checked_like_the_first) {
+  FakeHouse house;
+  int calls = 0;
+  const Report report = house.run(at(Command::call, [&](FakeTurn& turn) {
+    if (++calls == 6) *fake_data<std::int32_t>(turn, turn.page.outputs[1]) += 1;
+  }));
+  ASSERT_EQ(ending(report), "wrong_answer/value at judge");
+  EXPECT_EQ(evidence_in(report).mismatch->trial, 5u);
+  EXPECT_EQ(evidence_in(report).mismatch->output, 1u);
+}
+
+TEST(Attempt, nan_where_the_reference_is_finite) {
+  FakeHouse house;
+  const Report report = house.run(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.outputs[0]) = NAN; }));
+  EXPECT_EQ(ending(report), "wrong_answer/nan at judge");
+  EXPECT_TRUE(evidence_in(report).hint.empty());
+}
+
+TEST(Attempt, an_output_left_unwritten_is_recognised) {
+  FakeHouse house;
+  std::vector<float> poison(8);
+  const Report report = house.run([&](FakeTurn& turn) {
+    float* y = turn.command == Command::call ? fake_data<float>(turn, turn.page.outputs[0]) : nullptr;
+    if (y == nullptr) return;
+    std::memcpy(y, turn.window + turn.page.outputs[0].offset - 256, 32);  // what lies in the gap was written by the same fill
+  });
+  EXPECT_EQ(ending(report), "wrong_answer/nan at judge");
+  EXPECT_EQ(evidence_in(report).hint, "the first of them holds what the judge wrote there before the call: nothing was written");
+}
+
+TEST(Attempt, shape_dtype_and_count_of_outputs_matter) {
+  FakeHouse house;
+  EXPECT_EQ(ending(house.run(at(Command::call, [](FakeTurn& turn) { turn.page.outputs[0].shape[0] = 7; }))), "wrong_answer/shape at judge");
+  const Report dtype = house.run(at(Command::call, [](FakeTurn& turn) { turn.page.outputs[1].dtype = channel::Dtype::float32; }));
+  EXPECT_EQ(ending(dtype), "wrong_answer/dtype at judge");
+  EXPECT_EQ(evidence_in(dtype).message, "output 1 is float32[1], must be int32[1], in trial 0");
+  EXPECT_EQ(ending(house.run(at(Command::call, [](FakeTurn& turn) { turn.page.outputs_n = 1; }))), "wrong_answer/shape at judge");
+}
+
+TEST(Attempt, an_offset_of_the_childs_own_is_not_followed) {
+  FakeHouse house;
+  const Report report = house.run(at(Command::call, [](FakeTurn& turn) { turn.page.outputs[0].offset = 1ull << 60; }));
+  EXPECT_EQ(ending(report), "passed");
+}
+
+TEST(Attempt, a_mutated_input_is_noticed) {
+  FakeHouse house;
+  const Report report = house.run(at(Command::call, [](FakeTurn& turn) { fake_data<float>(turn, turn.page.inputs[0])[7] = 0.5f; }));
+  ASSERT_EQ(ending(report), "wrong_answer/mutated_input at judge");
+  EXPECT_NE(evidence_in(report).message.find("input 0 (x)"), std::string::npos);
+}
+
+TEST(Attempt, an_input_that_the_reference_mutates_may_be_mutated) {
+  FakeHouse house;
+  const Twist mutate = at(Command::call, [](FakeTurn& turn) { fake_data<float>(turn, turn.page.inputs[0])[7] = 99; });
+  EXPECT_EQ(ending(house.run(mutate, mutate)), "passed");
+}
+
+TEST(Attempt, writing_past_an_output_or_input_is_noticed) {
+  FakeHouse house;
+  const Report output = house.run(at(Command::call, [](FakeTurn& turn) { fake_data<float>(turn, turn.page.outputs[0])[8] = 1; }));
+  EXPECT_EQ(ending(output), "wrong_answer/mutated_input at judge");
+  EXPECT_NE(evidence_in(output).message.find("outside of its outputs"), std::string::npos);
+  const Report input = house.run(at(Command::call, [](FakeTurn& turn) { fake_data<float>(turn, turn.page.inputs[0])[-1] = 1; }));
+  EXPECT_NE(evidence_in(input).message.find("outside of its inputs"), std::string::npos);
+}
+
+TEST(Attempt, the_state_of_the_reference_reaches_the_submission) {
+  FakeHouse house;
+  float w = 0;
+  house.run(at(Command::load, [&](FakeTurn& turn) { w = *fake_data<float>(turn, turn.page.states[0]); }));
+  EXPECT_GE(w, 1);
+}
+
+TEST(Attempt, a_slow_call_has_a_larger_sample) {
+  FakeHouse house;
+  house.plan.trials.timed = 5;
+  const Report report = house.run(at(Command::call, [](FakeTurn&) { ::usleep(3'000); }));
+  ASSERT_EQ(ending(report), "passed");
+  EXPECT_GE(measurement_of(*report.verdict)->submission.min_ns, 1'500'000);
+}
+
+TEST(Attempt, the_reference_is_timed_on_the_same_clock) {
+  FakeHouse house;
+  const Report report = house.run({}, at(Command::call, [](FakeTurn&) { ::usleep(3'000); }));
+  ASSERT_EQ(ending(report), "passed");
+  EXPECT_GE(measurement_of(*report.verdict)->reference.min_ns, 1'500'000);
+}
+
+TEST(Attempt, a_hanging_call_times_out) {
+  FakeHouse house;
+  house.plan.limits.call_limit_ms = 30;
+  const Report report = house.run(at(Command::call, [](FakeTurn& turn) { turn.answers = false; }));
+  EXPECT_EQ(ending(report), "timed_out/run at run");
+  EXPECT_TRUE(report.reference_usable);
+}
+
+TEST(Attempt, the_limit_of_a_call_grows_with_the_reference) {
+  FakeHouse house;
+  house.plan.trials = {.correctness = 1, .warmup = 0, .timed = 0};
+  house.plan.limits.call_limit_ms = 1;
+  house.plan.limits.call_limit_factor = 20;
+  const Report report = house.run(at(Command::call, [](FakeTurn&) { ::usleep(20'000); }),
+                                  at(Command::call, [](FakeTurn&) { ::usleep(10'000); }));
+  EXPECT_EQ(ending(report), "passed");
+}
+
+TEST(Attempt, a_hanging_load_times_out) {
+  FakeHouse house;
+  house.plan.limits.load_limit_ms = 50;
+  EXPECT_EQ(ending(house.run(at(Command::load, [](FakeTurn& turn) { turn.answers = false; }))), "timed_out/load at load");
+}
+
+Twist end_with(FakeHouse& house, Command command, int wait_status, ChildRole role = ChildRole::submission) {
+  return at(command, [&house, wait_status, role](FakeTurn& turn) {
+    house.exits.tell(role, wait_status);
+    turn.ends = true;
+  });
+}
+
+TEST(Attempt, an_exit_is_told_by_its_kind) {
+  FakeHouse house;
+  const Report segv = house.run(end_with(house, Command::call, 11));
+  EXPECT_EQ(ending(segv), "crashed/signal 11 at run");
+  EXPECT_EQ(evidence_in(segv).message, "its process died of signal 11 (Segmentation fault)");
+  EXPECT_TRUE(segv.reference_usable);
+  const Report killed = house.run(end_with(house, Command::load, 9));
+  EXPECT_EQ(ending(killed), "crashed/signal 9 at load");
+  EXPECT_NE(evidence_in(killed).hint.find("memory limit"), std::string::npos);
+  const Report exit = house.run(end_with(house, Command::call, 3 << 8));
+  EXPECT_EQ(ending(exit), "runtime_error at run");
+  EXPECT_EQ(evidence_in(exit).message, "it ended its process with status 3");
+}
+
+TEST(Attempt, what_a_submission_says_against_itself_is_believed) {
+  struct Row {
+    Command command;
+    Failure failure;
+    const char* ending;
+  };
+  const Row rows[] = {
+      {Command::load, Failure::load_failed, "load_failed at load"},
+      {Command::load, Failure::runtime_error, "load_failed at load"},
+      {Command::load, Failure::unsupported_here, "unsupported_here at load"},
+      {Command::load, Failure::out_of_host_memory, "out_of_memory/host at load"},
+      {Command::call, Failure::runtime_error, "runtime_error at run"},
+      {Command::call, Failure::out_of_gpu_memory, "out_of_memory/gpu at run"},
+      {Command::call, Failure::gpu_fault, "gpu_fault at run"},
+      {Command::call, Failure::problem_invalid, "runtime_error at run"},
+      {Command::call, Failure::none, "runtime_error at run"},
+  };
+  FakeHouse house;
+  for (const Row& row : rows) {
+    const Report report = house.run(at(row.command, [&](FakeTurn& turn) { turn.fail(row.failure, "because \x1b"); }));
+    EXPECT_EQ(ending(report), row.ending);
+    EXPECT_EQ(evidence_in(report).message, "because ?");
+    EXPECT_TRUE(report.reference_usable);
+  }
+}
+
+TEST(Attempt, a_lying_page_is_tampering) {
+  FakeHouse house;
+  const Report report = house.run(at(Command::call, [](FakeTurn& turn) { turn.page.outputs_n = 9999; }));
+  ASSERT_EQ(ending(report), "rejected/tamper at run");
+  EXPECT_EQ(evidence_in(report).rule, "channel");
+}
+
+TEST(Attempt, a_child_that_breaks_before_its_own_code_runs_is_our_fault) {
+  FakeHouse house;
+  const Report attach = house.run(at(Command::attach, [](FakeTurn& turn) { turn.fail(Failure::runtime_error, "no memory to map"); }));
+  EXPECT_EQ(ending(attach), "error: a fresh submission child could not be set up: no memory to map");
+  EXPECT_FALSE(attach.reference_usable);
+  const Report null_call = house.run({}, at(Command::null_call, [](FakeTurn& turn) { turn.fail(Failure::problem_invalid, "no CUDA"); }));
+  EXPECT_EQ(ending(null_call), "error: a fresh reference child could not be set up: no CUDA");
+}
+
+TEST(Attempt, a_failing_reference_makes_the_problem_invalid) {
+  FakeHouse house;
+  const Report load = house.run({}, at(Command::load, [](FakeTurn& turn) { turn.fail(Failure::problem_invalid, "no get_inputs"); }));
+  EXPECT_EQ(ending(load), "problem_invalid at load");
+  EXPECT_EQ(evidence_in(load).message, "the reference: no get_inputs");
+  EXPECT_FALSE(load.reference_usable);
+  EXPECT_EQ(ending(house.run({}, end_with(house, Command::call, 11, ChildRole::reference))), "problem_invalid at run");
+  EXPECT_EQ(ending(house.run({}, at(Command::make_inputs, [](FakeTurn& turn) { turn.page.inputs_n = 65; }))), "problem_invalid at run");
+  house.plan.limits.load_limit_ms = 50;
+  EXPECT_EQ(ending(house.run({}, at(Command::load, [](FakeTurn& turn) { turn.answers = false; }))), "problem_invalid at load");
+}
+
+TEST(Attempt, a_reference_out_of_memory_is_too_large) {
+  FakeHouse house;
+  EXPECT_EQ(ending(house.run({}, at(Command::load, [](FakeTurn& turn) { turn.fail(Failure::out_of_gpu_memory, "40 GiB"); }))),
+            "too_large at load");
+}
+
+TEST(Attempt, a_reference_that_disagrees_with_itself_makes_the_problem_invalid) {
+  FakeHouse house;
+  int calls = 0;
+  const Report report = house.run({}, at(Command::call, [&](FakeTurn& turn) {
+    *fake_data<float>(turn, turn.page.outputs[0]) += static_cast<float>(++calls);
+  }));
+  ASSERT_EQ(ending(report), "problem_invalid/nondeterministic at judge");
+  EXPECT_NE(evidence_in(report).message.find("disagrees with itself"), std::string::npos);
+}
+
+TEST(Attempt, shapes_that_change_with_the_seed_make_the_problem_invalid) {
+  FakeHouse house;
+  EXPECT_EQ(ending(house.run({}, at(Command::make_inputs, [](FakeTurn& turn) { turn.page.inputs[0].shape[0] = 9; }))),
+            "problem_invalid at judge");
+  EXPECT_EQ(ending(house.run({}, at(Command::call, [](FakeTurn& turn) { turn.page.outputs[0].shape[0] = 9; }))), "problem_invalid at judge");
+}
+
+TEST(Attempt, more_than_the_window_limit_is_too_large) {
+  FakeHouse house;
+  house.plan.limits.window_bytes_max = 1024;
+  const Report report = house.run();
+  ASSERT_EQ(ending(report), "too_large at load");
+  EXPECT_EQ(evidence_in(report).message, "inputs, outputs and state need 3.0 KiB, has 1.0 KiB");
+  EXPECT_TRUE(report.reference_usable);
+  house.plan.limits.window_bytes_max = 1 << 20;
+  EXPECT_EQ(ending(house.run_again()), "passed");
+}
+
+TEST(Attempt, a_problem_beyond_the_machine_is_too_large) {
+  FakeHouse house;
+  house.plan.limits.window_bytes_max = ~0ull;
+  EXPECT_EQ(ending(house.run({}, at(Command::load, [](FakeTurn& turn) { turn.page.inputs[0].shape[0] = 1ll << 45; }))), "too_large at load");
+}
+
+TEST(Attempt, plain_outputs_are_compared_by_value) {
+  const Twist plain = [](FakeTurn& turn) {
+    if (turn.command != Command::load && turn.command != Command::call) return;
+    turn.page.outputs[1] = row_of({.name = "out1", .kind = channel::Kind::real, .real = 0.5});
+    turn.page.outputs_n = 2;
+  };
+  // The honest part of the fake writes out1 into the window; here it is no tensor and has no place but a gap: give it another script.
+  auto quiet = [plain](float w) {
+    return [plain, w](FakeTurn& turn) {
+      if (turn.command == Command::load) fake_describe(turn);
+      if (turn.command == Command::call) std::fill_n(fake_data<float>(turn, turn.page.outputs[0]), 8, 1.0f);
+      plain(turn);
+      if (turn.command == Command::call) turn.page.outputs[1].real = w;
+    };
+  };
+  FakeHouse house;
+  for (const float w : {0.25f, 0.75f}) {
+    FakeChild reference(quiet(0.25f));
+    FakeChild submission(quiet(w));
+    std::vector<Fd> channels;
+    channels.push_back(reference.take_socket());
+    channels.push_back(submission.take_socket());
+    EXPECT_EQ(ending(house.judge.run(house.plan, std::move(channels))), w == 0.25f ? "passed" : "wrong_answer/value at judge");
+  }
+}
+
+TEST(Attempt, the_reference_serves_one_attempt_after_another) {
+  FakeHouse house;
+  std::set<std::uint64_t> model_seeds;
+  const Twist reference = at(Command::load, [&](FakeTurn& turn) { model_seeds.insert(turn.seed); });
+  ASSERT_EQ(ending(house.run({}, reference)), "passed");
+  EXPECT_EQ(ending(house.run_again(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.outputs[0]) = 1e6f; }))),
+            "wrong_answer/value at judge");
+  EXPECT_EQ(ending(house.run_again()), "passed");
+  EXPECT_EQ(model_seeds.size(), 3u);
+}
+
+TEST(Attempt, a_kept_reference_may_describe_another_layout) {
+  FakeHouse house;
+  int loads = 0;
+  const Report first = house.run({}, at(Command::load, [&](FakeTurn& turn) { turn.page.states[0].shape[0] = 4 + loads++; }));
+  ASSERT_EQ(ending(first), "passed");
+  EXPECT_EQ(ending(house.run_again()), "passed");
+}
+
+TEST(Attempt, a_kept_reference_that_fails_is_replaced_and_charged_to_nobody) {
+  FakeHouse house;
+  int loads = 0;
+  ASSERT_EQ(ending(house.run({}, at(Command::load, [&](FakeTurn& turn) {
+              if (++loads == 2) turn.fail(Failure::problem_invalid, "tired");
+            }))),
+            "passed");
+  const Report report = house.run_again();
+  EXPECT_EQ(ending(report), "error: a kept reference child did not load again: the reference: tired");
+  EXPECT_FALSE(report.reference_usable);
+  EXPECT_EQ(ending(house.run_again()), "error: the plan counts on a reference child that the judge does not have");
+  EXPECT_EQ(ending(house.run()), "passed");
+}
+
+TEST(Attempt, lost_control_is_an_error) {
+  FakeHouse house;
+  house.exits.is_control_gone = true;
+  const Report report = house.run(at(Command::load, [](FakeTurn& turn) { turn.answers = false; }));
+  EXPECT_EQ(ending(report), "error: control is gone");
+}
+
+// A hostile submission writes anything anywhere it can: every attempt still ends in a verdict about it, and the reference lives on.
+TEST(Attempt, a_submission_that_scribbles_ends_in_a_verdict) {
+  FakeHouse house;
+  house.plan.limits.call_limit_ms = 50;
+  std::mt19937_64 random(11);
+  ASSERT_EQ(ending(house.run()), "passed");
+  for (int round = 0; round < 40; ++round) {
+    const Report report = house.run_again(at(Command::call, [&](FakeTurn& turn) {
+      auto* page = reinterpret_cast<unsigned char*>(&turn.page);
+      for (int i = 0; i < 3'000; ++i) page[random() % sizeof(channel::Page)] = static_cast<unsigned char>(random() % (round % 2 == 0 ? 256 : 3));
+      for (int i = 0; i < 500; ++i) turn.window[random() % turn.window_bytes] = static_cast<char>(random());
+    }));
+    ASSERT_TRUE(report.verdict) << report.error;
+    ASSERT_NE(ending(report), "passed");
+    ASSERT_TRUE(report.reference_usable);
+  }
+}
+
+}  // namespace
+}  // namespace kq::judge

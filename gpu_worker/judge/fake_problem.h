@@ -1,0 +1,125 @@
+// For tests: a tiny problem computed by fake children, honest unless a test says otherwise.
+//
+//   inputs   x float32[8], n integer        y = max(x, 0) * w[0] + n
+//   outputs  y float32[8], k int32[1]       k = number of x above 0
+//   states   w float32[4], of the model's seed
+#pragma once
+
+#include <random>
+
+#include "gpu_worker/judge/attempt.h"
+#include "gpu_worker/judge/cpu_device.h"
+#include "gpu_worker/judge/fake_child.h"
+
+namespace kq::judge {
+
+// What a test adds to an honest child: runs after the honest work of every command.
+using Twist = std::function<void(FakeTurn&)>;
+
+inline channel::TensorDesc fake_tensor(const char* name, channel::Dtype dtype, std::vector<std::int64_t> shape) {
+  return row_of({.name = name, .kind = channel::Kind::tensor, .dtype = dtype, .shape = std::move(shape)});
+}
+
+template <class T>
+T* fake_data(FakeTurn& turn, const channel::TensorDesc& row) {
+  return reinterpret_cast<T*>(turn.window + row.offset);
+}
+
+inline void fake_describe(FakeTurn& turn) {
+  turn.page.inputs_n = 2;
+  turn.page.inputs[0] = fake_tensor("x", channel::Dtype::float32, {8});
+  turn.page.inputs[1] = row_of({.name = "n", .kind = channel::Kind::integer});
+  turn.page.outputs_n = 2;
+  turn.page.outputs[0] = fake_tensor("out0", channel::Dtype::float32, {8});
+  turn.page.outputs[1] = fake_tensor("out1", channel::Dtype::int32, {1});
+  turn.page.states_n = 1;
+  turn.page.states[0] = fake_tensor("w", channel::Dtype::float32, {4});
+}
+
+inline void fake_call(FakeTurn& turn, float w) {
+  const float* x = fake_data<float>(turn, turn.page.inputs[0]);
+  float* y = fake_data<float>(turn, turn.page.outputs[0]);
+  std::int32_t* k = fake_data<std::int32_t>(turn, turn.page.outputs[1]);
+  *k = 0;
+  for (int i = 0; i < 8; ++i) {
+    y[i] = std::max(x[i], 0.0f) * w + static_cast<float>(turn.page.inputs[1].integer);
+    *k += x[i] > 0 ? 1 : 0;
+  }
+}
+
+inline FakeChild::Script fake_reference(Twist twist = {}) {
+  return [twist = std::move(twist), model_seed = std::uint64_t{0}](FakeTurn& turn) mutable {
+    using channel::Command;
+    if (turn.command == Command::load) {
+      model_seed = turn.seed;
+      fake_describe(turn);
+    }
+    if (turn.command == Command::put_state) *fake_data<float>(turn, turn.page.states[0]) = static_cast<float>(model_seed % 7 + 1);
+    if (turn.command == Command::make_inputs) {
+      std::mt19937_64 random(turn.seed);
+      float* x = fake_data<float>(turn, turn.page.inputs[0]);
+      for (int i = 0; i < 8; ++i) x[i] = static_cast<float>(random() % 1000) / 100 - 5;
+      turn.page.inputs[1].integer = static_cast<std::int64_t>(random() % 100);
+    }
+    if (turn.command == Command::call) fake_call(turn, static_cast<float>(model_seed % 7 + 1));
+    if (twist) twist(turn);
+  };
+}
+
+inline FakeChild::Script fake_submission(Twist twist = {}) {
+  return [twist = std::move(twist), w = 0.0f](FakeTurn& turn) mutable {
+    using channel::Command;
+    if (turn.command == Command::load) w = *fake_data<float>(turn, turn.page.states[0]);
+    if (turn.command == Command::call) fake_call(turn, w);
+    if (twist) twist(turn);
+  };
+}
+
+// Does `change` after the honest work of `command`.
+inline Twist at(channel::Command command, Twist change) {
+  return [=](FakeTurn& turn) {
+    if (turn.command == command) change(turn);
+  };
+}
+
+// A judge with the CPU as its device and small limits.
+struct FakeHouse {
+  FakeHouse() {
+    plan.id = 1;
+    plan.trials = {.correctness = 2, .warmup = 1, .timed = 3};
+    plan.limits.load_limit_ms = 2'000;
+    plan.limits.call_limit_ms = 2'000;
+    plan.limits.window_bytes_max = 1 << 20;
+  }
+
+  // One attempt with fresh children.
+  Report run(Twist submission_twist = {}, Twist reference_twist = {}) {
+    reference = std::make_unique<FakeChild>(fake_reference(std::move(reference_twist)));
+    plan.fresh_reference = true;
+    exits.forget(ChildRole::reference);
+    return run_with(std::move(submission_twist), reference->take_socket());
+  }
+  // One attempt with the reference of the last one.
+  Report run_again(Twist submission_twist = {}) {
+    plan.fresh_reference = false;
+    return run_with(std::move(submission_twist), Fd());
+  }
+
+  Report run_with(Twist submission_twist, Fd reference_socket) {
+    exits.forget(ChildRole::submission);
+    FakeChild submission(fake_submission(std::move(submission_twist)));
+    std::vector<Fd> channels;
+    if (reference_socket) channels.push_back(std::move(reference_socket));
+    channels.push_back(submission.take_socket());
+    return judge.run(plan, std::move(channels));
+  }
+
+  std::unique_ptr<Device> device = std::move(*open_cpu_device());
+  FakeExits exits;
+  std::mt19937_64 random{1};
+  std::unique_ptr<FakeChild> reference;
+  Judge judge{*device, exits, Waiting::sleep, [this] { return random(); }};
+  Plan plan;
+};
+
+}  // namespace kq::judge

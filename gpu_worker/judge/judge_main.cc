@@ -1,0 +1,98 @@
+// kq-judge: evaluates plans on one device. Started by the worker's control process, which it serves on descriptor 3 until that closes.
+//
+//   kq-judge --device cpu|cuda --index N
+//
+// Exit codes: 0 control is gone, 2 usage, 3 the device broke, 5 there is no such device here.
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+#include <thread>
+
+#include "core/check.h"
+#include "gpu_worker/judge/attempt.h"
+#include "gpu_worker/judge/control.h"
+#include "gpu_worker/judge/cpu_device.h"
+#include "gpu_worker/judge/cuda_device.h"
+
+namespace kq::judge {
+namespace {
+
+constexpr int kControlSocket = 3;
+constexpr unsigned kSpinningCoresMin = 4;  // one for the judge, one for the child, and the rest of the worker goes on
+
+struct Options {
+  DeviceKind device = DeviceKind::cpu;
+  int index = 0;
+};
+
+std::optional<Options> parse(int argc, char** argv) {
+  if (argc != 5 || std::string_view(argv[1]) != "--device" || std::string_view(argv[3]) != "--index") return std::nullopt;
+  const auto device = parse_enum<DeviceKind>(argv[2]);
+  const std::string_view index = argv[4];
+  Options options;
+  const auto [end, error] = std::from_chars(index.data(), index.data() + index.size(), options.index);
+  if (!device || error != std::errc() || end != index.data() + index.size() || options.index < 0) return std::nullopt;
+  options.device = *device;
+  return options;
+}
+
+// A child of the same user must not look into this process, and it must not outlive control.
+void harden() {
+  ::prctl(PR_SET_DUMPABLE, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::signal(SIGPIPE, SIG_IGN);
+}
+
+Expected<std::unique_ptr<Device>> open_device(const Options& options) {
+  return options.device == DeviceKind::cuda ? open_cuda_device(options.index) : open_cpu_device();
+}
+
+Waiting waiting_for(const Device& device) {
+  const bool has_cores = std::thread::hardware_concurrency() >= kSpinningCoresMin;
+  return device.info().kind == DeviceKind::cuda && has_cores ? Waiting::spin : Waiting::sleep;
+}
+
+std::uint64_t draw() {
+  std::uint64_t bits = 0;
+  KQ_CHECK(::getrandom(&bits, sizeof bits, 0) == sizeof bits);
+  return bits;
+}
+
+int end_with(const Error& error) {
+  std::fprintf(stderr, "kq-judge: %s\n", error.message.c_str());
+  return static_cast<int>(error.code);
+}
+
+int serve(Device& device, Control& control) {
+  Judge judge(device, control, waiting_for(device), draw);
+  if (!control.say(JudgeReady{device.info()})) return 0;
+  for (;;) {
+    auto packet = control.next_plan();
+    if (!packet) return 0;
+    const Report report = judge.run(packet->plan, std::move(packet->channels));
+    if (!control.say(report)) return 0;
+    // A context that has died answers nothing any more: control starts another judge.
+    if (const auto alive = device.probe(); !alive) return end_with(alive.error());
+  }
+}
+
+int run(int argc, char** argv) {
+  const auto options = parse(argc, argv);
+  if (!options) return end_with({ExitCode::bad_input, "usage: kq-judge --device cpu|cuda --index N, with the control socket at descriptor 3"});
+  harden();
+  const auto device = open_device(*options);
+  if (!device) return end_with(device.error());
+  Control control(kControlSocket);
+  return serve(**device, control);
+}
+
+}  // namespace
+}  // namespace kq::judge
+
+int main(int argc, char** argv) { return kq::judge::run(argc, argv); }

@@ -1,0 +1,181 @@
+#include "gpu_worker/judge/reference_side.h"
+
+#include <cstring>
+
+#include "gpu_worker/judge/bracket.h"
+
+namespace kq::judge {
+namespace {
+
+using channel::Command;
+
+tl::unexpected<Stop> invalid(const std::string& message) {
+  return stop(VerdictName::problem_invalid, evidence(Stage::judge, {}, "the reference " + message));
+}
+
+}  // namespace
+
+Step<std::unique_ptr<ReferenceSide>> ReferenceSide::open(Device& device, Fd channel, Exits& exits, Waiting waiting, const Plan& plan) {
+  auto child = Child::start(std::move(channel), ChildRole::reference, exits, waiting);
+  if (!child) return stop(child.error());
+  std::unique_ptr<ReferenceSide> side(new ReferenceSide(device, std::move(*child)));
+  // Until its first `load` it runs our code only: what goes wrong here is not the problem's fault.
+  auto ready = accept(side->child_->command({.command = Command::null_call, .limit_ms = plan.limits.load_limit_ms}),
+                      side->doing(Phase::setup));
+  if (!ready) return tl::unexpected(ready.error());
+  return side;
+}
+
+Step<void> ReferenceSide::load(const Plan& plan, std::uint64_t seed) {
+  const std::int64_t limit_ms = plan.limits.load_limit_ms;
+  child_->lay_seed(seed);
+  auto described = accept(child_->command({.command = Command::load, .limit_ms = limit_ms}), doing(Phase::load));
+  if (!described) return tl::unexpected(described.error());
+
+  const bool is_new = !window_ || !fits(layout_, described->tables);
+  if (is_new) {
+    if (const auto made = make_windows(plan, std::move(described->tables)); !made) return made;
+  }
+  child_->write_inputs(layout_.tables.inputs);
+  child_->write_outputs(layout_.tables.outputs);
+  child_->write_states(layout_.tables.states);
+  if (is_new) {
+    child_->send_window(*window_);
+    auto attached = accept(child_->command({.command = Command::attach, .limit_ms = limit_ms}), doing(Phase::load));
+    if (!attached) return tl::unexpected(attached.error());
+  }
+  auto put = accept(child_->command({.command = Command::put_state, .limit_ms = limit_ms}), doing(Phase::load));
+  if (!put) return tl::unexpected(put.error());
+  mutable_.assign(layout_.tables.inputs.size(), false);
+  return {};
+}
+
+Step<void> ReferenceSide::make_windows(const Plan& plan, Tables tables) {
+  // The old ones go first: there may be no room for both.
+  window_.reset();
+  pristine_.reset();
+  expected_.reset();
+  layout_ = make_layout(std::move(tables));
+  if (layout_.bytes() > plan.limits.window_bytes_max) {
+    return stop(VerdictName::too_large, evidence(Stage::load, {}, "inputs, outputs and state need " + amount(layout_.bytes()) + ", has " +
+                                                                      amount(plan.limits.window_bytes_max)));
+  }
+  auto window = make_memory(device_, &Device::make_window, layout_.bytes());
+  if (!window) return tl::unexpected(window.error());
+  auto pristine = make_memory(device_, &Device::make_private, layout_.inputs.bytes());
+  if (!pristine) return tl::unexpected(pristine.error());
+  auto expected = make_memory(device_, &Device::make_private, layout_.outputs.bytes());
+  if (!expected) return tl::unexpected(expected.error());
+  window_ = std::move(*window);
+  pristine_ = std::move(*pristine);
+  expected_ = std::move(*expected);
+  return {};
+}
+
+Step<std::int64_t> ReferenceSide::make_trial(const Plan& plan, std::uint64_t seed) {
+  child_->lay_seed(seed);
+  auto drawn = accept(child_->command({.command = Command::make_inputs, .limit_ms = plan.limits.load_limit_ms}), doing(Phase::run));
+  if (!drawn) return tl::unexpected(drawn.error());
+  if (!same_form(layout_.tables.inputs, drawn->tables.inputs)) return invalid("draws inputs of another shape or dtype for another seed");
+  inputs_ = layout_.tables.inputs;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    inputs_[i].integer = drawn->tables.inputs[i].integer;
+    inputs_[i].real = drawn->tables.inputs[i].real;
+  }
+  const Region& region = layout_.inputs;
+  if (const auto copied = device_.copy(*pristine_, 0, *window_, region.begin, region.bytes()); !copied) return stop(copied.error());
+
+  // From here on the inputs of this trial are out of anyone's reach.
+  auto called = call(plan, seed);
+  if (!called) return tl::unexpected(called.error());
+  outputs_ = layout_.tables.outputs;
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    outputs_[i].integer = called->tables.outputs[i].integer;
+    outputs_[i].real = called->tables.outputs[i].real;
+  }
+  if (const auto copied = device_.copy(*expected_, 0, *window_, layout_.outputs.begin, layout_.outputs.bytes()); !copied) {
+    return stop(copied.error());
+  }
+  if (const auto noted = note_mutated_inputs(); !noted) return tl::unexpected(noted.error());
+  return called->bracket_ns;
+}
+
+Step<void> ReferenceSide::agree_with_itself(const Plan& plan, std::uint64_t seed) {
+  auto called = call(plan, seed);
+  if (!called) return tl::unexpected(called.error());
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    const Tensor& output = outputs_[i];
+    const PlainValue first = plain_value(output);
+    const bool is_tensor = output.kind == channel::Kind::tensor;
+    const channel::Dtype dtype = is_tensor ? output.dtype : first.dtype;
+    Comparison comparison(dtype, tolerance_for(dtype, plan.rtol, plan.atol));
+    if (is_tensor) {
+      const auto compared = checks_.compare(comparison, {*expected_, output.offset - layout_.outputs.begin}, {*window_, output.offset},
+                                            output.bytes);
+      if (!compared) return stop(compared.error());
+    } else {
+      comparison.add(first.bytes, plain_value(called->tables.outputs[i]).bytes);
+    }
+    if (comparison.equal()) continue;
+    Evidence found = evidence(Stage::judge, "nondeterministic",
+                              "the reference disagrees with itself: output " + std::to_string(i) +
+                                  " differs between two calls on the same inputs under the same seed");
+    found.mismatch = comparison.mismatch();
+    found.mismatch->output = static_cast<std::uint32_t>(i);
+    return stop(VerdictName::problem_invalid, std::move(found));
+  }
+  return {};
+}
+
+// One call on the pristine inputs, its output table checked.
+Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed) {
+  const Region& region = layout_.inputs;
+  auto called = accept(bracket(device_, *child_, {.command = Command::call, .limit_ms = plan.limits.load_limit_ms}, seed,
+                               [&] {
+                                 child_->write_inputs(inputs_);
+                                 child_->write_outputs(layout_.tables.outputs);
+                                 return device_.copy(*window_, region.begin, *pristine_, 0, region.bytes());
+                               }),
+                       doing(Phase::run));
+  if (!called) return called;
+  if (!same_form(layout_.tables.outputs, called->tables.outputs)) return invalid("returns outputs of another shape or dtype for another seed");
+  return called;
+}
+
+Step<void> ReferenceSide::note_mutated_inputs() {
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    if (mutable_[i]) continue;
+    const Tensor& input = inputs_[i];
+    const auto difference = checks_.difference({*pristine_, input.offset - layout_.inputs.begin}, {*window_, input.offset}, input.bytes);
+    if (!difference) return stop(difference.error());
+    mutable_[i] = difference->has_value();
+  }
+  return {};
+}
+
+PlainValue plain_value(const Tensor& output) {
+  auto bytes_of = [](const auto& value) {
+    const auto bytes = std::as_bytes(std::span(&value, 1));
+    return std::vector<std::byte>(bytes.begin(), bytes.end());
+  };
+  switch (output.kind) {
+    case channel::Kind::none:
+    case channel::Kind::tensor: return {};
+    case channel::Kind::integer: return {channel::Dtype::int64, bytes_of(output.integer)};
+    case channel::Kind::real: return {channel::Dtype::float64, bytes_of(output.real)};
+    case channel::Kind::boolean: return {channel::Dtype::int64, bytes_of(static_cast<std::int64_t>(output.integer != 0))};
+  }
+  return {};
+}
+
+Step<std::unique_ptr<Memory>> make_memory(Device& device, MakeMemory make, std::uint64_t bytes) {
+  auto memory = (device.*make)(bytes);
+  if (!memory) return stop(memory.error());
+  if (!*memory) {
+    return stop(VerdictName::too_large, evidence(Stage::load, {}, "no room for " + amount(bytes) + " more on " + device.info().model +
+                                                                      ", which has " + amount(device.info().memory_bytes)));
+  }
+  return std::move(*memory);
+}
+
+}  // namespace kq::judge

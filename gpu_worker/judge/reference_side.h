@@ -1,0 +1,71 @@
+// The reference child and what the judge keeps of it: the problem's layout, and for one trial the pristine inputs and expected outputs.
+//
+// It is as untrusted as a submission where the machine is concerned, and right by definition. It outlives an attempt: the next
+// one on the same problem loads the model anew under another seed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "gpu_worker/judge/checks.h"
+#include "gpu_worker/judge/ending.h"
+#include "gpu_worker/judge/layout.h"
+
+namespace kq::judge {
+
+class ReferenceSide {
+ public:
+  static Step<std::unique_ptr<ReferenceSide>> open(Device& device, Fd channel, Exits& exits, Waiting waiting, const Plan& plan);
+
+  // Constructs the model under the seed of this attempt; lays out the window, where it is another one than before; puts the state there.
+  Step<void> load(const Plan& plan, std::uint64_t seed);
+  // Draws the inputs of one trial and computes its expected outputs. Returns the bracket of that call.
+  Step<std::int64_t> make_trial(const Plan& plan, std::uint64_t seed);
+  // Calls once more on the inputs of the last trial: the reference must agree with itself.
+  Step<void> agree_with_itself(const Plan& plan, std::uint64_t seed);
+
+  const Layout& layout() const { return layout_; }
+  const Memory& window() const { return *window_; }
+  // Copies of the window's regions that no child maps; a tensor lies at its offset less the region's begin.
+  const Memory& pristine_inputs() const { return *pristine_; }
+  const Memory& expected_outputs() const { return *expected_; }
+  // Rows with the plain values of this trial.
+  const std::vector<Tensor>& inputs() const { return inputs_; }
+  const std::vector<Tensor>& outputs() const { return outputs_; }
+  // Inputs that the reference itself has changed during a call, by index.
+  const std::vector<bool>& mutable_inputs() const { return mutable_; }
+  // It answered everything so far.
+  bool usable() const { return child_->usable(); }
+
+ private:
+  ReferenceSide(Device& device, std::unique_ptr<Child> child) : device_(device), child_(std::move(child)), checks_(device) {}
+  Doing doing(Phase phase) const { return {ChildRole::reference, phase, device_.info().kind}; }
+  Step<void> make_windows(const Plan& plan, Tables tables);
+  Step<Answered> call(const Plan& plan, std::uint64_t seed);
+  Step<void> note_mutated_inputs();
+
+  Device& device_;
+  std::unique_ptr<Child> child_;
+  Checks checks_;
+  Layout layout_;
+  std::unique_ptr<Memory> window_;
+  std::unique_ptr<Memory> pristine_;
+  std::unique_ptr<Memory> expected_;
+  std::vector<Tensor> inputs_;
+  std::vector<Tensor> outputs_;
+  std::vector<bool> mutable_;
+};
+
+// A plain output as bytes that Comparison knows; None has none.
+struct PlainValue {
+  channel::Dtype dtype = channel::Dtype::none;
+  std::vector<std::byte> bytes;
+};
+PlainValue plain_value(const Tensor& output);
+
+// Room for `bytes` on the device, or too_large.
+using MakeMemory = Expected<std::unique_ptr<Memory>> (Device::*)(std::uint64_t bytes);
+Step<std::unique_ptr<Memory>> make_memory(Device& device, MakeMemory make, std::uint64_t bytes);
+
+}  // namespace kq::judge

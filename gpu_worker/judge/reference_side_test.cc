@@ -1,0 +1,96 @@
+#include "gpu_worker/judge/reference_side.h"
+
+#include <array>
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "gpu_worker/judge/fake_problem.h"
+
+namespace kq::judge {
+namespace {
+
+using channel::Command;
+
+class ReferenceSideTest : public testing::Test {
+ protected:
+  std::unique_ptr<ReferenceSide> open(Twist twist = {}) {
+    fake_ = std::make_unique<FakeChild>(fake_reference(std::move(twist)));
+    auto side = ReferenceSide::open(*house_.device, fake_->take_socket(), house_.exits, Waiting::sleep, house_.plan);
+    if (!side || !(*side)->load(house_.plan, 42)) return nullptr;
+    return std::move(*side);
+  }
+  std::vector<float> floats(const Memory& memory, std::uint64_t offset) {
+    std::vector<float> values(8);
+    EXPECT_TRUE(house_.device->read(std::as_writable_bytes(std::span(values)), memory, offset));
+    return values;
+  }
+
+  FakeHouse house_;
+  std::unique_ptr<FakeChild> fake_;
+};
+
+TEST_F(ReferenceSideTest, keeps_inputs_and_outputs_out_of_reach) {
+  std::array<char, 4096> before{};
+  char* window = nullptr;
+  const auto side = open(at(Command::call, [&](FakeTurn& turn) {
+    window = turn.window;
+    std::memcpy(before.data(), window, 3072);
+  }));
+  ASSERT_TRUE(side);
+  ASSERT_TRUE(side->make_trial(house_.plan, 7));
+  std::memset(window, 0, 3072);  // what a child does to its window later changes nothing
+  const Layout& layout = side->layout();
+  const Tensor& x = layout.tables.inputs[0];
+  const Tensor& y = layout.tables.outputs[0];
+  const auto pristine = floats(side->pristine_inputs(), x.offset - layout.inputs.begin);
+  const auto expected = floats(side->expected_outputs(), y.offset - layout.outputs.begin);
+  EXPECT_EQ(std::memcmp(pristine.data(), before.data() + x.offset, 32), 0);
+  EXPECT_EQ(std::memcmp(expected.data(), before.data() + y.offset, 32), 0);
+  EXPECT_EQ(side->pristine_inputs().fd(), -1);
+  EXPECT_EQ(side->expected_outputs().fd(), -1);
+}
+
+TEST_F(ReferenceSideTest, carries_the_plain_values_of_each_trial) {
+  const auto side = open();
+  ASSERT_TRUE(side);
+  std::vector<std::int64_t> seen;
+  for (std::uint64_t seed = 1; seed < 4; ++seed) {
+    ASSERT_TRUE(side->make_trial(house_.plan, seed));
+    seen.push_back(side->inputs()[1].integer);
+  }
+  EXPECT_TRUE(seen[0] != seen[1] || seen[1] != seen[2]);
+  EXPECT_EQ(side->inputs()[0].offset, side->layout().tables.inputs[0].offset);
+}
+
+TEST_F(ReferenceSideTest, remembers_which_inputs_it_changes) {
+  int calls = 0;
+  const auto side = open(at(Command::call, [&](FakeTurn& turn) {
+    if (++calls == 2) *fake_data<float>(turn, turn.page.inputs[0]) += 1;
+  }));
+  ASSERT_TRUE(side);
+  ASSERT_TRUE(side->make_trial(house_.plan, 1));
+  EXPECT_EQ(side->mutable_inputs(), (std::vector<bool>{false, false}));
+  ASSERT_TRUE(side->make_trial(house_.plan, 2));
+  EXPECT_EQ(side->mutable_inputs(), (std::vector<bool>{true, false}));
+  ASSERT_TRUE(side->make_trial(house_.plan, 3));
+  EXPECT_EQ(side->mutable_inputs(), (std::vector<bool>{true, false}));
+}
+
+TEST_F(ReferenceSideTest, agrees_with_itself_on_changed_inputs_too) {
+  const auto side = open(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.inputs[0]) += 1; }));
+  ASSERT_TRUE(side);
+  ASSERT_TRUE(side->make_trial(house_.plan, 1));
+  EXPECT_TRUE(side->agree_with_itself(house_.plan, 1));
+}
+
+TEST(PlainValue, is_compared_as_bytes) {
+  EXPECT_EQ(plain_value({.name = "", .kind = channel::Kind::integer, .integer = 3}).dtype, channel::Dtype::int64);
+  EXPECT_EQ(plain_value({.name = "", .kind = channel::Kind::boolean, .integer = 7}).bytes,
+            plain_value({.name = "", .kind = channel::Kind::integer, .integer = 1}).bytes);
+  EXPECT_EQ(plain_value({.name = "", .kind = channel::Kind::real, .real = 1}).dtype, channel::Dtype::float64);
+  EXPECT_TRUE(plain_value({.name = ""}).bytes.empty());
+}
+
+}  // namespace
+}  // namespace kq::judge

@@ -1,0 +1,194 @@
+#include "gpu_worker/judge/submission_side.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/measurement.h"
+#include "gpu_worker/judge/bracket.h"
+
+namespace kq::judge {
+namespace {
+
+using channel::Command;
+
+std::string output_name(std::size_t i) { return "output " + std::to_string(i); }
+
+tl::unexpected<Stop> wrong(const SubmissionSide::Trial& trial, std::string reason, const std::string& message) {
+  return stop(VerdictName::wrong_answer, evidence(Stage::judge, std::move(reason), message + ", in trial " + std::to_string(trial.number)));
+}
+
+}  // namespace
+
+Step<std::unique_ptr<SubmissionSide>> SubmissionSide::open(Device& device, Fd channel, Exits& exits, Waiting waiting, const Plan& plan,
+                                                           const ReferenceSide& reference) {
+  auto child = Child::start(std::move(channel), ChildRole::submission, exits, waiting);
+  if (!child) return stop(child.error());
+  std::unique_ptr<SubmissionSide> side(new SubmissionSide(device, std::move(*child), reference));
+  if (const auto attached = side->attach(plan); !attached) return tl::unexpected(attached.error());
+  if (const auto calibrated = side->calibrate(plan); !calibrated) return tl::unexpected(calibrated.error());
+  return side;
+}
+
+Step<void> SubmissionSide::attach(const Plan& plan) {
+  const Layout& layout = reference_.layout();
+  auto window = make_memory(device_, &Device::make_window, layout.bytes());
+  if (!window) return tl::unexpected(window.error());
+  auto snapshot = make_memory(device_, &Device::make_private, layout.outputs.bytes());
+  if (!snapshot) return tl::unexpected(snapshot.error());
+  window_ = std::move(*window);
+  snapshot_ = std::move(*snapshot);
+  child_->write_inputs(layout.tables.inputs);
+  child_->write_outputs(layout.tables.outputs);
+  child_->write_states(layout.tables.states);
+  child_->send_window(*window_);
+  auto attached = accept(child_->command({.command = Command::attach, .limit_ms = plan.limits.load_limit_ms}), doing(Phase::setup));
+  if (!attached) return tl::unexpected(attached.error());
+  return {};
+}
+
+// The child still runs our code only, so its null calls can be trusted.
+Step<void> SubmissionSide::calibrate(const Plan& plan) {
+  std::array<std::int64_t, kNullCalls> brackets{};
+  for (std::int64_t& bracket_ns : brackets) {
+    const Order order{.command = Command::null_call, .limit_ms = plan.limits.load_limit_ms};
+    auto called = accept(bracket(device_, *child_, order, 0, [&] { return device_.probe(); }), doing(Phase::setup));
+    if (!called) return tl::unexpected(called.error());
+    bracket_ns = called->bracket_ns;
+  }
+  overhead_ns_ = summarise(brackets).median_ns;
+  return {};
+}
+
+Step<void> SubmissionSide::load(const Plan& plan, std::uint64_t seed) {
+  const Region& states = reference_.layout().states;
+  if (const auto copied = device_.copy(*window_, states.begin, reference_.window(), states.begin, states.bytes()); !copied) {
+    return stop(copied.error());
+  }
+  child_->lay_seed(seed);
+  // From here on the child runs the submission's code.
+  auto loaded = accept(child_->command({.command = Command::load, .limit_ms = plan.limits.load_limit_ms}), doing(Phase::load));
+  if (!loaded) return tl::unexpected(loaded.error());
+  return {};
+}
+
+Step<std::int64_t> SubmissionSide::run(const Plan& plan, const Trial& trial) {
+  const Layout& layout = reference_.layout();
+  const Region& inputs = layout.inputs;
+  const Region& outputs = layout.outputs;
+  auto called = accept(bracket(device_, *child_, {.command = Command::call, .limit_ms = trial.limit_ms}, trial.seed,
+                               [&]() -> Expected<void> {
+                                 child_->write_inputs(reference_.inputs());
+                                 child_->write_outputs(layout.tables.outputs);
+                                 const auto poisoned = device_.fill(*window_, outputs.begin, outputs.bytes(), trial.poison);
+                                 if (!poisoned) return poisoned;
+                                 return device_.copy(*window_, inputs.begin, reference_.pristine_inputs(), 0, inputs.bytes());
+                               }),
+                       doing(Phase::run));
+  if (!called) return tl::unexpected(called.error());
+
+  // The snapshot comes first: what a child writes later does not count.
+  if (const auto copied = device_.copy(*snapshot_, 0, *window_, outputs.begin, outputs.bytes()); !copied) return stop(copied.error());
+  if (const auto right = check_forms(trial, called->tables.outputs); !right) return tl::unexpected(right.error());
+  if (const auto right = check_guards(trial); !right) return tl::unexpected(right.error());
+  if (const auto right = check_values(plan, trial, called->tables.outputs); !right) return tl::unexpected(right.error());
+  if (const auto right = check_inputs(trial); !right) return tl::unexpected(right.error());
+  ++correctness_.trials_passed;
+  return called->bracket_ns;
+}
+
+Step<void> SubmissionSide::check_forms(const Trial& trial, const std::vector<Tensor>& got) const {
+  const std::vector<Tensor>& expected = reference_.outputs();
+  if (got.size() != expected.size()) {
+    return wrong(trial, "shape", "returned " + std::to_string(got.size()) + " outputs, must be " + std::to_string(expected.size()));
+  }
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const FormDifference found = difference(expected[i], got[i]);
+    if (!found.reason.empty()) return wrong(trial, found.reason, output_name(i) + " " + found.message);
+  }
+  return {};
+}
+
+Step<void> SubmissionSide::check_guards(const Trial& trial) {
+  const Region& region = reference_.layout().outputs;
+  for (const Region& gap : gaps(region, reference_.layout().tables.outputs)) {
+    const auto difference = checks_.difference(trial.poison, {*snapshot_, gap.begin - region.begin}, gap.bytes());
+    if (!difference) return stop(difference.error());
+    if (*difference) return wrong(trial, "mutated_input", "wrote outside of its outputs: at byte " + std::to_string(gap.begin + **difference) + " of the window");
+  }
+  return {};
+}
+
+Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, const std::vector<Tensor>& got) {
+  const std::vector<Tensor>& expected = reference_.outputs();
+  const std::uint64_t begin = reference_.layout().outputs.begin;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const Tensor& output = expected[i];
+    const bool is_tensor = output.kind == channel::Kind::tensor;
+    const PlainValue plain = plain_value(output);
+    const channel::Dtype dtype = is_tensor ? output.dtype : plain.dtype;
+    Comparison comparison(dtype, tolerance_for(dtype, plan.rtol, plan.atol));
+    if (is_tensor) {
+      const std::uint64_t at = output.offset - begin;
+      const auto compared = checks_.compare(comparison, {reference_.expected_outputs(), at}, {*snapshot_, at}, output.bytes);
+      if (!compared) return stop(compared.error());
+    } else {
+      comparison.add(plain.bytes, plain_value(got[i]).bytes);
+    }
+    if (comparison.equal()) {
+      correctness_.max_abs_err = std::max(correctness_.max_abs_err, comparison.max_abs_err());
+      correctness_.max_rel_err = std::max(correctness_.max_rel_err, comparison.max_rel_err());
+      continue;
+    }
+    Mismatch mismatch = comparison.mismatch();
+    mismatch.trial = trial.number;
+    mismatch.output = static_cast<std::uint32_t>(i);
+    Evidence found = evidence(Stage::judge, comparison.reason(),
+                              output_name(i) + ", " + describe(output) + ": " + std::to_string(mismatch.mismatched) + " of " +
+                                  std::to_string(mismatch.total) + " elements differ, in trial " + std::to_string(trial.number));
+    found.mismatch = mismatch;
+    if (is_tensor && is_unwritten(output, comparison, trial.poison)) {
+      found.hint = "the first of them holds what the judge wrote there before the call: nothing was written";
+    }
+    return stop(VerdictName::wrong_answer, std::move(found));
+  }
+  return {};
+}
+
+Step<void> SubmissionSide::check_inputs(const Trial& trial) {
+  const Region& region = reference_.layout().inputs;
+  const std::vector<Tensor>& inputs = reference_.inputs();
+  auto first_change = [&](const Region& part) {
+    return checks_.difference({reference_.pristine_inputs(), part.begin - region.begin}, {*window_, part.begin}, part.bytes());
+  };
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (reference_.mutable_inputs()[i]) continue;
+    const auto change = first_change({inputs[i].offset, inputs[i].offset + inputs[i].bytes});
+    if (!change) return stop(change.error());
+    if (*change) {
+      return wrong(trial, "mutated_input", "changed its input " + std::to_string(i) + " (" + inputs[i].name + ") at byte " + std::to_string(**change));
+    }
+  }
+  for (const Region& gap : gaps(region, inputs)) {
+    const auto change = first_change(gap);
+    if (!change) return stop(change.error());
+    if (*change) return wrong(trial, "mutated_input", "wrote outside of its inputs: at byte " + std::to_string(gap.begin + **change) + " of the window");
+  }
+  return {};
+}
+
+// For the hint only: what cannot be read is not unwritten.
+bool SubmissionSide::is_unwritten(const Tensor& output, const Comparison& comparison, std::uint32_t poison) {
+  const std::uint64_t element_bytes = channel::element_bytes(output.dtype);
+  const std::uint64_t at = output.offset - reference_.layout().outputs.begin + comparison.mismatch().element * element_bytes;
+  const auto difference = checks_.difference(poison, {*snapshot_, at}, element_bytes);
+  return difference && !difference->has_value();
+}
+
+std::uint32_t poison_word(std::uint64_t random) {
+  // Each half is NaN as float16 and as bfloat16; the upper one makes NaN of the float32 and the float64 that it leads, too.
+  constexpr std::uint32_t kNan = 0x7FF8'7FC0;
+  constexpr std::uint32_t kFree = 0x8007'803F;  // signs and the last bits of the payloads
+  return kNan | (static_cast<std::uint32_t>(random) & kFree);
+}
+
+}  // namespace kq::judge

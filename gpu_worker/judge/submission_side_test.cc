@@ -1,0 +1,90 @@
+#include "gpu_worker/judge/submission_side.h"
+
+#include <bit>
+#include <cmath>
+#include <random>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "gpu_worker/judge/bracket.h"
+#include "gpu_worker/judge/fake_problem.h"
+
+namespace kq::judge {
+namespace {
+
+using channel::Command;
+
+TEST(PoisonWord, is_nan_in_every_format_and_changes) {
+  std::mt19937_64 random(5);
+  std::set<std::uint32_t> seen;
+  for (int i = 0; i < 1'000; ++i) {
+    const std::uint32_t word = poison_word(random());
+    seen.insert(word);
+    EXPECT_TRUE(std::isnan(std::bit_cast<float>(word)));
+    EXPECT_TRUE(std::isnan(std::bit_cast<double>(std::uint64_t{word} << 32 | word)));
+    for (const std::uint32_t half : {word & 0xFFFF, word >> 16}) {
+      EXPECT_TRUE((half & 0x7C00) == 0x7C00 && (half & 0x3FF) != 0) << "float16 " << half;
+      EXPECT_TRUE((half & 0x7F80) == 0x7F80 && (half & 0x7F) != 0) << "bfloat16 " << half;
+    }
+  }
+  EXPECT_GT(seen.size(), 600u);
+}
+
+class SubmissionSideTest : public testing::Test {
+ protected:
+  SubmissionSideTest() : reference_fake_(fake_reference()) {
+    reference_ = std::move(*ReferenceSide::open(*house_.device, reference_fake_.take_socket(), house_.exits, Waiting::sleep, house_.plan));
+    EXPECT_TRUE(reference_->load(house_.plan, 42));
+    EXPECT_TRUE(reference_->make_trial(house_.plan, 7));
+  }
+
+  Step<std::unique_ptr<SubmissionSide>> open(Twist twist) {
+    fake_ = std::make_unique<FakeChild>(fake_submission(std::move(twist)));
+    return SubmissionSide::open(*house_.device, fake_->take_socket(), house_.exits, Waiting::sleep, house_.plan, *reference_);
+  }
+
+  FakeHouse house_;
+  FakeChild reference_fake_;
+  std::unique_ptr<ReferenceSide> reference_;
+  std::unique_ptr<FakeChild> fake_;
+};
+
+TEST_F(SubmissionSideTest, calibrates_by_null_calls_before_anything_is_loaded) {
+  int null_calls = 0;
+  int loads = 0;
+  const auto side = open([&](FakeTurn& turn) {
+    null_calls += turn.command == Command::null_call ? 1 : 0;
+    loads += turn.command == Command::load ? 1 : 0;
+  });
+  ASSERT_TRUE(side);
+  EXPECT_EQ(null_calls, 2 * kNullCalls);  // one to wake, one that counts
+  EXPECT_EQ(loads, 0);
+  EXPECT_GT((*side)->overhead_ns(), 0);
+}
+
+TEST_F(SubmissionSideTest, a_slow_null_call_is_in_the_overhead) {
+  const auto side = open(at(Command::null_call, [](FakeTurn&) { ::usleep(500); }));
+  ASSERT_TRUE(side);
+  EXPECT_GE((*side)->overhead_ns(), 500'000);
+}
+
+TEST_F(SubmissionSideTest, poisons_the_outputs_and_brings_the_inputs_before_each_call) {
+  const auto side = open(at(Command::call, [this](FakeTurn& turn) {
+    // The fake wrote its outputs already; the gap before them still holds the poison.
+    std::uint32_t poison = 0;
+    std::memcpy(&poison, turn.window + reference_->layout().outputs.begin, 4);
+    EXPECT_EQ(poison, 0x7FC07FC1u);
+    std::vector<float> x(8);
+    EXPECT_TRUE(house_.device->read(std::as_writable_bytes(std::span(x)), reference_->pristine_inputs(), 256));
+    EXPECT_EQ(std::memcmp(x.data(), fake_data<float>(turn, turn.page.inputs[0]), 32), 0);
+    EXPECT_EQ(turn.page.inputs[1].integer, reference_->inputs()[1].integer);
+  }));
+  ASSERT_TRUE(side);
+  ASSERT_TRUE((*side)->load(house_.plan, 42));
+  EXPECT_TRUE((*side)->run(house_.plan, {.number = 0, .seed = 7, .poison = 0x7FC07FC1, .limit_ms = 2'000}));
+  EXPECT_EQ((*side)->correctness().trials_passed, 1u);
+}
+
+}  // namespace
+}  // namespace kq::judge
