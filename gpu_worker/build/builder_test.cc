@@ -1,0 +1,127 @@
+// The build lane with a real zygote and real, sandboxed build children.
+#include "gpu_worker/build/builder.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "gpu_worker/process.h"
+
+namespace kq {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kContract = R"({"kernel_name": "copy", "args": [
+  {"name": "x", "type": "tensor", "role": "input"},
+  {"name": "out", "type": "tensor", "role": "output", "tensor_spec": {"shape": [64], "dtype": "float32"}}],
+  "launch": {"grid": {"x": 1}, "block": {"x": 64}}})";
+
+class BuilderTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    root_ = fs::temp_directory_path() / ("kq-builder-" + std::to_string(::getpid()));
+    const std::string programs = program_directory();
+    const char* named = std::getenv("KQ_PYTHON");
+    auto zygote = Zygote::start({.python = named != nullptr ? named : KQ_TEST_PYTHON,
+                                 .harness = programs + "/../share/kq/harness",
+                                 .stub = programs + "/../lib/libkqstub.so",
+                                 .device = DeviceKind::cpu,
+                                 .device_index = 0});
+    ASSERT_TRUE(zygote) << zygote.error().message;
+    zygote_ = std::move(*zygote);
+  }
+  static void TearDownTestSuite() {
+    zygote_.reset();
+    fs::remove_all(root_);
+  }
+
+  static Lease lease_of(Backend backend, const std::vector<std::pair<std::string, std::string>>& files) {
+    Lease lease;
+    lease.submission.label = "test";
+    lease.submission.backend = backend;
+    lease.submission.problem.name = "p";
+    lease.submission.problem.file = "p.py";
+    lease.submission.problem.hash = sha256("p");
+    lease.blobs = {{sha256("p"), "p"}};
+    for (const auto& [name, bytes] : files) {
+      lease.submission.files.push_back({name, sha256(bytes)});
+      lease.blobs.push_back({sha256(bytes), bytes});
+    }
+    return lease;
+  }
+  static Expected<Built> build(const Lease& lease) {
+    Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"},
+                    BuildCache(root_ / "cache"), [] { return Expected<std::shared_ptr<Zygote>>(zygote_); });
+    return builder.build(lease);
+  }
+  static Expected<Built> build_python(const std::string& source) { return build(lease_of(Backend::torch, {{"k.py", source}})); }
+  static Expected<Built> build_cuda(const std::string& source) {
+    return build(lease_of(Backend::cuda, {{"k.cu", source}, {"k.json", std::string(kContract)}}));
+  }
+  static std::string verdict_of(const Expected<Built>& built) {
+    if (!built) return "error: " + built.error().message;
+    return built->verdict ? std::string(to_string(name_of(*built->verdict))) : "built";
+  }
+  static Evidence evidence(const Expected<Built>& built) { return *evidence_of(*built->verdict); }
+
+  static fs::path root_;
+  static std::shared_ptr<Zygote> zygote_;
+};
+fs::path BuilderTest::root_;
+std::shared_ptr<Zygote> BuilderTest::zygote_;
+
+TEST_F(BuilderTest, a_python_kernel_is_built_once_and_then_found) {
+  const auto first = build_python("class ModelNew: pass\n");
+  ASSERT_EQ(verdict_of(first), "built");
+  EXPECT_FALSE(first->cached);
+  const auto second = build_python("class ModelNew: pass\n");
+  ASSERT_EQ(verdict_of(second), "built");
+  EXPECT_TRUE(second->cached);
+  EXPECT_EQ(first->dir, second->dir);
+}
+
+TEST_F(BuilderTest, a_syntax_error_is_named_with_its_line) {
+  const auto built = build_python("class ModelNew:\n  def f(:\n");
+  ASSERT_EQ(verdict_of(built), "build_failed");
+  EXPECT_NE(evidence(built).message.find("k.py:2"), std::string::npos) << evidence(built).message;
+}
+
+TEST_F(BuilderTest, a_stream_user_is_rejected_with_rule_and_place_also_from_the_cache) {
+  const std::string source = "from torch.cuda import Stream as S\n\nclass ModelNew:\n  s = S()\n";
+  for (int i = 0; i < 2; ++i) {
+    const auto built = build_python(source);
+    ASSERT_EQ(verdict_of(built), "rejected");
+    EXPECT_EQ(evidence(built).rule, "cuda_stream_create");
+    EXPECT_EQ(evidence(built).place, "k.py:4");
+    EXPECT_EQ(evidence(built).reason, "stream");
+  }
+}
+
+TEST_F(BuilderTest, a_cuda_stream_user_is_rejected_before_anything_compiles) {
+  const auto built = build_cuda("void f() { cudaStreamCreate(0); }");
+  ASSERT_EQ(verdict_of(built), "rejected");
+  EXPECT_EQ(evidence(built).place, "k.cu:1");
+}
+
+TEST_F(BuilderTest, a_cuda_kernel_compiles_without_a_gpu) {
+  const std::string source = "extern \"C\" __global__ void copy(const float* x, float* out) { out[threadIdx.x] = x[threadIdx.x]; }";
+  const auto built = build_cuda(source);
+  if (verdict_of(built) == "unsupported_here") GTEST_SKIP() << "skipped: no CUDA toolkit: " << evidence(built).message;
+  ASSERT_EQ(verdict_of(built), "compiled_only") << evidence(built).message;
+  EXPECT_TRUE(fs::exists(built->dir + "/module.cubin"));
+  EXPECT_TRUE(build_cuda(source)->cached);
+}
+
+TEST_F(BuilderTest, a_cuda_kernel_that_does_not_compile_says_where) {
+  const auto built = build_cuda("extern \"C\" __global__ void copy(float* x) {\n  x[0] = y;\n}");
+  if (verdict_of(built) == "unsupported_here") GTEST_SKIP() << "skipped: no CUDA toolkit: " << evidence(built).message;
+  ASSERT_EQ(verdict_of(built), "build_failed");
+  EXPECT_NE(evidence(built).message.find("k.cu"), std::string::npos) << evidence(built).message;
+}
+
+}  // namespace
+}  // namespace kq
