@@ -23,3 +23,20 @@ KQ_STUB_API void kq_post_done(void* page, std::uint32_t done);
 // driver's granularity. The descriptor stays the caller's.
 KQ_STUB_API int kq_map_cuda_window(int fd, std::uint64_t bytes, std::uint64_t* pointer, char* error, std::size_t error_bytes);
 KQ_STUB_API int kq_unmap_cuda_window(std::uint64_t pointer, std::uint64_t bytes, char* error, std::size_t error_bytes);
+
+// gpu_worker/stub/sandbox.h and supervise.h. The steps return the layers in force as bits, or -1 with a sentence.
+struct kq_sandbox_options {
+  std::uint32_t uid;
+  std::uint32_t wanted;  // layers as bits
+  std::uint64_t host_bytes;
+  const char* view;
+};
+KQ_STUB_API std::int64_t kq_sandbox_begin(const kq_sandbox_options* options, char* error, std::size_t error_bytes);
+KQ_STUB_API std::int64_t kq_sandbox_enter(const kq_sandbox_options* options, std::uint32_t layers, char* error, std::size_t error_bytes);
+KQ_STUB_API std::int64_t kq_sandbox_confine(const kq_sandbox_options* options, std::uint32_t layers, char* error, std::size_t error_bytes);
+// "uid,user,pid"; what does not fit is cut.
+KQ_STUB_API void kq_sandbox_words(std::uint32_t layers, char* words, std::size_t words_bytes);
+KQ_STUB_API int kq_adopt_orphans();
+KQ_STUB_API void kq_supervise(int lifeline, int job);
+// Nobody may read our memory or descriptors through /proc, nor trace us.
+KQ_STUB_API int kq_hide();

@@ -1,0 +1,57 @@
+// The walls around one child. Plain Linux, no library; called by the harness in the child's own processes, before anything of a job is read.
+//
+// Theory of operation. Three processes, each the fork of the one before; the harness forks, this file does what lies between:
+//
+//   A   begin()     makes the pid namespace (as root directly, else inside a user namespace of its own), forks B, exits
+//   B   enter()     is pid 1 in there: the other namespaces, the mount view, the slot uid, no capabilities; forks C, supervises it
+//   C   confine()   the limits, then the job
+//
+// With real root everything that needs it (namespaces, mounts) is done before the slot uid is taken, so that a checkout below a 0700 home
+// is still bound into the view; the user namespace comes last and only takes away. Without root the user namespace comes first, because
+// it is what allows the rest. Each layer but the limits is taken where the kernel allows it; which ones are in force is returned and
+// stored with every result. A layer that fails half-way, after which the old state cannot be had back, is an error: the caller tries again
+// without it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/error.h"
+
+namespace kq::sandbox {
+
+// THE LAYERS, in the order they are reported. seccomp, Landlock and cgroups will get their rows here.
+enum Layer : std::uint32_t {
+  kUid = 1u << 0,      // a uid and gid of its own, no other groups
+  kUser = 1u << 1,     // user namespace; no further ones inside
+  kPid = 1u << 2,      // pid namespace; killing B ends every process of the child
+  kMount = 1u << 3,    // nothing but the view, most of it read-only
+  kIpc = 1u << 4,
+  kNet = 1u << 5,      // no interface but a loopback that is down
+  kUts = 1u << 6,
+  kRlimits = 1u << 7,
+};
+using Layers = std::uint32_t;
+inline constexpr Layers kAllLayers = (1u << 8) - 1;
+
+// "uid,user,pid"
+std::string to_string(Layers layers);
+
+struct Options {
+  std::uint32_t uid = 0;           // the slot's; 0 keeps our own
+  Layers wanted = kAllLayers;
+  std::uint64_t host_bytes = 0;    // private memory beyond what the process has at confine()
+  std::string_view view;           // view.h; needed for kMount
+};
+
+inline constexpr std::uint64_t kFilesOpenMax = 1024;
+inline constexpr std::uint64_t kFileBytesMax = 1ull << 30;
+inline constexpr std::uint64_t kProcessesMax = 512;  // and threads, of one slot uid
+
+// Each returns the layers in force from then on; `so_far` is what the step before returned.
+Expected<Layers> begin(const Options& options);
+Expected<Layers> enter(const Options& options, Layers so_far);
+Expected<Layers> confine(const Options& options, Layers so_far);
+
+}  // namespace kq::sandbox
