@@ -55,7 +55,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
       "starts a broker and a worker for as long as it runs.");
   flags.argument("path", "folder or file of kernels, as for kq submit", options.path);
   flags.option("--run", "NAME", "name of the run (default: that of the folder)", options.run);
-  flags.option("--broker", "URL", "use this broker and its workers instead of starting any (KQ_BROKER)", options.broker,
+  flags.option("--broker", "URL", "use this broker and its workers instead of starting any", options.broker,
                "KQ_BROKER");
   flags.option("--state", "DIR", "where jobs, results and builds are kept (default: $XDG_STATE_HOME/kq)",
                options.state);
@@ -124,7 +124,6 @@ class Sweep {
     Expected<std::string> state =
         options_.state.empty() ? kq::default_state_folder(kq::process_environment) : options_.state;
     if (!state) return state;
-    std::cerr << kProgram << ": starting a broker and a worker in " << *state << '\n';
     Expected<std::unique_ptr<kq::Stack>> stack =
         kq::Stack::start({.state_folder = *state,
                           .broker_url = "",
@@ -133,6 +132,7 @@ class Sweep {
                          [&](std::int64_t ms) { return pause(ms); });
     if (!stack) return kq::failure(stack.error());
     stack_ = std::move(*stack);
+    std::cerr << kProgram << ": started a broker and a worker in " << stack_->folder().path() << '\n';
     return stack_->broker_url();
   }
 

@@ -151,7 +151,7 @@ int main(int argc, char** argv) {
   flags.option("--state", "DIR", "where jobs, results, builds and logs are kept (default: $XDG_STATE_HOME/kq)",
                options.state);
   flags.option("--devices", "LIST", "auto, or a list of cpu, cuda, cuda:N (default: auto)", options.devices);
-  flags.option("--broker-url", "URL", "where the broker listens (KQ_BROKER; default " + options.url + ")", options.url,
+  flags.option("--broker-url", "URL", "where the broker listens (default " + options.url + ")", options.url,
                "KQ_BROKER");
   if (const auto code = flags.parse(argc, argv)) return static_cast<int>(*code);
   if (options.state.empty()) {

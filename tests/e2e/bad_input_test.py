@@ -1,0 +1,80 @@
+"""Whatever is wrong on a command line or in a file gets exit code 2 and one sentence, before anything is started."""
+
+import unittest
+from pathlib import Path
+
+import kq
+
+
+class BadInput(kq.Story):
+    # Words after `kq`, and a piece of the sentence. FOLDER stands for the test's own folder.
+    TABLE = (
+        (("swep", "x"), "did you mean kq sweep?"),
+        (("../sweep", "x"), "there is no verb '../sweep'"),
+        (("sweep",), "path is required"),
+        (("sweep", "FOLDER/good", "--rum", "a"), "there is no option '--rum'; did you mean --run?"),
+        (("sweep", "FOLDER/good", "extra"), "'extra' is one argument too many"),
+        (("sweep", "FOLDER/good", "--device", "tpu"), "must be one of any|cpu|cuda, got tpu"),
+        (("sweep", "FOLDER/good", "--timeout", "-1"), "must be a number of seconds above 0, got -1"),
+        (("sweep", "FOLDER/gone"), "gone"),
+        (("sweep", "FOLDER/broken"), "broken/submissions.jsonl:2"),
+        (("sweep", "FOLDER/good", "--expect", "FOLDER/gone.csv"), "cannot read FOLDER/gone.csv"),
+        (("sweep", "FOLDER/good", "--expect", "FOLDER/expect.csv"), "expect.csv:2: verdict 'fine'; known are passed, "),
+        (("sweep", "FOLDER/good", "--csv", "FOLDER/gone/out.csv"), "gone/out.csv"),
+        (("sweep", "FOLDER/good", "--broker", "http://x"), "broker 'http://x'"),
+        (("sweep", "FOLDER/good", "--state", "FOLDER/expect.csv"), "expect.csv"),
+        (("sweep", "FOLDER/good", "--run", "a\nb"), "control character"),
+        (("results",), "run is required"),
+        (("results", "r", "--wait", "--store", "FOLDER"), "--wait needs a broker"),
+        (("dump",), "--run NAME is needed"),
+        (("dump", "--run", "r", "--format", "xml"), "must be one of csv|jsonl, got xml"),
+        (("dump", "--run", "r", "-o", "FOLDER"), "is a folder, the name of a file is needed"),
+        (("dump", "--run", "r", "--broker", "tcp://nowhere"), "no port"),
+        (("leaderboard", "--format", "html"), "must be one of table|csv|json, got html"),
+        (("up", "--broker-url", "udp://x:1"), "broker 'udp://x:1'"),
+        (("up", "--state", "FOLDER/expect.csv"), "expect.csv"),
+        (("version", "--yaml"), "there is no option '--yaml'"),
+    )
+
+    def test_table(self) -> None:
+        good = kq.write_sweep(self.folder / "good", {"relu/a": kq.RIGHT})
+        broken = kq.write_sweep(self.folder / "broken", {"relu/a": kq.RIGHT})
+        with (broken / "submissions.jsonl").open("a") as lines:
+            lines.write("{not json\n")
+        (self.folder / "expect.csv").write_text("job,device,verdict,reason\nrelu/a,cpu,fine,\n")
+        before = sorted(self.folder.rglob("*"))
+        for words, sentence in self.TABLE:
+            with self.subTest(" ".join(words)):
+                placed = [word.replace("FOLDER", str(self.folder)) for word in words]
+                if words[0] == "sweep" and "--state" not in words:
+                    placed += ["--state", str(self.state)]
+                done = kq.kq(*placed)
+                self.assert_end(done, 2)
+                self.assertIn(sentence.replace("FOLDER", str(self.folder)), done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                self.assertEqual(done.stdout, "")
+                self.assertEqual(sorted(self.folder.rglob("*")), before, "something was left behind")
+        self.assertTrue(Path(good).exists())
+
+    def test_a_broker_that_is_away_is_our_fault_and_the_store_is_named(self) -> None:
+        url = f"ipc://{self.folder}/nobody"
+        for words in (("results", "r"), ("dump", "--run", "r"), ("leaderboard",)):
+            with self.subTest(words[0]):
+                done = kq.kq(*words, "--broker", url)
+                self.assert_end(done, 3)
+                self.assertIn("did not answer", done.stderr)
+                self.assertIn("--store DIR", done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_help_and_version_everywhere(self) -> None:
+        for verb in ("sweep", "submit", "up", "down", "results", "dump", "leaderboard", "version"):
+            with self.subTest(verb):
+                for words in ((verb, "--help"), ("help", verb), (verb, "--version")):
+                    done = kq.kq(*words)
+                    self.assert_end(done, 0)
+                    self.assertNotEqual(done.stdout, "")
+                    self.assertEqual(done.stderr, "")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,81 @@
+"""kill -9 of the worker, of the broker, and of both, while a run is under way: each job ends with exactly one result.
+
+KQ_E2E_JOBS says how many jobs; default 200.
+"""
+
+import os
+import subprocess
+import unittest
+from collections import Counter
+
+import kq
+
+JOBS = int(os.environ.get("KQ_E2E_JOBS") or 200)
+
+
+class Crash(kq.Story):
+    def setUp(self) -> None:
+        super().setUp()
+        self.url = f"ipc://{self.folder}/b"
+        # Each a source of its own, so that none is the same work as another; every tenth is wrong.
+        sources = {f"relu/{i:04}": f"# {i}\n{kq.WRONG if i % 10 == 9 else kq.RIGHT}" for i in range(JOBS)}
+        self.labels = sorted(sources)
+        self.jobs = kq.write_sweep(self.folder / "jobs", sources)
+
+    # A short lease: what a killed worker held comes back within seconds, not half a minute.
+    def broker(self):
+        return kq.program("kq-broker", "--bind", self.url, "--store", self.state / "store", "--lease", "3s")
+
+    def worker(self):
+        return kq.program("kq-worker", "--connect", self.url, "--state", self.state / "worker", "--devices", "cpu")
+
+    def finished_n(self) -> int:
+        return sum(row["state"] == "finished" for row in kq.dump("r", "--broker", self.url))
+
+    def wait_for_share(self, share: float) -> None:
+        kq.wait_until(lambda: self.finished_n() >= JOBS * share, f"{share:.0%} of {JOBS} jobs are finished", kq.LIMIT_S)
+
+    def test_each_job_has_exactly_one_result(self) -> None:
+        waiter = None
+        try:
+            with self.broker() as broker:
+                with self.worker() as worker:
+                    self.assert_end(kq.kq("submit", self.jobs, "--run", "r", "--broker", self.url), 0)
+                    # One that waits through it all.
+                    command = [str(kq.BIN / "kq"), "results", "r", "--wait", "--broker", self.url]
+                    waiter = subprocess.Popen(command, env=kq.environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+                    self.wait_for_share(0.2)
+                    worker.kill()
+                with self.worker():
+                    self.wait_for_share(0.4)
+                    seen = {row["label"]: row for row in kq.dump("r", "--broker", self.url) if row["state"] == "finished"}
+                    broker.kill()
+                    broker.wait(30)
+                    with self.broker() as broker:
+                        self.wait_for_share(0.6)
+                        broker.kill()
+            # Both are gone now; nothing is lost.
+            with self.broker(), self.worker():
+                table, _ = waiter.communicate(timeout=kq.LIMIT_S)
+                self.assertEqual(waiter.returncode, 1, table)
+                # The same again is a no-op.
+                again = kq.kq("submit", self.jobs, "--run", "r", "--broker", self.url, "--wait", "--exit-zero")
+                self.assert_end(again, 0)
+                self.assertIn(f"reused {JOBS}", again.stderr)
+        finally:
+            if waiter is not None:
+                waiter.kill()
+                waiter.wait()
+
+        rows = kq.dump("r", "--store", self.state)
+        self.assertEqual([row["label"] for row in rows], self.labels)
+        self.assertEqual(len({row["job_id"] for row in rows}), JOBS)
+        self.assertEqual(Counter(row["verdict"] for row in rows), Counter(passed=JOBS - JOBS // 10, wrong_answer=JOBS // 10))
+        # What was finished once is final: not one figure of it has changed.
+        for row in rows:
+            if row["label"] in seen:
+                self.assertEqual(row, seen[row["label"]])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,143 @@
+"""What the end-to-end tests share: the programs, a folder for each test, and waiting for what other processes do.
+
+KQ_BIN names the folder of the built programs; default: build/release/bin of the checkout.
+"""
+
+import contextlib
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(os.environ.get("KQ_BIN") or ROOT / "build/release/bin").resolve()
+LIMIT_S = 300
+PROGRAMS = ("kq-broker", "kq-worker")
+
+RELU = """import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+
+def get_inputs():
+    return [torch.randn(64, 64)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+RIGHT = """import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+"""
+
+WRONG = RIGHT.replace("torch.relu(x)", "x + 1")
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """Nothing of the caller's own broker or state gets in."""
+    env = {name: value for name, value in os.environ.items() if name not in ("KQ_BROKER", "KQ_STORE")}
+    return env | changes
+
+
+def kq(*words: str | Path, **changes: str) -> subprocess.CompletedProcess[str]:
+    """Runs `kq VERB ...` to its end."""
+    command = [str(BIN / "kq"), *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, env=environment(**changes), check=False)
+
+
+def wait_until(condition: Callable[[], object], what: str, limit_s: float = 120) -> None:
+    end = time.monotonic() + limit_s
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"{what}: not so after {limit_s:.0f} s")
+        time.sleep(0.05)
+
+
+def write_sweep(folder: Path, sources: dict[str, str], trials: tuple[int, int, int] = (1, 0, 1)) -> Path:
+    """A folder of relu jobs, one per label, with few trials."""
+    (folder / "problems").mkdir(parents=True)
+    (folder / "problems/relu.py").write_text(RELU)
+    params = dict(zip(("correctness", "warmup", "timed"), trials))
+    with (folder / "submissions.jsonl").open("w") as lines:
+        for label, source in sources.items():
+            job = {"id": label, "problem": "problems/relu.py", "backend": "torch", "source": source, "params": params}
+            lines.write(json.dumps(job) + "\n")
+    return folder
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def dump(run: str, *where: str | Path) -> list[dict[str, str]]:
+    done = kq("dump", "--run", run, *where)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return rows_of(done.stdout)
+
+
+def processes_of(folder: Path) -> list[int]:
+    """Brokers and workers that were started with this folder in their command line."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            state = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0]
+            if Path(words[0]).name in PROGRAMS and any(str(folder) in word for word in words) and state != "Z":
+                found.append(int(entry.name))
+    return found
+
+
+@contextlib.contextmanager
+def program(name: str, *words: str | Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A program that says when it is ready; killed at the end of the block if it still runs."""
+    ready, tell = os.pipe()
+    command = [str(BIN / name), *map(str, words), "--ready-fd", str(tell)]
+    process = subprocess.Popen(command, pass_fds=[tell], env=environment(), stdin=subprocess.DEVNULL)
+    os.close(tell)
+    try:
+        with open(ready) as pipe:
+            if not pipe.readline():
+                raise AssertionError(f"{name} did not start: exit code {process.wait(30)}")
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait(30)
+
+
+class Story(unittest.TestCase):
+    """Each test has a folder of its own, with a path short enough for a socket, and leaves no process behind."""
+
+    def setUp(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="kq-e2e.", dir="/tmp"))
+        self.state = self.folder / "state"
+
+    def tearDown(self) -> None:
+        left = processes_of(self.folder)
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        logs = "".join(f"--- {log}\n{log.read_text(errors='replace')[-2000:]}" for log in self.state.glob("*.log"))
+        subprocess.run(["rm", "-rf", str(self.folder)], check=False)
+        self.assertEqual(left, [], f"processes were left behind\n{logs}")
+
+    def assert_end(self, done: subprocess.CompletedProcess[str], code: int) -> None:
+        self.assertEqual(done.returncode, code, f"{done.args}\nstdout: {done.stdout}\nstderr: {done.stderr}")

@@ -1,0 +1,133 @@
+"""kq sweep over a part of the example sweep: expected verdicts, one row a job, nothing judged twice, nothing left running."""
+
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import unittest
+from pathlib import Path
+
+import kq
+
+EXAMPLES = kq.ROOT / "examples/sweep"
+# One of each kind that ends on any machine within a second or two.
+PART = (
+    "relu/right_fast_torch",
+    "relu/right_slow_torch",
+    "relu/double_torch",
+    "relu/flattened_torch",
+    "relu/raises_in_forward_torch",
+    "relu/segfault_torch",
+    "relu/stream_object_torch",
+    "relu/syntax_error_torch",
+)
+
+
+def part_of_examples(folder: Path) -> Path:
+    """The example sweep with the jobs of PART alone, and their expected verdicts."""
+    shutil.copytree(EXAMPLES, folder)
+    lines = [json.loads(line) for line in (folder / "submissions.jsonl").read_text().splitlines()]
+    chosen = [line for line in lines if line["id"] in PART]
+    (folder / "submissions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in chosen))
+    with (EXAMPLES / "expected.csv").open(newline="") as source:
+        rows = [row for row in csv.DictReader(source) if row["job"] in PART]
+    with (folder / "expected.csv").open("w", newline="") as sink:
+        writer = csv.DictWriter(sink, ("job", "device", "verdict", "reason"), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    assert len(chosen) == len(PART), "PART names a job that the examples no longer have"
+    return folder
+
+
+class Sweep(kq.Story):
+    def sweep(self, path: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
+        return kq.kq("sweep", path, "--run", "r", "--device", "cpu", "--state", self.state, *words)
+
+    def test_examples_end_as_expected_and_are_judged_once(self) -> None:
+        part = part_of_examples(self.folder / "part")
+        out = self.folder / "out.csv"
+        first = self.sweep(part, "--expect", part / "expected.csv", "--csv", out)
+        self.assert_end(first, 0)
+        self.assertIn("every job ended as expected", first.stdout)
+        self.assertIn(f"accepted {len(PART)}, reused 0", first.stderr)
+
+        with out.open(newline="") as source:
+            rows = list(csv.DictReader(source))
+        self.assertEqual(sorted(row["label"] for row in rows), sorted(PART))
+        self.assertEqual(len({row["job_id"] for row in rows}), len(PART))
+        for row in rows:
+            self.assertEqual(row["state"], "finished")
+            self.assertEqual(row["median_us"] != "", row["verdict"] == "passed", row)
+            self.assertEqual(row["message"] != "", row["verdict"] != "passed", row)
+            if row["verdict"] == "passed":
+                self.assertGreater(float(row["median_us"]), 0)
+                self.assertAlmostEqual(float(row["speedup"]), float(row["reference_us"]) / float(row["median_us"]))
+
+        # The store is whole after the sweep, and says the same as the sweep did.
+        self.assertEqual(kq.dump("r", "--store", self.state), rows)
+
+        again = self.sweep(part, "--expect", part / "expected.csv", "--csv", out)
+        self.assert_end(again, 0)
+        self.assertIn(f"reused all {len(PART)} jobs", again.stderr)
+        self.assertEqual(kq.dump("r", "--store", self.state), rows)
+
+    def test_exit_codes_and_json(self) -> None:
+        good = kq.write_sweep(self.folder / "good", {"relu/a": kq.RIGHT})
+        mixed = kq.write_sweep(self.folder / "mixed", {"relu/a": kq.RIGHT, "relu/b": kq.WRONG})
+        self.assert_end(self.sweep(good), 0)
+        done = self.sweep(mixed, "--json")
+        self.assert_end(done, 1)
+        answer = json.loads(done.stdout)
+        self.assertEqual(answer["verdicts"], {"passed": 1, "wrong_answer": 1})
+        self.assertEqual((answer["accepted_n"], answer["reused_n"], answer["exit_code"]), (1, 1, 1))
+        self.assert_end(self.sweep(mixed, "--exit-zero"), 0)
+
+        wrong = self.folder / "wrong.csv"
+        wrong.write_text("job,device,verdict,reason\nrelu/a,cpu,passed,\nrelu/b,cpu,passed,\n")
+        done = self.sweep(mixed, "--expect", wrong)
+        self.assert_end(done, 1)
+        self.assertIn("relu/b cpu: expected passed, got wrong_answer (value)", done.stdout)
+
+        endless = kq.write_sweep(self.folder / "endless", {"relu/c": kq.RIGHT.replace("return", "while True: pass\n        return")})
+        done = self.sweep(endless, "--timeout", "1")
+        self.assert_end(done, 4)
+        self.assertIn("gave up waiting, 1 of 1", done.stderr)
+
+    def start_long_sweep(self) -> subprocess.Popen[str]:
+        endless = kq.write_sweep(self.folder / "endless", {"relu/c": kq.RIGHT.replace("return", "while True: pass\n        return")})
+        command = [str(kq.BIN / "kq"), "sweep", str(endless), "--device", "cpu", "--state", str(self.state)]
+        sweep = subprocess.Popen(command, env=kq.environment(), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        self.addCleanup(sweep.wait)
+        self.addCleanup(sweep.kill)
+        self.addCleanup(sweep.stderr.close)
+        for line in sweep.stderr:
+            if "accepted 1" in line:
+                return sweep
+        raise AssertionError("the sweep ended before its job was accepted")
+
+    def test_interrupt_stops_everything(self) -> None:
+        sweep = self.start_long_sweep()
+        self.assertEqual(len(kq.processes_of(self.folder)), 2)
+        os.kill(sweep.pid, signal.SIGINT)
+        self.assertEqual(sweep.wait(60), 130)
+        self.assertEqual(kq.processes_of(self.folder), [])
+
+    def test_what_a_killed_sweep_started_ends_and_the_next_one_goes_on(self) -> None:
+        sweep = self.start_long_sweep()
+        sweep.kill()
+        sweep.wait(60)
+        good = kq.write_sweep(self.folder / "good", {"relu/a": kq.RIGHT})
+        self.assert_end(self.sweep(good), 0)
+
+    def test_a_worker_that_cannot_start_is_told_with_its_words(self) -> None:
+        good = kq.write_sweep(self.folder / "good", {"relu/a": kq.RIGHT})
+        done = kq.kq("sweep", good, "--state", self.state, KQ_PYTHON="/nowhere/python")
+        self.assert_end(done, 3)
+        self.assertIn("kq-worker did not start", done.stderr)
+        self.assertIn("/nowhere/python", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,78 @@
+"""kq up and kq down: detached, in the foreground, twice in one folder, and what happens when a program dies under it."""
+
+import os
+import signal
+import subprocess
+import unittest
+
+import kq
+
+
+class UpDown(kq.Story):
+    def setUp(self) -> None:
+        super().setUp()
+        self.url = f"ipc://{self.folder}/b"
+        self.jobs = kq.write_sweep(self.folder / "jobs", {f"relu/{i}": f"# {i}\n{kq.RIGHT}" for i in range(4)})
+
+    def up(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return kq.kq("up", "--state", self.state, "--devices", "cpu", "--broker-url", self.url, *words)
+
+    def down(self) -> subprocess.CompletedProcess[str]:
+        return kq.kq("down", "--state", self.state)
+
+    def test_detached(self) -> None:
+        done = self.up("-d")
+        self.assert_end(done, 0)
+        self.assertEqual(done.stdout.splitlines()[0], self.url)
+        try:
+            # It is ready when it says so: the first question is answered, the jobs are judged.
+            submitted = kq.kq("submit", self.jobs, "--run", "r", "--broker", self.url, "--wait")
+            self.assert_end(submitted, 0)
+            second = self.up("-d")
+            self.assert_end(second, 2)
+            self.assertIn(f"its broker is --broker {self.url}", second.stderr)
+            self.assert_end(kq.kq("results", "r", "--broker", self.url), 0)
+            board = kq.kq("leaderboard", "--format", "csv", "--broker", self.url)
+            self.assert_end(board, 0)
+            self.assertEqual([row["problem"] for row in kq.rows_of(board.stdout)], ["relu"])
+        finally:
+            stopped = self.down()
+        self.assert_end(stopped, 0)
+        self.assertEqual(kq.processes_of(self.folder), [])
+        self.assertEqual(len(kq.dump("r", "--store", self.state)), 4)
+        again = self.down()
+        self.assert_end(again, 0)
+        self.assertIn("already down", again.stderr)
+
+    def test_a_stack_that_cannot_start_is_told(self) -> None:
+        done = kq.kq("up", "-d", "--state", self.state, "--devices", "tpu", "--broker-url", self.url)
+        self.assert_end(done, 3)
+        self.assertIn("kq-worker did not start", done.stderr)
+        self.assertIn("'tpu' is none of auto, cpu, cuda", done.stderr)
+
+    def test_in_the_foreground_until_it_is_told_to_stop(self) -> None:
+        command = [str(kq.BIN / "kq"), "up", "--state", str(self.state), "--devices", "cpu", "--broker-url", self.url]
+        up = subprocess.Popen(command, env=kq.environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(up.kill)
+        self.assertEqual(up.stdout.readline(), self.url + "\n")
+        up.stdout.close()
+        os.kill(up.pid, signal.SIGTERM)
+        self.assertEqual(up.wait(60), 0)
+        self.assertEqual(kq.processes_of(self.folder), [])
+
+    def test_a_killed_program_is_started_again(self) -> None:
+        self.assert_end(self.up("-d"), 0)
+        try:
+            before = kq.processes_of(self.folder)
+            self.assertEqual(len(before), 2)
+            for pid in before:
+                os.kill(pid, signal.SIGKILL)
+            kq.wait_until(lambda: len(set(kq.processes_of(self.folder)) - set(before)) == 2, "both run again")
+            submitted = kq.kq("submit", self.jobs, "--run", "r", "--broker", self.url, "--wait")
+            self.assert_end(submitted, 0)
+        finally:
+            self.assert_end(self.down(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
