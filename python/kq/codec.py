@@ -113,9 +113,7 @@ def _plain(hint: Any, value: Any) -> Any:
         return [_plain(item, one) for one in value]
     if origin is dict:  # in the order of the bytes, as the broker keeps it
         return dict(sorted(value.items(), key=lambda pair: pair[0].encode(errors="surrogateescape")))
-    if hint is Hash:
-        return bytes(value)
-    if hint is bytes:
+    if hint is bytes:  # not a Hash, which is `bin`
         return value.decode(errors="surrogateescape")
     if hint is float:
         return float(value)

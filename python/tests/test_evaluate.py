@@ -9,10 +9,12 @@ from typing import Any, TypeVar
 import pytest
 from conftest import RealBroker
 from examples import problem
-from test_broker import FakeWorker, worker
+from scripted_broker import reply
+from test_broker import FakeWorker, judge, worker
 
 import kq
-from kq import operations
+from kq import operations, watch
+from kq.messages import JobAck, SubmitAck, SubmitBatch
 
 T = TypeVar("T")
 
@@ -72,6 +74,35 @@ def test_absent_broker_is_no_reward(url: str, monkeypatch: pytest.MonkeyPatch) -
     one = one_evaluation(url, "# a")
     assert kq.reward(one) is None
     assert one.infra_error and one.infra_error.startswith(f"broker {url} did not answer within 0.2 s")
+
+
+def test_evaluation_outlives_a_restart_of_the_broker(broker: RealBroker) -> None:
+    async def evaluation() -> kq.Evaluation:
+        async with kq.AsyncClient(broker.url) as client:
+            waiting = asyncio.create_task(client.evaluate("# a", problem=problem(), backend="torch", timeout=60))
+            while not (await client.status()).queued:
+                await asyncio.sleep(0.01)
+            broker.stop()
+            broker.start()
+            worker = FakeWorker(broker.url, judge)
+            try:
+                return await waiting
+            finally:
+                worker.close()
+
+    assert kq.reward(run(evaluation())) == 1.5
+
+
+def test_broker_that_goes_away_is_no_reward(scripted: Any, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "SILENCE_S", 0.2)
+
+    def answer(number: int, request: Any) -> list[bytes]:
+        return reply(number, SubmitAck([JobAck(kq.Acceptance.ACCEPTED, 1)])) if isinstance(request, SubmitBatch) else []
+
+    scripted(answer)
+    one = one_evaluation(url, "# a", timeout=60)
+    assert kq.reward(one) is None
+    assert one.infra_error and "did not answer within 0.2 s" in one.infra_error
 
 
 def test_source_that_cannot_be_a_kernel_earns_nothing_without_a_job(url: str) -> None:
