@@ -10,7 +10,7 @@ namespace {
 
 using channel::Command;
 
-constexpr std::int64_t kLimitMs = 2'000;
+constexpr std::int64_t kLimitMs = 20'000;
 
 class BracketTest : public testing::Test {
  protected:
@@ -43,11 +43,12 @@ TEST_F(BracketTest, wakes_the_child_then_prepares_then_calls) {
 }
 
 TEST_F(BracketTest, preparation_is_not_counted) {
+  const std::int64_t start_ns = clock_ns();
   const auto outcome = run([](FakeTurn&) {}, []() -> Expected<void> {
     ::usleep(20'000);
     return {};
   });
-  EXPECT_LT(std::get<Answered>(*outcome).bracket_ns, 20'000'000);
+  EXPECT_LE(std::get<Answered>(*outcome).bracket_ns, clock_ns() - start_ns - 20'000'000);
 }
 
 TEST_F(BracketTest, a_child_that_fails_to_wake_is_not_called) {

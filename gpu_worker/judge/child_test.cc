@@ -18,7 +18,7 @@ using channel::Page;
 using channel::Status;
 
 constexpr std::int64_t kShortMs = 30;
-constexpr std::int64_t kLongMs = 5'000;
+constexpr std::int64_t kLongMs = 20'000;
 
 struct Pair {
   explicit Pair(FakeChild::Script script, ChildRole role = ChildRole::submission, Waiting waiting = Waiting::sleep)

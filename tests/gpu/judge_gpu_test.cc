@@ -1,0 +1,272 @@
+// The judge on a real GPU: windows across processes, the clock, and living through what a child does to its own context.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "gpu_worker/judge/attempt.h"
+#include "gpu_worker/judge/bracket.h"
+#include "gpu_worker/judge/cuda_device.h"
+#include "tests/gpu/gpu_child.h"
+
+namespace kq::judge {
+namespace {
+
+using channel::Command;
+
+constexpr std::int64_t kLimitMs = 20'000;
+constexpr std::uint64_t kMiB = 1ull << 20;
+
+// This program again, as a child with a CUDA context of its own.
+class ChildProcess : public Exits {
+ public:
+  ChildProcess() {
+    auto ends = std::move(*packet_pair());
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      // dup2 onto itself would keep close-on-exec.
+      if (ends.second.get() == 3 ? ::fcntl(3, F_SETFD, 0) != 0 : ::dup2(ends.second.get(), 3) != 3) ::_exit(99);
+      ::execl("/proc/self/exe", "judge_gpu_test", "--as-child", nullptr);
+      ::_exit(98);
+    }
+    socket_ = std::move(ends.first);
+  }
+  ~ChildProcess() override { kill(); }
+
+  void kill() {
+    if (pid_ > 0 && !status_) {
+      ::kill(pid_, SIGKILL);
+      int status = 0;
+      ::waitpid(pid_, &status, 0);
+      status_ = status;
+    }
+  }
+  Fd take_socket() { return std::move(socket_); }
+
+  Expected<std::optional<int>> exit_of(ChildRole, std::int64_t timeout_ms) override {
+    int status = 0;
+    for (std::int64_t waited_ms = 0; !status_; ++waited_ms) {
+      if (::waitpid(pid_, &status, WNOHANG) == pid_) status_ = status;
+      if (status_ || waited_ms >= timeout_ms) break;
+      ::usleep(1'000);
+    }
+    return status_;
+  }
+
+ private:
+  pid_t pid_ = 0;
+  Fd socket_;
+  std::optional<int> status_;
+};
+
+class JudgeGpuTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto opened = open_cuda_device(0);
+    if (!opened && opened.error().code == ExitCode::nothing) GTEST_SKIP() << "skipped: no GPU (" << opened.error().message << ")";
+    ASSERT_TRUE(opened) << opened.error().message;
+    device_ = std::move(*opened);
+  }
+
+  std::unique_ptr<Child> start(ChildProcess& process) {
+    auto child = Child::start(process.take_socket(), ChildRole::submission, process, Waiting::spin);
+    return child ? std::move(*child) : nullptr;
+  }
+
+  // One bracket of a call, or of a null call; -1 when it was not answered.
+  std::int64_t bracket_ns(Child& child, Command command, std::uint64_t seed) {
+    const auto outcome = bracket(*device_, child, {.command = command, .limit_ms = kLimitMs}, seed, [&] { return device_->probe(); });
+    const auto* answered = outcome ? std::get_if<Answered>(&*outcome) : nullptr;
+    return answered != nullptr && answered->ok ? answered->bracket_ns : -1;
+  }
+  std::vector<std::int64_t> brackets_ns(Child& child, Command command, std::uint64_t seed, int n) {
+    std::vector<std::int64_t> all;
+    for (int i = 0; i < n; ++i) all.push_back(bracket_ns(child, command, seed));
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+
+  std::unique_ptr<Device> device_;
+};
+
+double us(std::int64_t ns) { return static_cast<double>(ns) / 1e3; }
+
+void print(const char* what, const std::vector<std::int64_t>& sorted) {
+  const std::size_t n = sorted.size();
+  std::printf("    %-28s p50 %8.1f us   p5-p95 %8.1f - %8.1f us\n", what, us(sorted[n / 2]), us(sorted[n / 20]), us(sorted[n - 1 - n / 20]));
+}
+
+TEST_F(JudgeGpuTest, says_what_it_is) {
+  const DeviceInfo& info = device_->info();
+  std::printf("    %s, %s, %s, %.1f GiB\n", info.model.c_str(), info.uuid.c_str(), info.arch.c_str(),
+              static_cast<double>(info.memory_bytes) / static_cast<double>(1ull << 30));
+  EXPECT_EQ(info.kind, DeviceKind::cuda);
+  EXPECT_FALSE(info.model.empty());
+  EXPECT_EQ(info.uuid.size(), 40u);
+  EXPECT_EQ(info.uuid.substr(0, 4), "GPU-");
+  EXPECT_EQ(info.arch.substr(0, 3), "sm_");
+  EXPECT_GT(info.memory_bytes, 1ull << 30);
+}
+
+TEST_F(JudgeGpuTest, an_index_beyond_the_last_is_nothing) {
+  EXPECT_EQ(open_cuda_device(4096).error().code, ExitCode::nothing);
+}
+
+TEST_F(JudgeGpuTest, windows_are_whole_granules) {
+  const auto small = std::move(*device_->make_window(1));
+  ASSERT_TRUE(small);
+  std::printf("    granularity %.1f MiB\n", static_cast<double>(small->bytes()) / static_cast<double>(kMiB));
+  EXPECT_EQ(small->bytes() % 65'536, 0u);
+  const auto larger = std::move(*device_->make_window(small->bytes() + 1));
+  EXPECT_EQ(larger->bytes(), 2 * small->bytes());
+  EXPECT_GE(larger->fd(), 0);
+}
+
+TEST_F(JudgeGpuTest, fills_copies_and_reads) {
+  const auto window = std::move(*device_->make_window(4 * kMiB));
+  const auto buffer = std::move(*device_->make_private(4 * kMiB));
+  ASSERT_TRUE(device_->fill(*window, 0, window->bytes(), 0));
+  ASSERT_TRUE(device_->fill(*window, 512, 8, 0x01020304));
+  ASSERT_TRUE(device_->copy(*buffer, 4, *window, 508, 16));
+  std::array<std::uint32_t, 4> words{};
+  ASSERT_TRUE(device_->read(std::as_writable_bytes(std::span(words)), *buffer, 4));
+  EXPECT_EQ(words, (std::array<std::uint32_t, 4>{0, 0x01020304, 0x01020304, 0}));
+  EXPECT_TRUE(device_->probe());
+}
+
+TEST_F(JudgeGpuTest, no_room_is_an_answer) {
+  const std::uint64_t beyond = device_->info().memory_bytes * 4;
+  const auto window = device_->make_window(beyond);
+  ASSERT_TRUE(window) << window.error().message;
+  EXPECT_EQ(*window, nullptr);
+  const auto buffer = device_->make_private(beyond);
+  ASSERT_TRUE(buffer) << buffer.error().message;
+  EXPECT_EQ(*buffer, nullptr);
+  EXPECT_TRUE(device_->probe());
+}
+
+TEST_F(JudgeGpuTest, memory_comes_back_when_windows_go_away) {
+  const std::uint64_t half = device_->info().memory_bytes / 2;
+  for (int i = 0; i < 6; ++i) {
+    const auto window = device_->make_window(half);
+    ASSERT_TRUE(window) << window.error().message;
+    ASSERT_TRUE(*window) << "at window " << i;
+  }
+}
+
+TEST_F(JudgeGpuTest, a_child_reads_and_writes_its_window) {
+  const Layout layout = make_layout({.inputs = {{.name = "x", .kind = channel::Kind::tensor, .dtype = channel::Dtype::int32, .shape = {1024}, .bytes = 4096}},
+                                     .outputs = {{.name = "y", .kind = channel::Kind::tensor, .dtype = channel::Dtype::int32, .shape = {1024}, .bytes = 4096}}});
+  ChildProcess process;
+  const auto child = start(process);
+  const auto window = std::move(*device_->make_window(layout.bytes()));
+  ASSERT_TRUE(device_->fill(*window, 0, layout.bytes(), 0));
+  ASSERT_TRUE(device_->fill(*window, layout.tables.inputs[0].offset, 4096, 0x0BADCAFE));
+  child->write_inputs(layout.tables.inputs);
+  child->write_outputs(layout.tables.outputs);
+  child->send_window(*window);
+  const auto attached = child->command({.command = Command::attach, .limit_ms = kLimitMs});
+  ASSERT_TRUE(attached && std::holds_alternative<Answered>(*attached) && std::get<Answered>(*attached).ok);
+  ASSERT_GE(bracket_ns(*child, Command::call, act_seed(GpuAct::copy, 0)), 0);
+  Checks checks(*device_);
+  EXPECT_EQ(*checks.difference(0x0BADCAFE, {*window, layout.tables.outputs[0].offset}, 4096), std::nullopt);
+  EXPECT_EQ(*checks.difference(0, {*window, layout.tables.outputs[0].offset + 4096}, 256), std::nullopt);
+}
+
+TEST_F(JudgeGpuTest, the_overhead_is_steady) {
+  ChildProcess process;
+  const auto child = start(process);
+  const auto null_calls = brackets_ns(*child, Command::null_call, 0, 200);
+  ASSERT_GE(null_calls.front(), 0);
+  print("null call", null_calls);
+  EXPECT_LT(null_calls[190] - null_calls[10], null_calls[100] / 5) << "the spread is a fifth of the overhead itself";
+}
+
+TEST_F(JudgeGpuTest, samples_are_the_time_of_the_kernel) {
+  ChildProcess process;
+  const auto child = start(process);
+  const std::int64_t overhead_ns = brackets_ns(*child, Command::null_call, 0, kNullCalls)[kNullCalls / 2];
+  for (const std::uint32_t spin_ns : {20'000u, 100'000u, 300'000u, 1'000'000u, 10'000'000u}) {
+    const auto calls = brackets_ns(*child, Command::call, act_seed(GpuAct::spin, spin_ns), 40);
+    ASSERT_GE(calls.front(), 0);
+    std::printf("    spin %9.1f us: sample %9.1f us\n", us(spin_ns), us(sample_ns(calls[20], static_cast<double>(overhead_ns))));
+    // The kernel's own clock is coarse, and a call longer than a time slice is cut and resumed.
+    EXPECT_NEAR(us(sample_ns(calls[20], static_cast<double>(overhead_ns))), us(spin_ns), 15 + us(spin_ns) * 0.15);
+  }
+}
+
+TEST_F(JudgeGpuTest, saying_done_early_gains_nothing) {
+  ChildProcess process;
+  const auto child = start(process);
+  for (const std::uint32_t spin_ns : {20'000u, 100'000u, 300'000u, 1'000'000u}) {
+    const auto honest = brackets_ns(*child, Command::call, act_seed(GpuAct::spin, spin_ns), 40);
+    const auto early = brackets_ns(*child, Command::call, act_seed(GpuAct::spin_early, spin_ns), 40);
+    ASSERT_GE(honest.front(), 0);
+    ASSERT_GE(early.front(), 0);
+    std::printf("    spin %9.1f us: honest %9.1f us, early %9.1f us\n", us(spin_ns), us(honest[20]), us(early[20]));
+    EXPECT_GT(us(early[20]), us(honest[20]) - 15);
+  }
+}
+
+TEST_F(JudgeGpuTest, lives_on_when_a_child_faults) {
+  const auto window = std::move(*device_->make_window(kMiB));
+  ASSERT_TRUE(device_->fill(*window, 0, kMiB, 7));
+  ChildProcess process;
+  const auto child = start(process);
+  EXPECT_EQ(bracket_ns(*child, Command::call, act_seed(GpuAct::fault, 0)), -1);
+  process.kill();
+  EXPECT_TRUE(device_->probe());
+  Checks checks(*device_);
+  EXPECT_EQ(*checks.difference(7, {*window, 0}, kMiB), std::nullopt);
+}
+
+TEST_F(JudgeGpuTest, lives_on_when_a_child_hangs_on_the_gpu) {
+  ChildProcess process;
+  const auto child = start(process);
+  ASSERT_GE(bracket_ns(*child, Command::null_call, 0), 0);
+  child->lay_seed(act_seed(GpuAct::spin, 4'000'000'000u));
+  const auto outcome = child->command({.command = Command::call, .limit_ms = 300});
+  ASSERT_TRUE(outcome);
+  EXPECT_TRUE(std::holds_alternative<TimedOut>(*outcome));
+  const std::int64_t start_ns = clock_ns();
+  process.kill();
+  EXPECT_TRUE(device_->probe());
+  std::printf("    killed and probed in %.1f ms\n", us(clock_ns() - start_ns) / 1e3);
+}
+
+TEST_F(JudgeGpuTest, looking_at_memory_is_fast_enough) {
+  constexpr std::uint64_t kBytes = 256 * kMiB;
+  const auto window = std::move(*device_->make_window(kBytes));
+  const auto buffer = std::move(*device_->make_private(kBytes));
+  auto timed = [](const char* what, const auto& work) {
+    const std::int64_t start_ns = clock_ns();
+    work();
+    const double seconds = static_cast<double>(clock_ns() - start_ns) / 1e9;
+    std::printf("    %-28s %8.1f GB/s\n", what, static_cast<double>(kBytes) / seconds / 1e9);
+  };
+  Checks checks(*device_);
+  timed("fill", [&] { EXPECT_TRUE(device_->fill(*window, 0, kBytes, 0x3F800000)); });
+  timed("copy", [&] { EXPECT_TRUE(device_->copy(*buffer, 0, *window, 0, kBytes)); });
+  timed("find a difference", [&] { EXPECT_EQ(*checks.difference({*buffer, 0}, {*window, 0}, kBytes), std::nullopt); });
+  Comparison comparison(channel::Dtype::float32, tolerance_for(channel::Dtype::float32, {}, {}));
+  timed("compare float32", [&] { EXPECT_TRUE(checks.compare(comparison, {*buffer, 0}, {*window, 0}, kBytes)); });
+  EXPECT_TRUE(comparison.equal());
+}
+
+}  // namespace
+}  // namespace kq::judge
+
+int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--as-child") return kq::judge::run_gpu_child();
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
