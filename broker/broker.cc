@@ -44,7 +44,9 @@ Expected<void> handle(Step& step, FromWorker event) {
   return std::visit(WorkerVisitor{step, event.peer, event.message.request_id}, event.message.body);
 }
 
-Expected<void> handle(Step& step, Undelivered event) { return take_back(step, event); }
+Expected<void> handle(Step& step, Undelivered event) {
+  return take_back(step, event);
+}
 
 Expected<void> handle(Step& step, Tick) {
   // From here on what earlier turns finished is read from the store.
@@ -111,7 +113,8 @@ Expected<Broker> Broker::recover(const Store& store, const BrokerOptions& option
   if (!records) return failure(std::move(records.error()));
   for (JobRecord& record : *records) {
     state.next_sequence = std::max(state.next_sequence, record.seq + 1);
-    if (auto restored = restore(state, std::move(record), now_ms); !restored) return failure(std::move(restored.error()));
+    if (auto restored = restore(state, std::move(record), now_ms); !restored)
+      return failure(std::move(restored.error()));
   }
   return Broker(std::move(state));
 }

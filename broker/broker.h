@@ -1,8 +1,8 @@
 // The broker as one function: an event and the time go in, what is to be done comes out.
 //
-// No clock, no socket, no randomness, and the disk only for reading: what step() wants written, sent and logged is in its Ready. A turn
-// is any number of steps, committed together (broker/ready.h), then one Tick, committed as well. Everything that must survive is in the
-// store; the rest is rebuilt by recover().
+// No clock, no socket, no randomness, and the disk only for reading: what step() wants written, sent and logged is in
+// its Ready. A turn is any number of steps, committed together (broker/ready.h), then one Tick, committed as well.
+// Everything that must survive is in the store; the rest is rebuilt by recover().
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,12 @@ namespace kq {
 
 class Broker {
  public:
-  // Reads the unfinished jobs back. Leased ones wait one lease for their worker to come back and list them. `store` outlives the broker.
+  // Reads the unfinished jobs back. Leased ones wait one lease for their worker to come back and list them. `store`
+  // outlives the broker.
   static Expected<Broker> recover(const Store& store, const BrokerOptions& options, std::int64_t now_ms);
 
-  // `now_ms` is Unix time that never goes back. An Error means that the store could not be read: the process ends, as after a failed commit.
+  // `now_ms` is Unix time that never goes back. An Error means that the store could not be read: the process ends, as
+  // after a failed commit.
   Expected<Ready> step(Event event, std::int64_t now_ms);
 
   // For invariants and tests.

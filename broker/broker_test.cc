@@ -26,10 +26,12 @@ TEST(Broker, wakes_when_the_next_lease_lapses) {
   MemoryStore store;
   Script(store).run("submit jobs=a");
   auto broker = Broker::recover(store, {}, 1000);
-  Hello hello{.worker = "w", .epoch = 1, .devices = {DeviceInfo{}}, .credit = 1, .evaluator = std::string(kEvaluatorVersion)};
+  Hello hello{
+      .worker = "w", .epoch = 1, .devices = {DeviceInfo{}}, .credit = 1, .evaluator = std::string(kEvaluatorVersion)};
   hello.devices[0].model = "cpu";
   ASSERT_TRUE(broker->step(FromWorker{"w", {1, hello}}, 1000));
-  EXPECT_EQ(wake_of(*broker, store, 2000), 1000 + 30'000);  // the session's silence comes before the lease granted just now
+  EXPECT_EQ(wake_of(*broker, store, 2000),
+            1000 + 30'000);  // the session's silence comes before the lease granted just now
   ASSERT_TRUE(broker->step(FromWorker{"w", {1, Heartbeat{1, {}}}}, 3000));
   EXPECT_EQ(wake_of(*broker, store, 3000), 2000 + 30'000);
 }

@@ -37,12 +37,15 @@ std::variant<CommandLine, EarlyEnd> parse_command_line(int argc, const char* con
   CommandLine line{.bind = kDefaultBind, .store_dir = "", .options = {}};
   std::string lease = "30s";
   int ready_fd = -1;
-  CLI::App app("kq-broker takes kernel jobs from producers, keeps them on disk, and leases them to workers", "kq-broker");
-  app.add_option("--bind", line.bind, "URL to listen on: tcp://127.0.0.1:PORT (workers: PORT+1) or ipc://PATH (workers: PATH.workers)")
+  CLI::App app("kq-broker takes kernel jobs from producers, keeps them on disk, and leases them to workers",
+               "kq-broker");
+  app.add_option("--bind", line.bind,
+                 "URL to listen on: tcp://127.0.0.1:PORT (workers: PORT+1) or ipc://PATH (workers: PATH.workers)")
       ->envname("KQ_BROKER")
       ->capture_default_str();
   app.add_option("--store", line.store_dir, "directory of the store; made if missing")->envname("KQ_STORE")->required();
-  app.add_option("--lease", lease, "how long a silent worker keeps its jobs, such as 30s, 1500ms, 2m")->capture_default_str();
+  app.add_option("--lease", lease, "how long a silent worker keeps its jobs, such as 30s, 1500ms, 2m")
+      ->capture_default_str();
   app.add_option("--ready-fd", ready_fd, "write \"ready URL\" to this descriptor once requests are answered");
   app.add_option("--log-level", line.log_level, "what to log to stderr: debug, info, warning or error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
@@ -59,7 +62,8 @@ std::variant<CommandLine, EarlyEnd> parse_command_line(int argc, const char* con
   }
   const auto lease_ms = duration_ms(lease);
   if (!lease_ms) {
-    return EarlyEnd{ExitCode::bad_input, "kq-broker: --lease: a time from 100ms to 60m is needed, such as 30s, got '" + lease + "'\n"};
+    return EarlyEnd{ExitCode::bad_input,
+                    "kq-broker: --lease: a time from 100ms to 60m is needed, such as 30s, got '" + lease + "'\n"};
   }
   line.options.lease_ms = *lease_ms;
   line.options.heartbeat_ms = *lease_ms / kHeartbeatsPerLease;

@@ -11,7 +11,7 @@
 namespace kq {
 
 struct CommandLine {
-  std::string bind;               // the broker's URL
+  std::string bind;  // the broker's URL
   std::string store_dir;
   BrokerOptions options;
   std::optional<int> ready_fd{};  // where to write "ready URL" once requests are answered

@@ -52,8 +52,9 @@ TEST_F(CommandLineTest, leases_have_a_unit_and_bounds) {
 }
 
 TEST_F(CommandLineTest, every_mistake_is_bad_input) {
-  for (const auto& end : {parse({}), parse({"--store", "s", "--colour"}), parse({"--store"}), parse({"--store", "s", "extra"}),
-                          parse({"--store", "s", "--ready-fd", "x"}), parse({"--store", "s", "--log-level", "loud"})}) {
+  for (const auto& end :
+       {parse({}), parse({"--store", "s", "--colour"}), parse({"--store"}), parse({"--store", "s", "extra"}),
+        parse({"--store", "s", "--ready-fd", "x"}), parse({"--store", "s", "--log-level", "loud"})}) {
     EXPECT_EQ(std::get<EarlyEnd>(end).code, ExitCode::bad_input);
     EXPECT_THAT(std::get<EarlyEnd>(end).text, HasSubstr("see kq-broker --help"));
   }

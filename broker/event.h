@@ -1,4 +1,5 @@
-// What the broker's core is told, and what it wants said. Peers are opaque identities; the type says which socket they belong to.
+// What the broker's core is told, and what it wants said. Peers are opaque identities; the type says which socket they
+// belong to.
 #pragma once
 
 #include <string>
@@ -23,7 +24,8 @@ struct Undelivered {
   std::string peer;
   std::vector<LeaseId> leases;
 };
-// Time has passed. It is stepped only when the writes of every earlier step are committed: what it leases is read from the store.
+// Time has passed. It is stepped only when the writes of every earlier step are committed: what it leases is read from
+// the store.
 struct Tick {};
 using Event = std::variant<FromClient, FromWorker, Undelivered, Tick>;
 

@@ -18,24 +18,29 @@ constexpr std::size_t kKnownBlobsMax = 1u << 16;
 
 using Offered = std::map<Hash, const Blob*>;
 
-JobAck refused(std::string reason) { return {.acceptance = Acceptance::refused, .seq = 0, .reason = std::move(reason)}; }
+JobAck refused(std::string reason) {
+  return {.acceptance = Acceptance::refused, .seq = 0, .reason = std::move(reason)};
+}
 
 // What is wrong with the batch as a whole, or nothing.
 std::optional<std::string> complaint_about(const SubmitBatch& batch) {
   if (const auto wrong = name_complaint(batch.run)) return "run " + *wrong;
   if (batch.jobs.size() > kSubmitJobsMax) {
-    return std::to_string(batch.jobs.size()) + " jobs in one batch, at most " + std::to_string(kSubmitJobsMax) + " are allowed";
+    return std::to_string(batch.jobs.size()) + " jobs in one batch, at most " + std::to_string(kSubmitJobsMax) +
+           " are allowed";
   }
   std::size_t bytes = 0;
   for (const Blob& blob : batch.blobs) bytes += blob.bytes.size();
   if (bytes > kSubmitBytesMax) {
-    return std::to_string(bytes) + " bytes of files in one batch, at most " + std::to_string(kSubmitBytesMax) + " are allowed";
+    return std::to_string(bytes) + " bytes of files in one batch, at most " + std::to_string(kSubmitBytesMax) +
+           " are allowed";
   }
   for (std::size_t i = 0; i < batch.blobs.size(); ++i) {
     const Blob& blob = batch.blobs[i];
     const std::string which = "blob " + std::to_string(i) + ": ";
     if (blob.bytes.size() > kFileBytesMax) {
-      return which + std::to_string(blob.bytes.size()) + " bytes, at most " + std::to_string(kFileBytesMax) + " are allowed";
+      return which + std::to_string(blob.bytes.size()) + " bytes, at most " + std::to_string(kFileBytesMax) +
+             " are allowed";
     }
     if (const Hash actual = sha256(blob.bytes); actual != blob.hash) {
       return which + "is named " + to_hex(blob.hash) + ", but its SHA-256 is " + to_hex(actual);
@@ -62,14 +67,16 @@ class Intake {
     if (!record) return failure(record.error());
     const auto result = read_result(*state_.store, **seq, false);
     if (!result) return failure(result.error());
-    if (!*record || !*result) return our_fault("store: job " + std::to_string(**seq) + " has a key, but no record or result");
+    if (!*record || !*result)
+      return our_fault("store: job " + std::to_string(**seq) + " has a key, but no record or result");
     return again(submission, **record, Ending{name_of((*result)->verdict), (*result)->device.memory_bytes});
   }
 
   bool took_new() const { return took_new_; }
 
  private:
-  // A submission whose key is known: answered with that job, which is queued again if its ending does not settle the question.
+  // A submission whose key is known: answered with that job, which is queued again if its ending does not settle the
+  // question.
   Expected<JobAck> again(const Submission& submission, JobRecord record, const std::optional<Ending>& ending) {
     const auto lane = ending ? lane_to_revive(*ending, {submission.device, submission.gpu_model}) : std::nullopt;
     if (lane) {
@@ -92,7 +99,8 @@ class Intake {
     auto missing = first_missing(submission);
     if (!missing) return failure(std::move(missing.error()));
     if (*missing) {
-      return refused(submission.label + ": " + **missing + " is neither in this batch nor in the store; send its bytes along");
+      return refused(submission.label + ": " + **missing +
+                     " is neither in this batch nor in the store; send its bytes along");
     }
     for (const SourceFile& file : submission.files) {
       if (auto kept = keep(file.hash); !kept) return failure(std::move(kept.error()));
@@ -120,8 +128,9 @@ class Intake {
     return "queue holds " + std::to_string(n) + " jobs, the limit; retry later";
   }
 
-  // Where a job that ended so should run again for a new submission, or nothing: its verdict settles the question, or only a better
-  // device could answer otherwise and none is connected. The lane then asks for the better device, not for the same end once more.
+  // Where a job that ended so should run again for a new submission, or nothing: its verdict settles the question, or
+  // only a better device could answer otherwise and none is connected. The lane then asks for the better device, not
+  // for the same end once more.
   std::optional<Lane> lane_to_revive(const Ending& ending, Lane lane) const {
     if (row_of(ending.verdict).settles) return std::nullopt;
     switch (ending.verdict) {

@@ -1,4 +1,5 @@
-// The door for submissions: each becomes a new job, is answered with the job of the same key, or is refused with a sentence.
+// The door for submissions: each becomes a new job, is answered with the job of the same key, or is refused with a
+// sentence.
 #pragma once
 
 #include <string>

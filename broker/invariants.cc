@@ -5,17 +5,22 @@ namespace {
 
 using Broken = std::optional<std::string>;
 
-std::string text_of(const Job& job) { return "job " + std::to_string(job.record.seq); }
+std::string text_of(const Job& job) {
+  return "job " + std::to_string(job.record.seq);
+}
 
 Broken broken_in(const State& state, const Job& job) {
   const JobRecord& record = job.record;
   if (record.seq == 0 || record.seq >= state.next_sequence) return "its sequence is not below next_sequence";
   const auto named = state.jobs.keys().find(record.key);
   if (named == state.jobs.keys().end() || named->second != record.seq) return "its key does not lead to it";
-  if (state.scheduler.contains(job.lane, record.seq) != (record.state == JobState::queued)) return "in a lane and not queued, or the other way";
+  if (state.scheduler.contains(job.lane, record.seq) != (record.state == JobState::queued))
+    return "in a lane and not queued, or the other way";
   if (job.tenure.has_value() != (record.state == JobState::leased)) return "held and not leased, or the other way";
-  if (job.ending.has_value() != (record.state == JobState::finished)) return "with an ending and not finished, or the other way";
-  if (record.state != JobState::finished && record.failures >= state.options.attempts_max) return "unfinished with all failures used up";
+  if (job.ending.has_value() != (record.state == JobState::finished))
+    return "with an ending and not finished, or the other way";
+  if (record.state != JobState::finished && record.failures >= state.options.attempts_max)
+    return "unfinished with all failures used up";
   if (!job.tenure) return std::nullopt;
   if (record.attempt == 0) return "leased without an attempt number";
   if (!state.jobs.deadlines().contains({job.tenure->deadline_ms, record.seq})) return "its lease never ends";

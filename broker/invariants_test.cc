@@ -15,7 +15,8 @@ class InvariantsTest : public testing::Test {
     enqueue(step, {.record = {.seq = 1, .key = sha256("1"), .last_error = ""}, .lane = {}, .problem = {}, .run = ""});
     enqueue(step, {.record = {.seq = 2, .key = sha256("2"), .last_error = ""}, .lane = {}, .problem = {}, .run = ""});
     state.next_sequence = 3;
-    session = &state.workers.insert("w", Hello{.worker = "w", .epoch = 1, .devices = {}, .credit = 1, .evaluator = ""}, 0);
+    session =
+        &state.workers.insert("w", Hello{.worker = "w", .epoch = 1, .devices = {}, .credit = 1, .evaluator = ""}, 0);
     lease_out(step, *state.jobs.find(Sequence{2}), *session, {});
     ASSERT_EQ(broken_invariant(state), std::nullopt);
   }

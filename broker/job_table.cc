@@ -40,7 +40,9 @@ void JobTable::lease(Job& job, Tenure tenure) {
   job.tenure = std::move(tenure);
 }
 
-void JobTable::requeue(Job& job) { enter(job, JobEvent::requeue); }
+void JobTable::requeue(Job& job) {
+  enter(job, JobEvent::requeue);
+}
 
 void JobTable::finish(Job& job, Ending ending) {
   enter(job, JobEvent::finish);
@@ -84,7 +86,8 @@ void JobTable::forget_finished() {
   finished_.clear();
 }
 
-// Leaves the old state's bookkeeping and enters the new one's; a change that core/job.h does not know is a mistake of ours.
+// Leaves the old state's bookkeeping and enters the new one's; a change that core/job.h does not know is a mistake of
+// ours.
 void JobTable::enter(Job& job, JobEvent event) {
   const auto next = after(job.record.state, event);
   KQ_CHECK(next.has_value());

@@ -1,7 +1,8 @@
 // The RAM records of unfinished jobs, found by sequence or by key, with their leases by deadline.
 //
-// Owned by Broker. A job that finishes stays until the next Tick, so that a turn sees its own endings before they are on disk; finished
-// jobs of earlier turns are read from the store. Every change of state goes through the table of core/job.h.
+// Owned by Broker. A job that finishes stays until the next Tick, so that a turn sees its own endings before they are
+// on disk; finished jobs of earlier turns are read from the store. Every change of state goes through the table of
+// core/job.h.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +27,13 @@ inline constexpr SessionId kNobody = 0;
 
 // Who runs a leased job, and until when.
 struct Tenure {
-  SessionId holder = kNobody;  // nobody: after a restart, or when its worker went away; whoever lists the lease takes it up
-  std::string worker;          // name of the last holder, for people
-  DeviceInfo device;           // empty after a restart
+  SessionId holder =
+      kNobody;         // nobody: after a restart, or when its worker went away; whoever lists the lease takes it up
+  std::string worker;  // name of the last holder, for people
+  DeviceInfo device;   // empty after a restart
   std::int64_t deadline_ms = 0;
   std::uint32_t heartbeats_missed = 0;
-  bool counts = true;          // its lapse is a failure; not so for the leases that a restart found
+  bool counts = true;  // its lapse is a failure; not so for the leases that a restart found
 };
 
 // What a later submission must know to decide whether this ending satisfies it.
@@ -46,9 +48,9 @@ struct Job {
   JobRecord record;  // as on disk, or as the writes of this turn will make it
   Lane lane;
   Hash problem;
-  std::string run;                // that last asked for it; empty after a restart
-  std::optional<Tenure> tenure{};   // exactly while leased
-  std::optional<Ending> ending{};   // exactly when finished
+  std::string run;                 // that last asked for it; empty after a restart
+  std::optional<Tenure> tenure{};  // exactly while leased
+  std::optional<Ending> ending{};  // exactly when finished
 };
 
 class JobTable {

@@ -43,7 +43,8 @@ TEST(JobTable, counts_what_waits_and_what_runs) {
 
 TEST(JobTable, leases_lapse_in_order_of_their_deadlines) {
   JobTable jobs;
-  for (Sequence seq = 1; seq <= 3; ++seq) jobs.lease(jobs.insert(queued(seq)), until(100 * static_cast<std::int64_t>(4 - seq)));
+  for (Sequence seq = 1; seq <= 3; ++seq)
+    jobs.lease(jobs.insert(queued(seq)), until(100 * static_cast<std::int64_t>(4 - seq)));
   EXPECT_EQ(jobs.next_deadline_ms(), 100);
   EXPECT_EQ(jobs.lapsed(200), (std::vector<Sequence>{3, 2}));
   jobs.renew(*jobs.find(Sequence{3}), 1000);

@@ -57,7 +57,8 @@ class Dispatch {
  private:
   bool has_room(const Session& session) const {
     const std::int64_t quiet_ms = kQuietHeartbeats * state_.options.heartbeat_ms;
-    return session.free_credit() > 0 && session.last_seen_ms + quiet_ms > step_.now_ms && session.rests_until_ms <= step_.now_ms;
+    return session.free_credit() > 0 && session.last_seen_ms + quiet_ms > step_.now_ms &&
+           session.rests_until_ms <= step_.now_ms;
   }
 
   std::vector<Session*> with_credit() {
@@ -79,7 +80,8 @@ class Dispatch {
 
   // False if there is nothing for this worker.
   Expected<bool> grant_one(Session& session) {
-    const Offer offer{.devices = session.devices, .cpu_takes_any = !a_gpu_is_free(), .warm_problem = session.warm_problem};
+    const Offer offer{
+        .devices = session.devices, .cpu_takes_any = !a_gpu_is_free(), .warm_problem = session.warm_problem};
     const auto seq = state_.scheduler.choose(offer);
     if (!seq) return false;
     ++granted_n_;
@@ -180,6 +182,8 @@ Expected<void> expire(Step& step) {
   return {};
 }
 
-Expected<void> dispatch(Step& step) { return Dispatch(step).run(); }
+Expected<void> dispatch(Step& step) {
+  return Dispatch(step).run();
+}
 
 }  // namespace kq

@@ -1,4 +1,5 @@
-// Leases end by themselves, and queued jobs go to workers with credit. Both happen in a Tick, when all earlier writes are on disk.
+// Leases end by themselves, and queued jobs go to workers with credit. Both happen in a Tick, when all earlier writes
+// are on disk.
 #pragma once
 
 #include "broker/state.h"

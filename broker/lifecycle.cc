@@ -12,9 +12,13 @@
 namespace kq {
 namespace {
 
-std::string text_of(const Job& job) { return "job " + std::to_string(job.record.seq); }
+std::string text_of(const Job& job) {
+  return "job " + std::to_string(job.record.seq);
+}
 
-std::string text_of_attempt(const Job& job) { return text_of(job) + ", attempt " + std::to_string(job.record.attempt); }
+std::string text_of_attempt(const Job& job) {
+  return text_of(job) + ", attempt " + std::to_string(job.record.attempt);
+}
 
 void write_record(Step& step, const Job& job) {
   step.ready.write(Family::state, sequence_key(job.record.seq), encode(job.record));
@@ -26,7 +30,8 @@ void release(Step& step, Job& job) {
   if (job.tenure) orphan(step, job);
 }
 
-// A worker on which attempts fail gets nothing for a while, longer each time: other workers may do better with the same jobs.
+// A worker on which attempts fail gets nothing for a while, longer each time: other workers may do better with the same
+// jobs.
 void let_rest(Step& step, SessionId holder) {
   Session* session = step.state.workers.find(holder);
   if (session == nullptr) return;

@@ -1,5 +1,5 @@
-// Every change in a job's life. Here, and only here, the RAM record, the lane, the session that holds the lease and the record on disk
-// move together.
+// Every change in a job's life. Here, and only here, the RAM record, the lane, the session that holds the lease and the
+// record on disk move together.
 #pragma once
 
 #include <string>

@@ -15,12 +15,16 @@ class LifecycleTest : public testing::Test {
  protected:
   Job& enqueue_one() {
     const Sequence seq = state.next_sequence++;
-    enqueue(step, {.record = {.seq = seq, .key = sha256(std::to_string(seq)), .last_error = ""}, .lane = {}, .problem = {}, .run = "r"});
+    enqueue(step, {.record = {.seq = seq, .key = sha256(std::to_string(seq)), .last_error = ""},
+                   .lane = {},
+                   .problem = {},
+                   .run = "r"});
     return *state.jobs.find(seq);
   }
 
   Session& worker(std::uint64_t epoch) {
-    return state.workers.insert("peer " + std::to_string(epoch), Hello{.worker = "w", .epoch = epoch, .devices = {}, .credit = 1, .evaluator = ""},
+    return state.workers.insert("peer " + std::to_string(epoch),
+                                Hello{.worker = "w", .epoch = epoch, .devices = {}, .credit = 1, .evaluator = ""},
                                 step.now_ms);
   }
 

@@ -11,7 +11,8 @@
 namespace kq {
 
 Expected<LockFile> LockFile::take(const std::string& path, const std::string& what) {
-  // Close-on-exec, so that no child keeps the lock after us. Never removed: a lock on a file that someone unlinked guards nothing.
+  // Close-on-exec, so that no child keeps the lock after us. Never removed: a lock on a file that someone unlinked
+  // guards nothing.
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) return bad_input(path + ": " + std::strerror(errno) + "; the lock of " + what + " must be writable");
   LockFile lock(fd);

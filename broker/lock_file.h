@@ -1,4 +1,5 @@
-// One broker per store and per address: an advisory lock on a file, held for as long as the object lives or its process does.
+// One broker per store and per address: an advisory lock on a file, held for as long as the object lives or its process
+// does.
 #pragma once
 
 #include <string>
@@ -9,7 +10,8 @@ namespace kq {
 
 class LockFile {
  public:
-  // `what` names the thing that is guarded, for the sentence that says who has it. The file stays behind, empty of meaning.
+  // `what` names the thing that is guarded, for the sentence that says who has it. The file stays behind, empty of
+  // meaning.
   static Expected<LockFile> take(const std::string& path, const std::string& what);
 
   LockFile(LockFile&& other) noexcept;

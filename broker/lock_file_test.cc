@@ -13,7 +13,8 @@ class LockFileTest : public testing::Test {
   LockFileTest() { std::filesystem::create_directories(dir); }
   ~LockFileTest() override { std::filesystem::remove_all(dir); }
 
-  const std::filesystem::path dir = std::filesystem::temp_directory_path() / ("kq_lock_file_test." + std::to_string(getpid()));
+  const std::filesystem::path dir =
+      std::filesystem::temp_directory_path() / ("kq_lock_file_test." + std::to_string(getpid()));
   const std::string path = dir / "store.lock";
 };
 
@@ -23,7 +24,8 @@ TEST_F(LockFileTest, one_holder_at_a_time) {
     ASSERT_TRUE(first);
     const auto second = LockFile::take(path, "store s");
     ASSERT_FALSE(second);
-    EXPECT_EQ(second.error(), (Error{ExitCode::bad_input, "store s is in use by another kq-broker; " + path + " is locked"}));
+    EXPECT_EQ(second.error(),
+              (Error{ExitCode::bad_input, "store s is in use by another kq-broker; " + path + " is locked"}));
   }
   EXPECT_TRUE(LockFile::take(path, "store s"));
 }

@@ -21,15 +21,23 @@ constexpr std::int64_t kIdleMs = 200;
 
 void log(Note note) {
   // Notes quote what workers say: one note is one line, whatever they put into it.
-  std::replace_if(note.text.begin(), note.text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
+  std::replace_if(
+      note.text.begin(), note.text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
   switch (note.level) {
-    case NoteLevel::debug: spdlog::debug(note.text); return;
-    case NoteLevel::info: spdlog::info(note.text); return;
-    case NoteLevel::warning: spdlog::warn(note.text); return;
+    case NoteLevel::debug:
+      spdlog::debug(note.text);
+      return;
+    case NoteLevel::info:
+      spdlog::info(note.text);
+      return;
+    case NoteLevel::warning:
+      spdlog::warn(note.text);
+      return;
   }
 }
 
-// The event in a packet. What cannot be read is answered in words to a client, and noted of a worker, which resends or lapses.
+// The event in a packet. What cannot be read is answered in words to a client, and noted of a worker, which resends or
+// lapses.
 std::optional<Event> event_in(Packet packet, Ready& turn) {
   std::string& peer = packet.peer.id;
   if (packet.peer.side == Side::client) {

@@ -17,10 +17,12 @@ class Loop {
   // `now_ms` is Unix time that never goes back. All outlive the loop.
   Loop(Broker& broker, Store& store, ServerLink& link, std::function<std::int64_t()> now_ms);
 
-  // Turns until `stop` is set; the turn then under way is finished. An Error is fatal: what was not committed was not acknowledged.
+  // Turns until `stop` is set; the turn then under way is finished. An Error is fatal: what was not committed was not
+  // acknowledged.
   Expected<void> run(const volatile std::sig_atomic_t& stop);
 
-  // One turn: everything that has arrived, then a Tick. Waits for a first packet at most until the broker wants to wake.
+  // One turn: everything that has arrived, then a Tick. Waits for a first packet at most until the broker wants to
+  // wake.
   Expected<void> turn();
 
  private:

@@ -31,7 +31,8 @@ void listen_for_signals() {
   std::signal(SIGPIPE, SIG_IGN);  // whoever waited for "ready" may be gone
 }
 
-// Unix time that never goes back: set once, then counted by the monotonic clock, so that no step of the wall clock ends a lease.
+// Unix time that never goes back: set once, then counted by the monotonic clock, so that no step of the wall clock ends
+// a lease.
 class SteadyUnixTime {
  public:
   std::int64_t operator()() const { return offset_ms_ + monotonic_now_ms(); }

@@ -9,18 +9,18 @@
 namespace kq {
 
 struct BrokerOptions {
-  std::uint32_t lease_ms = 30'000;      // a lease not renewed for this long is over
-  std::uint32_t heartbeat_ms = 5'000;   // workers are told to send one this often
-  std::uint32_t attempts_max = kAttemptsMax;       // failures of ours before a job ends as `abandoned`
-  std::uint32_t heartbeats_missed_max = 2;         // heartbeats in a row that may leave a lease out
-  std::uint32_t rest_ms_min = 1'000;               // a worker that fails rests, twice as long after each failure in a row,
-  std::uint32_t rest_ms_max = 30'000;              // so that one broken worker cannot use up the attempts of a whole queue
-  std::size_t unfinished_jobs_max = 1'000'000;     // queued and leased together; more submissions are refused
+  std::uint32_t lease_ms = 30'000;              // a lease not renewed for this long is over
+  std::uint32_t heartbeat_ms = 5'000;           // workers are told to send one this often
+  std::uint32_t attempts_max = kAttemptsMax;    // failures of ours before a job ends as `abandoned`
+  std::uint32_t heartbeats_missed_max = 2;      // heartbeats in a row that may leave a lease out
+  std::uint32_t rest_ms_min = 1'000;            // a worker that fails rests, twice as long after each failure in a row,
+  std::uint32_t rest_ms_max = 30'000;           // so that one broken worker cannot use up the attempts of a whole queue
+  std::size_t unfinished_jobs_max = 1'000'000;  // queued and leased together; more submissions are refused
   std::size_t sessions_max = 4'096;
-  std::size_t devices_max = 64;                    // of one worker
-  std::uint32_t credit_max = 1'024;                // of one worker
-  std::size_t leases_per_step_max = 256;           // a Tick that could lease more asks to be woken at once
-  std::size_t lease_batch_bytes_max = 16u << 20;   // one LeaseBatch is closed once its blobs are as long as this
+  std::size_t devices_max = 64;                   // of one worker
+  std::uint32_t credit_max = 1'024;               // of one worker
+  std::size_t leases_per_step_max = 256;          // a Tick that could lease more asks to be woken at once
+  std::size_t lease_batch_bytes_max = 16u << 20;  // one LeaseBatch is closed once its blobs are as long as this
 };
 
 }  // namespace kq

@@ -61,7 +61,8 @@ Expected<void> answer(Step& step, const std::string& peer, std::uint64_t request
 }
 
 Expected<void> answer(Step& step, const std::string& peer, std::uint64_t request_id, const RunQuery& query) {
-  if (const auto wrong = name_complaint(query.run)) return pass_on<RunReply>(step, peer, request_id, bad_input("run " + *wrong));
+  if (const auto wrong = name_complaint(query.run))
+    return pass_on<RunReply>(step, peer, request_id, bad_input("run " + *wrong));
   return pass_on(step, peer, request_id, read_run(*step.state.store, query));
 }
 

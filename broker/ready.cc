@@ -26,9 +26,13 @@ void Ready::send_to_worker(const std::string& peer, std::uint64_t request_id, Wo
   sends_.push_back(ToWorker{peer, {request_id, std::move(reply)}});
 }
 
-void Ready::note(NoteLevel level, std::string text) { notes_.push_back({level, std::move(text)}); }
+void Ready::note(NoteLevel level, std::string text) {
+  notes_.push_back({level, std::move(text)});
+}
 
-void Ready::wake_at(std::int64_t ms) { wake_at_ms_ = std::min(ms, wake_at_ms_.value_or(ms)); }
+void Ready::wake_at(std::int64_t ms) {
+  wake_at_ms_ = std::min(ms, wake_at_ms_.value_or(ms));
+}
 
 void Ready::merge(Ready later) {
   append(writes_, std::move(later.writes_));

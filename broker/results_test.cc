@@ -29,7 +29,8 @@ TEST(TakeResults, a_result_ends_the_run_of_failures_of_its_worker) {
   MemoryStore store;
   Script script(store);
   script.run("hello");
-  for (const char* line : {"submit jobs=a,b", "error leases=1/1", "advance ms=1000", "result leases=1/2", "error leases=2/1"}) {
+  for (const char* line :
+       {"submit jobs=a,b", "error leases=1/1", "advance ms=1000", "result leases=1/2", "error leases=2/1"}) {
     script.run(line);
   }
   EXPECT_EQ(script.run("advance ms=999"), "");

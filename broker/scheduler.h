@@ -1,5 +1,6 @@
-// Which queued job next? Lanes of sequence numbers, one lane per wish for a device; oldest first, with a light preference for the
-// problem a worker already has warm: its reference and inputs are there, and one reference run serves many submissions.
+// Which queued job next? Lanes of sequence numbers, one lane per wish for a device; oldest first, with a light
+// preference for the problem a worker already has warm: its reference and inputs are there, and one reference run
+// serves many submissions.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,7 @@ bool serves(const DeviceInfo& device, const Lane& lane);
 // A worker that asks for a job.
 struct Offer {
   std::span<const DeviceInfo> devices;
-  bool cpu_takes_any = true;          // false while a free GPU elsewhere would take the jobs that run anywhere
+  bool cpu_takes_any = true;  // false while a free GPU elsewhere would take the jobs that run anywhere
   std::optional<Hash> warm_problem{};
 };
 
@@ -38,7 +39,8 @@ bool fits(const Offer& offer, const DeviceInfo& device, const Lane& lane);
 
 class Scheduler {
  public:
-  // How far a job of the warm problem may stand behind the head of its lane, and how often the head may be passed by in a row.
+  // How far a job of the warm problem may stand behind the head of its lane, and how often the head may be passed by in
+  // a row.
   static constexpr std::size_t kWarmWindow = 32;
   static constexpr std::uint32_t kPassedByMax = 32;
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kStartMs = 1'000'000;  // of every script
 
-// ---- text -> event -----------------------------------------------------------------------------------------------------------------
+// ---- text -> event --------------------------------------------------------------------------------------------------
 
 std::vector<std::string> split(std::string_view text, char at) {
   std::vector<std::string> pieces;
@@ -33,7 +33,9 @@ std::uint64_t number_in(std::string_view text, std::uint64_t otherwise) {
 }
 
 // A job is "label" or "label:source".
-std::string source_of(const std::string& job) { return job.substr(job.find(':') + 1); }
+std::string source_of(const std::string& job) {
+  return job.substr(job.find(':') + 1);
+}
 
 Submission submission_in(const std::string& job, const Command& command) {
   Submission submission;
@@ -110,7 +112,8 @@ Hello hello_in(const Command& command, const std::string& worker) {
               .devices = {},
               .credit = static_cast<std::uint32_t>(command.number("credit", 1)),
               .evaluator = command.text("evaluator", kEvaluatorVersion)};
-  for (const std::string& device : split(command.text("devices", "cpu"), ',')) hello.devices.push_back(device_in(device));
+  for (const std::string& device : split(command.text("devices", "cpu"), ','))
+    hello.devices.push_back(device_in(device));
   return hello;
 }
 
@@ -134,7 +137,8 @@ std::optional<ClientRequest> client_request_in(const Command& command) {
                     .limit = static_cast<std::uint32_t>(command.number("limit", 100)),
                     .with_samples = command.number("samples", 0) != 0};
   }
-  if (command.name == "board") return BoardQuery{.after_key = "", .limit = static_cast<std::uint32_t>(command.number("limit", 100))};
+  if (command.name == "board")
+    return BoardQuery{.after_key = "", .limit = static_cast<std::uint32_t>(command.number("limit", 100))};
   if (command.name == "broker") return BrokerQuery{};
   if (command.name != "status") return std::nullopt;
   StatusQuery query;
@@ -156,16 +160,21 @@ std::optional<Event> event_in(const Command& command) {
   const std::string worker = command.text("worker", "w");
   if (command.name == "tick") return Tick{};
   if (command.name == "undelivered") return Undelivered{worker, leases_in(command)};
-  if (auto request = client_request_in(command)) return FromClient{command.text("client", "c"), {id, std::move(*request)}};
+  if (auto request = client_request_in(command))
+    return FromClient{command.text("client", "c"), {id, std::move(*request)}};
   if (auto request = worker_request_in(command, worker)) return FromWorker{worker, {id, std::move(*request)}};
   return std::nullopt;
 }
 
-// ---- what came out -> text ---------------------------------------------------------------------------------------------------------
+// ---- what came out -> text ------------------------------------------------------------------------------------------
 
-std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
+std::string quoted(std::string_view text) {
+  return "\"" + std::string(text) + "\"";
+}
 
-std::string shown(const LeaseId& lease) { return std::to_string(lease.seq) + "/" + std::to_string(lease.attempt); }
+std::string shown(const LeaseId& lease) {
+  return std::to_string(lease.seq) + "/" + std::to_string(lease.attempt);
+}
 
 std::string shown(const Result& result) {
   std::string text(to_string(name_of(result.verdict)));
@@ -192,16 +201,25 @@ std::string shown(const Write& write) {
   const std::string& value = *write.value;
   const std::string seq = std::to_string(sequence_from(write.key).value_or(0));
   switch (write.family) {
-    case Family::meta: return write.key + " = " + std::to_string(*sequence_from(value));
-    case Family::state: return "job " + seq + " " + shown(*decode<JobRecord>(value));
-    case Family::ids: return "key of job " + std::to_string(*sequence_from(value));
-    case Family::body: return "body of job " + seq + " " + decode<Submission>(value)->label;
-    case Family::result: return "result of job " + seq + " " + shown(*decode<Result>(value));
-    case Family::samples: return "samples of job " + seq;
-    case Family::blob: return "blob " + quoted(value);
-    case Family::run: return "run " + write.key.substr(0, write.key.find('\0')) + " " + decode<RunEntry>(value)->submission.label +
-                             " = job " + std::to_string(decode<RunEntry>(value)->seq);
-    case Family::board: return "board " + shown(*decode<LeaderboardRow>(value));
+    case Family::meta:
+      return write.key + " = " + std::to_string(*sequence_from(value));
+    case Family::state:
+      return "job " + seq + " " + shown(*decode<JobRecord>(value));
+    case Family::ids:
+      return "key of job " + std::to_string(*sequence_from(value));
+    case Family::body:
+      return "body of job " + seq + " " + decode<Submission>(value)->label;
+    case Family::result:
+      return "result of job " + seq + " " + shown(*decode<Result>(value));
+    case Family::samples:
+      return "samples of job " + seq;
+    case Family::blob:
+      return "blob " + quoted(value);
+    case Family::run:
+      return "run " + write.key.substr(0, write.key.find('\0')) + " " + decode<RunEntry>(value)->submission.label +
+             " = job " + std::to_string(decode<RunEntry>(value)->seq);
+    case Family::board:
+      return "board " + shown(*decode<LeaderboardRow>(value));
   }
   return "";
 }
@@ -215,7 +233,8 @@ std::string listed(const std::vector<T>& items, const auto& show) {
 
 std::string shown(const JobAck& ack) {
   if (ack.acceptance == Acceptance::refused) return "refused " + quoted(ack.reason);
-  return std::string(to_string(ack.acceptance)) + " " + std::to_string(ack.seq) + " " + std::string(to_string(ack.state));
+  return std::string(to_string(ack.acceptance)) + " " + std::to_string(ack.seq) + " " +
+         std::string(to_string(ack.state));
 }
 
 std::string shown(const JobStatus& status) {
@@ -233,12 +252,17 @@ std::string shown(const RunRow& row) {
 }
 
 std::string shown(const Lease& lease) {
-  return shown(lease.id) + " " + lease.submission.label + " on " + lease.device.model + ", " + std::to_string(lease.blobs.size()) + " blobs";
+  return shown(lease.id) + " " + lease.submission.label + " on " + lease.device.model + ", " +
+         std::to_string(lease.blobs.size()) + " blobs";
 }
 
 struct BodyText {
-  std::string operator()(const SubmitAck& ack) const { return listed(ack.jobs, [](auto& job) { return shown(job); }); }
-  std::string operator()(const StatusReply& reply) const { return listed(reply.jobs, [](auto& job) { return shown(job); }); }
+  std::string operator()(const SubmitAck& ack) const {
+    return listed(ack.jobs, [](auto& job) { return shown(job); });
+  }
+  std::string operator()(const StatusReply& reply) const {
+    return listed(reply.jobs, [](auto& job) { return shown(job); });
+  }
   std::string operator()(const RunReply& reply) const {
     return listed(reply.rows, [](auto& row) { return shown(row); }) + (reply.more ? "; and more" : "");
   }
@@ -246,16 +270,21 @@ struct BodyText {
     return listed(reply.rows, [](auto& row) { return shown(row); }) + (reply.more ? "; and more" : "");
   }
   std::string operator()(const BrokerReply& reply) const {
-    return std::to_string(reply.queued) + " queued, " + std::to_string(reply.leased) + " leased; " + listed(reply.workers, [](auto& worker) {
-             return worker.worker + " runs " + std::to_string(worker.running);
-           });
+    return std::to_string(reply.queued) + " queued, " + std::to_string(reply.leased) + " leased; " +
+           listed(reply.workers,
+                  [](auto& worker) { return worker.worker + " runs " + std::to_string(worker.running); });
   }
   std::string operator()(const Refused& refused) const { return quoted(refused.reason); }
   std::string operator()(const Welcome& welcome) const {
-    return "heartbeat " + std::to_string(welcome.heartbeat_ms) + " ms, lease " + std::to_string(welcome.lease_ms) + " ms";
+    return "heartbeat " + std::to_string(welcome.heartbeat_ms) + " ms, lease " + std::to_string(welcome.lease_ms) +
+           " ms";
   }
-  std::string operator()(const LeaseBatch& batch) const { return listed(batch.leases, [](auto& lease) { return shown(lease); }); }
-  std::string operator()(const ResultAck& ack) const { return listed(ack.leases, [](auto& lease) { return shown(lease); }); }
+  std::string operator()(const LeaseBatch& batch) const {
+    return listed(batch.leases, [](auto& lease) { return shown(lease); });
+  }
+  std::string operator()(const ResultAck& ack) const {
+    return listed(ack.leases, [](auto& lease) { return shown(lease); });
+  }
   std::string operator()(const Unknown&) const { return ""; }
 };
 
@@ -274,14 +303,16 @@ std::string shown(const Send& send) {
 
 }  // namespace
 
-// ---- the script itself -------------------------------------------------------------------------------------------------------------
+// ---- the script itself ----------------------------------------------------------------------------------------------
 
 std::string Command::text(std::string_view value, std::string_view otherwise) const {
   const auto place = values.find(value);
   return place == values.end() ? std::string(otherwise) : place->second;
 }
 
-std::uint64_t Command::number(std::string_view value, std::uint64_t otherwise) const { return number_in(text(value), otherwise); }
+std::uint64_t Command::number(std::string_view value, std::uint64_t otherwise) const {
+  return number_in(text(value), otherwise);
+}
 
 Command parse_command(std::string_view line) {
   std::vector<std::string> words{""};
@@ -303,7 +334,9 @@ Command parse_command(std::string_view line) {
   return command;
 }
 
-Script::Script(Store& store) : store_(store), now_ms_(kStartMs) { start({}); }
+Script::Script(Store& store) : store_(store), now_ms_(kStartMs) {
+  start({});
+}
 
 std::string Script::run(std::string_view line) {
   const Command command = parse_command(line);

@@ -1,8 +1,9 @@
 // Tests as tiny texts: lines of events go in, lines of writes and sends come out.
 //
-// One line is one event, `command name=value ...`; the files in broker/testdata show them all. Every event is a turn of its own: it is
-// committed, then a Tick follows and is committed as well, as in the real loop. `begin` and `commit` put several events into one turn.
-// Values are spelled for people: a job is `label` or `label:source`, and a hash is shown as the content it stands for.
+// One line is one event, `command name=value ...`; the files in broker/testdata show them all. Every event is a turn of
+// its own: it is committed, then a Tick follows and is committed as well, as in the real loop. `begin` and `commit` put
+// several events into one turn. Values are spelled for people: a job is `label` or `label:source`, and a hash is shown
+// as the content it stands for.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,8 @@ class Script {
   // `store` is empty and outlives the script.
   explicit Script(Store& store);
 
-  // What happened on one command line: zero or more lines. A mistake in the script comes out as text, too: "script: ...".
+  // What happened on one command line: zero or more lines. A mistake in the script comes out as text, too: "script:
+  // ...".
   std::string run(std::string_view line);
 
  private:
@@ -48,8 +50,8 @@ class Script {
   std::optional<Ready> open_turn_;  // between begin and commit
 };
 
-// Runs a whole file: commands, a line `----`, then what must come out, until an empty line; lines with # are left alone. Returns the file
-// as it would have to be: equal to `text` when all is well.
+// Runs a whole file: commands, a line `----`, then what must come out, until an empty line; lines with # are left
+// alone. Returns the file as it would have to be: equal to `text` when all is well.
 std::string run_script(std::string_view text, Store& store);
 
 }  // namespace kq

@@ -1,4 +1,5 @@
-// Runs every text in broker/testdata. KQ_REWRITE=1 writes what came out into the files instead: read the difference before committing it.
+// Runs every text in broker/testdata. KQ_REWRITE=1 writes what came out into the files instead: read the difference
+// before committing it.
 #include "broker/script.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +37,8 @@ TEST_P(ScriptTest, comes_out_as_written) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Testdata, ScriptTest, testing::ValuesIn(names_of_scripts()), [](const auto& script) { return script.param; });
+INSTANTIATE_TEST_SUITE_P(Testdata, ScriptTest, testing::ValuesIn(names_of_scripts()),
+                         [](const auto& script) { return script.param; });
 
 TEST(ParseCommand, takes_names_values_and_quoted_values) {
   const Command command = parse_command("error leases=1/1 message=\"no disk\"");

@@ -16,13 +16,15 @@ std::optional<std::string> complaint_about(const Hello& hello, const State& stat
   }
   if (const auto wrong = name_complaint(hello.worker)) return "the worker's name " + *wrong;
   if (hello.devices.size() > state.options.devices_max) {
-    return std::to_string(hello.devices.size()) + " devices, at most " + std::to_string(state.options.devices_max) + " are allowed";
+    return std::to_string(hello.devices.size()) + " devices, at most " + std::to_string(state.options.devices_max) +
+           " are allowed";
   }
   for (const DeviceInfo& device : hello.devices) {
     if (const auto wrong = name_complaint(device.model)) return "a device's model " + *wrong;
   }
   if (hello.credit > state.options.credit_max) {
-    return "credit " + std::to_string(hello.credit) + ", at most " + std::to_string(state.options.credit_max) + " is allowed";
+    return "credit " + std::to_string(hello.credit) + ", at most " + std::to_string(state.options.credit_max) +
+           " is allowed";
   }
   return std::nullopt;
 }
@@ -46,7 +48,8 @@ Session* session_for(Step& step, const std::string& peer, const Hello& hello) {
     return session;
   }
   if (workers.size() >= step.state.options.sessions_max) return nullptr;
-  step.ready.note(NoteLevel::info, "worker " + hello.worker + ": connected with " + std::to_string(hello.devices.size()) + " devices");
+  step.ready.note(NoteLevel::info,
+                  "worker " + hello.worker + ": connected with " + std::to_string(hello.devices.size()) + " devices");
   return &workers.insert(peer, hello, step.now_ms);
 }
 
@@ -90,12 +93,14 @@ Expected<void> heartbeat(Step& step, const std::string& peer, std::uint64_t requ
     }
   }
   session->strays_n = strays.size();
-  // A lease that left the broker just after this heartbeat left the worker is missing once; missing again, it never arrived.
+  // A lease that left the broker just after this heartbeat left the worker is missing once; missing again, it never
+  // arrived.
   for (const Sequence seq : std::set(session->leases)) {
     if (listed.contains(seq)) continue;
     Job& job = *step.state.jobs.find(seq);
     if (++job.tenure->heartbeats_missed < step.state.options.heartbeats_missed_max) continue;
-    if (auto failed = fail(step, job, "worker " + session->worker + " does not have the lease it was sent"); !failed) return failed;
+    if (auto failed = fail(step, job, "worker " + session->worker + " does not have the lease it was sent"); !failed)
+      return failed;
   }
   return {};
 }

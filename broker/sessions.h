@@ -11,7 +11,8 @@ Expected<void> greet(Step& step, const std::string& peer, std::uint64_t request_
 Expected<void> heartbeat(Step& step, const std::string& peer, std::uint64_t request_id, const Heartbeat& heartbeat);
 Expected<void> farewell(Step& step, const std::string& peer, const Goodbye& goodbye);
 
-// What could not be sent to `peer` was never begun: its leases go back to the queue, and the session waits for a new Hello.
+// What could not be sent to `peer` was never begun: its leases go back to the queue, and the session waits for a new
+// Hello.
 Expected<void> take_back(Step& step, const Undelivered& undelivered);
 
 // Forgets sessions that were silent for as long as a lease lasts, and says when the next one will be.

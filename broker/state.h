@@ -1,4 +1,5 @@
-// What the broker knows in RAM, and one step in progress over it. Owned by Broker; its parts keep no references to one another.
+// What the broker knows in RAM, and one step in progress over it. Owned by Broker; its parts keep no references to one
+// another.
 #pragma once
 
 #include <cstdint>

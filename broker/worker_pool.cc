@@ -7,11 +7,13 @@
 namespace kq {
 
 bool Session::serves(const Lane& lane) const {
-  return std::any_of(devices.begin(), devices.end(), [&](const DeviceInfo& device) { return kq::serves(device, lane); });
+  return std::any_of(devices.begin(), devices.end(),
+                     [&](const DeviceInfo& device) { return kq::serves(device, lane); });
 }
 
 bool Session::has_gpu() const {
-  return std::any_of(devices.begin(), devices.end(), [](const DeviceInfo& device) { return device.kind == DeviceKind::cuda; });
+  return std::any_of(devices.begin(), devices.end(),
+                     [](const DeviceInfo& device) { return device.kind == DeviceKind::cuda; });
 }
 
 Session* WorkerPool::find(SessionId id) {
@@ -33,8 +35,13 @@ Session& WorkerPool::insert(const std::string& peer, const Hello& hello, std::in
   const SessionId id = ++last_id_;
   KQ_CHECK(by_peer_.emplace(peer, id).second);
   KQ_CHECK(by_process_.emplace(std::pair(hello.worker, hello.epoch), id).second);
-  Session session{.id = id, .peer = peer, .worker = hello.worker, .epoch = hello.epoch, .devices = hello.devices,
-                  .credit = hello.credit, .last_seen_ms = now_ms};
+  Session session{.id = id,
+                  .peer = peer,
+                  .worker = hello.worker,
+                  .epoch = hello.epoch,
+                  .devices = hello.devices,
+                  .credit = hello.credit,
+                  .last_seen_ms = now_ms};
   return sessions_.emplace(id, std::move(session)).first->second;
 }
 

@@ -1,7 +1,8 @@
 // The workers that said Hello, one session per worker process.
 //
-// A session is the pair of worker name and epoch. Its peer, the address it is reached at, changes with each reconnect of the process and
-// may come to belong to another process; so messages count only if the peer's session has the epoch they name.
+// A session is the pair of worker name and epoch. Its peer, the address it is reached at, changes with each reconnect
+// of the process and may come to belong to another process; so messages count only if the peer's session has the epoch
+// they name.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +26,11 @@ struct Session {
   std::vector<DeviceInfo> devices;
   std::uint32_t credit = 0;
   std::int64_t last_seen_ms = 0;
-  std::set<Sequence> leases{};        // of jobs whose tenure it holds
-  std::size_t strays_n = 0;           // leases it listed last that count no more: they still keep it busy
+  std::set<Sequence> leases{};         // of jobs whose tenure it holds
+  std::size_t strays_n = 0;            // leases it listed last that count no more: they still keep it busy
   std::optional<Hash> warm_problem{};  // of the job it got last
-  std::uint32_t failures_n = 0;       // in a row, of attempts it held
-  std::int64_t rests_until_ms = 0;    // gets nothing before
+  std::uint32_t failures_n = 0;        // in a row, of attempts it held
+  std::int64_t rests_until_ms = 0;     // gets nothing before
 
   std::size_t free_credit() const {
     const std::size_t busy = leases.size() + strays_n;

@@ -13,8 +13,15 @@ constexpr std::int64_t kGatherMsMax = 3;  // packets that arrive within it share
 
 }  // namespace
 
-BrokerHost::BrokerHost(Timeline& timeline, Random& random, Network& network, Oracle& oracle, const BrokerOptions& options, Plant plant)
-    : timeline_(timeline), random_(random), network_(network), oracle_(oracle), options_(options), plant_(plant), disk_(oracle, plant) {
+BrokerHost::BrokerHost(Timeline& timeline, Random& random, Network& network, Oracle& oracle,
+                       const BrokerOptions& options, Plant plant)
+    : timeline_(timeline),
+      random_(random),
+      network_(network),
+      oracle_(oracle),
+      options_(options),
+      plant_(plant),
+      disk_(oracle, plant) {
   network_.attach_broker([this](Packet packet) {
     if (!is_up()) return;
     arrived_.push_back(std::move(packet));
@@ -50,7 +57,10 @@ void BrokerHost::wake_in(std::int64_t ms) {
 }
 
 void BrokerHost::turn() {
-  if (!loop_->turn()) return crash();
+  if (const auto done = loop_->turn(); !done) {
+    if (!done.error().message.starts_with(kCrash)) oracle_.violated("the broker gave up: " + done.error().message);
+    return crash();
+  }
   oracle_.turned(*broker_);
   // The loop would now wait for a packet for as long as it said when it asked last; a turn without packets asks again.
   wake_in(arrived_.empty() ? std::max<std::int64_t>(last_timeout_ms_, 1) : 0);
@@ -59,7 +69,8 @@ void BrokerHost::turn() {
 Expected<std::vector<Packet>> BrokerHost::receive(std::int64_t timeout_ms, std::size_t packets_max) {
   if (timeout_ms > 0) last_timeout_ms_ = timeout_ms;
   // Workers first, as the real link does.
-  std::stable_partition(arrived_.begin(), arrived_.end(), [](const Packet& packet) { return packet.peer.side == Side::worker; });
+  std::stable_partition(arrived_.begin(), arrived_.end(),
+                        [](const Packet& packet) { return packet.peer.side == Side::worker; });
   const auto end = arrived_.begin() + static_cast<std::ptrdiff_t>(std::min(packets_max, arrived_.size()));
   std::vector<Packet> packets(std::make_move_iterator(arrived_.begin()), std::make_move_iterator(end));
   arrived_.erase(arrived_.begin(), end);

@@ -1,4 +1,5 @@
-// The machine of the broker: the real Loop and the real Broker over a simulated disk, link and clock. It crashes and comes back.
+// The machine of the broker: the real Loop and the real Broker over a simulated disk, link and clock. It crashes and
+// comes back.
 #pragma once
 
 #include <optional>
@@ -15,7 +16,8 @@ namespace kq::sim {
 
 class BrokerHost final : private ServerLink {
  public:
-  BrokerHost(Timeline& timeline, Random& random, Network& network, Oracle& oracle, const BrokerOptions& options, Plant plant);
+  BrokerHost(Timeline& timeline, Random& random, Network& network, Oracle& oracle, const BrokerOptions& options,
+             Plant plant);
 
   // The process ends: now, or at its next commit.
   void crash();
@@ -49,7 +51,7 @@ class BrokerHost final : private ServerLink {
   std::optional<Broker> broker_;
   std::optional<Loop> loop_;
   std::vector<Packet> arrived_;
-  std::uint64_t wake_n_ = 0;       // only the newest planned turn happens
+  std::uint64_t wake_n_ = 0;  // only the newest planned turn happens
   std::int64_t last_timeout_ms_ = 0;
 };
 

@@ -22,7 +22,7 @@ Expected<void> Disk::commit(std::span<const Write> writes) {
   const CrashPoint crash = std::exchange(crash_at_, CrashPoint::none);
   if (crash == CrashPoint::before_commit) {
     if (plant_ == Plant::torn_commit) make_safe(writes.first(writes.size() / 2));
-    return our_fault("crash before the commit");
+    return our_fault(std::string(kCrash) + " before the commit");
   }
   (void)seen_.commit(writes);
   switch (plant_) {
@@ -35,7 +35,7 @@ Expected<void> Disk::commit(std::span<const Write> writes) {
     default:
       make_safe(writes);
   }
-  if (crash == CrashPoint::after_commit) return our_fault("crash after the commit");
+  if (crash == CrashPoint::after_commit) return our_fault(std::string(kCrash) + " after the commit");
   return {};
 }
 

@@ -11,6 +11,9 @@
 
 namespace kq::sim {
 
+// How the Error of a commit begins in which the process is to end; any other Error is not of our making.
+inline constexpr std::string_view kCrash = "crash";
+
 enum class CrashPoint { none, before_commit, after_commit };
 
 class Disk final : public Store {
@@ -34,9 +37,9 @@ class Disk final : public Store {
   Oracle& oracle_;
   const Plant plant_;
   CrashPoint crash_at_ = CrashPoint::none;
-  MemoryStore seen_;              // by the process
-  MemoryStore safe_;              // after a crash
-  std::vector<Write> unsafe_;     // planted: seen and not yet safe
+  MemoryStore seen_;           // by the process
+  MemoryStore safe_;           // after a crash
+  std::vector<Write> unsafe_;  // planted: seen and not yet safe
 };
 
 }  // namespace kq::sim

@@ -1,4 +1,5 @@
-// kq-sim: runs simulated worlds and prints the first seed whose world breaks a promise, with the command that shows it again.
+// kq-sim: runs simulated worlds and prints the first seed whose world breaks a promise, with the command that shows it
+// again.
 #include <spdlog/spdlog.h>
 
 #include <charconv>
@@ -63,7 +64,8 @@ std::optional<Options> options_in(int argc, char** argv) {
 int main(int argc, char** argv) {
   const auto options = options_in(argc, argv);
   if (!options) {
-    std::fprintf(stderr, "usage: kq-sim [--seeds A..B | --seed N] [--verbose] [--plant NAME]\nplants: %s\n", known_names<Plant>().c_str());
+    std::fprintf(stderr, "usage: kq-sim [--seeds A..B | --seed N] [--verbose] [--plant NAME]\nplants: %s\n",
+                 known_names<Plant>().c_str());
     return static_cast<int>(ExitCode::bad_input);
   }
   spdlog::set_level(options->verbose ? spdlog::level::debug : spdlog::level::off);
@@ -71,13 +73,15 @@ int main(int argc, char** argv) {
   std::uint64_t jobs_n = 0;
   std::uint64_t crashes_n = 0;
   for (std::uint64_t seed = options->first; seed <= options->last; ++seed) {
-    const Outcome outcome = run_world(seed, options->plant, options->verbose ? tell : std::function<void(const std::string&)>());
+    const Outcome outcome =
+        run_world(seed, options->plant, options->verbose ? tell : std::function<void(const std::string&)>());
     jobs_n += outcome.jobs_n;
     crashes_n += outcome.crashes_n;
     if (!outcome.violation) continue;
     const std::string plant = options->plant == Plant::none ? "" : " --plant " + std::string(to_string(options->plant));
     std::printf("seed %llu, at %lld ms: %s\n  kq-sim --seed %llu --verbose%s\n", static_cast<unsigned long long>(seed),
-                static_cast<long long>(outcome.at_ms), outcome.violation->c_str(), static_cast<unsigned long long>(seed), plant.c_str());
+                static_cast<long long>(outcome.at_ms), outcome.violation->c_str(),
+                static_cast<unsigned long long>(seed), plant.c_str());
     return static_cast<int>(ExitCode::job_failed);
   }
   std::printf("seeds %llu..%llu: all promises kept; %llu jobs, %llu crashes of the broker\n",

@@ -37,7 +37,8 @@ void ModelClient::send_first() {
 void ModelClient::receive(const std::string& bytes) {
   const auto message = decode_message<ClientReply>(bytes);
   if (!message) return oracle_.violated("a client cannot read its reply: " + message.error().message);
-  if (const auto* refused = std::get_if<Refused>(&message->body)) oracle_.violated("a client was refused: " + refused->reason);
+  if (const auto* refused = std::get_if<Refused>(&message->body))
+    oracle_.violated("a client was refused: " + refused->reason);
   if (const auto* ack = std::get_if<SubmitAck>(&message->body)) {
     if (message->request_id == request_id_) take(*ack);
   }
@@ -54,7 +55,8 @@ void ModelClient::take(const SubmitAck& ack) {
   SubmitBatch refused{.run = batch.run, .jobs = {}, .blobs = batch.blobs};
   for (std::size_t i = 0; i < batch.jobs.size(); ++i) {
     if (ack.jobs[i].acceptance == Acceptance::refused) {
-      if (ack.jobs[i].reason.find("retry later") == std::string::npos) oracle_.violated("a job was refused: " + ack.jobs[i].reason);
+      if (ack.jobs[i].reason.find("retry later") == std::string::npos)
+        oracle_.violated("a job was refused: " + ack.jobs[i].reason);
       refused.jobs.push_back(batch.jobs[i]);
     } else {
       oracle_.promised(batch.run, batch.jobs[i], ack.jobs[i].seq);

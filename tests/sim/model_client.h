@@ -36,8 +36,8 @@ class ModelClient {
   Oracle& oracle_;
   const Peer peer_;
 
-  std::deque<SubmitBatch> waiting_;          // the first one is under way
-  std::uint64_t request_id_ = 0;             // of the first one
+  std::deque<SubmitBatch> waiting_;  // the first one is under way
+  std::uint64_t request_id_ = 0;     // of the first one
   std::uint64_t requests_n_ = 0;
   std::int64_t sent_at_ms_ = 0;
   std::deque<SubmitBatch> acknowledged_;

@@ -8,17 +8,25 @@
 namespace kq::sim {
 namespace {
 
-Peer peer_of(const std::string& name, std::uint64_t connection) { return {Side::worker, name + "." + std::to_string(connection)}; }
+Peer peer_of(const std::string& name, std::uint64_t connection) {
+  return {Side::worker, name + "." + std::to_string(connection)};
+}
 
 // What a submission comes to is decided by its source, so that attempts agree; how fast it was, is not.
 VerdictName verdict_of(const std::string& source, const DeviceInfo& device) {
   switch (sha256(source).bytes[0] % 8) {
-    case 0: return VerdictName::wrong_answer;
-    case 1: return VerdictName::build_failed;
-    case 2: return device.kind == DeviceKind::cpu ? VerdictName::compiled_only : VerdictName::passed;
-    case 3: return device.memory_bytes < 100 ? VerdictName::too_large : VerdictName::passed;
-    case 4: return VerdictName::expired;
-    default: return VerdictName::passed;
+    case 0:
+      return VerdictName::wrong_answer;
+    case 1:
+      return VerdictName::build_failed;
+    case 2:
+      return device.kind == DeviceKind::cpu ? VerdictName::compiled_only : VerdictName::passed;
+    case 3:
+      return device.memory_bytes < 100 ? VerdictName::too_large : VerdictName::passed;
+    case 4:
+      return VerdictName::expired;
+    default:
+      return VerdictName::passed;
   }
 }
 
@@ -57,13 +65,14 @@ void ModelWorker::reconnect() {
   connect();
 }
 
-void ModelWorker::freeze(std::int64_t ms) { frozen_until_ms_ = timeline_.now_ms() + ms; }
+void ModelWorker::freeze(std::int64_t ms) {
+  frozen_until_ms_ = timeline_.now_ms() + ms;
+}
 
 void ModelWorker::connect() {
   ++connections_n_;
-  network_.attach(peer_of(traits_.name, connections_n_), [this](std::string bytes) {
-    after(0, [this, bytes = std::move(bytes)] { receive(bytes); });
-  });
+  network_.attach(peer_of(traits_.name, connections_n_),
+                  [this](std::string bytes) { after(0, [this, bytes = std::move(bytes)] { receive(bytes); }); });
 }
 
 void ModelWorker::after(std::int64_t ms, std::function<void()> action) {
@@ -166,7 +175,8 @@ void ModelWorker::send_results() {
 }
 
 void ModelWorker::send(WorkerRequest request) {
-  network_.to_broker(peer_of(traits_.name, connections_n_), encode_message(Message<WorkerRequest>{++requests_n_, std::move(request)}));
+  network_.to_broker(peer_of(traits_.name, connections_n_),
+                     encode_message(Message<WorkerRequest>{++requests_n_, std::move(request)}));
 }
 
 }  // namespace kq::sim

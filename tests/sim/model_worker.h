@@ -1,4 +1,5 @@
-// A worker as the protocol knows it: real messages, invented results. It crashes, freezes, reconnects, drains and comes back.
+// A worker as the protocol knows it: real messages, invented results. It crashes, freezes, reconnects, drains and comes
+// back.
 #pragma once
 
 #include <map>
@@ -33,8 +34,8 @@ class ModelWorker {
   void freeze(std::int64_t ms);  // neither sees nor does anything, then goes on
   bool is_up() const { return is_up_; }
 
-  double error_chance = 0;                // an attempt ends in our own failure
-  std::int64_t down_ms_max = 2'000;       // after a poisonous job
+  double error_chance = 0;           // an attempt ends in our own failure
+  std::int64_t down_ms_max = 2'000;  // after a poisonous job
 
  private:
   struct Held {

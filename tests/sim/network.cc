@@ -24,7 +24,8 @@ void Network::carry(const std::function<void()>& deliver) {
   if (random_.chance(weather.lost)) return;
   const int copies = random_.chance(weather.repeated) ? 2 : 1;
   for (int i = 0; i < copies; ++i) {
-    const std::int64_t delay_ms = random_.chance(weather.late) ? random_.between(0, kLateMs) : random_.between(0, weather.delay_ms);
+    const std::int64_t delay_ms =
+        random_.chance(weather.late) ? random_.between(0, kLateMs) : random_.between(0, weather.delay_ms);
     timeline_.after(delay_ms, deliver);
   }
 }

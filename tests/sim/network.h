@@ -1,4 +1,5 @@
-// The simulated network between the broker's two sockets and everybody else: it loses, repeats, delays and so reorders messages.
+// The simulated network between the broker's two sockets and everybody else: it loses, repeats, delays and so reorders
+// messages.
 #pragma once
 
 #include <functional>
@@ -14,8 +15,8 @@ namespace kq::sim {
 struct Weather {
   double lost = 0;
   double repeated = 0;
-  double late = 0;             // by seconds instead of milliseconds
-  std::int64_t delay_ms = 5;   // at most, normally
+  double late = 0;            // by seconds instead of milliseconds
+  std::int64_t delay_ms = 5;  // at most, normally
 };
 
 class Network {

@@ -13,7 +13,9 @@ namespace {
 
 constexpr std::uint64_t kCompareEveryTurns = 64;  // all jobs; those that a turn wrote are compared at once
 
-std::string text_of(Sequence seq) { return "job " + std::to_string(seq); }
+std::string text_of(Sequence seq) {
+  return "job " + std::to_string(seq);
+}
 
 std::string text_of(const JobRecord& job) {
   return text_of(job.seq) + " " + std::string(to_string(job.state)) + " attempt " + std::to_string(job.attempt);
@@ -26,15 +28,19 @@ bool may_follow(const JobRecord& before, const JobRecord& next, std::optional<Ve
     case JobState::queued:
       if (next.state == JobState::leased) return next.attempt == before.attempt + 1;
       return next.state == JobState::finished && same_attempt;  // given up before a lease
-    case JobState::leased: return next.state != JobState::leased && same_attempt;
-    case JobState::finished: return next.state == JobState::queued && same_attempt && verdict && !row_of(*verdict).settles;
+    case JobState::leased:
+      return next.state != JobState::leased && same_attempt;
+    case JobState::finished:
+      return next.state == JobState::queued && same_attempt && verdict && !row_of(*verdict).settles;
   }
   return false;
 }
 
 }  // namespace
 
-std::string tag_of(const LeaseId& lease) { return std::to_string(lease.seq) + "/" + std::to_string(lease.attempt); }
+std::string tag_of(const LeaseId& lease) {
+  return std::to_string(lease.seq) + "/" + std::to_string(lease.attempt);
+}
 
 void Oracle::violated(std::string what) {
   if (!violation_) violation_ = std::move(what);
@@ -49,7 +55,8 @@ void Oracle::committing(std::span<const Write> writes, const Store& disk) {
   std::map<Sequence, Result> results;
   for (const Write& write : writes) {
     if (!write.value) return violated("a record was removed from family " + std::string(to_string(write.family)));
-    if (write.family == Family::result) results.insert_or_assign(*sequence_from(write.key), *decode<Result>(*write.value));
+    if (write.family == Family::result)
+      results.insert_or_assign(*sequence_from(write.key), *decode<Result>(*write.value));
   }
   for (const Write& write : writes) {
     if (write.family == Family::state) check_job(*decode<JobRecord>(*write.value), results, disk);
@@ -148,7 +155,8 @@ void Oracle::turned(const Broker& broker) {
   if (++turns_n_ % kCompareEveryTurns == 0) compare(broker);
   for (const Sequence seq : std::exchange(touched_, {})) {
     const Job* ram = broker.state().jobs.find(seq);
-    if (ram != nullptr && ram->record != jobs_.at(seq)) violated(text_of(ram->record) + " in RAM is " + text_of(jobs_.at(seq)) + " on disk");
+    if (ram != nullptr && ram->record != jobs_.at(seq))
+      violated(text_of(ram->record) + " in RAM is " + text_of(jobs_.at(seq)) + " on disk");
   }
 }
 
@@ -156,7 +164,8 @@ void Oracle::compare(const Broker& broker) {
   for (const auto& [seq, record] : jobs_) {
     const Job* ram = broker.state().jobs.find(seq);
     if (ram == nullptr && record.state != JobState::finished) violated(text_of(record) + " is forgotten");
-    if (ram != nullptr && ram->record != record) violated(text_of(ram->record) + " in RAM is " + text_of(record) + " on disk");
+    if (ram != nullptr && ram->record != record)
+      violated(text_of(ram->record) + " in RAM is " + text_of(record) + " on disk");
   }
 }
 
@@ -179,7 +188,8 @@ void Oracle::restarted(const Broker& broker, const Store& disk) {
 
 void Oracle::promised(const std::string& run, const Submission& submission, Sequence seq) {
   const auto [place, is_new] = promises_.emplace(submission_key(submission), seq);
-  if (place->second != seq) violated("the same work was acknowledged as " + text_of(place->second) + " and as " + text_of(seq));
+  if (place->second != seq)
+    violated("the same work was acknowledged as " + text_of(place->second) + " and as " + text_of(seq));
   entries_[run_key(run, submission.label)] = {seq, submission};
 }
 
@@ -222,7 +232,8 @@ void Oracle::check_board(const Store& disk) {
     }
     return true;
   });
-  if (rows_n != best_.size()) violated("the board has " + std::to_string(rows_n) + " rows, and the results " + std::to_string(best_.size()));
+  if (rows_n != best_.size())
+    violated("the board has " + std::to_string(rows_n) + " rows, and the results " + std::to_string(best_.size()));
 }
 
 }  // namespace kq::sim

@@ -1,5 +1,6 @@
-// What must be true of every world, whatever fails: checked at each commit, at each message that leaves the broker, after each turn, after
-// each restart and at the end. The oracle keeps its own books and never asks the broker what it thinks, except to compare.
+// What must be true of every world, whatever fails: checked at each commit, at each message that leaves the broker,
+// after each turn, after each restart and at the end. The oracle keeps its own books and never asks the broker what it
+// thinks, except to compare.
 #pragma once
 
 #include <map>
@@ -48,10 +49,10 @@ class Oracle {
   void compare(const Broker& broker);
 
   std::optional<std::string> violation_;
-  std::map<Sequence, JobRecord> jobs_;          // as on disk
+  std::map<Sequence, JobRecord> jobs_;  // as on disk
   std::map<Hash, Sequence> keys_;
   std::map<Hash, Sequence> promises_;
-  std::map<std::string, RunEntry> entries_;     // by key: the newest submission of each label that was acknowledged
+  std::map<std::string, RunEntry> entries_;  // by key: the newest submission of each label that was acknowledged
   std::set<LeaseId> granted_;
   std::map<std::string, LeaderboardRow> best_;  // folded from the results in the order of their commits
   std::set<Sequence> touched_;                  // by the commits of this turn

@@ -1,5 +1,5 @@
-// Bugs planted on purpose, to prove that the world would notice them. All are outside the broker: its disk or its link misbehaves in the
-// way the bug would look like.
+// Bugs planted on purpose, to prove that the world would notice them. All are outside the broker: its disk or its link
+// misbehaves in the way the bug would look like.
 #pragma once
 
 #include "core/enum_names.h"
@@ -20,4 +20,5 @@ enum class Plant {
 
 template <>
 inline constexpr std::array<std::string_view, 7> kq::kEnumNames<kq::sim::Plant>{
-    "none", "send_before_persist", "torn_commit", "lease_not_saved", "no_attempt_fencing", "no_lease_expiry", "no_dedupe"};
+    "none",     "send_before_persist", "torn_commit", "lease_not_saved", "no_attempt_fencing", "no_lease_expiry",
+    "no_dedupe"};

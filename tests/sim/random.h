@@ -23,7 +23,9 @@ class Random {
   std::int64_t between(std::int64_t first, std::int64_t last) {
     return first + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(last - first) + 1));
   }
-  bool chance(double probability) { return static_cast<double>(next() >> 11) < probability * 9007199254740992.0; }  // 2^53
+  bool chance(double probability) {
+    return static_cast<double>(next() >> 11) < probability * 9007199254740992.0;
+  }  // 2^53
 
  private:
   std::uint64_t state_;

@@ -1,4 +1,5 @@
-// Worlds of many seeds keep every promise, and the same worlds notice each planted bug. After a failure: kq-sim --seed N --verbose.
+// Worlds of many seeds keep every promise, and the same worlds notice each planted bug. After a failure: kq-sim --seed
+// N --verbose.
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 

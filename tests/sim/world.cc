@@ -40,19 +40,23 @@ DeviceInfo device(DeviceKind kind, const std::string& model, std::uint64_t memor
 class World {
  public:
   World(std::uint64_t seed, Plant plant, std::function<void(const std::string&)> tell)
-      : random_(seed), tell_(std::move(tell)), host_(timeline_, random_, network_, oracle_, options_for(random_, plant), plant) {
+      : random_(seed),
+        tell_(std::move(tell)),
+        host_(timeline_, random_, network_, oracle_, options_for(random_, plant), plant) {
     const DeviceInfo cpu = device(DeviceKind::cpu, "cpu", 64);
     const DeviceInfo small = device(DeviceKind::cuda, "A100", 80);
     const DeviceInfo large = device(DeviceKind::cuda, "H200", 140);
     for (const auto& devices : {std::vector{cpu}, std::vector{small, cpu}, std::vector{large}}) {
-      workers_.push_back(std::make_unique<ModelWorker>(timeline_, random_, network_,
-                                                       WorkerTraits{.name = "w" + std::to_string(workers_.size() + 1),
-                                                                    .devices = devices,
-                                                                    .credit = static_cast<std::uint32_t>(random_.between(1, 4))}));
+      workers_.push_back(
+          std::make_unique<ModelWorker>(timeline_, random_, network_,
+                                        WorkerTraits{.name = "w" + std::to_string(workers_.size() + 1),
+                                                     .devices = devices,
+                                                     .credit = static_cast<std::uint32_t>(random_.between(1, 4))}));
       workers_.back()->start();
     }
     for (std::size_t i = 0; i < kClients; ++i) {
-      clients_.push_back(std::make_unique<ModelClient>(timeline_, random_, network_, oracle_, "c" + std::to_string(i + 1)));
+      clients_.push_back(
+          std::make_unique<ModelClient>(timeline_, random_, network_, oracle_, "c" + std::to_string(i + 1)));
     }
   }
 
@@ -73,8 +77,11 @@ class World {
  private:
   void begin_faults() {
     // Each seed has its own mixture, so that some worlds lack what would hide a bug in others.
-    const auto sometimes = [&](double probability) { return random_.chance(0.6) ? probability * random_.chance(0.5) + probability / 10 : 0.0; };
-    network_.weather = {.lost = sometimes(0.2), .repeated = sometimes(0.2), .late = sometimes(0.1), .delay_ms = random_.between(0, 50)};
+    const auto sometimes = [&](double probability) {
+      return random_.chance(0.6) ? probability * random_.chance(0.5) + probability / 10 : 0.0;
+    };
+    network_.weather = {
+        .lost = sometimes(0.2), .repeated = sometimes(0.2), .late = sometimes(0.1), .delay_ms = random_.between(0, 50)};
     for (auto& worker : workers_) worker->error_chance = sometimes(0.2);
     host_.down_ms_max = random_.chance(0.5) ? 500 : 6'000;
     fault_gap_ms_ = random_.between(200, 4'000);
@@ -102,16 +109,50 @@ class World {
     if (is_calm_) return;
     ModelWorker& worker = *workers_[random_.below(workers_.size())];
     switch (random_.below(12)) {
-      case 0: say("the broker crashes"), ++crashes_n_, host_.crash(); break;
-      case 1: say("the broker crashes before a commit"), ++crashes_n_, host_.crash_at(CrashPoint::before_commit); break;
-      case 2: say("the broker crashes after a commit"), ++crashes_n_, host_.crash_at(CrashPoint::after_commit); break;
-      case 3: say("a worker crashes"), worker.crash(), come_back(worker, 5'000); break;
-      case 4: say("a worker crashes for good"), worker.crash(); break;
-      case 5: say("a worker leaves"), worker.leave(), come_back(worker, 2'000); break;
-      case 6: say("a worker reconnects"), worker.reconnect(); break;
-      case 7: say("a worker freezes"), worker.freeze(random_.between(100, 8'000)); break;
-      case 8: say("the broker's clock jumps"), host_.jump(random_.between(100, 10'000)); break;
-      default: clients_[random_.below(clients_.size())]->submit_again(); break;
+      case 0:
+        say("the broker crashes");
+        ++crashes_n_;
+        host_.crash();
+        break;
+      case 1:
+        say("the broker crashes before a commit");
+        ++crashes_n_;
+        host_.crash_at(CrashPoint::before_commit);
+        break;
+      case 2:
+        say("the broker crashes after a commit");
+        ++crashes_n_;
+        host_.crash_at(CrashPoint::after_commit);
+        break;
+      case 3:
+        say("a worker crashes");
+        worker.crash();
+        come_back(worker, 5'000);
+        break;
+      case 4:
+        say("a worker crashes for good");
+        worker.crash();
+        break;
+      case 5:
+        say("a worker leaves");
+        worker.leave();
+        come_back(worker, 2'000);
+        break;
+      case 6:
+        say("a worker reconnects");
+        worker.reconnect();
+        break;
+      case 7:
+        say("a worker freezes");
+        worker.freeze(random_.between(100, 8'000));
+        break;
+      case 8:
+        say("the broker's clock jumps");
+        host_.jump(random_.between(100, 10'000));
+        break;
+      default:
+        clients_[random_.below(clients_.size())]->submit_again();
+        break;
     }
     timeline_.after(random_.between(1, fault_gap_ms_), [this] { fault(); });
   }
@@ -125,7 +166,8 @@ class World {
     SubmitBatch batch{.run = "run " + std::to_string(random_.below(2)), .jobs = {}, .blobs = {}};
     const auto jobs_n = random_.between(1, 4);
     for (std::int64_t i = 0; i < jobs_n; ++i) {
-      const std::string source = (random_.chance(0.05) ? std::string(kPoison) : "source ") + std::to_string(random_.below(24));
+      const std::string source =
+          (random_.chance(0.05) ? std::string(kPoison) : "source ") + std::to_string(random_.below(24));
       Submission submission;
       submission.label = source + " of batch " + std::to_string(number);
       submission.files = {{"kernel.py", sha256(source)}};
@@ -133,7 +175,8 @@ class World {
       submission.problem.file = "problem.py";
       submission.problem.hash = sha256(submission.problem.name);
       submission.device = static_cast<DeviceWish>(random_.below(3));
-      if (submission.device == DeviceWish::cuda && random_.chance(0.5)) submission.gpu_model = random_.chance(0.5) ? "H200" : "A100";
+      if (submission.device == DeviceWish::cuda && random_.chance(0.5))
+        submission.gpu_model = random_.chance(0.5) ? "H200" : "A100";
       batch.blobs.push_back({submission.files[0].hash, source});
       batch.blobs.push_back({submission.problem.hash, submission.problem.name});
       batch.jobs.push_back(std::move(submission));

@@ -1,7 +1,7 @@
 // One simulated world: a broker, workers and clients, first under faults, then in calm.
 //
-// Safety: nothing the oracle watches may break at any time. Liveness: once the faults stop, everything that was submitted is acknowledged
-// and every acknowledged job finishes.
+// Safety: nothing the oracle watches may break at any time. Liveness: once the faults stop, everything that was
+// submitted is acknowledged and every acknowledged job finishes.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Outcome {
   std::optional<std::string> violation;  // the first one
   std::int64_t at_ms = 0;                // simulated time when the world ended
   std::uint64_t jobs_n = 0;
-  std::uint64_t crashes_n = 0;           // of the broker
+  std::uint64_t crashes_n = 0;  // of the broker
 };
 
 // `tell` hears what happens, one line at a time; it may be empty.
