@@ -4,7 +4,6 @@ The judge's commands arrive in the page; an answer is a status, a text, and what
 """
 
 import ctypes
-import mmap
 import os
 import select
 import socket
@@ -30,14 +29,14 @@ class Channel:
         self._judge = judge
         self._stub = stub
         fd = self.receive_fd(b"P")
-        self._memory = mmap.mmap(fd, ctypes.sizeof(Page))
+        self._memory = stub.map_shared(fd, ctypes.sizeof(Page))
         os.close(fd)
         self.page = Page.from_buffer(self._memory)
         if self.page.magic != MAGIC or self.page.page_bytes != ctypes.sizeof(Page):
             raise RuntimeError(f"the page has layout {self.page.magic:#x}, this harness speaks {MAGIC:#x}")
         self._address = ctypes.addressof(self.page)
         self._seen = self.page.done
-        self._bytes = memoryview(self._memory)
+        self._bytes = memoryview(self._memory).cast("B")
 
     def receive_fd(self, tag: bytes) -> int:
         """The descriptor that comes with this one-byte tag."""

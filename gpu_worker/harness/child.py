@@ -1,45 +1,136 @@
-"""A child of the zygote, from its fork to its end."""
+"""A child of the zygote: its three processes from the fork to the end, as gpu_worker/stub/sandbox.h describes them.
+
+A, forked by the zygote, makes the pid namespace, forks B and is gone. B builds the walls, forks C and supervises it. C runs the job. What
+they tell the zygote goes through the lifeline, a socket whose other end only the zygote holds:
+
+    A: "pid 1234"       zygote: "go", once A is reaped and B is its own child
+    C: "in uid,user"    the sandbox stands, the job begins; or "error SENTENCE", from any of the three, and nothing begins
+    B: "exit 9"         how C ended
+"""
 
 import os
+import signal
 import socket
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+from harness import build, environment, view
 from harness.channel import Channel, ChannelClosed
 from harness.reference import Reference
 from harness.role import Job
+from harness.sandbox import Sandbox
 from harness.stub import Stub
 from harness.submission import Submission
 
 # Where a child has its descriptors.
-LOG_FD = 1
 CHANNEL_FD = 3
+LIFELINE_FD = 4
+FDS_END = 5
+
+EXIT_BROKEN = 70  # our own code failed; the log says how
 
 
-def run(order: dict[str, Any], stub: Stub) -> int:
-    """The work of one child, inside its sandbox; its exit code."""
-    directory = Path(order["dir"])
-    job = Job.from_order(order, directory / "src", directory / "work", directory / "out")
+class Child:
+    def __init__(self, order: dict[str, Any], stub: Stub, wanted: int) -> None:
+        self.order = order
+        self.stub = stub
+        self.directory = Path(order["dir"])
+        self.role: str = order["role"]
+        self.sandbox = Sandbox(stub, order["uid"], wanted, order["host_bytes"], self.view())
+        self.lifeline: socket.socket
+
+    def view(self) -> str:
+        return view.plan(
+            self.directory,
+            self.order["scratch_bytes"],
+            self.stub.path,
+            gpu=self.order["device"] == "cuda" and self.role != "build",
+            keeps_root=os.geteuid() == 0 and self.order["uid"] == 0,
+            has_out=self.role == "build",
+        )
+
+    def run(self, log: int, channel: int | None, lifeline: int) -> NoReturn:
+        """All of process A, and of its forks. Never returns into the zygote's code."""
+        try:
+            settle(log, channel, lifeline)
+            self.lifeline = socket.socket(fileno=LIFELINE_FD)
+            self.sandbox.begin()
+            b = os.fork()
+            if b == 0:
+                self.be_supervisor()
+            else:
+                self.say(f"pid {b}")
+        except BaseException as error:
+            self.say(f"error {error}")
+        finally:
+            os._exit(0)
+
+    def be_supervisor(self) -> None:
+        if self.lifeline.recv(16) != b"go":
+            return
+        self.sandbox.enter()
+        c = os.fork()
+        if c == 0:
+            self.be_job()
+        # The log ends with the job, and the judge sees the channel close: B must hold neither.
+        os.closerange(0, LIFELINE_FD)
+        self.stub.supervise(LIFELINE_FD, c)
+
+    def be_job(self) -> NoReturn:
+        self.sandbox.confine()
+        os.setsid()
+        if self.sandbox.has_view:
+            job = Job.from_order(self.order, view.SOURCE, view.WORK, view.OUT)
+        else:
+            job = Job.from_order(self.order, self.directory / "src", self.directory / "work", self.directory / "out")
+        os.umask(0o022)
+        os.chdir(job.work)
+        environment.become(environment.of_child(job.work))
+        # What is printed arrives line by line: a child that is killed loses no more than its last one.
+        sys.stdout = open(1, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
+        sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
+        self.say(f"in {self.sandbox.words()}")
+        self.lifeline.close()
+        # From here on code of the job runs.
+        code = EXIT_BROKEN
+        try:
+            code = work(job, self.stub)
+        except BaseException as error:
+            print(f"kq: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        finally:
+            os._exit(code)
+
+    def say(self, word: str) -> None:
+        try:
+            self.lifeline.send(word.encode()[:512])
+        except OSError:
+            os._exit(0)  # the zygote is gone
+
+
+def work(job: Job, stub: Stub) -> int:
+    """The job itself; the exit code."""
     sys.dont_write_bytecode = True
+    if job.role == "build":
+        return build.run(job)
     sys.path.insert(0, str(job.source))
+    role = Reference if job.role == "reference" else Submission
     try:
-        judge = socket.socket(fileno=CHANNEL_FD)
-        role = Reference if job.role == "reference" else Submission
-        role(job, Channel(judge, stub), stub).serve()
+        role(job, Channel(socket.socket(fileno=CHANNEL_FD), stub), stub).serve()
     except ChannelClosed:
         pass
     return 0
 
 
-def settle(order: dict[str, Any], log: int, channel: int | None) -> None:
-    """Descriptors, environment and directory of a fresh fork."""
-    null = os.open("/dev/null", os.O_RDONLY)
+def settle(log: int, channel: int | None, lifeline: int) -> None:
+    """Only what a child is meant to have, and at the numbers where it looks for it."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    null = os.open("/dev/null", os.O_RDWR)
+    # The numbers received are above those wanted: the zygote itself has 0 to 4 in use.
     os.dup2(null, 0)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    if channel is not None:
-        os.dup2(channel, CHANNEL_FD)
-    os.closerange(CHANNEL_FD + (channel is not None), os.sysconf("SC_OPEN_MAX"))
-    os.umask(0o077)
-    os.chdir(Path(order["dir"]) / "work")
+    os.dup2(null if channel is None else channel, CHANNEL_FD)
+    os.dup2(lifeline, LIFELINE_FD)
+    os.closerange(FDS_END, os.sysconf("SC_OPEN_MAX"))

@@ -1,4 +1,4 @@
-"""The zygote's loop: orders in, forks out, exits reported."""
+"""The zygote's loop: orders in, children out, exits reported."""
 
 import gc
 import json
@@ -7,11 +7,30 @@ import select
 import signal
 import socket
 import sys
+from dataclasses import dataclass
 from typing import Any
 
 PACKET_BYTES = 160 << 10
 FDS_MAX = 4
-ROLES = {"reference": 2, "submission": 2, "build": 1}  # how many descriptors come with an order
+FDS_OF_ROLE = {"reference": 2, "submission": 2, "build": 1}  # [log pipe], or [log pipe, channel]
+ANSWER_LIMIT_S = 20.0  # of a child until it is in its sandbox: it takes milliseconds
+PROBE_BYTES = 64 << 20
+
+# The fields of an order; those without a default must be there.
+ORDER: dict[str, tuple[type, Any]] = {
+    "id": (int, None),
+    "role": (str, None),
+    "dir": (str, None),
+    "device": (str, None),
+    "uid": (int, 0),
+    "backend": (str, ""),
+    "entry": (str, ""),
+    "problem": (str, ""),
+    "precision": (str, "as_given"),
+    "arch": (str, ""),
+    "host_bytes": (int, 4 << 30),
+    "scratch_bytes": (int, 1 << 30),
+}
 
 
 class Refused(Exception):
@@ -23,22 +42,22 @@ def main(control_fd: int, device: str, stub_path: str) -> int:
     try:
         versions = import_everything()
     except ImportError as error:
-        message = f"{sys.executable} cannot import torch, triton and numpy ({error}); set KQ_PYTHON to an interpreter that can"
-        control.send(json.dumps({"error": message}).encode())
+        words = f"{sys.executable} cannot import torch, triton and numpy ({error}); set KQ_PYTHON to an interpreter that can"
+        control.send(json.dumps({"error": words}).encode())
         return 3
-    from harness.stub import Stub
-
-    stub = Stub(stub_path)
-    gc.collect()
-    gc.freeze()
-    forker = Forker(control, device, stub)
-    control.send(json.dumps({"ready": True, **versions, "sandbox": ""}).encode())
+    try:
+        forker = Forker(control, device, stub_path)
+        layers = forker.probe()
+    except (OSError, Refused) as error:
+        control.send(json.dumps({"error": f"no sandbox can be had here: {error}"}).encode())
+        return 3
+    control.send(json.dumps({"ready": True, **versions, "sandbox": layers}).encode())
     forker.loop()
     return 0
 
 
 def import_everything() -> dict[str, str]:
-    """Imports what children will need, ourselves included: after the fork there may be nothing left to read it from."""
+    """Imports what children will need, our own modules too: inside the walls there may be nothing to read them from."""
     import numpy  # noqa: F401
     import torch
     import triton
@@ -53,27 +72,69 @@ def import_everything() -> dict[str, str]:
     }
 
 
+@dataclass
+class Forked:
+    """A child as the zygote knows it: B of harness/child.py."""
+
+    order_id: int | None
+    lifeline: socket.socket
+
+
 class Forker:
-    def __init__(self, control: socket.socket, device: str, stub: Any) -> None:
+    def __init__(self, control: socket.socket, device: str, stub_path: str) -> None:
+        from harness.sandbox import ALL_LAYERS
+        from harness.stub import Stub
+
         self._control = control
         self._device = device
-        self._stub = stub
-        self._children: dict[int, int] = {}  # pid -> id
+        self._stub = Stub(stub_path)
+        self._wanted = ALL_LAYERS
+        self._children: dict[int, Forked] = {}
+        # Nobody may look into this process, nor keep alive what a child left behind.
+        self._stub.hide()
+        self._stub.adopt_orphans()
         self._wake, wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
+        gc.collect()
+        gc.freeze()  # a collection in a child would copy every page of what was imported
+
+    def probe(self) -> str:
+        """The layers that can be had here, by having them once. Where the kernel lets a mount view fail half-way, there is none."""
+        from harness.sandbox import MOUNT
+
+        try:
+            return self.try_out()
+        except Refused:
+            self._wanted &= ~MOUNT
+            return self.try_out()
+
+    def try_out(self) -> str:
+        null = os.open("/dev/null", os.O_RDWR)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        uid = 65534 if os.geteuid() == 0 else 0
+        order = complete({"id": 0, "role": "submission", "device": self._device, "dir": "/", "uid": uid, "scratch_bytes": PROBE_BYTES})
+        try:
+            pid, layers = self.fork(order, [null, theirs.fileno()])
+        finally:
+            os.close(null)
+            ours.close()
+            theirs.close()
+        self._children[pid].order_id = None
+        os.kill(pid, signal.SIGKILL)
+        return layers
 
     def loop(self) -> None:
-        """Until control closes its socket; children die with us."""
+        """Until control closes its socket. Children end with us: their lifelines close."""
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
         poll.register(self._wake, select.POLLIN)
         while True:
             ready = {fd for fd, _ in poll.poll()}
             if self._wake in ready:
+                os.read(self._wake, 4096)
                 self.reap()
             if self._control.fileno() in ready and not self.take_order():
-                self.kill_all()
                 return
 
     def take_order(self) -> bool:
@@ -84,73 +145,137 @@ class Forker:
             return False
         if not packet:
             return False
+        order_id = 0
         try:
-            order = parse_order(packet, len(fds))
-            answer = {"id": order["id"], "pid": self.fork(order, fds)}
-        except Refused as error:
-            answer = {"id": id_of(packet), "error": str(error)}
+            order = parse_order(packet)
+            order_id = order.get("id", 0)
+            complete(order)
+            if len(fds) != FDS_OF_ROLE[order["role"]]:
+                raise Refused(f"{len(fds)} descriptors came with a {order['role']} order, expected {FDS_OF_ROLE[order['role']]}")
+            pid, layers = self.fork(order, fds)
+            answer = {"id": order_id, "pid": pid, "sandbox": layers}
+        except (Refused, OSError) as error:
+            answer = {"id": order_id, "error": str(error)}
         finally:
             for fd in fds:
                 os.close(fd)
         self.report(answer)
         return True
 
-    def fork(self, order: dict[str, Any], fds: list[int]) -> int:
-        from harness import child
+    def fork(self, order: dict[str, Any], fds: list[int]) -> tuple[int, str]:
+        """A child inside its sandbox: the pid to kill, and the layers in force."""
+        from harness.child import Child
 
+        self.check_innocence()
+        child = Child(order, self._stub, self._wanted)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        a = os.fork()
+        if a == 0:
+            child.run(fds[0], fds[1] if len(fds) > 1 else None, theirs.fileno())
+        theirs.close()
+        ours.settimeout(ANSWER_LIMIT_S)
         try:
-            pid = os.fork()
-        except OSError as error:
-            raise Refused(f"cannot fork: {error}") from error
-        if pid == 0:
-            code = 70
+            b = int(self.hear(ours, "pid"))
+            os.waitpid(a, 0)
+        except Refused:
+            os.kill(a, signal.SIGKILL)
+            os.waitpid(a, 0)
+            ours.close()
+            raise
+        self._children[b] = Forked(order["id"], ours)
+        try:
+            ours.send(b"go")
+            layers = self.hear(ours, "in")
+        except (Refused, OSError) as error:
+            self._children[b].order_id = None  # told now, not when it is reaped
+            os.kill(b, signal.SIGKILL)
+            raise Refused(str(error)) from error
+        ours.setblocking(False)
+        return b, layers
+
+    def hear(self, lifeline: socket.socket, expected: str) -> str:
+        try:
+            word, _, rest = lifeline.recv(1024).decode(errors="replace").partition(" ")
+        except TimeoutError as error:
+            raise Refused(f"a child was not in its sandbox after {ANSWER_LIMIT_S:.0f} s") from error
+        if word != expected:
+            raise Refused(rest or "a child died before it was in its sandbox")
+        return rest
+
+    def check_innocence(self) -> None:
+        """A fork of a process with threads, or with CUDA open, would not be what children are promised to be."""
+        import torch
+
+        if torch.cuda.is_initialized():
+            raise Refused("CUDA is initialised in the zygote")
+        for fd in os.listdir("/proc/self/fd"):
             try:
-                signal.set_wakeup_fd(-1)
-                os.setsid()
-                child.settle(order, fds[0], fds[1] if len(fds) > 1 else None)
-                code = child.run(order, self._stub)
-            except BaseException as error:
-                print(f"kq: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
-            finally:
-                os._exit(code)
-        self._children[pid] = order["id"]
-        return pid
+                target = os.readlink(f"/proc/self/fd/{fd}")
+            except FileNotFoundError:
+                continue  # the descriptor of listdir itself
+            if target.startswith("/dev/nvidia"):
+                raise Refused(f"the zygote has {target} open")
 
     def reap(self) -> None:
-        os.read(self._wake, 4096)
-        while self._children:
-            pid, status = os.waitpid(-1, os.WNOHANG)
+        """Reports every child that has ended, and ends what it may have left behind."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
             if pid == 0:
                 return
-            order_id = self._children.pop(pid, None)
-            if order_id is not None:
-                self.report({"id": order_id, "exit": status})
+            child = self._children.pop(pid, None)
+            if child is not None:
+                if child.order_id is not None:
+                    self.report({"id": child.order_id, "exit": last_word(child.lifeline, status)})
+                child.lifeline.close()
+            self.kill_orphans()
 
-    def kill_all(self) -> None:
-        for pid in self._children:
-            os.kill(pid, signal.SIGKILL)
+    def kill_orphans(self) -> None:
+        """Without a pid namespace, what outlives a killed supervisor becomes our child."""
+        try:
+            with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as children:
+                pids = [int(pid) for pid in children.read().split()]
+        except OSError:
+            return
+        for pid in pids:
+            if pid not in self._children:
+                os.kill(pid, signal.SIGKILL)
 
     def report(self, answer: dict[str, Any]) -> None:
-        self._control.send(json.dumps(answer).encode())
+        try:
+            self._control.send(json.dumps(answer).encode())
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # the loop sees the same, and ends
 
 
-def parse_order(packet: bytes, fds_n: int) -> dict[str, Any]:
+def last_word(lifeline: socket.socket, status: int) -> int:
+    """How the job ended, as its supervisor said; where it was killed before it could, how the supervisor itself ended."""
+    lifeline.setblocking(False)
+    try:
+        word, _, rest = lifeline.recv(64).decode(errors="replace").partition(" ")
+    except OSError:
+        return status
+    return int(rest) if word == "exit" else status
+
+
+def parse_order(packet: bytes) -> dict[str, Any]:
     try:
         order = json.loads(packet)
     except ValueError as error:
         raise Refused(f"the order is no JSON: {error}") from error
-    if not isinstance(order, dict) or not isinstance(order.get("id"), int):
-        raise Refused("the order has no id")
-    if order.get("role") not in ROLES:
-        raise Refused(f"unknown role {order.get('role')!r}; known are {', '.join(ROLES)}")
-    if fds_n != ROLES[order["role"]]:
-        raise Refused(f"{fds_n} descriptors came with a {order['role']} order, expected {ROLES[order['role']]}")
+    if not isinstance(order, dict):
+        raise Refused("the order is no object")
     return order
 
 
-def id_of(packet: bytes) -> int:
-    try:
-        order = json.loads(packet)
-        return int(order["id"])
-    except (ValueError, KeyError, TypeError):
-        return 0
+def complete(order: dict[str, Any]) -> dict[str, Any]:
+    """The order with every field, of the right type."""
+    for name, (kind, default) in ORDER.items():
+        value = order.setdefault(name, default)
+        if not isinstance(value, kind) or (kind is int and value < 0):
+            raise Refused(f"the order's {name} is {value!r}, expected {'a number' if kind is int else 'a text'}")
+    if order["role"] not in FDS_OF_ROLE:
+        raise Refused(f"unknown role '{order['role']}'; known are {', '.join(FDS_OF_ROLE)}")
+    return order

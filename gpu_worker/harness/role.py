@@ -109,7 +109,7 @@ class Role:
 
     def _map(self, fd: int, size: int) -> Window:
         if not self.job.on_gpu:
-            return Window.of_host(fd, size)
+            return Window.of_host(self._stub.map_shared(fd, max(size, 1)))
         pointer = self._stub.map_cuda_window(fd, size)
         return Window.of_cuda(pointer, size, lambda: self._stub.unmap_cuda_window(pointer, size))
 

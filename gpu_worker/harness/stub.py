@@ -1,6 +1,7 @@
 """libkqstub.so through ctypes: gpu_worker/stub/stub.h in Python."""
 
 import ctypes
+import weakref
 from ctypes import c_char_p, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 
 ERROR_BYTES = 512
@@ -14,14 +15,24 @@ class StubError(Exception):
 
 class Stub:
     def __init__(self, path: str) -> None:
-        library = ctypes.CDLL(path)
-        self._layout = _function(library, "kq_layout", c_int64, c_char_p)
-        self.wait_go = _function(library, "kq_wait_go", c_int, c_void_p, c_uint32, c_uint64, c_int64)
-        self.post_done = _function(library, "kq_post_done", None, c_void_p, c_uint32)
-        self._map = _function(
-            library, "kq_map_cuda_window", c_int, c_int, c_uint64, ctypes.POINTER(c_uint64), c_char_p, c_size_t
-        )
-        self._unmap = _function(library, "kq_unmap_cuda_window", c_int, c_uint64, c_uint64, c_char_p, c_size_t)
+        self.path = path
+        self._library = ctypes.CDLL(path)
+        self._layout = self.function("kq_layout", c_int64, c_char_p)
+        self.wait_go = self.function("kq_wait_go", c_int, c_void_p, c_uint32, c_uint64, c_int64)
+        self.post_done = self.function("kq_post_done", None, c_void_p, c_uint32)
+        self._map = self.function("kq_map_cuda_window", c_int, c_int, c_uint64, ctypes.POINTER(c_uint64), c_char_p, c_size_t)
+        self._unmap = self.function("kq_unmap_cuda_window", c_int, c_uint64, c_uint64, c_char_p, c_size_t)
+        self.adopt_orphans = self.function("kq_adopt_orphans", c_int)
+        self._map_shared = self.function("kq_map_shared", c_void_p, c_int, c_size_t)
+        self._unmap_shared = self.function("kq_unmap_shared", None, c_void_p, c_size_t)
+        self.supervise = self.function("kq_supervise", None, c_int, c_int)
+        self.hide = self.function("kq_hide", c_int)
+
+    def function(self, name: str, result: type | None, *arguments: type) -> "ctypes._NamedFuncPointer":
+        found = getattr(self._library, name)
+        found.restype = result
+        found.argtypes = arguments
+        return found
 
     def layout(self, name: str) -> int:
         """Offset of a field of the page, or a size, as C++ has it."""
@@ -29,6 +40,15 @@ class Stub:
         if value < 0:
             raise KeyError(name)
         return int(value)
+
+    def map_shared(self, fd: int, size: int) -> ctypes.Array:
+        """Shared memory as a buffer, mapped until nobody refers to it. Unlike Python's mmap it keeps no descriptor."""
+        address = self._map_shared(fd, size)
+        if not address:
+            raise StubError(f"cannot map {size} bytes of shared memory")
+        buffer = (ctypes.c_ubyte * size).from_address(address)
+        weakref.finalize(buffer, self._unmap_shared, address, size).atexit = False
+        return buffer
 
     def map_cuda_window(self, fd: int, size: int) -> int:
         """The device pointer of the window behind a descriptor."""
@@ -42,10 +62,3 @@ class Stub:
         error = ctypes.create_string_buffer(ERROR_BYTES)
         if self._unmap(pointer, size, error, ERROR_BYTES) != 0:
             raise StubError(error.value.decode(errors="replace"))
-
-
-def _function(library: ctypes.CDLL, name: str, result: type | None, *arguments: type) -> "ctypes._NamedFuncPointer":
-    function = getattr(library, name)
-    function.restype = result
-    function.argtypes = arguments
-    return function

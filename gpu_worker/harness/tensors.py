@@ -1,6 +1,6 @@
 """Tensors as the channel's tables describe them: dtypes, casting, windows wrapped without a copy, and filling entries."""
 
-import mmap
+import ctypes
 import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -167,14 +167,12 @@ class Window:
         self.close = close
 
     @staticmethod
-    def of_host(fd: int, size: int) -> "Window":
-        memory = mmap.mmap(fd, size) if size > 0 else mmap.mmap(-1, 1)
-
+    def of_host(memory: ctypes.Array) -> "Window":
         def raw(offset: int, count: int) -> torch.Tensor:
             return torch.frombuffer(memory, dtype=torch.uint8, count=count, offset=offset)
 
         # Tensors keep the mapping alive; it goes with the last of them.
-        return Window(raw, size, lambda: None)
+        return Window(raw, len(memory), lambda: None)
 
     @staticmethod
     def of_cuda(pointer: int, size: int, close: Callable[[], None]) -> "Window":

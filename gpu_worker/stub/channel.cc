@@ -2,6 +2,7 @@
 #include "gpu_worker/channel.h"
 
 #include <linux/futex.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -101,3 +102,10 @@ void kq_post_done(void* page, std::uint32_t done) {
   std::atomic_ref<std::uint32_t>(word).store(done, std::memory_order_release);
   ::syscall(SYS_futex, &word, FUTEX_WAKE, 1, nullptr, nullptr, 0);
 }
+
+void* kq_map_shared(int fd, std::size_t bytes) {
+  void* address = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  return address == MAP_FAILED ? nullptr : address;
+}
+
+void kq_unmap_shared(void* address, std::size_t bytes) { ::munmap(address, bytes); }

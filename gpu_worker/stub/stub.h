@@ -19,6 +19,11 @@ KQ_STUB_API int kq_wait_go(void* page, std::uint32_t go_seen, std::uint64_t seed
 // From here on the judge may read the answer.
 KQ_STUB_API void kq_post_done(void* page, std::uint32_t done);
 
+// Maps shared memory for reading and writing; null when that fails. The descriptor stays the caller's, and can be closed: a job that
+// held it could cut the memory short under the judge's feet.
+KQ_STUB_API void* kq_map_shared(int fd, std::size_t bytes);
+KQ_STUB_API void kq_unmap_shared(void* address, std::size_t bytes);
+
 // Maps device memory shared as a POSIX descriptor, for reading and writing in the current CUDA context. `bytes` is rounded up to the
 // driver's granularity. The descriptor stays the caller's.
 KQ_STUB_API int kq_map_cuda_window(int fd, std::uint64_t bytes, std::uint64_t* pointer, char* error, std::size_t error_bytes);

@@ -80,6 +80,7 @@ class Zygote:
         return self.await_packet(lambda p: p.get("id") == order_id and "exit" in p, timeout_s)["exit"]
 
     def close(self) -> None:
+        """Ends it the way the death of control would."""
         self.socket.close()
         self.process.wait(LIMIT_S)
 

@@ -1,0 +1,175 @@
+"""Children that misbehave: what control sees of them, and what they cannot do to anybody else."""
+
+import os
+import signal
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from harness.page import Command, Failure
+from world import HARNESS, RELU, RELU_NEW, Child, WorldTest, Zygote
+
+
+def new(body: str) -> str:
+    """A submission that does this in its call."""
+    lines = "".join(f"        {line}\n" for line in body.strip().splitlines())
+    return "import ctypes, os, signal, socket, sys, time, torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n" + lines
+
+
+class Hostile(WorldTest):
+    def calling(self, body: str, **order: object) -> Child:
+        """A submission in the middle of its call."""
+        _, submission = self.pair(RELU, new(body), **order)
+        self.assert_ok(submission.do(Command.LOAD))
+        submission.begin(Command.CALL)
+        return submission
+
+    def value(self, body: str) -> float:
+        """What a submission's call makes of the number it computes."""
+        child = self.calling(body + "\nraise RuntimeError(f'<{value}>')")
+        self.assertTrue(child.is_done(30), child.log(0.1))
+        return child.page.text[: child.page.text_bytes].decode().partition("<")[2].partition(">")[0]
+
+    def test_every_end_is_told_as_it_was(self) -> None:
+        ends = {
+            "os._exit(0)": 0,
+            "os._exit(3)": 3 << 8,
+            "ctypes.string_at(0)": signal.SIGSEGV,
+            "os.abort()": signal.SIGABRT,
+            "os.kill(os.getpid(), signal.SIGKILL)": signal.SIGKILL,
+        }
+        for body, status in ends.items():
+            with self.subTest(body):
+                child = self.calling(body)
+                self.assertEqual(self.zygote.exit_of(child.id), status)
+                self.assertNotEqual(child.page.done, child.page.go, "an end never reads as an answer")
+
+    def test_an_endless_loop_is_killed(self) -> None:
+        child = self.calling("while True: pass")
+        self.assertFalse(child.is_done(0.2))
+        begun = time.monotonic()
+        self.assertEqual(child.kill(), signal.SIGKILL)
+        self.assertLess(time.monotonic() - begun, 5)
+
+    def test_whoever_it_leaves_behind_dies_with_it(self) -> None:
+        daemon = "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        while True: time.sleep(1)\n    os._exit(0)\n"
+        for ending in ("os._exit(0)", "time.sleep(1000)"):
+            child = self.calling(daemon + "time.sleep(0.2)\nprint('there', flush=True)\n" + ending)
+            if ending != "os._exit(0)":
+                time.sleep(0.5)
+                child.kill()
+            # The log pipe ends when the last process that holds it is gone.
+            self.assertEqual(child.log(20), "there\n")
+
+    def test_a_fork_bomb_is_held_and_killed(self) -> None:
+        child = self.calling("while True:\n    try:\n        os.fork()\n    except OSError:\n        pass")
+        time.sleep(0.5)
+        self.assertEqual(child.kill(), signal.SIGKILL)
+        child.log(20)
+        self.assertEqual(self.child({"problem.py": RELU, "new.py": RELU_NEW}).error, None)
+
+    def test_a_memory_hog_meets_its_limit(self) -> None:
+        _, submission = self.pair(RELU, new("x = [bytearray(16 << 20) for _ in range(1000)]"), host_bytes=256 << 20)
+        self.assert_ok(submission.do(Command.LOAD))
+        self.assert_failed(submission.do(Command.CALL), Failure.OUT_OF_HOST_MEMORY, "MemoryError")
+        _, submission = self.pair(RELU, new("return torch.zeros(1 << 28)"), host_bytes=256 << 20)
+        self.assert_ok(submission.do(Command.LOAD))
+        self.assert_failed(submission.do(Command.CALL), Failure.OUT_OF_HOST_MEMORY, "memory")
+
+    def test_what_it_prints_is_a_log_and_nothing_else(self) -> None:
+        child = self.calling("""print('{"id": 1, "exit": 0}')\nos.write(2, b'{"verdict": "passed"}')\nreturn x""")
+        self.assertTrue(child.is_done(30))
+        child.kill()
+        self.assertEqual(child.log(), '{"id": 1, "exit": 0}\n{"verdict": "passed"}')
+
+    def test_it_finds_nothing_of_the_worker(self) -> None:
+        self.assertEqual(self.value("value = sorted(os.listdir('/proc/self/fd'))"), "['0', '1', '2', '3', '4']")
+        self.assertEqual(self.value("value = [os.readlink(f'/proc/self/fd/{i}').partition(':')[0] for i in range(4)]"),
+                         "['/dev/null', 'pipe', 'pipe', 'socket']")
+        self.assertEqual(self.value("value = [p for p in os.listdir('/proc') if p.isdigit()]"), "['1', '2']")
+        self.assertEqual(self.value("value = sorted(os.listdir('/kq')), os.getcwd(), sorted(os.listdir('.'))"), "(['src', 'work'], '/kq/work', [])")
+        self.assertEqual(self.value("value = os.path.exists('/root'), os.path.exists('/etc/shadow'), os.path.exists('/home')"), "(False, False, False)")
+        if os.geteuid() == 0:
+            self.assertEqual(self.value("value = os.getuid() != 0, os.getgroups()"), "(True, [])")
+
+    def test_its_environment_is_the_allowed_one(self) -> None:
+        names = self.value("value = ' '.join(sorted(os.environ))").split()
+        self.assertIn("TRITON_CACHE_DIR", names)
+        self.assertNotIn("KQ_TEST_STUB", names)
+        self.assertEqual(self.value("value = os.environ['HOME'], os.environ['TMPDIR']"), "('/kq/work', '/kq/work')")
+
+    def test_it_cannot_write_where_it_may_only_read(self) -> None:
+        body = "import harness\nvalue = 0\nfor p in ('/usr/x', '/kq/src/x', '/kq/x', harness.__path__[0] + '/x', sys.prefix + '/x', '/tmp/x', '/kq/work/x'):\n"
+        body += "    try:\n        open(p, 'w').close()\n        value += 1\n    except OSError:\n        pass"
+        self.assertEqual(self.value(body), "2")
+
+    def test_it_has_no_network(self) -> None:
+        self.assertEqual(self.value("value = [name for _, name in socket.if_nameindex()]"), "['lo']")
+
+    def test_a_file_name_of_the_harness_is_no_trouble(self) -> None:
+        _, submission = self.pair(RELU, RELU_NEW, entry="channel.py")
+        # The entry of this order is not there; the problem's own file is, and a sibling may have any name.
+        (submission.dir / "src" / "channel.py").write_text("from reference import ModelNew\n")
+        (submission.dir / "src" / "reference.py").write_text(RELU_NEW)
+        self.assert_ok(submission.do(Command.LOAD))
+
+
+class ZygoteItself(unittest.TestCase):
+    def test_it_says_which_layers_there_are(self) -> None:
+        zygote = Zygote()
+        self.addCleanup(zygote.close)
+        expected = "uid,user,pid,mount,ipc,net,uts,rlimits" if os.geteuid() == 0 else "user,pid,mount,ipc,net,uts,rlimits"
+        self.assertEqual(zygote.hello["sandbox"], expected)
+        for field in ("python", "torch", "triton", "cuda"):
+            self.assertIn(field, zygote.hello)
+
+    def test_a_python_without_torch_is_said_in_words(self) -> None:
+        zygote = Zygote(python="/usr/bin/python3")
+        if "ready" in zygote.hello:
+            zygote.close()
+            return  # the system's Python has torch
+        self.assertIn("set KQ_PYTHON", zygote.hello["error"])
+        self.assertEqual(zygote.process.wait(10), 3)
+
+    def test_bad_orders_are_refused_in_words_and_it_lives_on(self) -> None:
+        zygote = Zygote()
+        self.addCleanup(zygote.close)
+        null = os.open("/dev/null", os.O_RDWR)
+        cases = [
+            ({"role": "dance", "device": "cpu", "dir": "/tmp"}, [null], "unknown role 'dance'; known are reference, submission, build"),
+            ({"role": "build", "device": "cpu"}, [null], "the order's dir is None"),
+            ({"role": "build", "device": "cpu", "dir": "/nowhere"}, [], "0 descriptors came with a build order, expected 1"),
+            ({"role": "build", "device": "cpu", "dir": "/nowhere"}, [null], "/nowhere/out: No such file or directory"),
+        ]
+        for order, fds, words in cases:
+            order_id = zygote.send(order, fds)
+            answer = zygote.receive(30)
+            self.assertEqual(answer["id"], order_id)
+            self.assertIn(words, answer["error"])
+        zygote.socket.send(b"nonsense")
+        self.assertIn("no JSON", zygote.receive(30)["error"])
+        self.assertIsNone(zygote.process.poll())
+
+    def test_its_death_ends_its_children(self) -> None:
+        for kill in (True, False):
+            zygote = Zygote()
+            root = tempfile.TemporaryDirectory(prefix="kq-harness.")
+            self.addCleanup(root.cleanup)
+            child = Child(zygote, Path(root.name) / "1", {"problem.py": RELU, "new.py": RELU_NEW})
+            if kill:
+                zygote.process.kill()
+            else:
+                zygote.socket.close()
+            zygote.process.wait(30)
+            self.assertEqual(child.log(20), "")
+            child.close()
+            zygote.close()
+            with self.assertRaises(ProcessLookupError):
+                for _ in range(2000):
+                    os.kill(child.pid, 0)
+                    time.sleep(0.005)
+
+
+if __name__ == "__main__":
+    unittest.main()
