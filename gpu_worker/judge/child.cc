@@ -50,7 +50,7 @@ void relax() {
 
 // Copies out of the page, once: the compiler may not read the page again later.
 void copy_out(void* to, const void* from, std::size_t bytes) {
-  std::memcpy(to, from, bytes);
+  if (bytes > 0) std::memcpy(to, from, bytes);
   asm volatile("" : : "r"(to) : "memory");
 }
 
