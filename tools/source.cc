@@ -104,8 +104,7 @@ Expected<std::vector<LeaderboardRow>> all_boards(Source& source) {
 
 void add_flags(Flags& flags, SourceOptions& options) {
   options.broker = kDefaultBrokerUrl;
-  flags.option("--broker", "URL", "ask this broker (default " + options.broker + ")", options.broker,
-               "KQ_BROKER");
+  flags.option("--broker", "URL", "ask this broker (default " + options.broker + ")", options.broker, "KQ_BROKER");
   flags.option("--store", "DIR", "read this store instead, also while no broker runs", options.store);
 }
 

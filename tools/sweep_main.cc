@@ -141,7 +141,10 @@ class Sweep {
     if (stack_ && !stack_error_) {
       const Expected<std::optional<std::string>> note = stack_->tend();
       if (!note) stack_error_ = note.error();
-      if (note && *note) std::cerr << '\n' << kProgram << ": " << **note << '\n';
+      if (note && *note) {
+        if (line_ != nullptr) line_->end();
+        std::cerr << kProgram << ": " << **note << '\n';
+      }
     }
     return pause(0) || stack_error_.has_value();
   }
@@ -166,12 +169,15 @@ class Sweep {
 
   Expected<kq::WaitOutcome> wait(kq::Client& client, const kq::SubmitSummary& submitted) {
     kq::StatusLine line(kq::stderr_status_line(), kq::monotonic_now_ms());
+    line_ = &line;
     kq::WaitOptions options = kq::real_wait_options();
     if (options_.timeout_s) options.timeout_ms = static_cast<std::int64_t>(*options_.timeout_s * 1e3);
     options.sleep_ms = [&](std::int64_t ms) { pause(ms); };
     options.interrupted = [&] { return interrupted(); };
     options.progress = [&](const kq::Tally& tally) { line.update(tally, kq::monotonic_now_ms()); };
-    return kq::wait_for(client, submitted.to_wait_for(), options);
+    Expected<kq::WaitOutcome> outcome = kq::wait_for(client, submitted.to_wait_for(), options);
+    line_ = nullptr;
+    return outcome;
   }
 
   // Reads the rows once: for the report, and for --csv.
@@ -209,6 +215,7 @@ class Sweep {
   std::optional<int> signal_;
   std::optional<Error> stack_error_;
   std::unique_ptr<kq::Stack> stack_;
+  kq::StatusLine* line_ = nullptr;  // while waiting
   std::optional<kq::SweepReport> report_;
 };
 

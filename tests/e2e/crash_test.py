@@ -29,11 +29,18 @@ class Crash(kq.Story):
     def worker(self):
         return kq.program("kq-worker", "--connect", self.url, "--state", self.state / "worker", "--devices", "cpu")
 
-    def finished_n(self) -> int:
-        return sum(row["state"] == "finished" for row in kq.dump("r", "--broker", self.url))
+    def start_waiting(self) -> subprocess.Popen[str]:
+        command = [str(kq.BIN / "kq"), "results", "r", "--wait", "--broker", self.url]
+        return subprocess.Popen(
+            command, env=kq.environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+
+    def finished(self) -> list[dict[str, str]]:
+        return [row for row in kq.dump("r", "--broker", self.url) if row["state"] == "finished"]
 
     def wait_for_share(self, share: float) -> None:
-        kq.wait_until(lambda: self.finished_n() >= JOBS * share, f"{share:.0%} of {JOBS} jobs are finished", kq.LIMIT_S)
+        wanted = f"{share:.0%} of {JOBS} jobs are finished"
+        kq.wait_until(lambda: len(self.finished()) >= JOBS * share, wanted, kq.LIMIT_S)
 
     def test_each_job_has_exactly_one_result(self) -> None:
         waiter = None
@@ -42,13 +49,12 @@ class Crash(kq.Story):
                 with self.worker() as worker:
                     self.assert_end(kq.kq("submit", self.jobs, "--run", "r", "--broker", self.url), 0)
                     # One that waits through it all.
-                    command = [str(kq.BIN / "kq"), "results", "r", "--wait", "--broker", self.url]
-                    waiter = subprocess.Popen(command, env=kq.environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+                    waiter = self.start_waiting()
                     self.wait_for_share(0.2)
                     worker.kill()
                 with self.worker():
                     self.wait_for_share(0.4)
-                    seen = {row["label"]: row for row in kq.dump("r", "--broker", self.url) if row["state"] == "finished"}
+                    seen = {row["label"]: row for row in self.finished()}
                     broker.kill()
                     broker.wait(30)
                     with self.broker() as broker:
@@ -70,7 +76,8 @@ class Crash(kq.Story):
         rows = kq.dump("r", "--store", self.state)
         self.assertEqual([row["label"] for row in rows], self.labels)
         self.assertEqual(len({row["job_id"] for row in rows}), JOBS)
-        self.assertEqual(Counter(row["verdict"] for row in rows), Counter(passed=JOBS - JOBS // 10, wrong_answer=JOBS // 10))
+        verdicts = Counter(row["verdict"] for row in rows)
+        self.assertEqual(verdicts, Counter(passed=JOBS - JOBS // 10, wrong_answer=JOBS // 10))
         # What was finished once is final: not one figure of it has changed.
         for row in rows:
             if row["label"] in seen:

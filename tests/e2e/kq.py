@@ -59,7 +59,8 @@ def environment(**changes: str) -> dict[str, str]:
 def kq(*words: str | Path, **changes: str) -> subprocess.CompletedProcess[str]:
     """Runs `kq VERB ...` to its end."""
     command = [str(BIN / "kq"), *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, env=environment(**changes), check=False)
+    env = environment(**changes)
+    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, env=env, check=False)
 
 
 def wait_until(condition: Callable[[], object], what: str, limit_s: float = 120) -> None:

@@ -1,4 +1,4 @@
-"""kq sweep over a part of the example sweep: expected verdicts, one row a job, nothing judged twice, nothing left running."""
+"""kq sweep over a part of the example sweep: expected verdicts, one row a job, nothing twice, nothing left running."""
 
 import csv
 import json
@@ -23,6 +23,9 @@ PART = (
     "relu/stream_object_torch",
     "relu/syntax_error_torch",
 )
+
+
+ENDLESS = kq.RIGHT.replace("return", "while True: pass\n        return")
 
 
 def part_of_examples(folder: Path) -> Path:
@@ -90,15 +93,17 @@ class Sweep(kq.Story):
         self.assert_end(done, 1)
         self.assertIn("relu/b cpu: expected passed, got wrong_answer (value)", done.stdout)
 
-        endless = kq.write_sweep(self.folder / "endless", {"relu/c": kq.RIGHT.replace("return", "while True: pass\n        return")})
+        endless = kq.write_sweep(self.folder / "endless", {"relu/c": ENDLESS})
         done = self.sweep(endless, "--timeout", "1")
         self.assert_end(done, 4)
         self.assertIn("gave up waiting, 1 of 1", done.stderr)
 
     def start_long_sweep(self) -> subprocess.Popen[str]:
-        endless = kq.write_sweep(self.folder / "endless", {"relu/c": kq.RIGHT.replace("return", "while True: pass\n        return")})
+        endless = kq.write_sweep(self.folder / "endless", {"relu/c": ENDLESS})
         command = [str(kq.BIN / "kq"), "sweep", str(endless), "--device", "cpu", "--state", str(self.state)]
-        sweep = subprocess.Popen(command, env=kq.environment(), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        sweep = subprocess.Popen(
+            command, env=kq.environment(), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+        )
         self.addCleanup(sweep.wait)
         self.addCleanup(sweep.kill)
         self.addCleanup(sweep.stderr.close)

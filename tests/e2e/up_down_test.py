@@ -1,4 +1,4 @@
-"""kq up and kq down: detached, in the foreground, twice in one folder, and what happens when a program dies under it."""
+"""kq up and kq down: detached, in the foreground, twice in one folder, and with a program that dies under it."""
 
 import os
 import signal
@@ -52,7 +52,9 @@ class UpDown(kq.Story):
 
     def test_in_the_foreground_until_it_is_told_to_stop(self) -> None:
         command = [str(kq.BIN / "kq"), "up", "--state", str(self.state), "--devices", "cpu", "--broker-url", self.url]
-        up = subprocess.Popen(command, env=kq.environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        up = subprocess.Popen(
+            command, env=kq.environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
         self.addCleanup(up.kill)
         self.assertEqual(up.stdout.readline(), self.url + "\n")
         up.stdout.close()
