@@ -29,7 +29,7 @@ Expected<std::optional<int>> Control::exit_of(ChildRole role, std::int64_t timeo
 // Takes note of an exit; hands a plan on.
 Expected<std::optional<PlanPacket>> Control::receive(std::int64_t timeout_ms) {
   auto packet = receive_packet(socket_, timeout_ms);
-  if (!packet) return failure(packet.error());
+  if (!packet) return failure({ExitCode::nothing, "control is gone: " + packet.error().message});
   if (!*packet) return std::optional<PlanPacket>();
   auto message = decode_message<JudgeRequest>((*packet)->bytes);
   if (!message) return our_fault("control sent nonsense: " + message.error().message);

@@ -21,7 +21,7 @@ class Control : public Exits {
   explicit Control(int socket) : socket_(socket) {}
 
   Expected<void> say(const JudgeReply& reply);
-  // Waits for the next plan. An Error: control is gone, or sent what it never sends.
+  // Waits for the next plan. An Error: control is gone (ExitCode::nothing), or sent what it never sends.
   Expected<PlanPacket> next_plan();
   Expected<std::optional<int>> exit_of(ChildRole role, std::int64_t timeout_ms) override;
 

@@ -2,7 +2,7 @@
 //
 //   kq-judge --device cpu|cuda --index N
 //
-// Exit codes: 0 control is gone, 2 usage, 3 the device broke, 5 there is no such device here.
+// Exit codes: 0 control is gone, 2 usage, 3 the device broke or control sent nonsense, 5 there is no such device here.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -74,7 +74,7 @@ int serve(Device& device, Control& control) {
   if (!control.say(JudgeReady{device.info()})) return 0;
   for (;;) {
     auto packet = control.next_plan();
-    if (!packet) return 0;
+    if (!packet) return packet.error().code == ExitCode::nothing ? 0 : end_with(packet.error());
     const Report report = judge.run(packet->plan, std::move(packet->channels));
     if (!control.say(report)) return 0;
     // A context that has died answers nothing any more: control starts another judge.

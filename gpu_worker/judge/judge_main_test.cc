@@ -117,6 +117,13 @@ TEST(JudgeProgram, says_with_its_exit_code_that_there_is_no_such_device) {
   EXPECT_EQ(Program({"--device", "cuda", "--index", "4096"}).exit_code(), static_cast<int>(ExitCode::nothing));
 }
 
+TEST(JudgeProgram, nonsense_from_control_is_our_fault) {
+  Program judge({"--device", "cpu", "--index", "0"});
+  ASSERT_TRUE(judge.reply());
+  ASSERT_TRUE(send_packet(judge.socket(), "nonsense"));
+  EXPECT_EQ(judge.exit_code(), static_cast<int>(ExitCode::our_fault));
+}
+
 TEST(JudgeProgram, bad_usage_is_bad_input) {
   EXPECT_EQ(Program({"--device", "tpu", "--index", "0"}).exit_code(), static_cast<int>(ExitCode::bad_input));
   EXPECT_EQ(Program({"--device", "cpu", "--index", "-1"}).exit_code(), static_cast<int>(ExitCode::bad_input));
