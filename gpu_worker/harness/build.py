@@ -1,10 +1,96 @@
-"""The build child."""
+"""The build child: facts for the guard, and device code for a CUDA kernel. It runs nothing of the job.
 
+It leaves in out/:
+
+    status         ok, failed or unsupported
+    message        one sentence, with file:line where there is one
+    facts          guard/facts.h
+    log            what the compiler said
+    module.cubin   cuda only: the device code
+    kernels        cuda only: NAME <TAB> its name in the cubin
+"""
+
+import re
+from pathlib import Path
+
+from harness.ast_facts import facts_of
+from harness.kernel_spec import BadSpec, read_spec
+from harness.nvrtc import CompileError, Nvrtc, NvrtcMissing
 from harness.role import Job
+
+MESSAGE_MAX = 2000
+LOG_MAX = 200_000
+GLOBAL = re.compile(rb"__global__\s+(?:[A-Za-z_][\w:]*\s+|__launch_bounds__\s*\([^)]*\)\s*)*?void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?([A-Za-z_]\w*)\s*\(")
+COMMENTS = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
+# "add.cu(12): error: ..." of NVRTC
+COMPLAINT = re.compile(r"^(?P<file>[^\s(]+)\((?P<line>\d+)\): (?:catastrophic )?error:? ?(?P<words>.*)$", re.MULTILINE)
+
+
+class BuildFailed(Exception):
+    """The source's fault, in one sentence."""
 
 
 def run(job: Job) -> int:
-    (job.out / "facts").write_text("")
-    (job.out / "message").write_text("")
-    (job.out / "status").write_text("ok\n")
+    status, message = "ok", ""
+    try:
+        write_facts(job)
+        if job.backend == "cuda":
+            compile_cuda(job)
+    except (BuildFailed, BadSpec) as error:
+        status, message = "failed", str(error)
+    except NvrtcMissing as error:
+        status, message = "unsupported", str(error)
+    (job.out / "message").write_text(message[:MESSAGE_MAX], errors="replace")
+    (job.out / "status").write_text(status + "\n")
     return 0
+
+
+def write_facts(job: Job) -> None:
+    """Of every Python source but the problem's, which is not on trial."""
+    texts = []
+    for path in sorted(job.source.glob("*.py")):
+        if path.name == job.problem:
+            continue
+        try:
+            texts.append(facts_of(path.read_bytes(), path.name))
+        except SyntaxError as error:
+            raise BuildFailed(f"{path.name}:{error.lineno or 1}: {error.msg}") from error
+        except ValueError as error:
+            raise BuildFailed(f"{path.name}: {error}") from error
+    (job.out / "facts").write_text("".join(texts))
+
+
+def compile_cuda(job: Job) -> None:
+    entry = job.source / job.entry
+    source = entry.read_bytes()
+    spec = read_spec(entry.with_suffix(".json"))
+    kernel = spec.kernel_name or first_kernel(source, entry.name)
+    nvrtc = Nvrtc()
+    options = [f"--gpu-architecture={job.arch or 'sm_90'}", f"--include-path={job.source}"]
+    if nvrtc.include is not None:
+        options.append(f"--include-path={nvrtc.include}")
+        # CUDA 13 keeps its C++ library apart.
+        options += [f"--include-path={path}" for path in (nvrtc.include / "cccl",) if path.is_dir()]
+    try:
+        compiled = nvrtc.compile(source, entry.name, options + list(spec.compiler_options), [kernel])
+    except CompileError as error:
+        (job.out / "log").write_text(str(error)[:LOG_MAX], errors="replace")
+        raise BuildFailed(first_complaint(str(error), entry.name)) from error
+    (job.out / "log").write_text(compiled.log[:LOG_MAX], errors="replace")
+    (job.out / "kernels").write_text("".join(f"{name}\t{lowered}\n" for name, lowered in compiled.names.items()))
+    (job.out / "module.cubin").write_bytes(compiled.cubin)
+
+
+def first_kernel(source: bytes, name: str) -> str:
+    found = GLOBAL.search(COMMENTS.sub(b" ", source))
+    if found is None:
+        raise BuildFailed(f"{name}: has no __global__ function")
+    return found.group(1).decode()
+
+
+def first_complaint(log: str, entry: str) -> str:
+    """ "add.cu:12: identifier "x" is undefined" """
+    found = COMPLAINT.search(log)
+    if found is None:
+        return f"{entry}: {log.strip().splitlines()[0] if log.strip() else 'does not compile'}"
+    return f"{Path(found['file']).name}:{found['line']}: {found['words']}"

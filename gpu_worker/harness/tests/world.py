@@ -93,6 +93,8 @@ class Child:
         self.dir = directory
         for name in ("src", "work", "out"):
             (directory / name).mkdir(parents=True)
+            if UID != 0 and name != "src":
+                os.chown(directory / name, UID, UID)
         for name, text in files.items():
             (directory / "src" / name).write_text(text)
         role = order.get("role", "submission")

@@ -1,0 +1,149 @@
+"""X.json beside X.cu: which kernel, launched how, with which arguments.
+
+    {"kernel_name": "add",
+     "launch": {"grid": {"x": 16}, "block": {"x": 256}, "shared_mem_bytes": 0},
+     "args": [{"name": "x", "type": "tensor", "role": "input", "tensor_spec": {"shape": [4096], "dtype": "float32"}},
+              {"name": "out", "type": "tensor", "role": "output", "tensor_spec": {"shape": [4096]}},
+              {"name": "n", "type": "int", "value": 4096}],
+     "compiler_options": ["--use_fast_math"]}
+
+"args" and "launch" may also lie inside "io", "kernel_name" and "compiler_options" inside "metadata", as in the requests of kernel
+evaluation servers; what else is there is not looked at.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+TYPES = ("tensor", "int", "float", "bool")
+ROLES = ("input", "output", "inout")
+DTYPES = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64", "complex128")
+SHAPE_MAX = 8
+DIM_MAX = 2**31 - 1
+
+# Flags that choose how code is generated. Whatever names files, or other programs, is not among them.
+OPTIONS = re.compile(
+    r"(--?use_fast_math|-lineinfo|--generate-line-info|--?fmad=(true|false)|--?ftz=(true|false)|--?prec-(div|sqrt)=(true|false)|"
+    r"--maxrregcount=[0-9]{1,3}|--?std=c\+\+[0-9]{2}|(-D|--define-macro=)[A-Za-z_][A-Za-z0-9_]*(=[A-Za-z0-9_.+\-]*)?|--extra-device-vectorization)"
+)
+OPTIONS_WORDS = "--use_fast_math, -lineinfo, --fmad=, --ftz=, --prec-div=, --prec-sqrt=, --maxrregcount=, --std=, -D"
+
+
+class BadSpec(Exception):
+    """What is wrong with it, where, and what would be right."""
+
+
+@dataclass(frozen=True)
+class Arg:
+    name: str
+    type: str
+    role: str
+    value: Any
+    dtype: str
+    shape: tuple[int, ...] | None  # None: not said
+
+
+@dataclass(frozen=True)
+class KernelSpec:
+    kernel_name: str | None  # None: the first __global__ of the source
+    args: tuple[Arg, ...]
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_mem_bytes: int
+    compiler_options: tuple[str, ...]
+
+
+def read_spec(path: Path) -> KernelSpec:
+    """Raises BadSpec."""
+    try:
+        raw = json.loads(path.read_bytes())
+    except OSError as error:
+        raise BadSpec(f"{path.name}: a CUDA kernel needs this file to say how it is launched ({error.strerror})") from error
+    except (ValueError, RecursionError) as error:
+        raise BadSpec(f"{path.name}: is no JSON: {error}") from error
+    if not isinstance(raw, dict):
+        raise BadSpec(f"{path.name}: is no object")
+    return _Reader(path.name, raw).spec()
+
+
+class _Reader:
+    def __init__(self, file: str, raw: dict[str, Any]) -> None:
+        self._file = file
+        self._raw = raw
+
+    def spec(self) -> KernelSpec:
+        io = self._object(self._raw, "io")
+        metadata = self._object(self._raw, "metadata")
+        launch = self._object(self._raw if "launch" in self._raw else io, "launch")
+        args = self._raw.get("args", io.get("args"))
+        name = self._raw.get("kernel_name", metadata.get("kernel_name"))
+        options = self._raw.get("compiler_options", metadata.get("compiler_options")) or []
+        self._need(isinstance(args, list), "args", args, "a list of arguments")
+        self._need(name is None or isinstance(name, str), "kernel_name", name, "a name")
+        self._need(isinstance(options, list), "compiler_options", options, "a list of texts")
+        for option in options:
+            allowed = isinstance(option, str) and OPTIONS.fullmatch(option)
+            self._need(bool(allowed), "compiler_options", option, f"one of {OPTIONS_WORDS}")
+        return KernelSpec(
+            kernel_name=name,
+            args=tuple(self._arg(arg, i) for i, arg in enumerate(args)),
+            grid=self._dims(launch, "grid", 1),
+            block=self._dims(launch, "block", 256),
+            shared_mem_bytes=self._int(launch.get("shared_mem_bytes", 0), "launch.shared_mem_bytes", 0),
+            compiler_options=tuple(options),
+        )
+
+    def _arg(self, raw: Any, index: int) -> Arg:
+        where = f"args[{index}]"
+        self._need(isinstance(raw, dict), where, raw, "an object")
+        name, kind, role = raw.get("name"), raw.get("type"), raw.get("role", "input")
+        self._need(isinstance(name, str) and bool(name), f"{where}.name", name, "a name")
+        self._need(kind in TYPES, f"{where}.type", kind, f"one of {', '.join(TYPES)}")
+        self._need(role in ROLES, f"{where}.role", role, f"one of {', '.join(ROLES)}")
+        self._need(kind == "tensor" or role == "input", f"{where}.role", role, "input: only tensors can be written to")
+        spec = self._object(raw, "tensor_spec")
+        dtype = spec.get("dtype", raw.get("dtype", "float32"))
+        dtype = dtype.removeprefix("torch.") if isinstance(dtype, str) else dtype
+        self._need(dtype in DTYPES, f"{where}.tensor_spec.dtype", dtype, f"one of {', '.join(DTYPES)}")
+        return Arg(name, kind, role, self._value(raw.get("value"), kind, where), dtype, self._shape(spec, where))
+
+    def _value(self, value: Any, kind: str, where: str) -> Any:
+        if value is None or kind == "tensor":
+            return None
+        wanted: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,)}
+        self._need(isinstance(value, wanted[kind]) and (kind == "bool") == isinstance(value, bool), f"{where}.value", value, f"of type {kind}")
+        if kind == "int":
+            self._need(-(2**63) <= value < 2**63, f"{where}.value", value, "an integer of 64 bits")
+        return value
+
+    def _shape(self, spec: dict[str, Any], where: str) -> tuple[int, ...] | None:
+        shape = spec.get("shape")
+        if shape is None:
+            return None
+        right = isinstance(shape, list) and len(shape) <= SHAPE_MAX and all(type(size) is int and size >= 0 for size in shape)
+        self._need(right, f"{where}.tensor_spec.shape", shape, f"a list of at most {SHAPE_MAX} sizes")
+        return tuple(shape)
+
+    def _dims(self, launch: dict[str, Any], name: str, x: int) -> tuple[int, int, int]:
+        raw = launch.get(name, {})
+        if isinstance(raw, list):
+            raw = dict(zip("xyz", raw))
+        self._need(isinstance(raw, dict), f"launch.{name}", raw, "an object with x, y and z")
+        sizes = [self._int(raw.get(axis, x if axis == "x" and not raw else 1), f"launch.{name}.{axis}", 1) for axis in "xyz"]
+        return sizes[0], sizes[1], sizes[2]
+
+    def _int(self, value: Any, where: str, least: int) -> int:
+        self._need(type(value) is int and least <= value <= DIM_MAX, where, value, f"a whole number of at least {least}")
+        return value
+
+    def _object(self, raw: dict[str, Any], name: str) -> dict[str, Any]:
+        value = raw.get(name)
+        self._need(value is None or isinstance(value, dict), name, value, "an object")
+        return value or {}
+
+    def _need(self, holds: bool, where: str, got: Any, wanted: str) -> None:
+        if not holds:
+            words = json.dumps(got)
+            raise BadSpec(f"{self._file}: {where} is {words if len(words) < 100 else words[:100] + '...'}, expected {wanted}")

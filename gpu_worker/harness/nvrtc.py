@@ -1,0 +1,116 @@
+"""CUDA's runtime compiler through ctypes: source in, cubin out. It needs no GPU."""
+
+import ctypes
+import glob
+import os
+import sys
+from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_void_p
+from dataclasses import dataclass
+from pathlib import Path
+
+LIBRARIES = ("lib64", "lib", "targets/x86_64-linux/lib")
+
+
+class NvrtcMissing(Exception):
+    """No NVRTC on this machine."""
+
+
+class CompileError(Exception):
+    """The compiler's own words."""
+
+
+@dataclass(frozen=True)
+class Toolkit:
+    library: Path
+    include: Path | None
+
+
+@dataclass(frozen=True)
+class Compiled:
+    cubin: bytes
+    log: str
+    names: dict[str, str]  # kernels as asked for -> as they are called in the cubin
+
+
+def toolkits() -> list[Toolkit]:
+    """Where NVRTC may be, best first: what was said, what is installed, what came with torch."""
+    roots = [Path(os.environ[name]) for name in ("KQ_CUDA", "CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
+    roots.append(Path("/usr/local/cuda"))
+    for path in sys.path:
+        roots += [Path(found) for found in sorted(glob.glob(f"{path}/nvidia/cu[0-9]*") + glob.glob(f"{path}/nvidia/cuda_nvrtc"), reverse=True)]
+    found = []
+    for root in roots:
+        for library in (path for part in LIBRARIES for path in sorted(glob.glob(f"{root}/{part}/libnvrtc.so.*[0-9]"))):
+            found.append(Toolkit(Path(library), headers_of(root)))
+            break
+    return found
+
+
+def headers_of(root: Path) -> Path | None:
+    """CUDA's headers: the root's own, or those of the wheel beside it."""
+    for include in (root / "include", root.parent / "cuda_runtime" / "include"):
+        if (include / "cuda_runtime.h").exists() or (include / "cuda_fp16.h").exists():
+            return include
+    return None
+
+
+class Nvrtc:
+    def __init__(self) -> None:
+        for toolkit in toolkits():
+            try:
+                self._open(toolkit)
+            except OSError:
+                continue  # a library that does not load is as good as none
+            return
+        raise NvrtcMissing("no libnvrtc found; install CUDA, or set CUDA_HOME to where it is")
+
+    def _open(self, toolkit: Toolkit) -> None:
+        # NVRTC opens this one by name; beside it, the name is known already.
+        for builtins in sorted(glob.glob(f"{toolkit.library.parent}/libnvrtc-builtins.so.*")):
+            ctypes.CDLL(builtins, mode=ctypes.RTLD_GLOBAL)
+        self._library = ctypes.CDLL(str(toolkit.library))
+        self.include = toolkit.include
+        self._library.nvrtcGetErrorString.restype = c_char_p
+        major, minor = c_int(), c_int()
+        self._check(self._library.nvrtcVersion(byref(major), byref(minor)))
+        self.version = f"{major.value}.{minor.value}"
+
+    def compile(self, source: bytes, name: str, options: list[str], kernels: list[str]) -> Compiled:
+        """Raises CompileError with the compiler's log."""
+        program = c_void_p()
+        create = self._library.nvrtcCreateProgram
+        create.argtypes = [POINTER(c_void_p), c_char_p, c_char_p, c_int, c_void_p, c_void_p]
+        self._check(create(byref(program), source, name.encode(), 0, None, None))
+        try:
+            for kernel in kernels:
+                self._check(self._library.nvrtcAddNameExpression(program, kernel.encode()))
+            raw = [option.encode() for option in options]
+            result = self._library.nvrtcCompileProgram(program, len(raw), (c_char_p * len(raw))(*raw))
+            log = self._bytes(program, "nvrtcGetProgramLog").rstrip(b"\0").decode(errors="replace")
+            if result != 0:
+                raise CompileError(log.strip() or self._words(result))
+            names = {kernel: self._lowered(program, kernel) for kernel in kernels}
+            return Compiled(self._bytes(program, "nvrtcGetCUBIN"), log, names)
+        finally:
+            self._library.nvrtcDestroyProgram(byref(program))
+
+    def _bytes(self, program: c_void_p, getter: str) -> bytes:
+        size = c_size_t()
+        self._check(getattr(self._library, f"{getter}Size")(program, byref(size)))
+        data = ctypes.create_string_buffer(size.value)
+        self._check(getattr(self._library, getter)(program, data))
+        return data.raw
+
+    def _lowered(self, program: c_void_p, kernel: str) -> str:
+        name = c_char_p()
+        result = self._library.nvrtcGetLoweredName(program, kernel.encode(), byref(name))
+        if result != 0 or name.value is None:
+            raise CompileError(f"the source has no kernel {kernel}")
+        return name.value.decode()
+
+    def _check(self, result: int) -> None:
+        if result != 0:
+            raise CompileError(f"NVRTC: {self._words(result)}")
+
+    def _words(self, result: int) -> str:
+        return self._library.nvrtcGetErrorString(result).decode(errors="replace")

@@ -1,0 +1,91 @@
+"""Build children of a real zygote: what they leave in out/."""
+
+import json
+import unittest
+from pathlib import Path
+
+from world import RELU, WorldTest
+
+ADD = """
+#include <cuda_fp16.h>
+__global__ void add(const float* x, float* out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = x[i] + 1.0f;
+}
+"""
+SPEC = {
+    "launch": {"grid": {"x": 1}, "block": {"x": 32}},
+    "args": [
+        {"name": "x", "type": "tensor", "tensor_spec": {"shape": [4, 8], "dtype": "float32"}},
+        {"name": "out", "type": "tensor", "role": "output", "tensor_spec": {"shape": [4, 8], "dtype": "float32"}},
+        {"name": "n", "type": "int", "value": 32},
+    ],
+}
+
+
+class Builds(WorldTest):
+    def build(self, files: dict[str, str], **order: object) -> Path:
+        child = self.child({"problem.py": RELU, **files}, role="build", **order)
+        self.assertEqual(self.zygote.exit_of(child.id), 0, child.log(1))
+        return child.dir / "out"
+
+    def cuda(self, source: str = ADD, spec: object = None) -> Path:
+        return self.build({"add.cu": source, "add.json": json.dumps(SPEC if spec is None else spec)}, backend="cuda", entry="add.cu")
+
+    def assert_failed(self, out: Path, words: str) -> None:
+        self.assertIn(words, (out / "message").read_text())
+        self.assertEqual((out / "status").read_text(), "failed\n")
+
+    def test_python_is_only_read(self) -> None:
+        out = self.build({"new.py": "import torch\nopen('/kq/out/ran', 'w')\nS = torch.cuda.Stream\nS()\n", "other.py": "f()\n"})
+        self.assertEqual((out / "status").read_text(), "ok\n")
+        self.assertEqual((out / "facts").read_text(),
+                         "file\tnew.py\n2\tcall\topen\t?\n4\tcall\ttorch.cuda.Stream\nfile\tother.py\n1\tcall\tf\n")
+        self.assertFalse((out / "ran").exists())
+
+    def test_a_syntax_error_has_its_place(self) -> None:
+        self.assert_failed(self.build({"new.py": "x = 1\ny = (\n"}), "new.py:2: '(' was never closed")
+
+    def test_a_kernel_becomes_a_cubin(self) -> None:
+        out = self.cuda()
+        self.assertEqual((out / "status").read_text(), "ok\n", (out / "message").read_text())
+        self.assertEqual((out / "module.cubin").read_bytes()[:4], b"\x7fELF")
+        self.assertEqual((out / "kernels").read_text(), "add\t_Z3addPKfPfi\n")
+
+    def test_kernels_keep_their_c_names_and_templates_are_named(self) -> None:
+        self.assertEqual((self.cuda(f'extern "C" {ADD.replace("#include <cuda_fp16.h>", "").strip()}') / "kernels").read_text(), "add\tadd\n")
+        template = ADD.replace("__global__", "template <int K> __global__")
+        kernels = (self.cuda(template, {**SPEC, "kernel_name": "add<4>"}) / "kernels").read_text()
+        self.assertTrue(kernels.startswith("add<4>\t_Z3addILi4"), kernels)
+
+    def test_what_does_not_compile_has_its_place(self) -> None:
+        self.assert_failed(self.cuda(ADD.replace("x[i]", "y[i]")), 'add.cu:5: identifier "y" is undefined')
+        self.assert_failed(self.cuda('#include "/etc/shadow"\n' + ADD), "add.cu:1: ")
+        self.assert_failed(self.cuda("// __global__ void add()\nint x;"), "has no __global__")
+        self.assert_failed(self.cuda(ADD, {**SPEC, "kernel_name": "sub"}), "sub")
+
+    def test_only_harmless_options_are_passed_on(self) -> None:
+        fine = ["--use_fast_math", "-DN=4", "--std=c++17", "--maxrregcount=64", "-lineinfo", "--fmad=false"]
+        self.assertEqual((self.cuda(ADD, {**SPEC, "compiler_options": fine}) / "status").read_text(), "ok\n")
+        for option in ("-I/etc", "--pre-include=/etc/passwd", "-default-stream=per-thread", "-DN=4 -I/etc", "--device-as-default-execution-space", 3):
+            self.assert_failed(self.cuda(ADD, {**SPEC, "compiler_options": [option]}), "add.json: compiler_options is")
+
+    def test_a_bad_launch_file_is_said_in_words(self) -> None:
+        cases = [
+            ([], "add.json: is no object"),
+            ({}, "add.json: args is null, expected a list of arguments"),
+            ({"args": [3]}, "add.json: args[0] is 3, expected an object"),
+            ({"args": [{"name": "x", "type": "str"}]}, 'args[0].type is "str", expected one of tensor, int, float, bool'),
+            ({"args": [{"name": "x", "type": "int", "value": 1.5}]}, "args[0].value is 1.5, expected of type int"),
+            ({"args": [], "launch": {"grid": {"x": 0}}}, "launch.grid.x is 0, expected a whole number of at least 1"),
+            ({"args": [], "launch": {"grid": 3}}, "launch.grid is 3"),
+        ]
+        for spec, words in cases:
+            with self.subTest(words):
+                self.assert_failed(self.cuda(ADD, spec), words)
+        out = self.build({"add.cu": ADD}, backend="cuda", entry="add.cu")
+        self.assert_failed(out, "add.json: a CUDA kernel needs this file")
+
+
+if __name__ == "__main__":
+    unittest.main()
