@@ -113,7 +113,8 @@ Step<void> SubmissionSide::check_guards(const Trial& trial) {
   for (const Region& gap : gaps(region, reference_.layout().tables.outputs)) {
     const auto difference = checks_.difference(trial.poison, {*snapshot_, gap.begin - region.begin}, gap.bytes());
     if (!difference) return stop(difference.error());
-    if (*difference) return wrong(trial, "mutated_input", "wrote outside of its outputs: at byte " + std::to_string(gap.begin + **difference) + " of the window");
+    if (!*difference) continue;
+    return wrong(trial, "mutated_input", "wrote outside of its outputs: at byte " + std::to_string(gap.begin + **difference) + " of the window");
   }
   return {};
 }
@@ -164,14 +165,15 @@ Step<void> SubmissionSide::check_inputs(const Trial& trial) {
     if (reference_.mutable_inputs()[i]) continue;
     const auto change = first_change({inputs[i].offset, inputs[i].offset + inputs[i].bytes});
     if (!change) return stop(change.error());
-    if (*change) {
-      return wrong(trial, "mutated_input", "changed its input " + std::to_string(i) + " (" + inputs[i].name + ") at byte " + std::to_string(**change));
-    }
+    if (!*change) continue;
+    return wrong(trial, "mutated_input",
+                 "changed its input " + std::to_string(i) + " (" + inputs[i].name + ") at byte " + std::to_string(**change));
   }
   for (const Region& gap : gaps(region, inputs)) {
     const auto change = first_change(gap);
     if (!change) return stop(change.error());
-    if (*change) return wrong(trial, "mutated_input", "wrote outside of its inputs: at byte " + std::to_string(gap.begin + **change) + " of the window");
+    if (!*change) continue;
+    return wrong(trial, "mutated_input", "wrote outside of its inputs: at byte " + std::to_string(gap.begin + **change) + " of the window");
   }
   return {};
 }

@@ -164,8 +164,8 @@ TEST_F(JudgeGpuTest, memory_comes_back_when_windows_go_away) {
 }
 
 TEST_F(JudgeGpuTest, a_child_reads_and_writes_its_window) {
-  const Layout layout = make_layout({.inputs = {{.name = "x", .kind = channel::Kind::tensor, .dtype = channel::Dtype::int32, .shape = {1024}, .bytes = 4096}},
-                                     .outputs = {{.name = "y", .kind = channel::Kind::tensor, .dtype = channel::Dtype::int32, .shape = {1024}, .bytes = 4096}}});
+  const Tensor words{.name = "x", .kind = channel::Kind::tensor, .dtype = channel::Dtype::int32, .shape = {1024}, .bytes = 4096};
+  const Layout layout = make_layout({.inputs = {words}, .outputs = {words}});
   ChildProcess process;
   const auto child = start(process);
   const auto window = std::move(*device_->make_window(layout.bytes()));
