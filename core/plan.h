@@ -24,11 +24,14 @@ struct Limits {
   std::uint32_t load_limit_ms = 60'000;
   std::uint32_t call_limit_ms = 10'000;
   double call_limit_factor = 20;
+  std::uint32_t timed_budget_ms = 1'000;  // timed calls stop here once there are kTimedSamplesMin of them: a slow kernel needs fewer
   std::uint64_t window_bytes_max = 8ull << 30;  // inputs, outputs and state of one problem; more is `too_large`
   std::uint64_t host_bytes_max = 4ull << 30;    // private memory of one child beyond what it was born with
 
   friend bool operator==(const Limits&, const Limits&) = default;
 };
+
+inline constexpr std::uint32_t kTimedSamplesMin = 5;
 
 // One attempt, as the judge sees it.
 struct Plan {
@@ -69,6 +72,7 @@ template <> struct AlternativeName<JudgeReady> { static constexpr std::string_vi
 
 template <class V> void fields(V& v, Limits& x) {
   v("load_limit_ms", x.load_limit_ms); v("call_limit_ms", x.call_limit_ms); v("call_limit_factor", x.call_limit_factor);
+  v("timed_budget_ms", x.timed_budget_ms);
   v("window_bytes_max", x.window_bytes_max); v("host_bytes_max", x.host_bytes_max);
 }
 template <class V> void fields(V& v, Plan& x) {

@@ -85,6 +85,7 @@ Step<void> Judge::load_reference(const Plan& plan, std::uint64_t seed) {
 Step<void> Judge::run_trials(const Plan& plan, SubmissionSide& submission, Samples& samples) {
   const double overhead_ns = submission.overhead_ns();
   std::uint32_t number = 0;
+  std::int64_t timed_ns = 0;
   for (const TrialKind kind : schedule(plan.trials)) {
     const std::uint64_t seed = draw_();
     const auto reference_bracket = reference_->make_trial(plan, seed);
@@ -102,6 +103,9 @@ Step<void> Judge::run_trials(const Plan& plan, SubmissionSide& submission, Sampl
     if (kind == TrialKind::timed) {
       samples.reference_ns.push_back(reference_ns);
       samples.submission_ns.push_back(sample_ns(*bracket, overhead_ns));
+      // Only slowness ends this early: nothing a submission would want.
+      timed_ns += samples.submission_ns.back();
+      if (samples.submission_ns.size() >= kTimedSamplesMin && timed_ns > plan.limits.timed_budget_ms * 1'000'000LL) break;
     }
     ++number;
   }

@@ -76,6 +76,18 @@ TEST(Attempt, without_timed_trials_there_are_no_statistics) {
   EXPECT_EQ(correctness_of(*report.verdict)->trials_passed, 1u);
 }
 
+TEST(Attempt, slow_calls_are_timed_until_their_budget_is_spent) {
+  FakeHouse house;
+  house.plan.trials = {.correctness = 1, .warmup = 0, .timed = 20};
+  house.plan.limits.timed_budget_ms = 12;
+  const Report report = house.run(at(Command::call, [](FakeTurn&) { ::usleep(2'000); }));
+  ASSERT_EQ(ending(report), "passed");
+  EXPECT_GE(report.samples.submission_ns.size(), kTimedSamplesMin);
+  EXPECT_LE(report.samples.submission_ns.size(), 8u);
+  house.plan.limits.timed_budget_ms = 0;
+  EXPECT_EQ(house.run(at(Command::call, [](FakeTurn&) { ::usleep(2'000); })).samples.submission_ns.size(), kTimedSamplesMin);
+}
+
 TEST(Attempt, nothing_passes_unchecked) {
   FakeHouse house;
   house.plan.trials = {.correctness = 0, .warmup = 0, .timed = 0};
