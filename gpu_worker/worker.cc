@@ -59,18 +59,27 @@ void Worker::on(BrokerSaid& said, std::int64_t now_ms, WorkerReady& ready) {
 void Worker::take(LeaseBatch& batch) {
   if (batch.epoch != options_.epoch) return;  // meant for an earlier process under this identity
   for (Lease& lease : batch.leases) {
-    const auto device = std::find(options_.devices.begin(), options_.devices.end(), lease.device);
     if (held_.contains(lease.id)) continue;  // sent twice
+    const auto device = lane_for(lease.device);
     Held& held = held_[lease.id];
     held.lease = std::make_shared<const Lease>(std::move(lease));
-    if (device == options_.devices.end()) {
-      report(held, our_fault("leased for a device this worker does not have"));
-    } else if (draining_) {
-      report(held, our_fault("the worker is draining"));
+    if (device) {
+      held.device = *device;
     } else {
-      held.device = static_cast<std::size_t>(device - options_.devices.begin());
+      report(held, our_fault("leased for a device this worker does not have"));
     }
   }
+}
+
+// Of several equal devices the one with the fewest leases.
+std::optional<std::size_t> Worker::lane_for(const DeviceInfo& device) const {
+  std::vector<std::size_t> load(options_.devices.size());
+  for (const auto& [id, held] : held_) ++load[held.device];
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < load.size(); ++i) {
+    if (options_.devices[i] == device && (!best || load[i] < load[*best])) best = i;
+  }
+  return best;
 }
 
 void Worker::on(BuildDone& done, std::int64_t, WorkerReady&) {
@@ -94,12 +103,10 @@ void Worker::on(RunDone& done, std::int64_t, WorkerReady&) {
   report(found->second, std::move(done.result));
 }
 
-void Worker::on(DrainAsked&, std::int64_t, WorkerReady&) {
-  draining_ = true;
-  // Nothing of these has run: Goodbye gives them back. What runs is finished first.
-  std::erase_if(held_, [](const auto& entry) {
-    return entry.second.phase == Phase::waiting_build || entry.second.phase == Phase::waiting_run;
-  });
+void Worker::on(DrainAsked&, std::int64_t now_ms, WorkerReady&) {
+  draining_ = true;  // what waits stays listed until Goodbye gives it back; what runs is finished first
+  welcome_ = false;  // say Hello again: with no credit
+  next_hello_ms_ = now_ms;
 }
 
 void Worker::on(Tick&, std::int64_t, WorkerReady&) {}
@@ -115,6 +122,7 @@ void Worker::report(Held& held, Expected<Result> result) {
 }
 
 void Worker::start_builds(WorkerReady& ready) {
+  if (draining_) return;
   std::size_t building = count(Phase::building);
   for (auto& [id, held] : held_) {
     if (building >= options_.build_slots) return;
@@ -126,6 +134,7 @@ void Worker::start_builds(WorkerReady& ready) {
 }
 
 void Worker::start_runs(WorkerReady& ready) {
+  if (draining_) return;
   for (std::size_t device = 0; device < busy_.size(); ++device) {
     if (busy_[device]) continue;
     Held* next = nullptr;
@@ -175,7 +184,7 @@ void Worker::talk(std::int64_t now_ms, WorkerReady& ready) {
     ready.sends.push_back(std::move(heartbeat));
   }
 
-  if (draining_ && held_.empty()) {
+  if (draining_ && count(Phase::building) + count(Phase::running) + count(Phase::reporting) == 0) {
     ready.sends.push_back(Goodbye{options_.epoch});
     ready.finished = true;
   }

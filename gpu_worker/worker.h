@@ -78,6 +78,7 @@ class Worker {
   void on(Tick&, std::int64_t now_ms, WorkerReady& ready);
 
   void take(LeaseBatch& batch);
+  std::optional<std::size_t> lane_for(const DeviceInfo& device) const;
   void report(Held& held, Expected<Result> result);
   void start_builds(WorkerReady& ready);
   void start_runs(WorkerReady& ready);

@@ -122,11 +122,21 @@ TEST_F(WorkerTest, a_lease_for_a_device_it_does_not_have_goes_back_in_words) {
   EXPECT_EQ(batches[0].errors.size(), 1u);
 }
 
+TEST_F(WorkerTest, leases_for_equal_devices_are_spread_over_them) {
+  Worker twins({.name = "w", .epoch = 7, .devices = {kCpu, kCpu}});
+  twins.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = {lease(1), lease(2)}}}, now);
+  EXPECT_EQ(twins.step(BuildDone{{1, 1}, Built{}}, now).runs.at(0).device, 0u);
+  EXPECT_EQ(twins.step(BuildDone{{2, 1}, Built{}}, now).runs.at(0).device, 1u);
+}
+
 TEST_F(WorkerTest, drains_what_runs_gives_back_what_waits_and_leaves) {
   run(lease(1));
   run(lease(2));
   auto ready = worker.step(DrainAsked{}, now);
   EXPECT_FALSE(ready.finished);
+  ASSERT_EQ(all<Hello>(ready).size(), 1u);
+  EXPECT_EQ(all<Hello>(ready)[0].credit, 0u);
+  EXPECT_EQ(all<Heartbeat>(welcome())[0].leases.size(), 2u) << "until Goodbye nothing is missing";
   worker.step(RunDone{{1, 1}, passed()}, now);
   ready = worker.step(BrokerSaid{ResultAck{{{1, 1}}}}, now);
   EXPECT_TRUE(ready.finished);
