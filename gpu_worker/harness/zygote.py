@@ -36,6 +36,8 @@ def set_environment(device: str) -> None:
     """What must be said before torch and triton are imported."""
     for pool in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[pool] = "1"
+    # Threads of a reference that wait for its next call must not spin on the cores of the submission's.
+    os.environ["OMP_WAIT_POLICY"] = "passive"
     if device == "cpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
         os.environ["TRITON_INTERPRET"] = "1"
