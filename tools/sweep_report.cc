@@ -17,6 +17,11 @@ std::string ending_name(const RunRow& row) {
   return std::string(row.result ? to_string(name_of(row.result->verdict)) : to_string(row.job.state));
 }
 
+// The whole of it is what kq results --failed is for.
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n') + 1);
+}
+
 }  // namespace
 
 SweepReport::SweepReport(const SubmitSummary& submitted, Expectations* expectations)
@@ -34,7 +39,7 @@ bool SweepReport::add(const RunRow& row) {
   ++by_ending_[ending];
   if (ending != to_string(VerdictName::passed)) {
     ++not_passed_n_;
-    if (explanations_.size() < kExplainedMax) explanations_.push_back(evidence_text(row));
+    if (explanations_.size() < kExplainedMax) explanations_.push_back(first_line(evidence_text(row)));
   }
   builder_.add(row);
   if (expectations_ != nullptr) {

@@ -23,7 +23,8 @@ SubmitSummary submitted(const std::vector<std::string>& labels, Acceptance accep
 TEST(sweep_report, tells_verdicts_reasons_and_the_leaderboard) {
   SweepReport report(submitted({"relu/fast", "relu/bad"}), nullptr);
   EXPECT_TRUE(report.add(passed_row("relu/fast", 10'000, 20'000)));
-  EXPECT_TRUE(report.add(ended_row("relu/bad", VerdictName::rejected, evidence("stream", "makes a stream"))));
+  EXPECT_TRUE(
+      report.add(ended_row("relu/bad", VerdictName::rejected, evidence("stream", "makes a stream\nand another"))));
   report.finish();
   EXPECT_EQ(report.text(),
             "verdict   jobs\n"
