@@ -1,4 +1,4 @@
-"""What a Python source does, without running it: the facts that guard/facts.h describes and guard/rules.h judges.
+"""What a Python source does, without running it: the facts of guard/facts.h, for the rules of guard/rules.h.
 
 Names are followed through imports, plain assignments, getattr, subscripts and constant strings: `S = getattr(torch.cuda, "Str" + "eam")`
 and then `S()` is a call of torch.cuda.Stream. Every value a name is ever given in its scope counts, in whatever order. What is only
@@ -86,7 +86,10 @@ class Facts:
         match node:
             case ast.Import():
                 for alias in node.names:
-                    scope.bind(alias.asname or alias.name.partition(".")[0], alias.name if alias.asname else alias.name.partition(".")[0])
+                    scope.bind(
+                        alias.asname or alias.name.partition(".")[0],
+                        alias.name if alias.asname else alias.name.partition(".")[0],
+                    )
             case ast.ImportFrom(module=str() as module, level=0):
                 for alias in node.names:
                     if alias.name == "*":
@@ -166,7 +169,9 @@ class Facts:
         for argument in [*named, *arguments.kwonlyargs, *filter(None, (arguments.vararg, arguments.kwarg))]:
             inner.bind(argument.arg, None)
         defaults = list(zip(named[len(named) - len(arguments.defaults) :], arguments.defaults))
-        defaults += [(name, value) for name, value in zip(arguments.kwonlyargs, arguments.kw_defaults) if value is not None]
+        defaults += [
+            (name, value) for name, value in zip(arguments.kwonlyargs, arguments.kw_defaults) if value is not None
+        ]
         for argument, value in defaults:
             inner.bind(argument.arg, value)
             self._visit(value, scope)
@@ -316,10 +321,15 @@ class Facts:
         for name in names:
             match name, node.args:
                 case ("getattr" | "builtins.getattr", [value, attr, *_]):
-                    found += [f"{base}.{text}" for base in self._bases(value, scope) for text in self._texts(attr, scope)]
+                    found += [
+                        f"{base}.{text}" for base in self._bases(value, scope) for text in self._texts(attr, scope)
+                    ]
                 case ("__import__" | "importlib.import_module" | "builtins.__import__", [module, *_]):
                     texts = self._texts(module, scope)
-                    found += [text if name != "__import__" or node.keywords or len(node.args) > 1 else text.partition(".")[0] for text in texts]
+                    found += [
+                        text if name != "__import__" or node.keywords or len(node.args) > 1 else text.partition(".")[0]
+                        for text in texts
+                    ]
                 case ("vars", [value]):
                     found += [f"{base}.__dict__" for base in self._bases(value, scope)]
                 case ("functools.partial" | "partial", [value, *_]):
@@ -327,7 +337,10 @@ class Facts:
                 case _:
                     found.append(f"{name}()")
         match node:
-            case ast.Call(func=ast.Attribute(value=ast.Constant(value=str() as glue), attr="join"), args=[ast.List(elts=parts) | ast.Tuple(elts=parts)]):
+            case ast.Call(
+                func=ast.Attribute(value=ast.Constant(value=str() as glue), attr="join"),
+                args=[ast.List(elts=parts) | ast.Tuple(elts=parts)],
+            ):
                 return self._joined(parts, glue, scope)
             case _:
                 return found

@@ -20,7 +20,9 @@ from harness.role import Job
 
 MESSAGE_MAX = 2000
 LOG_MAX = 200_000
-GLOBAL = re.compile(rb"__global__\s+(?:[A-Za-z_][\w:]*\s+|__launch_bounds__\s*\([^)]*\)\s*)*?void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?([A-Za-z_]\w*)\s*\(")
+GLOBAL = re.compile(
+    rb"__global__\s+(?:[A-Za-z_][\w:]*\s+|__launch_bounds__\s*\([^)]*\)\s*)*?void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?([A-Za-z_]\w*)\s*\("
+)
 COMMENTS = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 # "add.cu(12): error: ..." of NVRTC
 COMPLAINT = re.compile(r"^(?P<file>[^\s(]+)\((?P<line>\d+)\): (?:catastrophic )?error:? ?(?P<words>.*)$", re.MULTILINE)

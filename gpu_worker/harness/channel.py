@@ -93,4 +93,3 @@ class Channel:
         poll = select.poll()
         poll.register(self._judge, select.POLLHUP)
         return bool(poll.poll(0))
-

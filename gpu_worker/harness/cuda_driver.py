@@ -16,12 +16,19 @@ class Kernel:
         module = c_void_p()
         self._function = c_void_p()
         self._check(self._cuda.cuModuleLoadData(ctypes.byref(module), cubin), "loading the module")
-        self._check(self._cuda.cuModuleGetFunction(ctypes.byref(self._function), module, name.encode()), f"finding kernel {name}")
+        self._check(
+            self._cuda.cuModuleGetFunction(ctypes.byref(self._function), module, name.encode()),
+            f"finding kernel {name}",
+        )
         if shared_mem_bytes > opt_in_above:
-            result = self._cuda.cuFuncSetAttribute(self._function, c_int(MAX_DYNAMIC_SHARED_SIZE_BYTES), c_int(shared_mem_bytes))
+            result = self._cuda.cuFuncSetAttribute(
+                self._function, c_int(MAX_DYNAMIC_SHARED_SIZE_BYTES), c_int(shared_mem_bytes)
+            )
             self._check(result, f"asking for {shared_mem_bytes} bytes of shared memory")
 
-    def launch(self, grid: tuple[int, int, int], block: tuple[int, int, int], shared_mem_bytes: int, parameters: ctypes.Array) -> None:
+    def launch(
+        self, grid: tuple[int, int, int], block: tuple[int, int, int], shared_mem_bytes: int, parameters: ctypes.Array
+    ) -> None:
         """On the legacy default stream, which is torch's current one."""
         self._check(self._launch(self._function, *grid, *block, shared_mem_bytes, None, parameters, None), "launching")
 

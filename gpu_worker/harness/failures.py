@@ -10,7 +10,12 @@ MESSAGE_MAX = 1500
 
 # Words of torch, triton and CUDA that tell what happened, where the exception's type does not.
 HOST_MEMORY = ("can't allocate memory", "cannot allocate memory", "std::bad_alloc", "cudaErrorMemoryAllocation: host")
-GPU_MEMORY = ("cuda error: out of memory", "cuda out of memory", "cuda_error_out_of_memory", "cublas_status_alloc_failed")
+GPU_MEMORY = (
+    "cuda error: out of memory",
+    "cuda out of memory",
+    "cuda_error_out_of_memory",
+    "cublas_status_alloc_failed",
+)
 GPU_FAULTS = (
     "illegal memory access",
     "illegal address",

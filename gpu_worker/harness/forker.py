@@ -113,7 +113,16 @@ class Forker:
         null = os.open("/dev/null", os.O_RDWR)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         uid = 65534 if os.geteuid() == 0 else 0
-        order = complete({"id": 0, "role": "submission", "device": self._device, "dir": "/", "uid": uid, "scratch_bytes": PROBE_BYTES})
+        order = complete(
+            {
+                "id": 0,
+                "role": "submission",
+                "device": self._device,
+                "dir": "/",
+                "uid": uid,
+                "scratch_bytes": PROBE_BYTES,
+            }
+        )
         try:
             pid, layers = self.fork(order, [null, theirs.fileno()])
         finally:
@@ -151,7 +160,9 @@ class Forker:
             order_id = order.get("id", 0)
             complete(order)
             if len(fds) != FDS_OF_ROLE[order["role"]]:
-                raise Refused(f"{len(fds)} descriptors came with a {order['role']} order, expected {FDS_OF_ROLE[order['role']]}")
+                raise Refused(
+                    f"{len(fds)} descriptors came with a {order['role']} order, expected {FDS_OF_ROLE[order['role']]}"
+                )
             pid, layers = self.fork(order, fds)
             answer = {"id": order_id, "pid": pid, "sandbox": layers}
         except (Refused, OSError) as error:

@@ -19,7 +19,20 @@ from typing import Any
 
 TYPES = ("tensor", "int", "float", "bool")
 ROLES = ("input", "output", "inout")
-DTYPES = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64", "complex128")
+DTYPES = (
+    "float64",
+    "float32",
+    "float16",
+    "bfloat16",
+    "int64",
+    "int32",
+    "int16",
+    "int8",
+    "uint8",
+    "bool",
+    "complex64",
+    "complex128",
+)
 SHAPE_MAX = 8
 DIM_MAX = 2**31 - 1
 
@@ -60,7 +73,9 @@ def read_spec(path: Path) -> KernelSpec:
     try:
         raw = json.loads(path.read_bytes())
     except OSError as error:
-        raise BadSpec(f"{path.name}: a CUDA kernel needs this file to say how it is launched ({error.strerror})") from error
+        raise BadSpec(
+            f"{path.name}: a CUDA kernel needs this file to say how it is launched ({error.strerror})"
+        ) from error
     except (ValueError, RecursionError) as error:
         raise BadSpec(f"{path.name}: is no JSON: {error}") from error
     if not isinstance(raw, dict):
@@ -113,7 +128,12 @@ class _Reader:
         if value is None or kind == "tensor":
             return None
         wanted: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,)}
-        self._need(isinstance(value, wanted[kind]) and (kind == "bool") == isinstance(value, bool), f"{where}.value", value, f"of type {kind}")
+        self._need(
+            isinstance(value, wanted[kind]) and (kind == "bool") == isinstance(value, bool),
+            f"{where}.value",
+            value,
+            f"of type {kind}",
+        )
         if kind == "int":
             self._need(-(2**63) <= value < 2**63, f"{where}.value", value, "an integer of 64 bits")
         return value
@@ -122,7 +142,11 @@ class _Reader:
         shape = spec.get("shape")
         if shape is None:
             return None
-        right = isinstance(shape, list) and len(shape) <= SHAPE_MAX and all(type(size) is int and size >= 0 for size in shape)
+        right = (
+            isinstance(shape, list)
+            and len(shape) <= SHAPE_MAX
+            and all(type(size) is int and size >= 0 for size in shape)
+        )
         self._need(right, f"{where}.tensor_spec.shape", shape, f"a list of at most {SHAPE_MAX} sizes")
         return tuple(shape)
 
@@ -131,11 +155,15 @@ class _Reader:
         if isinstance(raw, list):
             raw = dict(zip("xyz", raw))
         self._need(isinstance(raw, dict), f"launch.{name}", raw, "an object with x, y and z")
-        sizes = [self._int(raw.get(axis, x if axis == "x" and not raw else 1), f"launch.{name}.{axis}", 1) for axis in "xyz"]
+        sizes = [
+            self._int(raw.get(axis, x if axis == "x" and not raw else 1), f"launch.{name}.{axis}", 1) for axis in "xyz"
+        ]
         return sizes[0], sizes[1], sizes[2]
 
     def _int(self, value: Any, where: str, least: int) -> int:
-        self._need(type(value) is int and least <= value <= DIM_MAX, where, value, f"a whole number of at least {least}")
+        self._need(
+            type(value) is int and least <= value <= DIM_MAX, where, value, f"a whole number of at least {least}"
+        )
         return value
 
     def _object(self, raw: dict[str, Any], name: str) -> dict[str, Any]:
@@ -146,4 +174,6 @@ class _Reader:
     def _need(self, holds: bool, where: str, got: Any, wanted: str) -> None:
         if not holds:
             words = json.dumps(got)
-            raise BadSpec(f"{self._file}: {where} is {words if len(words) < 100 else words[:100] + '...'}, expected {wanted}")
+            raise BadSpec(
+                f"{self._file}: {where} is {words if len(words) < 100 else words[:100] + '...'}, expected {wanted}"
+            )

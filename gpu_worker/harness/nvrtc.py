@@ -37,7 +37,12 @@ def toolkits() -> list[Toolkit]:
     roots = [Path(os.environ[name]) for name in ("KQ_CUDA", "CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
     roots.append(Path("/usr/local/cuda"))
     for path in sys.path:
-        roots += [Path(found) for found in sorted(glob.glob(f"{path}/nvidia/cu[0-9]*") + glob.glob(f"{path}/nvidia/cuda_nvrtc"), reverse=True)]
+        roots += [
+            Path(found)
+            for found in sorted(
+                glob.glob(f"{path}/nvidia/cu[0-9]*") + glob.glob(f"{path}/nvidia/cuda_nvrtc"), reverse=True
+            )
+        ]
     found = []
     for root in roots:
         for library in (path for part in LIBRARIES for path in sorted(glob.glob(f"{root}/{part}/libnvrtc.so.*[0-9]"))):

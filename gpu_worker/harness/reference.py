@@ -89,9 +89,13 @@ class Reference(Role):
             name = entry.name.decode(errors="replace")
             if not isinstance(view, torch.Tensor):
                 if isinstance(value, torch.Tensor) or not _equal(value, scalar):
-                    raise invalid(f"get_inputs() gave {name} = {scalar!r}, then {value!r}; numbers must not change from call to call")
+                    raise invalid(
+                        f"get_inputs() gave {name} = {scalar!r}, then {value!r}; numbers must not change from call to call"
+                    )
             elif not isinstance(value, torch.Tensor) or not same(value, Spec.of(entry)):
-                raise invalid(f"get_inputs() gave {name} as {Spec.of(entry)}, then as {_words(value)}; shapes must not change")
+                raise invalid(
+                    f"get_inputs() gave {name} as {Spec.of(entry)}, then as {_words(value)}; shapes must not change"
+                )
             else:
                 view.copy_(value)
         self.synchronize()
@@ -112,4 +116,3 @@ def _equal(a: Any, b: Any) -> bool:
 
 def _words(value: Any) -> str:
     return str(Spec(value.dtype, value.shape)) if isinstance(value, torch.Tensor) else repr(value)
-

@@ -1,6 +1,7 @@
 """What reference and submission children have in common: a channel, a window, a device, and commands answered one by one."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,7 @@ class Role:
         self._window: Window | None = None
         self._word: torch.Tensor | None = None
         self._views: dict[bytes, list[Any]] = {}
-        self._commands = {
+        self._commands: dict[int, Callable[[], None]] = {
             Command.ATTACH: self.attach,
             Command.NULL_CALL: self.null_call,
             Command.LOAD: self.load,
@@ -137,8 +138,8 @@ class Role:
         raise NotImplementedError
 
     def entries(self, table: str) -> list[TensorDesc]:
-        count = getattr(self.page, f"{table}_n")
-        return getattr(self.page, table)[:count]
+        entries: list[TensorDesc] = getattr(self.page, table)[: getattr(self.page, f"{table}_n")]
+        return entries
 
     def views(self, table: str) -> list[Any]:
         """The entries of a table as what they stand for: tensors in the window, numbers, None.
@@ -177,9 +178,8 @@ class Role:
         return complaint
 
 
-def _raiser(error: Exception) -> Any:
+def _raiser(error: Exception) -> Callable[[], None]:
     def answer() -> None:
         raise error
 
     return answer
-

@@ -20,7 +20,9 @@ class Stub:
         self._layout = self.function("kq_layout", c_int64, c_char_p)
         self.wait_go = self.function("kq_wait_go", c_int, c_void_p, c_uint32, c_uint64, c_int64)
         self.post_done = self.function("kq_post_done", None, c_void_p, c_uint32)
-        self._map = self.function("kq_map_cuda_window", c_int, c_int, c_uint64, ctypes.POINTER(c_uint64), c_char_p, c_size_t)
+        self._map = self.function(
+            "kq_map_cuda_window", c_int, c_int, c_uint64, ctypes.POINTER(c_uint64), c_char_p, c_size_t
+        )
         self._unmap = self.function("kq_unmap_cuda_window", c_int, c_uint64, c_uint64, c_char_p, c_size_t)
         self.adopt_orphans = self.function("kq_adopt_orphans", c_int)
         self._map_shared = self.function("kq_map_shared", c_void_p, c_int, c_size_t)
@@ -41,7 +43,7 @@ class Stub:
             raise KeyError(name)
         return int(value)
 
-    def map_shared(self, fd: int, size: int) -> ctypes.Array:
+    def map_shared(self, fd: int, size: int) -> "ctypes.Array[ctypes.c_ubyte]":
         """Shared memory as a buffer, mapped until nobody refers to it. Unlike Python's mmap it keeps no descriptor."""
         address = self._map_shared(fd, size)
         if not address:

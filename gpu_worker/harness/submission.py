@@ -23,7 +23,11 @@ class Submission(Role):
     def context(self) -> Context:
         seed = self.page.seed
         arguments = [
-            Argument(entry.name.decode(errors="replace"), Spec.of(entry) if entry.dtype else None, None if entry.dtype else self.view(entry))
+            Argument(
+                entry.name.decode(errors="replace"),
+                Spec.of(entry) if entry.dtype else None,
+                None if entry.dtype else self.view(entry),
+            )
             for entry in self.entries("inputs")
         ]
         states = {entry.name.decode(errors="replace"): self.view(entry) for entry in self.entries("states")}

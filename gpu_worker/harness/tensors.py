@@ -71,7 +71,9 @@ def _as_tensor(value: Any, index: int) -> torch.Tensor:
         return value
     if isinstance(value, (bool, int, float)):
         return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
-    raise TypeError(f"output {index} is a {type(value).__name__}; outputs are a tensor, or a tuple or list of tensors and numbers")
+    raise TypeError(
+        f"output {index} is a {type(value).__name__}; outputs are a tensor, or a tuple or list of tensors and numbers"
+    )
 
 
 # --- entries of a table
@@ -167,7 +169,7 @@ class Window:
         self.close = close
 
     @staticmethod
-    def of_host(memory: ctypes.Array) -> "Window":
+    def of_host(memory: "ctypes.Array[ctypes.c_ubyte]") -> "Window":
         def raw(offset: int, count: int) -> torch.Tensor:
             return torch.frombuffer(memory, dtype=torch.uint8, count=count, offset=offset)
 

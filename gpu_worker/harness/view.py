@@ -14,7 +14,17 @@ OUT = Path("/kq/out")
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 # What libraries and Python look up; nothing that names people's secrets.
-ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "passwd", "group", "nsswitch.conf", "localtime", "alternatives", "python3*")
+ETC = (
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "passwd",
+    "group",
+    "nsswitch.conf",
+    "localtime",
+    "alternatives",
+    "python3*",
+)
 DEVICES = ("null", "zero", "full", "random", "urandom")
 GPU_DEVICES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")
 CUDA_SETTINGS = ("KQ_CUDA", "CUDA_HOME", "CUDA_PATH")
@@ -37,7 +47,10 @@ def text_of(lines: list[list[str]]) -> str:
 @functools.cache
 def machine_plan(stub: str, gpu: bool, keeps_root: bool) -> str:
     lines = system_lines()
-    lines += [["ro", os.path.realpath(path), path] for path in uncovered(python_paths() + cuda_paths() + [str(Path(stub).parent)])]
+    lines += [
+        ["ro", os.path.realpath(path), path]
+        for path in uncovered(python_paths() + cuda_paths() + [str(Path(stub).parent)])
+    ]
     lines += [["ro", path, path] for name in ETC for path in sorted(glob.glob(f"/etc/{name}"))]
     lines += [["ro", "/sys", "/sys"]]
     lines += [["dev", f"/dev/{name}"] for name in DEVICES]
@@ -108,6 +121,10 @@ def minors_by_bus() -> list[int]:
     for path in sorted(glob.glob("/proc/driver/nvidia/gpus/*/information")):
         for line in Path(path).read_text(errors="replace").splitlines():
             name, _, value = line.partition(":")
-            if name.strip() == "Device Minor" and value.strip().isdigit() and os.path.exists(f"/dev/nvidia{value.strip()}"):
+            if (
+                name.strip() == "Device Minor"
+                and value.strip().isdigit()
+                and os.path.exists(f"/dev/nvidia{value.strip()}")
+            ):
                 minors.append(int(value))
     return minors

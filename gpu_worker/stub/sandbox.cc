@@ -26,9 +26,13 @@ namespace {
 constexpr std::array<std::string_view, 8> kNames{"uid", "user", "pid", "mount", "ipc", "net", "uts", "rlimits"};
 constexpr int kCapabilitiesMax = 63;  // more than there are; asking for one too many is no harm
 
-bool wants(const Options& options, Layer layer) { return (options.wanted & layer) != 0; }
+bool wants(const Options& options, Layer layer) {
+  return (options.wanted & layer) != 0;
+}
 
-std::string failed(const char* what) { return std::string(what) + ": " + std::strerror(errno); }
+std::string failed(const char* what) {
+  return std::string(what) + ": " + std::strerror(errno);
+}
 
 bool write_file(const char* path, const std::string& text) {
   const int fd = ::open(path, O_WRONLY | O_CLOEXEC);
@@ -47,7 +51,8 @@ Expected<bool> make_user_namespace() {
   ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   if (::unshare(CLONE_NEWUSER) != 0) return false;
   write_file("/proc/self/setgroups", "deny");
-  if (!write_file("/proc/self/uid_map", uid + " " + uid + " 1") || !write_file("/proc/self/gid_map", gid + " " + gid + " 1")) {
+  if (!write_file("/proc/self/uid_map", uid + " " + uid + " 1") ||
+      !write_file("/proc/self/gid_map", gid + " " + gid + " 1")) {
     return our_fault(failed("cannot write the maps of a user namespace"));
   }
   // A job that made another one would hold every capability in there; the limit is this namespace's own.
@@ -58,7 +63,8 @@ Expected<bool> make_user_namespace() {
 Expected<Layers> take_uid(const Options& options, Layers layers) {
   if (!wants(options, kUid) || options.uid == 0 || ::geteuid() != 0 || (layers & (kUid | kUser)) != 0) return layers;
   const auto id = static_cast<gid_t>(options.uid);
-  if (::setgroups(0, nullptr) != 0 || ::setresgid(id, id, id) != 0 || ::setresuid(options.uid, options.uid, options.uid) != 0) {
+  if (::setgroups(0, nullptr) != 0 || ::setresgid(id, id, id) != 0 ||
+      ::setresuid(options.uid, options.uid, options.uid) != 0) {
     return our_fault(failed("cannot take the slot's uid"));
   }
   return layers | kUid;
@@ -85,7 +91,8 @@ std::uint64_t data_bytes() {
   if (status == nullptr) return 0;
   std::array<char, 256> line{};
   unsigned long long kib = 0;
-  while (std::fgets(line.data(), line.size(), status) != nullptr && std::sscanf(line.data(), "VmData: %llu kB", &kib) != 1) {
+  while (std::fgets(line.data(), line.size(), status) != nullptr &&
+         std::sscanf(line.data(), "VmData: %llu kB", &kib) != 1) {
   }
   std::fclose(status);
   return kib << 10;
@@ -151,8 +158,8 @@ Expected<Layers> enter(const Options& options, Layers layers) {
 
 Expected<Layers> confine(const Options& options, Layers layers) {
   // RLIMIT_AS is none of them: CUDA reserves terabytes of addresses that cost nothing.
-  const bool limited = limit(RLIMIT_CORE, 0) && limit(RLIMIT_NOFILE, kFilesOpenMax) && limit(RLIMIT_FSIZE, kFileBytesMax) &&
-                       limit(RLIMIT_DATA, data_bytes() + options.host_bytes) &&
+  const bool limited = limit(RLIMIT_CORE, 0) && limit(RLIMIT_NOFILE, kFilesOpenMax) &&
+                       limit(RLIMIT_FSIZE, kFileBytesMax) && limit(RLIMIT_DATA, data_bytes() + options.host_bytes) &&
                        ((layers & kUid) == 0 || limit(RLIMIT_NPROC, kProcessesMax));
   if (!limited) return our_fault(failed("cannot set limits"));
   // Its own /proc files are its own again; nobody else can see them.
@@ -179,13 +186,17 @@ std::int64_t answer(const kq::Expected<kq::sandbox::Layers>& layers, char* error
 std::int64_t kq_sandbox_begin(const kq_sandbox_options* options, char* error, std::size_t error_bytes) {
   return answer(kq::sandbox::begin(from(*options)), error, error_bytes);
 }
-std::int64_t kq_sandbox_enter(const kq_sandbox_options* options, std::uint32_t layers, char* error, std::size_t error_bytes) {
+std::int64_t kq_sandbox_enter(const kq_sandbox_options* options, std::uint32_t layers, char* error,
+                              std::size_t error_bytes) {
   return answer(kq::sandbox::enter(from(*options), layers), error, error_bytes);
 }
-std::int64_t kq_sandbox_confine(const kq_sandbox_options* options, std::uint32_t layers, char* error, std::size_t error_bytes) {
+std::int64_t kq_sandbox_confine(const kq_sandbox_options* options, std::uint32_t layers, char* error,
+                                std::size_t error_bytes) {
   return answer(kq::sandbox::confine(from(*options), layers), error, error_bytes);
 }
 void kq_sandbox_words(std::uint32_t layers, char* words, std::size_t words_bytes) {
   std::snprintf(words, words_bytes, "%s", kq::sandbox::to_string(layers).c_str());
 }
-int kq_hide() { return ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
+int kq_hide() {
+  return ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}

@@ -1,6 +1,7 @@
 // Each test runs as whoever runs the tests; those that begin with "Both" run as root, where we are it, and as an ordinary user.
 #include "gpu_worker/stub/sandbox.h"
 
+#include <gtest/gtest.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <sched.h>
@@ -13,14 +14,14 @@
 #include <filesystem>
 #include <fstream>
 
-#include <gtest/gtest.h>
-
 #include "gpu_worker/stub/sandboxed.h"
 
 namespace kq::sandbox {
 namespace {
 
-bool is_root() { return ::geteuid() == 0; }
+bool is_root() {
+  return ::geteuid() == 0;
+}
 
 std::string line_of(const char* path, const std::string& name) {
   std::ifstream in(path);
@@ -33,7 +34,8 @@ std::string line_of(const char* path, const std::string& name) {
 class Both : public testing::TestWithParam<bool> {
  protected:
   std::string run(const std::function<std::string()>& job, Layers wanted = kAllLayers) {
-    const Sandboxed result = sandbox::run({.uid = kTestUid, .wanted = wanted, .host_bytes = 64u << 20, .view = kTestView}, GetParam(), job);
+    const Sandboxed result =
+        sandbox::run({.uid = kTestUid, .wanted = wanted, .host_bytes = 64u << 20, .view = kTestView}, GetParam(), job);
     EXPECT_EQ(result.error, "");
     EXPECT_EQ(result.end, "exit 0");
     layers_ = result.layers;
@@ -42,7 +44,8 @@ class Both : public testing::TestWithParam<bool> {
   Layers layers_ = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(As, Both, testing::Values(true, false), [](const auto& test) { return test.param ? "root" : "ordinary_user"; });
+INSTANTIATE_TEST_SUITE_P(As, Both, testing::Values(true, false),
+                         [](const auto& test) { return test.param ? "root" : "ordinary_user"; });
 
 TEST_P(Both, every_layer_is_in_force) {
   run([] { return std::string(); });
@@ -51,7 +54,8 @@ TEST_P(Both, every_layer_is_in_force) {
 }
 
 TEST_P(Both, is_nobody_of_the_host) {
-  const std::string said = run([] { return std::to_string(::geteuid()) + " " + std::to_string(::getgroups(0, nullptr)); });
+  const std::string said =
+      run([] { return std::to_string(::geteuid()) + " " + std::to_string(::getgroups(0, nullptr)); });
   if (GetParam() && is_root()) {
     EXPECT_EQ(said, std::to_string(kTestUid) + " 0");
   } else {
@@ -60,7 +64,10 @@ TEST_P(Both, is_nobody_of_the_host) {
 }
 
 TEST_P(Both, has_no_capability_and_gets_none) {
-  EXPECT_EQ(run([] { return line_of("/proc/self/status", "CapEff") + line_of("/proc/self/status", "CapPrm") + line_of("/proc/self/status", "NoNewPrivs"); }),
+  EXPECT_EQ(run([] {
+              return line_of("/proc/self/status", "CapEff") + line_of("/proc/self/status", "CapPrm") +
+                     line_of("/proc/self/status", "NoNewPrivs");
+            }),
             "CapEff:\t0000000000000000CapPrm:\t0000000000000000NoNewPrivs:\t1");
   EXPECT_EQ(run([] { return std::string(::unshare(CLONE_NEWUSER) == 0 ? "made a user namespace" : "no"); }), "no");
   EXPECT_EQ(run([] { return std::string(::mount("x", "/tmp", "tmpfs", 0, nullptr) == 0 ? "mounted" : "no"); }), "no");
@@ -80,8 +87,10 @@ TEST_P(Both, sees_no_process_of_the_host) {
 
 TEST_P(Both, cannot_look_into_its_supervisor_and_can_look_into_itself) {
   EXPECT_EQ(run([] {
-              return std::string(std::ifstream("/proc/1/environ") ? "environ " : "") + (std::ifstream("/proc/1/maps").get() != EOF ? "maps " : "") +
-                     (::access("/proc/1/fd/0", F_OK) == 0 ? "fd " : "") + (std::ifstream("/proc/self/maps").get() != EOF ? "self" : "");
+              return std::string(std::ifstream("/proc/1/environ") ? "environ " : "") +
+                     (std::ifstream("/proc/1/maps").get() != EOF ? "maps " : "") +
+                     (::access("/proc/1/fd/0", F_OK) == 0 ? "fd " : "") +
+                     (std::ifstream("/proc/self/maps").get() != EOF ? "self" : "");
             }),
             "self");
 }
@@ -91,7 +100,8 @@ TEST_P(Both, has_no_network_but_a_loopback) {
               std::string names;
               ifaddrs* list = nullptr;
               ::getifaddrs(&list);
-              for (const ifaddrs* i = list; i != nullptr; i = i->ifa_next) names += std::string(i->ifa_name) + ((i->ifa_flags & IFF_UP) != 0 ? "+" : "-");
+              for (const ifaddrs* i = list; i != nullptr; i = i->ifa_next)
+                names += std::string(i->ifa_name) + ((i->ifa_flags & IFF_UP) != 0 ? "+" : "-");
               return names;
             }),
             "lo-");
@@ -116,8 +126,9 @@ TEST_P(Both, is_held_to_its_limits) {
     // Memory within the limit can be had, memory beyond it cannot; addresses without memory are free.
     void* some = ::malloc(32u << 20);
     void* more = ::malloc(48u << 20);
-    return std::to_string(core.rlim_max) + " " + std::to_string(files.rlim_max) + " " + std::to_string(size.rlim_max) + " " +
-           (some != nullptr ? "some " : "") + (more != nullptr ? "more " : "") + (processes.rlim_max <= kProcessesMax ? "few" : "many");
+    return std::to_string(core.rlim_max) + " " + std::to_string(files.rlim_max) + " " + std::to_string(size.rlim_max) +
+           " " + (some != nullptr ? "some " : "") + (more != nullptr ? "more " : "") +
+           (processes.rlim_max <= kProcessesMax ? "few" : "many");
   });
   EXPECT_EQ(said.substr(0, said.rfind(' ')), "0 1024 1073741824 some");
   if (GetParam() && is_root()) {
@@ -126,7 +137,8 @@ TEST_P(Both, is_held_to_its_limits) {
 }
 
 TEST(Sandbox, limits_stand_alone_where_nothing_else_may_be_had) {
-  const Sandboxed result = run({.uid = 0, .wanted = kRlimits, .host_bytes = 64u << 20, .view = {}}, true, [] { return std::string("ran"); });
+  const Sandboxed result =
+      run({.uid = 0, .wanted = kRlimits, .host_bytes = 64u << 20, .view = {}}, true, [] { return std::string("ran"); });
   EXPECT_EQ(result.error, "");
   EXPECT_EQ(result.said, "ran");
   EXPECT_EQ(to_string(result.layers), "rlimits");
@@ -134,15 +146,18 @@ TEST(Sandbox, limits_stand_alone_where_nothing_else_may_be_had) {
 
 TEST(Sandbox, each_layer_can_be_left_out) {
   for (Layers layer = kUid; layer <= kUts; layer = static_cast<Layers>(layer << 1)) {
-    const Sandboxed result = run({.uid = kTestUid, .wanted = kAllLayers & ~layer, .host_bytes = 64u << 20, .view = kTestView}, true,
-                                 [] { return std::string("ran"); });
+    const Sandboxed result =
+        run({.uid = kTestUid, .wanted = kAllLayers & ~layer, .host_bytes = 64u << 20, .view = kTestView}, true,
+            [] { return std::string("ran"); });
     EXPECT_EQ(result.error, "") << to_string(layer);
     EXPECT_EQ(result.said, "ran") << to_string(layer);
     EXPECT_EQ(result.layers & layer, 0u) << to_string(layer);
   }
 }
 
-TEST(Sandbox, layers_have_their_names) { EXPECT_EQ(to_string(kAllLayers), "uid,user,pid,mount,ipc,net,uts,rlimits"); }
+TEST(Sandbox, layers_have_their_names) {
+  EXPECT_EQ(to_string(kAllLayers), "uid,user,pid,mount,ipc,net,uts,rlimits");
+}
 
 }  // namespace
 }  // namespace kq::sandbox

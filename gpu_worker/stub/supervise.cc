@@ -36,7 +36,9 @@ bool is_closed(int lifeline) {
 
 }  // namespace
 
-bool adopt_orphans() { return ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0; }
+bool adopt_orphans() {
+  return ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
+}
 
 void kill_children() {
   // A child that is stopped half-way through a fork still shows up here in the next round.
@@ -90,5 +92,9 @@ void supervise(int lifeline, int job) {
 
 }  // namespace kq::sandbox
 
-int kq_adopt_orphans() { return kq::sandbox::adopt_orphans() ? 0 : -1; }
-void kq_supervise(int lifeline, int job) { kq::sandbox::supervise(lifeline, job); }
+int kq_adopt_orphans() {
+  return kq::sandbox::adopt_orphans() ? 0 : -1;
+}
+void kq_supervise(int lifeline, int job) {
+  kq::sandbox::supervise(lifeline, job);
+}

@@ -1,12 +1,11 @@
 #include "gpu_worker/stub/supervise.h"
 
+#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
-
-#include <gtest/gtest.h>
 
 #include "gpu_worker/stub/sandboxed.h"
 
@@ -15,9 +14,13 @@ namespace {
 
 constexpr Layers kNoPid = kAllLayers & ~Layers{kPid};
 
-Options options(Layers wanted = kAllLayers) { return {.uid = kTestUid, .wanted = wanted, .host_bytes = 64u << 20, .view = kTestView}; }
+Options options(Layers wanted = kAllLayers) {
+  return {.uid = kTestUid, .wanted = wanted, .host_bytes = 64u << 20, .view = kTestView};
+}
 
-std::string end_of(Layers wanted, const std::function<std::string()>& job) { return run(options(wanted), true, job).end; }
+std::string end_of(Layers wanted, const std::function<std::string()>& job) {
+  return run(options(wanted), true, job).end;
+}
 
 // Leaves a process behind that left its session and its parent; it holds `words`, the pipe of the test, open as long as it lives.
 void leave_daemon_behind() {
@@ -31,8 +34,18 @@ TEST(Supervise, relays_how_the_job_ended) {
   for (const Layers wanted : {kAllLayers, kNoPid}) {
     EXPECT_EQ(end_of(wanted, [] { return std::string(); }), "exit 0");
     EXPECT_EQ(end_of(wanted, []() -> std::string { ::_exit(3); }), "exit " + std::to_string(3 << 8));
-    EXPECT_EQ(end_of(wanted, []() -> std::string { std::raise(SIGSEGV); return ""; }), "exit 11");
-    EXPECT_EQ(end_of(wanted, []() -> std::string { std::raise(SIGKILL); return ""; }), "exit 9");
+    EXPECT_EQ(end_of(wanted,
+                     []() -> std::string {
+                       std::raise(SIGSEGV);
+                       return "";
+                     }),
+              "exit 11");
+    EXPECT_EQ(end_of(wanted,
+                     []() -> std::string {
+                       std::raise(SIGKILL);
+                       return "";
+                     }),
+              "exit 9");
     EXPECT_EQ(end_of(wanted, []() -> std::string { std::abort(); }), "exit 6");
   }
 }
@@ -40,10 +53,11 @@ TEST(Supervise, relays_how_the_job_ended) {
 // The pipe reads as ended only when the last process that holds it is gone: a test that finishes is the proof.
 TEST(Supervise, nobody_outlives_the_job) {
   for (const Layers wanted : {kAllLayers, kNoPid}) {
-    EXPECT_EQ(end_of(wanted, [] {
-                for (int i = 0; i < 20; ++i) leave_daemon_behind();
-                return std::string();
-              }),
+    EXPECT_EQ(end_of(wanted,
+                     [] {
+                       for (int i = 0; i < 20; ++i) leave_daemon_behind();
+                       return std::string();
+                     }),
               "exit 0");
   }
 }

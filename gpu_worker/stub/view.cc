@@ -22,7 +22,9 @@ constexpr char kRoot[] = "/new";
 // Any directory will do to hang that tmpfs on; it hides nothing for long.
 constexpr const char* kPlaces[] = {"/tmp", "/mnt", "/proc"};
 
-std::string failed(const std::string& what) { return what + ": " + std::strerror(errno); }
+std::string failed(const std::string& what) {
+  return what + ": " + std::strerror(errno);
+}
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
@@ -84,7 +86,8 @@ std::string bind_mount(const std::string& source, const std::string& place, std:
   struct stat found {};
   if (::stat(from.c_str(), &found) != 0) return missing == Missing::skip ? "" : failed(source);
   if (!make_target(to, S_ISDIR(found.st_mode))) return failed("cannot make " + place);
-  if (::mount(from.c_str(), to.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) return failed("cannot bind " + source + " at " + place);
+  if (::mount(from.c_str(), to.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0)
+    return failed("cannot bind " + source + " at " + place);
   if (!restrict_mount(to, attributes)) return failed("cannot restrict " + place);
   return {};
 }
@@ -98,12 +101,14 @@ std::string add_scratch(const std::vector<std::string>& fields) {
   const std::string room = "/scratch";
   const std::string data = "mode=0755,size=" + fields[1] + ",nr_inodes=" + fields[2];
   if (::mkdir(room.c_str(), 0755) != 0) return failed("a second scratch");
-  if (::mount("tmpfs", room.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, data.c_str()) != 0) return failed("cannot mount a tmpfs");
+  if (::mount("tmpfs", room.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, data.c_str()) != 0)
+    return failed("cannot mount a tmpfs");
   for (std::size_t i = 3; i < fields.size(); ++i) {
     const std::string part = room + "/" + std::to_string(i);
     const std::string to = kRoot + fields[i];
     // Everybody may write, as in /tmp: whoever the child turns out to be.
-    if (::mkdir(part.c_str(), 0755) != 0 || ::chmod(part.c_str(), 01777) != 0) return failed("cannot make room for " + fields[i]);
+    if (::mkdir(part.c_str(), 0755) != 0 || ::chmod(part.c_str(), 01777) != 0)
+      return failed("cannot make room for " + fields[i]);
     if (!make_target(to, true)) return failed("cannot make " + fields[i]);
     if (::mount(part.c_str(), to.c_str(), nullptr, MS_BIND, nullptr) != 0) return failed("cannot mount " + fields[i]);
   }
@@ -121,7 +126,8 @@ std::string add_proc(const std::string& place) {
 std::string add(const std::string& line) {
   const std::vector<std::string> fields = split(line, '\t');
   const std::string& word = fields[0];
-  if (word == "ro" && fields.size() == 3) return bind_mount(fields[1], fields[2], kReadOnly | kNoSuid | kNoDev, Missing::skip);
+  if (word == "ro" && fields.size() == 3)
+    return bind_mount(fields[1], fields[2], kReadOnly | kNoSuid | kNoDev, Missing::skip);
   if (word == "rw" && fields.size() == 3) return bind_mount(fields[1], fields[2], kNoSuid | kNoDev, Missing::fail);
   if (word == "dev" && fields.size() == 2) return bind_mount(fields[1], fields[1], kNoSuid, Missing::skip);
   if (word == "link" && fields.size() == 3) return add_link(fields[1], fields[2]);
@@ -161,7 +167,8 @@ std::string step_in() {
 
 Expected<void> make_view(std::string_view plan) {
   // Nothing of what follows may reach the host's mounts, nor the other way round.
-  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return our_fault(failed("cannot make mounts private"));
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+    return our_fault(failed("cannot make mounts private"));
   if (std::string error = step_aside(); !error.empty()) return our_fault(error);
   for (const std::string& line : split(plan, '\n')) {
     if (std::string error = add(line); !error.empty()) return our_fault(error);

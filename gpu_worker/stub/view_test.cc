@@ -1,13 +1,12 @@
 #include "gpu_worker/stub/view.h"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
-
-#include <gtest/gtest.h>
 
 #include "gpu_worker/stub/sandboxed.h"
 
@@ -31,8 +30,10 @@ class View : public testing::Test {
   void TearDown() override { fs::remove_all(home_); }
 
   std::string run(const std::function<std::string()>& job) {
-    const std::string view = kTestView + "ro\t" + (home_ / "src").string() + "\t/kq/src\nrw\t" + (home_ / "out").string() + "\t/kq/out\n";
-    const Sandboxed result = sandbox::run({.uid = kTestUid, .wanted = kAllLayers, .host_bytes = 64u << 20, .view = view}, true, job);
+    const std::string view =
+        kTestView + "ro\t" + (home_ / "src").string() + "\t/kq/src\nrw\t" + (home_ / "out").string() + "\t/kq/out\n";
+    const Sandboxed result =
+        sandbox::run({.uid = kTestUid, .wanted = kAllLayers, .host_bytes = 64u << 20, .view = view}, true, job);
     EXPECT_EQ(result.error, "");
     EXPECT_NE(result.layers & kMount, 0u);
     return result.said;
@@ -50,7 +51,8 @@ TEST_F(View, binds_what_lies_below_a_closed_home_and_hides_the_rest) {
   EXPECT_EQ(run([this] {
               std::string text;
               std::ifstream("/kq/src/a.py") >> text;
-              return text + (fs::exists(home_) ? " home" : "") + (fs::exists("/etc/shadow") ? " shadow" : "") + (fs::exists("/home") ? " homes" : "");
+              return text + (fs::exists(home_) ? " home" : "") + (fs::exists("/etc/shadow") ? " shadow" : "") +
+                     (fs::exists("/home") ? " homes" : "");
             }),
             "source");
 }
@@ -58,8 +60,8 @@ TEST_F(View, binds_what_lies_below_a_closed_home_and_hides_the_rest) {
 TEST_F(View, is_read_only_but_for_scratch_and_out) {
   EXPECT_EQ(run([] {
               std::string places;
-              for (const char* place : {"/usr/x", "/x", "/kq/x", "/kq/src/a.py", "/kq/src/x", "/etc/x", "/etc/passwd", "/dev/x", "/sys/x", "/tmp/x", "/kq/work/x",
-                                        "/w/y", "/kq/out/x", "/dev/null"}) {
+              for (const char* place : {"/usr/x", "/x", "/kq/x", "/kq/src/a.py", "/kq/src/x", "/etc/x", "/etc/passwd",
+                                        "/dev/x", "/sys/x", "/tmp/x", "/kq/work/x", "/w/y", "/kq/out/x", "/dev/null"}) {
                 if (writable(place)) places += std::string(place) + " ";
               }
               return places;
@@ -91,13 +93,17 @@ TEST_F(View, lets_nothing_set_a_uid_nor_be_a_device) {
 }
 
 TEST_F(View, a_line_it_cannot_have_is_an_error_in_words) {
-  const Sandboxed result = sandbox::run({.uid = kTestUid, .wanted = kAllLayers, .host_bytes = 64u << 20, .view = "dance\t/x\n"}, true, [] { return std::string(); });
+  const Sandboxed result =
+      sandbox::run({.uid = kTestUid, .wanted = kAllLayers, .host_bytes = 64u << 20, .view = "dance\t/x\n"}, true,
+                   [] { return std::string(); });
   EXPECT_EQ(result.error, "error the view has a line it cannot have: dance\t/x");
   EXPECT_EQ(result.layers, 0u);
 }
 
 TEST_F(View, a_place_to_write_that_is_missing_is_an_error_in_words) {
-  const Sandboxed result = sandbox::run({.uid = kTestUid, .wanted = kAllLayers, .host_bytes = 64u << 20, .view = "rw\t/nonsense\t/x\n"}, true, [] { return std::string(); });
+  const Sandboxed result =
+      sandbox::run({.uid = kTestUid, .wanted = kAllLayers, .host_bytes = 64u << 20, .view = "rw\t/nonsense\t/x\n"},
+                   true, [] { return std::string(); });
   EXPECT_EQ(result.error, "error /nonsense: No such file or directory");
 }
 

@@ -96,7 +96,9 @@ class Binding:
             check(arg, given)
             if arg.role == "inout" and self._inout_is_output:
                 index = self._next_output(arg)
-                self._fills.append((slot, lambda arguments, outputs: outputs[index].copy_(arguments[position]).data_ptr()))
+                self._fills.append(
+                    (slot, lambda arguments, outputs: outputs[index].copy_(arguments[position]).data_ptr())
+                )
             else:
                 self._fills.append((slot, lambda arguments, outputs: arguments[position].data_ptr()))
         elif arg.name in self._context.states and arg.role == "input":
@@ -104,8 +106,10 @@ class Binding:
             check(arg, Spec(state.dtype, state.shape))
             slot.value = state.data_ptr()
         else:
-            raise bad(f"argument {arg.name} is neither a parameter of forward() ({', '.join(names)}) nor a state of the reference "
-                      f"({', '.join(list(self._context.states)[:20]) or 'it has none'})")
+            raise bad(
+                f"argument {arg.name} is neither a parameter of forward() ({', '.join(names)}) nor a state of the reference "
+                f"({', '.join(list(self._context.states)[:20]) or 'it has none'})"
+            )
 
     def _next_output(self, arg: Arg) -> int:
         index = self._outputs_bound

@@ -28,7 +28,10 @@ FOLLOWED = [
     ("import sys\nsys.modules['torch.cuda'].Stream()", "2 call torch.cuda.Stream"),
     ("import importlib\nimportlib.import_module('torch.cuda').Stream()", "2 call torch.cuda.Stream"),
     ("__import__('torch').cuda.Stream()", "1 call torch.cuda.Stream"),
-    ("import torch\nclass M:\n    def __init__(self):\n        self.s = torch.cuda.Stream\n    def f(self):\n        self.s()", "6 call torch.cuda.Stream"),
+    (
+        "import torch\nclass M:\n    def __init__(self):\n        self.s = torch.cuda.Stream\n    def f(self):\n        self.s()",
+        "6 call torch.cuda.Stream",
+    ),
     ("import torch\ndef f(S=torch.cuda.Stream):\n    S()", "3 call torch.cuda.Stream"),
     ("import torch\n[torch.cuda.Stream][0]()", "2 call torch.cuda.Stream"),
     ("import torch\nfor S in (torch.cuda.Stream,):\n    S()", "3 call torch.cuda.Stream"),
@@ -38,13 +41,25 @@ FOLLOWED = [
     ("import torch\nclass S(torch.cuda.Stream):\n    ...", "2 base torch.cuda.Stream"),
     ("import torch\nexec('torch.cuda.Stream()')", "2 call torch.cuda.Stream"),
     ("import torch\nwith torch.cuda.stream(s):\n    ...", "2 call torch.cuda.stream s"),
-    ("import torch\nwith torch.cuda.stream(torch.cuda.current_stream()):\n    ...", "2 call torch.cuda.stream torch.cuda.current_stream()"),
-    ("import torch\ns = torch.cuda.current_stream()\nwith torch.cuda.stream(s):\n    ...", "3 call torch.cuda.stream torch.cuda.current_stream()"),
+    (
+        "import torch\nwith torch.cuda.stream(torch.cuda.current_stream()):\n    ...",
+        "2 call torch.cuda.stream torch.cuda.current_stream()",
+    ),
+    (
+        "import torch\ns = torch.cuda.current_stream()\nwith torch.cuda.stream(s):\n    ...",
+        "3 call torch.cuda.stream torch.cuda.current_stream()",
+    ),
     ("import torch\ns = torch.cuda.Stream()\ns.synchronize()", "3 call torch.cuda.Stream().synchronize"),
-    ("import ctypes\nl = ctypes.CDLL('libcudart.so')\nl.cudaStreamCreate(0)", "3 call ctypes.CDLL().cudaStreamCreate ?"),
+    (
+        "import ctypes\nl = ctypes.CDLL('libcudart.so')\nl.cudaStreamCreate(0)",
+        "3 call ctypes.CDLL().cudaStreamCreate ?",
+    ),
     ("def f(lib):\n    getattr(lib, 'cuStreamCreate')(0)", "2 call ?.cuStreamCreate ?"),
     ("import torch\n@torch.cuda.graph\ndef f(): ...", "2 call torch.cuda.graph"),
-    ("import torch\nasync def f():\n    async with torch.cuda.stream(x) as s:\n        ...", "3 call torch.cuda.stream x"),
+    (
+        "import torch\nasync def f():\n    async with torch.cuda.stream(x) as s:\n        ...",
+        "3 call torch.cuda.stream x",
+    ),
     ("import torch\nif (S := torch.cuda.Stream):\n    S()", "3 call torch.cuda.Stream"),
     ("import torch\n(lambda S: S())(torch.cuda.Stream)", "2 value torch.cuda.Stream"),
 ]
@@ -68,7 +83,13 @@ FINE = [
     "def stream(x): return x\nstream(1)",
 ]
 
-STREAMY = ("torch.cuda.Stream", "torch.cuda.stream", "torch.cuda.ExternalStream", "torch.cuda.set_stream", "torch.cuda.graph")
+STREAMY = (
+    "torch.cuda.Stream",
+    "torch.cuda.stream",
+    "torch.cuda.ExternalStream",
+    "torch.cuda.set_stream",
+    "torch.cuda.graph",
+)
 
 
 def facts(source: str) -> list[str]:

@@ -1,6 +1,5 @@
 """Each backend against the reference, on the CPU where it can run there."""
 
-import json
 import unittest
 
 from harness.page import Command, Failure
@@ -33,10 +32,15 @@ class Backends(WorldTest):
             submission.put(reference.page.inputs[0], reference.bytes_of(reference.page.inputs[0]))
             self.assert_ok(reference.do(Command.CALL, seed))
             self.assert_ok(submission.do(Command.CALL, seed))
-            self.assertEqual(submission.bytes_of(submission.page.outputs[0]), reference.bytes_of(reference.page.outputs[0]))
+            self.assertEqual(
+                submission.bytes_of(submission.page.outputs[0]), reference.bytes_of(reference.page.outputs[0])
+            )
 
     def test_an_autotuned_kernel_needs_a_gpu(self) -> None:
-        tuned = TRITON.replace("@triton.jit", "@triton.autotune([triton.Config({'BLOCK': 16}), triton.Config({'BLOCK': 32})], key=['n'])\n@triton.jit").replace(", BLOCK=16)", ")")
+        tuned = TRITON.replace(
+            "@triton.jit",
+            "@triton.autotune([triton.Config({'BLOCK': 16}), triton.Config({'BLOCK': 32})], key=['n'])\n@triton.jit",
+        ).replace(", BLOCK=16)", ")")
         _, submission = self.pair(RELU, tuned, backend="triton")
         answer = submission.do(Command.LOAD)
         if answer[0] == 0:
@@ -44,7 +48,9 @@ class Backends(WorldTest):
         self.assert_failed(answer, Failure.UNSUPPORTED_HERE, "")
 
     def test_a_kernel_error_has_its_place(self) -> None:
-        _, submission = self.pair(RELU, TRITON.replace("tl.maximum(value, 0.0)", "tl.nonsense(value)"), backend="triton")
+        _, submission = self.pair(
+            RELU, TRITON.replace("tl.maximum(value, 0.0)", "tl.nonsense(value)"), backend="triton"
+        )
         self.assert_ok(submission.do(Command.LOAD))
         self.assert_failed(submission.do(Command.CALL), Failure.RUNTIME_ERROR, "(new.py:")
 

@@ -30,17 +30,23 @@ class Builds(WorldTest):
         return child.dir / "out"
 
     def cuda(self, source: str = ADD, spec: object = None) -> Path:
-        return self.build({"add.cu": source, "add.json": json.dumps(SPEC if spec is None else spec)}, backend="cuda", entry="add.cu")
+        return self.build(
+            {"add.cu": source, "add.json": json.dumps(SPEC if spec is None else spec)}, backend="cuda", entry="add.cu"
+        )
 
     def assert_failed(self, out: Path, words: str) -> None:
         self.assertIn(words, (out / "message").read_text())
         self.assertEqual((out / "status").read_text(), "failed\n")
 
     def test_python_is_only_read(self) -> None:
-        out = self.build({"new.py": "import torch\nopen('/kq/out/ran', 'w')\nS = torch.cuda.Stream\nS()\n", "other.py": "f()\n"})
+        out = self.build(
+            {"new.py": "import torch\nopen('/kq/out/ran', 'w')\nS = torch.cuda.Stream\nS()\n", "other.py": "f()\n"}
+        )
         self.assertEqual((out / "status").read_text(), "ok\n")
-        self.assertEqual((out / "facts").read_text(),
-                         "file\tnew.py\n2\tcall\topen\t?\n4\tcall\ttorch.cuda.Stream\nfile\tother.py\n1\tcall\tf\n")
+        self.assertEqual(
+            (out / "facts").read_text(),
+            "file\tnew.py\n2\tcall\topen\t?\n4\tcall\ttorch.cuda.Stream\nfile\tother.py\n1\tcall\tf\n",
+        )
         self.assertFalse((out / "ran").exists())
 
     def test_a_syntax_error_has_its_place(self) -> None:
@@ -53,7 +59,10 @@ class Builds(WorldTest):
         self.assertEqual((out / "kernels").read_text(), "add\t_Z3addPKfPfi\n")
 
     def test_kernels_keep_their_c_names_and_templates_are_named(self) -> None:
-        self.assertEqual((self.cuda(f'extern "C" {ADD.replace("#include <cuda_fp16.h>", "").strip()}') / "kernels").read_text(), "add\tadd\n")
+        self.assertEqual(
+            (self.cuda(f'extern "C" {ADD.replace("#include <cuda_fp16.h>", "").strip()}') / "kernels").read_text(),
+            "add\tadd\n",
+        )
         template = ADD.replace("__global__", "template <int K> __global__")
         kernels = (self.cuda(template, {**SPEC, "kernel_name": "add<4>"}) / "kernels").read_text()
         self.assertTrue(kernels.startswith("add<4>\t_Z3addILi4"), kernels)
@@ -67,7 +76,14 @@ class Builds(WorldTest):
     def test_only_harmless_options_are_passed_on(self) -> None:
         fine = ["--use_fast_math", "-DN=4", "--std=c++17", "--maxrregcount=64", "-lineinfo", "--fmad=false"]
         self.assertEqual((self.cuda(ADD, {**SPEC, "compiler_options": fine}) / "status").read_text(), "ok\n")
-        for option in ("-I/etc", "--pre-include=/etc/passwd", "-default-stream=per-thread", "-DN=4 -I/etc", "--device-as-default-execution-space", 3):
+        for option in (
+            "-I/etc",
+            "--pre-include=/etc/passwd",
+            "-default-stream=per-thread",
+            "-DN=4 -I/etc",
+            "--device-as-default-execution-space",
+            3,
+        ):
             self.assert_failed(self.cuda(ADD, {**SPEC, "compiler_options": [option]}), "add.json: compiler_options is")
 
     def test_a_bad_launch_file_is_said_in_words(self) -> None:
@@ -75,7 +91,10 @@ class Builds(WorldTest):
             ([], "add.json: is no object"),
             ({}, "add.json: args is null, expected a list of arguments"),
             ({"args": [3]}, "add.json: args[0] is 3, expected an object"),
-            ({"args": [{"name": "x", "type": "str"}]}, 'args[0].type is "str", expected one of tensor, int, float, bool'),
+            (
+                {"args": [{"name": "x", "type": "str"}]},
+                'args[0].type is "str", expected one of tensor, int, float, bool',
+            ),
             ({"args": [{"name": "x", "type": "int", "value": 1.5}]}, "args[0].value is 1.5, expected of type int"),
             ({"args": [], "launch": {"grid": {"x": 0}}}, "launch.grid.x is 0, expected a whole number of at least 1"),
             ({"args": [], "launch": {"grid": 3}}, "launch.grid is 3"),

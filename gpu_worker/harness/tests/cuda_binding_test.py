@@ -47,14 +47,27 @@ class CudaBinding(unittest.TestCase):
         return [ctypes.string_at(address, 8) for address in binding.parameters]
 
     def test_names_find_arguments_states_outputs_and_numbers(self) -> None:
-        binding = self.bind(tensor("y"), tensor("linear.weight"), tensor("out", "output"), tensor("x"),
-                            {"name": "k", "type": "int"}, {"name": "n", "type": "int", "value": -1},
-                            {"name": "a", "type": "float", "value": 1.5}, {"name": "b", "type": "float", "value": 2, "dtype": "float64"},
-                            {"name": "c", "type": "bool", "value": True})
+        binding = self.bind(
+            tensor("y"),
+            tensor("linear.weight"),
+            tensor("out", "output"),
+            tensor("x"),
+            {"name": "k", "type": "int"},
+            {"name": "n", "type": "int", "value": -1},
+            {"name": "a", "type": "float", "value": 1.5},
+            {"name": "b", "type": "float", "value": 2, "dtype": "float64"},
+            {"name": "c", "type": "bool", "value": True},
+        )
         x, y, out = torch.zeros(4, 8), torch.zeros(4, 8), torch.zeros(4, 8)
         binding.fill((x, -3, y), [out])
         pointers = [struct.pack("Q", t.data_ptr()) for t in (y, self.weight, out, x)]
-        scalars = [struct.pack("q", -3), struct.pack("q", -1), struct.pack("f", 1.5) + bytes(4), struct.pack("d", 2.0), b"\1" + bytes(7)]
+        scalars = [
+            struct.pack("q", -3),
+            struct.pack("q", -1),
+            struct.pack("f", 1.5) + bytes(4),
+            struct.pack("d", 2.0),
+            b"\1" + bytes(7),
+        ]
         self.assertEqual(self.parameters(binding), pointers + scalars)
 
     def test_inout_changes_in_place_or_is_an_output(self) -> None:
@@ -70,7 +83,10 @@ class CudaBinding(unittest.TestCase):
     def test_what_does_not_fit_is_said_in_words(self) -> None:
         out = tensor("out", "output")
         cases: list[tuple[list[dict[str, Any]], str]] = [
-            ([tensor("z"), out], "argument z is neither a parameter of forward() (x, k, y) nor a state of the reference (linear.weight)"),
+            (
+                [tensor("z"), out],
+                "argument z is neither a parameter of forward() (x, k, y) nor a state of the reference (linear.weight)",
+            ),
             ([tensor("x")], "0 output and 0 inout tensors, the reference returns 1"),
             ([tensor("x", shape=[8, 4]), out], "argument x is said to be float32[8, 4], the problem has float32[4, 8]"),
             ([tensor("x", dtype="float16"), out], "argument x is said to be float16[4, 8]"),

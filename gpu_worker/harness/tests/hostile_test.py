@@ -8,13 +8,16 @@ import unittest
 from pathlib import Path
 
 from harness.page import Command, Failure
-from world import HARNESS, RELU, RELU_NEW, Child, WorldTest, Zygote
+from world import RELU, RELU_NEW, Child, WorldTest, Zygote
 
 
 def new(body: str) -> str:
     """A submission that does this in its call."""
     lines = "".join(f"        {line}\n" for line in body.strip().splitlines())
-    return "import ctypes, os, signal, socket, sys, time, torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n" + lines
+    return (
+        "import ctypes, os, signal, socket, sys, time, torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
+        + lines
+    )
 
 
 class Hostile(WorldTest):
@@ -25,7 +28,7 @@ class Hostile(WorldTest):
         submission.begin(Command.CALL)
         return submission
 
-    def value(self, body: str) -> float:
+    def value(self, body: str) -> str:
         """What a submission's call makes of the number it computes."""
         child = self.calling(body + "\nraise RuntimeError(f'<{value}>')")
         self.assertTrue(child.is_done(30), child.log(0.1))
@@ -85,11 +88,19 @@ class Hostile(WorldTest):
 
     def test_it_finds_nothing_of_the_worker(self) -> None:
         self.assertEqual(self.value("value = sorted(os.listdir('/proc/self/fd'))"), "['0', '1', '2', '3', '4']")
-        self.assertEqual(self.value("value = [os.readlink(f'/proc/self/fd/{i}').partition(':')[0] for i in range(4)]"),
-                         "['/dev/null', 'pipe', 'pipe', 'socket']")
+        self.assertEqual(
+            self.value("value = [os.readlink(f'/proc/self/fd/{i}').partition(':')[0] for i in range(4)]"),
+            "['/dev/null', 'pipe', 'pipe', 'socket']",
+        )
         self.assertEqual(self.value("value = [p for p in os.listdir('/proc') if p.isdigit()]"), "['1', '2']")
-        self.assertEqual(self.value("value = sorted(os.listdir('/kq')), os.getcwd(), sorted(os.listdir('.'))"), "(['src', 'work'], '/kq/work', [])")
-        self.assertEqual(self.value("value = os.path.exists('/root'), os.path.exists('/etc/shadow'), os.path.exists('/home')"), "(False, False, False)")
+        self.assertEqual(
+            self.value("value = sorted(os.listdir('/kq')), os.getcwd(), sorted(os.listdir('.'))"),
+            "(['src', 'work'], '/kq/work', [])",
+        )
+        self.assertEqual(
+            self.value("value = os.path.exists('/root'), os.path.exists('/etc/shadow'), os.path.exists('/home')"),
+            "(False, False, False)",
+        )
         if os.geteuid() == 0:
             self.assertEqual(self.value("value = os.getuid() != 0, os.getgroups()"), "(True, [])")
 
@@ -119,7 +130,9 @@ class ZygoteItself(unittest.TestCase):
     def test_it_says_which_layers_there_are(self) -> None:
         zygote = Zygote()
         self.addCleanup(zygote.close)
-        expected = "uid,user,pid,mount,ipc,net,uts,rlimits" if os.geteuid() == 0 else "user,pid,mount,ipc,net,uts,rlimits"
+        expected = (
+            "uid,user,pid,mount,ipc,net,uts,rlimits" if os.geteuid() == 0 else "user,pid,mount,ipc,net,uts,rlimits"
+        )
         self.assertEqual(zygote.hello["sandbox"], expected)
         for field in ("python", "torch", "triton", "cuda"):
             self.assertIn(field, zygote.hello)
@@ -137,9 +150,17 @@ class ZygoteItself(unittest.TestCase):
         self.addCleanup(zygote.close)
         null = os.open("/dev/null", os.O_RDWR)
         cases = [
-            ({"role": "dance", "device": "cpu", "dir": "/tmp"}, [null], "unknown role 'dance'; known are reference, submission, build"),
+            (
+                {"role": "dance", "device": "cpu", "dir": "/tmp"},
+                [null],
+                "unknown role 'dance'; known are reference, submission, build",
+            ),
             ({"role": "build", "device": "cpu"}, [null], "the order's dir is None"),
-            ({"role": "build", "device": "cpu", "dir": "/nowhere"}, [], "0 descriptors came with a build order, expected 1"),
+            (
+                {"role": "build", "device": "cpu", "dir": "/nowhere"},
+                [],
+                "0 descriptors came with a build order, expected 1",
+            ),
             ({"role": "build", "device": "cpu", "dir": "/nowhere"}, [null], "/nowhere/out: No such file or directory"),
         ]
         for order, fds, words in cases:

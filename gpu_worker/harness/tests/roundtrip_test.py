@@ -52,7 +52,9 @@ class Roundtrip(WorldTest):
 
     def test_state_is_taken_where_name_and_shape_match(self) -> None:
         # Another order of drawing makes other weights: only the reference's state makes the outputs equal.
-        new = LINEAR.replace("class Model", "class ModelNew").replace("super().__init__()", "super().__init__(); torch.randn(100)")
+        new = LINEAR.replace("class Model", "class ModelNew").replace(
+            "super().__init__()", "super().__init__(); torch.randn(100)"
+        )
         reference, submission = self.pair(LINEAR, new)
         self.assert_ok(submission.do(Command.LOAD, 8))
         self.assert_ok(reference.do(Command.MAKE_INPUTS, 3))
@@ -115,7 +117,9 @@ class Problems(WorldTest):
                 self.assert_failed(self.load(problem), Failure.PROBLEM_INVALID, words)
 
     def test_a_reference_that_disagrees_with_itself_is_invalid(self) -> None:
-        growing = "import torch\nN = [3]\n" + RELU.replace("return [torch.randn(4, 8)]", "N[0] += 1; return [torch.randn(N[0])]")
+        growing = "import torch\nN = [3]\n" + RELU.replace(
+            "return [torch.randn(4, 8)]", "N[0] += 1; return [torch.randn(N[0])]"
+        )
         reference = self.child({"problem.py": growing}, role="reference")
         self.assert_ok(reference.do(Command.LOAD))
         reference.layout()

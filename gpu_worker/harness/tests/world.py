@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from cuda_window import CudaWindow
 from harness.page import MAGIC, Command, Failure, Page, Status, TensorDesc
 
 STUB = os.environ.get("KQ_TEST_STUB", "")
@@ -46,10 +47,16 @@ class Zygote:
     def __init__(self, python: str = sys.executable, device: str = "cpu", harness: Path = HARNESS) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket = ours
+        self.device = device
         command = [python, str(harness / "zygote.py"), "--device", device, "--stub", STUB]
         # The zygote finds its socket as descriptor 3, whatever its number is here.
         shell = ["sh", "-c", f'exec "$@" 3<&{theirs.fileno()}', "sh", *command]
-        self.process = subprocess.Popen(shell, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+        environment = {
+            **os.environ,
+            "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+            "CUDA_VISIBLE_DEVICES": "0" if device == "cuda" else "",
+        }
+        self.process = subprocess.Popen(shell, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, env=environment)
         theirs.close()
         self._next_id = 0
         self._packets: list[dict[str, Any]] = []
@@ -88,15 +95,16 @@ class Zygote:
 class Child:
     """A child and the judge's end of its channel."""
 
-    def __init__(self, zygote: Zygote, directory: Path, files: dict[str, str], **order: Any) -> None:
+    def __init__(self, zygote: Zygote, directory: Path, files: dict[str, str | bytes], **order: Any) -> None:
         self.zygote = zygote
         self.dir = directory
+        self.device = zygote.device
         for name in ("src", "work", "out"):
             (directory / name).mkdir(parents=True)
             if UID != 0 and name != "src":
                 os.chown(directory / name, UID, UID)
-        for name, text in files.items():
-            (directory / "src" / name).write_text(text)
+        for name, content in files.items():
+            (directory / "src" / name).write_bytes(content if isinstance(content, bytes) else content.encode())
         role = order.get("role", "submission")
         reader, writer = os.pipe()
         self.log_fd = reader
@@ -109,7 +117,7 @@ class Child:
         self.id = zygote.send(
             {
                 "role": role,
-                "device": "cpu",
+                "device": self.device,
                 "backend": "torch",
                 "dir": str(directory),
                 "uid": UID,
@@ -132,7 +140,7 @@ class Child:
         self.pid = answer.get("pid")
         if role != "build" and self.error is None:
             self.page = self.share_page()
-            self.window: mmap.mmap | None = None
+            self.window: mmap.mmap | CudaWindow | None = None
 
     def share_page(self) -> Page:
         fd = os.memfd_create("page")
@@ -145,6 +153,12 @@ class Child:
         return page
 
     def share_window(self, size: int = WINDOW_BYTES) -> None:
+        if self.device == "cuda":
+            self.window = CudaWindow(size)
+            self.page.window_bytes = self.window.size
+            socket.send_fds(self.channel, [b"W"], [self.window.fd])
+            self.window.close_fd()
+            return
         fd = os.memfd_create("window")
         os.ftruncate(fd, size)
         self.window = mmap.mmap(fd, size)
@@ -217,10 +231,11 @@ class WorldTest(unittest.TestCase):
     """One zygote for all tests of a class; directories and children that go with the test."""
 
     zygote: Zygote
+    device = "cpu"
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.zygote = Zygote()
+        cls.zygote = Zygote(device=cls.device)
         if "ready" not in cls.zygote.hello:
             raise AssertionError(f"no zygote: {cls.zygote.hello}")
 
@@ -234,7 +249,7 @@ class WorldTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
         self._children = 0
 
-    def child(self, files: dict[str, str], **order: Any) -> Child:
+    def child(self, files: dict[str, str | bytes], **order: Any) -> Child:
         self._children += 1
         child = Child(self.zygote, self.root / str(self._children), files, **order)
         self.addCleanup(child.close)
@@ -242,7 +257,9 @@ class WorldTest(unittest.TestCase):
             self.addCleanup(self._end, child.pid)
         return child
 
-    def pair(self, problem: str, new: str, **order: Any) -> tuple[Child, Child]:
+    def pair(
+        self, problem: str, new: str, more: dict[str, str | bytes] | None = None, **order: Any
+    ) -> tuple[Child, Child]:
         """A reference that is loaded and attached, and a submission that is attached and has the reference's state and tables."""
         reference = self.child({"problem.py": problem}, role="reference", **order)
         self.assert_ok(reference.do(Command.LOAD, 7))
@@ -250,7 +267,7 @@ class WorldTest(unittest.TestCase):
         reference.share_window()
         self.assert_ok(reference.do(Command.ATTACH))
         self.assert_ok(reference.do(Command.PUT_STATE))
-        submission = self.child({"problem.py": problem, "new.py": new}, **order)
+        submission = self.child({"problem.py": problem, "new.py": new, **(more or {})}, **order)
         submission.share_window()
         submission.copy_tables(reference)
         self.assert_ok(submission.do(Command.ATTACH))

@@ -1,0 +1,139 @@
+"""The harness on a GPU: windows in device memory, every backend, and the ways a GPU fails. Without a GPU it fails: it is for machines with one."""
+
+import json
+import time
+import unittest
+
+from backends_test import TRITON
+from build_test import ADD
+from harness.page import Command, Failure
+from roundtrip_test import LINEAR
+from world import RELU, RELU_NEW, Child, WorldTest
+
+RELU_CU = ADD.replace("x[i] + 1.0f", "x[i] > 0 ? x[i] : 0")
+RELU_JSON = {
+    "launch": {"grid": {"x": 1}, "block": {"x": 32}},
+    "args": [
+        {"name": "x", "type": "tensor", "tensor_spec": {"shape": [4, 8]}},
+        {"name": "out", "type": "tensor", "role": "output", "tensor_spec": {"shape": [4, 8]}},
+        {"name": "n", "type": "int", "value": 32},
+    ],
+}
+
+
+class OnGpu(WorldTest):
+    device = "cuda"
+
+    def compare(self, reference: Child, submission: Child) -> None:
+        for seed in (1, 2, 3):
+            self.assert_ok(reference.do(Command.MAKE_INPUTS, seed))
+            for entry in reference.page.inputs[: reference.page.inputs_n]:
+                submission.put(entry, reference.bytes_of(entry))
+            self.assert_ok(reference.do(Command.CALL, seed))
+            self.assert_ok(submission.do(Command.CALL, seed))
+            for out in reference.page.outputs[: reference.page.outputs_n]:
+                self.assertEqual(submission.bytes_of(out), reference.bytes_of(out))
+
+    def built(self, source: str, spec: object) -> dict[str, bytes]:
+        build = self.child(
+            {"problem.py": RELU, "k.cu": source, "k.json": json.dumps(spec)}, role="build", backend="cuda", entry="k.cu"
+        )
+        self.assertEqual(self.zygote.exit_of(build.id), 0, build.log(1))
+        self.assertEqual((build.dir / "out/status").read_text(), "ok\n", (build.dir / "out/message").read_text())
+        return {name: (build.dir / "out" / name).read_bytes() for name in ("module.cubin", "kernels")}
+
+    def cuda_pair(self, source: str, spec: object) -> tuple[Child, Child]:
+        made = self.built(source, spec)
+        return self.pair(
+            RELU, "", backend="cuda", entry="k.cu", more={"k.cu": source, "k.json": json.dumps(spec), **made}
+        )
+
+    def test_layers(self) -> None:
+        print("layers:", self.zygote.hello["sandbox"])
+
+    def test_torch(self) -> None:
+        for problem, new in ((RELU, RELU_NEW), (LINEAR, LINEAR.replace("class Model", "class ModelNew"))):
+            reference, submission = self.pair(problem, new)
+            self.assert_ok(submission.do(Command.LOAD, 7))
+            self.compare(reference, submission)
+
+    def test_half_precisions(self) -> None:
+        for precision in ("fp16", "bf16"):
+            reference, submission = self.pair(RELU, RELU_NEW, precision=precision)
+            self.assert_ok(submission.do(Command.LOAD, 7))
+            self.compare(reference, submission)
+
+    def test_triton(self) -> None:
+        reference, submission = self.pair(RELU, TRITON, backend="triton")
+        self.assert_ok(submission.do(Command.LOAD, 7))
+        self.compare(reference, submission)
+
+    def test_an_autotuned_kernel(self) -> None:
+        configs = "[triton.Config({'BLOCK': 16}), triton.Config({'BLOCK': 32})]"
+        tuned = TRITON.replace("@triton.jit", f"@triton.autotune({configs}, key=['n'])\n@triton.jit").replace(
+            ", BLOCK=16)", ")"
+        )
+        reference, submission = self.pair(
+            RELU,
+            tuned.replace("(triton.cdiv(x.numel(), 16),)", "lambda m: (triton.cdiv(32, m['BLOCK']),)"),
+            backend="triton",
+        )
+        self.assert_ok(submission.do(Command.LOAD, 7))
+        self.compare(reference, submission)
+
+    def test_cuda(self) -> None:
+        reference, submission = self.cuda_pair(RELU_CU, RELU_JSON)
+        self.assert_ok(submission.do(Command.LOAD, 7))
+        self.compare(reference, submission)
+
+    def test_cuda_with_much_shared_memory(self) -> None:
+        source = RELU_CU.replace("int i =", "extern __shared__ char room[]; room[100000] = 1; int i =")
+        reference, submission = self.cuda_pair(
+            source, {**RELU_JSON, "launch": {**RELU_JSON["launch"], "shared_mem_bytes": 102400}}
+        )
+        self.assert_ok(submission.do(Command.LOAD, 7))
+        self.compare(reference, submission)
+
+    def test_an_illegal_address_is_a_gpu_fault(self) -> None:
+        _, submission = self.cuda_pair(RELU_CU.replace("out[i] =", "out[i + (1ll << 40)] ="), RELU_JSON)
+        self.assert_ok(submission.do(Command.LOAD, 7))
+        self.assert_failed(submission.do(Command.CALL), Failure.GPU_FAULT, "illegal memory access")
+
+    def test_gpu_memory_runs_out(self) -> None:
+        _, submission = self.pair(RELU, RELU_NEW.replace("torch.relu(x)", "torch.empty(1 << 40, device='cuda')"))
+        self.assert_ok(submission.do(Command.LOAD, 7))
+        self.assert_failed(submission.do(Command.CALL), Failure.OUT_OF_GPU_MEMORY, "out of memory")
+
+    def test_an_endless_kernel_is_killed(self) -> None:
+        _, submission = self.cuda_pair(RELU_CU.replace("int i =", "while (clock64() != -1) {} int i ="), RELU_JSON)
+        self.assert_ok(submission.do(Command.LOAD, 7))
+        submission.begin(Command.CALL)
+        self.assertFalse(submission.is_done(0.5))
+        begun = time.monotonic()
+        self.assertEqual(submission.kill(), 9)
+        print(f"killed and reaped after {(time.monotonic() - begun) * 1000:.0f} ms")
+
+    def test_times(self) -> None:
+        begun = time.monotonic()
+        child = self.child({"problem.py": RELU, "new.py": RELU_NEW})
+        forked = time.monotonic()
+        child.share_window()
+        shared = time.monotonic()
+        self.assert_ok(child.do(Command.ATTACH))
+        print(
+            f"order to child {(forked - begun) * 1000:.0f} ms, its context and window {(time.monotonic() - shared) * 1000:.0f} ms"
+        )
+        child.page.spin_ns = 1_000_000_000
+        rounds = sorted(self.null_call(child) for _ in range(50))
+        print(f"null call {rounds[25] * 1e6:.0f} us (median of 50, a judge in Python)")
+
+    def null_call(self, child: Child) -> float:
+        begun = time.perf_counter()
+        child.begin(Command.NULL_CALL)
+        while child.page.done != child.page.go:
+            pass
+        return time.perf_counter() - begun
+
+
+if __name__ == "__main__":
+    unittest.main()
