@@ -110,7 +110,7 @@ void Process::stop(std::int64_t grace_ms, const Pause& pause) {
   for (std::int64_t waited = 0; waited < grace_ms; waited += kPollMs) {
     if (ended()) return;
     if (pause(kPollMs)) break;
-    if (waited < grace_ms / 2 && waited + kPollMs >= grace_ms / 2) ::kill(pid_, SIGTERM);
+    if (waited < kAskAgainMs && waited + kPollMs >= kAskAgainMs) ::kill(pid_, SIGTERM);
   }
   if (ended()) return;
   ::kill(-pid_, SIGKILL);

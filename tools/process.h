@@ -19,6 +19,8 @@ struct Command {
   int inherited_fd = -1;           // the one descriptor it gets beside 0, 1 and 2
 };
 
+inline constexpr std::int64_t kAskAgainMs = 1'000;
+
 // Leads its own process group, so that a terminal's ^C reaches us alone and we decide the order of the ending. Gets
 // SIGTERM when the thread that started it dies, however it dies.
 class Process {
@@ -32,8 +34,9 @@ class Process {
   // "exit code 3", "signal 9 (Killed)" once it has ended; nothing while it runs.
   std::optional<std::string> ended();
 
-  // SIGTERM, the same again after half of `grace_ms` (the second tells a worker to drop what it is at), SIGKILL for its
-  // group after all of it, or at once when `pause` says to hurry. Returns when it is reaped.
+  // SIGTERM, the same again after kAskAgainMs (the second tells a worker to give back what it is at instead of
+  // finishing it), SIGKILL for its group after `grace_ms`, or at once when `pause` says to hurry. Returns when it is
+  // reaped.
   void stop(std::int64_t grace_ms, const Pause& pause);
 
   // The last lines of what this start of it wrote, each indented; empty for none.

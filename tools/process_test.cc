@@ -51,7 +51,7 @@ TEST_F(ProcessTest, stop_asks_first) {
 TEST_F(ProcessTest, stop_asks_twice) {
   auto process = shell("trap 'trap \"exit 8\" TERM' TERM; echo ready; while :; do sleep 0.01; done");
   ASSERT_TRUE(wait_for_text(log(), "ready"));
-  process->stop(1'000, never_hurry);
+  process->stop(10'000, never_hurry);
   EXPECT_EQ(process->ended(), "exit code 8");
 }
 
