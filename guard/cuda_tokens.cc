@@ -77,7 +77,7 @@ class Lexer {
   // R"mark( ... )mark"
   void pass_raw_string() {
     const std::size_t open = text_.find('(', at_);
-    if (open == std::string_view::npos) return pass_until("\"");
+    if (open == std::string_view::npos) return pass_quoted('"');
     const std::string mark = ")" + std::string(text_.substr(at_ + 1, open - at_ - 1)) + "\"";
     pass_until(mark);
   }

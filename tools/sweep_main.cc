@@ -40,6 +40,7 @@ struct Options {
   std::string state;
   std::string device = "any";
   std::string gpu;
+  std::string problem;
   std::string problems;
   std::string expect;
   std::string csv;
@@ -61,6 +62,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
                options.state);
   flags.choice("--device", "what the jobs run on", options.device, {"any", "cpu", "cuda"});
   flags.option("--gpu", "MODEL", "only on this GPU model, such as 'NVIDIA H200'", options.gpu);
+  flags.option("--problem", "FILE", "the problem of a single kernel file", options.problem);
   flags.option("--problems", "DIR", "where to look problems up", options.problems);
   flags.option("--expect", "FILE", "CSV of job,device,verdict,reason: how each job ought to end", options.expect);
   flags.option("--csv", "FILE", "also write the rows as kq-dump would", options.csv);
@@ -76,6 +78,7 @@ kq::SubmitRequest request_of(const Options& options) {
   request.run = options.run;
   if (options.device != "any") request.options.device = kq::parse_enum<kq::DeviceWish>(options.device);
   if (!options.gpu.empty()) request.options.gpu_model = options.gpu;
+  if (!options.problem.empty()) request.options.problem = options.problem;
   if (!options.problems.empty()) request.options.problems = options.problems;
   return request;
 }

@@ -17,15 +17,14 @@ from kq.codec import Malformed, decode, decode_message, encode, encode_message, 
 from kq.hash import Hash
 from kq.submission import Submission
 
-GOLDEN = sorted((ROOT / "tests/golden/bytes").glob("*.bin"))
+# Everything that crosses the network or rests on disk; what a worker's own processes say to each other is no business of clients.
+GOLDEN = sorted(path for path in (ROOT / "tests/golden/bytes").glob("*.bin") if not path.name.startswith("judge_"))
 
 DIRECTIONS = {
     "client_request": messages.REQUESTS,
     "client_reply": messages.REPLIES,
     "worker_request": worker_messages.REQUESTS,
     "worker_reply": worker_messages.REPLIES,
-    "judge_request": worker_messages.JUDGE_REQUESTS,
-    "judge_reply": worker_messages.JUDGE_REPLIES,
 }
 RECORDS = {
     "submission": Submission,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kq.messages import Blob, Refused
-from kq.records import DeviceInfo, Result, Samples
-from kq.submission import Backend, Submission, Trials
-from kq.verdict import Verdict
+from kq.records import DeviceInfo, Result
+from kq.submission import Submission
 
 
 @dataclass(frozen=True)
@@ -88,50 +87,3 @@ class Unknown:
 
 REQUESTS = (Hello, Heartbeat, ResultBatch, Goodbye)
 REPLIES = (Welcome, LeaseBatch, ResultAck, Unknown, Refused)
-
-
-# ---- what the worker's own processes say to each other: core/plan.h
-
-
-@dataclass(frozen=True)
-class Limits:
-    load_limit_ms: int = 0
-    call_limit_ms: int = 0
-    call_limit_factor: float = 0
-    window_bytes_max: int = 0
-    host_bytes_max: int = 0
-
-
-@dataclass(frozen=True)
-class Plan:
-    id: int = 0
-    fresh_reference: bool = True
-    backend: Backend = Backend.TORCH
-    trials: Trials = Trials()
-    rtol: float | None = None
-    atol: float | None = None
-    limits: Limits = Limits()
-
-
-@dataclass(frozen=True)
-class ChildExited:
-    role: str = ""
-    wait_status: int = 0
-
-
-@dataclass(frozen=True)
-class Report:
-    id: int = 0
-    verdict: Verdict | None = None
-    samples: Samples = field(default_factory=Samples)
-    error: str = ""
-    reference_usable: bool = False
-
-
-@dataclass(frozen=True)
-class JudgeReady:
-    device: DeviceInfo = field(default_factory=DeviceInfo)
-
-
-JUDGE_REQUESTS = (Plan, ChildExited)
-JUDGE_REPLIES = (JudgeReady, Report)
