@@ -32,7 +32,7 @@ enum class Command : std::uint32_t {
   attach = 1,       // receive the window from the socket ('W'), map it in place of an earlier one; tables hold the final offsets.
                     // The first command of a submission; comes after `load` for a reference
   null_call = 2,    // GPU: one one-word operation of this process on the device, then synchronise; CPU: only answer. What a call costs
-                    // when nothing is called: the switch of the GPU to this process is part of it. Also sent before every call, to wake
+                    // when nothing is called: the switch of the GPU to this process is part of it
   load = 3,         // reference: import, construct under `seed`, draw inputs, call once, fill the tables (sizes, no offsets)
                     // submission: import, construct under `seed`, take the state out of the window where names and shapes match
                     // A reference may be told to load again under another seed
@@ -42,6 +42,8 @@ enum class Command : std::uint32_t {
   call = 6,         // seed, call on the inputs in the window and the plain values in the input table, bring every output to its place in
                     // the window, synchronise, fill the output table with what came out (kind, dtype, shape, plain value; the judge
                     // reads neither name nor offset). An output that does not fit its place is not brought, only described
+  stage = 7,        // what a call needs and is not part of it, sent before every call and null call: seed every generator, wrap the
+                    // tensors of the tables, one one-word operation on a GPU. The call that follows does not seed again
 };
 
 enum class Status : std::uint32_t { ok = 0, failed = 1 };

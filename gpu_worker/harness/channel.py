@@ -16,8 +16,8 @@ from harness.stub import GO, SEED, TIMEOUT, Stub
 LOOK_NS = 1_000_000_000
 
 
-# What is preceded by seeding every generator; a null call is not.
-SEEDED = frozenset({Command.LOAD, Command.MAKE_INPUTS, Command.CALL})
+# What is preceded by seeding every generator; a null call is not, nor a call that was staged.
+SEEDED = frozenset({Command.LOAD, Command.MAKE_INPUTS, Command.CALL, Command.STAGE})
 
 
 class ChannelClosed(Exception):
@@ -66,9 +66,9 @@ class Channel:
                 ready = True
             if woken == GO:
                 self._seen = page.go
+                ready = page.command == Command.STAGE
                 handle(page.command)
                 stub.post_done(address, self._seen)
-                ready = False
             elif woken == TIMEOUT and self._judge_is_gone():
                 return
 

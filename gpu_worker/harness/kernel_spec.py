@@ -54,7 +54,7 @@ class Arg:
     type: str
     role: str
     value: Any
-    dtype: str
+    dtype: str  # empty: not said
     shape: tuple[int, ...] | None  # None: not said
 
 
@@ -119,9 +119,10 @@ class _Reader:
         self._need(role in ROLES, f"{where}.role", role, f"one of {', '.join(ROLES)}")
         self._need(kind == "tensor" or role == "input", f"{where}.role", role, "input: only tensors can be written to")
         spec = self._object(raw, "tensor_spec")
-        dtype = spec.get("dtype", raw.get("dtype", "float32"))
+        unsaid = "" if kind == "tensor" and not spec else "float32"  # a tensor without a spec is whatever the problem has
+        dtype = spec.get("dtype", raw.get("dtype", unsaid))
         dtype = dtype.removeprefix("torch.") if isinstance(dtype, str) else dtype
-        self._need(dtype in DTYPES, f"{where}.tensor_spec.dtype", dtype, f"one of {', '.join(DTYPES)}")
+        self._need(dtype in DTYPES or dtype == unsaid, f"{where}.tensor_spec.dtype", dtype, f"one of {', '.join(DTYPES)}")
         return Arg(name, kind, role, self._value(raw.get("value"), kind, where), dtype, self._shape(spec, where))
 
     def _value(self, value: Any, kind: str, where: str) -> Any:

@@ -21,6 +21,7 @@ class Command(IntEnum):
     PUT_STATE = 4
     MAKE_INPUTS = 5
     CALL = 6
+    STAGE = 7
 
 
 class Status(IntEnum):

@@ -101,7 +101,7 @@ class Reference(Role):
         self.synchronize()
 
     def call(self) -> None:
-        inputs = self.views("inputs")
+        inputs = self.input_views()
         with torch.no_grad():
             outputs = outputs_of(self.model(*inputs))
             complaint = self.put_outputs(outputs)

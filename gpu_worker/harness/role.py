@@ -60,6 +60,7 @@ class Role:
         self._stub = stub
         self._window: Window | None = None
         self._word: torch.Tensor | None = None
+        self._staged: dict[str, list[Any]] = {}
         self._views: dict[bytes, list[Any]] = {}
         self._commands: dict[int, Callable[[], None]] = {
             Command.ATTACH: self.attach,
@@ -68,6 +69,7 @@ class Role:
             Command.PUT_STATE: self.put_state,
             Command.MAKE_INPUTS: self.make_inputs,
             Command.CALL: self.call,
+            Command.STAGE: self.stage,
         }
 
     def serve(self) -> None:
@@ -90,6 +92,8 @@ class Role:
             if work is None:
                 raise Failed(Failure.RUNTIME_ERROR, f"this child knows no command {command}")
             work()
+            if command == Command.CALL:
+                self._staged.clear()
         except BaseException as error:  # SystemExit and KeyboardInterrupt too: they came out of a model
             self.channel.answer_failed(self.failure_of(error, command), describe(error, str(self.job.source)))
         else:
@@ -124,6 +128,16 @@ class Role:
         if self._word is not None:
             self._word.zero_()
         self.synchronize()
+
+    def stage(self) -> None:
+        """Whatever a call needs that is not the model's own work: it must not fall into the measurement."""
+        self._staged = {table: self.views(table) for table in ("inputs", "outputs")}
+        self.null_call()
+
+    def input_views(self) -> list[Any]:
+        """The arguments of a call, each handed out once: a model may do to the object what it likes."""
+        found = self._staged.pop("inputs", None)
+        return self.views("inputs") if found is None else found
 
     def load(self) -> None:
         raise NotImplementedError
@@ -160,13 +174,19 @@ class Role:
             raise Failed(Failure.RUNTIME_ERROR, "no window is attached yet")
         return self._window.tensor(entry, self.job.device)
 
+    def output_views(self) -> list[Any]:
+        """The places of the outputs in the window, the same ones all through a call."""
+        if "outputs" not in self._staged:
+            self._staged["outputs"] = self.views("outputs")
+        return self._staged["outputs"]
+
     def put_outputs(self, outputs: list[torch.Tensor]) -> str:
         """Brings outputs into the window where they are what the table expects, and says in words where they are not."""
         if len(outputs) != self.page.outputs_n:
             self.page.outputs_n = min(len(outputs), len(self.page.outputs))
             return f"returned {len(outputs)} outputs"
         complaint = ""
-        for i, (output, view) in enumerate(zip(outputs, self.views("outputs"))):
+        for i, (output, view) in enumerate(zip(outputs, self.output_views())):
             if output.dtype == view.dtype and output.shape == view.shape:
                 if output.data_ptr() != view.data_ptr() or not output.is_contiguous() or output.device != view.device:
                     view.copy_(output)

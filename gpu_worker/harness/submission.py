@@ -37,13 +37,13 @@ class Submission(Role):
             arguments=arguments,
             outputs=[Spec.of(entry) for entry in self.entries("outputs")],
             states=states,
-            output_views=lambda: self.views("outputs"),
+            output_views=self.output_views,
         )
 
     def call(self) -> None:
         if self.model is None:
             raise Failed(Failure.RUNTIME_ERROR, "nothing is loaded yet")
-        inputs = self.views("inputs")
+        inputs = self.input_views()
         with torch.no_grad():
             self.put_outputs(outputs_of(self.model(*inputs)))
         self.synchronize()

@@ -7,10 +7,10 @@ namespace kq::judge {
 
 Expected<Outcome> bracket(Device& device, Child& child, const Order& order, std::uint64_t seed,
                           const std::function<Expected<void>()>& prepare) {
-  auto awake = child.command({.command = channel::Command::null_call, .limit_ms = order.limit_ms});
-  if (!awake) return failure(awake.error());
-  if (const auto* answered = std::get_if<Answered>(&*awake); answered == nullptr || !answered->ok) return awake;
   child.lay_seed(seed);
+  auto staged = child.command({.command = channel::Command::stage, .limit_ms = order.limit_ms});
+  if (!staged) return failure(staged.error());
+  if (const auto* answered = std::get_if<Answered>(&*staged); answered == nullptr || !answered->ok) return staged;
   if (const auto prepared = prepare(); !prepared) return failure(prepared.error());
   return child.command(order, [&] { return device.probe(); });
 }

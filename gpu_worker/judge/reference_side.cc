@@ -130,12 +130,10 @@ Step<void> ReferenceSide::agree_with_itself(const Plan& plan, std::uint64_t seed
 // One call on the pristine inputs, its output table checked.
 Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed) {
   const Region& region = layout_.inputs;
+  child_->write_inputs(inputs_);
+  child_->write_outputs(layout_.tables.outputs);
   auto called = accept(bracket(device_, *child_, {.command = Command::call, .limit_ms = plan.limits.load_limit_ms}, seed,
-                               [&] {
-                                 child_->write_inputs(inputs_);
-                                 child_->write_outputs(layout_.tables.outputs);
-                                 return device_.copy(*window_, region.begin, *pristine_, 0, region.bytes());
-                               }),
+                               [&] { return device_.copy(*window_, region.begin, *pristine_, 0, region.bytes()); }),
                        doing(Phase::run));
   if (!called) return called;
   if (!same_form(layout_.tables.outputs, called->tables.outputs)) return invalid("returns outputs of another shape or dtype for another seed");

@@ -75,10 +75,10 @@ Step<std::int64_t> SubmissionSide::run(const Plan& plan, const Trial& trial) {
   const Layout& layout = reference_.layout();
   const Region& inputs = layout.inputs;
   const Region& outputs = layout.outputs;
+  child_->write_inputs(reference_.inputs());
+  child_->write_outputs(layout.tables.outputs);
   auto called = accept(bracket(device_, *child_, {.command = Command::call, .limit_ms = trial.limit_ms}, trial.seed,
                                [&]() -> Expected<void> {
-                                 child_->write_inputs(reference_.inputs());
-                                 child_->write_outputs(layout.tables.outputs);
                                  const auto poisoned = device_.fill(*window_, outputs.begin, outputs.bytes(), trial.poison);
                                  if (!poisoned) return poisoned;
                                  return device_.copy(*window_, inputs.begin, reference_.pristine_inputs(), 0, inputs.bytes());

@@ -142,7 +142,7 @@ def scalar_slot(arg: Arg, value: Any) -> Slot:
 
 def check(arg: Arg, given: Spec) -> None:
     dtype = str(given.dtype).removeprefix("torch.")
-    if arg.dtype != dtype or (arg.shape is not None and arg.shape != tuple(given.shape)):
+    if arg.dtype not in ("", dtype) or (arg.shape is not None and arg.shape != tuple(given.shape)):
         said = f"{arg.dtype}{list(arg.shape) if arg.shape is not None else ''}"
         raise bad(f"argument {arg.name} is said to be {said}, the problem has {given}")
 

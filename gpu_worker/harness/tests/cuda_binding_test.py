@@ -46,6 +46,11 @@ class CudaBinding(unittest.TestCase):
     def parameters(self, binding: Binding) -> list[bytes]:
         return [ctypes.string_at(address, 8) for address in binding.parameters]
 
+    def test_an_input_without_a_spec_is_whatever_the_problem_has(self) -> None:
+        ids = Spec(torch.int64, torch.Size([16]))
+        self.context.arguments.append(Argument("ids", ids))
+        self.bind({"name": "ids", "type": "tensor", "role": "input"}, tensor("out", "output"))
+
     def test_names_find_arguments_states_outputs_and_numbers(self) -> None:
         binding = self.bind(
             tensor("y"),
