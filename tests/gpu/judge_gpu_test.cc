@@ -213,7 +213,8 @@ TEST_F(JudgeGpuTest, saying_done_early_gains_nothing) {
     ASSERT_GE(honest.front(), 0);
     ASSERT_GE(early.front(), 0);
     std::printf("    spin %9.1f us: honest %9.1f us, early %9.1f us\n", us(spin_ns), us(honest[20]), us(early[20]));
-    EXPECT_GT(us(early[20]), us(honest[20]) - 15);
+    // An early child saves the wait for its own synchronisation, 9 to 16 us on an H200; none of it is the kernel's.
+    EXPECT_GT(us(early[20]), us(honest[20]) * 0.99 - 20);
   }
 }
 
