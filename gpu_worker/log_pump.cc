@@ -53,7 +53,7 @@ Expected<std::pair<LogPump, Fd>> LogPump::open() {
     std::array<char, 16384> buffer;
     while (!state->stop) {
       pollfd waiting{state->reader.get(), POLLIN, 0};
-      if (::poll(&waiting, 1, 50) == 0) continue;
+      if (::poll(&waiting, 1, 50) <= 0) continue;  // nothing yet, or a signal: read() would wait for ever
       const ssize_t size = ::read(state->reader.get(), buffer.data(), buffer.size());
       if (size < 0 && errno == EINTR) continue;
       if (size <= 0) break;

@@ -1,6 +1,10 @@
 #include "gpu_worker/log_pump.h"
 
+#include <signal.h>
 #include <unistd.h>
+
+#include <chrono>
+#include <future>
 
 #include <gtest/gtest.h>
 
@@ -46,6 +50,28 @@ TEST(LogPump, gives_up_on_a_writer_that_never_closes) {
   ASSERT_TRUE(opened);
   ASSERT_EQ(::write(opened->second.get(), "hi", 2), 2);
   EXPECT_EQ(opened->first.finish(100), "hi");
+}
+
+TEST(LogPump, gives_up_after_a_signal_has_interrupted_it_too) {
+  struct sigaction action {};
+  action.sa_handler = [](int) {};
+  action.sa_flags = SA_RESTART;
+  ::sigaction(SIGUSR1, &action, nullptr);
+  auto opened = LogPump::open();
+  ASSERT_TRUE(opened);
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  ::sigaddset(&signals, SIGUSR1);
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // so that it is the pump's thread that gets it
+  for (int i = 0; i < 20; ++i) {
+    ::kill(::getpid(), SIGUSR1);
+    ::usleep(2000);
+  }
+  auto finished = std::async(std::launch::async, [&] { return opened->first.finish(100); });
+  EXPECT_EQ(finished.wait_for(std::chrono::seconds(5)), std::future_status::ready);
+  opened->second = Fd();
+  finished.wait();
+  ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
 }  // namespace
