@@ -74,7 +74,7 @@ Expected<void> Scratch::put_all(const std::string& from) const {
   std::error_code error;
   for (fs::directory_iterator entry(from, error), end; !error && entry != end; entry.increment(error)) {
     if (!entry->is_regular_file(error) || error) continue;
-    fs::copy_file(entry->path(), dir_ + "/src/" + entry->path().filename().string(), fs::copy_options::skip_existing, error);
+    fs::copy_file(entry->path(), dir_ + "/src/" + entry->path().filename().string(), fs::copy_options::overwrite_existing, error);
   }
   if (error) return our_fault("cannot copy " + from + " to " + dir_ + "/src: " + error.message());
   return {};

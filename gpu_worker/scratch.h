@@ -24,7 +24,7 @@ class Scratch {
 
   // A file in src/. The name is a plain one: validate() in core/submission.h saw to that, and it is checked again.
   Expected<void> put(std::string_view name, std::string_view bytes) const;
-  // Copies every regular file of `from` into src/.
+  // Copies every regular file of `from` into src/, over one of its name: what a build made is not the submission's to replace.
   Expected<void> put_all(const std::string& from) const;
 
  private:

@@ -57,6 +57,16 @@ TEST_F(ScratchTest, a_childs_file_is_bounded_and_never_a_link_or_pipe) {
   EXPECT_FALSE(read_child_file(fifo, 10));
 }
 
+TEST_F(ScratchTest, what_was_built_wins_over_a_submitted_file_of_its_name) {
+  auto built = Scratch::make(parent_, "built", 0);
+  auto scratch = Scratch::make(parent_, "a", 0);
+  ASSERT_TRUE(built && scratch);
+  ASSERT_TRUE(built->put("module.cubin", "compiled"));
+  ASSERT_TRUE(scratch->put("module.cubin", "submitted"));
+  ASSERT_TRUE(scratch->put_all(built->dir() + "/src"));
+  EXPECT_EQ(*read_child_file(scratch->dir() + "/src/module.cubin", 100), "compiled");
+}
+
 TEST_F(ScratchTest, a_problem_and_a_submission_of_one_name_live_side_by_side) {
   Lease lease;
   lease.submission.problem = {.name = "p", .file = "p.py", .hash = sha256("problem"), .precision = {}, .rtol = {}, .atol = {}};
