@@ -111,6 +111,10 @@ Expected<Built> Builder::run_child(const Lease& lease, const std::string& arch, 
   auto built = judge(lease, scratch->out(), false);
   if (!built || (built->verdict && name_of(*built->verdict) != VerdictName::compiled_only)) return built;
   const auto entry = cache_.put(key, scratch->out());
+  if (!entry && entry.error().code == ExitCode::bad_input) {
+    return ended_build(VerdictName::build_failed, {.stage = Stage::build, .reason = {}, .message = entry.error().message,
+                                                   .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
+  }
   if (!entry) return failure(entry.error());
   built->dir = *entry;
   return built;

@@ -12,6 +12,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// All of a build or an Error: an entry with a file missing would fail this submission for good.
+Expected<void> copy_build(const std::string& from, const std::string& to) {
+  std::error_code error;
+  std::size_t files = 0;
+  std::uintmax_t bytes = 0;
+  for (fs::directory_iterator found(from, error), end; !error && found != end; found.increment(error)) {
+    if (found->symlink_status(error).type() != fs::file_type::regular) continue;  // nothing a build of ours makes
+    const auto content = read_child_file(found->path(), kBuildBytesMax + 1);
+    if (!content) return failure(content.error());
+    bytes += content->size();
+    if (++files > kBuildFilesMax || bytes > kBuildBytesMax) {
+      return bad_input("the build made more than " + std::to_string(kBuildFilesMax) + " files or " + std::to_string(kBuildBytesMax) + " bytes");
+    }
+    std::ofstream out(to + "/" + found->path().filename().string(), std::ios::binary);
+    out << *content;
+    if (!out.flush()) return our_fault("cannot write into " + to);
+  }
+  if (error) return our_fault("cannot read " + from + ": " + error.message());
+  return {};
+}
+
 }  // namespace
 
 Hash build_key(const Submission& submission, const std::string& arch, const Software& software) {
@@ -46,20 +67,9 @@ Expected<std::string> BuildCache::put(const Hash& key, const std::string& from) 
   fs::remove_all(temporary, error);
   fs::create_directories(temporary, error);
   if (error) return our_fault("cannot make " + temporary + ": " + error.message());
-
-  std::size_t files = 0;
-  std::uintmax_t bytes = 0;
-  for (fs::directory_iterator found(from, error), end; !error && found != end; found.increment(error)) {
-    const auto content = read_child_file(found->path(), kBuildBytesMax + 1);
-    if (!content) continue;  // a link, a directory, a pipe: nothing a build of ours makes
-    bytes += content->size();
-    if (++files > kBuildFilesMax || bytes > kBuildBytesMax) {
-      fs::remove_all(temporary, error);
-      return bad_input("the build made more than " + std::to_string(kBuildFilesMax) + " files or " + std::to_string(kBuildBytesMax) + " bytes");
-    }
-    std::ofstream out(temporary + "/" + found->path().filename().string(), std::ios::binary);
-    out << *content;
-    if (!out.flush()) return our_fault("cannot write into " + temporary);
+  if (auto copied = copy_build(from, temporary); !copied) {
+    fs::remove_all(temporary, error);
+    return failure(copied.error());
   }
   fs::rename(temporary, path, error);
   if (error) fs::remove_all(temporary, error);  // another worker was first, with the same content

@@ -46,6 +46,13 @@ TEST_F(BuildCacheTest, leaves_out_links_and_directories) {
   EXPECT_TRUE(fs::is_empty(*entry));
 }
 
+TEST_F(BuildCacheTest, keeps_nothing_of_a_build_it_cannot_read) {
+  const BuildCache cache(root_ / "cache");
+  EXPECT_FALSE(cache.put(sha256("a"), root_ / "missing"));
+  EXPECT_FALSE(cache.find(sha256("a")));
+  EXPECT_TRUE(fs::is_empty((root_ / "cache") / to_hex(sha256("a")).substr(0, 2)));
+}
+
 TEST_F(BuildCacheTest, refuses_too_many_files) {
   const BuildCache cache(root_ / "cache");
   for (std::size_t i = 0; i <= kBuildFilesMax; ++i) make(std::to_string(i), "x");
