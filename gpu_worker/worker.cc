@@ -8,6 +8,9 @@
 namespace kq {
 namespace {
 
+// How often leases of the problem that is up may run before an older one of another problem.
+constexpr int kPassedOverMax = 16;
+
 // A result as it must look when the build lane already ended the job.
 Result from_build(const Lease& lease, const Built& built, const std::string& worker) {
   return {.verdict = *built.verdict,
@@ -137,16 +140,19 @@ void Worker::start_runs(WorkerReady& ready) {
   if (draining_) return;
   for (std::size_t device = 0; device < busy_.size(); ++device) {
     if (busy_[device]) continue;
+    Held* oldest = nullptr;
     Held* next = nullptr;
     for (auto& [id, held] : held_) {
       if (held.phase != Phase::waiting_run || held.device != device) continue;
-      if (next == nullptr) next = &held;
+      if (oldest == nullptr) next = oldest = &held;
+      if (oldest->passed_over >= kPassedOverMax) break;
       if (held.lease->submission.problem.hash == last_problem_[device]) {
         next = &held;  // its reference child is already up
         break;
       }
     }
     if (next == nullptr) continue;
+    if (next != oldest) ++oldest->passed_over;
     next->phase = Phase::running;
     busy_[device] = true;
     last_problem_[device] = next->lease->submission.problem.hash;

@@ -66,6 +66,7 @@ class Worker {
     Phase phase = Phase::waiting_build;
     std::size_t device = 0;
     Built built;
+    int passed_over = 0;           // times another lease ran first because its problem's reference was up
     std::optional<Result> result;  // one of the two while reporting
     std::string error;
     std::int64_t sent_at_ms = 0;

@@ -82,6 +82,19 @@ TEST_F(WorkerTest, prefers_the_problem_whose_reference_is_up) {
   EXPECT_EQ(ready.runs[0].lease->id.seq, 3u);
 }
 
+TEST_F(WorkerTest, a_lease_of_another_problem_is_passed_over_only_so_often) {
+  run(lease(1, 1, "a"));
+  run(lease(2, 1, "b"));
+  Sequence running = 1;
+  for (Sequence next = 3; running != 2 && next < 100; ++next) {
+    run(lease(next, 1, "a"));
+    const auto ready = worker.step(RunDone{{running, 1}, passed()}, now);
+    ASSERT_EQ(ready.runs.size(), 1u);
+    running = ready.runs[0].lease->id.seq;
+  }
+  EXPECT_EQ(running, 2u);
+}
+
 TEST_F(WorkerTest, resends_a_result_until_it_is_acknowledged) {
   run(lease(1));
   ASSERT_EQ(all<ResultBatch>(worker.step(RunDone{{1, 1}, passed()}, now)).size(), 1u);
