@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -20,14 +21,17 @@ extern char** environ;
 namespace kq {
 namespace {
 
-std::vector<std::string> merged_environment(const std::vector<std::pair<std::string, std::string>>& added) {
+std::vector<std::string> environment_of(const ProcessOptions& options) {
   std::map<std::string, std::string> variables;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const std::size_t equals = text.find('=');
-    if (equals != std::string_view::npos) variables[std::string(text.substr(0, equals))] = text.substr(equals + 1);
+    if (equals == std::string_view::npos) continue;
+    const std::string name(text.substr(0, equals));
+    if (options.inherited && std::find(options.inherited->begin(), options.inherited->end(), name) == options.inherited->end()) continue;
+    variables[name] = text.substr(equals + 1);
   }
-  for (const auto& [name, value] : added) variables[name] = value;
+  for (const auto& [name, value] : options.environment) variables[name] = value;
   std::vector<std::string> entries;
   for (const auto& [name, value] : variables) entries.push_back(name + "=" + value);
   return entries;
@@ -68,7 +72,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 Expected<int> start_process(const ProcessOptions& options) {
   KQ_CHECK(!options.argv.empty());
   std::vector<std::string> arguments = options.argv;
-  std::vector<std::string> environment = merged_environment(options.environment);
+  std::vector<std::string> environment = environment_of(options);
   const std::vector<char*> argv = pointers(arguments);
   const std::vector<char*> envp = pointers(environment);
   const int parent = ::getpid();

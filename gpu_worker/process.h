@@ -1,6 +1,7 @@
 // Starting our own programs: the judge and the zygote.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@ namespace kq {
 struct ProcessOptions {
   std::vector<std::string> argv;  // argv[0] is looked up in PATH
   std::vector<std::pair<std::string, std::string>> environment;  // added to or replacing ours
+  std::optional<std::vector<std::string>> inherited = std::nullopt;  // names of ours that it gets; every one where this is empty
   int socket = -1;                // becomes descriptor 3; every other one above 2 is closed
 };
 
