@@ -131,7 +131,7 @@ class Intake {
   // Where a job that ended so should run again for a new submission, or nothing: its verdict settles the question, or
   // only a better device could answer otherwise and none is connected. The lane then asks for the better device, not
   // for the same end once more.
-  std::optional<Lane> lane_to_revive(const Ending& ending, Lane lane) const {
+  std::optional<LaneKey> lane_to_revive(const Ending& ending, LaneKey lane) const {
     if (row_of(ending.verdict).settles) return std::nullopt;
     switch (ending.verdict) {
       case VerdictName::compiled_only:

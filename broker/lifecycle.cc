@@ -61,28 +61,18 @@ Expected<std::optional<LeaderboardRow>> board_holder(const State& state, const s
 }
 
 Expected<void> enter_board(Step& step, const Job& job, const Result& result) {
-  const Measurement* measurement = measurement_of(result.verdict);
-  if (!row_of(name_of(result.verdict)).ranks || measurement == nullptr) return {};
+  if (!row_of(name_of(result.verdict)).ranks) return {};
   const auto body = read_body(*step.state.store, job.record.seq);
   if (!body) return failure(body.error());
   if (!*body) return our_fault("store, family 'body': " + text_of(job) + " has none");
-  LeaderboardRow row{.problem = (*body)->problem.name,
-                     .problem_hash = (*body)->problem.hash,
-                     .device_model = result.device.model,
-                     .seq = job.record.seq,
-                     .label = (*body)->label,
-                     .author = (*body)->author,
-                     .backend = std::string(to_string((*body)->backend)),
-                     .median_ns = measurement->submission.median_ns,
-                     .reference_ns = measurement->reference.median_ns,
-                     .speedup = speedup(*measurement),
-                     .finished_at_ms = job.record.finished_at_ms};
-  const std::string key = board_key(row.problem_hash, row.device_model);
+  auto row = board_row(**body, result, job.record.seq, job.record.finished_at_ms);
+  if (!row) return {};
+  const std::string key = board_key(row->problem_hash, row->device_model);
   const auto holder = board_holder(step.state, key);
   if (!holder) return failure(holder.error());
-  if (*holder && !is_better(row, **holder)) return {};
-  step.ready.write(Family::board, key, encode(row));
-  step.state.new_best.insert_or_assign(key, std::move(row));
+  if (*holder && !is_better(*row, **holder)) return {};
+  step.ready.write(Family::board, key, encode(*row));
+  step.state.new_best.insert_or_assign(key, std::move(*row));
   return {};
 }
 

@@ -16,16 +16,16 @@
 namespace kq {
 
 // What a job asks of a device. Jobs of one lane can run in the same places.
-struct Lane {
+struct LaneKey {
   DeviceWish wish = DeviceWish::any;
   std::string gpu_model;
   std::uint64_t memory_above_bytes = 0;  // set for a job that was too large for a device with as much
 
-  friend auto operator<=>(const Lane&, const Lane&) = default;
+  friend auto operator<=>(const LaneKey&, const LaneKey&) = default;
 };
 
 // Whether that device can run the lane's jobs.
-bool serves(const DeviceInfo& device, const Lane& lane);
+bool serves(const DeviceInfo& device, const LaneKey& lane);
 
 // A worker that asks for a job.
 struct Offer {
@@ -35,7 +35,7 @@ struct Offer {
 };
 
 // Whether this worker should run the lane's jobs on that device, now.
-bool fits(const Offer& offer, const DeviceInfo& device, const Lane& lane);
+bool fits(const Offer& offer, const DeviceInfo& device, const LaneKey& lane);
 
 class Scheduler {
  public:
@@ -44,13 +44,13 @@ class Scheduler {
   static constexpr std::size_t kWarmWindow = 32;
   static constexpr std::uint32_t kPassedByMax = 32;
 
-  void add(const Lane& lane, Sequence seq, const Hash& problem);
-  void remove(const Lane& lane, Sequence seq);
+  void add(const LaneKey& lane, Sequence seq, const Hash& problem);
+  void remove(const LaneKey& lane, Sequence seq);
 
   // The job that should run next on one of the offered devices. It stays queued until removed.
   std::optional<Sequence> choose(const Offer& offer);
 
-  bool contains(const Lane& lane, Sequence seq) const;
+  bool contains(const LaneKey& lane, Sequence seq) const;
   bool empty() const { return lanes_.empty(); }
   std::size_t size() const;
 
@@ -60,7 +60,7 @@ class Scheduler {
     std::uint32_t passed_by = 0;       // how often its head was
   };
 
-  std::map<Lane, Queue> lanes_;
+  std::map<LaneKey, Queue> lanes_;
 };
 
 }  // namespace kq

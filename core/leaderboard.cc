@@ -1,10 +1,43 @@
 #include "core/leaderboard.h"
 
+#include <charconv>
 #include <cmath>
 #include <map>
 #include <tuple>
 
 namespace kq {
+namespace {
+
+std::string shortest(const std::optional<double>& value) {
+  if (!value) return "default";
+  char digits[32];
+  const auto end = std::to_chars(digits, digits + sizeof digits, *value);
+  return {digits, end.ptr};
+}
+
+}  // namespace
+
+Hash board_hash(const Problem& problem) {
+  if (problem.precision == Precision::as_given && !problem.rtol && !problem.atol) return problem.hash;
+  return sha256(to_hex(problem.hash) + " precision " + std::string(to_string(problem.precision)) + " rtol " + shortest(problem.rtol) +
+                " atol " + shortest(problem.atol));
+}
+
+std::optional<LeaderboardRow> board_row(const Submission& submission, const Result& result, Sequence seq, std::int64_t finished_at_ms) {
+  const Measurement* measurement = measurement_of(result.verdict);
+  if (!row_of(name_of(result.verdict)).ranks || measurement == nullptr || measurement->submission.samples_n == 0) return std::nullopt;
+  return LeaderboardRow{.problem = submission.problem.name,
+                        .problem_hash = board_hash(submission.problem),
+                        .device_model = result.device.model,
+                        .seq = seq,
+                        .label = submission.label,
+                        .author = submission.author,
+                        .backend = std::string(to_string(submission.backend)),
+                        .median_ns = measurement->submission.median_ns,
+                        .reference_ns = measurement->reference.median_ns,
+                        .speedup = speedup(*measurement),
+                        .finished_at_ms = finished_at_ms};
+}
 
 bool is_better(const LeaderboardRow& challenger, const LeaderboardRow& holder) { return challenger.median_ns < holder.median_ns; }
 

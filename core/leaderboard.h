@@ -2,19 +2,22 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/hash.h"
 #include "core/job.h"
+#include "core/result.h"
+#include "core/submission.h"
 
 namespace kq {
 
 // The best passed job of one problem on one device model. On disk in family `board`.
 struct LeaderboardRow {
   std::string problem;
-  Hash problem_hash;
+  Hash problem_hash;  // board_hash() of the problem
   std::string device_model;
   Sequence seq = 0;
   std::string label;
@@ -27,6 +30,13 @@ struct LeaderboardRow {
 
   friend bool operator==(const LeaderboardRow&, const LeaderboardRow&) = default;
 };
+
+// What a board is about: the reference's source and how closely it must be met. Without tolerances and a precision of its own it is the
+// hash of the source; a submitter who loosens the tolerance plays on a board of his own.
+Hash board_hash(const Problem& problem);
+
+// The row a finished job may take; nothing unless its verdict ranks and it was timed.
+std::optional<LeaderboardRow> board_row(const Submission& submission, const Result& result, Sequence seq, std::int64_t finished_at_ms);
 
 // Whether `challenger` takes the place of `holder`: strictly faster, so the first of equals keeps it.
 bool is_better(const LeaderboardRow& challenger, const LeaderboardRow& holder);

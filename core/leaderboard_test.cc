@@ -1,5 +1,7 @@
 #include "core/leaderboard.h"
 
+#include <set>
+
 #include <gtest/gtest.h>
 
 namespace kq {
@@ -46,6 +48,52 @@ TEST(Leaderboard, a_changed_reference_is_another_problem_under_the_same_name) {
   slowed_down.problem_hash = sha256("another reference");
   const std::vector<LeaderboardRow> passed = {row("a", "H200", 1, 10), slowed_down};
   EXPECT_EQ(best_of(passed).size(), 2u);
+}
+
+Passed timed(double median_ns) {
+  Passed passed;
+  passed.measurement.submission = {.samples_n = 5, .median_ns = median_ns};
+  passed.measurement.reference = {.samples_n = 5, .median_ns = 2 * median_ns};
+  return passed;
+}
+
+std::optional<LeaderboardRow> row_of_verdict(const Verdict& verdict) {
+  Result result;
+  result.verdict = verdict;
+  result.device.model = "H200";
+  Submission submission;
+  submission.label = "relu/fast";
+  return board_row(submission, result, 7, 8);
+}
+
+TEST(BoardRow, stands_for_a_passed_and_timed_job) {
+  const auto row = row_of_verdict(timed(10));
+  ASSERT_TRUE(row);
+  EXPECT_EQ(row->label, "relu/fast");
+  EXPECT_EQ(row->device_model, "H200");
+  EXPECT_EQ(row->seq, 7u);
+  EXPECT_EQ(row->finished_at_ms, 8);
+  EXPECT_EQ(row->median_ns, 10);
+  EXPECT_EQ(row->speedup, 2);
+}
+
+TEST(BoardRow, is_for_nobody_who_does_not_rank_or_was_not_timed) {
+  EXPECT_FALSE(row_of_verdict(Suspect{timed(10).measurement, {}, {}}));
+  EXPECT_FALSE(row_of_verdict(ended(VerdictName::wrong_answer, {})));
+  EXPECT_FALSE(row_of_verdict(Passed{})) << "without samples its 0 ns would beat everything for ever";
+}
+
+TEST(BoardHash, is_that_of_the_source_unless_the_submission_judges_otherwise) {
+  Problem problem;
+  problem.hash = sha256("source");
+  EXPECT_EQ(board_hash(problem), problem.hash);
+  Problem loose = problem;
+  loose.rtol = 1;
+  Problem looser = loose;
+  looser.atol = 1;
+  Problem half = problem;
+  half.precision = Precision::fp16;
+  EXPECT_EQ(std::set({board_hash(problem), board_hash(loose), board_hash(looser), board_hash(half)}).size(), 4u);
 }
 
 TEST(Leaderboard, of_nothing_is_empty) {

@@ -14,7 +14,7 @@
 
 namespace kq {
 
-// How the submission's files are built and called. One row per backend in gpu_worker/backends.
+// How the submission's files are built and called. One file per backend in gpu_worker/harness/backends.
 enum class Backend { torch, triton, cuda };
 template <>
 inline constexpr std::array<std::string_view, 3> kEnumNames<Backend>{"torch", "triton", "cuda"};

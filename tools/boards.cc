@@ -77,28 +77,11 @@ std::vector<DeviceSummary> Leaderboard::summaries() const {
   return found;
 }
 
-std::optional<LeaderboardRow> board_row(const RunRow& row) {
-  if (!row.result || !row_of(name_of(row.result->verdict)).ranks) return std::nullopt;
-  const Measurement* measurement = measurement_of(row.result->verdict);
-  if (measurement == nullptr) return std::nullopt;
-  const Submission& submission = row.entry.submission;
-  return LeaderboardRow{.problem = submission.problem.name,
-                        .problem_hash = submission.problem.hash,
-                        .device_model = row.result->device.model,
-                        .seq = row.job.seq,
-                        .label = submission.label,
-                        .author = submission.author,
-                        .backend = std::string(to_string(submission.backend)),
-                        .median_ns = measurement->submission.median_ns,
-                        .reference_ns = measurement->reference.median_ns,
-                        .speedup = speedup(*measurement),
-                        .finished_at_ms = row.job.finished_at_ms};
-}
-
 void LeaderboardBuilder::add(const RunRow& row) {
   const Problem& problem = row.entry.submission.problem;
-  problems_.emplace(problem.name, problem.hash);
-  if (auto ranked = board_row(row)) passed_.push_back(std::move(*ranked));
+  problems_.emplace(problem.name, board_hash(problem));
+  if (!row.result) return;
+  if (auto ranked = board_row(row.entry.submission, *row.result, row.job.seq, row.job.finished_at_ms)) passed_.push_back(std::move(*ranked));
   if (passed_.size() < sift_at_) return;
   passed_ = best_of(passed_);
   sift_at_ = kSiftRowsMin + 2 * passed_.size();

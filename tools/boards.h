@@ -30,9 +30,6 @@ struct Leaderboard {
   std::vector<DeviceSummary> summaries() const;
 };
 
-// The board row a passed job would hold; nothing for one that does not rank.
-std::optional<LeaderboardRow> board_row(const RunRow& row);
-
 Expected<Leaderboard> leaderboard_of_run(Source& source, const std::string& run);
 Expected<Leaderboard> leaderboard_of_boards(Source& source);
 

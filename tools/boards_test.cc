@@ -49,14 +49,6 @@ TEST(boards, device_models_are_not_mixed) {
   EXPECT_EQ(summaries[1].geometric_mean_speedup, 2);
 }
 
-TEST(boards, suspect_rows_do_not_rank) {
-  const RunRow passed = passed_row("relu/odd", 1, 20'000);
-  Suspect suspect;
-  suspect.measurement = *measurement_of(passed.result->verdict);
-  EXPECT_TRUE(board_row(passed));
-  EXPECT_EQ(board_row(finished_row("relu/odd", suspect)), std::nullopt);
-}
-
 TEST(boards, a_large_run_is_sifted_to_the_same_rows) {
   std::vector<RunRow> rows;
   for (Sequence i = 1; i <= 10'000; ++i) {
