@@ -132,14 +132,15 @@ std::optional<Hash> Packer::check_problem(const FileRef& problem, Mistakes& mist
   return place->second;
 }
 
+std::string repeated_label(const std::string& label, std::uint32_t repetition) {
+  return repetition > 1 ? label + "#" + std::to_string(repetition) : label;
+}
+
 PackedJob repeated(const PackedJob& job, std::uint32_t repetition, const std::string& salt) {
   PackedJob again = job;
   again.submission.salt = salt;
-  if (repetition > 1) {
-    const std::string number = "#" + std::to_string(repetition);
-    again.submission.label += number;
-    again.submission.salt += number;
-  }
+  again.submission.label = repeated_label(job.submission.label, repetition);
+  if (repetition > 1) again.submission.salt += "#" + std::to_string(repetition);
   return again;
 }
 

@@ -37,6 +37,7 @@ class Packer {
 
 // The same job again: `repetition` counts from 1, the first keeps its label, the others get "#2", "#3" ... and a salt
 // of their own. `salt` is empty, or makes every one of them new.
+std::string repeated_label(const std::string& label, std::uint32_t repetition);
 PackedJob repeated(const PackedJob& job, std::uint32_t repetition, const std::string& salt);
 
 // The next batch: as many jobs from the front as fit into kSubmitJobsMax and kSubmitBytesMax, at least one, with their

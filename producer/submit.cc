@@ -40,15 +40,18 @@ std::vector<Candidate> gather(const SubmitRequest& request, Prepared& prepared) 
 }
 
 // A label stands for one job of its run, so a second one would take the first one's place unseen.
-void refuse_same_labels(std::vector<Candidate>& candidates, Prepared& prepared) {
+void refuse_same_labels(std::vector<Candidate>& candidates, std::uint32_t repeat, Prepared& prepared) {
   std::unordered_map<std::string, std::string> places;
   std::erase_if(candidates, [&](const Candidate& candidate) {
-    const auto [first, is_new] = places.try_emplace(candidate.label, candidate.where);
-    if (!is_new) {
-      prepared.mistakes.push_back(candidate.where + ": the label '" + candidate.label + "' is taken by " +
-                                  first->second + "; labels must differ within a run");
+    for (std::uint32_t repetition = 1; repetition <= repeat; ++repetition) {
+      const std::string label = repeated_label(candidate.label, repetition);
+      const auto [first, is_new] = places.try_emplace(label, candidate.where);
+      if (is_new) continue;
+      prepared.mistakes.push_back(candidate.where + ": the label '" + label + "' is taken by " + first->second +
+                                  "; labels must differ within a run");
+      return true;
     }
-    return !is_new;
+    return false;
   });
 }
 
@@ -67,12 +70,12 @@ Prepared prepare(const SubmitRequest& request) {
   Prepared prepared;
   choose_run(request, prepared);
   std::vector<Candidate> candidates = gather(request, prepared);
-  refuse_same_labels(candidates, prepared);
   if (candidates.size() * request.repeat > kSubmissionsMax) {
     prepared.mistakes.push_back(std::to_string(candidates.size() * request.repeat) + " jobs, at most " +
                                 std::to_string(kSubmissionsMax) + " go into one call");
     return prepared;
   }
+  refuse_same_labels(candidates, request.repeat, prepared);
   Packer packer;
   for (const Candidate& candidate : candidates) {
     const auto job = packer.pack(candidate, prepared.mistakes);

@@ -103,6 +103,16 @@ TEST_F(Submit, repeat_and_salt_make_new_jobs) {
   }
 }
 
+TEST_F(Submit, a_repetition_does_not_take_another_files_label) {
+  add("add.py");
+  add("add#2.py");
+  EXPECT_THAT(prepare(request_).mistakes, IsEmpty());
+  request_.repeat = 2;
+  EXPECT_THAT(prepare(request_).mistakes,
+              ElementsAre((folder_ / "add#2.py").string() + ": the label 'add#2' is taken by " +
+                          (folder_ / "add.py").string() + "; labels must differ within a run"));
+}
+
 TEST_F(Submit, every_batch_is_acknowledged_in_order) {
   add("add.py");
   request_.repeat = kRepeatMax;
