@@ -31,6 +31,15 @@ void listen_for_signals() {
   std::signal(SIGPIPE, SIG_IGN);  // whoever waited for "ready" may be gone
 }
 
+// The threads of libraries inherit a closed ear: a signal must interrupt the loop's wait, and only the main thread waits.
+void hear_signals(bool hear) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(hear ? SIG_UNBLOCK : SIG_BLOCK, &signals, nullptr);
+}
+
 // Unix time that never goes back: set once, then counted by the monotonic clock, so that no step of the wall clock ends
 // a lease.
 class SteadyUnixTime {
@@ -66,6 +75,7 @@ void say_ready(int fd, const std::string& url) {
 }
 
 Expected<void> run(const CommandLine& line) {
+  hear_signals(false);
   const auto endpoints = parse_broker_url(line.bind);
   if (!endpoints) return failure(endpoints.error());
   const auto store_lock = lock_store(line.store_dir);
@@ -82,6 +92,7 @@ Expected<void> run(const CommandLine& line) {
 
   const JobTable& jobs = broker->state().jobs;
   spdlog::info("listening on {}; {} jobs queued, {} leased", line.bind, jobs.queued_n(), jobs.leased_n());
+  hear_signals(true);
   if (line.ready_fd) say_ready(*line.ready_fd, line.bind);
   auto ended = Loop(*broker, **store, **link, now_ms).run(stop);
   if (ended) spdlog::info("stopped; {} jobs queued, {} leased", jobs.queued_n(), jobs.leased_n());

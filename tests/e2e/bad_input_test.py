@@ -1,6 +1,7 @@
 """Whatever is wrong on a command line or in a file gets exit code 2 and one sentence, before anything is started."""
 
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import kq
@@ -58,9 +59,11 @@ class BadInput(kq.Story):
 
     def test_a_broker_that_is_away_is_our_fault_and_the_store_is_named(self) -> None:
         url = f"ipc://{self.folder}/nobody"
-        for words in (("results", "r"), ("dump", "--run", "r"), ("leaderboard",)):
+        verbs = (("results", "r"), ("dump", "--run", "r"), ("leaderboard",))
+        with ThreadPoolExecutor() as pool:  # each waits for its five seconds
+            ends = pool.map(lambda words: kq.kq(*words, "--broker", url), verbs)
+        for words, done in zip(verbs, ends):
             with self.subTest(words[0]):
-                done = kq.kq(*words, "--broker", url)
                 self.assert_end(done, 3)
                 self.assertIn("did not answer", done.stderr)
                 self.assertIn("--store DIR", done.stderr)

@@ -16,7 +16,7 @@ class Offline(kq.Story):
         jobs = kq.write_sweep(self.folder / "jobs", {"relu/a": kq.RIGHT, "relu/b": kq.WRONG})
         with kq.program("kq-broker", "--bind", url, "--store", self.state / "store") as broker:
             self.assert_end(kq.kq("submit", jobs, "--run", "waiting", "--broker", url), 0)
-            self.waited = kq.kq("results", "waiting", "--wait", "--timeout", "1", "--broker", url)
+            self.waited = kq.kq("results", "waiting", "--wait", "--timeout", "0.2", "--broker", url)
             self.online = kq.dump("waiting", "--broker", url)
             broker.terminate()
             self.assertEqual(broker.wait(30), 0)
