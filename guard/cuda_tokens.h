@@ -1,7 +1,7 @@
 // What a CUDA C++ source names, as facts: every identifier outside comments, strings and character literals.
 //
-// A lexer, not a parser: it needs no compiler and no headers, and it does not expand macros, so `a ## b` escapes it. The clock and the
-// audit do not care.
+// A lexer, not a parser: it needs no compiler and no headers, and it does not expand macros, so `a ## b` escapes it. The judge's clock
+// does not care.
 #pragma once
 
 #include <string_view>
