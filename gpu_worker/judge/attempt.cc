@@ -88,7 +88,7 @@ Step<void> Judge::run_trials(const Plan& plan, SubmissionSide& submission, Sampl
   std::int64_t timed_ns = 0;
   for (const TrialKind kind : schedule(plan.trials)) {
     const std::uint64_t seed = draw_();
-    const auto reference_bracket = reference_->make_trial(plan, seed);
+    const auto reference_bracket = reference_->make_trial(plan, draw_(), seed);
     if (!reference_bracket) return tl::unexpected(reference_bracket.error());
     if (number == 0) {
       if (const auto agreed = reference_->agree_with_itself(plan, seed); !agreed) return tl::unexpected(agreed.error());

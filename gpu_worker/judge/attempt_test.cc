@@ -67,6 +67,15 @@ TEST(Attempt, both_sides_get_the_same_seeds) {
   EXPECT_EQ(submission, reference);
 }
 
+TEST(Attempt, the_seed_of_the_inputs_is_no_submissions_to_know) {
+  FakeHouse house;
+  std::set<std::uint64_t> known, inputs;
+  house.run([&](FakeTurn& turn) { known.insert(turn.seed); },
+            [&](FakeTurn& turn) { if (turn.command == Command::make_inputs) inputs.insert(turn.seed); });
+  EXPECT_EQ(inputs.size(), 6u);
+  for (const std::uint64_t seed : inputs) EXPECT_FALSE(known.contains(seed));
+}
+
 TEST(Attempt, without_timed_trials_there_are_no_statistics) {
   FakeHouse house;
   house.plan.trials = {.correctness = 1, .warmup = 0, .timed = 0};

@@ -72,8 +72,8 @@ Step<void> ReferenceSide::make_windows(const Plan& plan, Tables tables) {
   return {};
 }
 
-Step<std::int64_t> ReferenceSide::make_trial(const Plan& plan, std::uint64_t seed) {
-  child_->lay_seed(seed);
+Step<std::int64_t> ReferenceSide::make_trial(const Plan& plan, std::uint64_t inputs_seed, std::uint64_t seed) {
+  child_->lay_seed(inputs_seed);
   auto drawn = accept(child_->command({.command = Command::make_inputs, .limit_ms = plan.limits.load_limit_ms}), doing(Phase::run));
   if (!drawn) return tl::unexpected(drawn.error());
   if (!same_form(layout_.tables.inputs, drawn->tables.inputs)) return invalid("draws inputs of another shape or dtype for another seed");

@@ -20,8 +20,9 @@ class ReferenceSide {
 
   // Constructs the model under the seed of this attempt; lays out the window, where it is another one than before; puts the state there.
   Step<void> load(const Plan& plan, std::uint64_t seed);
-  // Draws the inputs of one trial and computes its expected outputs. Returns the bracket of that call.
-  Step<std::int64_t> make_trial(const Plan& plan, std::uint64_t seed);
+  // Draws the inputs of one trial and computes its expected outputs. Returns the bracket of that call. `seed` is that of both sides'
+  // calls; a submission learns it before its clock starts, so `inputs_seed` must be one that it never sees.
+  Step<std::int64_t> make_trial(const Plan& plan, std::uint64_t inputs_seed, std::uint64_t seed);
   // Calls once more on the inputs of the last trial: the reference must agree with itself.
   Step<void> agree_with_itself(const Plan& plan, std::uint64_t seed);
 

@@ -38,7 +38,7 @@ TEST_F(ReferenceSideTest, keeps_inputs_and_outputs_out_of_reach) {
     std::memcpy(before.data(), window, 3072);
   }));
   ASSERT_TRUE(side);
-  ASSERT_TRUE(side->make_trial(house_.plan, 7));
+  ASSERT_TRUE(side->make_trial(house_.plan, 7, 7));
   std::memset(window, 0, 3072);  // what a child does to its window later changes nothing
   const Layout& layout = side->layout();
   const Tensor& x = layout.tables.inputs[0];
@@ -56,7 +56,7 @@ TEST_F(ReferenceSideTest, carries_the_plain_values_of_each_trial) {
   ASSERT_TRUE(side);
   std::vector<std::int64_t> seen;
   for (std::uint64_t seed = 1; seed < 4; ++seed) {
-    ASSERT_TRUE(side->make_trial(house_.plan, seed));
+    ASSERT_TRUE(side->make_trial(house_.plan, seed, seed));
     seen.push_back(side->inputs()[1].integer);
   }
   EXPECT_TRUE(seen[0] != seen[1] || seen[1] != seen[2]);
@@ -69,18 +69,18 @@ TEST_F(ReferenceSideTest, remembers_which_inputs_it_changes) {
     if (++calls == 2) *fake_data<float>(turn, turn.page.inputs[0]) += 1;
   }));
   ASSERT_TRUE(side);
-  ASSERT_TRUE(side->make_trial(house_.plan, 1));
+  ASSERT_TRUE(side->make_trial(house_.plan, 1, 1));
   EXPECT_EQ(side->mutable_inputs(), (std::vector<bool>{false, false}));
-  ASSERT_TRUE(side->make_trial(house_.plan, 2));
+  ASSERT_TRUE(side->make_trial(house_.plan, 2, 2));
   EXPECT_EQ(side->mutable_inputs(), (std::vector<bool>{true, false}));
-  ASSERT_TRUE(side->make_trial(house_.plan, 3));
+  ASSERT_TRUE(side->make_trial(house_.plan, 3, 3));
   EXPECT_EQ(side->mutable_inputs(), (std::vector<bool>{true, false}));
 }
 
 TEST_F(ReferenceSideTest, agrees_with_itself_on_changed_inputs_too) {
   const auto side = open(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.inputs[0]) += 1; }));
   ASSERT_TRUE(side);
-  ASSERT_TRUE(side->make_trial(house_.plan, 1));
+  ASSERT_TRUE(side->make_trial(house_.plan, 1, 1));
   EXPECT_TRUE(side->agree_with_itself(house_.plan, 1));
 }
 

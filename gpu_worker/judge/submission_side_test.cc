@@ -36,7 +36,7 @@ class SubmissionSideTest : public testing::Test {
   SubmissionSideTest() : reference_fake_(fake_reference()) {
     reference_ = std::move(*ReferenceSide::open(*house_.device, reference_fake_.take_socket(), house_.exits, Waiting::sleep, house_.plan));
     EXPECT_TRUE(reference_->load(house_.plan, 42));
-    EXPECT_TRUE(reference_->make_trial(house_.plan, 7));
+    EXPECT_TRUE(reference_->make_trial(house_.plan, 7, 7));
   }
 
   Step<std::unique_ptr<SubmissionSide>> open(Twist twist) {
