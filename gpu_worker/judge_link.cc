@@ -1,5 +1,6 @@
 #include "gpu_worker/judge_link.h"
 
+#include <poll.h>
 #include <sys/wait.h>
 
 #include "core/codec.h"
@@ -48,6 +49,11 @@ Expected<std::unique_ptr<JudgeLink>> JudgeLink::start(const std::string& program
 }
 
 JudgeLink::~JudgeLink() { end_process(pid_); }
+
+bool JudgeLink::alive() const {
+  pollfd look{socket_.get(), 0, 0};
+  return ::poll(&look, 1, 0) <= 0 || (look.revents & (POLLHUP | POLLERR)) == 0;
+}
 
 Expected<void> JudgeLink::begin(const Plan& plan, std::span<const int> channels) {
   return send_packet(socket_.get(), encode_message(Message<JudgeRequest>{0, plan}), channels);

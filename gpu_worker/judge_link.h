@@ -17,6 +17,9 @@ class JudgeLink {
   static Expected<std::unique_ptr<JudgeLink>> start(const std::string& program, DeviceKind device, int index);
   ~JudgeLink();
 
+  // False once it has closed its socket: it is dead or about to be.
+  bool alive() const;
+  int process() const { return pid_; }
   const DeviceInfo& device() const { return device_; }
 
   Expected<void> begin(const Plan& plan, std::span<const int> channels);

@@ -34,12 +34,22 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
   return lane;
 }
 
-Lane::~Lane() {
+Lane::~Lane() { drop_reference(); }
+
+void Lane::abort() {
+  aborted_ = true;
+  const std::lock_guard lock(zygote_mutex_);
+  if (zygote_) zygote_->stop();
+}
+
+void Lane::drop_reference() {
   if (reference_) reap(std::move(reference_->child));
+  reference_.reset();
 }
 
 Expected<std::shared_ptr<Zygote>> Lane::zygote() {
   const std::lock_guard lock(zygote_mutex_);
+  if (aborted_) return our_fault("the worker is leaving");
   if (!zygote_ || !zygote_->alive()) {
     zygote_.reset();
     auto started = Zygote::start(options_.zygote);
@@ -50,7 +60,9 @@ Expected<std::shared_ptr<Zygote>> Lane::zygote() {
 }
 
 Expected<JudgeLink*> Lane::judge() {
-  if (!judge_) {
+  if (!judge_ || !judge_->alive()) {
+    drop_reference();  // a new judge knows no old child
+    judge_.reset();
     auto started = JudgeLink::start(options_.judge_program, options_.device, options_.index);
     if (!started) return failure(started.error());
     judge_ = std::move(*started);
@@ -72,8 +84,7 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built) {
   Fd reference_channel;
   const bool fresh = !has_reference_for(lease);
   if (fresh) {
-    if (reference_) reap(std::move(reference_->child));
-    reference_.reset();
+    drop_reference();
     auto child = fork(ChildRole::reference, lease, nullptr, reference_channel);
     if (!child) return failure(child.error());
     reference_.emplace(Reference{lease.submission.problem.hash, lease.submission.problem.precision, std::move(*child)});
@@ -82,7 +93,10 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built) {
   // The submission child: new for every attempt.
   Fd submission_channel;
   auto submission = fork(ChildRole::submission, lease, &built, submission_channel);
-  if (!submission) return failure(submission.error());
+  if (!submission) {
+    if (fresh) drop_reference();  // the judge never got to know it
+    return failure(submission.error());
+  }
 
   // From here on the judge decides.
   std::vector<int> channels;
@@ -105,10 +119,7 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built) {
   const Software versions = submission->zygote->software();
   const std::string layers = submission->zygote->sandbox();
   const std::string log = reap(std::move(*submission));
-  if (!report || !report->reference_usable) {
-    reap(std::move(reference_->child));
-    reference_.reset();
-  }
+  if (!report || !report->reference_usable) drop_reference();
   if (!report) {
     judge_.reset();  // whatever state it is in: the next job gets a new one
     return failure(report.error());
@@ -177,6 +188,7 @@ Expected<Report> Lane::await(Child& submission) {
       child->exit_told = true;
       if (const auto told = judge_->tell({role, **status}); !told) return failure(told.error());
     }
+    if (aborted_) return our_fault("the worker is leaving");
     if (monotonic_now_ms() > deadline_ms) {
       judge_.reset();  // it is in the middle of this plan; the next job gets a new one
       return too_slow(plans_, options_.attempt_limit_ms);

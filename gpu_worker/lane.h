@@ -4,6 +4,7 @@
 // started again at the next job; the job that saw it die ends in an Error of ours and is tried again elsewhere or here.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -42,6 +43,10 @@ class Lane {
   Expected<std::shared_ptr<Zygote>> zygote();
   // One attempt, blocking. An Error is ours.
   Expected<Result> run(const Lease& lease, const Built& built);
+  // From any thread: kills every child of this lane. What runs, or is built from its zygote, ends at once with an Error; nothing starts
+  // any more.
+  void abort();
+  int judge_process() const { return judge_ ? judge_->process() : 0; }  // for tests
 
  private:
   // A forked child with everything that must outlive it.
@@ -63,6 +68,7 @@ class Lane {
   Expected<Child> fork(ChildRole role, const Lease& lease, const Built* built, Fd& channel);
   Expected<Report> await(Child& submission);
   std::string reap(Child child) const;
+  void drop_reference();
   bool has_reference_for(const Lease& lease) const;
 
   LaneOptions options_;
@@ -71,6 +77,7 @@ class Lane {
   std::optional<Reference> reference_;
   std::uint64_t plans_ = 0;
 
+  std::atomic<bool> aborted_ = false;
   std::mutex zygote_mutex_;
   std::shared_ptr<Zygote> zygote_;
 };

@@ -44,6 +44,7 @@ class LaneTest : public ::testing::Test {
   static void SetUpTestSuite() {
     root_ = fs::temp_directory_path() / ("kq-lane-" + std::to_string(::getpid()));
     fs::create_directories(root_ / "built");
+    ::setenv("KQ_TEST_SECRET", "of the worker", 1);
     const std::string programs = program_directory();
     Limits limits;
     limits.call_limit_ms = 1'000;
@@ -133,9 +134,31 @@ TEST_F(LaneTest, what_a_submission_prints_is_kept_and_believed_by_nobody) {
   EXPECT_NE(result->log.find("passed"), std::string::npos);
 }
 
+TEST_F(LaneTest, the_seed_of_a_call_does_not_tell_its_inputs) {
+  EXPECT_EQ(verdict_of(run(submission("return x + 1 + float(torch.equal(torch.rand(64), x))"))), "passed");
+}
+
+TEST_F(LaneTest, a_child_finds_nothing_of_the_workers_environment) {
+  const std::string look = "b'KQ_TEST_SECRET' in open('/proc/self/environ', 'rb').read()";
+  EXPECT_EQ(verdict_of(run(submission("return x + 1 + float(" + look + ")"))), "passed");
+}
+
+TEST_F(LaneTest, a_job_that_never_began_does_no_harm_to_the_next_on_its_problem) {
+  const Lease lease = lease_of(submission("return x + 1"), std::string(kProblem) + "# another\n");
+  EXPECT_FALSE(lane_->run(lease, {.verdict = {}, .dir = root_ / "missing"}));
+  EXPECT_EQ(verdict_of(lane_->run(lease, {.verdict = {}, .dir = root_ / "built"})), "passed");
+}
+
 TEST_F(LaneTest, a_broken_problem_is_not_the_submissions_fault) {
   const Lease lease = lease_of(submission("return x + 1"), "class Model: pass\n");
   EXPECT_EQ(verdict_of(lane_->run(lease, {.verdict = {}, .dir = root_ / "built"})), "problem_invalid");
+}
+
+TEST_F(LaneTest, a_judge_that_died_between_two_jobs_costs_none_of_them) {
+  ASSERT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
+  ::kill(lane_->judge_process(), SIGKILL);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
 }
 
 TEST_F(LaneTest, a_dead_zygote_is_our_fault_and_the_next_job_gets_a_new_one) {
@@ -149,6 +172,21 @@ TEST_F(LaneTest, a_dead_zygote_is_our_fault_and_the_next_job_gets_a_new_one) {
   killer.join();
   EXPECT_FALSE(result);
   EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
+}
+
+// The last one: the lane does nothing afterwards.
+TEST_F(LaneTest, abort_ends_what_runs_at_once) {
+  std::thread aborter([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    lane_->abort();
+  });
+  const auto start = std::chrono::steady_clock::now();
+  const auto result = run(submission("return [0 for _ in iter(int, 1)]", "import time\ntime.sleep(30)"));
+  const auto took = std::chrono::steady_clock::now() - start;
+  aborter.join();
+  EXPECT_FALSE(result);
+  EXPECT_LT(took, std::chrono::milliseconds(1500));
+  EXPECT_FALSE(run(submission("return x + 1")));
 }
 
 }  // namespace

@@ -88,6 +88,14 @@ class Crew {
   std::thread thread_;  // last: starts when everything above is there
 };
 
+// Whoever leaves while jobs run does not wait for them: they have been given back, or will be missed.
+struct AbortAtEnd {
+  std::vector<std::unique_ptr<Lane>>& lanes;
+  ~AbortAtEnd() {
+    for (const auto& lane : lanes) lane->abort();
+  }
+};
+
 void log_result(const Lease& lease, const Expected<Result>& result) {
   const std::string& label = lease.submission.label;
   if (!result) {
@@ -108,6 +116,9 @@ Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lane
   Crew build_crew;
   std::vector<std::unique_ptr<Crew>> lane_crews;
   for (std::size_t i = 0; i < lanes.size(); ++i) lane_crews.push_back(std::make_unique<Crew>());
+
+  // Goes before the crews, who wait for what they are doing.
+  const AbortAtEnd abort_at_end{lanes};
 
   bool finished = false;
   bool drain_told = false;

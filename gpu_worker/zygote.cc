@@ -18,6 +18,10 @@ using nlohmann::json;
 constexpr std::int64_t kStartLimitMs = 180'000;
 constexpr std::int64_t kForkLimitMs = 30'000;
 
+// A child can read what its zygote was started with in /proc/self/environ, whatever it unsets: so nothing of the worker's own is in there.
+const std::vector<std::string> kInherited{"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME",
+                                          "KQ_CUDA", "CUDA_HOME", "CUDA_PATH"};
+
 std::string text_of(const json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
@@ -50,6 +54,7 @@ Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
                                            "--stub", options.stub},
                                   .environment = {{"CUDA_VISIBLE_DEVICES", on_gpu ? std::to_string(options.device_index) : ""},
                                                   {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}},
+                                  .inherited = kInherited,
                                   .socket = pair->second.get()});
   if (!pid) return failure(pid.error());
   zygote->pid_ = *pid;
@@ -78,6 +83,11 @@ Zygote::~Zygote() {
   if (reader_.joinable()) reader_.join();
 }
 
+void Zygote::stop() {
+  const std::lock_guard lock(mutex_);
+  if (alive_) ::kill(pid_, SIGKILL);  // not reaped before our destructor: the number is its own
+}
+
 bool Zygote::alive() const {
   const std::lock_guard lock(mutex_);
   return alive_;
@@ -104,8 +114,8 @@ Expected<std::uint64_t> Zygote::fork(const ChildOrder& order, int log, int chann
 void Zygote::kill(std::uint64_t id) {
   const std::lock_guard lock(mutex_);
   const auto child = children_.find(id);
-  // Between the exit and our reading of it the number is a zombie of the zygote, never another process.
-  if (child != children_.end() && child->second.pid > 0 && !child->second.exit) ::kill(child->second.pid, SIGKILL);
+  // The zygote tells of an exit right after it has reaped it; when it is dead itself, so are its children, and their numbers may be others'.
+  if (alive_ && child != children_.end() && child->second.pid > 0 && !child->second.exit) ::kill(child->second.pid, SIGKILL);
 }
 
 Expected<std::optional<int>> Zygote::wait(std::uint64_t id, std::int64_t timeout_ms) {

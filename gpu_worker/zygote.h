@@ -65,6 +65,8 @@ class Zygote {
   const Software& software() const { return software_; }
   const std::string& sandbox() const { return sandbox_; }
   bool alive() const;
+  // Kills it and, through it, every child. Every wait, running or to come, ends with an Error.
+  void stop();
   int process() const { return pid_; }
 
   // Forks a child. `channel` is empty for a build.
