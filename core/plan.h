@@ -1,7 +1,7 @@
 // What the worker's control process and its judge process say to each other: a Plan goes in, a Report comes out.
 //
 // Both ends are our own code on one socket pair; the codec's limits hold here too. Descriptors of the children's channels travel beside
-// the Evaluate message, first the reference's, then the submission's (gpu_worker/channel.h).
+// the Plan, first the reference's, then the submission's (gpu_worker/channel.h).
 #pragma once
 
 #include <cstdint>

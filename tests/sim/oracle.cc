@@ -100,7 +100,7 @@ void Oracle::check_result(Sequence seq, const Result& result, const Store& disk)
     violated(text_of(*record) + " took the result of attempt " + result.log);
   }
   const Measurement* measurement = measurement_of(result.verdict);
-  if (verdict != VerdictName::passed || measurement == nullptr) return;
+  if (verdict != VerdictName::passed || measurement == nullptr || measurement->submission.samples_n == 0) return;
   const auto body = read_body(disk, seq);
   if (!body || !*body) return violated(text_of(seq) + " passed and has no body");
   LeaderboardRow row;
