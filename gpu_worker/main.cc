@@ -8,6 +8,7 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
@@ -62,12 +63,13 @@ struct DeviceId {
   int index;
 };
 
-// "auto" is every GPU, or the CPU where there is none; otherwise a list of cpu, cuda (every GPU) and cuda:N.
+// "auto" is every GPU that CUDA_VISIBLE_DEVICES leaves, or the CPU where there is none; otherwise a list of cpu, cuda (every GPU) and cuda:N.
 Expected<std::vector<DeviceId>> wanted_devices(const std::string& text) {
   std::vector<DeviceId> gpus;
   for (int i = 0; i < 64; ++i) {
     if (fs::exists("/dev/nvidia" + std::to_string(i))) gpus.push_back({kq::DeviceKind::cuda, static_cast<int>(gpus.size())});
   }
+  if (const auto visible = kq::visible_gpus()) gpus.resize(std::min(gpus.size(), visible->size()));
   if (text == "auto") return gpus.empty() ? std::vector<DeviceId>{{kq::DeviceKind::cpu, 0}} : gpus;
   std::vector<DeviceId> wanted;
   for (const std::string& word : CLI::detail::split(text, ',')) {

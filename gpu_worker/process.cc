@@ -10,9 +10,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <sstream>
 
 #include "core/check.h"
 
@@ -87,6 +89,21 @@ void end_process(int pid) {
   ::kill(pid, SIGKILL);
   while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
+}
+
+std::optional<std::vector<std::string>> visible_gpus() {
+  const char* const text = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (text == nullptr) return std::nullopt;
+  std::vector<std::string> words;
+  std::istringstream list(text);
+  for (std::string word; std::getline(list, word, ',') && !word.starts_with('-');) words.push_back(word);  // as CUDA reads it
+  return words;
+}
+
+std::string gpu_word(int index) {
+  const auto visible = visible_gpus();
+  const auto at = static_cast<std::size_t>(index);
+  return visible && at < visible->size() ? (*visible)[at] : std::to_string(index);
 }
 
 std::string program_directory() {

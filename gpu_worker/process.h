@@ -23,6 +23,11 @@ Expected<int> start_process(const ProcessOptions& options);
 // SIGKILL and reap. Safe to call for 0.
 void end_process(int pid);
 
+// The GPUs that CUDA_VISIBLE_DEVICES leaves to this process and its judges, in its own words; nothing where it is not set.
+std::optional<std::vector<std::string>> visible_gpus();
+// What a process must have there to see GPU `index` of them alone.
+std::string gpu_word(int index);
+
 // The directory of the running program, from /proc/self/exe.
 std::string program_directory();
 

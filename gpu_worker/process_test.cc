@@ -1,5 +1,7 @@
 #include "gpu_worker/process.h"
 
+#include <cstdlib>
+
 #include <gtest/gtest.h>
 
 #include "gpu_worker/fd.h"
@@ -30,6 +32,19 @@ TEST(Process, inherits_nothing_above_its_socket) {
   ASSERT_TRUE(packet && *packet);
   EXPECT_LE(std::stoi((*packet)->bytes), 5);  // 0-3, and the directory ls reads
   end_process(*pid);
+}
+
+TEST(Process, the_gpus_are_those_that_cuda_visible_devices_leaves) {
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
+  EXPECT_FALSE(visible_gpus());
+  EXPECT_EQ(gpu_word(1), "1");
+  ::setenv("CUDA_VISIBLE_DEVICES", "6,GPU-12,-1,3", 1);
+  EXPECT_EQ(visible_gpus(), (std::vector<std::string>{"6", "GPU-12"}));
+  EXPECT_EQ(gpu_word(0), "6");
+  EXPECT_EQ(gpu_word(1), "GPU-12");
+  ::setenv("CUDA_VISIBLE_DEVICES", "", 1);
+  EXPECT_EQ(visible_gpus(), std::vector<std::string>{});
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
 TEST(Process, end_of_an_endless_program_returns) {

@@ -52,7 +52,7 @@ Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
   const bool on_gpu = options.device == DeviceKind::cuda;
   const auto pid = start_process({.argv = {options.python, options.harness + "/zygote.py", "--device", std::string(to_string(options.device)),
                                            "--stub", options.stub},
-                                  .environment = {{"CUDA_VISIBLE_DEVICES", on_gpu ? std::to_string(options.device_index) : ""},
+                                  .environment = {{"CUDA_VISIBLE_DEVICES", on_gpu ? gpu_word(options.device_index) : ""},
                                                   {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}},
                                   .inherited = kInherited,
                                   .socket = pair->second.get()});
