@@ -21,7 +21,7 @@ tl::unexpected<Error> cannot(const std::string& what, const std::string& path) {
 }
 
 void remove_tree(const std::string& dir) {
-  std::error_code ignored;  // what a hostile child made unremovable is removed at the next start
+  std::error_code ignored;  // what a hostile child made unremovable stays, and make() of that name says so
   fs::remove_all(dir, ignored);
 }
 
