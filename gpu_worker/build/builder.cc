@@ -63,10 +63,20 @@ Expected<Built> Builder::build(const Lease& lease) {
   if (!zygote) return failure(zygote.error());
   const std::string arch = lease.device.arch.empty() ? options_.no_gpu_arch : lease.device.arch;
   const Hash key = build_key(lease.submission, arch, (*zygote)->software());
-  const auto cached = cache_.find(key);
-  auto built = cached ? judge(lease, *cached, true) : run_child(lease, arch, key, **zygote);
-  if (built) built->ms = monotonic_now_ms() - start_ms;
-  return built;
+  auto built = from_cache(lease, key);
+  if (!built) built = run_child(lease, arch, key, **zygote);
+  if (*built) (*built)->ms = monotonic_now_ms() - start_ms;
+  return *built;
+}
+
+// Only builds that went well are kept: an entry that says otherwise was damaged, and goes.
+std::optional<Expected<Built>> Builder::from_cache(const Lease& lease, const Hash& key) const {
+  const auto entry = cache_.find(key);
+  if (!entry) return std::nullopt;
+  auto built = read_outcome(lease, *entry, true);
+  if (built && (!built->verdict || name_of(*built->verdict) != VerdictName::build_failed)) return built;
+  cache_.remove(key);
+  return std::nullopt;
 }
 
 Expected<Built> Builder::run_child(const Lease& lease, const std::string& arch, const Hash& key, Zygote& zygote) {
@@ -108,7 +118,7 @@ Expected<Built> Builder::run_child(const Lease& lease, const std::string& arch, 
                                                    .message = shortened("the compiler's process died: " + text),
                                                    .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
   }
-  auto built = judge(lease, scratch->out(), false);
+  auto built = read_outcome(lease, scratch->out(), false);
   if (!built || (built->verdict && name_of(*built->verdict) != VerdictName::compiled_only)) return built;
   const auto entry = cache_.put(key, scratch->out());
   if (!entry && entry.error().code == ExitCode::bad_input) {
@@ -121,7 +131,7 @@ Expected<Built> Builder::run_child(const Lease& lease, const std::string& arch, 
 }
 
 // Reads what the child wrote about the build: hostile files. A liar gains nothing: a module that is not there fails to load.
-Expected<Built> Builder::judge(const Lease& lease, const std::string& dir, bool cached) const {
+Expected<Built> Builder::read_outcome(const Lease& lease, const std::string& dir, bool cached) const {
   if (const auto facts = read_child_file(dir + "/facts", kFactsBytesMax)) {
     const auto findings = judge_facts(*facts);
     if (!findings) {

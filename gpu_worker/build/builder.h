@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "gpu_worker/build/cache.h"
@@ -28,8 +29,9 @@ class Builder {
   Expected<Built> build(const Lease& lease);
 
  private:
+  std::optional<Expected<Built>> from_cache(const Lease& lease, const Hash& key) const;
   Expected<Built> run_child(const Lease& lease, const std::string& arch, const Hash& key, Zygote& zygote);
-  Expected<Built> judge(const Lease& lease, const std::string& dir, bool cached) const;
+  Expected<Built> read_outcome(const Lease& lease, const std::string& dir, bool cached) const;
 
   BuilderOptions options_;
   BuildCache cache_;

@@ -84,6 +84,15 @@ TEST_F(BuilderTest, a_python_kernel_is_built_once_and_then_found) {
   EXPECT_EQ(first->dir, second->dir);
 }
 
+TEST_F(BuilderTest, a_damaged_entry_of_the_cache_is_built_again) {
+  const auto first = build_python("class ModelNew: x = 1\n");
+  ASSERT_EQ(verdict_of(first), "built");
+  fs::resize_file(first->dir + "/status", 0);
+  const auto second = build_python("class ModelNew: x = 1\n");
+  ASSERT_EQ(verdict_of(second), "built");
+  EXPECT_FALSE(second->cached);
+}
+
 TEST_F(BuilderTest, a_syntax_error_is_named_with_its_line) {
   const auto built = build_python("class ModelNew:\n  def f(:\n");
   ASSERT_EQ(verdict_of(built), "build_failed");

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/version.h"
 #include "gpu_worker/scratch.h"
 
 namespace kq {
@@ -38,6 +39,8 @@ Expected<void> copy_build(const std::string& from, const std::string& to) {
 Hash build_key(const Submission& submission, const std::string& arch, const Software& software) {
   std::string text = "kq-build/1\n";
   const auto put = [&text](std::string_view value) { text += std::to_string(value.size()) + ":" + std::string(value) + "\n"; };
+  put(kVersion);  // the harness that reads the sources comes with it
+  put(kEvaluatorVersion);
   put(to_string(submission.backend));
   put(arch);
   for (const std::string& version : {software.python, software.torch, software.triton, software.cuda}) put(version);
@@ -58,6 +61,11 @@ std::optional<std::string> BuildCache::find(const Hash& key) const {
   const std::string path = entry(key);
   if (fs::is_directory(path, error)) return path;
   return std::nullopt;
+}
+
+void BuildCache::remove(const Hash& key) const {
+  std::error_code ignored;  // what is left is found damaged again
+  fs::remove_all(entry(key), ignored);
 }
 
 Expected<std::string> BuildCache::put(const Hash& key, const std::string& from) const {

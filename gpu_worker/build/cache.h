@@ -20,6 +20,7 @@ class BuildCache {
   explicit BuildCache(std::string dir) : dir_(std::move(dir)) {}
 
   std::optional<std::string> find(const Hash& key) const;
+  void remove(const Hash& key) const;
   // Takes over the files of `from`: regular files only, at most kBuildFilesMax of them and kBuildBytesMax in all. Returns the entry.
   Expected<std::string> put(const Hash& key, const std::string& from) const;
 
