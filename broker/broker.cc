@@ -19,7 +19,7 @@ namespace {
 Expected<void> handle(Step& step, FromClient event) {
   return std::visit(
       [&]<class Request>(Request& request) -> Expected<void> {
-        const auto& [peer, message] = event;
+        const auto& [peer, message, who] = event;
         if constexpr (std::is_same_v<Request, SubmitBatch>) {
           return submit(step, peer, message.request_id, request);
         } else {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/enum_names.h"
+#include "core/identity.h"
 #include "core/messages.h"
 
 namespace kq {
@@ -14,10 +15,12 @@ namespace kq {
 struct FromClient {
   std::string peer;
   Message<ClientRequest> message;
+  Identity who = {};
 };
 struct FromWorker {
   std::string peer;
   Message<WorkerRequest> message;
+  Identity who = {};
 };
 // The link could not hand these leases to the worker's connection: the worker never saw them.
 struct Undelivered {

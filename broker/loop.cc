@@ -42,12 +42,12 @@ std::optional<Event> event_in(Packet packet, Ready& turn) {
   std::string& peer = packet.peer.id;
   if (packet.peer.side == Side::client) {
     auto message = decode_message<ClientRequest>(packet.bytes);
-    if (message) return FromClient{std::move(peer), std::move(*message)};
+    if (message) return FromClient{std::move(peer), std::move(*message), std::move(packet.who)};
     turn.send_to_client(peer, 0, Refused{message.error().message});
     return std::nullopt;
   }
   auto message = decode_message<WorkerRequest>(packet.bytes);
-  if (message) return FromWorker{std::move(peer), std::move(*message)};
+  if (message) return FromWorker{std::move(peer), std::move(*message), std::move(packet.who)};
   turn.note(NoteLevel::warning, "from a worker: " + message.error().message);
   return std::nullopt;
 }

@@ -10,6 +10,7 @@
 
 #include "core/enum_names.h"
 #include "core/error.h"
+#include "core/identity.h"
 
 namespace kq {
 
@@ -28,6 +29,8 @@ struct Peer {
 struct Packet {
   Peer peer;
   std::string bytes;
+  Identity who = {};         // as proven by its key
+  std::string address = {};  // of its machine, or its process for ipc; for the log
 };
 
 class ServerLink {
