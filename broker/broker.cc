@@ -22,8 +22,11 @@ Expected<void> handle(Step& step, FromClient event) {
         const auto& [peer, message, who] = event;
         if constexpr (std::is_same_v<Request, SubmitBatch>) {
           return submit(step, peer, message.request_id, request);
-        } else {
+        } else if constexpr (requires { answer(step, peer, message.request_id, request); }) {
           return answer(step, peer, message.request_id, request);
+        } else {
+          step.ready.send_to_client(peer, message.request_id, Refused{"this broker does not do that yet"});
+          return {};
         }
       },
       event.message.body);
@@ -90,7 +93,7 @@ Expected<void> restore(State& state, JobRecord record, std::int64_t now_ms) {
   if (!submission) return failure(submission.error());
   if (!*submission) return our_fault("store, family 'body': job " + std::to_string(record.seq) + " has none");
   Job job{.record = std::move(record),
-          .lane = {(*submission)->device, (*submission)->gpu_model},
+          .lane = requirements_of(**submission),
           .problem = (*submission)->problem.hash,
           .run = ""};
   if (job.record.state == JobState::queued) {

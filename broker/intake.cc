@@ -78,7 +78,7 @@ class Intake {
   // A submission whose key is known: answered with that job, which is queued again if its ending does not settle the
   // question.
   Expected<JobAck> again(const Submission& submission, JobRecord record, const std::optional<Ending>& ending) {
-    const auto lane = ending ? lane_to_revive(*ending, {submission.device, submission.gpu_model}) : std::nullopt;
+    const auto lane = ending ? lane_to_revive(*ending, requirements_of(submission)) : std::nullopt;
     if (lane) {
       if (const auto full = complaint_about_room()) return refused(*full);
       record = {.seq = record.seq,
@@ -108,7 +108,7 @@ class Intake {
     if (auto kept = keep(submission.problem.hash); !kept) return failure(std::move(kept.error()));
     const Sequence seq = state_.next_sequence++;
     enqueue(step_, {.record = {.seq = seq, .key = key, .submitted_at_ms = step_.now_ms, .last_error = ""},
-                    .lane = {submission.device, submission.gpu_model},
+                    .lane = requirements_of(submission),
                     .problem = submission.problem.hash,
                     .run = run_});
     step_.ready.write(Family::ids, hash_key(key), sequence_key(seq));
@@ -131,7 +131,7 @@ class Intake {
   // Where a job that ended so should run again for a new submission, or nothing: its verdict settles the question, or
   // only a better device could answer otherwise and none is connected. The lane then asks for the better device, not
   // for the same end once more.
-  std::optional<LaneKey> lane_to_revive(const Ending& ending, LaneKey lane) const {
+  std::optional<Requirements> lane_to_revive(const Ending& ending, Requirements lane) const {
     if (row_of(ending.verdict).settles) return std::nullopt;
     switch (ending.verdict) {
       case VerdictName::compiled_only:

@@ -46,7 +46,7 @@ struct Ending {
 
 struct Job {
   JobRecord record;  // as on disk, or as the writes of this turn will make it
-  LaneKey lane;
+  Requirements lane;
   Hash problem;
   std::string run;                 // that last asked for it; empty after a restart
   std::optional<Tenure> tenure{};  // exactly while leased

@@ -120,7 +120,7 @@ class Dispatch {
   }
 
   // Of the session's devices that fit, a GPU before the CPU, then the one with the fewest leases.
-  DeviceInfo device_for(const Session& session, const Offer& offer, const LaneKey& lane) {
+  DeviceInfo device_for(const Session& session, const Offer& offer, const Requirements& lane) {
     const auto cost = [&](const DeviceInfo& device) {
       const auto n = std::count_if(session.leases.begin(), session.leases.end(),
                                    [&](Sequence seq) { return state_.jobs.find(seq)->tenure->device == device; });

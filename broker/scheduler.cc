@@ -6,21 +6,16 @@
 
 namespace kq {
 
-bool serves(const DeviceInfo& device, const LaneKey& lane) {
-  const bool has_room = lane.memory_above_bytes == 0 || device.memory_bytes > lane.memory_above_bytes;
-  return has_room && serves(device, lane.wish, lane.gpu_model);
-}
-
-bool fits(const Offer& offer, const DeviceInfo& device, const LaneKey& lane) {
+bool fits(const Offer& offer, const DeviceInfo& device, const Requirements& lane) {
   if (!serves(device, lane)) return false;
   return device.kind == DeviceKind::cuda || lane.wish == DeviceWish::cpu || offer.cpu_takes_any;
 }
 
-void Scheduler::add(const LaneKey& lane, Sequence seq, const Hash& problem) {
+void Scheduler::add(const Requirements& lane, Sequence seq, const Hash& problem) {
   KQ_CHECK(lanes_[lane].waiting.emplace(seq, problem).second);
 }
 
-void Scheduler::remove(const LaneKey& lane, Sequence seq) {
+void Scheduler::remove(const Requirements& lane, Sequence seq) {
   const auto place = lanes_.find(lane);
   KQ_CHECK(place != lanes_.end());
   Queue& queue = place->second;
@@ -50,7 +45,7 @@ std::optional<Sequence> Scheduler::choose(const Offer& offer) {
   return head->first;
 }
 
-bool Scheduler::contains(const LaneKey& lane, Sequence seq) const {
+bool Scheduler::contains(const Requirements& lane, Sequence seq) const {
   const auto place = lanes_.find(lane);
   return place != lanes_.end() && place->second.waiting.contains(seq);
 }

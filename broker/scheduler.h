@@ -15,18 +15,6 @@
 
 namespace kq {
 
-// What a job asks of a device. Jobs of one lane can run in the same places.
-struct LaneKey {
-  DeviceWish wish = DeviceWish::any;
-  std::string gpu_model;
-  std::uint64_t memory_above_bytes = 0;  // set for a job that was too large for a device with as much
-
-  friend auto operator<=>(const LaneKey&, const LaneKey&) = default;
-};
-
-// Whether that device can run the lane's jobs.
-bool serves(const DeviceInfo& device, const LaneKey& lane);
-
 // A worker that asks for a job.
 struct Offer {
   std::span<const DeviceInfo> devices;
@@ -35,7 +23,7 @@ struct Offer {
 };
 
 // Whether this worker should run the lane's jobs on that device, now.
-bool fits(const Offer& offer, const DeviceInfo& device, const LaneKey& lane);
+bool fits(const Offer& offer, const DeviceInfo& device, const Requirements& lane);
 
 class Scheduler {
  public:
@@ -44,13 +32,13 @@ class Scheduler {
   static constexpr std::size_t kWarmWindow = 32;
   static constexpr std::uint32_t kPassedByMax = 32;
 
-  void add(const LaneKey& lane, Sequence seq, const Hash& problem);
-  void remove(const LaneKey& lane, Sequence seq);
+  void add(const Requirements& lane, Sequence seq, const Hash& problem);
+  void remove(const Requirements& lane, Sequence seq);
 
   // The job that should run next on one of the offered devices. It stays queued until removed.
   std::optional<Sequence> choose(const Offer& offer);
 
-  bool contains(const LaneKey& lane, Sequence seq) const;
+  bool contains(const Requirements& lane, Sequence seq) const;
   bool empty() const { return lanes_.empty(); }
   std::size_t size() const;
 
@@ -60,7 +48,7 @@ class Scheduler {
     std::uint32_t passed_by = 0;       // how often its head was
   };
 
-  std::map<LaneKey, Queue> lanes_;
+  std::map<Requirements, Queue> lanes_;
 };
 
 }  // namespace kq

@@ -48,7 +48,7 @@ TEST(Scheduler, a_job_that_was_too_large_waits_for_more_memory) {
 
 TEST(Scheduler, prefers_the_warm_problem_but_never_for_long) {
   Scheduler scheduler;
-  const LaneKey lane;
+  const Requirements lane;
   scheduler.add(lane, 1, kGelu);
   for (Sequence seq = 2; seq < 100; ++seq) scheduler.add(lane, seq, kRelu);
   std::uint32_t passed_by = 0;

@@ -286,7 +286,10 @@ struct BodyText {
   std::string operator()(const ResultAck& ack) const {
     return listed(ack.leases, [](auto& lease) { return shown(lease); });
   }
-  std::string operator()(const Unknown&) const { return ""; }
+  template <class Body>
+  std::string operator()(const Body&) const {
+    return "";
+  }
 };
 
 std::string shown(const Send& send) {

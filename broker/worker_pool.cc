@@ -6,7 +6,7 @@
 
 namespace kq {
 
-bool Session::serves(const LaneKey& lane) const {
+bool Session::serves(const Requirements& lane) const {
   return std::any_of(devices.begin(), devices.end(),
                      [&](const DeviceInfo& device) { return kq::serves(device, lane); });
 }
@@ -60,7 +60,7 @@ void WorkerPool::remove(SessionId id) {
   sessions_.erase(place);
 }
 
-bool WorkerPool::serves(const LaneKey& lane) const {
+bool WorkerPool::serves(const Requirements& lane) const {
   return std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& entry) { return entry.second.serves(lane); });
 }
 

@@ -36,7 +36,7 @@ struct Session {
     const std::size_t busy = leases.size() + strays_n;
     return busy < credit ? credit - busy : 0;
   }
-  bool serves(const LaneKey& lane) const;
+  bool serves(const Requirements& lane) const;
   bool has_gpu() const;
 };
 
@@ -53,7 +53,7 @@ class WorkerPool {
   void remove(SessionId id);
 
   // Whether any session has a device for the lane.
-  bool serves(const LaneKey& lane) const;
+  bool serves(const Requirements& lane) const;
 
   std::size_t size() const { return sessions_.size(); }
   std::map<SessionId, Session>& all() { return sessions_; }  // in order of their arrival

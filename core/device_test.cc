@@ -30,8 +30,8 @@ TEST(Device, serves_the_wishes_of_this_table) {
       {DeviceWish::cpu, "NVIDIA H200", false, false},  // contradicts itself
   };
   for (const auto& [wish, gpu_model, by_cpu, by_h200] : cases) {
-    EXPECT_EQ(serves(cpu, wish, gpu_model), by_cpu) << to_string(wish) << " " << gpu_model;
-    EXPECT_EQ(serves(h200, wish, gpu_model), by_h200) << to_string(wish) << " " << gpu_model;
+    EXPECT_EQ(serves(cpu, {.wish = wish, .gpu_model = gpu_model}), by_cpu) << to_string(wish) << " " << gpu_model;
+    EXPECT_EQ(serves(h200, {.wish = wish, .gpu_model = gpu_model}), by_h200) << to_string(wish) << " " << gpu_model;
   }
 }
 

@@ -26,7 +26,11 @@ inline Submission submission() {
           .device = DeviceWish::cuda,
           .gpu_model = "NVIDIA H200",
           .trials = {.correctness = 7, .warmup = 3, .timed = 100},
-          .salt = "again"};
+          .salt = "again",
+          .priority = Priority::high,
+          .not_before_ms = 1'760'000'000'500,
+          .deadline_ms = 1'760'000'900'000,
+          .labels = {"nvlink", "rack-7"}};
 }
 
 inline DeviceInfo device() {
@@ -35,6 +39,14 @@ inline DeviceInfo device() {
           .uuid = "GPU-0123",
           .arch = "sm_90",
           .memory_bytes = 150'754'820'096};
+}
+
+inline Requirements requirements() {
+  return {.wish = DeviceWish::cuda,
+          .gpu_model = "NVIDIA H200",
+          .memory_above_bytes = 85'899'345'920,
+          .backend = Backend::triton,
+          .labels = {"nvlink", "rack-7"}};
 }
 
 inline Measurement measurement() {
@@ -100,9 +112,20 @@ inline JobRecord job() {
           .submitted_at_ms = 1'760'000'000'000,
           .leased_at_ms = 1'760'000'001'000,
           .finished_at_ms = 1'760'000'002'000,
-          .last_error = "the worker went away"};
+          .last_error = "the worker went away",
+          .submitter = "ada@lab",
+          .run = "nightly",
+          .priority = Priority::high,
+          .needs = requirements(),
+          .problem = sha256("problem"),
+          .not_before_ms = 1'760'000'000'500,
+          .deadline_ms = 1'760'000'900'000,
+          .bytes = 4'096};
 }
 
+inline QueueEntry queue_entry() {
+  return {.problem = 1ull << 63, .bytes = 4'096};
+}
 inline RunEntry run_entry() {
   return {.seq = 42, .submission = submission()};
 }
@@ -125,23 +148,42 @@ inline LeaderboardRow leaderboard_row() {
 }
 
 inline Blob blob() {
-  return {.hash = sha256("source"), .bytes = std::string("sou\0rce", 7)};
+  return {.hash = sha256("source"), .bytes = std::string("sou\0rce", 7), .packing = Packing::zstd};
 }
 inline LeaseId lease_id() {
   return {.seq = 42, .attempt = 2};
 }
 
 inline std::vector<ClientRequest> client_requests() {
-  return {SubmitBatch{.run = "nightly", .jobs = {submission()}, .blobs = {blob()}}, StatusQuery{.seqs = {42, 43}},
+  return {SubmitBatch{.run = "nightly", .jobs = {submission()}, .blobs = {blob()}, .submitter = "ada@lab"},
+          StatusQuery{.seqs = {42, 43}},
           RunQuery{.run = "nightly", .after_label = "relu/a", .limit = 100, .with_samples = true},
-          BoardQuery{.after_key = std::string("\0\xff", 2), .limit = 50}, BrokerQuery{}};
+          BoardQuery{.after_key = std::string("\0\xff", 2), .limit = 50}, BrokerQuery{},
+          CancelJobs{.seqs = {42, 43}}, RetryJobs{.seqs = {42}}, PurgeDead{.seqs = {43}},
+          Pause{.submitter = "ada@lab", .paused = false}, Drain{.worker = "gpu-7/4711", .draining = false},
+          JobsQuery{.state = JobState::leased, .after_seq = 41, .limit = 100}, DeadQuery{.after_seq = 41, .limit = 100},
+          QueueQuery{.limit = 100}, StatsQuery{}, Backup{.dir = "/backup/monday"}};
+}
+
+inline JobRow job_row() {
+  return {.job = job(), .label = "relu/fast_triton", .author = "ada", .worker = "gpu-7/4711"};
+}
+inline LaneRow lane_row() {
+  return {.needs = requirements(),
+          .priority = Priority::low,
+          .submitter = "ada@lab",
+          .queued = 1'000'000,
+          .oldest_ms = 1'760'000'000'000,
+          .served = true,
+          .paused = true};
 }
 
 inline std::vector<ClientReply> client_replies() {
   return {
-      SubmitAck{.jobs = {{.acceptance = Acceptance::reused, .seq = 42, .state = JobState::leased, .reason = "known"}}},
+      SubmitAck{.jobs = {{.acceptance = Acceptance::reused, .seq = 42, .state = JobState::leased, .reason = "known", .retry_after_ms = 250}}},
       StatusReply{
-          .jobs = {{.seq = 42, .state = JobState::finished, .attempt = 2, .verdict = "passed", .served = true}}},
+          .jobs = {{.seq = 42, .state = JobState::finished, .attempt = 2, .verdict = "passed", .served = true,
+                    .why = WaitReason::behind, .position = 3, .ahead = 17, .until_ms = 1'760'000'000'500}}},
       RunReply{.rows = {run_row()}, .more = true},
       BoardReply{.rows = {leaderboard_row()}, .last_key = std::string("k\0y", 3), .more = true},
       BrokerReply{
@@ -149,8 +191,14 @@ inline std::vector<ClientReply> client_replies() {
           .queued = 5,
           .leased = 3,
           .workers =
-              {{.worker = "gpu-7/4711", .devices = {device()}, .running = 3, .last_seen_ms = 1'760'000'002'000}}},
-      Refused{.reason = "run is empty"}};
+              {{.worker = "gpu-7/4711", .devices = {device()}, .running = 3, .last_seen_ms = 1'760'000'002'000,
+                .labels = {"nvlink"}, .draining = true}}},
+      Refused{.reason = "run is empty"},
+      ActionReply{.jobs = {{.seq = 42, .done = true, .state = JobState::finished, .reason = "it has a verdict"}}},
+      Done{},
+      JobsReply{.jobs = {job_row()}, .more = true},
+      QueueReply{.lanes = {lane_row()}, .waiting = 7, .more = true},
+      StatsReply{.metrics = {{.name = "kq_jobs_finished_total", .labels = {{"verdict", "passed"}}, .value = 17}}}};
 }
 
 inline std::vector<WorkerRequest> worker_requests() {
@@ -158,7 +206,9 @@ inline std::vector<WorkerRequest> worker_requests() {
                 .epoch = 1ull << 63,
                 .devices = {device()},
                 .credit = 16,
-                .evaluator = "kq-evaluator/1"},
+                .evaluator = "kq-evaluator/1",
+                .labels = {"nvlink"},
+                .backends = {Backend::triton, Backend::cuda}},
           Heartbeat{.epoch = 9, .leases = {lease_id()}},
           ResultBatch{.epoch = 9,
                       .results = {{lease_id(), result(passed())},
@@ -176,7 +226,8 @@ inline std::vector<WorkerReply> worker_replies() {
                                  .submission = submission(),
                                  .blobs = {blob()},
                                  .device = device()}}},
-          ResultAck{.leases = {lease_id()}}, Unknown{}, Refused{.reason = "evaluator differs"}};
+          ResultAck{.leases = {lease_id()}}, Unknown{}, Refused{.reason = "evaluator differs"},
+          Revoke{.leases = {lease_id()}}};
 }
 
 inline std::vector<JudgeRequest> judge_requests() {

@@ -23,6 +23,7 @@ inline constexpr std::size_t kQuerySeqsMax = 4096;         // jobs asked about i
 // Names that people choose: run, label, author, gpu model, tag. Printable UTF-8, no control characters.
 inline constexpr std::size_t kNameBytesMax = 200;
 inline constexpr std::size_t kTagsMax = 32;
+inline constexpr std::size_t kLabelsMax = 16;  // that one job asks for, or one worker has
 
 inline constexpr std::size_t kLogBytesMax = 64u << 10;      // of one child's output, head and tail kept
 inline constexpr std::size_t kMessageTextMax = 4u << 10;    // a sentence of evidence in a verdict

@@ -12,16 +12,24 @@
 
 #include "core/device.h"
 #include "core/leaderboard.h"
+#include "core/operations.h"
 #include "core/records.h"
 
 namespace kq {
 
 inline constexpr std::uint32_t kProtocolVersion = 1;
 
-// The bytes of a source or problem file, named by their own SHA-256; the receiver checks the name.
+// How the bytes of a blob travel and rest.
+enum class Packing { raw, zstd };
+template <>
+inline constexpr std::array<std::string_view, 2> kEnumNames<Packing>{"raw", "zstd"};
+
+// The bytes of a source or problem file, named by the SHA-256 of the file itself; the receiver checks the name. `zstd`: one frame that
+// names its content's size, at most kFileBytesMax.
 struct Blob {
   Hash hash;
   std::string bytes;
+  Packing packing = Packing::raw;
 
   friend bool operator==(const Blob&, const Blob&) = default;
 };
@@ -34,6 +42,7 @@ struct SubmitBatch {
   std::string run;
   std::vector<Submission> jobs;
   std::vector<Blob> blobs;
+  std::string submitter{};  // whose share and quota they count against; where keys are in use the key's name stands instead
 };
 // Where do these jobs stand? At most kQuerySeqsMax.
 struct StatusQuery {
@@ -55,26 +64,37 @@ struct BrokerQuery {};
 
 // ---- broker -> client --------------------------------------------------------------------------------------------------------------
 
-enum class Acceptance { accepted, reused, refused };
+// `busy` is a refusal for now: a quota, the queue or the disk is full. The same job may be sent again after retry_after_ms.
+enum class Acceptance { accepted, reused, refused, busy };
 template <>
-inline constexpr std::array<std::string_view, 3> kEnumNames<Acceptance>{"accepted", "reused", "refused"};
+inline constexpr std::array<std::string_view, 4> kEnumNames<Acceptance>{"accepted", "reused", "refused", "busy"};
 
 struct JobAck {
   Acceptance acceptance = Acceptance::refused;
-  Sequence seq = 0;     // 0 when refused
+  Sequence seq = 0;     // 0 when refused or busy
   JobState state = JobState::queued;
-  std::string reason;   // a sentence when refused
+  std::string reason;   // a sentence when refused or busy
+  std::uint32_t retry_after_ms = 0;  // when busy
 };
 // One JobAck per job of the batch, in its order. What it says is on disk.
 struct SubmitAck {
   std::vector<JobAck> jobs;
 };
+// Why a queued job does not run yet.
+enum class WaitReason { none, behind, no_worker, not_before, after_failure, paused };
+template <>
+inline constexpr std::array<std::string_view, 6> kEnumNames<WaitReason>{"none", "behind", "no_worker", "not_before", "after_failure",
+                                                                        "paused"};
 struct JobStatus {
   Sequence seq = 0;
   JobState state = JobState::queued;
   Attempt attempt = 0;
   std::string verdict;  // its name when finished
-  bool served = false;  // while queued: a connected worker has the device it wishes for
+  bool served = false;  // while queued: a connected worker can run it
+  WaitReason why = WaitReason::none;  // while queued
+  std::uint64_t position = 0;         // `behind`: its place among its submitter's jobs of the same priority and requirements, from 1
+  std::uint64_t ahead = 0;            // `behind`: jobs of anybody that the same workers could run and that rank at least as high
+  std::int64_t until_ms = 0;          // `not_before`, `after_failure`: when it may run, Unix time
 };
 // One JobStatus per known job, in the order asked; unknown sequences are left out.
 struct StatusReply {
@@ -94,6 +114,8 @@ struct WorkerStatus {
   std::vector<DeviceInfo> devices;
   std::uint32_t running = 0;
   std::int64_t last_seen_ms = 0;
+  std::vector<std::string> labels{};
+  bool draining = false;
 };
 struct BrokerReply {
   std::string version;
@@ -116,6 +138,8 @@ struct Hello {
   std::vector<DeviceInfo> devices;
   std::uint32_t credit = 0;  // how many leases it wants to hold at once
   std::string evaluator;     // kEvaluatorVersion of the worker; the broker refuses another
+  std::vector<std::string> labels{};  // sorted; jobs may ask for them
+  std::vector<Backend> backends{};  // that work here; empty: all
 };
 struct LeaseId {
   Sequence seq = 0;
@@ -168,15 +192,21 @@ struct LeaseBatch {
 struct ResultAck {
   std::vector<LeaseId> leases;
 };
+// Stop working on these and forget them: they were cancelled. Nothing need be said of them any more.
+struct Revoke {
+  std::vector<LeaseId> leases;
+};
 // The broker does not know this session (it restarted, or it gave the worker up): say Hello again, then heartbeat with what is held.
 struct Unknown {};
 
 // ---- the four directions -----------------------------------------------------------------------------------------------------------
 
-using ClientRequest = std::variant<SubmitBatch, StatusQuery, RunQuery, BoardQuery, BrokerQuery>;
-using ClientReply = std::variant<SubmitAck, StatusReply, RunReply, BoardReply, BrokerReply, Refused>;
+using ClientRequest = std::variant<SubmitBatch, StatusQuery, RunQuery, BoardQuery, BrokerQuery, CancelJobs, RetryJobs, PurgeDead, Pause, Drain,
+                                   JobsQuery, DeadQuery, QueueQuery, StatsQuery, Backup>;
+using ClientReply = std::variant<SubmitAck, StatusReply, RunReply, BoardReply, BrokerReply, Refused, ActionReply, Done, JobsReply, QueueReply,
+                                 StatsReply>;
 using WorkerRequest = std::variant<Hello, Heartbeat, ResultBatch, Goodbye>;
-using WorkerReply = std::variant<Welcome, LeaseBatch, ResultAck, Unknown, Refused>;
+using WorkerReply = std::variant<Welcome, LeaseBatch, ResultAck, Unknown, Refused, Revoke>;
 
 template <class Body>
 struct Message {
@@ -202,10 +232,11 @@ template <> struct AlternativeName<Goodbye> { static constexpr std::string_view 
 template <> struct AlternativeName<Welcome> { static constexpr std::string_view value = "welcome"; };
 template <> struct AlternativeName<LeaseBatch> { static constexpr std::string_view value = "lease_batch"; };
 template <> struct AlternativeName<ResultAck> { static constexpr std::string_view value = "result_ack"; };
+template <> struct AlternativeName<Revoke> { static constexpr std::string_view value = "revoke"; };
 template <> struct AlternativeName<Unknown> { static constexpr std::string_view value = "unknown"; };
 
-template <class V> void fields(V& v, Blob& x) { v("hash", x.hash); v("bytes", x.bytes); }
-template <class V> void fields(V& v, SubmitBatch& x) { v("run", x.run); v("jobs", x.jobs); v("blobs", x.blobs); }
+template <class V> void fields(V& v, Blob& x) { v("hash", x.hash); v("bytes", x.bytes); v("packing", x.packing); }
+template <class V> void fields(V& v, SubmitBatch& x) { v("run", x.run); v("jobs", x.jobs); v("blobs", x.blobs); v("submitter", x.submitter); }
 template <class V> void fields(V& v, StatusQuery& x) { v("seqs", x.seqs); }
 template <class V> void fields(V& v, RunQuery& x) {
   v("run", x.run); v("after_label", x.after_label); v("limit", x.limit); v("with_samples", x.with_samples);
@@ -214,16 +245,19 @@ template <class V> void fields(V& v, BoardQuery& x) { v("after_key", x.after_key
 template <class V> void fields(V&, BrokerQuery&) {}
 template <class V> void fields(V& v, JobAck& x) {
   v("acceptance", x.acceptance); v("seq", x.seq); v("state", x.state); v("reason", x.reason);
+  v("retry_after_ms", x.retry_after_ms);
 }
 template <class V> void fields(V& v, SubmitAck& x) { v("jobs", x.jobs); }
 template <class V> void fields(V& v, JobStatus& x) {
   v("seq", x.seq); v("state", x.state); v("attempt", x.attempt); v("verdict", x.verdict); v("served", x.served);
+  v("why", x.why); v("position", x.position); v("ahead", x.ahead); v("until_ms", x.until_ms);
 }
 template <class V> void fields(V& v, StatusReply& x) { v("jobs", x.jobs); }
 template <class V> void fields(V& v, RunReply& x) { v("rows", x.rows); v("more", x.more); }
 template <class V> void fields(V& v, BoardReply& x) { v("rows", x.rows); v("last_key", x.last_key); v("more", x.more); }
 template <class V> void fields(V& v, WorkerStatus& x) {
   v("worker", x.worker); v("devices", x.devices); v("running", x.running); v("last_seen_ms", x.last_seen_ms);
+  v("labels", x.labels); v("draining", x.draining);
 }
 template <class V> void fields(V& v, BrokerReply& x) {
   v("version", x.version); v("queued", x.queued); v("leased", x.leased); v("workers", x.workers);
@@ -231,6 +265,7 @@ template <class V> void fields(V& v, BrokerReply& x) {
 template <class V> void fields(V& v, Refused& x) { v("reason", x.reason); }
 template <class V> void fields(V& v, Hello& x) {
   v("worker", x.worker); v("epoch", x.epoch); v("devices", x.devices); v("credit", x.credit); v("evaluator", x.evaluator);
+  v("labels", x.labels); v("backends", x.backends);
 }
 template <class V> void fields(V& v, LeaseId& x) { v("seq", x.seq); v("attempt", x.attempt); }
 template <class V> void fields(V& v, Heartbeat& x) { v("epoch", x.epoch); v("leases", x.leases); }
@@ -244,6 +279,7 @@ template <class V> void fields(V& v, Lease& x) {
 }
 template <class V> void fields(V& v, LeaseBatch& x) { v("epoch", x.epoch); v("leases", x.leases); }
 template <class V> void fields(V& v, ResultAck& x) { v("leases", x.leases); }
+template <class V> void fields(V& v, Revoke& x) { v("leases", x.leases); }
 template <class V> void fields(V&, Unknown&) {}
 
 }  // namespace kq

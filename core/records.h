@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "core/device.h"
 #include "core/hash.h"
 #include "core/job.h"
 #include "core/result.h"
@@ -29,6 +30,16 @@ struct JobRecord {
   std::int64_t finished_at_ms = 0;   // 0 before
   std::string last_error;        // what the last infrastructure failure said
 
+  // What the queue must know without reading the submission.
+  std::string submitter{};           // whose share and quota it counts against; empty: nobody said
+  std::string run{};                 // that asked for it last
+  Priority priority = Priority::normal;
+  Requirements needs{};
+  Hash problem{};
+  std::int64_t not_before_ms = 0;    // of the submission, or of the pause after a failure; 0: none
+  std::int64_t deadline_ms = 0;      // 0: none
+  std::uint32_t bytes = 0;           // of its record and its files, as charged to the submitter's quota
+
   friend bool operator==(const JobRecord&, const JobRecord&) = default;
 };
 
@@ -37,6 +48,19 @@ struct JobRecord {
 // Family `result`, key: sequence. The Result with `samples` empty.
 // Family `samples`, key: sequence. The Samples of that result.
 // Family `board`, key: problem hash + device model. A LeaderboardRow.
+// Family `queue`, key: lane, sequence (queue_key in store/keys.h). A QueueEntry for exactly the jobs that are queued and may run now.
+// Family `timer`, key: time, sequence (timer_key). Empty. When a queued job may run or expires; an entry whose time or job has changed
+//   since means nothing.
+// Family `dead`, key: sequence. Empty. Jobs that ended as `abandoned` and that nobody has dealt with yet.
+// Family `meta` also names the lanes' parts: class number -> Requirements, submitter number -> name.
+
+// What choosing the next job needs, for as many jobs as are queued.
+struct QueueEntry {
+  std::uint64_t problem = 0;  // the first 8 bytes of the problem's hash, big-endian: enough to prefer one that a worker has warm
+  std::uint32_t bytes = 0;    // as in the JobRecord
+
+  friend bool operator==(const QueueEntry&, const QueueEntry&) = default;
+};
 
 // Family `run`, key: run NUL label. Which job stands for that label; a label submitted again points to its newest job.
 struct RunEntry {
@@ -59,8 +83,10 @@ struct RunRow {
 template <class V> void fields(V& v, JobRecord& x) {
   v("seq", x.seq); v("key", x.key); v("state", x.state); v("attempt", x.attempt); v("failures", x.failures);
   v("submitted_at_ms", x.submitted_at_ms); v("leased_at_ms", x.leased_at_ms); v("finished_at_ms", x.finished_at_ms);
-  v("last_error", x.last_error);
+  v("last_error", x.last_error); v("submitter", x.submitter); v("run", x.run); v("priority", x.priority); v("needs", x.needs);
+  v("problem", x.problem); v("not_before_ms", x.not_before_ms); v("deadline_ms", x.deadline_ms); v("bytes", x.bytes);
 }
+template <class V> void fields(V& v, QueueEntry& x) { v("problem", x.problem); v("bytes", x.bytes); }
 template <class V> void fields(V& v, RunEntry& x) { v("seq", x.seq); v("submission", x.submission); }
 template <class V> void fields(V& v, RunRow& x) { v("run", x.run); v("entry", x.entry); v("job", x.job); v("result", x.result); }
 

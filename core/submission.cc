@@ -1,6 +1,8 @@
 #include "core/submission.h"
 
+#include <algorithm>
 #include <charconv>
+#include <functional>
 #include <set>
 
 #include "core/limits.h"
@@ -114,6 +116,17 @@ Expected<void> validate(const Submission& submission) {
     if (const auto wrong = name_complaint(name)) return refuse("a tag " + *wrong);
     if (value.empty()) continue;
     if (const auto wrong = name_complaint(value)) return refuse("tag '" + name + "' " + *wrong);
+  }
+  if (submission.labels.size() > kLabelsMax) return refuse("more than " + std::to_string(kLabelsMax) + " labels");
+  for (const std::string& label : submission.labels) {
+    if (const auto wrong = name_complaint(label)) return refuse("a label of a worker " + *wrong);
+  }
+  if (std::adjacent_find(submission.labels.begin(), submission.labels.end(), std::greater_equal<>()) != submission.labels.end()) {
+    return refuse("the labels of a worker must be sorted, no two alike");
+  }
+  if (submission.not_before_ms < 0 || submission.deadline_ms < 0) return refuse("a time must not be negative");
+  if (submission.deadline_ms != 0 && submission.deadline_ms <= submission.not_before_ms) {
+    return refuse("its deadline is not after the time before which it must not run");
   }
   if (submission.problem.workloads.size() != 1) return refuse("a problem has exactly one workload");
   const Trials& trials = submission.trials;

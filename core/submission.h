@@ -24,6 +24,11 @@ enum class DeviceWish { any, cpu, cuda };
 template <>
 inline constexpr std::array<std::string_view, 3> kEnumNames<DeviceWish>{"any", "cpu", "cuda"};
 
+// A job of a higher priority goes first, but waiting counts as well: see broker/scheduler.h, "ageing".
+enum class Priority { low, normal, high };
+template <>
+inline constexpr std::array<std::string_view, 3> kEnumNames<Priority>{"low", "normal", "high"};
+
 // A file of the submission. The bytes travel and rest as a blob named by `hash`.
 struct SourceFile {
   std::string name;  // "add.py", "add.cu": a plain file name, no directory
@@ -56,6 +61,12 @@ struct Submission {
   Trials trials;
   std::string salt;       // empty normally; --force-rerun and --repeat make a new job by it
 
+  // When and where it may run; not part of the key: what is known already is not run again for being asked for differently.
+  Priority priority = Priority::normal;
+  std::int64_t not_before_ms = 0;   // Unix time; 0: at once
+  std::int64_t deadline_ms = 0;     // Unix time; a job that has not begun by then ends as `expired`; 0: none
+  std::vector<std::string> labels{};  // a worker must have all of them; sorted, no two alike
+
   friend bool operator==(const Submission&, const Submission&) = default;
 };
 
@@ -77,6 +88,7 @@ template <class V> void fields(V& v, Trials& x) { v("correctness", x.correctness
 template <class V> void fields(V& v, Submission& x) {
   v("label", x.label); v("author", x.author); v("tags", x.tags); v("backend", x.backend); v("files", x.files);
   v("problem", x.problem); v("device", x.device); v("gpu_model", x.gpu_model); v("trials", x.trials); v("salt", x.salt);
+  v("priority", x.priority); v("not_before_ms", x.not_before_ms); v("deadline_ms", x.deadline_ms); v("labels", x.labels);
 }
 
 }  // namespace kq

@@ -1,12 +1,14 @@
 // The keys of every family. Sequences are big-endian so that byte order is numeric order.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "core/hash.h"
 #include "core/job.h"
+#include "core/submission.h"
 
 namespace kq {
 
@@ -25,7 +27,38 @@ std::string run_prefix_end(std::string_view run);  // first key after every key 
 // Family board: problem hash, then the device model.
 std::string board_key(const Hash& problem, std::string_view device_model);
 
+// Family queue: class (4 bytes), priority (1), submitter (4), sequence (8), all big-endian. A lane is what the first three name; classes and
+// submitters are numbered by family meta. `end` of a lane: the first key after every key of it.
+struct LaneId {
+  std::uint32_t needs = 0;  // number of its Requirements
+  Priority priority = Priority::normal;
+  std::uint32_t submitter = 0;
+
+  friend auto operator<=>(const LaneId&, const LaneId&) = default;
+};
+std::string queue_key(const LaneId& lane, Sequence seq);
+std::string queue_end(const LaneId& lane);
+struct QueuePlace {
+  LaneId lane;
+  Sequence seq = 0;
+};
+std::optional<QueuePlace> queue_place_from(std::string_view key);
+
+// Family timer: Unix time in ms (8 bytes), sequence (8), both big-endian.
+std::string timer_key(std::int64_t at_ms, Sequence seq);
+struct TimerPlace {
+  std::int64_t at_ms = 0;
+  Sequence seq = 0;
+};
+std::optional<TimerPlace> timer_place_from(std::string_view key);
+
 // Family meta.
+inline constexpr std::string_view kClassPrefix = "class/";          // + number (4 bytes) -> Requirements
+inline constexpr std::string_view kSubmitterPrefix = "submitter/";  // + number (4 bytes) -> name
+inline constexpr std::string_view kPausedPrefix = "paused/";        // + submitter, or nothing for everybody -> empty
+inline constexpr std::string_view kDrainingPrefix = "draining/";    // + worker -> empty
+std::string numbered_key(std::string_view prefix, std::uint32_t number);
+std::optional<std::uint32_t> number_from(std::string_view prefix, std::string_view key);
 inline constexpr std::string_view kSchemaKey = "schema_version";  // decimal text
 inline constexpr std::string_view kNextSequenceKey = "next_sequence";  // 8 bytes as above: no sequence at or above it is in use
 

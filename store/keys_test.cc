@@ -46,5 +46,40 @@ TEST(Keys, the_bounds_of_a_run_hold_nothing_of_another) {
   }
 }
 
+TEST(Keys, a_place_in_the_queue_comes_back_and_lies_within_its_lane) {
+  const LaneId lane{.needs = 7, .priority = Priority::high, .submitter = 1u << 31};
+  for (const Sequence seq : {Sequence{0}, Sequence{256}, UINT64_MAX}) {
+    const auto place = queue_place_from(queue_key(lane, seq));
+    ASSERT_TRUE(place);
+    EXPECT_EQ(place->lane, lane);
+    EXPECT_EQ(place->seq, seq);
+    EXPECT_LT(queue_key(lane, seq), queue_end(lane));
+  }
+  const LaneId next{.needs = 7, .priority = Priority::high, .submitter = (1u << 31) + 1};
+  EXPECT_LE(queue_end(lane), queue_key(next, 0));
+}
+
+TEST(Keys, what_is_no_place_in_the_queue_is_refused) {
+  std::string key = queue_key({}, 1);
+  key[4] = 3;  // no such priority
+  EXPECT_FALSE(queue_place_from(key));
+  EXPECT_FALSE(queue_place_from(queue_key({}, 1) + "x"));
+  EXPECT_FALSE(queue_place_from(""));
+}
+
+TEST(Keys, timers_are_in_the_order_of_time) {
+  EXPECT_LT(timer_key(1'760'000'000'000, UINT64_MAX), timer_key(1'760'000'000'001, 0));
+  const auto place = timer_place_from(timer_key(1'760'000'000'000, 42));
+  ASSERT_TRUE(place);
+  EXPECT_EQ(place->at_ms, 1'760'000'000'000);
+  EXPECT_EQ(place->seq, 42u);
+  EXPECT_FALSE(timer_place_from("12345678"));
+}
+
+TEST(Keys, numbered_names_come_back) {
+  EXPECT_EQ(number_from(kClassPrefix, numbered_key(kClassPrefix, 258)), 258u);
+  EXPECT_EQ(number_from(kSubmitterPrefix, numbered_key(kClassPrefix, 258)), std::nullopt);
+}
+
 }  // namespace
 }  // namespace kq

@@ -5,11 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kq.hash import NO_HASH, Hash
+from kq.queue import OPERATION_REPLIES, OPERATIONS, Operation, OperationReply
 from kq.records import DeviceInfo, JobState, LeaderboardRow, RunRow
 from kq.submission import Submission
 from kq.word import Word
 
 PROTOCOL_VERSION = 1
+
+
+class Packing(Word):
+    """How the bytes of a blob travel."""
+
+    RAW = "raw"
+    ZSTD = "zstd"
 
 
 @dataclass(frozen=True)
@@ -18,6 +26,7 @@ class Blob:
 
     hash: Hash = NO_HASH
     bytes: bytes = field(default_factory=bytes)  # a plain default would hide the type of the same name
+    packing: Packing = Packing.RAW
 
 
 # ---- client -> broker
@@ -28,6 +37,7 @@ class SubmitBatch:
     run: str = ""
     jobs: list[Submission] = field(default_factory=list)
     blobs: list[Blob] = field(default_factory=list)
+    submitter: str = ""  # whose share and quota they count against
 
 
 @dataclass(frozen=True)
@@ -61,19 +71,32 @@ class Acceptance(Word):
     ACCEPTED = "accepted"  # a new job
     REUSED = "reused"  # the same work is known: this is its job
     REFUSED = "refused"
+    BUSY = "busy"  # a quota, the queue or the disk is full for now
 
 
 @dataclass(frozen=True)
 class JobAck:
     acceptance: Acceptance = Acceptance.REFUSED
-    seq: int = 0  # 0 when refused
+    seq: int = 0  # 0 when refused or busy
     state: JobState = JobState.QUEUED
-    reason: str = ""  # a sentence when refused
+    reason: str = ""  # a sentence when refused or busy
+    retry_after_ms: int = 0  # when busy
 
 
 @dataclass(frozen=True)
 class SubmitAck:
     jobs: list[JobAck] = field(default_factory=list)
+
+
+class WaitReason(Word):
+    """Why a queued job does not run yet."""
+
+    NONE = "none"
+    BEHIND = "behind"
+    NO_WORKER = "no_worker"
+    NOT_BEFORE = "not_before"
+    AFTER_FAILURE = "after_failure"
+    PAUSED = "paused"
 
 
 @dataclass(frozen=True)
@@ -82,7 +105,11 @@ class JobStatus:
     state: JobState = JobState.QUEUED
     attempt: int = 0
     verdict: str = ""  # its name when finished
-    served: bool = False  # while queued: a connected worker has the device it wishes for
+    served: bool = False  # while queued: a connected worker can run it
+    why: WaitReason = WaitReason.NONE  # while queued
+    position: int = 0  # among its submitter's jobs of the same priority and requirements, from 1
+    ahead: int = 0  # jobs of anybody that the same workers could run and that rank at least as high
+    until_ms: int = 0  # when it may run, Unix time
 
 
 @dataclass(frozen=True)
@@ -109,6 +136,8 @@ class WorkerStatus:
     devices: list[DeviceInfo] = field(default_factory=list)
     running: int = 0
     last_seen_ms: int = 0  # Unix time
+    labels: list[str] = field(default_factory=list)
+    draining: bool = False
 
 
 @dataclass(frozen=True)
@@ -126,7 +155,7 @@ class Refused:
     reason: str = ""
 
 
-Request = SubmitBatch | StatusQuery | RunQuery | BoardQuery | BrokerQuery
-Reply = SubmitAck | StatusReply | RunReply | BoardReply | BrokerReply | Refused
-REQUESTS: tuple[type, ...] = (SubmitBatch, StatusQuery, RunQuery, BoardQuery, BrokerQuery)
-REPLIES: tuple[type, ...] = (SubmitAck, StatusReply, RunReply, BoardReply, BrokerReply, Refused)
+Request = SubmitBatch | StatusQuery | RunQuery | BoardQuery | BrokerQuery | Operation
+Reply = SubmitAck | StatusReply | RunReply | BoardReply | BrokerReply | Refused | OperationReply
+REQUESTS: tuple[type, ...] = (SubmitBatch, StatusQuery, RunQuery, BoardQuery, BrokerQuery, *OPERATIONS)
+REPLIES: tuple[type, ...] = (SubmitAck, StatusReply, RunReply, BoardReply, BrokerReply, Refused, *OPERATION_REPLIES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kq.hash import NO_HASH, Hash
-from kq.submission import Submission
+from kq.submission import Backend, DeviceWish, Priority, Submission
 from kq.verdict import Verdict
 from kq.word import Word
 
@@ -67,6 +67,17 @@ class Result:
 
 
 @dataclass(frozen=True)
+class Requirements:
+    """What a job asks of a worker and its device."""
+
+    wish: DeviceWish = DeviceWish.ANY
+    gpu_model: str = ""
+    memory_above_bytes: int = 0
+    backend: Backend = Backend.TORCH
+    labels: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class JobRecord:
     seq: int = 0
     key: Hash = NO_HASH
@@ -77,6 +88,23 @@ class JobRecord:
     leased_at_ms: int = 0
     finished_at_ms: int = 0
     last_error: str = ""
+    submitter: str = ""  # whose share and quota it counts against
+    run: str = ""  # that asked for it last
+    priority: Priority = Priority.NORMAL
+    needs: Requirements = field(default_factory=Requirements)
+    problem: Hash = NO_HASH
+    not_before_ms: int = 0
+    deadline_ms: int = 0
+    bytes: int = 0
+
+
+
+@dataclass(frozen=True)
+class QueueEntry:
+    """What choosing the next job needs; only the broker reads it."""
+
+    problem: int = 0
+    bytes: int = 0
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,14 @@ class DeviceWish(Word):
     CUDA = "cuda"
 
 
+class Priority(Word):
+    """A job of a higher priority goes first, but waiting counts as well."""
+
+    LOW = "low"
+    NORMAL = "normal"
+    HIGH = "high"
+
+
 class Precision(Word):
     """What floating-point inputs, parameters and buffers are cast to before anything runs."""
 
@@ -123,10 +131,16 @@ class Submission:
     gpu_model: str = ""  # empty: any model; otherwise as the worker reports it, "NVIDIA H200"
     trials: Trials = field(default_factory=Trials)
     salt: str = ""  # any text here makes a new job out of finished work
+    # When and where it may run; not part of the key.
+    priority: Priority = Priority.NORMAL
+    not_before_ms: int = 0  # Unix time; 0: at once
+    deadline_ms: int = 0  # Unix time; a job that has not begun by then ends as expired; 0: none
+    labels: list[str] = field(default_factory=list)  # a worker must have all of them; sorted
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "backend", parsed(Backend, self.backend, "backend"))
         object.__setattr__(self, "device", parsed(DeviceWish, self.device, "device"))
+        object.__setattr__(self, "priority", parsed(Priority, self.priority, "priority"))
 
     @classmethod
     def of(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kq.errors import BadInput
-from kq.limits import FILES_PER_SUBMISSION_MAX, NAME_BYTES_MAX, TAGS_MAX, TRIALS_MAX
+from kq.limits import FILES_PER_SUBMISSION_MAX, LABELS_MAX, NAME_BYTES_MAX, TAGS_MAX, TRIALS_MAX
 from kq.submission import Submission
 
 
@@ -44,6 +44,8 @@ def _complaint(submission: Submission) -> str | None:
     if not _is_plain(problem.file):
         return "the problem's file name must not hold a directory"
     if wrong := _files_complaint(submission) or _words_complaint(submission):
+        return wrong
+    if wrong := _schedule_complaint(submission):
         return wrong
     if len(problem.workloads) != 1:
         return "a problem has exactly one workload"
@@ -88,6 +90,22 @@ def _words_complaint(submission: Submission) -> str | None:
             return f"a tag {wrong}"
         if value and (wrong := name_complaint(value)):
             return f"tag '{name}' {wrong}"
+    return None
+
+
+def _schedule_complaint(submission: Submission) -> str | None:
+    labels = submission.labels
+    if len(labels) > LABELS_MAX:
+        return f"more than {LABELS_MAX} labels"
+    for label in labels:
+        if wrong := name_complaint(label):
+            return f"a label of a worker {wrong}"
+    if labels != sorted(set(labels), key=str.encode):
+        return "the labels of a worker must be sorted, no two alike"
+    if submission.not_before_ms < 0 or submission.deadline_ms < 0:
+        return "a time must not be negative"
+    if submission.deadline_ms and submission.deadline_ms <= submission.not_before_ms:
+        return "its deadline is not after the time before which it must not run"
     return None
 
 

@@ -83,7 +83,7 @@ def test_wire_document_shows_the_golden_bytes() -> None:
 
 def test_wire_document_names_every_message() -> None:
     text = header("docs/wire.md")
-    for name in re.findall(r"AlternativeName<\w+> \{[^}]*= \"(\w+)\"", header("core/messages.h")):
+    for name in re.findall(r"AlternativeName<\w+> \{[^}]*= \"(\w+)\"", header("core/messages.h") + header("core/operations.h")):
         assert f"`{name}`" in text, name
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from kq.messages import Blob, Refused
 from kq.records import DeviceInfo, Result
-from kq.submission import Submission
+from kq.submission import Backend, Submission
 
 
 @dataclass(frozen=True)
@@ -16,6 +16,8 @@ class Hello:
     devices: list[DeviceInfo] = field(default_factory=list)
     credit: int = 0
     evaluator: str = ""
+    labels: list[str] = field(default_factory=list)
+    backends: list[Backend] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -81,9 +83,14 @@ class ResultAck:
 
 
 @dataclass(frozen=True)
+class Revoke:
+    leases: list[LeaseId] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class Unknown:
     pass
 
 
 REQUESTS = (Hello, Heartbeat, ResultBatch, Goodbye)
-REPLIES = (Welcome, LeaseBatch, ResultAck, Unknown, Refused)
+REPLIES = (Welcome, LeaseBatch, ResultAck, Unknown, Refused, Revoke)
