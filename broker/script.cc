@@ -221,6 +221,10 @@ std::string shown(const Write& write) {
              " = job " + std::to_string(decode<RunEntry>(value)->seq);
     case Family::board:
       return "board " + shown(*decode<LeaderboardRow>(value));
+    case Family::queue:
+    case Family::timer:
+    case Family::dead:
+      break;
   }
   return "";
 }

@@ -16,15 +16,20 @@ class MemoryStore final : public Store {
   Expected<void> commit(std::span<const Write> writes) override;
   Expected<std::optional<std::string>> get(Family family, std::string_view key) const override;
   Expected<void> scan(Family family, std::string_view first, std::string_view end, const Visit& visit) const override;
+  Expected<Space> space() override { return space_; }
 
-  // The next commit writes nothing and returns this error of ours, as a disk that is full or broken would.
+  // The next commit writes nothing and returns this error of ours, and so does every later one, as on a disk that is full
+  // or broken.
   void fail_next_commit(std::string message) { failure_ = std::move(message); }
+  void set_space(Space space) { space_ = space; }
 
  private:
   using Table = std::map<std::string, std::string, std::less<>>;
+  const Table& table(Family family) const { return tables_[static_cast<std::size_t>(family)]; }
 
   std::array<Table, kEnumNames<Family>.size()> tables_;
   std::optional<std::string> failure_;
+  Space space_;
 };
 
 }  // namespace kq

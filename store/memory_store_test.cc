@@ -9,15 +9,28 @@ namespace {
 
 // What it shares with the disk is in store_test.cc.
 
-TEST(MemoryStore, a_commit_told_to_fail_writes_nothing_and_the_next_one_succeeds) {
+TEST(MemoryStore, a_commit_told_to_fail_writes_nothing_and_neither_does_any_later_one) {
   MemoryStore store;
   const std::vector<Write> writes = {{Family::state, "a", "1"}, {Family::ids, "b", "2"}};
   store.fail_next_commit("disk full");
-  EXPECT_EQ(store.commit(writes).error(), (Error{ExitCode::our_fault, "disk full"}));
-  EXPECT_EQ(store.get(Family::state, "a").value(), std::nullopt);
-  EXPECT_EQ(store.get(Family::ids, "b").value(), std::nullopt);
-  EXPECT_TRUE(store.commit(writes));
-  EXPECT_EQ(store.get(Family::state, "a").value(), "1");
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(store.commit(writes).error(), (Error{ExitCode::our_fault, "disk full"}));
+    EXPECT_EQ(store.get(Family::state, "a").value(), std::nullopt);
+    EXPECT_EQ(store.get(Family::ids, "b").value(), std::nullopt);
+  }
+}
+
+TEST(MemoryStore, has_the_space_it_is_told) {
+  MemoryStore store;
+  EXPECT_FALSE(store.space()->nearly_full);
+  store.set_space({.free_bytes = 7, .nearly_full = true});
+  EXPECT_EQ(store.space().value(), (Space{.free_bytes = 7, .nearly_full = true}));
+}
+
+TEST(MemoryStore, has_no_files_to_copy) {
+  EXPECT_EQ(MemoryStore().checkpoint("/x").error(),
+            (Error{ExitCode::bad_input,
+                   "no checkpoint at /x: this store has no files; only a store on disk can be copied"}));
 }
 
 }  // namespace

@@ -1,11 +1,8 @@
 #include "store/rocks_store.h"
 
-#include <rocksdb/cache.h>
-#include <rocksdb/db.h>
-#include <rocksdb/filter_policy.h>
-#include <rocksdb/table.h>
+#include <rocksdb/convenience.h>
+#include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/write_batch.h>
-#include <rocksdb/write_buffer_manager.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -14,88 +11,10 @@
 
 #include "core/records.h"
 #include "store/keys.h"
+#include "store/rocks_store_settings.h"
 
 namespace kq {
 namespace {
-
-constexpr std::size_t kFamilies = kEnumNames<Family>.size();
-constexpr std::size_t kMegabyte = std::size_t{1} << 20;
-
-// ---- settings -------------------------------------------------------------------------------------------------------
-
-constexpr std::size_t kBlockCacheBytes = 128 * kMegabyte;
-constexpr std::size_t kMemtableBytesMax = 256 * kMegabyte;  // of all families together
-constexpr std::size_t kLogFilesMax = 4;                     // RocksDB's own information logs
-
-rocksdb::DBOptions db_options(OpenMode mode) {
-  rocksdb::DBOptions options;
-  options.create_if_missing = mode == OpenMode::read_write;
-  options.create_missing_column_families = mode == OpenMode::read_write;
-  // Reusing old log files and the recovery mode below do not go together: this RocksDB crashes on it.
-  options.recycle_log_file_num = 0;
-  // A torn last record was never acknowledged and is dropped. Damage anywhere before it refuses to open; the default
-  // mode would drop everything after the damage without a word.
-  options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
-  // Otherwise a family that is seldom written keeps every log file alive, and a restart replays them all.
-  options.max_total_wal_size = 256 * kMegabyte;
-  // Table files reach the disk in steps, not in one burst that a commit would have to wait behind.
-  options.bytes_per_sync = kMegabyte;
-  options.write_buffer_manager = std::make_shared<rocksdb::WriteBufferManager>(kMemtableBytesMax);
-  // The information log is for a person; a store opened for reading writes none.
-  options.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
-  options.max_log_file_size = kMegabyte;
-  options.keep_log_file_num = kLogFilesMax;
-  return options;
-}
-
-rocksdb::ColumnFamilyOptions family_options(Family family, const std::shared_ptr<rocksdb::Cache>& cache) {
-  rocksdb::BlockBasedTableOptions table;
-  table.block_cache = cache;
-  // Big filter and index blocks would push one another out of the cache: a lookup then costs a hundred times as much.
-  table.cache_index_and_filter_blocks = false;
-
-  rocksdb::ColumnFamilyOptions options;
-  options.compression = rocksdb::kLZ4Compression;
-  options.write_buffer_size = 16 * kMegabyte;
-  switch (family) {
-    case Family::ids:  // asked about every submission, most of them new
-      table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
-      break;
-    case Family::blob:  // asked likewise, and the value is large
-      table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
-      [[fallthrough]];
-    case Family::body:  // put once, read a few times: values stay out of the tables, so that compaction does not
-                        // rewrite them
-      options.enable_blob_files = true;
-      options.min_blob_size = 2048;
-      options.blob_compression_type = rocksdb::kLZ4Compression;
-      options.enable_blob_garbage_collection = true;
-      options.write_buffer_size = 64 * kMegabyte;
-      break;
-    case Family::result:
-    case Family::samples:
-      options.write_buffer_size = 32 * kMegabyte;
-      break;
-    case Family::meta:
-    case Family::state:
-    case Family::run:
-    case Family::board:
-      break;
-  }
-  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-  return options;
-}
-
-// One column family per Family, in its order, then the one that RocksDB insists on and kq does not use.
-std::vector<rocksdb::ColumnFamilyDescriptor> all_families() {
-  const auto cache = rocksdb::NewLRUCache(kBlockCacheBytes);
-  std::vector<rocksdb::ColumnFamilyDescriptor> families;
-  for (std::size_t i = 0; i < kFamilies; ++i) {
-    families.emplace_back(std::string(kEnumNames<Family>[i]), family_options(static_cast<Family>(i), cache));
-  }
-  families.emplace_back(rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions{});
-  return families;
-}
 
 // ---- the open store -------------------------------------------------------------------------------------------------
 
@@ -108,31 +27,37 @@ std::string_view view(const rocksdb::Slice& bytes) {
 
 class RocksStore final : public Store {
  public:
-  RocksStore(std::string dir, std::unique_ptr<rocksdb::DB> db, std::vector<rocksdb::ColumnFamilyHandle*> handles)
-      : dir_(std::move(dir)), db_(std::move(db)), handles_(std::move(handles)) {}
+  // A null handle stands for a family that the store on disk does not have and that holds nothing.
+  RocksStore(std::string dir, OpenMode mode, std::unique_ptr<rocksdb::DB> db,
+             std::vector<rocksdb::ColumnFamilyHandle*> handles, std::optional<DiskSpace> space)
+      : dir_(std::move(dir)), mode_(mode), db_(std::move(db)), handles_(std::move(handles)), space_(std::move(space)) {}
 
   ~RocksStore() override {
-    for (rocksdb::ColumnFamilyHandle* handle : handles_) db_->DestroyColumnFamilyHandle(handle);
+    // A store that was closed in order has no log to replay, and none in which damage could pass for a torn tail.
+    if (mode_ == OpenMode::read_write && !broken_) (void)db_->Flush({}, handles_);
+    for (rocksdb::ColumnFamilyHandle* handle : handles_) {
+      if (handle != nullptr) db_->DestroyColumnFamilyHandle(handle);
+    }
   }
 
   Expected<void> commit(std::span<const Write> writes) override {
+    if (broken_) return failure(*broken_);
     if (writes.empty()) return {};
     rocksdb::WriteBatch batch;
-    rocksdb::Status status;
     for (const Write& write : writes) {
-      status = write.value ? batch.Put(handle(write.family), write.key, *write.value)
-                           : batch.Delete(handle(write.family), write.key);
-      if (!status.ok()) return fail("commit", status);
+      const rocksdb::Status status = append(batch, write);
+      if (!status.ok()) return break_off("commit", status);
     }
     rocksdb::WriteOptions options;
     options.sync = true;
     // From here on, if this is ok, the writes survive whatever happens to the process or the machine.
-    status = db_->Write(options, &batch);
-    if (!status.ok()) return fail("commit", status);
+    const rocksdb::Status status = db_->Write(options, &batch);
+    if (!status.ok()) return break_off("commit", status);
     return {};
   }
 
   Expected<std::optional<std::string>> get(Family family, std::string_view key) const override {
+    if (handle(family) == nullptr) return std::nullopt;
     std::string value;
     const rocksdb::Status status = db_->Get({}, handle(family), slice(key), &value);
     if (status.IsNotFound()) return std::nullopt;
@@ -140,16 +65,67 @@ class RocksStore final : public Store {
     return value;
   }
 
+  Expected<Values> get_many(Family family, std::span<const std::string> keys) const override {
+    Values values(keys.size());
+    if (handle(family) == nullptr) return values;
+    const std::vector<rocksdb::Slice> wanted(keys.begin(), keys.end());
+    std::vector<rocksdb::PinnableSlice> found(keys.size());
+    std::vector<rocksdb::Status> statuses(keys.size());
+    db_->MultiGet({}, handle(family), keys.size(), wanted.data(), found.data(), statuses.data());
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (statuses[i].IsNotFound()) continue;
+      if (!statuses[i].ok()) return fail("read", statuses[i]);
+      values[i] = found[i].ToString();
+    }
+    return values;
+  }
+
   Expected<void> scan(Family family, std::string_view first, std::string_view end, const Visit& visit) const override {
+    if (handle(family) == nullptr) return {};
+    const rocksdb::Slice lower = slice(first);
     const rocksdb::Slice upper = slice(end);
     rocksdb::ReadOptions options;
+    options.iterate_lower_bound = &lower;
     if (!end.empty()) options.iterate_upper_bound = &upper;
     const std::unique_ptr<rocksdb::Iterator> place(db_->NewIterator(options, handle(family)));
-    for (place->Seek(slice(first)); place->Valid(); place->Next()) {
+    for (place->Seek(lower); place->Valid(); place->Next()) {
       if (!visit(view(place->key()), view(place->value()))) return {};
     }
     if (!place->status().ok()) return fail("read", place->status());
     return {};
+  }
+
+  Expected<void> drop(Family family, std::string_view first, std::string_view end) override {
+    if (first >= end) return {};
+    const Write removal{.family = family, .key = std::string(first), .value = std::nullopt, .end = std::string(end)};
+    if (auto removed = commit({&removal, 1}); !removed) return removed;
+    const rocksdb::Slice lower = slice(first);
+    const rocksdb::Slice upper = slice(end);
+    // Whole tables go at once. The flush then takes the tombstone out of the memtable, where every seek pays for it.
+    rocksdb::Status status = rocksdb::DeleteFilesInRange(db_.get(), handle(family), &lower, &upper, false);
+    if (status.ok()) status = db_->Flush({}, handle(family));
+    if (!status.ok()) return break_off("removal of a range", status);
+    return {};
+  }
+
+  Expected<void> checkpoint(const std::string& dir) override {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    if (fs::exists(dir, error)) return bad_input("no checkpoint at " + dir + ": it exists; name a new directory");
+    if (!fs::is_directory(fs::absolute(dir).parent_path(), error)) {
+      return bad_input("no checkpoint at " + dir + ": the directory that is to hold it does not exist");
+    }
+    rocksdb::Checkpoint* made = nullptr;
+    rocksdb::Status status = rocksdb::Checkpoint::Create(db_.get(), &made);
+    const std::unique_ptr<rocksdb::Checkpoint> owner(made);
+    if (status.ok()) status = made->CreateCheckpoint(dir);
+    if (!status.ok()) return fail("checkpoint to " + dir, status);
+    return {};
+  }
+
+  Expected<Space> space() override {
+    if (!space_) return Space{};
+    return space_->look();
   }
 
   // Whether nothing was ever written.
@@ -158,13 +134,30 @@ class RocksStore final : public Store {
  private:
   rocksdb::ColumnFamilyHandle* handle(Family family) const { return handles_[static_cast<std::size_t>(family)]; }
 
+  rocksdb::Status append(rocksdb::WriteBatch& batch, const Write& write) const {
+    if (handle(write.family) == nullptr) return rocksdb::Status::NotSupported("opened for reading");
+    if (write.value) return batch.Put(handle(write.family), write.key, *write.value);
+    if (write.end.empty()) return batch.Delete(handle(write.family), write.key);
+    if (write.key >= write.end) return {};  // RocksDB takes such a range in and fails in a later flush
+    return batch.DeleteRange(handle(write.family), write.key, write.end);
+  }
+
   tl::unexpected<Error> fail(const std::string& what, const rocksdb::Status& status) const {
     return our_fault("store at " + dir_ + ": " + what + " failed: " + status.ToString());
   }
 
+  // The page cache may now hold what the disk does not: no later sync can be believed.
+  tl::unexpected<Error> break_off(const std::string& what, const rocksdb::Status& status) {
+    broken_ = fail(what, status).value();
+    return failure(*broken_);
+  }
+
   const std::string dir_;
+  const OpenMode mode_;
   std::unique_ptr<rocksdb::DB> db_;
   const std::vector<rocksdb::ColumnFamilyHandle*> handles_;
+  std::optional<DiskSpace> space_;
+  std::optional<Error> broken_;
 };
 
 // ---- opening --------------------------------------------------------------------------------------------------------
@@ -177,7 +170,7 @@ bool is_rocksdb_file(const std::string& name) {
   for (const std::string_view end : {".log", ".dbtmp", ".sst", ".blob"}) {
     if (name.ends_with(end)) return true;
   }
-  return false;
+  return name == kReserveFile;
 }
 
 bool holds_store(const std::string& dir) {
@@ -219,15 +212,32 @@ tl::unexpected<Error> cannot_open(const std::string& dir, const rocksdb::Status&
   return our_fault("store at " + dir + " cannot be opened: " + words);
 }
 
-Expected<std::unique_ptr<RocksStore>> open_families(const std::string& dir, OpenMode mode,
-                                                    const std::vector<rocksdb::ColumnFamilyDescriptor>& families) {
+using Families = std::vector<rocksdb::ColumnFamilyDescriptor>;
+
+// For reading, families that the store does not have are left out: an older version of kq wrote it.
+Expected<std::unique_ptr<RocksStore>> open_families(const std::string& dir, OpenMode mode, rocksdb::Env* env,
+                                                    const Families& wanted, std::optional<DiskSpace> space) {
+  const rocksdb::DBOptions options = db_options(dir, mode, env);
+  Families present = wanted;
+  if (mode == OpenMode::read_only) {
+    std::vector<std::string> names;
+    if (const auto listed = rocksdb::DB::ListColumnFamilies(options, dir, &names); !listed.ok()) {
+      return cannot_open(dir, listed);
+    }
+    std::erase_if(present, [&](const auto& family) { return std::ranges::find(names, family.name) == names.end(); });
+  }
   rocksdb::DB* db = nullptr;
-  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  std::vector<rocksdb::ColumnFamilyHandle*> opened;
   const rocksdb::Status status = mode == OpenMode::read_only
-                                     ? rocksdb::DB::OpenForReadOnly(db_options(mode), dir, families, &handles, &db)
-                                     : rocksdb::DB::Open(db_options(mode), dir, families, &handles, &db);
+                                     ? rocksdb::DB::OpenForReadOnly(options, dir, present, &opened, &db)
+                                     : rocksdb::DB::Open(options, dir, present, &opened, &db);
   if (!status.ok()) return cannot_open(dir, status);
-  return std::make_unique<RocksStore>(dir, std::unique_ptr<rocksdb::DB>(db), std::move(handles));
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  for (const auto& family : wanted) {
+    const auto place = std::ranges::find(opened, family.name, [](auto* handle) { return handle->GetName(); });
+    handles.push_back(place == opened.end() ? nullptr : *place);
+  }
+  return std::make_unique<RocksStore>(dir, mode, std::unique_ptr<rocksdb::DB>(db), std::move(handles), std::move(space));
 }
 
 Expected<void> check_schema(const std::string& dir, const RocksStore& store) {
@@ -243,29 +253,37 @@ Expected<void> check_schema(const std::string& dir, const RocksStore& store) {
 
 // Looks at an existing store before it is opened for writing, so that one of another schema is left as it is.
 // Nothing is checked where its creation was cut short.
-Expected<void> check_existing(const std::string& dir) {
+Expected<void> check_existing(const std::string& dir, rocksdb::Env* env) {
   std::vector<std::string> names;
-  const rocksdb::Status status = rocksdb::DB::ListColumnFamilies(db_options(OpenMode::read_only), dir, &names);
+  const rocksdb::Status status = rocksdb::DB::ListColumnFamilies(db_options(dir, OpenMode::read_only, env), dir, &names);
   if (!status.ok()) return cannot_open(dir, status);
-  if (std::find(names.begin(), names.end(), to_string(Family::meta)) == names.end()) {
+  if (std::ranges::find(names, to_string(Family::meta)) == names.end()) {
     if (names.size() == 1) return {};
     return bad_input("store at " + dir + " has no schema version: it is not a store of kq");
   }
   auto families = all_families();
   families = {families.front(), families.back()};  // meta, and the one RocksDB insists on
-  auto store = open_families(dir, OpenMode::read_only, families);
+  auto store = open_families(dir, OpenMode::read_only, env, families, std::nullopt);
   if (!store) return failure(std::move(store.error()));
   return check_schema(dir, **store);
 }
 
 }  // namespace
 
-Expected<std::unique_ptr<Store>> open_rocks_store(const std::string& dir, OpenMode mode) {
+Expected<std::unique_ptr<Store>> open_rocks_store(const std::string& dir, OpenMode mode,
+                                                  const RocksStoreOptions& options) {
   if (auto usable = check_directory(dir, mode); !usable) return failure(std::move(usable.error()));
   if (holds_store(dir)) {
-    if (auto known = check_existing(dir); !known) return failure(std::move(known.error()));
+    if (auto known = check_existing(dir, options.env); !known) return failure(std::move(known.error()));
   }
-  auto store = open_families(dir, mode, all_families());
+  std::optional<DiskSpace> space;
+  if (mode == OpenMode::read_write) {
+    // First of all: opening a store on a full disk needs the room that was kept for it.
+    auto watched = DiskSpace::watch(dir, options.space);
+    if (!watched) return failure(std::move(watched.error()));
+    space = std::move(*watched);
+  }
+  auto store = open_families(dir, mode, options.env, all_families(), std::move(space));
   if (!store) return failure(std::move(store.error()));
   if (mode == OpenMode::read_write && (*store)->is_new()) {
     const Write schema{Family::meta, std::string(kSchemaKey), std::to_string(kSchemaVersion)};

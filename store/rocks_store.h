@@ -2,18 +2,32 @@
 // reading.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "store/disk_space.h"
 #include "store/store.h"
+
+namespace rocksdb {
+class Env;
+}
 
 namespace kq {
 
 enum class OpenMode { read_write, read_only };
 
+struct RocksStoreOptions {
+  SpaceMarks space;
+  // What a person should know of the opening and goes on all the same, one sentence each.
+  std::function<void(const std::string&)> note = [](const std::string&) {};
+  rocksdb::Env* env = nullptr;  // tests put one here that fails; it outlives the store
+};
+
 // read_write creates `dir` where it is missing and refuses a store that another process holds open.
 // read_only writes nothing into `dir`; it sees what was committed when it was opened, also beside a broker.
 // Both refuse a store of another kSchemaVersion.
-Expected<std::unique_ptr<Store>> open_rocks_store(const std::string& dir, OpenMode mode);
+Expected<std::unique_ptr<Store>> open_rocks_store(const std::string& dir, OpenMode mode, const RocksStoreOptions& options = {});
 
 }  // namespace kq

@@ -47,8 +47,11 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::StartsWith;
 
+// A reserve in memory costs as much as writing it; disk_space_test.cc has its tests.
+const RocksStoreOptions kNoReserve{.space = {.reserve_bytes = 0}};
+
 std::unique_ptr<Store> open(const std::string& dir, OpenMode mode = OpenMode::read_write) {
-  auto store = open_rocks_store(dir, mode);
+  auto store = open_rocks_store(dir, mode, kNoReserve);
   EXPECT_TRUE(store) << store.error().message;
   return store ? std::move(*store) : nullptr;
 }
@@ -77,6 +80,19 @@ std::map<std::string, std::pair<std::uintmax_t, fs::file_time_type>> listing(con
   return files;
 }
 
+// What a crash would leave: the files as they are while the store is open. A store closed in order has no log to replay.
+void copy_as_crashed(const std::string& dir, const std::string& to) {
+  fs::copy(dir, to);
+}
+
+std::uintmax_t table_bytes(const std::string& dir) {
+  std::uintmax_t bytes = 0;
+  for (const auto& entry : fs::directory_iterator(dir)) {
+    if (entry.path().extension() == ".sst") bytes += entry.file_size();
+  }
+  return bytes;
+}
+
 fs::path write_ahead_log(const std::string& dir) {
   fs::path newest;
   for (const auto& entry : fs::directory_iterator(dir)) {
@@ -93,6 +109,14 @@ void overwrite(const fs::path& path, std::streamoff at, char byte) {
 
 class RocksStoreTest : public testing::Test {
  protected:
+  // Ten commits, then a crash.
+  void crash_after_ten_commits() {
+    const std::string running = directory.path() + "/running";
+    const auto store = open(running);
+    for (int i = 0; i < 10; ++i) ASSERT_TRUE(put(*store, std::to_string(i), std::string(1'000, 'x')));
+    copy_as_crashed(running, dir);
+  }
+
   const TemporaryDirectory directory;
   const std::string dir = directory.path() + "/store";
 };
@@ -122,7 +146,7 @@ TEST_F(RocksStoreTest, every_commit_is_synced_once_before_it_returns) {
   EXPECT_EQ(syncs_n - before, 10);
 }
 
-TEST_F(RocksStoreTest, after_a_failed_sync_no_commit_succeeds) {
+TEST_F(RocksStoreTest, after_a_failed_sync_every_commit_fails_with_the_same_words) {
   const auto store = open(dir);
   syncs_fail = true;
   const auto failed = put(*store, "a", "1");
@@ -130,14 +154,18 @@ TEST_F(RocksStoreTest, after_a_failed_sync_no_commit_succeeds) {
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().code, ExitCode::our_fault);
   EXPECT_THAT(failed.error().message, StartsWith("store at " + dir + ": commit failed: "));
-  EXPECT_FALSE(put(*store, "b", "1"));
+  for (const char* key : {"a", "b"}) EXPECT_EQ(put(*store, key, "1").error(), failed.error());
+  EXPECT_EQ(store->drop(Family::run, "a", "b").error(), failed.error());
+}
+
+TEST_F(RocksStoreTest, a_store_closed_in_order_has_nothing_to_replay) {
+  ASSERT_TRUE(put(*open(dir), "a", "1"));
+  EXPECT_EQ(fs::file_size(write_ahead_log(dir)), 0u);
+  EXPECT_EQ(get(*open(dir), "a"), "1");
 }
 
 TEST_F(RocksStoreTest, a_torn_last_record_takes_nothing_else_with_it) {
-  {
-    const auto store = open(dir);
-    for (int i = 0; i < 10; ++i) ASSERT_TRUE(put(*store, std::to_string(i), std::string(1'000, 'x')));
-  }
+  crash_after_ten_commits();
   const fs::path log = write_ahead_log(dir);
   fs::resize_file(log, fs::file_size(log) - 1);
   const auto store = open(dir);
@@ -146,16 +174,62 @@ TEST_F(RocksStoreTest, a_torn_last_record_takes_nothing_else_with_it) {
 }
 
 TEST_F(RocksStoreTest, damage_before_the_last_record_is_refused_and_not_skipped) {
-  {
-    const auto store = open(dir);
-    for (int i = 0; i < 10; ++i) ASSERT_TRUE(put(*store, std::to_string(i), std::string(1'000, 'x')));
-  }
+  crash_after_ten_commits();
   overwrite(write_ahead_log(dir), 3'000, 'y');
   for (const OpenMode mode : {OpenMode::read_only, OpenMode::read_write}) {
     const Error error = refusal(dir, mode);
     EXPECT_EQ(error.code, ExitCode::our_fault);
     EXPECT_THAT(error.message, StartsWith("store at " + dir + " is damaged: "));
   }
+}
+
+// ---- bulk removal, copies -------------------------------------------------------------------------------------------
+
+TEST_F(RocksStoreTest, a_dropped_range_gives_its_room_back_at_once) {
+  const auto store = open(dir);
+  std::mt19937_64 random(1);
+  for (Sequence first = 0; first < 10'000; first += 100) {
+    std::vector<Write> writes;
+    for (Sequence seq = first; seq < first + 100; ++seq) {
+      std::string value(1'000, '\0');  // of bytes that no compression makes smaller
+      for (char& byte : value) byte = static_cast<char>(random());
+      writes.push_back({Family::state, sequence_key(seq), value});
+    }
+    ASSERT_TRUE(store->commit(writes));
+  }
+  ASSERT_TRUE(store->drop(Family::state, sequence_key(0), sequence_key(1)));  // flushes
+  ASSERT_GT(table_bytes(dir), 9'000'000u);
+  ASSERT_TRUE(store->drop(Family::state, sequence_key(0), sequence_key(9'999)));
+  EXPECT_EQ(get(*store, sequence_key(9'998)), std::nullopt);
+  EXPECT_TRUE(get(*store, sequence_key(9'999)));
+  // The one table holds the key that stays; compaction, which runs behind, takes what is left of the others.
+  for (int i = 0; i < 100 && table_bytes(dir) > 100'000; ++i) ASSERT_TRUE(store->drop(Family::state, "", "\1"));
+  EXPECT_LT(table_bytes(dir), 100'000u);
+}
+
+TEST_F(RocksStoreTest, a_checkpoint_is_a_store_of_its_own_made_while_commits_go_on) {
+  const auto store = open(dir);
+  ASSERT_TRUE(put(*store, "before", "1"));
+  const std::string copy = directory.path() + "/copy";
+  ASSERT_TRUE(store->checkpoint(copy));
+  ASSERT_TRUE(put(*store, "after", "1"));
+
+  const auto copied = open(copy);
+  EXPECT_EQ(get(*copied, "before"), "1");
+  EXPECT_EQ(get(*copied, "after"), std::nullopt);
+  ASSERT_TRUE(put(*copied, "before", "changed"));
+  EXPECT_EQ(get(*store, "before"), "1");
+}
+
+TEST_F(RocksStoreTest, a_checkpoint_takes_no_place_that_is_taken) {
+  const auto store = open(dir);
+  const std::string copy = directory.path() + "/copy";
+  fs::create_directory(copy);
+  EXPECT_EQ(store->checkpoint(copy).error(),
+            (Error{ExitCode::bad_input, "no checkpoint at " + copy + ": it exists; name a new directory"}));
+  EXPECT_EQ(store->checkpoint(copy + "/a/b").error(),
+            (Error{ExitCode::bad_input,
+                   "no checkpoint at " + copy + "/a/b: the directory that is to hold it does not exist"}));
 }
 
 // ---- refusals -------------------------------------------------------------------------------------------------------
@@ -297,7 +371,7 @@ Sequence next_batch(const Store& store) {
 
 // The life of the child: commits batches and writes the number of each to standard output when it is acknowledged.
 [[noreturn]] void write_until_killed(const std::string& dir) {
-  const auto store = open_rocks_store(dir, OpenMode::read_write);
+  const auto store = open_rocks_store(dir, OpenMode::read_write, kNoReserve);
   KQ_CHECK(store);
   for (Sequence n = next_batch(**store);; ++n) {
     KQ_CHECK((*store)->commit(batch(n)));

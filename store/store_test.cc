@@ -26,7 +26,8 @@ struct InMemory {
 };
 struct OnDisk {
   TemporaryDirectory directory;
-  std::unique_ptr<Store> store = open_rocks_store(directory.path(), OpenMode::read_write).value();
+  std::unique_ptr<Store> store =
+      open_rocks_store(directory.path(), OpenMode::read_write, {.space = {.reserve_bytes = 0}}).value();
 };
 
 template <class Place>
@@ -91,6 +92,50 @@ TYPED_TEST(StoreContract, writes_of_one_commit_take_effect_in_their_order) {
   EXPECT_EQ(this->get(Family::state, "put, removed"), std::nullopt);
   EXPECT_EQ(this->get(Family::state, "removed, put"), "1");
   EXPECT_EQ(this->get(Family::state, "put twice"), "2");
+}
+
+TYPED_TEST(StoreContract, a_removed_range_takes_its_first_key_and_leaves_its_end) {
+  this->commit_keys({"a", "b", "ba", "c", "d"});
+  this->commit({{Family::run, "b", "of another family"}});
+  this->commit({{.family = Family::state, .key = "b", .value = std::nullopt, .end = "c"}});
+  EXPECT_THAT(this->keys("", ""), ElementsAre("a", "c", "d"));
+  EXPECT_EQ(this->get(Family::run, "b"), "of another family");
+}
+
+TYPED_TEST(StoreContract, a_range_that_ends_where_it_begins_removes_nothing) {
+  this->commit_keys({"a", "b"});
+  this->commit({{.family = Family::state, .key = "a", .value = std::nullopt, .end = "a"},
+                {.family = Family::state, .key = "b", .value = std::nullopt, .end = "a"}});
+  EXPECT_THAT(this->keys("", ""), ElementsAre("a", "b"));
+}
+
+TYPED_TEST(StoreContract, a_range_and_single_writes_of_one_commit_take_effect_in_their_order) {
+  this->commit_keys({"a"});
+  this->commit({{Family::state, "b", "before"},
+                {.family = Family::state, .key = "a", .value = std::nullopt, .end = "z"},
+                {Family::state, "c", "after"}});
+  EXPECT_THAT(this->keys("", ""), ElementsAre("c"));
+}
+
+TYPED_TEST(StoreContract, many_keys_are_answered_in_the_order_of_the_question) {
+  this->commit_keys({"a", "b", "c"});
+  const std::vector<std::string> wanted = {"c", "nothing", "a", "c"};
+  EXPECT_THAT(this->store().get_many(Family::state, wanted).value(),
+              ElementsAre("value of c", std::nullopt, "value of a", "value of c"));
+  EXPECT_THAT(this->store().get_many(Family::state, {}).value(), IsEmpty());
+}
+
+TYPED_TEST(StoreContract, a_dropped_range_is_gone_and_what_is_written_there_later_stays) {
+  this->commit_keys({"a", "b", "c", "d"});
+  ASSERT_TRUE(this->store().drop(Family::state, "b", "d"));
+  EXPECT_THAT(this->keys("", ""), ElementsAre("a", "d"));
+  this->commit_keys({"c"});
+  ASSERT_TRUE(this->store().drop(Family::state, "d", "d"));
+  EXPECT_THAT(this->keys("", ""), ElementsAre("a", "c", "d"));
+}
+
+TYPED_TEST(StoreContract, a_store_knows_its_space) {
+  EXPECT_GT(this->store().space().value().free_bytes, 0u);
 }
 
 TYPED_TEST(StoreContract, a_commit_of_nothing_is_fine) {
@@ -171,10 +216,12 @@ TEST(StoreTwins, hold_the_same_after_any_commits) {
   };
   for (int round = 0; round < 100; ++round) {
     std::vector<Write> writes(random() % 8);
+    const auto any_key = [&] { return std::string(random() % 3, static_cast<char>(random() % 4)); };
     for (Write& write : writes) {
       write.family = static_cast<Family>(2 + random() % 3);
-      write.key = std::string(random() % 3, static_cast<char>(random() % 4));
+      write.key = any_key();
       if (random() % 3 != 0) write.value = std::to_string(random());
+      if (!write.value && random() % 2 == 0) write.end = any_key();
     }
     ASSERT_TRUE(memory.store->commit(writes));
     ASSERT_TRUE(disk.store->commit(writes));

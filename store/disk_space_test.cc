@@ -1,0 +1,130 @@
+#include "store/disk_space.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/check.h"
+#include "store/rocks_store.h"
+#include "store/temporary_directory.h"
+
+namespace kq {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+constexpr std::uint64_t kMegabyte = 1u << 20;
+constexpr SpaceMarks kMarks{.reserve_bytes = 8 * kMegabyte, .low_bytes = 16 * kMegabyte};
+
+// A disk of 64 MB, which takes the right to mount.
+class SmallDisk : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (mount("tmpfs", directory.path().c_str(), "tmpfs", 0, "size=64m") != 0) {
+      GTEST_SKIP() << "a small disk cannot be mounted here; run as root";
+    }
+    mounted_ = true;
+  }
+  void TearDown() override {
+    if (mounted_) umount2(directory.path().c_str(), MNT_DETACH);
+  }
+
+  // Another user of the disk takes all but `left` bytes of it.
+  void fill_all_but(std::uint64_t left) {
+    const int fd = ::open(filler().c_str(), O_WRONLY | O_CREAT, 0600);
+    KQ_CHECK(fd >= 0);
+    const std::uint64_t free = free_bytes(directory.path()).value();
+    KQ_CHECK(free > left);
+    const auto size = static_cast<off_t>(fs::file_size(filler()));
+    KQ_CHECK(fallocate(fd, 0, size, static_cast<off_t>(free - left)) == 0);
+    close(fd);
+  }
+  void clear() { fs::remove(filler()); }
+
+  bool reserved() const { return fs::exists(fs::path(dir) / kReserveFile); }
+
+  std::unique_ptr<Store> open_store() {
+    auto store = open_rocks_store(dir, OpenMode::read_write, {.space = kMarks});
+    KQ_CHECK(store);
+    return std::move(*store);
+  }
+
+  const TemporaryDirectory directory;
+  const std::string dir = directory.path() + "/store";
+
+ private:
+  std::string filler() const { return directory.path() + "/filler"; }
+  bool mounted_ = false;
+};
+
+Expected<void> put(Store& store, const std::string& key, std::size_t bytes) {
+  const Write write{Family::result, key, std::string(bytes, 'x')};
+  return store.commit({&write, 1});
+}
+
+TEST_F(SmallDisk, a_store_keeps_a_reserve_and_gives_it_up_when_the_disk_is_nearly_full) {
+  const auto store = open_store();
+  EXPECT_TRUE(reserved());
+  EXPECT_FALSE(store->space()->nearly_full);
+
+  fill_all_but(kMarks.low_bytes - kMegabyte);
+  const Space space = store->space().value();
+  EXPECT_TRUE(space.nearly_full);
+  EXPECT_FALSE(reserved());
+  EXPECT_GE(space.free_bytes, kMarks.low_bytes - kMegabyte + kMarks.reserve_bytes) << "what was given up is free";
+}
+
+TEST_F(SmallDisk, the_disk_stays_nearly_full_until_there_is_room_well_above_the_mark) {
+  const auto store = open_store();
+  fill_all_but(kMarks.low_bytes - kMegabyte);
+  ASSERT_TRUE(store->space()->nearly_full);
+  EXPECT_GT(store->space()->free_bytes, kMarks.low_bytes);
+  EXPECT_TRUE(store->space()->nearly_full) << "the reserve alone does not make the disk empty";
+  clear();
+  EXPECT_FALSE(store->space()->nearly_full);
+  EXPECT_TRUE(reserved());
+}
+
+TEST_F(SmallDisk, results_land_on_a_disk_that_others_filled_to_the_brim) {
+  const auto store = open_store();
+  fill_all_but(0);
+  ASSERT_TRUE(store->space()->nearly_full);
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(put(*store, std::to_string(i), kMegabyte));
+}
+
+TEST_F(SmallDisk, a_full_disk_ends_the_commits_and_a_store_opened_again_has_its_reserve_to_write_into) {
+  {
+    const auto store = open_store();
+    ASSERT_TRUE(put(*store, "before", 1000));
+    fill_all_but(0);
+    // Nobody asked for the space meanwhile: the commits hit the end of the disk.
+    Expected<void> done;
+    for (int i = 0; done && i < 100; ++i) done = put(*store, std::to_string(i), kMegabyte);
+    ASSERT_FALSE(done);
+    EXPECT_THAT(done.error().message, HasSubstr("No space left on device"));
+    EXPECT_EQ(put(*store, "after", 1).error(), done.error()) << "the same words, whatever is written";
+    clear();
+    EXPECT_EQ(put(*store, "after", 1).error(), done.error()) << "even when there is room again";
+    fill_all_but(0);
+  }
+  const auto store = open_store();
+  EXPECT_FALSE(reserved());
+  EXPECT_TRUE(store->space()->nearly_full);
+  EXPECT_EQ(store->get(Family::result, "before").value()->size(), 1000u);
+  EXPECT_TRUE(put(*store, "result", 100'000));
+}
+
+TEST(DiskSpace, a_directory_that_is_gone_is_said) {
+  EXPECT_EQ(DiskSpace::watch("/no/such/place", {}).error(),
+            (Error{ExitCode::our_fault,
+                   "store at /no/such/place: how much room its disk has cannot be asked: No such file or directory"}));
+}
+
+}  // namespace
+}  // namespace kq

@@ -1,0 +1,97 @@
+#include "store/rocks_store_settings.h"
+
+#include <rocksdb/cache.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/table.h>
+#include <rocksdb/write_buffer_manager.h>
+
+#include <memory>
+
+#include "store/rocks_store_log.h"
+
+namespace kq {
+namespace {
+
+constexpr std::size_t kFamilies = kEnumNames<Family>.size();
+
+// Values of this size and above stay out of the tables, so that compaction does not rewrite them.
+constexpr std::size_t kBlobBytesMin = 2048;
+constexpr double kFilterBitsPerKey = 10;  // one lookup in a hundred reads a block for nothing
+
+rocksdb::ColumnFamilyOptions family_options(Family family, const std::shared_ptr<rocksdb::Cache>& cache) {
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = cache;
+  // Big filter and index blocks would push one another out of the cache: a lookup then costs two hundred times as much.
+  table.cache_index_and_filter_blocks = false;
+
+  rocksdb::ColumnFamilyOptions options;
+  options.compression = rocksdb::kLZ4Compression;
+  options.write_buffer_size = 16 * kMegabyte;
+  switch (family) {
+    case Family::ids:  // asked about every submission, most of them new
+      table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(kFilterBitsPerKey));
+      options.write_buffer_size = 32 * kMegabyte;
+      break;
+    case Family::blob:  // asked likewise; the value is large, put once, and compressed by whoever made it
+      table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(kFilterBitsPerKey));
+      options.enable_blob_files = true;
+      options.min_blob_size = kBlobBytesMin;
+      options.blob_compression_type = rocksdb::kNoCompression;
+      options.enable_blob_garbage_collection = true;
+      [[fallthrough]];
+    case Family::body:  // most of the bytes: a flush has room to fall behind before a commit waits for it
+      options.write_buffer_size = 64 * kMegabyte;
+      options.max_write_buffer_number = 4;
+      break;
+    case Family::state:  // overwritten at each change of a job's life: the older versions die in memory
+    case Family::result:
+    case Family::samples:
+      options.write_buffer_size = 32 * kMegabyte;
+      break;
+    case Family::meta:
+    case Family::run:
+    case Family::board:
+    case Family::queue:
+    case Family::timer:
+    case Family::dead:
+      break;
+  }
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  return options;
+}
+
+}  // namespace
+
+rocksdb::DBOptions db_options(const std::string& dir, OpenMode mode, rocksdb::Env* env) {
+  rocksdb::DBOptions options;
+  if (env != nullptr) options.env = env;
+  options.create_if_missing = mode == OpenMode::read_write;
+  options.create_missing_column_families = mode == OpenMode::read_write;
+  // Reusing old log files and the recovery mode below do not go together: this RocksDB crashes on it.
+  options.recycle_log_file_num = 0;
+  // A torn last record was never acknowledged and is dropped. Damage anywhere before it refuses to open; the default
+  // mode would drop everything after the damage without a word.
+  options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+  // A log that is missing, or shorter than it was when the next one was begun, is damage and not a torn tail.
+  options.track_and_verify_wals_in_manifest = true;
+  // Otherwise a family that is seldom written keeps every log file alive, and a restart replays them all.
+  options.max_total_wal_size = kWriteAheadLogBytesMax;
+  // Table files reach the disk in steps, not in one burst that a commit would have to wait behind.
+  options.bytes_per_sync = kMegabyte;
+  options.write_buffer_manager = std::make_shared<rocksdb::WriteBufferManager>(kMemtableBytesMax);
+  // A store opened for reading writes nothing.
+  if (mode == OpenMode::read_write) options.info_log = open_info_log(dir);
+  return options;
+}
+
+std::vector<rocksdb::ColumnFamilyDescriptor> all_families() {
+  const auto cache = rocksdb::NewLRUCache(kBlockCacheBytes);
+  std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  for (std::size_t i = 0; i < kFamilies; ++i) {
+    families.emplace_back(std::string(kEnumNames<Family>[i]), family_options(static_cast<Family>(i), cache));
+  }
+  families.emplace_back(rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions{});
+  return families;
+}
+
+}  // namespace kq
