@@ -4,98 +4,122 @@
 #include <iterator>
 #include <utility>
 
-#include "core/codec.h"
-
 namespace kq::sim {
 namespace {
 
 constexpr std::int64_t kGatherMsMax = 3;  // packets that arrive within it share a turn
+constexpr std::int64_t kBackMsMax = 5'000;
 
 }  // namespace
 
-BrokerHost::BrokerHost(Timeline& timeline, Random& random, Network& network, Oracle& oracle,
-                       const BrokerOptions& options, Plant plant)
-    : timeline_(timeline),
-      random_(random),
+BrokerHost::BrokerHost(Nature& nature, Network& network, Oracle& oracle, Saboteur& saboteur,
+                       const BrokerOptions& options)
+    : nature_(nature),
       network_(network),
       oracle_(oracle),
+      saboteur_(saboteur),
       options_(options),
-      plant_(plant),
-      disk_(oracle, plant) {
+      clock_(nature.timeline, nature.random),
+      disk_(nature, oracle, life_, saboteur) {
   network_.attach_broker([this](Packet packet) {
     if (!is_up()) return;
+    saboteur_.on_arrival(packet);
     arrived_.push_back(std::move(packet));
-    if (arrived_.size() == 1) wake_in(random_.between(0, kGatherMsMax));
+    if (arrived_.size() == 1) wake_in(nature_.random.between(0, kGatherMsMax));
   });
   start();
 }
 
+BrokerHost::~BrokerHost() {
+  life_.cut();
+  if (is_up()) process_->resume();
+}
+
 void BrokerHost::start() {
-  disk_.lose_unsafe();
+  life_.renew();
+  disk_.start_again();
   arrived_.clear();
-  const auto now_ms = [this] { return timeline_.now_ms() + ahead_ms_; };
-  auto broker = Broker::recover(disk_, options_, now_ms());
+  is_turn_open_ = false;
+  frozen_until_ms_ = 0;
+  auto broker = Broker::recover(disk_, options_, clock_.now_ms());
   if (!broker) return oracle_.violated("the broker does not start again: " + broker.error().message);
   broker_.emplace(std::move(*broker));
   oracle_.restarted(*broker_, disk_.safe());
-  loop_.emplace(*broker_, disk_, static_cast<ServerLink&>(*this), now_ms);
-  wake_in(0);
+  process_.emplace([this] { serve(); });
+  run_on();
+}
+
+// What kq-broker does after its start. It ends with an Error: a planned one, or a finding.
+void BrokerHost::serve() {
+  Loop loop(*broker_, disk_, static_cast<ServerLink&>(*this), [this] { return clock_.now_ms(); });
+  const std::sig_atomic_t never = 0;
+  const auto done = loop.run(never);
+  if (done.error().message.find(kInjected) == std::string::npos) {
+    oracle_.violated("the broker gave up: " + done.error().message);
+  }
 }
 
 void BrokerHost::crash() {
   if (!is_up()) return;
-  loop_.reset();
-  broker_.reset();
-  ++wake_n_;
-  timeline_.after(random_.between(0, down_ms_max), [this] { start(); });
+  life_.cut();
+  run_on();
+}
+
+void BrokerHost::freeze(std::int64_t ms) {
+  frozen_until_ms_ = nature_.timeline.now_ms() + ms;
 }
 
 void BrokerHost::wake_in(std::int64_t ms) {
-  timeline_.after(ms, [this, mine = ++wake_n_] {
-    if (mine == wake_n_) turn();
+  nature_.timeline.after(ms, [this, mine = ++wake_n_] {
+    if (mine != wake_n_) return;
+    if (const auto left_ms = frozen_until_ms_ - nature_.timeline.now_ms(); left_ms > 0) return wake_in(left_ms);
+    run_on();
   });
 }
 
-void BrokerHost::turn() {
-  if (const auto done = loop_->turn(); !done) {
-    if (!done.error().message.starts_with(kCrash)) oracle_.violated("the broker gave up: " + done.error().message);
-    return crash();
-  }
-  oracle_.turned(*broker_);
-  // The loop would now wait for a packet for as long as it said when it asked last; a turn without packets asks again.
-  wake_in(arrived_.empty() ? std::max<std::int64_t>(last_timeout_ms_, 1) : 0);
+// Until the process waits; or it ends, and somebody starts it again.
+void BrokerHost::run_on() {
+  process_->resume();
+  if (!process_->is_done()) return;
+  nature_.trace([] { return "the broker is gone"; });
+  process_.reset();
+  broker_.reset();
+  ++wake_n_;
+  nature_.timeline.after(nature_.random.between(0, down_ms_max), [this] {
+    if (nature_.strikes(Fault::clock_back)) clock_.jump(-nature_.random.between(1, kBackMsMax));
+    nature_.trace([] { return "the broker starts"; });
+    start();
+  });
 }
 
 Expected<std::vector<Packet>> BrokerHost::receive(std::int64_t timeout_ms, std::size_t packets_max) {
-  if (timeout_ms > 0) last_timeout_ms_ = timeout_ms;
+  if (!is_turn_open_ && turns_n_ > 0 && !life_.is_cut()) oracle_.turned(*broker_);
+  // A loop that does not want to wait takes some time all the same.
+  if (!is_turn_open_ && arrived_.empty() && !life_.is_cut()) {
+    wake_in(std::max<std::int64_t>(timeout_ms, 1));
+    process_->wait();
+  }
+  if (life_.is_cut()) return our_fault(std::string(kInjected) + ": crash between two turns");
   // Workers first, as the real link does.
   std::stable_partition(arrived_.begin(), arrived_.end(),
                         [](const Packet& packet) { return packet.peer.side == Side::worker; });
   const auto end = arrived_.begin() + static_cast<std::ptrdiff_t>(std::min(packets_max, arrived_.size()));
   std::vector<Packet> packets(std::make_move_iterator(arrived_.begin()), std::make_move_iterator(end));
   arrived_.erase(arrived_.begin(), end);
-  if (plant_ == Plant::no_attempt_fencing) {
-    for (Packet& packet : packets) {
-      if (packet.peer.side == Side::worker) packet.bytes = without_fencing(std::move(packet.bytes));
-    }
-  }
+  is_turn_open_ = !packets.empty();  // the loop asks again until there is no more
+  if (!is_turn_open_) ++turns_n_;
   return packets;
 }
 
 bool BrokerHost::send(const Peer& peer, std::string_view bytes) {
-  oracle_.sending(peer, bytes, disk_.safe());
-  return network_.to_peer(peer, std::string(bytes));
-}
-
-// Planted: every result claims to be of the attempt that is current.
-std::string BrokerHost::without_fencing(std::string bytes) const {
-  auto message = decode_message<WorkerRequest>(bytes);
-  auto* batch = message ? std::get_if<ResultBatch>(&message->body) : nullptr;
-  if (batch == nullptr) return bytes;
-  for (AttemptResult& result : batch->results) {
-    if (const JobRecord* record = oracle_.job(result.lease.seq)) result.lease.attempt = record->attempt;
+  if (!life_.holds()) return true;
+  std::string said(bytes);
+  for (const auto& [other, more] : saboteur_.on_send(peer, said)) {
+    oracle_.sending(other, more, disk_.safe());
+    network_.to_peer(other, more);
   }
-  return encode_message(*message);
+  oracle_.sending(peer, said, disk_.safe());
+  return network_.to_peer(peer, said);
 }
 
 }  // namespace kq::sim

@@ -1,5 +1,5 @@
-// The machine of the broker: the real Loop and the real Broker over a simulated disk, link and clock. It crashes and
-// comes back.
+// The machine of the broker: the real Loop and the real Broker over a simulated disk, link and clock. It crashes,
+// freezes and comes back.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,10 @@
 #include <vector>
 
 #include "broker/loop.h"
+#include "tests/sim/clock.h"
 #include "tests/sim/disk.h"
+#include "tests/sim/fiber.h"
+#include "tests/sim/nature.h"
 #include "tests/sim/network.h"
 #include "tests/sim/oracle.h"
 #include "tests/sim/plant.h"
@@ -16,17 +19,22 @@ namespace kq::sim {
 
 class BrokerHost final : private ServerLink {
  public:
-  BrokerHost(Timeline& timeline, Random& random, Network& network, Oracle& oracle, const BrokerOptions& options,
-             Plant plant);
+  BrokerHost(Nature& nature, Network& network, Oracle& oracle, Saboteur& saboteur, const BrokerOptions& options);
+  ~BrokerHost() override;
 
-  // The process ends: now, or at its next commit.
+  // The process ends now, between two turns, and is started again.
   void crash();
-  void crash_at(CrashPoint point) { disk_.crash_at(point); }
-  // The machine's clock jumps ahead of everybody else's.
-  void jump(std::int64_t ms) { ahead_ms_ += ms; }
+  // It ends after so many more commits and messages, or in the middle of the next one.
+  void crash_after(std::uint32_t effects) { life_.cut_after(effects); }
+  void freeze(std::int64_t ms);
+  void fail_next_commit() { disk_.fail_next_commit(); }
+  void fail_read_after(std::uint32_t reads) { disk_.fail_read_after(reads); }
+  void jump_ahead(std::int64_t ms) { clock_.jump(ms); }
 
-  bool is_up() const { return loop_.has_value(); }
+  bool is_up() const { return process_.has_value(); }
   const Store& disk() const { return disk_.safe(); }
+  const Clock& clock() const { return clock_; }
+  std::uint64_t turns_n() const { return turns_n_; }
 
   std::int64_t down_ms_max = 0;  // a crashed broker is started again after at most this long
 
@@ -35,24 +43,26 @@ class BrokerHost final : private ServerLink {
   bool send(const Peer& peer, std::string_view bytes) override;
 
   void start();
-  void turn();
+  void serve();
+  void run_on();
   void wake_in(std::int64_t ms);
-  std::string without_fencing(std::string bytes) const;
 
-  Timeline& timeline_;
-  Random& random_;
+  Nature& nature_;
   Network& network_;
   Oracle& oracle_;
+  Saboteur& saboteur_;
   const BrokerOptions options_;
-  const Plant plant_;
+  Clock clock_;
+  Lifeline life_;
   Disk disk_;
-  std::int64_t ahead_ms_ = 0;
 
   std::optional<Broker> broker_;
-  std::optional<Loop> loop_;
+  std::optional<Fiber> process_;  // that runs the Loop
   std::vector<Packet> arrived_;
-  std::uint64_t wake_n_ = 0;  // only the newest planned turn happens
-  std::int64_t last_timeout_ms_ = 0;
+  bool is_turn_open_ = false;  // between the packets of a turn and the wait for the next
+  std::uint64_t wake_n_ = 0;   // only the newest planned wake-up happens
+  std::int64_t frozen_until_ms_ = 0;
+  std::uint64_t turns_n_ = 0;
 };
 
 }  // namespace kq::sim

@@ -2,60 +2,51 @@
 
 #include <utility>
 
-#include "core/codec.h"
-
 namespace kq::sim {
-namespace {
-
-std::vector<Write> without_leases(std::span<const Write> writes) {
-  std::vector<Write> kept;
-  for (const Write& write : writes) {
-    const bool is_lease = write.family == Family::state && decode<JobRecord>(*write.value)->state == JobState::leased;
-    if (!is_lease) kept.push_back(write);
-  }
-  return kept;
-}
-
-}  // namespace
 
 Expected<void> Disk::commit(std::span<const Write> writes) {
-  const CrashPoint crash = std::exchange(crash_at_, CrashPoint::none);
-  if (crash == CrashPoint::before_commit) {
-    if (plant_ == Plant::torn_commit) make_safe(writes.first(writes.size() / 2));
-    return our_fault(std::string(kCrash) + " before the commit");
+  if (life_.is_cut()) return our_fault(std::string(kInjected) + ": the process is gone");
+  const bool holds = life_.holds();
+  if (!holds || std::exchange(commit_fails_, false)) {
+    if (nature_.random.chance(0.5)) {
+      make_safe(writes);  // the process will never know
+    } else if (saboteur_.is(Plant::torn_commit)) {
+      make_safe(writes.first(writes.size() / 2));
+    }
+    return our_fault(std::string(kInjected) + (holds ? ": no space left on the disk" : ": crash in a commit"));
   }
   (void)seen_.commit(writes);
-  switch (plant_) {
-    case Plant::send_before_persist:
-      make_safe(std::exchange(unsafe_, {writes.begin(), writes.end()}));
-      break;
-    case Plant::lease_not_saved:
-      make_safe(without_leases(writes));
-      break;
-    default:
-      make_safe(writes);
-  }
-  if (crash == CrashPoint::after_commit) return our_fault(std::string(kCrash) + " after the commit");
+  make_safe(writes);
   return {};
 }
 
 void Disk::make_safe(std::span<const Write> writes) {
-  oracle_.committing(writes, safe_);
-  (void)safe_.commit(writes);
+  const std::vector<Write> kept = saboteur_.on_commit(writes);
+  oracle_.committing(kept, safe_);
+  (void)safe_.commit(kept);
 }
 
-void Disk::lose_unsafe() {
-  unsafe_.clear();
+void Disk::start_again() {
+  saboteur_.on_crash();
   seen_ = safe_;
-  crash_at_ = CrashPoint::none;
+  commit_fails_ = false;
+  reads_left_.reset();
+}
+
+Expected<void> Disk::read() const {
+  if (reads_left_ && (*reads_left_)-- == 0) return our_fault(std::string(kInjected) + ": the disk cannot be read");
+  return {};
 }
 
 Expected<std::optional<std::string>> Disk::get(Family family, std::string_view key) const {
-  if (plant_ == Plant::no_dedupe && family == Family::ids) return std::nullopt;
-  return seen_.get(family, key);
+  if (auto done = read(); !done) return failure(std::move(done.error()));
+  auto value = seen_.get(family, key);
+  if (value) saboteur_.on_get(family, *value);
+  return value;
 }
 
 Expected<void> Disk::scan(Family family, std::string_view first, std::string_view end, const Visit& visit) const {
+  if (auto done = read(); !done) return done;
   return seen_.scan(family, first, end, visit);
 }
 

@@ -1,45 +1,69 @@
-// The simulated disk: what survives a crash, and when the crash comes. Every commit passes before the oracle.
+// The simulated disk: what survives when the process ends, and when it ends or the disk fails. A commit is whole or
+// not there at all, as the store promises; which of the two shows only after the crash. Every commit passes before the
+// oracle.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "store/memory_store.h"
+#include "tests/sim/nature.h"
 #include "tests/sim/oracle.h"
 #include "tests/sim/plant.h"
 
 namespace kq::sim {
 
-// How the Error of a commit begins in which the process is to end; any other Error is not of our making.
-inline constexpr std::string_view kCrash = "crash";
+// In every Error of our making; any other one that ends the broker is a finding.
+inline constexpr std::string_view kInjected = "injected";
 
-enum class CrashPoint { none, before_commit, after_commit };
+// The end of a process, planned: it comes between two of its effects, or within one.
+class Lifeline {
+ public:
+  void cut_after(std::uint32_t effects) { left_ = effects; }
+  void renew() { left_.reset(), is_cut_ = false; }
+  void cut() { is_cut_ = true; }
+  bool is_cut() const { return is_cut_; }
+  // Whether the process still is when this effect begins.
+  bool holds() {
+    if (left_ && (*left_)-- == 0) is_cut_ = true;
+    return !is_cut_;
+  }
+
+ private:
+  std::optional<std::uint32_t> left_;
+  bool is_cut_ = false;
+};
 
 class Disk final : public Store {
  public:
-  Disk(Oracle& oracle, Plant plant) : oracle_(oracle), plant_(plant) {}
+  Disk(Nature& nature, Oracle& oracle, Lifeline& life, Saboteur& saboteur)
+      : nature_(nature), oracle_(oracle), life_(life), saboteur_(saboteur) {}
 
   Expected<void> commit(std::span<const Write> writes) override;
   Expected<std::optional<std::string>> get(Family family, std::string_view key) const override;
   Expected<void> scan(Family family, std::string_view first, std::string_view end, const Visit& visit) const override;
 
-  // The next commit is the last thing that the process tries.
-  void crash_at(CrashPoint point) { crash_at_ = point; }
+  void fail_next_commit() { commit_fails_ = true; }
+  void fail_read_after(std::uint32_t reads) { reads_left_ = reads; }
   // The process is gone, and with it what was not safe.
-  void lose_unsafe();
+  void start_again();
 
   const Store& safe() const { return safe_; }
 
  private:
+  Expected<void> read() const;
   void make_safe(std::span<const Write> writes);
 
+  Nature& nature_;
   Oracle& oracle_;
-  const Plant plant_;
-  CrashPoint crash_at_ = CrashPoint::none;
-  MemoryStore seen_;           // by the process
-  MemoryStore safe_;           // after a crash
-  std::vector<Write> unsafe_;  // planted: seen and not yet safe
+  Lifeline& life_;
+  Saboteur& saboteur_;
+  MemoryStore seen_;  // by the process
+  MemoryStore safe_;  // after a crash
+  bool commit_fails_ = false;
+  mutable std::optional<std::uint32_t> reads_left_;
 };
 
 }  // namespace kq::sim

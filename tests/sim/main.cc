@@ -1,14 +1,23 @@
-// kq-sim: runs simulated worlds and prints the first seed whose world breaks a promise, with the command that shows it
-// again.
+// kq-sim: runs simulated worlds, says what they suffered, and prints the first seed whose world breaks a promise with
+// the command that shows it again.
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <charconv>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <vector>
 
 #include "core/error.h"
+#include "core/hash.h"
 #include "tests/sim/world.h"
 
 namespace {
@@ -16,10 +25,23 @@ namespace {
 using namespace kq;
 using namespace kq::sim;
 
+constexpr unsigned kJobsMax = 256;
+constexpr std::uint64_t kSeedsOfText = 1'000'000'000'000;  // between the first seeds of two texts, mostly
+
+constexpr const char* kUsage =
+    "usage: kq-sim [--seeds A..B | --seeds-from TEXT N | --seed N] [--jobs N] [--trace] [--plant NAME]\n"
+    "  --seeds A..B       the worlds to run; 1..200 otherwise\n"
+    "  --seeds-from T N   N worlds chosen by a text, such as a commit's hash\n"
+    "  --seed N           one world\n"
+    "  --jobs N           so many worlds at a time\n"
+    "  --trace            tell what happens in them\n"
+    "  --plant NAME       with a bug that must be found: %s\n";
+
 struct Options {
   std::uint64_t first = 1;
   std::uint64_t last = 200;
-  bool verbose = false;
+  unsigned jobs = 1;
+  bool trace = false;
   Plant plant = Plant::none;
 };
 
@@ -30,62 +52,154 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
   return number;
 }
 
-std::optional<Options> options_in(int argc, char** argv) {
-  Options options;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view name = argv[i];
-    if (name == "--verbose") {
-      options.verbose = true;
-      continue;
-    }
-    if (i + 1 == argc) return std::nullopt;
-    const std::string_view value = argv[++i];
-    if (name == "--seed") {
-      const auto seed = number_in(value);
-      if (!seed) return std::nullopt;
-      options.first = options.last = *seed;
-    } else if (name == "--seeds" && value.find("..") != value.npos) {
-      const auto first = number_in(value.substr(0, value.find("..")));
-      const auto last = number_in(value.substr(value.find("..") + 2));
-      if (!first || !last || *first > *last) return std::nullopt;
-      options.first = *first;
-      options.last = *last;
-    } else if (name == "--plant" && parse_enum<Plant>(value)) {
-      options.plant = *parse_enum<Plant>(value);
-    } else {
-      return std::nullopt;
-    }
+std::uint64_t first_seed_of(std::string_view text) {
+  const Hash hash = sha256(text);
+  std::uint64_t number = 0;
+  for (int i = 0; i < 8; ++i) number = number << 8 | hash.bytes[static_cast<std::size_t>(i)];
+  return number % kSeedsOfText * 1'000'000 + 1;
+}
+
+// Takes the values of an option from `arguments`. False: it is not understood.
+bool take_option(std::string_view name, std::vector<std::string_view>& arguments, Options& options) {
+  const auto next = [&]() -> std::string_view {
+    if (arguments.empty()) return "";
+    const std::string_view value = arguments.front();
+    arguments.erase(arguments.begin());
+    return value;
+  };
+  if (name == "--trace") return options.trace = true;
+  const std::string_view value = next();
+  if (name == "--plant") {
+    const auto plant = parse_enum<Plant>(value);
+    options.plant = plant.value_or(Plant::none);
+    return plant.has_value();
   }
-  return options;
+  if (name == "--seeds-from") {
+    const auto n = number_in(next());
+    options.first = first_seed_of(value);
+    options.last = options.first + n.value_or(1) - 1;
+    return n && *n > 0;
+  }
+  if (name == "--seeds") {
+    const std::size_t dots = value.find("..");
+    if (dots == value.npos) return false;
+    const auto first = number_in(value.substr(0, dots));
+    const auto last = number_in(value.substr(dots + 2));
+    options.first = first.value_or(1);
+    options.last = last.value_or(0);
+    return first && last && *first <= *last;
+  }
+  const auto number = number_in(value);
+  if (name == "--seed") options.first = options.last = number.value_or(0);
+  if (name == "--jobs")
+    options.jobs = static_cast<unsigned>(std::clamp<std::uint64_t>(number.value_or(1), 1, kJobsMax));
+  return number && (name == "--seed" || name == "--jobs");
+}
+
+// How to see a world again.
+std::string command_for(std::uint64_t seed, Plant plant) {
+  std::string command = "kq-sim --seed " + std::to_string(seed) + " --trace";
+  if (plant != Plant::none) command += " --plant " + std::string(to_string(plant));
+  return command;
+}
+
+// A world may end the whole program: by a broken KQ_CHECK, or worse.
+thread_local std::uint64_t seed_at_work = 0;
+
+extern "C" void say_seed_and_die(int signal) {
+  char text[64];
+  const int n =
+      std::snprintf(text, sizeof text, "  kq-sim --seed %llu --trace\n", static_cast<unsigned long long>(seed_at_work));
+  (void)!::write(STDERR_FILENO, text, static_cast<std::size_t>(n));
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+struct Finding {
+  std::uint64_t seed = 0;
+  Outcome outcome{};
+};
+
+struct Totals {
+  std::uint64_t worlds_n = 0;
+  std::uint64_t jobs_n = 0;
+  std::uint64_t turns_n = 0;
+  std::int64_t simulated_ms = 0;
+  FaultCounts faults{};
+  std::optional<Finding> finding{};  // the one with the lowest seed
+
+  void add(std::uint64_t seed, Outcome outcome) {
+    worlds_n += 1;
+    jobs_n += outcome.jobs_n;
+    turns_n += outcome.turns_n;
+    simulated_ms += outcome.lasted_ms;
+    faults += outcome.faults;
+    if (outcome.violation && (!finding || seed < finding->seed)) finding = {seed, std::move(outcome)};
+  }
+};
+
+Totals run_all(const Options& options) {
+  Totals totals;
+  std::mutex mutex;
+  std::atomic<std::uint64_t> next = options.first;
+  std::atomic<bool> found = false;
+  std::function<void(const std::string&)> tell;
+  if (options.trace) tell = [](const std::string& line) { std::printf("%s\n", line.c_str()); };
+  const auto work = [&] {
+    while (!found) {
+      const std::uint64_t seed = next++;
+      if (seed > options.last) return;
+      seed_at_work = seed;
+      Outcome outcome = run_world(seed, options.plant, tell);
+      const std::lock_guard lock(mutex);
+      if (outcome.violation) found = true;
+      totals.add(seed, std::move(outcome));
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 1; i < options.jobs; ++i) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  return totals;
+}
+
+int report(const Options& options, const Totals& totals, double seconds) {
+  if (totals.finding) {
+    const auto& [seed, outcome] = *totals.finding;
+    std::printf("seed %llu, after %lld ms: %s\n  %s\n", static_cast<unsigned long long>(seed),
+                static_cast<long long>(outcome.lasted_ms), outcome.violation->c_str(),
+                command_for(seed, options.plant).c_str());
+    return static_cast<int>(ExitCode::job_failed);
+  }
+  std::printf("seeds %llu..%llu: all promises kept\n", static_cast<unsigned long long>(options.first),
+              static_cast<unsigned long long>(options.last));
+  std::printf("%llu worlds, %llu jobs, %llu turns of the broker, %.1f simulated hours in %.1f s (%.0f worlds/s)\n",
+              static_cast<unsigned long long>(totals.worlds_n), static_cast<unsigned long long>(totals.jobs_n),
+              static_cast<unsigned long long>(totals.turns_n), static_cast<double>(totals.simulated_ms) / 3.6e6,
+              seconds, static_cast<double>(totals.worlds_n) / seconds);
+  std::printf("%llu faults of processes, disks, clocks and ways, %llu of messages: %s\n",
+              static_cast<unsigned long long>(totals.faults.to_processes()),
+              static_cast<unsigned long long>(totals.faults.to_messages()), totals.faults.text().c_str());
+  return static_cast<int>(ExitCode::ok);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto options = options_in(argc, argv);
-  if (!options) {
-    std::fprintf(stderr, "usage: kq-sim [--seeds A..B | --seed N] [--verbose] [--plant NAME]\nplants: %s\n",
-                 known_names<Plant>().c_str());
-    return static_cast<int>(ExitCode::bad_input);
+  Options options;
+  std::vector<std::string_view> arguments(argv + 1, argv + argc);
+  while (!arguments.empty()) {
+    const std::string_view name = arguments.front();
+    arguments.erase(arguments.begin());
+    if (!take_option(name, arguments, options)) {
+      std::fprintf(stderr, kUsage, known_names<Plant>().c_str());
+      return static_cast<int>(ExitCode::bad_input);
+    }
   }
-  spdlog::set_level(options->verbose ? spdlog::level::debug : spdlog::level::off);
-  const auto tell = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
-  std::uint64_t jobs_n = 0;
-  std::uint64_t crashes_n = 0;
-  for (std::uint64_t seed = options->first; seed <= options->last; ++seed) {
-    const Outcome outcome =
-        run_world(seed, options->plant, options->verbose ? tell : std::function<void(const std::string&)>());
-    jobs_n += outcome.jobs_n;
-    crashes_n += outcome.crashes_n;
-    if (!outcome.violation) continue;
-    const std::string plant = options->plant == Plant::none ? "" : " --plant " + std::string(to_string(options->plant));
-    std::printf("seed %llu, at %lld ms: %s\n  kq-sim --seed %llu --verbose%s\n", static_cast<unsigned long long>(seed),
-                static_cast<long long>(outcome.at_ms), outcome.violation->c_str(),
-                static_cast<unsigned long long>(seed), plant.c_str());
-    return static_cast<int>(ExitCode::job_failed);
-  }
-  std::printf("seeds %llu..%llu: all promises kept; %llu jobs, %llu crashes of the broker\n",
-              static_cast<unsigned long long>(options->first), static_cast<unsigned long long>(options->last),
-              static_cast<unsigned long long>(jobs_n), static_cast<unsigned long long>(crashes_n));
-  return static_cast<int>(ExitCode::ok);
+  for (const int signal : {SIGABRT, SIGSEGV, SIGFPE}) std::signal(signal, say_seed_and_die);
+  spdlog::set_pattern("    broker: %v");
+  spdlog::set_level(options.trace ? spdlog::level::debug : spdlog::level::off);
+  const auto begin = std::chrono::steady_clock::now();
+  const Totals totals = run_all(options);
+  return report(options, totals, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 }

@@ -1,33 +1,61 @@
 #include "tests/sim/network.h"
 
+#include <algorithm>
+
+#include "tests/sim/trace.h"
+
 namespace kq::sim {
 namespace {
 
-constexpr std::int64_t kLateMs = 8'000;
+constexpr std::int64_t kLateMsMax = 8'000;
 
 }  // namespace
 
-void Network::to_broker(const Peer& from, const std::string& bytes) {
-  carry([this, from, bytes] { broker_({from, bytes}); });
+std::string address_of(const std::string& machine, std::uint64_t connection) {
+  return machine + "." + std::to_string(connection);
 }
 
-bool Network::to_peer(const Peer& peer, const std::string& bytes) {
-  if (!peers_.contains(peer)) return false;
-  carry([this, peer, bytes] {
-    const auto place = peers_.find(peer);
-    if (place != peers_.end()) place->second(bytes);
+bool Network::to_broker(const Peer& from, std::string_view bytes) {
+  return carry(from, Way::to_broker, [this, from, bytes = std::string(bytes)] {
+    nature_.trace([&] { return from.id + " -> " + text_to_broker(from.side, bytes); });
+    broker_({from, bytes});
   });
-  return true;
 }
 
-void Network::carry(const std::function<void()>& deliver) {
-  if (random_.chance(weather.lost)) return;
-  const int copies = random_.chance(weather.repeated) ? 2 : 1;
-  for (int i = 0; i < copies; ++i) {
-    const std::int64_t delay_ms =
-        random_.chance(weather.late) ? random_.between(0, kLateMs) : random_.between(0, weather.delay_ms);
-    timeline_.after(delay_ms, deliver);
+bool Network::to_peer(const Peer& peer, std::string_view bytes) {
+  if (!peers_.contains(peer)) return false;
+  return carry(peer, Way::from_broker, [this, peer, bytes = std::string(bytes)] {
+    const auto place = peers_.find(peer);
+    if (place == peers_.end()) return;
+    nature_.trace([&] { return peer.id + " <- " + text_from_broker(peer.side, bytes); });
+    place->second(bytes);
+  });
+}
+
+void Network::cut(const std::string& machine, Way way, std::int64_t ms) {
+  std::int64_t& until_ms = cut_until_ms_[{machine, way}];
+  until_ms = std::max(until_ms, nature_.timeline.now_ms() + ms);
+}
+
+bool Network::is_cut(const Peer& peer, Way way) const {
+  if (cut_until_ms_.empty()) return false;
+  const auto place = cut_until_ms_.find({peer.id.substr(0, peer.id.find('.')), way});
+  return place != cut_until_ms_.end() && nature_.timeline.now_ms() < place->second;
+}
+
+bool Network::carry(const Peer& peer, Way way, const std::function<void()>& deliver) {
+  if (nature_.strikes(Fault::not_taken)) return false;
+  if (is_cut(peer, way)) {
+    nature_.counts.add(Fault::partitioned);
+    return true;
   }
+  if (nature_.strikes(Fault::lost)) return true;
+  const int copies = nature_.strikes(Fault::repeated) ? 2 : 1;
+  for (int i = 0; i < copies; ++i) {
+    const std::int64_t most_ms = nature_.strikes(Fault::late) ? kLateMsMax : nature_.rates.delay_ms;
+    nature_.timeline.after(nature_.random.between(0, most_ms), deliver);
+  }
+  return true;
 }
 
 }  // namespace kq::sim

@@ -1,49 +1,51 @@
 // The simulated network between the broker's two sockets and everybody else: it loses, repeats, delays and so reorders
-// messages.
+// messages, and it is cut in one direction or in both.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
 
 #include "net/link.h"
-#include "tests/sim/random.h"
-#include "tests/sim/timeline.h"
+#include "tests/sim/nature.h"
 
 namespace kq::sim {
 
-struct Weather {
-  double lost = 0;
-  double repeated = 0;
-  double late = 0;            // by seconds instead of milliseconds
-  std::int64_t delay_ms = 5;  // at most, normally
-};
+enum class Way { to_broker, from_broker };
+
+// Machines have names without a dot; each connection of one has an address of its own.
+std::string address_of(const std::string& machine, std::uint64_t connection);
 
 class Network {
  public:
-  Network(Timeline& timeline, Random& random) : timeline_(timeline), random_(random) {}
+  explicit Network(Nature& nature) : nature_(nature) {}
 
   using Receive = std::function<void(std::string bytes)>;
 
   // The broker's end; it takes what arrives while it runs.
   void attach_broker(std::function<void(Packet)> receive) { broker_ = std::move(receive); }
   void attach(const Peer& peer, Receive receive) { peers_[peer] = std::move(receive); }
-  // What is still on the way to `peer` is lost; what it sent may still arrive.
+  // What is still on the way to `peer` is lost, unless somebody else is there by then; what it sent may still arrive.
   void detach(const Peer& peer) { peers_.erase(peer); }
 
-  void to_broker(const Peer& from, const std::string& bytes);
-  // False if nobody is there, as with a ROUTER that must route.
-  bool to_peer(const Peer& peer, const std::string& bytes);
+  // False: not taken. True promises nothing.
+  bool to_broker(const Peer& from, std::string_view bytes);
+  bool to_peer(const Peer& peer, std::string_view bytes);
 
-  Weather weather;
+  // Nothing passes between this machine and the broker on that way, for so long.
+  void cut(const std::string& machine, Way way, std::int64_t ms);
+  void heal() { cut_until_ms_.clear(); }
 
  private:
-  void carry(const std::function<void()>& deliver);
+  bool is_cut(const Peer& peer, Way way) const;
+  bool carry(const Peer& peer, Way way, const std::function<void()>& deliver);
 
-  Timeline& timeline_;
-  Random& random_;
+  Nature& nature_;
   std::function<void(Packet)> broker_;
   std::map<Peer, Receive> peers_;
+  std::map<std::pair<std::string, Way>, std::int64_t, std::less<>> cut_until_ms_;
 };
 
 }  // namespace kq::sim

@@ -2,11 +2,13 @@
 
 #include <utility>
 
+#include "broker/broker.h"
 #include "broker/invariants.h"
 #include "core/codec.h"
 #include "core/leaderboard.h"
 #include "store/keys.h"
 #include "store/reader.h"
+#include "tests/sim/workload.h"
 
 namespace kq::sim {
 namespace {
@@ -37,10 +39,6 @@ bool may_follow(const JobRecord& before, const JobRecord& next, std::optional<Ve
 }
 
 }  // namespace
-
-std::string tag_of(const LeaseId& lease) {
-  return std::to_string(lease.seq) + "/" + std::to_string(lease.attempt);
-}
 
 void Oracle::violated(std::string what) {
   if (!violation_) violation_ = std::move(what);
@@ -96,8 +94,8 @@ void Oracle::check_result(Sequence seq, const Result& result, const Store& disk)
   const JobRecord* record = job(seq);
   if (record == nullptr) return violated(text_of(seq) + " has a result and no record");
   const VerdictName verdict = name_of(result.verdict);
-  if (verdict != VerdictName::abandoned && result.log != tag_of({seq, record->attempt})) {
-    violated(text_of(*record) + " took the result of attempt " + result.log);
+  if (verdict != VerdictName::abandoned && tag_in(result) != tag_of({seq, record->attempt})) {
+    violated(text_of(*record) + " took the result of attempt " + tag_in(result));
   }
   const Measurement* measurement = measurement_of(result.verdict);
   if (verdict != VerdictName::passed || measurement == nullptr || measurement->submission.samples_n == 0) return;
@@ -191,6 +189,14 @@ void Oracle::promised(const std::string& run, const Submission& submission, Sequ
   if (place->second != seq)
     violated("the same work was acknowledged as " + text_of(place->second) + " and as " + text_of(seq));
   entries_[run_key(run, submission.label)] = {seq, submission};
+}
+
+void Oracle::shown(const RunRow& row) {
+  const JobRecord* record = job(row.entry.seq);
+  if (record == nullptr) return violated("a row of " + text_of(row.entry.seq) + ", which never was");
+  if (row.job.key != submission_key(row.entry.submission)) violated("a row of " + text_of(row.job) + " for other work");
+  if (row.result.has_value() != (row.job.state == JobState::finished))
+    violated(text_of(row.job) + " in a row without its result");
 }
 
 bool Oracle::all_finished() const {

@@ -11,15 +11,15 @@
 #include <string_view>
 #include <vector>
 
-#include "broker/broker.h"
 #include "core/messages.h"
 #include "net/link.h"
 #include "store/store.h"
 
-namespace kq::sim {
+namespace kq {
+class Broker;
+}
 
-// Where a model worker writes which attempt a result was computed for; the broker does not read it.
-std::string tag_of(const LeaseId& lease);
+namespace kq::sim {
 
 class Oracle {
  public:
@@ -31,12 +31,15 @@ class Oracle {
   void restarted(const Broker& broker, const Store& disk);
   // A client was told that its submission is this job. From here on that is a promise.
   void promised(const std::string& run, const Submission& submission, Sequence seq);
+  // A client was shown this row of a run.
+  void shown(const RunRow& row);
   // All is calm and everybody had time: nothing may be left undone.
   void ended(const Store& disk);
 
   bool all_finished() const;
   std::string unfinished_text() const;
   const JobRecord* job(Sequence seq) const;
+  std::size_t jobs_n() const { return jobs_.size(); }
 
   void violated(std::string what);
   const std::optional<std::string>& violation() const { return violation_; }

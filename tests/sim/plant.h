@@ -1,10 +1,26 @@
-// Bugs planted on purpose, to prove that the world would notice them. All are outside the broker: its disk or its link
-// misbehaves in the way the bug would look like.
+// Bugs planted on purpose, to prove that the world would notice them. All are outside the broker: what it writes,
+// reads, hears or says is changed in the way the bug would look like.
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "broker/options.h"
 #include "core/enum_names.h"
+#include "core/job.h"
+#include "net/link.h"
+#include "store/store.h"
 
 namespace kq::sim {
+
+class Oracle;
 
 enum class Plant {
   none,
@@ -14,11 +30,47 @@ enum class Plant {
   no_attempt_fencing,   // a result is taken for whatever attempt is current
   no_lease_expiry,      // a lease never ends by itself
   no_dedupe,            // a finished job is not found by its key
+  double_lease,         // a lease goes to two workers
+  result_dropped,       // a result is acknowledged and forgotten
+  worse_row_stays,      // the board keeps the row it has
+  worse_row_wins,       // the board takes every row
+  revives_settled,      // a job that was answered is queued again
+  run_row_lost,         // a label of work that is known already gets no row
+};
+inline constexpr std::size_t kPlantsN = 13;
+
+// Sits on the ways in and out of the broker.
+class Saboteur {
+ public:
+  Saboteur(Plant plant, const Oracle& oracle) : plant_(plant), oracle_(oracle) {}
+
+  bool is(Plant plant) const { return plant_ == plant; }
+
+  // The options with which the broker runs.
+  void on_start(BrokerOptions& options) const;
+  // What becomes safe when the broker commits these.
+  std::vector<Write> on_commit(std::span<const Write> writes);
+  void on_crash() { unsafe_.clear(); }
+  // What the broker reads there.
+  void on_get(Family family, std::optional<std::string>& value) const;
+  // What the broker hears.
+  void on_arrival(Packet& packet);
+  // What the broker says, and what it says beside it.
+  std::vector<std::pair<Peer, std::string>> on_send(const Peer& peer, std::string& bytes);
+
+ private:
+  const Plant plant_;
+  const Oracle& oracle_;
+  std::vector<Write> unsafe_;             // seen and not yet safe
+  std::set<std::string> written_;         // keys
+  std::map<Peer, std::uint64_t> epochs_;  // of the workers' last Hellos
+  std::map<Sequence, Attempt> dropped_;   // results that the broker never got
 };
 
 }  // namespace kq::sim
 
 template <>
-inline constexpr std::array<std::string_view, 7> kq::kEnumNames<kq::sim::Plant>{
-    "none",     "send_before_persist", "torn_commit", "lease_not_saved", "no_attempt_fencing", "no_lease_expiry",
-    "no_dedupe"};
+inline constexpr std::array<std::string_view, kq::sim::kPlantsN> kq::kEnumNames<kq::sim::Plant>{
+    "none",        "send_before_persist", "torn_commit",    "lease_not_saved", "no_attempt_fencing", "no_lease_expiry",
+    "no_dedupe",   "double_lease",        "result_dropped", "worse_row_stays", "worse_row_wins",     "revives_settled",
+    "run_row_lost"};

@@ -10,6 +10,8 @@ namespace kq::sim {
 
 class Timeline {
  public:
+  static constexpr std::int64_t kBeginMs = 1'000'000;
+
   std::int64_t now_ms() const { return now_ms_; }
 
   void after(std::int64_t delay_ms, std::function<void()> action) {
@@ -26,7 +28,7 @@ class Timeline {
   }
 
  private:
-  std::int64_t now_ms_ = 1'000'000;
+  std::int64_t now_ms_ = kBeginMs;
   std::uint64_t asked_n_ = 0;
   std::map<std::pair<std::int64_t, std::uint64_t>, std::function<void()>> actions_;
 };

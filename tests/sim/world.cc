@@ -5,18 +5,19 @@
 #include <vector>
 
 #include "tests/sim/broker_host.h"
-#include "tests/sim/model_client.h"
-#include "tests/sim/model_worker.h"
+#include "tests/sim/user.h"
+#include "tests/sim/worker_host.h"
+#include "tests/sim/workload.h"
 
 namespace kq::sim {
 namespace {
 
-constexpr std::int64_t kFaultsMs = 40'000;
+constexpr std::int64_t kFaultsMs = 30'000;
 constexpr std::int64_t kCalmMsMax = 600'000;
-constexpr std::size_t kClients = 2;
-constexpr std::size_t kBatches = 5;  // of each client
+constexpr std::size_t kUsers = 2;
+constexpr std::int64_t kOrdersMax = 6;  // of each user
 
-BrokerOptions options_for(Random& random, Plant plant) {
+BrokerOptions draw_options(Random& random) {
   BrokerOptions options;
   options.lease_ms = 3'000;
   options.heartbeat_ms = 500;
@@ -25,7 +26,6 @@ BrokerOptions options_for(Random& random, Plant plant) {
   if (random.chance(0.3)) options.unfinished_jobs_max = 6;
   if (random.chance(0.3)) options.leases_per_step_max = 2;
   if (random.chance(0.3)) options.lease_batch_bytes_max = 1;
-  if (plant == Plant::no_lease_expiry) options.lease_ms = 1u << 31;
   return options;
 }
 
@@ -39,181 +39,158 @@ DeviceInfo device(DeviceKind kind, const std::string& model, std::uint64_t memor
 
 class World {
  public:
-  World(std::uint64_t seed, Plant plant, std::function<void(const std::string&)> tell)
-      : random_(seed),
-        tell_(std::move(tell)),
-        host_(timeline_, random_, network_, oracle_, options_for(random_, plant), plant) {
-    const DeviceInfo cpu = device(DeviceKind::cpu, "cpu", 64);
-    const DeviceInfo small = device(DeviceKind::cuda, "A100", 80);
-    const DeviceInfo large = device(DeviceKind::cuda, "H200", 140);
-    for (const auto& devices : {std::vector{cpu}, std::vector{small, cpu}, std::vector{large}}) {
-      workers_.push_back(
-          std::make_unique<ModelWorker>(timeline_, random_, network_,
-                                        WorkerTraits{.name = "w" + std::to_string(workers_.size() + 1),
-                                                     .devices = devices,
-                                                     .credit = static_cast<std::uint32_t>(random_.between(1, 4))}));
-      workers_.back()->start();
-    }
-    for (std::size_t i = 0; i < kClients; ++i) {
-      clients_.push_back(
-          std::make_unique<ModelClient>(timeline_, random_, network_, oracle_, "c" + std::to_string(i + 1)));
-    }
+  World(std::uint64_t seed, Plant plant, const std::function<void(const std::string&)>& tell)
+      : nature_(seed, tell), saboteur_(plant, oracle_), host_(nature_, network_, oracle_, saboteur_, options()) {
+    host_.down_ms_max = random().chance(0.5) ? 500 : 6'000;
+    add_workers();
+    add_users();
   }
 
   Outcome run() {
-    begin_faults();
-    const std::int64_t calm_from_ms = timeline_.now_ms() + kFaultsMs;
-    while (!oracle_.violation() && timeline_.now_ms() < calm_from_ms) timeline_.step();
+    for (auto& worker : workers_) worker->start();
+    for (auto& user : users_) user->start();
+    plan_event();
+    run_until(kFaultsMs, [] { return false; });
     if (!oracle_.violation()) begin_calm();
-    const std::int64_t end_ms = timeline_.now_ms() + kCalmMsMax;
-    while (!oracle_.violation() && timeline_.now_ms() < end_ms && !is_done()) timeline_.step();
+    run_until(kCalmMsMax, [this] { return is_done(); });
     if (!oracle_.violation() && !is_done()) oracle_.violated("in calm there is no end: " + what_is_left());
     if (!oracle_.violation()) oracle_.ended(host_.disk());
-    std::uint64_t jobs_n = 0;
-    while (oracle_.job(jobs_n + 1) != nullptr) ++jobs_n;
-    return {.violation = oracle_.violation(), .at_ms = timeline_.now_ms(), .jobs_n = jobs_n, .crashes_n = crashes_n_};
+    return {.violation = oracle_.violation(),
+            .lasted_ms = nature_.timeline.now_ms() - Timeline::kBeginMs,
+            .jobs_n = oracle_.jobs_n(),
+            .turns_n = host_.turns_n(),
+            .faults = nature_.counts};
   }
 
  private:
-  void begin_faults() {
-    // Each seed has its own mixture, so that some worlds lack what would hide a bug in others.
-    const auto sometimes = [&](double probability) {
-      return random_.chance(0.6) ? probability * random_.chance(0.5) + probability / 10 : 0.0;
-    };
-    network_.weather = {
-        .lost = sometimes(0.2), .repeated = sometimes(0.2), .late = sometimes(0.1), .delay_ms = random_.between(0, 50)};
-    for (auto& worker : workers_) worker->error_chance = sometimes(0.2);
-    host_.down_ms_max = random_.chance(0.5) ? 500 : 6'000;
-    fault_gap_ms_ = random_.between(200, 4'000);
-    timeline_.after(0, [this] { fault(); });
-    for (auto& client : clients_) {
-      for (std::size_t i = 0; i < kBatches; ++i) {
-        timeline_.after(random_.between(0, kFaultsMs), [this, &client = *client, i] { client.submit(batch(i)); });
-      }
+  Random& random() { return nature_.random; }
+
+  BrokerOptions options() {
+    BrokerOptions options = draw_options(random());
+    saboteur_.on_start(options);
+    return options;
+  }
+
+  void add_workers() {
+    const DeviceInfo cpu = device(DeviceKind::cpu, "cpu", 64);
+    const DeviceInfo small = device(DeviceKind::cuda, "A100", 80);
+    const DeviceInfo large = device(DeviceKind::cuda, "H200", 140);
+    const bool namesakes = random().chance(0.1);
+    for (const auto& devices : {std::vector{cpu}, std::vector{small, cpu}, std::vector{large}}) {
+      const std::string machine = "w" + std::to_string(workers_.size() + 1);
+      workers_.push_back(std::make_unique<WorkerHost>(
+          nature_, network_, oracle_,
+          WorkerTraits{.machine = machine,
+                       .name = namesakes ? "w" : machine,
+                       .devices = devices,
+                       .build_slots = static_cast<std::uint32_t>(random().between(1, 2)),
+                       .leases_ahead = static_cast<std::uint32_t>(random().between(0, 2))}));
     }
+  }
+
+  void add_users() {
+    for (std::size_t i = 0; i < kUsers; ++i) {
+      std::vector<Prepared> orders;
+      for (auto left = random().between(1, kOrdersMax); left > 0; --left)
+        orders.push_back(draw_order(random(), orders.size()));
+      users_.push_back(
+          std::make_unique<User>(nature_, network_, oracle_, "c" + std::to_string(i + 1), std::move(orders)));
+    }
+  }
+
+  template <class Stop>
+  void run_until(std::int64_t ms, const Stop& stop) {
+    const std::int64_t end_ms = nature_.timeline.now_ms() + ms;
+    while (!oracle_.violation() && nature_.timeline.now_ms() < end_ms && !stop()) nature_.timeline.step();
   }
 
   void begin_calm() {
-    say("calm");
-    is_calm_ = true;
-    network_.weather = {};
+    nature_.trace([] { return "calm"; });
+    nature_.rates = {};
+    network_.heal();
     host_.down_ms_max = 100;
+    host_.freeze(0);
     for (auto& worker : workers_) {
-      worker->error_chance = 0;
-      worker->freeze(0);
+      worker->thaw();
       worker->start();
     }
+    for (auto& user : users_) user->finish();
   }
 
-  void fault() {
-    if (is_calm_) return;
-    ModelWorker& worker = *workers_[random_.below(workers_.size())];
-    switch (random_.below(12)) {
-      case 0:
-        say("the broker crashes");
-        ++crashes_n_;
-        host_.crash();
-        break;
-      case 1:
-        say("the broker crashes before a commit");
-        ++crashes_n_;
-        host_.crash_at(CrashPoint::before_commit);
-        break;
-      case 2:
-        say("the broker crashes after a commit");
-        ++crashes_n_;
-        host_.crash_at(CrashPoint::after_commit);
-        break;
-      case 3:
-        say("a worker crashes");
+  void plan_event() {
+    nature_.timeline.after(random().between(1, nature_.rates.gap_ms_max), [this] {
+      const auto event = draw_event(nature_.rates, random());
+      if (!event) return;
+      nature_.counts.add(*event);
+      nature_.trace([&] { return "* " + std::string(to_string(*event)); });
+      happen(*event);
+      plan_event();
+    });
+  }
+
+  void happen(Fault event) {
+    WorkerHost& worker = *workers_[random().below(workers_.size())];
+    User& user = *users_[random().below(users_.size())];
+    const std::string& machine = random().chance(0.3) ? user.machine() : worker.machine();
+    switch (event) {
+      case Fault::cut:
+        network_.cut(machine, Way::to_broker, random().between(100, 8'000));
+        return network_.cut(machine, Way::from_broker, random().between(100, 8'000));
+      case Fault::cut_one_way:
+        return network_.cut(machine, static_cast<Way>(random().below(2)), random().between(100, 8'000));
+      case Fault::broker_crash:
+        return host_.crash();
+      case Fault::broker_crash_within:
+        return host_.crash_after(static_cast<std::uint32_t>(random().below(12)));
+      case Fault::broker_freeze:
+        return host_.freeze(random().between(100, 5'000));
+      case Fault::commit_fails:
+        return host_.fail_next_commit();
+      case Fault::read_fails:
+        return host_.fail_read_after(static_cast<std::uint32_t>(random().below(12)));
+      case Fault::clock_ahead:
+        return host_.jump_ahead(random().between(100, 10'000));
+      case Fault::worker_crash:
         worker.crash();
-        come_back(worker, 5'000);
-        break;
-      case 4:
-        say("a worker crashes for good");
-        worker.crash();
-        break;
-      case 5:
-        say("a worker leaves");
+        return worker.come_back_in(5'000);
+      case Fault::worker_crash_for_good:
+        return worker.crash();
+      case Fault::worker_leaves:
         worker.leave();
-        come_back(worker, 2'000);
-        break;
-      case 6:
-        say("a worker reconnects");
-        worker.reconnect();
-        break;
-      case 7:
-        say("a worker freezes");
-        worker.freeze(random_.between(100, 8'000));
-        break;
-      case 8:
-        say("the broker's clock jumps");
-        host_.jump(random_.between(100, 10'000));
-        break;
+        return worker.come_back_in(2'000);
+      case Fault::worker_drains:
+        return worker.drain();
+      case Fault::worker_reconnects:
+        return worker.reconnect();
+      case Fault::worker_freeze:
+        return worker.freeze(random().between(100, 8'000));
+      case Fault::client_crash:
+        return user.crash();
       default:
-        clients_[random_.below(clients_.size())]->submit_again();
-        break;
+        return;  // no event
     }
-    timeline_.after(random_.between(1, fault_gap_ms_), [this] { fault(); });
-  }
-
-  void come_back(ModelWorker& worker, std::int64_t ms) {
-    timeline_.after(random_.between(0, ms), [&worker] { worker.start(); });
-  }
-
-  // Few sources, so that clients ask for the same work.
-  SubmitBatch batch(std::size_t number) {
-    SubmitBatch batch{.run = "run " + std::to_string(random_.below(2)), .jobs = {}, .blobs = {}};
-    const auto jobs_n = random_.between(1, 4);
-    for (std::int64_t i = 0; i < jobs_n; ++i) {
-      const std::string source =
-          (random_.chance(0.05) ? std::string(kPoison) : "source ") + std::to_string(random_.below(24));
-      Submission submission;
-      submission.label = source + " of batch " + std::to_string(number);
-      submission.files = {{"kernel.py", sha256(source)}};
-      submission.problem.name = "problem " + std::to_string(random_.below(3));
-      submission.problem.file = "problem.py";
-      submission.problem.hash = sha256(submission.problem.name);
-      submission.device = static_cast<DeviceWish>(random_.below(3));
-      if (submission.device == DeviceWish::cuda && random_.chance(0.5))
-        submission.gpu_model = random_.chance(0.5) ? "H200" : "A100";
-      batch.blobs.push_back({submission.files[0].hash, source});
-      batch.blobs.push_back({submission.problem.hash, submission.problem.name});
-      batch.jobs.push_back(std::move(submission));
-    }
-    return batch;
   }
 
   bool is_done() const {
-    for (const auto& client : clients_) {
-      if (!client->is_done()) return false;
+    for (const auto& user : users_) {
+      if (!user->is_done()) return false;
     }
     return host_.is_up() && oracle_.all_finished();
   }
 
   std::string what_is_left() const {
     std::string text = oracle_.unfinished_text();
-    for (const auto& client : clients_) {
-      if (!client->is_done()) text += "; a batch without an answer";
-    }
+    for (const auto& user : users_) text += user->what_is_left();
     return host_.is_up() ? text : text + "; the broker is down";
   }
 
-  void say(const std::string& what) {
-    if (tell_) tell_(std::to_string(timeline_.now_ms()) + " " + what);
-  }
-
-  Random random_;
-  std::function<void(const std::string&)> tell_;
-  Timeline timeline_;
+  Nature nature_;
   Oracle oracle_;
-  Network network_{timeline_, random_};
+  Saboteur saboteur_;
+  Network network_{nature_};
   BrokerHost host_;
-  std::vector<std::unique_ptr<ModelWorker>> workers_;
-  std::vector<std::unique_ptr<ModelClient>> clients_;
-  std::int64_t fault_gap_ms_ = 0;
-  std::uint64_t crashes_n_ = 0;
-  bool is_calm_ = false;
+  std::vector<std::unique_ptr<WorkerHost>> workers_;
+  std::vector<std::unique_ptr<User>> users_;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// One simulated world: a broker, workers and clients, first under faults, then in calm.
+// One simulated world: a broker, workers and users, first under faults, then in calm.
 //
 // Safety: nothing the oracle watches may break at any time. Liveness: once the faults stop, everything that was
 // submitted is acknowledged and every acknowledged job finishes.
@@ -9,15 +9,17 @@
 #include <optional>
 #include <string>
 
+#include "tests/sim/faults.h"
 #include "tests/sim/plant.h"
 
 namespace kq::sim {
 
 struct Outcome {
   std::optional<std::string> violation;  // the first one
-  std::int64_t at_ms = 0;                // simulated time when the world ended
+  std::int64_t lasted_ms = 0;            // simulated time
   std::uint64_t jobs_n = 0;
-  std::uint64_t crashes_n = 0;  // of the broker
+  std::uint64_t turns_n = 0;  // of the broker
+  FaultCounts faults{};
 };
 
 // `tell` hears what happens, one line at a time; it may be empty.

@@ -1,0 +1,95 @@
+#include "tests/sim/client_host.h"
+
+#include <utility>
+
+namespace kq::sim {
+namespace {
+
+constexpr std::int64_t kAwayMsMax = 2'000;
+
+}  // namespace
+
+class ClientHost::Link final : public ClientLink {
+ public:
+  explicit Link(ClientHost& host) : host_(host) {}
+
+  bool send(std::string_view bytes) override { return host_.network_.to_broker(host_.peer(), bytes); }
+
+  Expected<std::optional<std::string>> receive(std::int64_t timeout_ms) override {
+    if (host_.arrived_.empty()) {
+      host_.is_receiving_ = true;
+      host_.wait(timeout_ms);
+      host_.is_receiving_ = false;
+    }
+    if (host_.arrived_.empty()) return std::optional<std::string>();
+    std::optional<std::string> bytes = std::move(host_.arrived_.front());
+    host_.arrived_.pop_front();
+    return bytes;
+  }
+
+ private:
+  ClientHost& host_;
+};
+
+ClientHost::ClientHost(Nature& nature, Network& network, std::string machine, std::function<void(Client&)> program)
+    : nature_(nature),
+      network_(network),
+      machine_(std::move(machine)),
+      program_(std::move(program)),
+      clock_(nature.timeline, nature.random) {}
+
+ClientHost::~ClientHost() {
+  is_killed_ = true;
+  if (process_) process_->resume();
+}
+
+void ClientHost::start() {
+  is_killed_ = false;
+  ++connection_n_;
+  network_.attach(peer(), [this](std::string bytes) {
+    arrived_.push_back(std::move(bytes));
+    if (!is_receiving_ || !process_) return;
+    ++wake_n_;
+    run_on();
+  });
+  process_.emplace([this] { serve(); });
+  run_on();
+}
+
+void ClientHost::serve() {
+  Client client(machine_, std::make_unique<Link>(*this), [this] { return clock_.now_ms(); });
+  client.stop_when([this] { return is_killed_; });
+  program_(client);
+}
+
+void ClientHost::kill() {
+  if (!process_ || is_killed_) return;
+  nature_.trace([&] { return machine_ + " is gone"; });
+  is_killed_ = true;
+  ++wake_n_;
+  run_on();
+}
+
+// Until the program waits; or it ends, and goes on as another process if it was killed.
+void ClientHost::run_on() {
+  process_->resume();
+  if (!process_->is_done()) return;
+  process_.reset();
+  network_.detach(peer());
+  arrived_.clear();
+  is_finished_ = !is_killed_;
+  if (is_killed_) nature_.timeline.after(nature_.random.between(0, kAwayMsMax), [this] { start(); });
+}
+
+void ClientHost::wait(std::int64_t ms) {
+  nature_.timeline.after(ms, [this, mine = ++wake_n_] {
+    if (mine == wake_n_) run_on();
+  });
+  process_->wait();
+}
+
+void ClientHost::sleep(std::int64_t ms) {
+  if (!is_killed_) wait(ms);
+}
+
+}  // namespace kq::sim

@@ -1,0 +1,121 @@
+#include "tests/sim/plant.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/codec.h"
+#include "store/keys.h"
+#include "tests/sim/oracle.h"
+
+namespace kq::sim {
+namespace {
+
+// Takes a message apart, lets `change` change its body where it is a `Body`, and puts it together again.
+template <class Body, class Union, class Change>
+void change_message(std::string& bytes, const Change& change) {
+  auto message = decode_message<Union>(bytes);
+  auto* body = message ? std::get_if<Body>(&message->body) : nullptr;
+  if (body == nullptr) return;
+  change(*body);
+  bytes = encode_message(*message);
+}
+
+template <class Keep>
+std::vector<Write> those(std::span<const Write> writes, const Keep& keep) {
+  std::vector<Write> kept;
+  for (const Write& write : writes) {
+    if (keep(write)) kept.push_back(write);
+  }
+  return kept;
+}
+
+// The rows of runs whose job is not new in these writes.
+bool is_row_of_known_job(const Write& write, std::span<const Write> writes) {
+  if (write.family != Family::run) return false;
+  const std::string seq = sequence_key(decode<RunEntry>(*write.value)->seq);
+  return std::none_of(writes.begin(), writes.end(),
+                      [&](const Write& other) { return other.family == Family::body && other.key == seq; });
+}
+
+bool is_lease(const Write& write) {
+  return write.family == Family::state && write.value && decode<JobRecord>(*write.value)->state == JobState::leased;
+}
+
+}  // namespace
+
+void Saboteur::on_start(BrokerOptions& options) const {
+  if (is(Plant::no_lease_expiry)) options.lease_ms = 1u << 31;
+}
+
+std::vector<Write> Saboteur::on_commit(std::span<const Write> writes) {
+  const auto is_first = [this](const Write& write) { return written_.insert(write.key).second; };
+  switch (plant_) {
+    case Plant::send_before_persist:
+      return std::exchange(unsafe_, {writes.begin(), writes.end()});
+    case Plant::lease_not_saved:
+      return those(writes, [](const Write& write) { return !is_lease(write); });
+    case Plant::worse_row_stays:
+      return those(writes, [&](const Write& write) { return write.family != Family::board || is_first(write); });
+    case Plant::run_row_lost:
+      return those(writes, [&](const Write& write) { return !is_row_of_known_job(write, writes); });
+    default:
+      return {writes.begin(), writes.end()};
+  }
+}
+
+void Saboteur::on_get(Family family, std::optional<std::string>& value) const {
+  if (is(Plant::no_dedupe) && family == Family::ids) value.reset();
+  if (is(Plant::worse_row_wins) && family == Family::board) value.reset();
+  if (is(Plant::revives_settled) && family == Family::result && value) {
+    Result result = *decode<Result>(*value);
+    result.verdict = ended(VerdictName::cancelled, {});
+    value = encode(result);
+  }
+}
+
+void Saboteur::on_arrival(Packet& packet) {
+  if (packet.peer.side == Side::client) return;
+  if (is(Plant::double_lease)) {
+    change_message<Hello, WorkerRequest>(packet.bytes, [&](Hello& hello) { epochs_[packet.peer] = hello.epoch; });
+  }
+  if (is(Plant::no_attempt_fencing)) {
+    change_message<ResultBatch, WorkerRequest>(packet.bytes, [&](ResultBatch& batch) {
+      for (AttemptResult& result : batch.results) {
+        if (const JobRecord* record = oracle_.job(result.lease.seq)) result.lease.attempt = record->attempt;
+      }
+    });
+  }
+  if (is(Plant::result_dropped)) {
+    // The broker takes them for results of nobody's, and the acknowledgement is put right on its way out.
+    change_message<ResultBatch, WorkerRequest>(packet.bytes, [&](ResultBatch& batch) {
+      for (AttemptResult& result : batch.results) {
+        dropped_[result.lease.seq] = std::exchange(result.lease.attempt, 0);
+      }
+    });
+  }
+}
+
+std::vector<std::pair<Peer, std::string>> Saboteur::on_send(const Peer& peer, std::string& bytes) {
+  std::vector<std::pair<Peer, std::string>> more;
+  if (peer.side == Side::client) return more;
+  if (is(Plant::double_lease)) {
+    std::string copy = bytes;
+    change_message<LeaseBatch, WorkerReply>(copy, [&](LeaseBatch& batch) {
+      for (const auto& [other, epoch] : epochs_) {
+        if (other == peer || !more.empty()) continue;
+        batch.epoch = epoch;
+        more.emplace_back(other, encode_message(Message<WorkerReply>{0, batch}));
+      }
+    });
+  }
+  if (is(Plant::result_dropped)) {
+    change_message<ResultAck, WorkerReply>(bytes, [&](ResultAck& ack) {
+      for (LeaseId& lease : ack.leases) {
+        if (lease.attempt == 0) lease.attempt = dropped_[lease.seq];
+      }
+    });
+  }
+  return more;
+}
+
+}  // namespace kq::sim

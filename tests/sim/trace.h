@@ -1,0 +1,14 @@
+// Messages in words, for people who read what happened in a world: "lease_batch 3/1 source 7 of order 0".
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "net/link.h"
+
+namespace kq::sim {
+
+std::string text_to_broker(Side from, std::string_view bytes);
+std::string text_from_broker(Side to, std::string_view bytes);
+
+}  // namespace kq::sim

@@ -1,0 +1,52 @@
+// Somebody who works with kq through the real client: submits orders, asks after them, waits for them, submits them
+// again; and holds the broker to all it says.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "producer/submit.h"
+#include "tests/sim/client_host.h"
+#include "tests/sim/oracle.h"
+
+namespace kq::sim {
+
+class User {
+ public:
+  User(Nature& nature, Network& network, Oracle& oracle, std::string name, std::vector<Prepared> orders);
+
+  void start() { host_.start(); }
+  void crash() { host_.kill(); }
+  // From now on nothing goes wrong: what was begun is brought to its end.
+  void finish() { is_calm_ = true; }
+  // Every order is acknowledged, and every acknowledged job was seen finished.
+  bool is_done() const { return host_.is_done(); }
+  std::string what_is_left() const;
+
+  const std::string& machine() const { return host_.machine(); }
+
+ private:
+  void work(Client& client);
+  void do_something(Client& client);
+  void submit_one(Client& client);
+  void submit_again(Client& client);
+  bool submit(Client& client, const Prepared& order);
+  void ask(Client& client);
+  void wait(Client& client, std::int64_t patience_ms);
+  void read_run(Client& client);
+  bool all_finished() const;
+
+  Nature& nature_;
+  Oracle& oracle_;
+  bool is_calm_ = false;
+  std::deque<Prepared> orders_;  // not yet acknowledged as a whole
+  std::vector<Prepared> acknowledged_;
+  std::map<Sequence, WaitedJob> jobs_;  // acknowledged
+  std::set<Sequence> unfinished_;       // of jobs_, as far as this user was told
+  ClientHost host_;                     // last: its program ends with it
+};
+
+}  // namespace kq::sim

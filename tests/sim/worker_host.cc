@@ -1,0 +1,174 @@
+#include "tests/sim/worker_host.h"
+
+#include <utility>
+
+#include "core/codec.h"
+#include "gpu_worker/worker.h"
+#include "tests/sim/workload.h"
+
+namespace kq::sim {
+namespace {
+
+constexpr std::int64_t kBuildMsMax = 300;
+constexpr std::int64_t kRunMsMax = 1'500;
+constexpr std::int64_t kLongRunMsMax = 8'000;  // longer than a lease: only heartbeats keep it
+constexpr double kLongRun = 0.05;
+constexpr std::int64_t kComeBackMsMax = 3'000;
+
+}  // namespace
+
+// One kq-worker: its loop and its lanes around the real core.
+class WorkerHost::Process {
+ public:
+  explicit Process(WorkerHost& host)
+      : host_(host),
+        nature_(host.nature_),
+        epoch_(nature_.random.next()),
+        worker_({.name = host.traits_.name,
+                 .epoch = epoch_,
+                 .devices = host.traits_.devices,
+                 .build_slots = host.traits_.build_slots,
+                 .leases_ahead = host.traits_.leases_ahead}) {}
+
+  void handle(WorkerEvent event) {
+    const WorkerReady ready = worker_.step(std::move(event), host_.clock_.now_ms());
+    for (const std::string& note : ready.notes) host_.oracle_.violated("a worker complains: " + note);
+    for (const BuildStart& start : ready.builds) build(start.lease);
+    for (const RunStart& start : ready.runs) run(start.lease);
+    for (const WorkerRequest& request : ready.sends) say(request);
+    if (ready.finished) return die();
+    host_.after(host_.clock_.until(ready.wake_at_ms), [this, mine = ++wake_n_] {
+      if (mine == wake_n_) handle(Tick{});
+    });
+  }
+
+  void say(const WorkerRequest& request) {
+    host_.network_.to_broker(host_.peer(), encode_message(Message<WorkerRequest>{0, request}));
+  }
+
+  std::uint64_t epoch() const { return epoch_; }
+
+ private:
+  void build(std::shared_ptr<const Lease> lease) {
+    host_.after(nature_.random.between(1, kBuildMsMax), [this, lease = std::move(lease)] {
+      BuildDone done{lease->id, Built{.verdict = std::nullopt, .dir = "built", .cached = false, .ms = 1}};
+      if (nature_.strikes(Fault::attempt_fails)) {
+        done.built = our_fault("no room for the build");
+      } else if (verdict_of(*lease) == VerdictName::build_failed) {
+        done.built->verdict = result_of(*lease).verdict;
+      }
+      handle(std::move(done));
+    });
+  }
+
+  void run(std::shared_ptr<const Lease> lease) {
+    const std::int64_t most_ms = nature_.random.chance(kLongRun) ? kLongRunMsMax : kRunMsMax;
+    host_.after(nature_.random.between(1, most_ms), [this, lease = std::move(lease)] {
+      if (is_poison(lease->submission) && nature_.strikes(Fault::attempt_poisoned)) return die();
+      if (nature_.strikes(Fault::attempt_fails)) return handle(RunDone{lease->id, our_fault("the judge is gone")});
+      handle(RunDone{lease->id, result_of(*lease)});
+    });
+  }
+
+  Result result_of(const Lease& lease) {
+    const VerdictName verdict = verdict_of(lease);
+    Result result;
+    result.device = lease.device;
+    result.worker = host_.traits_.name;
+    if (verdict != VerdictName::passed) {
+      Evidence evidence;
+      evidence.message = tag_of(lease.id);
+      result.verdict = ended(verdict, std::move(evidence));
+      return result;
+    }
+    Measurement measurement;
+    measurement.submission.samples_n = static_cast<std::uint32_t>(nature_.random.between(0, 3));  // 0: untimed
+    measurement.submission.median_ns = static_cast<double>(nature_.random.between(1, 50));
+    result.verdict = Passed{measurement, {}};
+    result.log = tag_of(lease.id);
+    result.samples.submission_ns = samples_of(lease.id);
+    return result;
+  }
+
+  void die() {
+    WorkerHost& host = host_;
+    host.crash();  // and with it this
+    host.come_back_in(kComeBackMsMax);
+  }
+
+  WorkerHost& host_;
+  Nature& nature_;
+  const std::uint64_t epoch_;
+  Worker worker_;
+  std::uint64_t wake_n_ = 0;  // only the newest planned wake-up happens
+};
+
+WorkerHost::WorkerHost(Nature& nature, Network& network, Oracle& oracle, WorkerTraits traits)
+    : nature_(nature),
+      network_(network),
+      oracle_(oracle),
+      traits_(std::move(traits)),
+      clock_(nature.timeline, nature.random) {}
+
+void WorkerHost::start() {
+  if (process_) return;
+  nature_.trace([&] { return traits_.machine + " starts"; });
+  frozen_until_ms_ = 0;
+  if (connection_n_ == 0 || !nature_.strikes(Fault::address_reused)) ++connection_n_;
+  process_ = std::make_shared<Process>(*this);
+  connect();
+  after(0, [this] { process_->handle(Tick{}); });
+}
+
+void WorkerHost::crash() {
+  if (!process_) return;
+  nature_.trace([&] { return traits_.machine + " is gone"; });
+  process_.reset();
+  network_.detach(peer());
+}
+
+void WorkerHost::leave() {
+  if (!process_) return;
+  process_->say(Goodbye{process_->epoch()});
+  crash();
+}
+
+void WorkerHost::drain() {
+  after(0, [this] { process_->handle(DrainAsked{}); });
+}
+
+void WorkerHost::reconnect() {
+  if (!process_) return;
+  network_.detach(peer());
+  ++connection_n_;
+  connect();
+}
+
+void WorkerHost::freeze(std::int64_t ms) {
+  frozen_until_ms_ = nature_.timeline.now_ms() + ms;
+}
+
+void WorkerHost::come_back_in(std::int64_t ms_max) {
+  nature_.timeline.after(nature_.random.between(0, ms_max), [this] { start(); });
+}
+
+void WorkerHost::connect() {
+  network_.attach(peer(), [this](std::string bytes) {
+    after(0, [this, bytes = std::move(bytes)] {
+      auto message = decode_message<WorkerReply>(bytes);
+      if (!message) return oracle_.violated("a worker cannot read: " + message.error().message);
+      process_->handle(BrokerSaid{std::move(message->body)});
+    });
+  });
+}
+
+void WorkerHost::after(std::int64_t ms, std::function<void()> action) {
+  nature_.timeline.after(ms, [this, action = std::move(action), process = std::weak_ptr(process_)] {
+    const auto same = process.lock();  // stays until the action is done
+    if (!same || same != process_) return;
+    if (const auto left_ms = frozen_until_ms_ - nature_.timeline.now_ms(); left_ms > 0) return after(left_ms, action);
+    action();
+  });
+}
+
+}  // namespace kq::sim

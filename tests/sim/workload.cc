@@ -1,0 +1,74 @@
+#include "tests/sim/workload.h"
+
+namespace kq::sim {
+namespace {
+
+constexpr std::uint64_t kSources = 24;
+constexpr std::uint64_t kProblems = 3;
+constexpr std::int64_t kJobsPerOrderMax = 4;
+constexpr std::string_view kPoison = "poison";
+
+FileRef text_file(const std::string& name, const std::string& text) {
+  return {.name = name, .path = name, .text = text};
+}
+
+}  // namespace
+
+Prepared draw_order(Random& random, std::size_t number) {
+  Prepared order;
+  order.run = "run " + std::to_string(random.below(2));
+  const auto jobs_n = random.between(1, kJobsPerOrderMax);
+  for (std::int64_t i = 0; i < jobs_n; ++i) {
+    const std::string source =
+        std::string(random.chance(0.05) ? kPoison : "source") + " " + std::to_string(random.below(kSources));
+    const std::string problem = "problem " + std::to_string(random.below(kProblems));
+    PackedJob job;
+    job.submission.label = source + " of order " + std::to_string(number);
+    job.submission.files = {{"kernel.py", sha256(source)}};
+    job.submission.problem.name = problem;
+    job.submission.problem.file = "problem.py";
+    job.submission.problem.hash = sha256(problem);
+    job.submission.device = static_cast<DeviceWish>(random.below(3));
+    if (job.submission.device == DeviceWish::cuda && random.chance(0.5)) {
+      job.submission.gpu_model = random.chance(0.5) ? "H200" : "A100";
+    }
+    job.files = {text_file("kernel.py", source), text_file("problem.py", problem)};
+    order.jobs.push_back(std::move(job));
+  }
+  return order;
+}
+
+VerdictName verdict_of(const Lease& lease) {
+  switch (lease.submission.files[0].hash.bytes[0] % 8) {
+    case 0:
+      return VerdictName::wrong_answer;
+    case 1:
+      return VerdictName::build_failed;
+    case 2:
+      return lease.device.kind == DeviceKind::cpu ? VerdictName::compiled_only : VerdictName::passed;
+    case 3:
+      return lease.device.memory_bytes < 100 ? VerdictName::too_large : VerdictName::passed;
+    default:
+      return VerdictName::passed;
+  }
+}
+
+bool is_poison(const Submission& submission) {
+  return submission.label.starts_with(kPoison);
+}
+
+std::string tag_of(const LeaseId& lease) {
+  return std::to_string(lease.seq) + "/" + std::to_string(lease.attempt);
+}
+
+std::vector<std::int64_t> samples_of(const LeaseId& lease) {
+  return {static_cast<std::int64_t>(lease.seq), static_cast<std::int64_t>(lease.attempt)};
+}
+
+std::string tag_in(const Result& result) {
+  if (!result.log.empty()) return result.log;
+  const Evidence* evidence = evidence_of(result.verdict);
+  return evidence == nullptr ? "" : evidence->message;
+}
+
+}  // namespace kq::sim

@@ -1,0 +1,28 @@
+// The work of a world: few sources, so that users ask for the same; and what each comes to, wherever it runs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/messages.h"
+#include "producer/submit.h"
+#include "tests/sim/random.h"
+
+namespace kq::sim {
+
+// Orders of one world: each is what somebody submits at once.
+Prepared draw_order(Random& random, std::size_t number);
+
+// How an attempt ends that nothing disturbs: decided by the source and the device, so that attempts agree.
+VerdictName verdict_of(const Lease& lease);
+// Whether it may end its worker.
+bool is_poison(const Submission& submission);
+
+// Which attempt a result was computed for, written where the broker does not look.
+std::string tag_of(const LeaseId& lease);
+std::vector<std::int64_t> samples_of(const LeaseId& lease);
+// The tag in a result; empty where no worker made it.
+std::string tag_in(const Result& result);
+
+}  // namespace kq::sim
