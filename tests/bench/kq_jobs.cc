@@ -1,0 +1,111 @@
+#include "tests/bench/kq_jobs.h"
+
+#include <chrono>
+
+#include "core/limits.h"
+#include "tests/bench/measure.h"
+
+namespace kq::bench {
+namespace {
+
+constexpr int kLingerMs = 500;
+
+constexpr std::string_view kProblem = R"(import torch
+
+
+class Model(torch.nn.Module):
+    """Each row divided by the root of the mean of its squares."""
+
+    def __init__(self, features, eps=1e-5):
+        super().__init__()
+        self.features = features
+        self.eps = eps
+
+    def forward(self, x):
+        return x / torch.sqrt(torch.mean(x * x, dim=1, keepdim=True) + self.eps)
+
+
+def get_inputs():
+    return [torch.randn(16, 64, 256, 256)]
+
+
+def get_init_inputs():
+    return [64]
+)";
+
+}  // namespace
+
+KqSocket::KqSocket(zmq::context_t& context, int port) : socket_(context, zmq::socket_type::dealer) {
+  socket_.set(zmq::sockopt::linger, kLingerMs);
+  socket_.set(zmq::sockopt::sndhwm, 0);
+  socket_.set(zmq::sockopt::rcvhwm, 0);
+  socket_.connect("tcp://127.0.0.1:" + std::to_string(port));
+}
+
+void KqSocket::send(std::string bytes) {
+  // The message keeps the string: its bytes are copied by the kernel only.
+  auto* kept = new std::string(std::move(bytes));
+  zmq::message_t message(
+      kept->data(), kept->size(), [](void*, void* owned) { delete static_cast<std::string*>(owned); }, kept);
+  if (!socket_.send(message, zmq::send_flags::none)) give_up("kq-broker does not take messages");
+}
+
+std::optional<zmq::message_t> KqSocket::receive(int wait_ms) {
+  zmq::message_t message;
+  if (socket_.recv(message, zmq::recv_flags::dontwait)) return message;
+  if (wait_ms == 0) return std::nullopt;
+  zmq::pollitem_t item{socket_.handle(), 0, ZMQ_POLLIN, 0};
+  zmq::poll(&item, 1, std::chrono::milliseconds(wait_ms));
+  if (!socket_.recv(message, zmq::recv_flags::dontwait)) return std::nullopt;
+  return message;
+}
+
+const Blob& problem_blob() {
+  static const Blob blob{sha256(kProblem), std::string(kProblem)};
+  return blob;
+}
+
+Submission submission_of(const Hash& source, const std::string& label, const std::string& author) {
+  Submission submission;
+  submission.label = label;
+  submission.author = author;
+  submission.files = {{"kernel.py", source}};
+  submission.problem.name = "level1/36_RMSNorm_";
+  submission.problem.file = "36_RMSNorm_.py";
+  submission.problem.hash = problem_blob().hash;
+  return submission;
+}
+
+Hello hello_of(const std::string& worker, std::uint64_t epoch, std::uint32_t credit) {
+  return {.worker = worker,
+          .epoch = epoch,
+          .devices = {{.kind = DeviceKind::cuda,
+                       .model = "NVIDIA H200",
+                       .uuid = "GPU-" + worker,
+                       .arch = "sm_90",
+                       .memory_bytes = 150'754'820'096}},
+          .credit = credit,
+          .evaluator = std::string(kEvaluatorVersion)};
+}
+
+Result passed_result(const DeviceInfo& device) {
+  constexpr std::int64_t kSamples = 20;
+  Result result;
+  for (std::int64_t i = 0; i < kSamples; ++i) {
+    result.samples.submission_ns.push_back(81'000 + 7 * i);
+    result.samples.reference_ns.push_back(230'000 + 11 * i);
+  }
+  result.verdict = Passed{{.method = "bracket",
+                           .submission = summarise(result.samples.submission_ns),
+                           .reference = summarise(result.samples.reference_ns),
+                           .overhead_ns = 143'250},
+                          {.trials_passed = 25, .max_abs_err = 1e-6, .max_rel_err = 1e-5}};
+  result.device = device;
+  result.worker = "bench";
+  result.times = {.build_ms = 12, .build_cached = false, .run_ms = 640};
+  result.software = {.kq = "0.1.0", .python = "3.11.2", .torch = "2.9.0", .triton = "3.5.0", .cuda = "13.0"};
+  result.sandbox = "uid,user,pid,mount,ipc,net,rlimits";
+  return result;
+}
+
+}  // namespace kq::bench

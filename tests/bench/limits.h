@@ -1,0 +1,18 @@
+// What this machine can do at all: the floor under every latency and the ceiling over every rate.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "tests/bench/bodies.h"
+
+namespace kq::bench {
+
+// Median microseconds of an append of 4 KB and its fdatasync, over 0.3 s. Before each run: a disk in a bad mood spoils
+// figures.
+double calibrate_us(const std::string& dir);
+
+// fdatasync; a ZeroMQ round trip and flood; synced RocksDB commits by size; SHA-256. Some 5 s.
+nlohmann::json measure_limits(const std::string& dir, const Bodies& bodies);
+
+}  // namespace kq::bench

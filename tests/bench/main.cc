@@ -1,0 +1,109 @@
+// kq-bench: one load, one line of JSON. scripts/bench-broker starts the servers and makes tables of the lines.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "tests/bench/crowd.h"
+#include "tests/bench/cycle.h"
+#include "tests/bench/first_lease.h"
+#include "tests/bench/limits.h"
+
+namespace {
+
+using namespace kq::bench;
+
+struct CommandLine {
+  std::string peer = "kq";
+  int port = 0;
+  std::string corpus;
+  std::string dir;
+  Shape shape;
+  Crowd crowd;
+};
+
+nlohmann::json cycle(const CommandLine& line) {
+  const Bodies bodies(line.corpus);
+  const auto peer = make_peer(line.peer, line.port);
+  Outcome outcome = run_cycle(*peer, bodies, line.shape);
+  return {{"jobs_per_s", static_cast<double>(line.shape.jobs_n) / outcome.seconds},
+          {"seconds", outcome.seconds},
+          {"put_p50_us", outcome.put.percentile_us(50)},
+          {"put_p99_us", outcome.put.percentile_us(99)},
+          {"life_p50_us", outcome.life.percentile_us(50)},
+          {"life_p99_us", outcome.life.percentile_us(99)},
+          {"producer_cpu_us", outcome.producer_cpu_us},
+          {"consumer_cpu_us", outcome.consumer_cpu_us},
+          {"client_cpu_us", outcome.process_cpu_us},
+          {"lost", outcome.lost},
+          {"doubled", outcome.doubled}};
+}
+
+nlohmann::json crowd(const CommandLine& line) {
+  return run_crowd(line.port, Bodies(line.corpus), line.crowd);
+}
+
+nlohmann::json first_lease(const CommandLine& line) {
+  return {{"at_ns", await_first_lease(line.port)}};
+}
+
+nlohmann::json limits(const CommandLine& line) {
+  return measure_limits(line.dir, Bodies(line.corpus));
+}
+
+nlohmann::json calibrate(const CommandLine& line) {
+  return {{"fdatasync_p50_us", calibrate_us(line.dir)}};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CommandLine line;
+  nlohmann::json (*run)(const CommandLine&) = nullptr;
+  CLI::App app("kq-bench puts one load on one queue and prints what it measured as one line of JSON", "kq-bench");
+  app.require_subcommand(1);
+  const auto command = [&](const char* name, const char* what, nlohmann::json (*function)(const CommandLine&)) {
+    CLI::App* sub = app.add_subcommand(name, what);
+    sub->callback([&run, function] { run = function; });
+    return sub;
+  };
+  const auto add_corpus = [&](CLI::App* sub) {
+    sub->add_option("--corpus", line.corpus,
+                    "file with one path per line: the sources the jobs hold; none: random bytes");
+  };
+  const auto add_port = [&](CLI::App* sub) { sub->add_option("--port", line.port, "on 127.0.0.1")->required(); };
+  const auto add_dir = [&](CLI::App* sub) { sub->add_option("--dir", line.dir, "directory to write in")->required(); };
+
+  CLI::App* sub = command("cycle", "put, take and finish jobs", cycle);
+  add_corpus(sub);
+  add_port(sub);
+  sub->add_option("--peer", line.peer, "kq, beanstalkd, redis or rabbitmq")->capture_default_str();
+  sub->add_option("--jobs", line.shape.jobs_n, "how many")->required();
+  sub->add_option("--first", line.shape.first_number,
+                  "number of the first one; those before it are in the queue already");
+  sub->add_option("--producers", line.shape.producers_n, "connections that put")->capture_default_str();
+  sub->add_option("--consumers", line.shape.consumers_n, "connections that take")->capture_default_str();
+  sub->add_option("--batch", line.shape.batch, "jobs in one message")->capture_default_str();
+  sub->add_option("--in-flight", line.shape.in_flight, "unacknowledged messages of a producer")->capture_default_str();
+  sub->add_option("--at-once", line.shape.at_once, "jobs a consumer takes in one round")->capture_default_str();
+
+  sub = command("crowd", "kq only: many idle workers, many submitters, one of them greedy", crowd);
+  add_corpus(sub);
+  add_port(sub);
+  sub->add_option("--workers", line.crowd.workers_n, "workers, one job at a time each")->capture_default_str();
+  sub->add_option("--submitters", line.crowd.submitters_n, "clients that submit single jobs at a steady pace")
+      ->capture_default_str();
+  sub->add_option("--pace", line.crowd.pace_per_s, "jobs per second of each")->capture_default_str();
+  sub->add_option("--run-ms", line.crowd.run_ms, "how long a worker takes over a job")->capture_default_str();
+  sub->add_option("--seconds", line.crowd.seconds, "how long to measure")->capture_default_str();
+  sub->add_option("--greedy", line.crowd.greedy_jobs_n, "jobs that one more submitter sends all at once before");
+
+  add_port(
+      command("first-lease", "kq only: wait for the first lease of a broker that may not be there yet", first_lease));
+  sub = command("limits", "what the machine can do at all", limits);
+  add_corpus(sub);
+  add_dir(sub);
+  add_dir(command("calibrate", "the disk's mood", calibrate));
+
+  CLI11_PARSE(app, argc, argv);
+  std::puts(run(line).dump().c_str());
+}
