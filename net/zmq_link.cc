@@ -2,12 +2,17 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <zmq.hpp>
 
 #include "core/limits.h"
+#include "net/clock.h"
+#include "net/few_notes.h"
+#include "net/zmq_door.h"
+#include "net/zmq_monitor.h"
 
 namespace kq {
 namespace {
@@ -18,6 +23,10 @@ constexpr int kReconnectMs = 50;
 constexpr int kReconnectMsMax = 1'000;
 constexpr int kLingerMs = 300;   // a goodbye or a last reply may still go out; nobody waits longer for it
 constexpr int kSendWaitMs = 50;  // lets the very first send of a client meet its connection
+constexpr int kHungUpMax = 3;    // handshakes broken off in a row, before that is told
+
+constexpr std::size_t kDroppedAtOnce = 1'024;        // packets of a flood thrown away in one receive()
+constexpr std::size_t kReceiveBytesMax = 16u << 20;  // after so many, receive() leaves the rest for later
 
 constexpr std::string_view kTcp = "tcp://";
 
@@ -56,11 +65,26 @@ std::string taken_from(const zmq::message_t& frame) {
   return {static_cast<const char*>(frame.data()), frame.size()};
 }
 
+// What ZeroMQ knows of the connection a message came by; valid as long as the message. Empty: nothing.
+std::string_view property(const zmq::message_t& frame, const char* name) {
+  const char* value = zmq_msg_gets(const_cast<zmq_msg_t*>(frame.handle()), name);
+  return value == nullptr ? std::string_view() : value;
+}
+
 class ZmqServerLink final : public ServerLink {
  public:
-  Expected<void> bind(const Endpoints& endpoints) {
-    if (auto bound = bind_one(Side::client, endpoints.client); !bound) return bound;
-    return bind_one(Side::worker, endpoints.worker);
+  Expected<void> bind(const Endpoints& endpoints, const ServerOptions& options) {
+    options_ = options;
+    rates_ = Rates(options.limits.rates);
+    auto keys = has_keys() ? read_key_folder(options.key_folder) : KeyFolder{};
+    if (!keys) return failure(std::move(keys.error()));
+    door_.emplace(context_, clients_, workers_,
+                  DoorOptions{.key_folder = options.key_folder,
+                              .connections_max = options.limits.connections_max,
+                              .connections_per_address_max = options.limits.connections_per_address_max},
+                  std::move(keys->authorized));
+    if (auto bound = bind_one(Side::client, endpoints.client, keys->broker); !bound) return bound;
+    return bind_one(Side::worker, endpoints.worker, keys->broker);
   }
 
   Expected<std::vector<Packet>> receive(std::int64_t timeout_ms, std::size_t packets_max) override {
@@ -69,9 +93,14 @@ class ZmqServerLink final : public ServerLink {
       std::array<zmq::pollitem_t, 2> items{
           {{of(Side::worker).handle(), 0, ZMQ_POLLIN, 0}, {of(Side::client).handle(), 0, ZMQ_POLLIN, 0}}};
       zmq::poll(items, std::chrono::milliseconds(timeout_ms));
-      // Workers first: a flood of submissions must not age the results and heartbeats behind it.
-      drain(Side::worker, packets_max, packets);
-      drain(Side::client, packets_max, packets);
+      now_ms_ = monotonic_now_ms();
+      authorized_ = door_->authorized();
+      // Workers first: a flood of submissions must not age the results and heartbeats behind it. A flood of workers
+      // leaves a quarter to the clients.
+      std::size_t looks = packets_max + kDroppedAtOnce;
+      drain(Side::worker, packets_max - packets_max / 4, looks, packets);
+      drain(Side::client, packets_max, looks, packets);
+      drain(Side::worker, packets_max, looks, packets);
     } catch (const zmq::error_t& error) {
       // A signal came: the caller looks at its own flags and comes back.
       if (error.num() != EINTR) return failure(described("the broker's sockets", error));
@@ -91,18 +120,37 @@ class ZmqServerLink final : public ServerLink {
     }
   }
 
+  void blame(const Packet& packet, std::string_view why) override {
+    rates_.blame(sender_of(packet), now_ms_);
+    notes_.add("garbage " + packet.address, now_ms_, [&] { return sender(packet) + ": " + std::string(why); });
+  }
+
+  std::vector<std::string> take_notes() override {
+    std::vector<std::string> notes = door_->take_notes();
+    for (std::string& note : notes_.take(monotonic_now_ms())) notes.push_back(std::move(note));
+    return notes;
+  }
+
  private:
   zmq::socket_t& of(Side side) { return side == Side::worker ? workers_ : clients_; }
+  bool has_keys() const { return !options_.key_folder.empty(); }
 
-  Expected<void> bind_one(Side side, const std::string& endpoint) {
-    if (!is_loopback(endpoint)) {
+  Expected<void> bind_one(Side side, const std::string& endpoint, const KeyPair& own) {
+    if (!has_keys() && !is_loopback(endpoint)) {
       return bad_input(endpoint +
-                       ": off-loopback needs keys, which this version does not have; bind 127.0.0.1 or ipc://");
+                       ": off-loopback needs keys; give the broker a folder of them with --keys DIR, or bind "
+                       "127.0.0.1 or ipc://");
     }
     try {
       zmq::socket_t& socket = of(side);
       set_options(socket, endpoint);
       socket.set(zmq::sockopt::router_mandatory, true);
+      socket.set(zmq::sockopt::handshake_ivl, options_.limits.handshake_ms);
+      if (has_keys()) {
+        socket.set(zmq::sockopt::curve_server, true);
+        socket.set(zmq::sockopt::curve_secretkey, own.secret_key);
+        socket.set(zmq::sockopt::zap_domain, std::string(to_string(side)));
+      }
       socket.bind(bindable(endpoint));
       return {};
     } catch (const zmq::error_t& error) {
@@ -115,36 +163,92 @@ class ZmqServerLink final : public ServerLink {
     }
   }
 
-  void drain(Side side, std::size_t packets_max, std::vector<Packet>& packets) {
-    while (packets.size() < packets_max) {
+  // Until there are `packets_max`, `looks` are used up, nothing waits, or they are long enough together.
+  void drain(Side side, std::size_t packets_max, std::size_t& looks, std::vector<Packet>& packets) {
+    std::size_t bytes_n = 0;
+    for (; packets.size() < packets_max && looks > 0 && bytes_n < kReceiveBytesMax; --looks) {
       zmq::message_t id, bytes;
       if (!of(side).recv(id, zmq::recv_flags::dontwait)) return;
       bool whole = id.more() && of(side).recv(bytes, zmq::recv_flags::dontwait) && !bytes.more();
       // A message of any other shape is not ours: its frames are thrown away one by one.
       if (!whole) {
+        const Packet packet{.peer = {side, taken_from(id)},
+                            .bytes = "",
+                            .who = {},
+                            .address = std::string(property(bytes, "Peer-Address"))};
         while (of(side).get(zmq::sockopt::rcvmore)) (void)of(side).recv(bytes, zmq::recv_flags::dontwait);
+        notes_.add("shape " + packet.address, now_ms_, [&] { return sender(packet) + ": a message of several parts"; });
         continue;
       }
-      packets.push_back({Peer{side, taken_from(id)}, taken_from(bytes)});
+      Packet packet{.peer = {side, taken_from(id)},
+                    .bytes = "",
+                    .who = {},
+                    .address = std::string(property(bytes, "Peer-Address"))};
+      if (!admits(bytes, packet)) continue;
+      packet.bytes = taken_from(bytes);
+      bytes_n += packet.bytes.size();
+      packets.push_back(std::move(packet));
     }
   }
 
+  // Finds out who sent it, and whether he may: a key may have been taken back, and everybody has a limit.
+  bool admits(const zmq::message_t& bytes, Packet& packet) {
+    if (has_keys()) {
+      const Identity* who = authorized_->find(property(bytes, "User-Id"));
+      if (who == nullptr || !may_use(who->role, packet.peer.side)) {
+        notes_.add("revoked " + packet.address, now_ms_,
+                   [&] { return sender(packet) + ": its key has been taken back; what it sends is dropped"; });
+        return false;
+      }
+      packet.who = *who;
+    }
+    if (rates_.allow(sender_of(packet), bytes.size(), now_ms_)) return true;
+    // Dropped and not answered: every message may be lost and is asked for again, and answers would double the flood.
+    notes_.add("rate " + packet.address, now_ms_, [&] {
+      return sender(packet) + " sends more than " + std::to_string(options_.limits.rates.messages_per_s) +
+             " messages or " + std::to_string(options_.limits.rates.bytes_per_s) +
+             " bytes a second, or garbage; what is over is dropped";
+    });
+    return false;
+  }
+
+  std::string_view sender_of(const Packet& packet) const { return has_keys() ? packet.who.name : packet.peer.id; }
+
+  static std::string sender(const Packet& packet) {
+    return std::string(to_string(packet.peer.side)) + " at " + packet.address +
+           (packet.who.name.empty() ? "" : " (" + packet.who.name + ")");
+  }
+
+  ServerOptions options_;
+  Rates rates_{options_.limits.rates};
+  FewNotes notes_;
+  std::int64_t now_ms_ = 0;  // of the last receive()
+  std::shared_ptr<const Authorized> authorized_;
   zmq::context_t context_;
   zmq::socket_t clients_{context_, zmq::socket_type::router};
   zmq::socket_t workers_{context_, zmq::socket_type::router};
+  std::optional<Door> door_;  // goes before the sockets it watches
 };
 
 class ZmqClientLink final : public ClientLink {
  public:
-  Expected<void> connect(const std::string& endpoint) {
+  Expected<void> connect(const std::string& endpoint, const std::optional<ClientKey>& key) {
     try {
       endpoint_ = endpoint;
+      has_key_ = key.has_value();
       set_options(socket_, endpoint);
       // Queue for a live connection only: what waits for an absent server would reach it stale and many times over.
       socket_.set(zmq::sockopt::immediate, true);
       socket_.set(zmq::sockopt::reconnect_ivl, kReconnectMs);
       socket_.set(zmq::sockopt::reconnect_ivl_max, kReconnectMsMax);
       socket_.set(zmq::sockopt::sndtimeo, kSendWaitMs);
+      if (key) {
+        socket_.set(zmq::sockopt::curve_serverkey, key->broker_key);
+        socket_.set(zmq::sockopt::curve_publickey, key->own.public_key);
+        socket_.set(zmq::sockopt::curve_secretkey, key->own.secret_key);
+      }
+      if (zmq_socket_monitor(socket_.handle(), kMonitor, kMonitored) != 0) throw zmq::error_t();
+      monitor_.connect(kMonitor);
       socket_.connect(endpoint);
       return {};
     } catch (const zmq::error_t& error) {
@@ -152,8 +256,11 @@ class ZmqClientLink final : public ClientLink {
     }
   }
 
+  ~ZmqClientLink() override { (void)zmq_socket_monitor(socket_.handle(), nullptr, 0); }
+
   bool send(std::string_view bytes) override {
     try {
+      knock_again();
       return socket_.send(zmq::buffer(bytes), zmq::send_flags::none).has_value();
     } catch (const zmq::error_t&) {
       return false;  // a signal came
@@ -162,8 +269,17 @@ class ZmqClientLink final : public ClientLink {
 
   Expected<std::optional<std::string>> receive(std::int64_t timeout_ms) override {
     try {
-      std::array<zmq::pollitem_t, 2> items{{{socket_.handle(), 0, ZMQ_POLLIN, 0}, {nullptr, wake_fd_, ZMQ_POLLIN, 0}}};
-      zmq::poll(items.data(), wake_fd_ >= 0 ? 2 : 1, std::chrono::milliseconds(timeout_ms));
+      knock_again();
+      std::array<zmq::pollitem_t, 3> items{{{socket_.handle(), 0, ZMQ_POLLIN, 0},
+                                            {monitor_.handle(), 0, ZMQ_POLLIN, 0},
+                                            {nullptr, wake_fd_, ZMQ_POLLIN, 0}}};
+      // A connection that comes or goes is no reason to return, one that is refused is.
+      const std::int64_t end_ms = monotonic_now_ms() + timeout_ms;
+      do {
+        const std::int64_t left_ms = std::max<std::int64_t>(end_ms - monotonic_now_ms(), 0);
+        zmq::poll(items.data(), wake_fd_ >= 0 ? 3 : 2, std::chrono::milliseconds(left_ms));
+        hear_monitor();
+      } while (items[1].revents != 0 && items[0].revents == 0 && items[2].revents == 0 && !refusal_);
       zmq::message_t bytes;
       if (!socket_.recv(bytes, zmq::recv_flags::dontwait)) return std::nullopt;
       if (!bytes.more()) return taken_from(bytes);
@@ -177,10 +293,63 @@ class ZmqClientLink final : public ClientLink {
 
   void wake_on(int fd) override { wake_fd_ = fd; }
 
+  std::optional<std::string> refusal() override {
+    hear_monitor();
+    return refusal_;
+  }
+
  private:
+  static constexpr const char* kMonitor = "inproc://kq.monitor";
+  static constexpr int kMonitored = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |
+                                    ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
+
+  void hear_monitor() {
+    while (const auto heard = next_event(monitor_)) {
+      switch (heard->event) {
+        case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
+          refusal_.reset();
+          hung_up_n_ = 0;
+          break;
+        case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
+          refuse("it does not let this key in");
+          break;
+        case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
+          refuse(heard->value != ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH
+                     ? "what answers there is not a broker, or has other keys than this key was made for"
+                 : has_key_ ? "it runs without keys; leave out --key and KQ_KEY, or give it its --keys"
+                            : "it wants a key; give yours with --key FILE or KQ_KEY");
+          break;
+        default:
+          // Once may be a broker that was just being stopped.
+          if (++hung_up_n_ < kHungUpMax) break;
+          refusal_ = std::string("it hangs up before the handshake is over; ") +
+                     (has_key_ ? "either it runs without keys, or this key was made for another broker"
+                               : "if it wants a key, give yours with --key FILE or KQ_KEY");
+          break;
+      }
+    }
+  }
+
+  // From such an end ZeroMQ does not connect again by itself. A key may be let in later, so this asks again.
+  void refuse(std::string why) {
+    refusal_ = std::move(why);
+    knock_at_ms_ = monotonic_now_ms() + kReconnectMsMax;
+  }
+  void knock_again() {
+    if (!knock_at_ms_ || monotonic_now_ms() < *knock_at_ms_) return;
+    knock_at_ms_.reset();
+    zmq_disconnect(socket_.handle(), endpoint_.c_str());  // fails where nothing is left of the connection
+    socket_.connect(endpoint_);
+  }
+
   std::string endpoint_;
+  bool has_key_ = false;
   int wake_fd_ = -1;
+  int hung_up_n_ = 0;
+  std::optional<std::string> refusal_;
+  std::optional<std::int64_t> knock_at_ms_;
   zmq::context_t context_;
+  zmq::socket_t monitor_{context_, zmq::socket_type::pair};
   zmq::socket_t socket_{context_, zmq::socket_type::dealer};
 };
 
@@ -197,12 +366,22 @@ Expected<std::unique_ptr<Port>> opened(const auto& open) {
 
 }  // namespace
 
-Expected<std::unique_ptr<ServerLink>> bind_server(const Endpoints& endpoints) {
-  return opened<ZmqServerLink, ServerLink>([&](ZmqServerLink& link) { return link.bind(endpoints); });
+Expected<std::unique_ptr<ServerLink>> bind_server(const Endpoints& endpoints, const ServerOptions& options) {
+  return opened<ZmqServerLink, ServerLink>([&](ZmqServerLink& link) { return link.bind(endpoints, options); });
 }
 
-Expected<std::unique_ptr<ClientLink>> connect_client(const std::string& endpoint) {
-  return opened<ZmqClientLink, ClientLink>([&](ZmqClientLink& link) { return link.connect(endpoint); });
+Expected<std::unique_ptr<ClientLink>> connect_client(const std::string& endpoint, const std::optional<ClientKey>& key) {
+  return opened<ZmqClientLink, ClientLink>([&](ZmqClientLink& link) { return link.connect(endpoint, key); });
+}
+
+Expected<std::optional<ClientKey>> read_key_for(Side side, const std::string& path) {
+  if (path.empty()) return std::nullopt;
+  auto key = read_client_key(path);
+  if (!key) return failure(std::move(key.error()));
+  if (may_use(key->who.role, side)) return std::optional<ClientKey>(std::move(*key));
+  return bad_input("key file " + path + " is of '" + key->who.name + "' with the role " +
+                   std::string(to_string(key->who.role)) + "; here a key with the role " +
+                   (side == Side::worker ? "work" : "submit or admin") + " is needed");
 }
 
 }  // namespace kq

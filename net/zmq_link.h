@@ -5,22 +5,42 @@
 // do the rest.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/error.h"
 #include "net/endpoint.h"
+#include "net/keys.h"
 #include "net/link.h"
+#include "net/rates.h"
 
 namespace kq {
 
-// Binds both of the broker's sockets. Refuses any address that other machines reach: peers are not authenticated.
-// A second broker on the same ipc path takes it away unnoticed (ZeroMQ 4.3.4), so the broker holds a lock of its own.
-Expected<std::unique_ptr<ServerLink>> bind_server(const Endpoints& endpoints);
+struct ServerLimits {
+  int handshake_ms = 5'000;                         // a connection that has not said who it is by then is hung up
+  std::size_t connections_max = 4'096;              // of clients and workers together; needs as many descriptors
+  std::size_t connections_per_address_max = 2'048;  // of one machine: the others find room whatever it does
+  RateLimits rates{};
+};
+struct ServerOptions {
+  std::string key_folder{};  // net/keys.h; empty: no keys, and no address that other machines reach
+  ServerLimits limits{};
+};
+
+// Binds both of the broker's sockets. With keys every connection is encrypted and belongs to a key of the list, also on
+// this machine. A second broker on the same ipc path takes it away unnoticed (ZeroMQ 4.3.4), so the broker holds a lock
+// of its own.
+Expected<std::unique_ptr<ServerLink>> bind_server(const Endpoints& endpoints, const ServerOptions& options = {});
 
 // Connects in the background and again after each loss; a server that is not there shows as sends that are not
-// accepted.
-Expected<std::unique_ptr<ClientLink>> connect_client(const std::string& endpoint);
+// accepted. A broker with other keys than `key`, or with keys where there is none, shows as a refusal().
+Expected<std::unique_ptr<ClientLink>> connect_client(const std::string& endpoint,
+                                                     const std::optional<ClientKey>& key = std::nullopt);
+
+// The key file of whoever connects to this socket; an empty path: none. Bad input if its role is not for that socket.
+Expected<std::optional<ClientKey>> read_key_for(Side side, const std::string& path);
 
 // Messages of one peer that wait in each direction. Beyond it senders are told to try again later.
 inline constexpr int kLinkMessagesMax = 256;

@@ -5,7 +5,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <filesystem>
+#include <thread>
+#include <zmq.hpp>
 
 #include "core/limits.h"
 #include "net/clock.h"
@@ -13,6 +17,8 @@
 namespace kq {
 namespace {
 
+using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -197,6 +203,113 @@ TEST_F(ZmqLink, message_over_the_limit_never_reaches_the_server) {
   EXPECT_EQ(one_packet(*broker).bytes, "small");
 }
 
+TEST_F(ZmqLink, a_flood_loses_what_is_over_its_limit_and_nobody_else_waits) {
+  constexpr int kFlood = 1'000'000;
+  constexpr int kRequests = 200;
+  const auto broker = server();
+  std::atomic<bool> flooded = false;
+  std::thread flood([&] {
+    const auto link = client(endpoints_.client);
+    for (int i = 0; i < kFlood; ++i) {
+      while (!link->send("x")) {
+      }
+    }
+    flooded = true;
+  });
+  std::atomic<int> answered = 0;
+  std::int64_t slowest_ms = 0;
+  std::thread honest([&] {
+    const auto link = client(endpoints_.client);
+    for (int i = 0; i < kRequests; ++i) {
+      const std::int64_t start_ms = monotonic_now_ms();
+      insist(*link, "question");
+      if (one_message(*link) == "answer") ++answered;
+      slowest_ms = std::max(slowest_ms, monotonic_now_ms() - start_ms);
+    }
+  });
+  int taken = 0;
+  std::vector<std::string> notes;
+  for (const std::int64_t end_ms = monotonic_now_ms() + 60'000; monotonic_now_ms() < end_ms;) {
+    const auto packets = broker->receive(20, 32);
+    ASSERT_TRUE(packets);
+    for (const Packet& packet : *packets) {
+      if (packet.bytes == "x") ++taken;
+      (void)broker->send(packet.peer, packet.bytes == "x" ? "no" : "answer");
+    }
+    for (std::string& note : broker->take_notes()) notes.push_back(std::move(note));
+    if (packets->empty() && flooded && answered == kRequests) break;
+  }
+  flood.join();
+  honest.join();
+  EXPECT_EQ(answered, kRequests);
+  EXPECT_LT(slowest_ms, 1'000);
+  EXPECT_GT(taken, 100'000);
+  EXPECT_LT(taken, kFlood);
+  ASSERT_FALSE(notes.empty());
+  EXPECT_THAT(notes.front(), HasSubstr("sends more than 100000 messages or 536870912 bytes a second"));
+  EXPECT_LE(notes.size(), 10u);
+  RecordProperty("slowest_ms", static_cast<int>(slowest_ms));
+  RecordProperty("taken", taken);
+}
+
+TEST_F(ZmqLink, garbage_harms_its_sender_and_is_noted_once) {
+  const auto broker = server();
+  const auto fool = client(endpoints_.client);
+  const auto honest = client(endpoints_.client);
+  int taken = 0;
+  std::vector<std::string> notes;
+  for (int i = 0; i < 1'000; ++i) {
+    insist(*fool, "garbage");
+    insist(*honest, "sense");
+    for (bool sense = false; !sense;) {
+      const auto packets = broker->receive(kSoonMs, 1);
+      ASSERT_TRUE(packets);
+      if (packets->empty()) continue;
+      sense = packets->front().bytes == "sense";
+      if (sense) continue;
+      ++taken;
+      broker->blame(packets->front(), "malformed");
+    }
+    for (std::string& note : broker->take_notes()) notes.push_back(std::move(note));
+  }
+  EXPECT_GE(taken, 200);
+  EXPECT_LE(taken, 400);
+  ASSERT_EQ(notes.size(), 2u);
+  EXPECT_THAT(notes[0], AllOf(StartsWith("client at localhost:"), HasSubstr("malformed")));
+  EXPECT_THAT(notes[1], HasSubstr("or garbage; what is over is dropped"));
+}
+
+TEST_F(ZmqLink, a_message_of_several_parts_is_thrown_away_whole) {
+  const auto broker = server();
+  zmq::context_t context;
+  zmq::socket_t odd(context, zmq::socket_type::dealer);
+  odd.connect(endpoints_.client);
+  for (int i = 0; i < 3; ++i) {
+    odd.send(zmq::str_buffer("one"), zmq::send_flags::sndmore);
+    odd.send(zmq::str_buffer("two"), zmq::send_flags::sndmore);
+    odd.send(zmq::str_buffer("three"), zmq::send_flags::none);
+  }
+  odd.send(zmq::str_buffer("whole"), zmq::send_flags::none);
+  EXPECT_EQ(one_packet(*broker).bytes, "whole");
+  EXPECT_THAT(broker->take_notes(), ElementsAre(HasSubstr("a message of several parts")));
+}
+
+TEST_F(ZmqLink, a_flood_of_workers_leaves_room_for_clients) {
+  const auto broker = server();
+  const auto worker = client(endpoints_.worker);
+  const auto submit = client(endpoints_.client);
+  insist(*submit, "submission");
+  for (int round = 0; round < 100; ++round) {
+    for (int i = 0; i < 16; ++i) insist(*worker, "result");
+    const auto packets = broker->receive(kSoonMs, 8);
+    ASSERT_TRUE(packets);
+    for (const Packet& packet : *packets) {
+      if (packet.bytes == "submission") return;
+    }
+  }
+  FAIL() << "the client was never heard";
+}
+
 TEST_F(ZmqLink, addresses_that_other_machines_reach_are_refused) {
   for (const char* url :
        {"tcp://0.0.0.0:5570", "tcp://*:5570", "tcp://eth0:5570", "tcp://10.0.0.1:5570", "tcp://[::]:5570"}) {
@@ -204,8 +317,8 @@ TEST_F(ZmqLink, addresses_that_other_machines_reach_are_refused) {
     ASSERT_FALSE(link) << url;
     EXPECT_EQ(link.error().code, ExitCode::bad_input);
     EXPECT_EQ(link.error().message, std::string(url) +
-                                        ": off-loopback needs keys, which this version does not have; "
-                                        "bind 127.0.0.1 or ipc://");
+                                        ": off-loopback needs keys; give the broker a folder of them with "
+                                        "--keys DIR, or bind 127.0.0.1 or ipc://");
   }
 }
 

@@ -1,0 +1,330 @@
+#include "net/keys.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "core/submission.h"
+
+namespace kq {
+namespace {
+
+constexpr std::string_view kBrokerKeyTitle = "kq broker key 1";
+constexpr std::string_view kClientKeyTitle = "kq client key 1";
+constexpr std::string_view kZ85 =
+    "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
+constexpr mode_t kOwnerOnly = 0600;
+constexpr mode_t kEverybodyReads = 0644;  // public keys
+constexpr mode_t kOthers = 0077;
+constexpr mode_t kOthersWrite = 0022;
+
+constexpr std::string_view kAuthorizedHead =
+    "# Who may speak to this broker: role name public-key, one a line. Roles: submit, work, admin.\n"
+    "# The broker reads this file again whenever it changes. Replace it whole, by mv, so that it never reads half of "
+    "it.\n";
+
+std::string os_error() {
+  return std::strerror(errno);
+}
+
+class File {
+ public:
+  explicit File(int fd) : fd_(fd) {}
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+enum class Privacy { secret, open };
+
+Expected<std::string> read_file(const std::string& path, std::size_t bytes_max, Privacy privacy) {
+  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a pipe of that name must not hang us
+  struct stat status {};
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return bad_input("key file " + path + ": " + os_error());
+  if (!S_ISREG(status.st_mode)) return bad_input("key file " + path + " is not a file");
+  if (privacy == Privacy::secret && (status.st_mode & kOthers) != 0) {
+    return bad_input("key file " + path +
+                     " holds a secret and others than its owner may use it; chmod 600 it, and make a "
+                     "new key if others could have read it");
+  }
+  if ((status.st_mode & kOthersWrite) != 0) {
+    return bad_input("key file " + path + ": others than its owner may write it; chmod go-w it");
+  }
+  std::string text(bytes_max + 1, '\0');
+  std::size_t length = 0;
+  while (length < text.size()) {
+    const ssize_t n = ::read(file.get(), text.data() + length, text.size() - length);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return bad_input("key file " + path + ": " + os_error());
+    if (n == 0) break;
+    length += static_cast<std::size_t>(n);
+  }
+  if (length > bytes_max) {
+    return bad_input("key file " + path + " is longer than " + std::to_string(bytes_max) + " bytes");
+  }
+  text.resize(length);
+  return text;
+}
+
+// All of it and on disk, or nothing: a temporary file beside it takes its name at the end.
+Expected<void> write_file(const std::string& path, std::string_view text, mode_t mode, bool may_replace) {
+  const std::string temporary = path + ".new." + std::to_string(::getpid());
+  const auto fail = [&] {
+    const std::string why = os_error();
+    ::unlink(temporary.c_str());
+    return bad_input("key file " + path + ": cannot be written: " + why);
+  };
+  ::unlink(temporary.c_str());
+  {
+    const File file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerOnly));
+    if (file.get() < 0) return fail();
+    while (!text.empty()) {
+      const ssize_t n = ::write(file.get(), text.data(), text.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return fail();
+      text.remove_prefix(static_cast<std::size_t>(n));
+    }
+    if (::fchmod(file.get(), mode) != 0 || ::fsync(file.get()) != 0) return fail();
+  }
+  if (may_replace) {
+    if (::rename(temporary.c_str(), path.c_str()) != 0) return fail();
+    return {};
+  }
+  if (::link(temporary.c_str(), path.c_str()) != 0) return fail();  // unlike rename it never takes a name away
+  ::unlink(temporary.c_str());
+  return {};
+}
+
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = text.find('\n');
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
+}
+
+std::optional<std::string> key_complaint(std::string_view key) {
+  if (key.size() == kKeyChars && key.find_first_not_of(kZ85) == std::string_view::npos) return std::nullopt;
+  return "a key is " + std::to_string(kKeyChars) + " characters of Z85, got " + std::to_string(key.size()) +
+         (key.size() == kKeyChars ? " of which some are not" : "");
+}
+
+// The words after `names`, in their order: a title, comments, and exactly one "name value" line for each.
+template <std::size_t N>
+Expected<std::array<std::string, N>> read_fields(std::string_view text, const std::string& path, std::string_view title,
+                                                 const std::array<std::string_view, N>& names) {
+  if (take_line(text) != title) {
+    return bad_input("key file " + path + ": its first line is not '" + std::string(title) + "'");
+  }
+  std::array<std::string, N> values;
+  while (!text.empty()) {
+    const std::string_view line = take_line(text);
+    if (line.empty() || line.front() == '#') continue;
+    const std::string_view name = line.substr(0, line.find(' '));
+    const auto at = std::find(names.begin(), names.end(), name);
+    const auto wrong = [&](const std::string& what) {
+      return bad_input("key file " + path + ": '" + std::string(name) + "' " + what);
+    };
+    if (at == names.end() || name.size() + 1 >= line.size())
+      return wrong("is no field of such a file, or has no value");
+    std::string& value = values[static_cast<std::size_t>(at - names.begin())];
+    if (!value.empty()) return wrong("stands there twice");
+    value = line.substr(name.size() + 1);
+  }
+  for (std::size_t i = 0; i < N; ++i) {
+    if (values[i].empty()) return bad_input("key file " + path + " has no line '" + std::string(names[i]) + " ...'");
+  }
+  return values;
+}
+
+std::optional<std::string> keys_complaint(std::initializer_list<std::string_view> keys) {
+  for (const std::string_view key : keys) {
+    if (auto wrong = key_complaint(key)) return wrong;
+  }
+  return std::nullopt;
+}
+
+// A name stands between spaces in `authorized`, so it may have none at its ends.
+Expected<Identity> identity_of(std::string_view role, std::string_view name) {
+  const auto known = parse_enum<Role>(role);
+  if (!known) return bad_input("role must be one of " + known_names<Role>() + ", got '" + std::string(role) + "'");
+  if (const auto wrong = name_complaint(name)) return bad_input("the name " + *wrong);
+  if (name.front() == ' ' || name.back() == ' ') return bad_input("the name begins or ends with a space");
+  return Identity{std::string(name), *known};
+}
+
+// "role name public-key"; a name may hold spaces, neither of the others does.
+Expected<AuthorizedKey> authorized_in(std::string_view line) {
+  const std::size_t first = line.find(' ');
+  const std::size_t last = line.rfind(' ');
+  if (first == std::string_view::npos || first == last) return bad_input("'role name public-key' is needed");
+  const auto who = identity_of(line.substr(0, first), line.substr(first + 1, last - first - 1));
+  if (!who) return failure(who.error());
+  const std::string_view key = line.substr(last + 1);
+  if (const auto wrong = key_complaint(key)) return bad_input(*wrong);
+  return AuthorizedKey{*who, std::string(key)};
+}
+
+// Two who change `authorized` at once do so one after the other. Held until the File closes.
+Expected<void> lock_folder(const File& folder, const std::string& path) {
+  if (folder.get() >= 0 && ::flock(folder.get(), LOCK_EX) == 0) return {};
+  return bad_input("key folder " + path + ": " + os_error());
+}
+
+bool is_entry(std::string_view line) {
+  return !line.empty() && line.front() != '#';
+}
+
+Expected<std::string> authorized_text(const std::string& folder) {
+  return read_file(authorized_path(folder), kAuthorizedBytesMax, Privacy::open);
+}
+
+}  // namespace
+
+Expected<Authorized> Authorized::parse(std::string_view text, const std::string& path) {
+  Authorized authorized;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::string_view line = take_line(text);
+    if (!is_entry(line)) continue;
+    const auto refuse = [&](const std::string& what) {
+      return bad_input("key file " + path + ":" + std::to_string(number) + ": " + what);
+    };
+    auto key = authorized_in(line);
+    if (!key) return refuse(key.error().message);
+    if (authorized.size() == kAuthorizedKeysMax) {
+      return refuse("more keys than " + std::to_string(kAuthorizedKeysMax));
+    }
+    if (!authorized.by_key_.try_emplace(key->public_key, key->who).second) return refuse("this key stands there twice");
+  }
+  return authorized;
+}
+
+const Identity* Authorized::find(std::string_view public_key) const {
+  const auto at = by_key_.find(public_key);
+  return at == by_key_.end() ? nullptr : &at->second;
+}
+
+std::string broker_key_path(const std::string& folder) {
+  return folder + "/broker.key";
+}
+std::string authorized_path(const std::string& folder) {
+  return folder + "/authorized";
+}
+
+Expected<void> make_key_folder(const std::string& folder, const KeyPair& broker) {
+  std::error_code error;
+  const bool made = std::filesystem::create_directories(folder, error);
+  if (error) return bad_input("key folder " + folder + ": " + error.message());
+  if (made) std::filesystem::permissions(folder, std::filesystem::perms::owner_all, error);
+  const std::string text = std::string(kBrokerKeyTitle) +
+                           "\n# The broker's own pair. Whoever has this file can pass for the broker: it never leaves "
+                           "this folder.\npublic " +
+                           broker.public_key + "\nsecret " + broker.secret_key + "\n";
+  // The list first: a folder without broker.key is one that is not finished, and is finished by the next try.
+  if (!std::filesystem::exists(authorized_path(folder), error)) {
+    if (auto written = write_file(authorized_path(folder), kAuthorizedHead, kEverybodyReads, false); !written)
+      return written;
+  }
+  return write_file(broker_key_path(folder), text, kOwnerOnly, false);
+}
+
+Expected<KeyPair> read_broker_key(const std::string& folder) {
+  const std::string path = broker_key_path(folder);
+  const auto text = read_file(path, kKeyFileBytesMax, Privacy::secret);
+  if (!text) return failure(text.error());
+  auto fields = read_fields<2>(*text, path, kBrokerKeyTitle, {"public", "secret"});
+  if (!fields) return failure(fields.error());
+  auto& [public_key, secret_key] = *fields;
+  if (const auto wrong = keys_complaint({public_key, secret_key})) return bad_input("key file " + path + ": " + *wrong);
+  return KeyPair{std::move(public_key), std::move(secret_key)};
+}
+
+Expected<ClientKey> read_client_key(const std::string& path) {
+  const auto text = read_file(path, kKeyFileBytesMax, Privacy::secret);
+  if (!text) return failure(text.error());
+  auto fields = read_fields<5>(*text, path, kClientKeyTitle, {"name", "role", "public", "secret", "broker"});
+  if (!fields) return failure(fields.error());
+  auto& [name, role, public_key, secret_key, broker_key] = *fields;
+  auto who = identity_of(role, name);
+  if (!who) return bad_input("key file " + path + ": " + who.error().message);
+  if (const auto wrong = keys_complaint({public_key, secret_key, broker_key})) {
+    return bad_input("key file " + path + ": " + *wrong);
+  }
+  return ClientKey{std::move(*who), {std::move(public_key), std::move(secret_key)}, std::move(broker_key)};
+}
+
+Expected<void> write_client_key(const std::string& path, const ClientKey& key) {
+  const std::string text = std::string(kClientKeyTitle) + "\n# Whoever has this file is '" + key.who.name +
+                           "' to the broker, with the role " + std::string(to_string(key.who.role)) +
+                           ". Keep it private; use it by --key FILE or KQ_KEY.\nname " + key.who.name + "\nrole " +
+                           std::string(to_string(key.who.role)) + "\npublic " + key.own.public_key + "\nsecret " +
+                           key.own.secret_key + "\nbroker " + key.broker_key + "\n";
+  return write_file(path, text, kOwnerOnly, false);
+}
+
+Expected<Authorized> read_authorized(const std::string& folder) {
+  const auto text = authorized_text(folder);
+  if (!text) return failure(text.error());
+  return Authorized::parse(*text, authorized_path(folder));
+}
+
+Expected<KeyFolder> read_key_folder(const std::string& folder) {
+  auto broker = read_broker_key(folder);
+  if (!broker) return failure(std::move(broker.error()));
+  auto authorized = read_authorized(folder);
+  if (!authorized) return failure(std::move(authorized.error()));
+  return KeyFolder{std::move(*broker), std::move(*authorized)};
+}
+
+Expected<void> authorize(const std::string& folder, const AuthorizedKey& key) {
+  const File lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (auto locked = lock_folder(lock, folder); !locked) return locked;
+  if (const auto who = identity_of(to_string(key.who.role), key.who.name); !who) return failure(who.error());
+  auto text = authorized_text(folder);
+  if (!text) return failure(std::move(text.error()));
+  if (!text->empty() && text->back() != '\n') *text += '\n';
+  *text += std::string(to_string(key.who.role)) + " " + key.who.name + " " + key.public_key + "\n";
+  // What a broker could not read is not written.
+  if (const auto parsed = Authorized::parse(*text, authorized_path(folder)); !parsed) return failure(parsed.error());
+  return write_file(authorized_path(folder), *text, kEverybodyReads, true);
+}
+
+Expected<std::vector<AuthorizedKey>> revoke(const std::string& folder, const std::string& name) {
+  const File lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (auto locked = lock_folder(lock, folder); !locked) return failure(locked.error());
+  const auto text = authorized_text(folder);
+  if (!text) return failure(text.error());
+  if (const auto parsed = Authorized::parse(*text, authorized_path(folder)); !parsed) return failure(parsed.error());
+  std::vector<AuthorizedKey> revoked;
+  std::string kept;
+  for (std::string_view left = *text; !left.empty();) {
+    const std::string_view line = take_line(left);
+    auto key = is_entry(line) ? authorized_in(line) : bad_input("a comment");
+    if (key && key->who.name == name) {
+      revoked.push_back(std::move(*key));
+    } else {
+      kept.append(line) += '\n';
+    }
+  }
+  if (revoked.empty()) return bad_input("key file " + authorized_path(folder) + " has no key of '" + name + "'");
+  if (auto written = write_file(authorized_path(folder), kept, kEverybodyReads, true); !written) {
+    return failure(written.error());
+  }
+  return revoked;
+}
+
+}  // namespace kq
