@@ -44,6 +44,9 @@ std::variant<CommandLine, EarlyEnd> parse_command_line(int argc, const char* con
       ->envname("KQ_BROKER")
       ->capture_default_str();
   app.add_option("--store", line.store_dir, "directory of the store; made if missing")->envname("KQ_STORE")->required();
+  app.add_option("--keys", line.key_folder,
+                 "folder of keys: only those it names may connect, encrypted; needed to listen off this machine")
+      ->envname("KQ_KEYS");
   app.add_option("--lease", lease, "how long a silent worker keeps its jobs, such as 30s, 1500ms, 2m")
       ->capture_default_str();
   app.add_option("--ready-fd", ready_fd, "write \"ready URL\" to this descriptor once requests are answered");

@@ -14,6 +14,7 @@ struct CommandLine {
   std::string bind;  // the broker's URL
   std::string store_dir;
   BrokerOptions options;
+  std::string key_folder{};       // net/keys.h; empty: no keys
   std::optional<int> ready_fd{};  // where to write "ready URL" once requests are answered
   std::string log_level = "info";
 };

@@ -23,6 +23,7 @@ class CommandLineTest : public testing::Test {
   CommandLineTest() {
     unsetenv("KQ_BROKER");
     unsetenv("KQ_STORE");
+    unsetenv("KQ_KEYS");
   }
 };
 
@@ -39,6 +40,14 @@ TEST_F(CommandLineTest, a_flag_beats_the_environment_and_that_beats_the_default)
   setenv("KQ_BROKER", "ipc:///env", 1);
   EXPECT_EQ(std::get<CommandLine>(parse({"--store", "s"})).bind, "ipc:///env");
   EXPECT_EQ(std::get<CommandLine>(parse({"--store", "s", "--bind", "ipc:///flag"})).bind, "ipc:///flag");
+}
+
+TEST_F(CommandLineTest, keys_come_from_the_flag_or_the_environment) {
+  EXPECT_EQ(std::get<CommandLine>(parse({"--store", "s"})).key_folder, "");
+  setenv("KQ_KEYS", "env", 1);
+  EXPECT_EQ(std::get<CommandLine>(parse({"--store", "s"})).key_folder, "env");
+  EXPECT_EQ(std::get<CommandLine>(parse({"--store", "s", "--keys", "flag"})).key_folder, "flag");
+  EXPECT_EQ(std::get<CommandLine>(parse({"--store", "s", "--keys", ""})).key_folder, "");
 }
 
 TEST_F(CommandLineTest, leases_have_a_unit_and_bounds) {

@@ -36,19 +36,20 @@ void log(Note note) {
   }
 }
 
-// The event in a packet. What cannot be read is answered in words to a client, and noted of a worker, which resends or
-// lapses.
-std::optional<Event> event_in(Packet packet, Ready& turn) {
+// The event in a packet. What cannot be read is answered in words to a client; a worker resends or lapses. The link notes
+// it of both, and takes less from them.
+std::optional<Event> event_in(Packet packet, ServerLink& link, Ready& turn) {
   std::string& peer = packet.peer.id;
   if (packet.peer.side == Side::client) {
     auto message = decode_message<ClientRequest>(packet.bytes);
     if (message) return FromClient{std::move(peer), std::move(*message), std::move(packet.who)};
+    link.blame(packet, message.error().message);
     turn.send_to_client(peer, 0, Refused{message.error().message});
     return std::nullopt;
   }
   auto message = decode_message<WorkerRequest>(packet.bytes);
   if (message) return FromWorker{std::move(peer), std::move(*message), std::move(packet.who)};
-  turn.note(NoteLevel::warning, "from a worker: " + message.error().message);
+  link.blame(packet, message.error().message);
   return std::nullopt;
 }
 
@@ -68,11 +69,12 @@ Expected<void> Loop::turn() {
   Ready turn;
   auto packets = receive();
   if (!packets) return failure(std::move(packets.error()));
+  for (std::string& text : link_.take_notes()) log({NoteLevel::warning, std::move(text)});
   for (Undelivered& event : std::exchange(undelivered_, {})) {
     if (auto done = step(std::move(event), turn); !done) return done;
   }
   for (Packet& packet : *packets) {
-    auto event = event_in(std::move(packet), turn);
+    auto event = event_in(std::move(packet), link_, turn);
     if (!event) continue;
     if (auto done = step(std::move(*event), turn); !done) return done;
   }

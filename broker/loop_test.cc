@@ -28,6 +28,11 @@ class FakeLink final : public ServerLink {
     return true;
   }
 
+  void blame(const Packet& packet, std::string_view why) override {
+    blamed.push_back(packet.peer.id + ": " + std::string(why));
+  }
+
+  std::vector<std::string> blamed;
   std::vector<Packet> arriving;
   std::vector<Packet> sent;
   std::vector<std::int64_t> waits_ms;
@@ -90,11 +95,12 @@ TEST_F(LoopTest, nothing_is_said_when_the_commit_fails) {
   EXPECT_TRUE(link.sent.empty());
 }
 
-TEST_F(LoopTest, bytes_that_mean_nothing_are_refused_or_ignored) {
+TEST_F(LoopTest, bytes_that_mean_nothing_are_blamed_on_their_sender) {
   link.arriving = {{{Side::client, "c"}, "?"}, {{Side::worker, "w"}, "?"}};
   ASSERT_TRUE(loop.turn());
   ASSERT_EQ(link.sent.size(), 1u);
   EXPECT_THAT((sent<Refused, ClientReply>(0).reason), testing::HasSubstr("malformed message"));
+  EXPECT_THAT(link.blamed, testing::ElementsAre(testing::StartsWith("c: malformed"), testing::StartsWith("w: malformed")));
 }
 
 TEST_F(LoopTest, a_lease_that_cannot_be_sent_is_taken_back_at_once) {

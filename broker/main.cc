@@ -13,6 +13,7 @@
 #include "broker/lock_file.h"
 #include "broker/loop.h"
 #include "net/clock.h"
+#include "net/descriptors.h"
 #include "net/endpoint.h"
 #include "net/zmq_link.h"
 #include "store/rocks_store.h"
@@ -74,6 +75,17 @@ void say_ready(int fd, const std::string& url) {
   if (fd > STDERR_FILENO) close(fd);  // its reader need not wait for our end
 }
 
+ServerOptions server_options(const CommandLine& line) {
+  ServerOptions options{.key_folder = line.key_folder};
+  const std::size_t wanted = options.limits.connections_max;
+  options.limits.connections_max = connections_possible(wanted);
+  if (options.limits.connections_max < wanted) {
+    spdlog::warn("room for {} connections only: the limit of open files (ulimit -n) is too low for {}",
+                 options.limits.connections_max, wanted);
+  }
+  return options;
+}
+
 Expected<void> run(const CommandLine& line) {
   hear_signals(false);
   const auto endpoints = parse_broker_url(line.bind);
@@ -87,7 +99,7 @@ Expected<void> run(const CommandLine& line) {
   const SteadyUnixTime now_ms;
   auto broker = Broker::recover(**store, line.options, now_ms());
   if (!broker) return failure(broker.error());
-  const auto link = bind_server(*endpoints);
+  const auto link = bind_server(*endpoints, server_options(line));
   if (!link) return failure(link.error());
 
   const JobTable& jobs = broker->state().jobs;

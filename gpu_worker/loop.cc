@@ -8,6 +8,8 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
 
 #include "core/codec.h"
@@ -123,6 +125,7 @@ Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lane
   bool finished = false;
   bool drain_told = false;
   std::int64_t wake_at_ms = 0;
+  std::optional<std::string> refusal;
   const auto obey = [&](WorkerReady ready) {
     for (const std::string& note : ready.notes) spdlog::warn("{}", note);
     for (BuildStart& start : ready.builds) {
@@ -141,6 +144,10 @@ Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lane
   };
 
   while (!finished && !stop) {
+    if (auto why = broker.refusal(); why != refusal) {
+      if (why) spdlog::warn("the broker refuses the connection, which is tried again: {}", *why);
+      refusal = std::move(why);
+    }
     auto packet = broker.receive(std::clamp<std::int64_t>(wake_at_ms - monotonic_now_ms(), 0, kLookMs));
     if (!packet) return failure(packet.error());
     if (*packet) {

@@ -36,6 +36,7 @@ void on_signal(int signal) {
 
 struct Flags {
   std::string broker = std::string(kq::kDefaultBrokerUrl);
+  std::string key;
   std::string state;
   std::string devices = "auto";
   std::string log_level = "info";
@@ -132,6 +133,8 @@ Expected<std::vector<std::unique_ptr<kq::Lane>>> open_lanes(const Flags& flags, 
 Expected<void> run(const Flags& flags) {
   const auto endpoints = kq::parse_broker_url(flags.broker);
   if (!endpoints) return kq::failure(endpoints.error());
+  const auto key = kq::read_key_for(kq::Side::worker, flags.key);
+  if (!key) return kq::failure(key.error());
   const auto epoch = random_epoch();
   if (!epoch) return kq::failure(epoch.error());
   const std::string state = fs::absolute(flags.state.empty() ? default_state() : flags.state).lexically_normal();
@@ -144,7 +147,7 @@ Expected<void> run(const Flags& flags) {
                           .builder = {.scratch = scratch, .uid = slot_uid(0), .no_gpu_arch = "sm_90"},
                           .cache_dir = state + "/build-cache"};
   for (const auto& lane : *lanes) options.worker.devices.push_back(lane->device());
-  auto broker = kq::connect_client(endpoints->worker);
+  auto broker = kq::connect_client(endpoints->worker, *key);
   if (!broker) return kq::failure(broker.error());
   if (flags.ready_fd >= 0) {
     constexpr std::string_view kReady = "ready\n";
@@ -165,6 +168,7 @@ int main(int argc, char** argv) {
   CLI::App app("Takes jobs from a kq broker, builds and judges them in sandboxes, sends the verdicts back.", "kq-worker");
   app.set_version_flag("--version", std::string(kq::kVersion));
   app.add_option("--connect", flags.broker, "broker URL (KQ_BROKER)")->envname("KQ_BROKER")->capture_default_str();
+  app.add_option("--key", flags.key, "this worker's key file, where the broker wants one (KQ_KEY)")->envname("KQ_KEY");
   app.add_option("--state", flags.state, "directory for the build cache and scratch files (default: XDG_STATE_HOME/kq/worker)");
   app.add_option("--devices", flags.devices, "auto, or a list of cpu, cuda, cuda:N")->capture_default_str();
   app.add_option("--log-level", flags.log_level, "debug, info, warn, error, off")

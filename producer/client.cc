@@ -28,10 +28,12 @@ bool answers(const Message<ClientReply>& reply, std::uint64_t request_id) {
 
 }  // namespace
 
-Expected<Client> Client::connect(const std::string& url) {
+Expected<Client> Client::connect(const std::string& url, const std::string& key_file) {
   const Expected<Endpoints> endpoints = parse_broker_url(url);
   if (!endpoints) return failure(endpoints.error());
-  Expected<std::unique_ptr<ClientLink>> link = connect_client(endpoints->client);
+  const Expected<std::optional<ClientKey>> key = read_key_for(Side::client, key_file);
+  if (!key) return failure(key.error());
+  Expected<std::unique_ptr<ClientLink>> link = connect_client(endpoints->client, *key);
   if (!link) return failure(link.error());
   return Client(url, std::move(*link), monotonic_now_ms);
 }
@@ -70,7 +72,10 @@ Expected<ClientReply> Client::await(std::uint64_t request_id, const std::string&
     const std::int64_t wait_ms = std::min({send_ms - now_ms, deadline_ms - now_ms, kAttentionMs});
     const Expected<std::optional<std::string>> arrived = link_->receive(std::max<std::int64_t>(wait_ms, 0));
     if (!arrived) return failure(arrived.error());
-    if (!*arrived) continue;
+    if (!*arrived) {
+      if (const auto why = link_->refusal()) return bad_input("broker " + url_ + " refuses the connection: " + *why);
+      continue;
+    }
     Expected<Message<ClientReply>> reply = decode_message<ClientReply>(**arrived);
     if (!reply) {
       return our_fault("broker " + url_ + " answered what this program does not understand (" + reply.error().message +

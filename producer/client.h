@@ -24,8 +24,9 @@ inline constexpr std::size_t kResendBytes = 4u << 20;
 // One thread at a time; owned by a program's main.
 class Client {
  public:
-  // Starts to connect to the clients' side of a broker URL. Whether a broker is there shows with the first ask().
-  static Expected<Client> connect(const std::string& url);
+  // Starts to connect to the clients' side of a broker URL, with the key in `key_file` (net/keys.h; empty: without one).
+  // Whether a broker is there shows with the first ask().
+  static Expected<Client> connect(const std::string& url, const std::string& key_file = "");
 
   // The same over any link and clock.
   Client(std::string url, std::unique_ptr<ClientLink> link, std::function<std::int64_t()> now_ms);
@@ -34,7 +35,7 @@ class Client {
   void stop_when(std::function<bool()> interrupted);
 
   // The reply to this request. Errors: no answer within `timeout_ms`, a reply this program does not understand (both
-  // our fault), or interrupted.
+  // our fault), a connection that is refused for want of the right key (bad input), or interrupted.
   Expected<ClientReply> ask(const ClientRequest& request, std::int64_t timeout_ms = kAnswerTimeoutMs);
 
   // The same where only one kind of reply makes sense; Refused and any other kind are errors.

@@ -131,6 +131,23 @@ TEST(Client, bytes_that_are_no_reply_are_an_error) {
   EXPECT_THAT(client.ask(BrokerQuery{}).error().message, HasSubstr("answered what this program does not understand"));
 }
 
+TEST(Client, a_connection_that_is_refused_ends_the_question_at_once) {
+  ScriptedBroker broker;
+  broker.reachable = false;
+  broker.refusal = "it wants a key";
+  Client client = broker.client();
+  const auto reply = client.ask(BrokerQuery{});
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error(),
+            (Error{ExitCode::bad_input, "broker ipc:///tmp/kq.sock refuses the connection: it wants a key"}));
+  EXPECT_LT(broker.now_ms, 100);
+}
+
+TEST(Client, a_key_file_that_is_none_is_named) {
+  EXPECT_THAT(Client::connect("ipc:///tmp/kq.sock", "/nowhere/alice.key").error().message,
+              HasSubstr("key file /nowhere/alice.key: No such file"));
+}
+
 TEST(Client, refuses_a_url_that_is_none) {
   const auto client = Client::connect("localhost");
   ASSERT_FALSE(client);

@@ -27,6 +27,7 @@ struct ScriptedBroker {
 
   std::int64_t now_ms = 0;
   bool reachable = true;
+  std::optional<std::string> refusal;
   std::vector<Message<ClientRequest>> requests;  // as received, resends included
   std::vector<std::int64_t> sent_at_ms;
   std::deque<Delivery> deliveries;
@@ -65,6 +66,8 @@ class ScriptedLink final : public ClientLink {
     broker_.deliveries.erase(next);
     return bytes;
   }
+
+  std::optional<std::string> refusal() override { return broker_.refusal; }
 
  private:
   ScriptedBroker& broker_;

@@ -91,6 +91,7 @@ std::variant<SubmitCommandLine, EarlyEnd> parse_submit_command_line(int argc, co
   app.add_option("--precision", words.precision, "cast floating-point inputs to: as_given, fp32, fp16 or bf16");
   app.add_option("--run", words.run, "name of the run; else the first PATH's");
   app.add_option("--broker", words.broker, "URL of the broker")->envname("KQ_BROKER")->capture_default_str();
+  app.add_option("--key", line.key, "your key file, where the broker wants one")->envname("KQ_KEY");
   CLI::Option* wait = app.add_flag("--wait", line.wait, "wait for the verdicts; the exit code tells them");
   CLI::Option* timeout =
       app.add_option("--timeout", words.timeout_s, "stop waiting after so many seconds")->needs(wait);

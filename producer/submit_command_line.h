@@ -14,6 +14,7 @@ namespace kq {
 struct SubmitCommandLine {
   SubmitRequest request;
   std::string broker;
+  std::string key;  // file; empty: none
   bool wait = false;
   std::optional<std::int64_t> timeout_ms;  // of the wait
   bool force_rerun = false;                // the caller draws the salt

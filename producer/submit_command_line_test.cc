@@ -14,8 +14,11 @@ using testing::HasSubstr;
 
 class SubmitLine : public testing::Test {
  protected:
-  void SetUp() override { unsetenv("KQ_BROKER"); }
-  void TearDown() override { unsetenv("KQ_BROKER"); }
+  void SetUp() override {
+    unsetenv("KQ_BROKER");
+    unsetenv("KQ_KEY");
+  }
+  void TearDown() override { SetUp(); }
 
   static std::variant<SubmitCommandLine, EarlyEnd> parse(std::vector<const char*> words) {
     words.insert(words.begin(), "kq-submit");
@@ -64,6 +67,13 @@ TEST_F(SubmitLine, defaults_leave_files_their_word) {
   EXPECT_EQ(line.request.options.backend, std::nullopt);
   EXPECT_EQ(line.request.options.device, std::nullopt);
   EXPECT_FALSE(line.wait || line.json);
+}
+
+TEST_F(SubmitLine, the_key_comes_from_the_flag_or_the_environment) {
+  EXPECT_EQ(parsed({"a"}).key, "");
+  setenv("KQ_KEY", "env.key", 1);
+  EXPECT_EQ(parsed({"a"}).key, "env.key");
+  EXPECT_EQ(parsed({"a", "--key", "alice.key"}).key, "alice.key");
 }
 
 TEST_F(SubmitLine, a_flag_wins_over_the_environment) {

@@ -79,7 +79,7 @@ ExitCode final_code(ExitCode code, bool any_bad_input, bool exit_zero) {
 
 ExitCode send_and_wait(const Prepared& prepared, const SubmitCommandLine& line) {
   watch_for_interrupt();
-  Expected<Client> client = Client::connect(line.broker);
+  Expected<Client> client = Client::connect(line.broker, line.key);
   if (!client) {
     say(client.error().message);
     return client.error().code;

@@ -47,8 +47,8 @@ std::string store_in(const std::string& folder) {
   return !is_store && fs::exists(inside / "CURRENT", ignored) ? inside.string() : folder;
 }
 
-Expected<OpenSource> open_broker(const std::string& url) {
-  Expected<Client> connected = Client::connect(url);
+Expected<OpenSource> open_broker(const std::string& url, const std::string& key) {
+  Expected<Client> connected = Client::connect(url, key);
   if (!connected) return failure(connected.error());
   OpenSource open;
   open.client = std::make_unique<Client>(std::move(*connected));
@@ -105,11 +105,12 @@ Expected<std::vector<LeaderboardRow>> all_boards(Source& source) {
 void add_flags(Flags& flags, SourceOptions& options) {
   options.broker = kDefaultBrokerUrl;
   flags.option("--broker", "URL", "ask this broker (default " + options.broker + ")", options.broker, "KQ_BROKER");
+  flags.option("--key", "FILE", "your key, where the broker wants one", options.key, "KQ_KEY");
   flags.option("--store", "DIR", "read this store instead, also while no broker runs", options.store);
 }
 
 Expected<OpenSource> open_source(const SourceOptions& options, const OpenStore& open_store) {
-  if (options.store.empty()) return open_broker(options.broker);
+  if (options.store.empty()) return open_broker(options.broker, options.key);
   Expected<std::unique_ptr<Store>> store = open_store(store_in(options.store));
   if (!store) return failure(store.error());
   return OpenSource{.client = nullptr, .source = store_source(std::move(*store))};

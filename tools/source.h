@@ -33,6 +33,7 @@ Expected<std::vector<LeaderboardRow>> all_boards(Source& source);
 // --broker and --store, the same for every tool that reads.
 struct SourceOptions {
   std::string broker;
+  std::string key{};  // file; empty: none
   std::string store;
 };
 void add_flags(Flags& flags, SourceOptions& options);

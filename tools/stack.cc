@@ -105,13 +105,15 @@ Expected<std::unique_ptr<Stack>> Stack::start(const StackPlan& plan, const Pause
 
 Stack::Stack(StateFolder folder, PrivateEndpoint endpoint, const StackPlan& plan)
     : folder_(std::move(folder)), endpoint_(std::move(endpoint)), url_(endpoint_.url) {
+  // Also where they are empty: the keys in our environment are for other brokers.
   broker_ = {.name = "kq-broker",
-             .command = {.words = {plan.programs + "/kq-broker", "--bind", url_, "--store", folder_.file("store")},
+             .command = {.words = {plan.programs + "/kq-broker", "--bind", url_, "--store", folder_.file("store"),
+                                   "--keys", plan.key_folder},
                          .log = folder_.file("broker.log")},
              .process = std::nullopt};
   worker_ = {.name = "kq-worker",
              .command = {.words = {plan.programs + "/kq-worker", "--connect", url_, "--state", folder_.file("worker"),
-                                   "--devices", plan.devices},
+                                   "--devices", plan.devices, "--key", plan.worker_key},
                          .log = folder_.file("worker.log")},
              .process = std::nullopt};
 }

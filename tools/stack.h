@@ -22,6 +22,8 @@ namespace kq {
 struct StackPlan {
   std::string state_folder;
   std::string broker_url;                 // empty: a private socket
+  std::string key_folder = "";            // of kq-broker; empty: no keys
+  std::string worker_key = "";            // of kq-worker: a file; empty: none
   std::string devices = "auto";           // of kq-worker
   std::string programs;                   // the folder of kq-broker and kq-worker
   std::int64_t start_limit_ms = 180'000;  // of each; a worker imports torch on a cold disk

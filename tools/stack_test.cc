@@ -54,6 +54,21 @@ TEST_F(StackTest, starts_both_with_one_private_url) {
   EXPECT_EQ(holder_of(folder_.file("state"))->url, url);
 }
 
+TEST_F(StackTest, keys_reach_both_and_none_are_taken_from_the_environment) {
+  for (const auto& [keys, key] : {std::pair{"/keys", "/w.key"}, {"", ""}}) {
+    const auto stack = Stack::start({.state_folder = folder_.file("state" + std::string(keys)),
+                                     .broker_url = "",
+                                     .key_folder = keys,
+                                     .worker_key = key,
+                                     .programs = folder_.file("bin")},
+                                    never_hurry);
+    ASSERT_TRUE(stack) << stack.error().message;
+    const StateFolder& state = (*stack)->folder();
+    EXPECT_THAT(content_of(state.file("broker.log")), HasSubstr(" --keys " + std::string(keys) + " "));
+    EXPECT_THAT(content_of(state.file("worker.log")), HasSubstr(" --key " + std::string(key) + " "));
+  }
+}
+
 TEST_F(StackTest, stops_the_worker_first_and_leaves_nothing) {
   auto stack = start();
   ASSERT_TRUE(stack);

@@ -37,6 +37,7 @@ struct Options {
   std::string path;
   std::string run;
   std::string broker;
+  std::string key;
   std::string state;
   std::string device = "any";
   std::string gpu;
@@ -58,6 +59,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.option("--run", "NAME", "name of the run (default: that of the folder)", options.run);
   flags.option("--broker", "URL", "use this broker and its workers instead of starting any", options.broker,
                "KQ_BROKER");
+  flags.option("--key", "FILE", "your key, where that broker wants one", options.key, "KQ_KEY");
   flags.option("--state", "DIR", "where jobs, results and builds are kept (default: $XDG_STATE_HOME/kq)",
                options.state);
   flags.choice("--device", "what the jobs run on", options.device, {"any", "cpu", "cuda"});
@@ -107,7 +109,7 @@ class Sweep {
   Expected<ExitCode> evaluate(const kq::Prepared& prepared) {
     const Expected<std::string> url = options_.broker.empty() ? start_stack() : options_.broker;
     if (!url) return kq::failure(url.error());
-    Expected<kq::Client> client = kq::Client::connect(*url);
+    Expected<kq::Client> client = kq::Client::connect(*url, options_.broker.empty() ? "" : options_.key);
     if (!client) return kq::failure(client.error());
     client->stop_when([&] { return interrupted(); });
 

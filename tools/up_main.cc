@@ -27,6 +27,8 @@ struct Options {
   std::string state;
   std::string url = std::string(kq::kDefaultBrokerUrl);
   std::string devices = "auto";
+  std::string keys;
+  std::string key;
   bool detach = false;
 };
 
@@ -40,6 +42,8 @@ ExitCode run(const Options& options, const Announce& announce, const std::functi
   const auto pause = [&](std::int64_t ms) { return stopping = signals.take(ms).has_value() || stopping; };
   Expected<std::unique_ptr<kq::Stack>> stack = kq::Stack::start({.state_folder = options.state,
                                                                  .broker_url = options.url,
+                                                                 .key_folder = options.keys,
+                                                                 .worker_key = options.key,
                                                                  .devices = options.devices,
                                                                  .programs = kq::own_folder()},
                                                                 pause);
@@ -153,6 +157,8 @@ int main(int argc, char** argv) {
   flags.option("--devices", "LIST", "auto, or a list of cpu, cuda, cuda:N (default: auto)", options.devices);
   flags.option("--broker-url", "URL", "where the broker listens (default " + options.url + ")", options.url,
                "KQ_BROKER");
+  flags.option("--keys", "DIR", "the broker's folder of keys: only those it names may connect", options.keys, "KQ_KEYS");
+  flags.option("--worker-key", "FILE", "the key of the worker, which --keys makes necessary", options.key);
   if (const auto code = flags.parse(argc, argv)) return static_cast<int>(*code);
   if (options.state.empty()) {
     Expected<std::string> state = kq::default_state_folder(kq::process_environment);
@@ -160,5 +166,8 @@ int main(int argc, char** argv) {
     options.state = *state;
   }
   if (const auto url = kq::parse_broker_url(options.url); !url) return complain(kProgram, url.error());
+  if (options.keys.empty() != options.key.empty()) {
+    return complain(kProgram, {ExitCode::bad_input, "--keys and --worker-key belong together: one of them is missing"});
+  }
   return options.detach ? detach(options) : run_in_foreground(options);
 }
