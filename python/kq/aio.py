@@ -18,11 +18,13 @@ from kq.codec import encode
 from kq.errors import BadInput, BadSource, BrokerUnreachable, Error
 from kq.evaluation import Evaluation
 from kq.hash import Hash
+from kq.key import given_key
 from kq.limits import NAME_BYTES_MAX
-from kq.link import RETRY_S, broker_url, connect, decoded, encoded, refuses_unread, resend_s, unanswered
+from kq.link import RETRY_S, broker_url, connect, decoded, encoded, refused, refuses_unread, resend_s, unanswered
 from kq.messages import Acceptance, BrokerReply, JobAck, JobStatus, Reply, Request
 from kq.operations import Ask, Operation
 from kq.records import LeaderboardRow, RunRow
+from kq.refusal import Refusal
 from kq.submission import Backend, Problem, SourceFile, Submission
 from kq.watch import Watch
 
@@ -34,9 +36,11 @@ IN_FLIGHT_MAX = 64  # requests on the wire at once; the broker keeps at most 256
 class AsyncClient:
     """A connection to a broker for one event loop. Any number of its calls may be awaited at once."""
 
-    def __init__(self, url: str | None = None) -> None:
-        """`url`: the broker's, else KQ_BROKER, else the default of kq-broker."""
+    def __init__(self, url: str | None = None, key: str | Path | None = None) -> None:
+        """As Client()."""
         self.url = broker_url(url)
+        self._key = given_key(key)
+        self._refusal: Refusal | None = None
         self._context: zmq.asyncio.Context | None = None
         self._socket: zmq.asyncio.Socket | None = None
         self._receiver: asyncio.Task[None] | None = None
@@ -109,6 +113,8 @@ class AsyncClient:
         if self._receiver is not None:
             self._receiver.cancel()
         self._fail(Error("the client was closed"))
+        if self._refusal is not None:
+            self._refusal.close()
         if self._socket is not None and self._context is not None:
             self._socket.close()
             self._context.term()
@@ -152,7 +158,8 @@ class AsyncClient:
     async def _ask(self, request: Request, timeout_s: float) -> Reply:
         """Sends the request again with the same number until its reply is here: every request may be repeated."""
         async with self._in_flight:
-            socket = self._connected()
+            socket, refusal = self._connected()
+            refusal.knock_again()
             self._last_request_id += 1
             request_id = self._last_request_id
             data = encoded(request_id, request)
@@ -166,19 +173,22 @@ class AsyncClient:
                     done, _ = await asyncio.wait({reply}, timeout=min(pause, left))
                     if done:
                         return reply.result()
+                    if reason := refusal.reason():
+                        raise refused(self.url, reason)
             finally:
                 del self._waiting[request_id]
         raise unanswered(self.url, timeout_s)
 
-    def _connected(self) -> zmq.asyncio.Socket:
+    def _connected(self) -> tuple[zmq.asyncio.Socket, Refusal]:
         # Not in __init__: the socket belongs to the event loop that runs now.
         if self._socket is None:
             self._context = zmq.asyncio.Context()
             self._socket = self._context.socket(zmq.DEALER)
-            connect(self._socket, self.url)
+            self._refusal = connect(self._socket, self.url, self._key)
         if self._receiver is None or self._receiver.done():
             self._receiver = asyncio.create_task(self._receive(self._socket))
-        return self._socket
+        assert self._refusal is not None
+        return self._socket, self._refusal
 
     async def _receive(self, socket: zmq.asyncio.Socket) -> None:
         while True:

@@ -6,16 +6,20 @@ import math
 import threading
 import time
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
 import zmq
 
 from kq import operations
-from kq.link import RETRY_S, broker_url, connect, decoded, encoded, refuses_unread, resend_s, unanswered
+from kq.errors import Error
+from kq.key import given_key
+from kq.link import RETRY_S, broker_url, connect, decoded, encoded, refused, refuses_unread, resend_s, unanswered
 from kq.messages import BrokerReply, JobAck, JobStatus, Reply, Request
 from kq.operations import Ask, Operation
 from kq.records import LeaderboardRow, RunRow
+from kq.refusal import Refusal
 from kq.submission import Submission
 
 T = TypeVar("T")
@@ -24,15 +28,17 @@ T = TypeVar("T")
 class Client:
     """A connection to a broker, made when it is first needed and again after each loss. Threads may share it."""
 
-    def __init__(self, url: str | None = None) -> None:
-        """`url`: the broker's, else KQ_BROKER, else the default of kq-broker."""
+    def __init__(self, url: str | None = None, key: str | Path | None = None) -> None:
+        """`url`: the broker's, else KQ_BROKER, else the default of kq-broker. `key`: your file, else KQ_KEY, else none."""
         self.url = broker_url(url)
+        secret = given_key(key)
         self._lock = threading.Lock()
         self._last_request_id = 0
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
+        self._refusal: Refusal | None = None
         try:
-            connect(self._socket, self.url)
+            self._refusal = connect(self._socket, self.url, secret)
         except BaseException:
             self.close()
             raise
@@ -62,6 +68,9 @@ class Client:
         return self._run(operations.status())
 
     def close(self) -> None:
+        if self._refusal is not None:
+            self._refusal.close()
+            self._refusal = None
         self._socket.close()
         self._context.term()
 
@@ -89,6 +98,9 @@ class Client:
     def _ask(self, request: Request, timeout_s: float) -> Reply:
         """Sends the request again with the same number until its reply is here: every request may be repeated."""
         with self._lock:
+            if self._refusal is None:
+                raise Error("the client was closed")
+            self._refusal.knock_again()
             self._last_request_id += 1
             request_id = self._last_request_id
             data = encoded(request_id, request)
@@ -102,6 +114,8 @@ class Client:
                     if arrived and (arrived[0] == request_id or refuses_unread(*arrived)):
                         return arrived[1]  # type: ignore[no-any-return]
                     # else a late answer to an earlier request: whoever asked has given up on it
+                elif reason := self._refusal.reason():
+                    raise refused(self.url, reason)
                 now = time.monotonic()
         raise unanswered(self.url, timeout_s)
 

@@ -10,8 +10,10 @@ import zmq
 
 from kq.codec import Malformed, decode_message, encode_message
 from kq.errors import BadInput, BrokerUnreachable
+from kq.key import Key
 from kq.limits import MESSAGE_BYTES_MAX
 from kq.messages import REPLIES, Refused, Request
+from kq.refusal import Refusal
 
 DEFAULT_BROKER_URL = "tcp://127.0.0.1:5570"
 IPC_PATH_BYTES_MAX = 99
@@ -42,8 +44,11 @@ def broker_url(url: str | None) -> str:
     return url
 
 
-def connect(socket: Any, url: str) -> None:
-    """Starts to connect a DEALER of either kind; whether a broker is there shows with its first answer."""
+def connect(socket: Any, url: str, key: Key | None) -> Refusal:
+    """Starts to connect a DEALER of either kind; whether a broker is there shows with its first answer.
+
+    Close the Refusal before the socket.
+    """
     socket.setsockopt(zmq.LINGER, 0)
     socket.setsockopt(zmq.MAXMSGSIZE, MESSAGE_BYTES_MAX)
     socket.setsockopt(zmq.HEARTBEAT_IVL, 2_000)  # a machine that vanished is noticed without traffic of ours
@@ -53,12 +58,19 @@ def connect(socket: Any, url: str) -> None:
     # Queue for a live connection only: what waits for an absent broker would reach it stale and many times over.
     socket.setsockopt(zmq.IMMEDIATE, 1)
     socket.setsockopt(zmq.IPV6, int(url.startswith("tcp://[")))
+    if key is not None:
+        socket.setsockopt(zmq.CURVE_SERVERKEY, key.broker.encode())
+        socket.setsockopt(zmq.CURVE_PUBLICKEY, key.public.encode())
+        socket.setsockopt(zmq.CURVE_SECRETKEY, key.secret.encode())
+    refusal = Refusal(socket, url, key is not None)
     try:
         socket.connect(url)
     except zmq.ZMQError as error:
+        refusal.close()
         raise BadInput(
             f"broker '{url}': {error.strerror}; tcp://HOST:PORT or ipc://PATH of a broker is needed"
         ) from None
+    return refusal
 
 
 def encoded(request_id: int, request: Request) -> bytes:
@@ -96,3 +108,7 @@ def unanswered(url: str, timeout_s: float) -> BrokerUnreachable:
     return BrokerUnreachable(
         f"broker {url} did not answer within {timeout_s:.3g} s; is it running? start one with: kq up"
     )
+
+
+def refused(url: str, reason: str) -> BadInput:
+    return BadInput(f"broker {url} refuses the connection: {reason}")

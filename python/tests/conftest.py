@@ -54,13 +54,13 @@ def scripted(url: str) -> Iterator[Callable[[Answer], ScriptedBroker]]:
 class Asyncly:
     """AsyncClient with the face of Client, so that one test serves both."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, key: Path | None = None) -> None:
         self._loop = asyncio.new_event_loop()
-        self._client = self._loop.run_until_complete(self._made(url))
+        self._client = self._loop.run_until_complete(self._made(url, key))
 
     @staticmethod
-    async def _made(url: str) -> kq.AsyncClient:
-        return kq.AsyncClient(url)
+    async def _made(url: str, key: Path | None) -> kq.AsyncClient:
+        return kq.AsyncClient(url, key)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         call = getattr(self._client, name)
@@ -72,12 +72,12 @@ class Asyncly:
 
 
 @pytest.fixture(params=[kq.Client, Asyncly], ids=["sync", "async"])
-def connect(request: pytest.FixtureRequest) -> Iterator[Callable[[str], Any]]:
+def connect(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
     """Makes a client of either kind."""
     made: list[Any] = []
 
-    def make(url: str) -> Any:
-        made.append(request.param(url))
+    def make(url: str, key: Path | None = None) -> Any:
+        made.append(request.param(url, key))
         return made[-1]
 
     yield make
@@ -98,9 +98,10 @@ def program(name: str) -> Path:
 class RealBroker:
     """kq-broker on a store of its own."""
 
-    def __init__(self, url: str, store: Path) -> None:
+    def __init__(self, url: str, store: Path, *words: str) -> None:
         self.url = url
         self._command = [str(program("kq-broker")), "--bind", url, "--store", str(store), "--log-level", "warning"]
+        self._command += words
         self.start()
 
     def start(self) -> None:

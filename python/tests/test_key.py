@@ -1,0 +1,134 @@
+"""Key files, and both clients against a real broker that wants a key."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zmq
+from conftest import RealBroker
+
+import kq
+from kq.key import Key, given_key
+
+Connect = Callable[..., Any]
+
+
+class Keys:
+    """A broker's folder of keys, written as docs/security.md has it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+        self.broker, secret = (text.decode() for text in zmq.curve_keypair())
+        (folder / "authorized").write_text("# nobody yet\n")
+        write_secret(folder / "broker.key", f"kq broker key 1\npublic {self.broker}\nsecret {secret}\n")
+
+    def issue(self, name: str, role: str, broker: str | None = None) -> Path:
+        public, secret = (text.decode() for text in zmq.curve_keypair())
+        path = self.folder.parent / f"{name}.key"
+        lines = ("kq client key 1", "# a comment", f"name {name}", f"role {role}", f"public {public}")
+        write_secret(path, "\n".join((*lines, f"secret {secret}", f"broker {broker or self.broker}", "")))
+        return path
+
+    def authorize(self, path: Path) -> None:
+        fields = dict(line.split(" ", 1) for line in path.read_text().splitlines()[2:])
+        with (self.folder / "authorized").open("a") as file:
+            file.write(f"{fields['role']} {fields['name']} {fields['public']}\n")
+
+
+def write_secret(path: Path, text: str) -> None:
+    path.write_text(text)
+    path.chmod(0o600)
+
+
+@pytest.fixture
+def keys(folder: Path) -> Keys:
+    return Keys(folder / "keys")
+
+
+@pytest.fixture
+def guarded(url: str, folder: Path, keys: Keys) -> Iterator[RealBroker]:
+    broker = RealBroker(url, folder / "store", "--keys", str(keys.folder))
+    yield broker
+    broker.stop()
+
+
+def test_the_right_key_opens(connect: Connect, guarded: RealBroker, keys: Keys) -> None:
+    for role in ("submit", "admin"):
+        path = keys.issue(role, role)
+        keys.authorize(path)
+        assert connect(guarded.url, path).status().queued == 0
+
+
+def test_the_key_comes_from_the_environment_too(
+    connect: Connect, guarded: RealBroker, keys: Keys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = keys.issue("ada", "submit")
+    keys.authorize(path)
+    monkeypatch.setenv("KQ_KEY", str(path))
+    assert connect(guarded.url).status().queued == 0
+
+
+def test_whoever_has_no_key_is_told_at_once(connect: Connect, guarded: RealBroker) -> None:
+    with pytest.raises(kq.BadInput, match="refuses the connection: it .*give the path of yours as key or KQ_KEY"):
+        connect(guarded.url).status()
+
+
+def test_a_key_where_none_is_wanted_is_told(connect: Connect, broker: RealBroker, keys: Keys) -> None:
+    with pytest.raises(kq.BadInput, match="it runs without keys"):
+        connect(broker.url, keys.issue("ada", "submit")).status()
+
+
+def test_a_key_of_another_broker_is_told(connect: Connect, guarded: RealBroker, keys: Keys) -> None:
+    other = zmq.curve_keypair()[0].decode()
+    with pytest.raises(kq.BadInput, match="refuses the connection: .*key"):
+        connect(guarded.url, keys.issue("ada", "submit", other)).status()
+
+
+def test_a_key_let_in_later_serves_the_same_client(connect: Connect, guarded: RealBroker, keys: Keys) -> None:
+    path = keys.issue("ada", "submit")
+    client = connect(guarded.url, path)
+    for _ in range(2):
+        with pytest.raises(kq.BadInput, match="it does not let this key in"):
+            client.status()
+    keys.authorize(path)
+    assert client.status().queued == 0
+
+
+def test_a_key_file_says_who_it_is(keys: Keys) -> None:
+    path = keys.issue("ada", "submit")
+    key = given_key(path)
+    assert key is not None
+    assert (key.name, key.role, key.broker) == ("ada", "submit", keys.broker)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("ssh-ed25519 AAAA", "its first line is not 'kq client key 1'"),
+        ("kq client key 1\nnom a", "'nom' is no field"),
+        ("kq client key 1\nname a\nname b", "'name' stands there twice"),
+        ("kq client key 1\nname a\nrole submit\npublic x\nsecret x", "has no line 'broker ...'"),
+        ("kq client key 1\nname a\nrole submit\npublic x\nsecret x\nbroker x", "a key is 40 characters of Z85"),
+        ("x" * 5_000, "is longer than 4096 bytes"),
+    ],
+)
+def test_a_file_that_is_no_key_is_refused(folder: Path, text: str, sentence: str) -> None:
+    write_secret(folder / "x.key", text)
+    with pytest.raises(kq.BadInput, match=sentence):
+        kq.Client("ipc:///tmp/nobody", folder / "x.key")
+
+
+def test_a_key_for_others_or_of_another_role_is_refused(keys: Keys) -> None:
+    with pytest.raises(kq.BadInput, match="No such file"):
+        Key.read("/nowhere/ada.key")
+    with pytest.raises(kq.BadInput, match="is of 'gpu' with the role work; here a key with the role submit or admin"):
+        Key.read(keys.issue("gpu", "work"))
+    path = keys.issue("ada", "submit")
+    os.chmod(path, 0o640)
+    with pytest.raises(kq.BadInput, match="holds a secret and others than its owner may use it"):
+        Key.read(path)
