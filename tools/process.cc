@@ -104,7 +104,7 @@ std::optional<std::string> Process::ended() {
   return end_;
 }
 
-void Process::stop(std::int64_t grace_ms, const Pause& pause) {
+void Process::stop(std::int64_t grace_ms, const Nap& pause) {
   if (ended()) return;
   ::kill(pid_, SIGTERM);
   for (std::int64_t waited = 0; waited < grace_ms; waited += kPollMs) {

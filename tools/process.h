@@ -37,7 +37,7 @@ class Process {
   // SIGTERM, the same again after kAskAgainMs (the second tells a worker to give back what it is at instead of
   // finishing it), SIGKILL for its group after `grace_ms`, or at once when `pause` says to hurry. Returns when it is
   // reaped.
-  void stop(std::int64_t grace_ms, const Pause& pause);
+  void stop(std::int64_t grace_ms, const Nap& pause);
 
   // The last lines of what this start of it wrote, each indented; empty for none.
   std::string last_words() const;

@@ -57,7 +57,7 @@ bool is_program_of_ours(pid_t pid) {
 }
 
 // Those of an earlier stack have been told to end when it died; they still hold the store for a moment.
-Expected<void> wait_for_orphans(const StateFolder& folder, const Pause& pause) {
+Expected<void> wait_for_orphans(const StateFolder& folder, const Nap& pause) {
   if (!folder.left_behind()) return {};
   for (pid_t orphan : folder.left_behind()->children) {
     for (std::int64_t waited = 0; is_program_of_ours(orphan); waited += kStepMs) {
@@ -81,7 +81,7 @@ std::string own_folder() {
   return fs::read_symlink("/proc/self/exe", error).parent_path().string();
 }
 
-Expected<std::unique_ptr<Stack>> Stack::start(const StackPlan& plan, const Pause& pause) {
+Expected<std::unique_ptr<Stack>> Stack::start(const StackPlan& plan, const Nap& pause) {
   Expected<StateFolder> folder = StateFolder::take(plan.state_folder);
   if (!folder) return failure(folder.error());
   if (const auto gone = wait_for_orphans(*folder, pause); !gone) return failure(gone.error());
@@ -126,7 +126,7 @@ Stack::~Stack() {
   if (!endpoint_.made_folder.empty()) fs::remove_all(endpoint_.made_folder, ignored);
 }
 
-Expected<void> Stack::start(Member& member, std::int64_t limit_ms, const Pause& pause) {
+Expected<void> Stack::start(Member& member, std::int64_t limit_ms, const Nap& pause) {
   Pipe pipe;
   if (pipe.read_end < 0) return our_fault("cannot make a pipe for " + member.name);
   Command command = member.command;
@@ -187,7 +187,7 @@ Expected<std::optional<std::string>> Stack::tend() {
   return std::nullopt;
 }
 
-void Stack::stop(const Pause& pause) {
+void Stack::stop(const Nap& pause) {
   if (worker_.process) worker_.process->stop(kWorkerStopMs, pause);
   if (broker_.process) broker_.process->stop(kBrokerStopMs, pause);
   worker_.process.reset();

@@ -38,7 +38,7 @@ class Stack {
  public:
   // Returns when both are ready. An Error when one ends or is late, with its last lines, or when `pause` says to give
   // up.
-  static Expected<std::unique_ptr<Stack>> start(const StackPlan& plan, const Pause& pause);
+  static Expected<std::unique_ptr<Stack>> start(const StackPlan& plan, const Nap& pause);
   ~Stack();  // what still runs is killed
 
   const std::string& broker_url() const { return url_; }
@@ -49,7 +49,7 @@ class Stack {
   Expected<std::optional<std::string>> tend();
 
   // Asks, waits, kills. When `pause` says to hurry it kills at once.
-  void stop(const Pause& pause);
+  void stop(const Nap& pause);
 
  private:
   struct Member {
@@ -59,7 +59,7 @@ class Stack {
   };
 
   Stack(StateFolder folder, PrivateEndpoint endpoint, const StackPlan& plan);
-  Expected<void> start(Member& member, std::int64_t limit_ms, const Pause& pause);
+  Expected<void> start(Member& member, std::int64_t limit_ms, const Nap& pause);
   void record();
 
   StateFolder folder_;

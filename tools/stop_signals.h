@@ -27,7 +27,7 @@ class StopSignals {
 void end_quietly_when_nobody_reads();
 
 // Waits a little; true: whoever waits should give up. The seam between what waits and the signals.
-using Pause = std::function<bool(std::int64_t ms)>;
+using Nap = std::function<bool(std::int64_t ms)>;
 
 // 130 for SIGINT, 143 for SIGTERM.
 int exit_code_of_signal(int signal);
