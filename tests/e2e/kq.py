@@ -52,7 +52,8 @@ WRONG = RIGHT.replace("torch.relu(x)", "x + 1")
 
 def environment(**changes: str) -> dict[str, str]:
     """Nothing of the caller's own broker or state gets in."""
-    env = {name: value for name, value in os.environ.items() if name not in ("KQ_BROKER", "KQ_STORE")}
+    own = ("KQ_BROKER", "KQ_STORE", "KQ_KEY", "KQ_KEYS")
+    env = {name: value for name, value in os.environ.items() if name not in own}
     return env | changes
 
 

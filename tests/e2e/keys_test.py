@@ -1,0 +1,108 @@
+"""A broker that other machines reach: who has a key works with it, who has none is told so and leaves no trace."""
+
+import socket
+import subprocess
+import unittest
+from pathlib import Path
+
+import kq
+
+
+def free_port() -> int:
+    """One whose neighbour, the workers' port, is free too."""
+    while True:
+        with socket.socket() as first, socket.socket() as second:
+            first.bind(("127.0.0.1", 0))
+            port = first.getsockname()[1]
+            try:
+                second.bind(("127.0.0.1", port + 1))
+            except OSError:
+                continue
+            return port
+
+
+class Keys(kq.Story):
+    def setUp(self) -> None:
+        super().setUp()
+        self.port = free_port()
+        self.url = f"tcp://127.0.0.1:{self.port}"
+        self.keys = self.folder / "keys"
+
+    def issue(self, role: str, name: str, keys: str = "keys") -> Path:
+        path = self.folder / f"{name}.key"
+        subprocess.run([kq.BIN / "issue_key", self.folder / keys, role, name, path], check=True)
+        return path
+
+    def test_whoever_has_a_key_works_with_it(self) -> None:
+        alice, gpu, root = self.issue("submit", "alice"), self.issue("work", "gpu"), self.issue("admin", "root")
+        bind, store = f"tcp://0.0.0.0:{self.port}", self.folder / "store"
+        kernels = kq.write_sweep(self.folder / "kernels", {"relu/a": kq.RIGHT})
+        with kq.program("kq-broker", "--bind", bind, "--store", store, "--keys", self.keys):
+            self.strangers_are_refused(alice, gpu, root)
+            worker = ("--connect", self.url, "--key", gpu, "--devices", "cpu", "--state", self.folder / "worker")
+            with kq.program("kq-worker", *worker):
+                done = kq.kq("submit", kernels, "--run", "r", "--wait", "--broker", self.url, "--key", alice)
+                self.assert_end(done, 0)
+                (row,) = kq.dump("r", "--broker", self.url, "--key", root)
+                self.assertEqual((row["label"], row["verdict"]), ("relu/a", "passed"))
+                self.assert_end(kq.kq("leaderboard", "--broker", self.url, KQ_KEY=str(alice)), 0)
+                self.revoke("alice")
+                self.refused(("results", "r"), alice, "it does not let this key in")
+                self.assert_end(kq.kq("results", "r", "--broker", self.url, "--key", root), 0)
+
+    def strangers_are_refused(self, alice: Path, gpu: Path, root: Path) -> None:
+        foreign = self.issue("admin", "mallory", keys="keys of another broker")
+        for words in (("results", "r"), ("dump", "--run", "r"), ("leaderboard",)):
+            self.refused(words, None, "--key FILE or KQ_KEY")
+        self.refused(("leaderboard",), foreign, "key")
+        self.refused(("leaderboard",), gpu, "is of 'gpu' with the role work")
+        open_key = self.folder / "open.key"
+        open_key.write_bytes(root.read_bytes())
+        open_key.chmod(0o644)
+        self.refused(("leaderboard",), open_key, "holds a secret and others than its owner may use it")
+        command = [kq.BIN / "kq-worker", "--connect", self.url, "--key", alice, "--state", self.folder / "worker"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=kq.environment(), check=False)
+        self.assert_end(done, 2)
+        self.assertIn("is of 'alice' with the role submit; here a key with the role work is needed", done.stderr)
+
+    def refused(self, words: tuple[str, ...], key: Path | None, sentence: str) -> None:
+        with self.subTest(" ".join(words), key=key):
+            done = kq.kq(*words, "--broker", self.url, *(("--key", key) if key else ()))
+            self.assert_end(done, 2)
+            self.assertIn(sentence, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            self.assertEqual(done.stdout, "")
+
+    def revoke(self, name: str) -> None:
+        """As a person with an editor would, whole and by a rename."""
+        listed = self.keys / "authorized"
+        changed = self.keys / "authorized.new"
+        lines = listed.read_text().splitlines(keepends=True)
+        changed.write_text("".join(line for line in lines if f" {name} " not in line))
+        changed.rename(listed)
+
+    def test_up_hands_the_keys_to_both(self) -> None:
+        alice, gpu = self.issue("submit", "alice"), self.issue("work", "gpu")
+        kernels = kq.write_sweep(self.folder / "kernels", {"relu/a": kq.RIGHT})
+        where = ("--state", self.state, "--broker-url", self.url, "--devices", "cpu")
+        missing = kq.kq("up", *where, "--keys", self.keys)
+        self.assert_end(missing, 2)
+        self.assertIn("--keys and --worker-key belong together", missing.stderr)
+        self.assert_end(kq.kq("up", "-d", *where, "--keys", self.keys, "--worker-key", gpu), 0)
+        try:
+            self.assert_end(kq.kq("sweep", kernels, "--broker", self.url, "--key", alice), 0)
+            # A stack of one's own has no keys, whatever the environment names.
+            own = ("--state", self.folder / "own", "--device", "cpu")
+            self.assert_end(kq.kq("sweep", kernels, *own, KQ_KEY=str(alice), KQ_KEYS=str(self.keys)), 0)
+        finally:
+            self.assert_end(kq.kq("down", "--state", self.state), 0)
+
+    def test_without_keys_nobody_else_is_reached(self) -> None:
+        command = [kq.BIN / "kq-broker", "--bind", f"tcp://0.0.0.0:{self.port}", "--store", self.folder / "store"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=kq.environment(), check=False)
+        self.assert_end(done, 2)
+        self.assertIn("off-loopback needs keys; give the broker a folder of them with --keys DIR", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
