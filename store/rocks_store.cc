@@ -4,13 +4,20 @@
 #include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/write_batch.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 #include <vector>
 
 #include "core/records.h"
 #include "store/keys.h"
+#include "store/log_ending.h"
 #include "store/rocks_store_settings.h"
 
 namespace kq {
@@ -201,6 +208,59 @@ Expected<void> check_directory(const std::string& dir, OpenMode mode) {
   }
 }
 
+// Whether something was ever committed. Creating a store leaves none of these.
+bool holds_data(const std::string& dir) {
+  for (const auto& entry : std::filesystem::directory_iterator(dir)) {
+    const auto kind = entry.path().extension();
+    if ((kind == ".log" || kind == ".sst" || kind == ".blob") && entry.file_size() > 0) return true;
+  }
+  return false;
+}
+
+std::string newest_log(const std::string& dir) {
+  std::string newest;
+  for (const auto& entry : std::filesystem::directory_iterator(dir)) {
+    if (entry.path().extension() == ".log") newest = std::max(newest, entry.path().string());
+  }
+  return newest;
+}
+
+// The file that CURRENT names.
+std::string manifest(const std::string& dir) {
+  std::string name;
+  std::getline(std::ifstream(std::filesystem::path(dir) / "CURRENT"), name);
+  return (std::filesystem::path(dir) / name).string();
+}
+
+// Refuses what RocksDB would pass over without a word.
+Expected<void> check_logs(const std::string& dir) {
+  for (const auto& entry : std::filesystem::directory_iterator(dir)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.ends_with(".log") && !name.starts_with("MANIFEST-")) continue;
+    const auto state = look_at_log(entry.path().string(), LogCheck::headers);
+    if (!state) return failure(state.error());
+    if (state->ending != LogEnding::damaged) continue;
+    return our_fault("store at " + dir + " is damaged: " + name + " is broken after byte " +
+                     std::to_string(state->good_bytes) + ", and records follow; restore a backup");
+  }
+  return {};
+}
+
+// Cuts off the wreck of the write during which the power went. Gives whether there was one.
+Expected<bool> cut_torn_end(const std::string& path, const RocksStoreOptions& options) {
+  const auto state = look_at_log(path, LogCheck::checksums);
+  if (!state) return failure(state.error());
+  if (state->ending != LogEnding::torn) return false;
+  const std::uint64_t bytes = std::filesystem::file_size(path);
+  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  const bool cut = file >= 0 && ftruncate(file, static_cast<off_t>(state->good_bytes)) == 0 && fsync(file) == 0;
+  if (file >= 0) close(file);
+  if (!cut) return our_fault(path + ": its torn end cannot be cut off: " + std::strerror(errno));
+  options.note(path + ": the last " + std::to_string(bytes - state->good_bytes) +
+               " bytes were torn by a loss of power and belonged to no acknowledged commit; they are cut off");
+  return true;
+}
+
 tl::unexpected<Error> cannot_open(const std::string& dir, const rocksdb::Status& status) {
   const std::string words = status.ToString();
   if (status.IsIOError() &&
@@ -251,30 +311,48 @@ Expected<void> check_schema(const std::string& dir, const RocksStore& store) {
                    "; use the version of kq that wrote it, or name another directory");
 }
 
+// Cuts torn ends off the files in which a loss of power leaves them. Gives whether there were any.
+Expected<bool> mend(const std::string& dir, const RocksStoreOptions& options) {
+  if (!holds_store(dir)) return false;
+  // What looks torn in the store of a living process is a write on its way.
+  rocksdb::Env* env = options.env == nullptr ? rocksdb::Env::Default() : options.env;
+  rocksdb::FileLock* lock = nullptr;
+  const rocksdb::Status locked = env->LockFile(dir + "/LOCK", &lock);
+  if (!locked.ok()) return cannot_open(dir, locked);
+  Expected<bool> mended = false;
+  for (const std::string& path : {manifest(dir), newest_log(dir)}) {
+    if (!std::filesystem::is_regular_file(path)) continue;
+    const auto cut = cut_torn_end(path, options);
+    mended = cut ? Expected<bool>(*mended || *cut) : cut;
+    if (!mended) break;
+  }
+  env->UnlockFile(lock);
+  return mended;
+}
+
 // Looks at an existing store before it is opened for writing, so that one of another schema is left as it is.
 // Nothing is checked where its creation was cut short.
-Expected<void> check_existing(const std::string& dir, rocksdb::Env* env) {
+Expected<void> check_existing(const std::string& dir, const RocksStoreOptions& options) {
+  if (auto whole = check_logs(dir); !whole) return whole;
   std::vector<std::string> names;
-  const rocksdb::Status status = rocksdb::DB::ListColumnFamilies(db_options(dir, OpenMode::read_only, env), dir, &names);
+  const rocksdb::DBOptions reading = db_options(dir, OpenMode::read_only, options.env);
+  const rocksdb::Status status = rocksdb::DB::ListColumnFamilies(reading, dir, &names);
   if (!status.ok()) return cannot_open(dir, status);
   if (std::ranges::find(names, to_string(Family::meta)) == names.end()) {
-    if (names.size() == 1) return {};
+    if (names.size() == 1 && !holds_data(dir)) return {};
+    if (names.size() == 1) return our_fault("store at " + dir + " is damaged: its MANIFEST knows nothing of its data; restore a backup");
     return bad_input("store at " + dir + " has no schema version: it is not a store of kq");
   }
   auto families = all_families();
   families = {families.front(), families.back()};  // meta, and the one RocksDB insists on
-  auto store = open_families(dir, OpenMode::read_only, env, families, std::nullopt);
+  auto store = open_families(dir, OpenMode::read_only, options.env, families, std::nullopt);
   if (!store) return failure(std::move(store.error()));
   return check_schema(dir, **store);
 }
 
-}  // namespace
-
-Expected<std::unique_ptr<Store>> open_rocks_store(const std::string& dir, OpenMode mode,
-                                                  const RocksStoreOptions& options) {
-  if (auto usable = check_directory(dir, mode); !usable) return failure(std::move(usable.error()));
+Expected<std::unique_ptr<Store>> try_open(const std::string& dir, OpenMode mode, const RocksStoreOptions& options) {
   if (holds_store(dir)) {
-    if (auto known = check_existing(dir, options.env); !known) return failure(std::move(known.error()));
+    if (auto known = check_existing(dir, options); !known) return failure(std::move(known.error()));
   }
   std::optional<DiskSpace> space;
   if (mode == OpenMode::read_write) {
@@ -290,6 +368,18 @@ Expected<std::unique_ptr<Store>> open_rocks_store(const std::string& dir, OpenMo
     if (auto written = (*store)->commit({&schema, 1}); !written) return failure(std::move(written.error()));
   }
   return std::unique_ptr<Store>(std::move(*store));
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<Store>> open_rocks_store(const std::string& dir, OpenMode mode,
+                                                  const RocksStoreOptions& options) {
+  if (auto usable = check_directory(dir, mode); !usable) return failure(std::move(usable.error()));
+  auto store = try_open(dir, mode, options);
+  if (store || mode == OpenMode::read_only || store.error().code != ExitCode::our_fault) return store;
+  const auto mended = mend(dir, options);
+  if (!mended) return failure(mended.error());
+  return *mended ? try_open(dir, mode, options) : std::move(store);
 }
 
 }  // namespace kq

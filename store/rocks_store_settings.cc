@@ -2,6 +2,7 @@
 
 #include <rocksdb/cache.h>
 #include <rocksdb/filter_policy.h>
+#include <rocksdb/listener.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_buffer_manager.h>
 
@@ -17,6 +18,15 @@ constexpr std::size_t kFamilies = kEnumNames<Family>.size();
 // Values of this size and above stay out of the tables, so that compaction does not rewrite them.
 constexpr std::size_t kBlobBytesMin = 2048;
 constexpr double kFilterBitsPerKey = 10;  // one lookup in a hundred reads a block for nothing
+
+// After an error a store is finished and its process ends. RocksDB would try to recover by itself behind kq's back: it then flushes
+// what the failed flush left half done, on which this version aborts, and waits seconds for room on a full disk.
+class NoRecovery final : public rocksdb::EventListener {
+ public:
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status, bool* auto_recovery) override {
+    *auto_recovery = false;
+  }
+};
 
 rocksdb::ColumnFamilyOptions family_options(Family family, const std::shared_ptr<rocksdb::Cache>& cache) {
   rocksdb::BlockBasedTableOptions table;
@@ -78,7 +88,11 @@ rocksdb::DBOptions db_options(const std::string& dir, OpenMode mode, rocksdb::En
   options.max_total_wal_size = kWriteAheadLogBytesMax;
   // Table files reach the disk in steps, not in one burst that a commit would have to wait behind.
   options.bytes_per_sync = kMegabyte;
+  // The default starts sixteen threads in each family to open its few tables: two hundred threads to open a store.
+  options.max_file_opening_threads = 1;
   options.write_buffer_manager = std::make_shared<rocksdb::WriteBufferManager>(kMemtableBytesMax);
+  options.listeners.push_back(std::make_shared<NoRecovery>());
+  options.max_bgerror_resume_count = 0;
   // A store opened for reading writes nothing.
   if (mode == OpenMode::read_write) options.info_log = open_info_log(dir);
   return options;

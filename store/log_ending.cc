@@ -1,0 +1,118 @@
+#include "store/log_ending.h"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+#include <variant>
+
+namespace kq {
+namespace {
+
+constexpr std::size_t kBlockBytes = 32'768;
+constexpr std::size_t kHeaderBytes = 7;  // checksum 4, length 2, type 1
+constexpr std::uint8_t kFull = 1, kFirst = 2, kMiddle = 3, kLast = 4;
+
+std::uint8_t byte_at(std::string_view bytes, std::size_t at) {
+  return static_cast<std::uint8_t>(bytes[at]);
+}
+
+constexpr std::array<std::uint32_t, 256> kCrc32cTable = [] {
+  std::array<std::uint32_t, 256> table{};
+  for (std::uint32_t i = 0; i < 256; ++i) {
+    std::uint32_t crc = i;
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0x82F63B78u : 0);
+    table[i] = crc;
+  }
+  return table;
+}();
+
+// CRC32C, rotated and shifted as RocksDB stores it, so that a checksum of checksums does not become trivial.
+std::uint32_t stored_checksum(std::string_view bytes) {
+  std::uint32_t crc = ~0u;
+  for (const char byte : bytes) crc = crc >> 8 ^ kCrc32cTable[(crc ^ static_cast<std::uint8_t>(byte)) & 0xFF];
+  crc = ~crc;
+  return (crc >> 15 | crc << 17) + 0xA282EAD8u;
+}
+
+struct Fragment {
+  std::uint8_t type;
+  std::uint64_t end;
+};
+
+// What a reader finds at an offset.
+enum class Odd { end_of_log, broken };
+
+class Log {
+ public:
+  Log(std::string_view bytes, LogCheck check) : bytes_(bytes), check_(check) {}
+
+  LogState state() const {
+    std::uint64_t good = 0;
+    bool inside = false;  // a record of several fragments
+    for (std::uint64_t at = 0;;) {
+      at = skip_trailer(at);
+      const auto fragment = read(at, check_);
+      if (const Odd* odd = std::get_if<Odd>(&fragment)) {
+        // A length that leads past the end is a write cut short, or a wrong length.
+        if (begins_after(at)) return {LogEnding::damaged, good};
+        return {*odd == Odd::end_of_log ? LogEnding::whole : LogEnding::torn, good};
+      }
+      const auto [type, end] = std::get<Fragment>(fragment);
+      const bool begins = type == kFull || type == kFirst;
+      if (begins == inside) return {begins || begins_after(at) ? LogEnding::damaged : LogEnding::torn, good};
+      inside = type == kFirst || type == kMiddle;
+      if (!inside) good = end;
+      at = end;
+    }
+  }
+
+ private:
+  // The last bytes of a block are too few for a header.
+  static std::uint64_t skip_trailer(std::uint64_t at) {
+    const std::uint64_t left = kBlockBytes - at % kBlockBytes;
+    return left < kHeaderBytes ? at + left : at;
+  }
+
+  std::variant<Fragment, Odd> read(std::uint64_t at, LogCheck check) const {
+    if (at + kHeaderBytes > bytes_.size()) return Odd::end_of_log;
+    const std::size_t length = byte_at(bytes_, at + 4) | std::size_t{byte_at(bytes_, at + 5)} << 8;
+    const std::uint8_t type = byte_at(bytes_, at + 6);
+    const std::uint64_t end = at + kHeaderBytes + length;
+    if (type < kFull || type > kLast || end > (at / kBlockBytes + 1) * kBlockBytes) return Odd::broken;
+    if (end > bytes_.size()) return Odd::end_of_log;
+    if (check == LogCheck::checksums) {
+      std::uint32_t stored = 0;
+      for (int i = 3; i >= 0; --i) stored = stored << 8 | byte_at(bytes_, at + static_cast<std::size_t>(i));
+      if (stored != stored_checksum(bytes_.substr(at + 6, length + 1))) return Odd::broken;
+    }
+    return Fragment{type, end};
+  }
+
+  // Whether a record begins anywhere behind `at`: lengths cannot be believed there, so every offset is tried.
+  bool begins_after(std::uint64_t at) const {
+    for (++at; at + kHeaderBytes <= bytes_.size(); ++at) {
+      const std::uint8_t type = byte_at(bytes_, at + 6);
+      if (type != kFull && type != kFirst) continue;
+      if (std::holds_alternative<Fragment>(read(at, LogCheck::checksums))) return true;
+    }
+    return false;
+  }
+
+  const std::string_view bytes_;
+  const LogCheck check_;
+};
+
+}  // namespace
+
+Expected<LogState> look_at_log(const std::string& path, LogCheck check) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream bytes;
+  if (file.peek() != std::ifstream::traits_type::eof()) bytes << file.rdbuf();
+  if (!file.is_open() || file.bad()) return our_fault(path + ": cannot be read: " + std::strerror(errno));
+  return Log(bytes.view(), check).state();
+}
+
+}  // namespace kq
