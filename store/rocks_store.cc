@@ -236,7 +236,8 @@ std::string manifest(const std::string& dir) {
 Expected<void> check_logs(const std::string& dir) {
   for (const auto& entry : std::filesystem::directory_iterator(dir)) {
     const std::string name = entry.path().filename().string();
-    if (!name.ends_with(".log") && !name.starts_with("MANIFEST-")) continue;
+    // A MANIFEST that CURRENT does not name was on its way.
+    if (!name.ends_with(".log") && entry.path().string() != manifest(dir)) continue;
     const auto state = look_at_log(entry.path().string(), LogCheck::headers);
     if (!state) return failure(state.error());
     if (state->ending != LogEnding::damaged) continue;
