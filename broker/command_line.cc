@@ -53,6 +53,10 @@ std::variant<CommandLine, EarlyEnd> parse_command_line(int argc, const char* con
   app.add_option("--log-level", line.log_level, "what to log to stderr: debug, info, warning or error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
       ->capture_default_str();
+  app.add_option("--log-format", line.log_format,
+                 "auto, text or json; auto: text on a terminal, else a JSON object a line")
+      ->check(CLI::IsMember({"auto", "text", "json"}))
+      ->capture_default_str();
   app.set_version_flag("--version", "kq-broker " + std::string(kVersion));
   try {
     app.parse(argc, argv);

@@ -17,6 +17,7 @@ struct CommandLine {
   std::string key_folder{};       // net/keys.h; empty: no keys
   std::optional<int> ready_fd{};  // where to write "ready URL" once requests are answered
   std::string log_level = "info";
+  std::string log_format = "auto";
 };
 
 // Nothing to run: --help or --version (code ok, text for stdout), or a mistake (code bad_input, text for stderr).

@@ -1,5 +1,4 @@
 // kq-broker: the one process that owns the store.
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include "net/clock.h"
 #include "net/descriptors.h"
 #include "net/endpoint.h"
+#include "net/log.h"
 #include "net/zmq_link.h"
 #include "store/rocks_store.h"
 
@@ -120,8 +120,7 @@ int main(int argc, char** argv) {
     return static_cast<int>(end->code);
   }
   const auto& line = std::get<CommandLine>(parsed);
-  spdlog::set_default_logger(spdlog::stderr_logger_st("kq-broker"));
-  spdlog::set_level(spdlog::level::from_str(line.log_level));
+  start_log("kq-broker", *parse_enum<LogFormat>(line.log_format), line.log_level);
   listen_for_signals();
   const auto done = run(line);
   if (done) return static_cast<int>(ExitCode::ok);

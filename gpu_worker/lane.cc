@@ -1,5 +1,7 @@
 #include "gpu_worker/lane.h"
 
+#include <algorithm>
+
 #include "core/version.h"
 #include "net/clock.h"
 
@@ -8,6 +10,7 @@ namespace {
 
 constexpr std::uint64_t kScratchBytes = 1ull << 30;  // of a child's /tmp and work
 constexpr std::int64_t kReapLimitMs = 10'000;        // SIGKILL of a process with an endless kernel takes 82 ms until reaped
+constexpr std::int64_t kStopLimitMs = 1'000;         // for the judge to notice that a stopped submission is gone
 constexpr std::int64_t kLogLimitMs = 1'000;
 constexpr std::int64_t kLookMs = 5;                  // how often the lane looks for exits while the judge works
 
@@ -75,8 +78,9 @@ bool Lane::has_reference_for(const Lease& lease) const {
          reference_->precision == lease.submission.problem.precision;
 }
 
-Expected<Result> Lane::run(const Lease& lease, const Built& built) {
+Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_token stop) {
   const std::int64_t start_ms = monotonic_now_ms();
+  if (stop.stop_requested()) return our_fault("stopped before it began");
   auto judge = this->judge();
   if (!judge) return failure(judge.error());
 
@@ -113,7 +117,7 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built) {
     if (const auto begun = (*judge)->begin(plan, channels); !begun) return failure(begun.error());
     reference_channel = Fd();
     submission_channel = Fd();
-    return await(*submission);
+    return await(*submission, stop);
   }();
 
   const Software versions = submission->zygote->software();
@@ -124,6 +128,7 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built) {
     judge_.reset();  // whatever state it is in: the next job gets a new one
     return failure(report.error());
   }
+  if (stop.stop_requested()) return our_fault("stopped");
   if (!report->verdict) return our_fault("the judge could not finish: " + report->error);
 
   Result result{.verdict = std::move(*report->verdict),
@@ -170,9 +175,11 @@ Expected<Lane::Child> Lane::fork(ChildRole role, const Lease& lease, const Built
   return Child{*living, *id, std::move(*scratch), std::move(log->first)};
 }
 
-// Passes on who died while the judge works, and holds the attempt to its limit.
-Expected<Report> Lane::await(Child& submission) {
-  const std::int64_t deadline_ms = monotonic_now_ms() + options_.attempt_limit_ms;
+// Passes on who died while the judge works, and holds the attempt to its limit. A stopped submission is killed: its judge then ends the
+// plan as for any that died, and keeps its device and its reference for the next.
+Expected<Report> Lane::await(Child& submission, const std::stop_token& stop) {
+  bool stopped = false;
+  std::int64_t deadline_ms = monotonic_now_ms() + options_.attempt_limit_ms;
   for (;;) {
     auto report = judge_->report(kLookMs);
     if (!report) return failure(report.error());
@@ -189,8 +196,14 @@ Expected<Report> Lane::await(Child& submission) {
       if (const auto told = judge_->tell({role, **status}); !told) return failure(told.error());
     }
     if (aborted_) return our_fault("the worker is leaving");
+    if (stop.stop_requested() && !stopped) {
+      stopped = true;
+      submission.zygote->kill(submission.id);
+      deadline_ms = std::min(deadline_ms, monotonic_now_ms() + kStopLimitMs);
+    }
     if (monotonic_now_ms() > deadline_ms) {
       judge_.reset();  // it is in the middle of this plan; the next job gets a new one
+      if (stopped) return our_fault("stopped");
       return too_slow(plans_, options_.attempt_limit_ms);
     }
   }

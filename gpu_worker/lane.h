@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include "core/messages.h"
@@ -41,8 +42,9 @@ class Lane {
   const DeviceInfo& device() const { return device_; }
   // A living zygote; also what the build lane forks from.
   Expected<std::shared_ptr<Zygote>> zygote();
-  // One attempt, blocking. An Error is ours.
-  Expected<Result> run(const Lease& lease, const Built& built);
+  // One attempt, blocking. An Error is ours, or says that it was stopped: then the submission dies at once, and the lane is ready for the
+  // next.
+  Expected<Result> run(const Lease& lease, const Built& built, std::stop_token stop = {});
   // From any thread: kills every child of this lane. What runs, or is built from its zygote, ends at once with an Error; nothing starts
   // any more.
   void abort();
@@ -66,7 +68,7 @@ class Lane {
   explicit Lane(LaneOptions options) : options_(std::move(options)) {}
   Expected<JudgeLink*> judge();
   Expected<Child> fork(ChildRole role, const Lease& lease, const Built* built, Fd& channel);
-  Expected<Report> await(Child& submission);
+  Expected<Report> await(Child& submission, const std::stop_token& stop);
   std::string reap(Child child) const;
   void drop_reference();
   bool has_reference_for(const Lease& lease) const;

@@ -174,6 +174,32 @@ TEST_F(LaneTest, a_dead_zygote_is_our_fault_and_the_next_job_gets_a_new_one) {
   EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
 }
 
+TEST_F(LaneTest, a_stopped_attempt_ends_at_once_and_leaves_judge_and_reference_for_the_next) {
+  ASSERT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
+  const int judge = lane_->judge_process();
+  for (const std::string& endless : {submission("return [0 for _ in iter(int, 1)]"), submission("return x", "import time\ntime.sleep(30)")}) {
+    std::stop_source stop;
+    std::thread stopper([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      stop.request_stop();
+    });
+    const auto start = std::chrono::steady_clock::now();
+    const auto result = lane_->run(lease_of(endless), {.verdict = {}, .dir = root_ / "built"}, stop.get_token());
+    const auto took = std::chrono::steady_clock::now() - start;
+    stopper.join();
+    EXPECT_EQ(verdict_of(result), "error: stopped");
+    EXPECT_LT(took, std::chrono::milliseconds(950)) << "sooner than any limit of the judge";
+    EXPECT_EQ(lane_->judge_process(), judge);
+    EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
+  }
+}
+
+TEST_F(LaneTest, an_attempt_stopped_before_it_began_does_not_begin) {
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_FALSE(lane_->run(lease_of(submission("return x + 1")), {.verdict = {}, .dir = root_ / "built"}, stop.get_token()));
+}
+
 // The last one: the lane does nothing afterwards.
 TEST_F(LaneTest, abort_ends_what_runs_at_once) {
   std::thread aborter([&] {

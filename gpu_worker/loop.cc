@@ -7,9 +7,11 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <stop_token>
 #include <thread>
 
 #include "core/codec.h"
@@ -98,12 +100,14 @@ struct AbortAtEnd {
   }
 };
 
-void log_result(const Lease& lease, const Expected<Result>& result) {
+void log_result(const Lease& lease, const Expected<Result>& result, bool stopped) {
   const std::string& label = lease.submission.label;
-  if (!result) {
+  if (stopped) {
+    spdlog::debug("job {} attempt {} {}: cancelled", lease.id.seq, lease.id.attempt, label);
+  } else if (!result) {
     spdlog::warn("job {} attempt {} {}: {}", lease.id.seq, lease.id.attempt, label, result.error().message);
   } else {
-    spdlog::info("job {} attempt {} {}: {}", lease.id.seq, lease.id.attempt, label, to_string(name_of(result->verdict)));
+    spdlog::debug("job {} attempt {} {}: {}", lease.id.seq, lease.id.attempt, label, to_string(name_of(result->verdict)));
   }
 }
 
@@ -126,18 +130,23 @@ Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lane
   bool drain_told = false;
   std::int64_t wake_at_ms = 0;
   std::optional<std::string> refusal;
+  std::map<LeaseId, std::stop_source> going;  // what the crews were asked to do and have not done
   const auto obey = [&](WorkerReady ready) {
     for (const std::string& note : ready.notes) spdlog::warn("{}", note);
     for (BuildStart& start : ready.builds) {
-      build_crew.ask([&mailbox, &builder, lease = start.lease] { mailbox.put(BuildDone{lease->id, builder.build(*lease)}); });
+      build_crew.ask([&mailbox, &builder, lease = start.lease, stop = going[start.lease->id].get_token()] {
+        mailbox.put(BuildDone{lease->id, builder.build(*lease, stop)});
+      });
     }
     for (RunStart& start : ready.runs) {
-      lane_crews[start.device]->ask([&mailbox, &lane = *lanes[start.device], lease = start.lease, built = std::move(start.built)] {
-        auto result = lane.run(*lease, built);
-        log_result(*lease, result);
+      lane_crews[start.device]->ask([&mailbox, &lane = *lanes[start.device], lease = start.lease, built = std::move(start.built),
+                                      stop = going[start.lease->id].get_token()] {
+        auto result = lane.run(*lease, built, stop);
+        log_result(*lease, result, stop.stop_requested());
         mailbox.put(RunDone{lease->id, std::move(result)});
       });
     }
+    for (const LeaseId& id : ready.stops) going[id].request_stop();
     for (const WorkerRequest& request : ready.sends) broker.send(encode_message(Message<WorkerRequest>{0, request}));
     wake_at_ms = ready.wake_at_ms;
     finished = finished || ready.finished;
@@ -158,7 +167,11 @@ Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lane
         spdlog::warn("the broker sent something unreadable: {}", message.error().message);
       }
     }
-    while (auto event = mailbox.take()) obey(worker.step(std::move(*event), monotonic_now_ms()));
+    while (auto event = mailbox.take()) {
+      if (const auto* built = std::get_if<BuildDone>(&*event)) going.erase(built->lease);
+      if (const auto* run = std::get_if<RunDone>(&*event)) going.erase(run->lease);
+      obey(worker.step(std::move(*event), monotonic_now_ms()));
+    }
     if (drain && !drain_told) {
       drain_told = true;
       obey(worker.step(DrainAsked{}, monotonic_now_ms()));

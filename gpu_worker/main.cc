@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -13,10 +12,12 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "core/limits.h"
 #include "core/version.h"
 #include "gpu_worker/loop.h"
 #include "gpu_worker/process.h"
 #include "net/endpoint.h"
+#include "net/log.h"
 #include "net/zmq_link.h"
 
 namespace {
@@ -39,7 +40,9 @@ struct Flags {
   std::string key;
   std::string state;
   std::string devices = "auto";
+  std::vector<std::string> labels;
   std::string log_level = "info";
+  std::string log_format = "auto";
   int ready_fd = -1;
 };
 
@@ -57,6 +60,19 @@ std::string find_python(const std::string& programs) {
     if (std::error_code error; fs::exists(python, error)) return python;
   }
   return "python3";
+}
+
+// As Hello lists them: sorted, each once.
+Expected<std::vector<std::string>> labels_of(std::vector<std::string> labels) {
+  for (const std::string& label : labels) {
+    if (const auto wrong = kq::name_complaint(label)) return kq::bad_input("--label '" + label + "' " + *wrong);
+  }
+  std::sort(labels.begin(), labels.end());
+  labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
+  if (labels.size() > kq::kLabelsMax) {
+    return kq::bad_input(std::to_string(labels.size()) + " times --label, a worker has at most " + std::to_string(kq::kLabelsMax));
+  }
+  return labels;
 }
 
 struct DeviceId {
@@ -135,6 +151,8 @@ Expected<void> run(const Flags& flags) {
   if (!endpoints) return kq::failure(endpoints.error());
   const auto key = kq::read_key_for(kq::Side::worker, flags.key);
   if (!key) return kq::failure(key.error());
+  const auto labels = labels_of(flags.labels);
+  if (!labels) return kq::failure(labels.error());
   const auto epoch = random_epoch();
   if (!epoch) return kq::failure(epoch.error());
   const std::string state = fs::absolute(flags.state.empty() ? default_state() : flags.state).lexically_normal();
@@ -147,6 +165,10 @@ Expected<void> run(const Flags& flags) {
                           .builder = {.scratch = scratch, .uid = slot_uid(0), .no_gpu_arch = "sm_90"},
                           .cache_dir = state + "/build-cache"};
   for (const auto& lane : *lanes) options.worker.devices.push_back(lane->device());
+  options.worker.labels = *labels;
+  const auto zygote = lanes->front()->zygote();
+  if (!zygote) return kq::failure(zygote.error());
+  options.worker.backends = (*zygote)->backends();
   auto broker = kq::connect_client(endpoints->worker, *key);
   if (!broker) return kq::failure(broker.error());
   if (flags.ready_fd >= 0) {
@@ -171,6 +193,9 @@ int main(int argc, char** argv) {
   app.add_option("--key", flags.key, "this worker's key file, where the broker wants one (KQ_KEY)")->envname("KQ_KEY");
   app.add_option("--state", flags.state, "directory for the build cache and scratch files (default: XDG_STATE_HOME/kq/worker)");
   app.add_option("--devices", flags.devices, "auto, or a list of cpu, cuda, cuda:N")->capture_default_str();
+  app.add_option("--label", flags.labels, "what jobs may ask for with kq-submit --require; may be repeated")->allow_extra_args(false);
+  app.add_option("--log-format", flags.log_format, "auto, text or json; auto: text on a terminal, else a JSON object a line")
+      ->check(CLI::IsMember({"auto", "text", "json"}))->capture_default_str();
   app.add_option("--log-level", flags.log_level, "debug, info, warn, error, off")
       ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}))->capture_default_str();
   app.add_option("--ready-fd", flags.ready_fd, "write 'ready' to this descriptor once every device is open");
@@ -184,8 +209,7 @@ int main(int argc, char** argv) {
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGTERM, on_signal);
   ::signal(SIGINT, on_signal);
-  spdlog::set_default_logger(spdlog::stderr_color_mt("kq-worker"));
-  spdlog::set_level(spdlog::level::from_str(flags.log_level == "error" ? "err" : flags.log_level));
+  kq::start_log("kq-worker", *kq::parse_enum<kq::LogFormat>(flags.log_format), flags.log_level);
   const auto ran = run(flags);
   if (ran) return 0;
   spdlog::error("{}", ran.error().message);

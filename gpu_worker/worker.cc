@@ -51,6 +51,8 @@ void Worker::on(BrokerSaid& said, std::int64_t now_ms, WorkerReady& ready) {
       const auto found = held_.find(id);
       if (found != held_.end() && found->second.phase == Phase::reporting) held_.erase(found);
     }
+  } else if (const auto* revoked = std::get_if<Revoke>(&said.reply)) {
+    for (const LeaseId& id : revoked->leases) revoke(id, ready);
   } else if (std::holds_alternative<Unknown>(said.reply)) {
     welcome_ = false;
   } else if (const auto* refused = std::get_if<Refused>(&said.reply)) {
@@ -74,6 +76,26 @@ void Worker::take(LeaseBatch& batch) {
   }
 }
 
+// What a crew has begun stays here until the crew says that it is done: until then its slot is taken.
+void Worker::revoke(const LeaseId& id, WorkerReady& ready) {
+  const auto found = held_.find(id);
+  if (found == held_.end()) return;
+  switch (found->second.phase) {
+    case Phase::waiting_build:
+    case Phase::waiting_run:
+    case Phase::reporting:
+      held_.erase(found);
+      return;
+    case Phase::building:
+    case Phase::running:
+      found->second.phase = Phase::stopping;
+      ready.stops.push_back(id);
+      return;
+    case Phase::stopping:
+      return;
+  }
+}
+
 // Of several equal devices the one with the fewest leases.
 std::optional<std::size_t> Worker::lane_for(const DeviceInfo& device) const {
   std::vector<std::size_t> load(options_.devices.size());
@@ -87,8 +109,13 @@ std::optional<std::size_t> Worker::lane_for(const DeviceInfo& device) const {
 
 void Worker::on(BuildDone& done, std::int64_t, WorkerReady&) {
   const auto found = held_.find(done.lease);
-  KQ_CHECK(found != held_.end() && found->second.phase == Phase::building);
+  KQ_CHECK(found != held_.end());
   Held& held = found->second;
+  if (held.phase == Phase::stopping) {
+    held_.erase(found);
+    return;
+  }
+  KQ_CHECK(held.phase == Phase::building);
   if (!done.built) {
     report(held, failure(done.built.error()));
   } else if (done.built->verdict) {
@@ -101,8 +128,13 @@ void Worker::on(BuildDone& done, std::int64_t, WorkerReady&) {
 
 void Worker::on(RunDone& done, std::int64_t, WorkerReady&) {
   const auto found = held_.find(done.lease);
-  KQ_CHECK(found != held_.end() && found->second.phase == Phase::running);
+  KQ_CHECK(found != held_.end());
   busy_[found->second.device] = false;
+  if (found->second.phase == Phase::stopping) {
+    held_.erase(found);
+    return;
+  }
+  KQ_CHECK(found->second.phase == Phase::running);
   report(found->second, std::move(done.result));
 }
 
@@ -168,7 +200,9 @@ void Worker::talk(std::int64_t now_ms, WorkerReady& ready) {
                                 .epoch = options_.epoch,
                                 .devices = options_.devices,
                                 .credit = draining_ ? 0 : lanes * (1 + options_.leases_ahead),
-                                .evaluator = std::string(kEvaluatorVersion)});
+                                .evaluator = std::string(kEvaluatorVersion),
+                                .labels = options_.labels,
+                                .backends = options_.backends});
   }
 
   ResultBatch results{.epoch = options_.epoch, .results = {}, .errors = {}};
@@ -186,7 +220,9 @@ void Worker::talk(std::int64_t now_ms, WorkerReady& ready) {
   if (welcome_ && now_ms >= next_heartbeat_ms_) {
     next_heartbeat_ms_ = now_ms + heartbeat_ms_;
     Heartbeat heartbeat{.epoch = options_.epoch, .leases = {}};
-    for (const auto& [id, held] : held_) heartbeat.leases.push_back(id);
+    for (const auto& [id, held] : held_) {
+      if (held.phase != Phase::stopping) heartbeat.leases.push_back(id);
+    }
     ready.sends.push_back(std::move(heartbeat));
   }
 

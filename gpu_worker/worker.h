@@ -2,7 +2,8 @@
 //
 // A lease walks  waiting_build -> building -> waiting_run -> running -> reporting  and leaves when the broker has acknowledged its result.
 // No clock, no socket, no process: step() takes an event and the time, Ready says what to do. Results are kept and sent again until
-// acknowledged; held leases are listed in every heartbeat; a broker that forgot us hears Hello again.
+// acknowledged; held leases are listed in every heartbeat; a broker that forgot us hears Hello again. A lease that the broker revokes is
+// forgotten at once; where a lane or a build is at work on it, that is told to stop, and what it says in the end goes nowhere.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,8 @@ struct WorkerOptions {
   std::string name;
   std::uint64_t epoch = 0;
   std::vector<DeviceInfo> devices;   // one lane each
+  std::vector<std::string> labels{};   // sorted; jobs may ask for them
+  std::vector<Backend> backends{};     // that work here; empty: all
   std::uint32_t build_slots = 1;
   std::uint32_t leases_ahead = 2;    // per device, beyond the one that runs: the next job is already here
   std::int64_t resend_ms = 1000;     // Hello until welcomed, results until acknowledged
@@ -35,7 +38,7 @@ struct Built {
 };
 
 struct BrokerSaid { WorkerReply reply; };
-struct BuildDone { LeaseId lease; Expected<Built> built; };
+struct BuildDone { LeaseId lease; Expected<Built> built; };  // each BuildStart ends with one, stopped or not
 struct RunDone { LeaseId lease; Expected<Result> result; };
 struct DrainAsked {};  // take nothing new, finish what runs, say Goodbye
 struct Tick {};
@@ -48,6 +51,7 @@ struct WorkerReady {
   std::vector<WorkerRequest> sends;
   std::vector<BuildStart> builds;
   std::vector<RunStart> runs;
+  std::vector<LeaseId> stops;   // of builds and runs that were started: nobody wants them any more
   std::vector<std::string> notes;
   std::int64_t wake_at_ms = 0;  // step(Tick) is due then
   bool finished = false;        // drained: Goodbye is among the sends
@@ -60,7 +64,7 @@ class Worker {
   WorkerReady step(WorkerEvent event, std::int64_t now_ms);
 
  private:
-  enum class Phase { waiting_build, building, waiting_run, running, reporting };
+  enum class Phase { waiting_build, building, waiting_run, running, reporting, stopping };
   struct Held {
     std::shared_ptr<const Lease> lease;
     Phase phase = Phase::waiting_build;
@@ -79,6 +83,7 @@ class Worker {
   void on(Tick&, std::int64_t now_ms, WorkerReady& ready);
 
   void take(LeaseBatch& batch);
+  void revoke(const LeaseId& id, WorkerReady& ready);
   std::optional<std::size_t> lane_for(const DeviceInfo& device) const;
   void report(Held& held, Expected<Result> result);
   void start_builds(WorkerReady& ready);

@@ -135,6 +135,54 @@ TEST_F(WorkerTest, a_lease_for_a_device_it_does_not_have_goes_back_in_words) {
   EXPECT_EQ(batches[0].errors.size(), 1u);
 }
 
+TEST_F(WorkerTest, tells_its_labels_and_what_works_here) {
+  Worker labelled({.name = "w", .epoch = 7, .devices = {kCpu}, .labels = {"big", "lab"}, .backends = {Backend::torch}});
+  const auto hello = all<Hello>(labelled.step(Tick{}, now)).at(0);
+  EXPECT_EQ(hello.labels, (std::vector<std::string>{"big", "lab"}));
+  EXPECT_EQ(hello.backends, std::vector<Backend>{Backend::torch});
+}
+
+TEST_F(WorkerTest, a_revoked_lease_that_waits_is_forgotten) {
+  run(lease(1));
+  run(lease(2));                                  // waits for the device
+  take({lease(3), lease(4)});                     // 3 is being built, 4 waits for it
+  const auto ready = worker.step(BrokerSaid{Revoke{{{2, 1}, {4, 1}, {9, 1}}}}, now);
+  EXPECT_TRUE(ready.stops.empty());
+  now += 10'000;
+  EXPECT_EQ(all<Heartbeat>(welcome())[0].leases, (std::vector<LeaseId>{{1, 1}, {3, 1}}));
+  EXPECT_TRUE(worker.step(RunDone{{1, 1}, passed()}, now).runs.empty());
+  EXPECT_TRUE(worker.step(BuildDone{{3, 1}, Built{}}, now).builds.empty());
+}
+
+TEST_F(WorkerTest, a_revoked_run_is_stopped_and_its_lane_is_the_next_ones) {
+  run(lease(1));
+  run(lease(2));
+  const auto stopping = worker.step(BrokerSaid{Revoke{{{1, 1}}}}, now);
+  EXPECT_EQ(stopping.stops, (std::vector<LeaseId>{{1, 1}}));
+  EXPECT_TRUE(stopping.runs.empty()) << "the device is busy until the lane says so";
+  EXPECT_TRUE(worker.step(BrokerSaid{Revoke{{{1, 1}}}}, now).stops.empty()) << "once is enough";
+  EXPECT_EQ(all<Heartbeat>(welcome())[0].leases, (std::vector<LeaseId>{{2, 1}}));
+  const auto ready = worker.step(RunDone{{1, 1}, our_fault("stopped")}, now);
+  EXPECT_TRUE(all<ResultBatch>(ready).empty());
+  ASSERT_EQ(ready.runs.size(), 1u);
+  EXPECT_EQ(ready.runs[0].lease->id.seq, 2u);
+}
+
+TEST_F(WorkerTest, a_revoked_build_is_stopped_and_reported_by_nobody) {
+  take({lease(1)});
+  EXPECT_EQ(worker.step(BrokerSaid{Revoke{{{1, 1}}}}, now).stops, (std::vector<LeaseId>{{1, 1}}));
+  const auto ready = worker.step(BuildDone{{1, 1}, Built{}}, now);
+  EXPECT_TRUE(ready.runs.empty());
+  EXPECT_TRUE(all<ResultBatch>(ready).empty());
+}
+
+TEST_F(WorkerTest, a_revoked_result_is_not_sent_again) {
+  run(lease(1));
+  worker.step(RunDone{{1, 1}, passed()}, now);
+  worker.step(BrokerSaid{Revoke{{{1, 1}}}}, now);
+  EXPECT_TRUE(all<ResultBatch>(worker.step(Tick{}, now + 5000)).empty());
+}
+
 TEST_F(WorkerTest, leases_for_equal_devices_are_spread_over_them) {
   Worker twins({.name = "w", .epoch = 7, .devices = {kCpu, kCpu}});
   twins.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = {lease(1), lease(2)}}}, now);

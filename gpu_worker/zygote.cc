@@ -73,6 +73,9 @@ Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
   zygote->software_.triton = text_of(hello, "triton");
   zygote->software_.cuda = text_of(hello, "cuda");
   zygote->sandbox_ = text_of(hello, "sandbox");
+  for (const json& name : hello.value("backends", json::array())) {
+    if (const auto backend = name.is_string() ? parse_enum<Backend>(name.get<std::string>()) : std::nullopt) zygote->backends_.push_back(*backend);
+  }
   zygote->alive_ = true;
   zygote->reader_ = std::thread([raw = zygote.get()] { raw->read_loop(); });
   return zygote;

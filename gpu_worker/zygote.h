@@ -4,7 +4,7 @@
 // this socket right after its fork, before anything of a submission is read.
 //
 //   zygote -> control, once:  {"ready": true, "python": "3.11.2", "torch": "2.11.0", "triton": "3.6.0", "cuda": "13.0",
-//                              "sandbox": "uid,user,pid,mount,ipc,net,uts,rlimits"}
+//                              "backends": ["torch", "triton", "cuda"], "sandbox": "uid,user,pid,mount,ipc,net,uts,rlimits"}
 //                             or {"error": "one sentence"} and exit
 //   control -> zygote:        {"id": 7, "role": "reference" | "submission" | "build", "device": "cpu" | "cuda", "backend": "torch",
 //                              "dir": DIR, "uid": 61000, "entry": "add.py", "problem": "relu.py", "precision": "as_given",
@@ -64,6 +64,7 @@ class Zygote {
 
   const Software& software() const { return software_; }
   const std::string& sandbox() const { return sandbox_; }
+  const std::vector<Backend>& backends() const { return backends_; }  // whose compilers are there
   bool alive() const;
   // Kills it and, through it, every child. Every wait, running or to come, ends with an Error.
   void stop();
@@ -93,6 +94,7 @@ class Zygote {
   Fd socket_;
   Software software_;
   std::string sandbox_;
+  std::vector<Backend> backends_;
   std::thread reader_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -108,12 +108,12 @@ Stack::Stack(StateFolder folder, PrivateEndpoint endpoint, const StackPlan& plan
   // Also where they are empty: the keys in our environment are for other brokers.
   broker_ = {.name = "kq-broker",
              .command = {.words = {plan.programs + "/kq-broker", "--bind", url_, "--store", folder_.file("store"),
-                                   "--keys", plan.key_folder},
+                                   "--keys", plan.key_folder, "--log-format", "text"},  // people read it
                          .log = folder_.file("broker.log")},
              .process = std::nullopt};
   worker_ = {.name = "kq-worker",
              .command = {.words = {plan.programs + "/kq-worker", "--connect", url_, "--state", folder_.file("worker"),
-                                   "--devices", plan.devices, "--key", plan.worker_key},
+                                   "--devices", plan.devices, "--key", plan.worker_key, "--log-format", "text"},
                          .log = folder_.file("worker.log")},
              .process = std::nullopt};
 }

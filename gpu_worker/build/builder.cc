@@ -2,6 +2,8 @@
 
 #include <sys/wait.h>
 
+#include <algorithm>
+
 #include "core/limits.h"
 #include "guard/facts.h"
 #include "guard/guard.h"
@@ -14,6 +16,7 @@ namespace {
 
 constexpr std::uint64_t kScratchBytes = 1ull << 30;
 constexpr std::uint64_t kHostBytes = 4ull << 30;
+constexpr std::int64_t kLookMs = 20;  // how often a build looks whether it is still wanted
 
 Built ended_build(VerdictName name, Evidence evidence) {
   return {.verdict = ended(name, std::move(evidence)), .dir = {}, .cached = false, .ms = 0};
@@ -51,12 +54,24 @@ std::optional<Built> judge_cuda_files(const Lease& lease) {
   return std::nullopt;
 }
 
+// The wait status once the child is gone; nothing at the limit, or when it is to stop.
+Expected<std::optional<int>> wait_or_stop(Zygote& zygote, std::uint64_t child, std::int64_t limit_ms, const std::stop_token& stop) {
+  const std::int64_t deadline_ms = monotonic_now_ms() + limit_ms;
+  for (;;) {
+    const std::int64_t left_ms = deadline_ms - monotonic_now_ms();
+    if (stop.stop_requested() || left_ms <= 0) return std::optional<int>();
+    auto status = zygote.wait(child, std::min(left_ms, kLookMs));
+    if (!status || *status) return status;
+  }
+}
+
 }  // namespace
 
 Builder::Builder(BuilderOptions options, BuildCache cache, ZygoteSource zygote)
     : options_(std::move(options)), cache_(std::move(cache)), zygote_(std::move(zygote)) {}
 
-Expected<Built> Builder::build(const Lease& lease) {
+Expected<Built> Builder::build(const Lease& lease, std::stop_token stop) {
+  if (stop.stop_requested()) return our_fault("stopped before it began");
   if (auto built = judge_cuda_files(lease)) return std::move(*built);
   const std::int64_t start_ms = monotonic_now_ms();
   const auto zygote = zygote_();
@@ -64,7 +79,7 @@ Expected<Built> Builder::build(const Lease& lease) {
   const std::string arch = lease.device.arch.empty() ? options_.no_gpu_arch : lease.device.arch;
   const Hash key = build_key(lease.submission, arch, (*zygote)->software());
   auto built = from_cache(lease, key);
-  if (!built) built = run_child(lease, arch, key, **zygote);
+  if (!built) built = run_child(lease, arch, key, **zygote, stop);
   if (*built) (*built)->ms = monotonic_now_ms() - start_ms;
   return *built;
 }
@@ -79,7 +94,8 @@ std::optional<Expected<Built>> Builder::from_cache(const Lease& lease, const Has
   return std::nullopt;
 }
 
-Expected<Built> Builder::run_child(const Lease& lease, const std::string& arch, const Hash& key, Zygote& zygote) {
+Expected<Built> Builder::run_child(const Lease& lease, const std::string& arch, const Hash& key, Zygote& zygote,
+                                   const std::stop_token& stop) {
   const auto scratch = Scratch::make(options_.scratch, "build", options_.uid);
   if (!scratch) return failure(scratch.error());
   if (const auto put = put_sources(*scratch, lease, true); !put) return failure(put.error());
@@ -98,7 +114,7 @@ Expected<Built> Builder::run_child(const Lease& lease, const std::string& arch, 
                                  log->second.get(), -1);
   log->second = Fd();
   if (!child) return failure(child.error());
-  const auto status = zygote.wait(*child, options_.limit_ms);
+  const auto status = wait_or_stop(zygote, *child, options_.limit_ms, stop);
   if (!status || !*status) {
     zygote.kill(*child);
     (void)zygote.wait(*child, 5000);
@@ -106,6 +122,7 @@ Expected<Built> Builder::run_child(const Lease& lease, const std::string& arch, 
   zygote.forget(*child);
   const std::string text = log->first.finish(1000);
   if (!status) return failure(status.error());
+  if (stop.stop_requested()) return our_fault("stopped");
   if (!*status) {
     return ended_build(VerdictName::timed_out, {.stage = Stage::build,
                                                 .reason = "build",

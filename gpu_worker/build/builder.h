@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include "gpu_worker/build/cache.h"
@@ -25,12 +26,13 @@ class Builder {
   using ZygoteSource = std::function<Expected<std::shared_ptr<Zygote>>()>;
   Builder(BuilderOptions options, BuildCache cache, ZygoteSource zygote);
 
-  // Blocking; one call at a time per object.
-  Expected<Built> build(const Lease& lease);
+  // Blocking; one call at a time per object. A stop kills the build's child and ends in an Error.
+  Expected<Built> build(const Lease& lease, std::stop_token stop = {});
 
  private:
   std::optional<Expected<Built>> from_cache(const Lease& lease, const Hash& key) const;
-  Expected<Built> run_child(const Lease& lease, const std::string& arch, const Hash& key, Zygote& zygote);
+  Expected<Built> run_child(const Lease& lease, const std::string& arch, const Hash& key, Zygote& zygote,
+                            const std::stop_token& stop);
   Expected<Built> read_outcome(const Lease& lease, const std::string& dir, bool cached) const;
 
   BuilderOptions options_;

@@ -3,8 +3,10 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -53,10 +55,10 @@ class BuilderTest : public ::testing::Test {
     }
     return lease;
   }
-  static Expected<Built> build(const Lease& lease) {
+  static Expected<Built> build(const Lease& lease, std::stop_token stop = {}) {
     Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"},
                     BuildCache(root_ / "cache"), [] { return Expected<std::shared_ptr<Zygote>>(zygote_); });
-    return builder.build(lease);
+    return builder.build(lease, std::move(stop));
   }
   static Expected<Built> build_python(const std::string& source) { return build(lease_of(Backend::torch, {{"k.py", source}})); }
   static Expected<Built> build_cuda(const std::string& source) {
@@ -114,6 +116,25 @@ TEST_F(BuilderTest, a_cuda_stream_user_is_rejected_before_anything_compiles) {
   const auto built = build_cuda("void f() { cudaStreamCreate(0); }");
   ASSERT_EQ(verdict_of(built), "rejected");
   EXPECT_EQ(evidence(built).place, "k.cu:1");
+}
+
+TEST_F(BuilderTest, a_stopped_build_ends_at_once) {
+  const std::string endless =
+      "template <int n, int at> struct Tree { static const int v = Tree<n - 1, 2 * at>::v + Tree<n - 1, 2 * at + 1>::v; };\n"
+      "template <int at> struct Tree<0, at> { static const int v = at % 3; };\n"
+      "extern \"C\" __global__ void copy(const float* x, float* out) { out[0] = Tree<28, 1>::v; }";
+  std::stop_source stop;
+  std::thread stopper([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    stop.request_stop();
+  });
+  const auto start = std::chrono::steady_clock::now();
+  const auto built = build(lease_of(Backend::cuda, {{"k.cu", endless}, {"k.json", std::string(kContract)}}), stop.get_token());
+  const auto took = std::chrono::steady_clock::now() - start;
+  stopper.join();
+  if (verdict_of(built) == "unsupported_here") GTEST_SKIP() << "skipped: no CUDA toolkit: " << evidence(built).message;
+  EXPECT_EQ(verdict_of(built), "error: stopped");
+  EXPECT_LT(took, std::chrono::seconds(2));
 }
 
 TEST_F(BuilderTest, a_cuda_kernel_compiles_without_a_gpu) {

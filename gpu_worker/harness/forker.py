@@ -56,19 +56,23 @@ def main(control_fd: int, device: str, stub_path: str) -> int:
     return 0
 
 
-def import_everything() -> dict[str, str]:
+def import_everything() -> dict[str, str | list[str]]:
     """Imports what children will need, our own modules too: inside the walls there may be nothing to read them from."""
     import numpy  # noqa: F401
     import torch
     import triton
 
-    from harness import child  # noqa: F401
+    from harness import (
+        child,  # noqa: F401
+        nvrtc,
+    )
 
     return {
         "python": sys.version.split()[0],
         "torch": torch.__version__,
         "triton": triton.__version__,
         "cuda": torch.version.cuda or "",
+        "backends": ["torch", "triton"] + (["cuda"] if nvrtc.toolkits() else []),
     }
 
 

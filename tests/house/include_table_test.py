@@ -54,7 +54,7 @@ LIBRARIES = {
     "msgpack": (("msgpack.h", "msgpack.hpp", "msgpack/*"), ("core/codec.cc", "core/codec_*.cc")),
     "OpenSSL": (("openssl/*",), ("core/hash.cc",)),
     "zstd": (("zstd.h", "zstd_errors.h", "zdict.h"), ("core/compress.cc",)),
-    "spdlog": (("spdlog/*", "fmt/*"), MAINS),
+    "spdlog": (("spdlog/*", "fmt/*"), (*MAINS, "net/log.*")),
     "CUDA, which is opened with dlopen only,": (
         ("cuda.h", "cuda_runtime*.h", "nvml.h", "nvrtc.h", "cupti*.h", "cuda_fp*.h"),
         (),
@@ -177,7 +177,7 @@ CASES = [
     one("broker/main.cc", '#include "store/rocks_store.h"'),
     one("broker/main.cc", "#include <spdlog/spdlog.h>"),
     one("broker/loop.cc", "#include <spdlog/spdlog.h>"),
-    one("broker/broker.cc", "#include <spdlog/spdlog.h>", "spdlog belongs in */main.cc, *_main.cc, */loop.cc, */loop.h"),
+    one("broker/broker.cc", "#include <spdlog/spdlog.h>", "spdlog belongs in */main.cc, *_main.cc, */loop.cc, */loop.h, net/log.*"),
     one("broker/broker_test.cc", '#include "store/memory_store.h"'),
     one("broker/broker.cc", '#include "store/memory_store.h"', 'includes "store/memory_store.h"'),
     one("gpu_worker/judge/trial.cc", '#include "gpu_worker/channel.h"'),

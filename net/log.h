@@ -1,0 +1,23 @@
+// What a program that serves says while it runs: to standard error, as lines for people or as one JSON object a line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/enum_names.h"
+
+namespace kq {
+
+enum class LogFormat { automatic, text, json };  // automatic: text on a terminal, JSON otherwise
+template <>
+inline constexpr std::array<std::string_view, 3> kEnumNames<LogFormat>{"auto", "text", "json"};
+
+// Makes standard error the default log of spdlog. `level` as spdlog names it: debug, info, warning, error or off.
+void start_log(const std::string& program, LogFormat format, const std::string& level);
+
+// {"time": "2026-11-21T13:12:51.123Z", "level": "info", "program": "kq-broker", "pid": 17, "message": "..."} without spaces and newline.
+// Bytes of `message` that are not UTF-8 become U+FFFD.
+std::string log_line_json(std::int64_t unix_ms, std::string_view level, std::string_view program, int pid, std::string_view message);
+
+}  // namespace kq
