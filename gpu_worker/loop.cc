@@ -10,8 +10,8 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <stop_token>
+#include <string>
 #include <thread>
 
 #include "core/codec.h"

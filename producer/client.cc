@@ -86,6 +86,18 @@ Expected<ClientReply> Client::await(std::uint64_t request_id, const std::string&
   }
 }
 
+Expected<void> Client::pause(std::int64_t ms) {
+  const std::int64_t until_ms = now_ms_() + ms;
+  for (;;) {
+    if (interrupted_()) return failure(Error{ExitCode::interrupted, "interrupted"});
+    const std::int64_t left_ms = until_ms - now_ms_();
+    if (left_ms <= 0) return {};
+    // Nothing is asked, so what arrives is late: it may be dropped here as well as at the next question.
+    const auto late = link_->receive(std::min(left_ms, kAttentionMs));
+    if (!late) return failure(late.error());
+  }
+}
+
 Error Client::unanswered(std::int64_t timeout_ms) const {
   return Error{ExitCode::our_fault, "broker " + url_ + " did not answer within " + seconds(timeout_ms) +
                                         "; is it running? start one with: kq up"};

@@ -47,6 +47,10 @@ class Client {
     return failure(unexpected_reply(*reply));
   }
 
+  // Lets so much time pass. An Error: interrupted before.
+  Expected<void> pause(std::int64_t ms);
+
+  std::int64_t now_ms() const { return now_ms_(); }
   const std::string& url() const { return url_; }
 
  private:

@@ -148,6 +148,18 @@ TEST(Client, a_key_file_that_is_none_is_named) {
               HasSubstr("key file /nowhere/alice.key: No such file"));
 }
 
+TEST(Client, a_pause_takes_its_time_or_ends_with_an_interruption) {
+  ScriptedBroker broker;
+  Client client = broker.client();
+  EXPECT_TRUE(client.pause(1'234));
+  EXPECT_EQ(broker.now_ms, 1'234);
+  client.stop_when([&] { return broker.now_ms >= 2'000; });
+  const auto paused = client.pause(60'000);
+  ASSERT_FALSE(paused);
+  EXPECT_EQ(paused.error().code, ExitCode::interrupted);
+  EXPECT_LE(broker.now_ms, 2'300);
+}
+
 TEST(Client, refuses_a_url_that_is_none) {
   const auto client = Client::connect("localhost");
   ASSERT_FALSE(client);

@@ -63,6 +63,12 @@ Submission submission_of(const Candidate& candidate, const std::vector<std::stri
   submission.device = candidate.device;
   submission.gpu_model = candidate.gpu_model;
   submission.trials = candidate.trials;
+  submission.priority = candidate.priority;
+  submission.not_before_ms = candidate.not_before_ms;
+  submission.deadline_ms = candidate.deadline_ms;
+  submission.labels = candidate.labels;
+  std::sort(submission.labels.begin(), submission.labels.end());
+  submission.labels.erase(std::unique(submission.labels.begin(), submission.labels.end()), submission.labels.end());
   return submission;
 }
 
@@ -167,6 +173,21 @@ Expected<SubmitBatch> next_batch(const std::string& run, std::span<const PackedJ
     batch.jobs.push_back(job.submission);
   }
   return batch;
+}
+
+SubmitBatch part_of(const SubmitBatch& batch, std::span<const std::size_t> jobs) {
+  SubmitBatch part{.run = batch.run, .jobs = {}, .blobs = {}, .submitter = batch.submitter};
+  std::set<Hash> needed;
+  for (const std::size_t at : jobs) {
+    const Submission& job = batch.jobs[at];
+    part.jobs.push_back(job);
+    needed.insert(job.problem.hash);
+    for (const SourceFile& file : job.files) needed.insert(file.hash);
+  }
+  for (const Blob& blob : batch.blobs) {
+    if (needed.contains(blob.hash)) part.blobs.push_back(blob);
+  }
+  return part;
 }
 
 }  // namespace kq

@@ -44,4 +44,7 @@ PackedJob repeated(const PackedJob& job, std::uint32_t repetition, const std::st
 // blobs.
 Expected<SubmitBatch> next_batch(const std::string& run, std::span<const PackedJob> jobs);
 
+// Some of a batch's jobs, by their places in it, with the blobs they need: to be sent again.
+SubmitBatch part_of(const SubmitBatch& batch, std::span<const std::size_t> jobs);
+
 }  // namespace kq

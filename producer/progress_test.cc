@@ -44,6 +44,12 @@ TEST(Progress, says_what_no_worker_has) {
   EXPECT_EQ(unserved_text(waiting), "3 jobs wait: no worker has a cuda device");
   waiting.unserved = {{"a NVIDIA H200", 1}, {"any device", 2}};
   EXPECT_EQ(unserved_text(waiting), "1 job waits: no worker has a NVIDIA H200; 2 jobs wait: no worker is connected");
+  Requirements needs{.labels = {"big", "lab"}};
+  waiting.unserved = {{needs_text(needs), 1}};
+  EXPECT_EQ(unserved_text(waiting), "1 job waits: there is no worker labelled big, lab with any device");
+  needs.gpu_model = "NVIDIA H200";
+  waiting.unserved = {{needs_text(needs), 1}};
+  EXPECT_EQ(unserved_text(waiting), "1 job waits: there is no worker labelled big, lab with a NVIDIA H200");
 }
 
 TEST(Progress, summary_names_verdicts_in_the_tables_order) {

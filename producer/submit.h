@@ -20,6 +20,7 @@ struct SubmitRequest {
   std::vector<std::filesystem::path> inputs;
   InputOptions options;
   std::string run;           // empty: the name of the first input's directory
+  std::string submitter;     // whose share and quota the jobs count against; may be empty
   std::uint32_t repeat = 1;  // each job this often, at most kRepeatMax
   std::string salt;          // empty: identical finished work is reused; otherwise random text that makes every job new
 };
@@ -30,6 +31,7 @@ inline constexpr std::int64_t kSubmitTimeoutMs = 60'000;   // for the acknowledg
 
 struct Prepared {
   std::string run;
+  std::string submitter{};
   std::vector<PackedJob> jobs;
   std::vector<std::string>
       mistakes;  // one sentence each; a caller sends nothing while there are any, unless told to keep going
@@ -40,8 +42,7 @@ Prepared prepare(const SubmitRequest& request);
 struct SubmittedJob {
   std::string label;
   JobAck ack;
-  DeviceWish device = DeviceWish::any;
-  std::string gpu_model;
+  Requirements needs;
 };
 struct SubmitSummary {
   std::string run;
@@ -52,8 +53,41 @@ struct SubmitSummary {
   std::size_t count(Acceptance acceptance) const;
   std::vector<WaitedJob> to_wait_for() const;  // accepted and reused ones, for wait_for()
 };
-// Sends all jobs in batches. Fails fast when there is no broker: a first question has kAnswerTimeoutMs, each batch
-// kSubmitTimeoutMs.
-SubmitSummary submit(Client& client, const Prepared& prepared);
+// The broker has no room for some jobs: a quota, its queue or its disk is full.
+struct Busy {
+  std::size_t waiting = 0;   // jobs that were turned away just now
+  std::size_t answered = 0;  // jobs of this call that are settled
+  std::size_t total = 0;
+  std::string reason;        // the broker's sentence about the first of them
+  std::int64_t retry_ms = 0; // until they are sent again
+};
+struct SubmitOptions {
+  std::optional<std::int64_t> timeout_ms;  // of waiting for room; nothing: for ever
+  std::function<void(const Busy&)> busy = [](const Busy&) {};
+};
+// Sends all jobs in batches; those the broker is too busy for again and again until it takes them, the others meanwhile
+// stand back. Fails fast when there is no broker: a first question has kAnswerTimeoutMs, each batch kSubmitTimeoutMs.
+// `stopped` says gave_up at the end of timeout_ms.
+SubmitSummary submit(Client& client, const Prepared& prepared, const SubmitOptions& options = {});
+
+inline constexpr std::int64_t kBusyPauseMsMin = 100;     // whatever the broker asks for
+inline constexpr std::int64_t kBusyPauseMsMax = 30'000;  // pauses double up to this while nothing is taken
+
+// "broker is busy, 12 of 200 jobs wait for room: REASON; trying again in 2 s".
+std::string busy_text(const Busy& busy);
+
+// Tells somebody that the broker is busy: at once when the reason is new, else every kBusyNewsMs.
+class BusyNews {
+ public:
+  BusyNews(std::function<std::int64_t()> now_ms, std::function<void(const std::string&)> say);
+  void operator()(const Busy& busy);
+
+ private:
+  std::function<std::int64_t()> now_ms_;
+  std::function<void(const std::string&)> say_;
+  std::optional<std::string> reason_;
+  std::int64_t said_ms_ = 0;
+};
+inline constexpr std::int64_t kBusyNewsMs = 10'000;
 
 }  // namespace kq

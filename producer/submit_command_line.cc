@@ -6,7 +6,10 @@
 #include <vector>
 
 #include "core/version.h"
+#include "net/clock.h"
 #include "net/endpoint.h"
+#include "producer/submitter.h"
+#include "producer/when.h"
 
 namespace kq {
 namespace {
@@ -30,6 +33,8 @@ struct Words {
   std::vector<std::string> inputs;
   std::string problem, problems, backend, device, gpu, precision, run;
   std::string broker{kDefaultBrokerUrl};
+  std::string priority, not_before, deadline, submitter;
+  std::vector<std::string> labels;
   double timeout_s = 0;
   std::uint32_t repeat = 1;
 };
@@ -39,6 +44,37 @@ Expected<std::optional<E>> parse_word(const char* flag, const std::string& word)
   if (word.empty()) return std::optional<E>{};
   if (const auto value = parse_enum<E>(word)) return value;
   return bad_input(std::string(flag) + " must be one of " + known_names<E>() + ", got '" + word + "'");
+}
+
+Expected<std::optional<std::int64_t>> parse_time(const char* flag, const std::string& word, std::int64_t now_ms) {
+  if (word.empty()) return std::optional<std::int64_t>{};
+  const auto when = parse_when(word, now_ms);
+  if (!when) return bad_input(std::string(flag) + " " + when.error().message);
+  return std::optional(*when);
+}
+
+// Priority, times, labels and the submitter.
+Expected<void> judge_turn(const Words& words, SubmitRequest& request) {
+  request.options.now_ms = unix_now_ms();
+  const auto priority = parse_word<Priority>("--priority", words.priority);
+  const auto not_before = parse_time("--not-before", words.not_before, request.options.now_ms);
+  const auto deadline = parse_time("--deadline", words.deadline, request.options.now_ms);
+  if (!priority) return failure(priority.error());
+  if (!not_before) return failure(not_before.error());
+  if (!deadline) return failure(deadline.error());
+  if (*deadline && **deadline <= request.options.now_ms) {
+    return bad_input("--deadline is over already, got '" + words.deadline + "'");
+  }
+  for (const std::string& label : words.labels) {
+    if (const auto wrong = name_complaint(label)) return bad_input("--require '" + label + "' " + *wrong);
+  }
+  request.submitter = words.submitter.empty() ? default_submitter() : words.submitter;
+  if (const auto wrong = name_complaint(request.submitter)) return bad_input("--submitter '" + request.submitter + "' " + *wrong);
+  request.options.priority = *priority;
+  request.options.not_before_ms = *not_before;
+  request.options.deadline_ms = *deadline;
+  if (!words.labels.empty()) request.options.labels = words.labels;
+  return {};
 }
 
 std::optional<std::filesystem::path> optional_path(const std::string& word) {
@@ -70,7 +106,7 @@ Expected<void> judge(const Words& words, SubmitCommandLine& line) {
   line.request.run = words.run;
   line.request.repeat = words.repeat;
   line.broker = words.broker;
-  return {};
+  return judge_turn(words, line.request);
 }
 
 }  // namespace
@@ -89,12 +125,18 @@ std::variant<SubmitCommandLine, EarlyEnd> parse_submit_command_line(int argc, co
   app.add_option("--device", words.device, "any, cpu or cuda");
   app.add_option("--gpu", words.gpu, "only this GPU model, as workers name it");
   app.add_option("--precision", words.precision, "cast floating-point inputs to: as_given, fp32, fp16 or bf16");
+  app.add_option("--priority", words.priority, "low, normal or high: who goes first; waiting counts as well");
+  app.add_option("--not-before", words.not_before, "run no earlier than this: 2026-11-21T18:00Z, or +30m from now");
+  app.add_option("--deadline", words.deadline, "what has not begun by then ends as expired; written as --not-before");
+  app.add_option("--require", words.labels, "only on workers with this label; may be repeated")->allow_extra_args(false);
+  app.add_option("--submitter", words.submitter, "whose share and quota the jobs count against; else USER@HOST")
+      ->envname("KQ_SUBMITTER");
   app.add_option("--run", words.run, "name of the run; else the first PATH's");
   app.add_option("--broker", words.broker, "URL of the broker")->envname("KQ_BROKER")->capture_default_str();
   app.add_option("--key", line.key, "your key file, where the broker wants one")->envname("KQ_KEY");
-  CLI::Option* wait = app.add_flag("--wait", line.wait, "wait for the verdicts; the exit code tells them");
-  CLI::Option* timeout =
-      app.add_option("--timeout", words.timeout_s, "stop waiting after so many seconds")->needs(wait);
+  app.add_flag("--wait", line.wait, "wait for the verdicts; the exit code tells them");
+  CLI::Option* timeout = app.add_option(
+      "--timeout", words.timeout_s, "stop waiting, for room in a full queue or for verdicts, after so many seconds");
   app.add_flag("--force-rerun", line.force_rerun, "run again what is already judged");
   app.add_option("--repeat", words.repeat, "submit each kernel so many times, as LABEL, LABEL#2, ...");
   app.add_flag("--keep-going", line.keep_going,

@@ -16,7 +16,7 @@ struct SubmitCommandLine {
   std::string broker;
   std::string key;  // file; empty: none
   bool wait = false;
-  std::optional<std::int64_t> timeout_ms;  // of the wait
+  std::optional<std::int64_t> timeout_ms;  // of all waiting together: for room in the queue, then for the verdicts
   bool force_rerun = false;                // the caller draws the salt
   bool keep_going = false;
   bool json = false;

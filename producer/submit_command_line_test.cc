@@ -14,11 +14,13 @@ using testing::HasSubstr;
 
 class SubmitLine : public testing::Test {
  protected:
-  void SetUp() override {
+  void SetUp() override { forget_environment(); }
+  void TearDown() override { forget_environment(); }
+  static void forget_environment() {
     unsetenv("KQ_BROKER");
     unsetenv("KQ_KEY");
+    unsetenv("KQ_SUBMITTER");
   }
-  void TearDown() override { SetUp(); }
 
   static std::variant<SubmitCommandLine, EarlyEnd> parse(std::vector<const char*> words) {
     words.insert(words.begin(), "kq-submit");
@@ -95,11 +97,39 @@ TEST_F(SubmitLine, every_mistake_is_bad_input_in_one_sentence) {
   EXPECT_THAT(complaint({"a", "--repeat", "x"}), HasSubstr("--repeat"));
   EXPECT_THAT(complaint({"a", "--repeat", "-1"}), HasSubstr("--repeat"));
   EXPECT_THAT(complaint({"a", "--run"}), HasSubstr("--run"));
-  EXPECT_EQ(complaint({"a", "--timeout", "3"}), "--timeout requires --wait; see kq-submit --help");
   for (const char* seconds : {"0", "-1", "nan", "inf", "1e99"}) {
     EXPECT_THAT(complaint({"a", "--wait", "--timeout", seconds}), HasSubstr("--timeout")) << seconds;
   }
   EXPECT_EQ(complaint({""}), "a PATH is empty");
+}
+
+TEST_F(SubmitLine, says_when_and_where_a_job_may_run) {
+  const SubmitCommandLine line = parsed({"--priority", "high", "--not-before", "2026-11-21T18:00Z", "--deadline", "+30d", "--require",
+                                         "big", "--require", "lab", "--submitter", "ann", "a.py"});
+  const InputOptions& options = line.request.options;
+  EXPECT_THAT(line.request.inputs, ElementsAre("a.py"));
+  EXPECT_EQ(options.priority, Priority::high);
+  EXPECT_EQ(options.not_before_ms, 1'795'284'000'000);
+  EXPECT_EQ(options.deadline_ms, options.now_ms + 30 * 86'400'000ll);
+  EXPECT_EQ(options.labels, (std::vector<std::string>{"big", "lab"}));
+  EXPECT_EQ(line.request.submitter, "ann");
+}
+
+TEST_F(SubmitLine, a_submitter_is_said_or_known_or_found) {
+  EXPECT_THAT(parsed({"a"}).request.submitter, HasSubstr("@"));
+  EXPECT_EQ(parsed({"a"}).request.options.priority, std::nullopt);
+  EXPECT_EQ(parsed({"a"}).request.options.labels, std::nullopt);
+  setenv("KQ_SUBMITTER", "bob", 1);
+  EXPECT_EQ(parsed({"a"}).request.submitter, "bob");
+  EXPECT_EQ(parsed({"a", "--submitter", "ann"}).request.submitter, "ann");
+}
+
+TEST_F(SubmitLine, a_time_or_a_name_that_is_none_is_told) {
+  EXPECT_EQ(complaint({"a", "--priority", "urgent"}), "--priority must be one of low, normal, high, got 'urgent'");
+  EXPECT_THAT(complaint({"a", "--not-before", "soon"}), HasSubstr("--not-before must be a time such as"));
+  EXPECT_EQ(complaint({"a", "--deadline", "2001-01-01T00:00Z"}), "--deadline is over already, got '2001-01-01T00:00Z'");
+  EXPECT_THAT(complaint({"a", "--require", "a\nb"}), HasSubstr("--require"));
+  EXPECT_THAT(complaint({"a", "--submitter", "a\nb"}), HasSubstr("--submitter"));
 }
 
 TEST_F(SubmitLine, help_and_version_are_no_mistakes) {

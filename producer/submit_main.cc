@@ -54,9 +54,10 @@ Expected<std::string> random_salt() {
 }
 
 // Progress goes to standard error; the outcome is left to the caller.
-Expected<WaitOutcome> wait_with_progress(Client& client, const SubmitSummary& summary, const SubmitCommandLine& line) {
+Expected<WaitOutcome> wait_with_progress(Client& client, const SubmitSummary& summary, const SubmitCommandLine& line,
+                                         std::optional<std::int64_t> timeout_ms) {
   WaitOptions options = real_wait_options();
-  options.timeout_ms = line.timeout_ms;
+  options.timeout_ms = timeout_ms;
   options.interrupted = interrupted;
   StatusLine status(stderr_status_line(), options.now_ms());
   if (!line.quiet) options.progress = [&](const Tally& tally) { status.update(tally, options.now_ms()); };
@@ -86,7 +87,10 @@ ExitCode send_and_wait(const Prepared& prepared, const SubmitCommandLine& line) 
   }
   client->stop_when(interrupted);
 
-  const SubmitSummary summary = submit(*client, prepared);
+  const std::int64_t start_ms = client->now_ms();
+  SubmitOptions options{.timeout_ms = line.timeout_ms};
+  if (!line.quiet) options.busy = BusyNews([&] { return client->now_ms(); }, say);
+  const SubmitSummary summary = submit(*client, prepared, options);
   if (!line.json) print(job_numbers(summary));
   std::fflush(stdout);
   std::vector<std::string> refusals;
@@ -102,9 +106,11 @@ ExitCode send_and_wait(const Prepared& prepared, const SubmitCommandLine& line) 
     say(summary.stopped->message);
     code = summary.stopped->code;
     const std::size_t accepted = summary.count(Acceptance::accepted);
-    if (code == ExitCode::interrupted && accepted > 0) say(resume_text(accepted, summary.run));
+    if ((code == ExitCode::interrupted || code == ExitCode::gave_up) && accepted > 0) say(resume_text(accepted, summary.run));
   } else if (line.wait) {
-    const Expected<WaitOutcome> waited = wait_with_progress(*client, summary, line);
+    std::optional<std::int64_t> left_ms = line.timeout_ms;
+    if (left_ms) *left_ms -= client->now_ms() - start_ms;
+    const Expected<WaitOutcome> waited = wait_with_progress(*client, summary, line, left_ms);
     if (waited) {
       outcome = *waited;
       code = exit_code_of(*waited);

@@ -39,7 +39,7 @@ std::string object_text(const std::string& run, JsonArray jobs) {
 std::string job_numbers(const SubmitSummary& summary) {
   std::string lines;
   for (const SubmittedJob& job : summary.jobs) {
-    if (job.ack.acceptance != Acceptance::refused) lines += std::to_string(job.ack.seq) + "\n";
+    if (job.ack.seq != 0) lines += std::to_string(job.ack.seq) + "\n";
   }
   return lines;
 }
@@ -57,7 +57,7 @@ std::string summary_json(const SubmitSummary& summary, const WaitOutcome* outcom
   }
   JsonArray jobs;
   for (const SubmittedJob& job : summary.jobs) {
-    const bool refused = job.ack.acceptance == Acceptance::refused;
+    const bool refused = job.ack.seq == 0;
     const auto status = heard.find(job.ack.seq);
     const bool known = !refused && status != heard.end();
     const JobState state = known ? status->second->state : job.ack.state;

@@ -142,6 +142,111 @@ TEST_F(Submit, a_refused_job_is_told_and_not_waited_for) {
   EXPECT_THAT(summary.to_wait_for(), IsEmpty());
 }
 
+// A broker with room for `room` more jobs; a batch that asks when `until_ms` is over finds room again.
+class BusyBroker : public Submit {
+ protected:
+  void SetUp() override {
+    Submit::SetUp();
+    add("add.py");
+    request_.repeat = 5;
+    request_.submitter = "ann";
+    broker_.on_request = [this](const Message<ClientRequest>& request) {
+      const SubmitBatch* batch = std::get_if<SubmitBatch>(&request.body);
+      if (batch == nullptr) return broker_.reply(request.request_id, BrokerReply{});
+      sizes_.push_back(batch->jobs.size());
+      EXPECT_EQ(batch->submitter, "ann");
+      EXPECT_EQ(batch->blobs.size(), 2u) << "what is sent again brings its files";
+      SubmitAck ack;
+      for (const Submission& job : batch->jobs) ack.jobs.push_back(answer(job));
+      broker_.reply(request.request_id, ack, 0);
+    };
+  }
+  JobAck answer(const Submission& job) {
+    if (job.label == "add#2") return {.acceptance = Acceptance::refused, .reason = "no"};
+    if (broker_.now_ms >= until_ms_) room_ = 100;
+    if (room_ == 0) return {.acceptance = Acceptance::busy, .reason = "ann has 2 jobs queued, at most 2", .retry_after_ms = 1'000};
+    --room_;
+    return {.acceptance = Acceptance::accepted, .seq = ++last_seq_, .reason = {}};
+  }
+
+  std::size_t room_ = 2;
+  std::int64_t until_ms_ = 0;
+  std::vector<std::size_t> sizes_;
+};
+
+TEST_F(BusyBroker, what_it_has_no_room_for_is_sent_again_after_longer_and_longer_pauses) {
+  until_ms_ = 6'000;
+  std::vector<std::int64_t> pauses;
+  SubmitOptions options;
+  options.busy = [&](const Busy& busy) {
+    pauses.push_back(busy.retry_ms);
+    EXPECT_EQ(busy.waiting, 2u);
+    EXPECT_EQ(busy.answered, 3u);
+    EXPECT_EQ(busy.total, 5u);
+  };
+  Client client = broker_.client();
+  const SubmitSummary summary = submit(client, prepare(request_), options);
+  EXPECT_FALSE(summary.stopped);
+  EXPECT_THAT(sizes_, ElementsAre(5u, 2u, 2u, 2u));
+  EXPECT_THAT(pauses, ElementsAre(1'000, 2'000, 4'000));
+  EXPECT_EQ(summary.count(Acceptance::accepted), 4u);
+  EXPECT_EQ(summary.count(Acceptance::refused), 1u);
+  EXPECT_EQ(summary.count(Acceptance::busy), 0u);
+  std::vector<std::string> in_order;
+  for (const SubmittedJob& job : summary.jobs) in_order.push_back(job.label);
+  EXPECT_THAT(in_order, ElementsAre("add", "add#2", "add#3", "add#4", "add#5"));
+}
+
+TEST_F(BusyBroker, a_pause_grows_to_its_limit_only) {
+  until_ms_ = 400'000;
+  std::int64_t longest = 0;
+  SubmitOptions options;
+  options.busy = [&](const Busy& busy) { longest = std::max(longest, busy.retry_ms); };
+  Client client = broker_.client();
+  EXPECT_EQ(submit(client, prepare(request_), options).count(Acceptance::accepted), 4u);
+  EXPECT_EQ(longest, kBusyPauseMsMax);
+}
+
+TEST_F(BusyBroker, waiting_for_room_ends_with_the_timeout_and_keeps_what_was_taken) {
+  until_ms_ = 100'000;
+  Client client = broker_.client();
+  const SubmitSummary summary = submit(client, prepare(request_), {.timeout_ms = 5'000});
+  ASSERT_TRUE(summary.stopped);
+  EXPECT_EQ(summary.stopped->code, ExitCode::gave_up);
+  EXPECT_EQ(summary.stopped->message,
+            "gave up waiting for room, broker ipc:///tmp/kq.sock is busy: ann has 2 jobs queued, at most 2; "
+            "3 of 5 jobs were answered before, submit again to go on, nothing runs twice");
+  EXPECT_EQ(summary.count(Acceptance::accepted), 2u);
+  EXPECT_EQ(summary.to_wait_for().size(), 2u);
+  EXPECT_LE(broker_.now_ms, 5'001);
+}
+
+TEST_F(BusyBroker, an_interruption_ends_the_pause) {
+  until_ms_ = 100'000;
+  Client client = broker_.client();
+  client.stop_when([&] { return broker_.now_ms >= 1'500; });
+  const SubmitSummary summary = submit(client, prepare(request_));
+  ASSERT_TRUE(summary.stopped);
+  EXPECT_EQ(summary.stopped->code, ExitCode::interrupted);
+  EXPECT_LE(broker_.now_ms, 1'800);
+}
+
+TEST(BusyNewsTest, says_a_new_reason_at_once_and_an_old_one_now_and_then) {
+  std::int64_t now_ms = 0;
+  std::vector<std::string> said;
+  BusyNews news([&] { return now_ms; }, [&](const std::string& text) { said.push_back(text); });
+  news({.waiting = 1, .answered = 0, .total = 200, .reason = "the queue is full", .retry_ms = 2'500});
+  EXPECT_THAT(said, ElementsAre("broker is busy, 1 of 200 jobs waits for room: the queue is full; trying again in 2.5 s"));
+  now_ms = 5'000;
+  news({.waiting = 1, .answered = 0, .total = 200, .reason = "the queue is full", .retry_ms = 2'500});
+  EXPECT_EQ(said.size(), 1u);
+  news({.waiting = 1, .answered = 0, .total = 200, .reason = "the disk is full", .retry_ms = 2'500});
+  EXPECT_EQ(said.size(), 2u);
+  now_ms = 15'000;
+  news({.waiting = 1, .answered = 0, .total = 200, .reason = "the disk is full", .retry_ms = 2'500});
+  EXPECT_EQ(said.size(), 3u);
+}
+
 TEST_F(Submit, without_a_broker_it_ends_soon) {
   add("add.py");
   broker_.reachable = false;

@@ -11,13 +11,6 @@
 namespace kq {
 namespace {
 
-// "a cuda device", "a NVIDIA H200", "any device": what a queued job lacks.
-std::string wish_text(const WaitedJob& job) {
-  if (!job.gpu_model.empty()) return "a " + job.gpu_model;
-  if (job.device == DeviceWish::any) return "any device";
-  return "a " + std::string(to_string(job.device)) + " device";
-}
-
 class Waiter {
  public:
   Waiter(Client& client, std::span<const WaitedJob> jobs, const WaitOptions& options)
@@ -84,7 +77,7 @@ class Waiter {
       switch (status.state) {
         case JobState::queued:
           ++tally.queued;
-          if (!status.served && status.seq != 0) ++tally.unserved[wish_text(job)];
+          if (!status.served && status.seq != 0) ++tally.unserved[needs_text(job.needs)];
           break;
         case JobState::leased:
           ++tally.running;
@@ -121,6 +114,17 @@ std::size_t count_of(const Tally& tally, VerdictName name) {
 }
 
 }  // namespace
+
+std::string needs_text(const Requirements& needs) {
+  std::string device = "a " + std::string(to_string(needs.wish)) + " device";
+  if (needs.wish == DeviceWish::any) device = "any device";
+  if (!needs.gpu_model.empty()) device = "a " + needs.gpu_model;
+  if (needs.memory_above_bytes != 0) device += " with more than " + std::to_string(needs.memory_above_bytes >> 20) + " MiB";
+  if (needs.labels.empty()) return device;
+  std::string labels;
+  for (const std::string& label : needs.labels) labels += (labels.empty() ? "" : ", ") + label;
+  return "a worker labelled " + labels + " with " + device;
+}
 
 std::size_t Tally::passed() const {
   return count_of(*this, VerdictName::passed);

@@ -15,12 +15,14 @@
 
 namespace kq {
 
-// A job to wait for. The wish is for people only: it names what is missing while no worker serves the job.
+// A job to wait for. The needs are for people only: they name what is missing while no worker serves the job.
 struct WaitedJob {
   Sequence seq = 0;
-  DeviceWish device = DeviceWish::any;
-  std::string gpu_model;
+  Requirements needs{};
 };
+
+// "a cuda device", "a NVIDIA H200", "any device", "a worker labelled big, lab with a cuda device": what a job needs to run.
+std::string needs_text(const Requirements& needs);
 
 // Where the jobs stand. A job asked for twice counts twice.
 struct Tally {

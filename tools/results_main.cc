@@ -53,7 +53,7 @@ Expected<void> wait_for_run(kq::OpenSource& open, const Options& options) {
   std::vector<kq::WaitedJob> waited;
   const auto visited = kq::each_row(*open.source, options.run, [&](const kq::RunRow& row) {
     const kq::Submission& submission = row.entry.submission;
-    waited.push_back({row.job.seq, submission.device, submission.gpu_model});
+    waited.push_back({row.job.seq, kq::requirements_of(submission)});
     return Expected<void>();
   });
   if (!visited) return visited;

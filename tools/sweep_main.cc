@@ -13,6 +13,7 @@
 #include "net/clock.h"
 #include "producer/progress.h"
 #include "producer/submit.h"
+#include "producer/submitter.h"
 #include "producer/wait.h"
 #include "tools/exporters/exporter.h"
 #include "tools/flags.h"
@@ -41,6 +42,8 @@ struct Options {
   std::string state;
   std::string device = "any";
   std::string gpu;
+  std::string priority;
+  std::string submitter;
   std::string problem;
   std::string problems;
   std::string expect;
@@ -64,6 +67,9 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
                options.state);
   flags.choice("--device", "what the jobs run on", options.device, {"any", "cpu", "cuda"});
   flags.option("--gpu", "MODEL", "only on this GPU model, such as 'NVIDIA H200'", options.gpu);
+  flags.choice("--priority", "who goes first at a broker with other work", options.priority, {"low", "normal", "high"});
+  flags.option("--submitter", "NAME", "whose share and quota the jobs count against (default: USER@HOST)", options.submitter,
+               "KQ_SUBMITTER");
   flags.option("--problem", "FILE", "the problem of a single kernel file", options.problem);
   flags.option("--problems", "DIR", "where to look problems up", options.problems);
   flags.option("--expect", "FILE", "CSV of job,device,verdict,reason: how each job ought to end", options.expect);
@@ -78,6 +84,9 @@ kq::SubmitRequest request_of(const Options& options) {
   kq::SubmitRequest request;
   request.inputs = {options.path};
   request.run = options.run;
+  request.submitter = options.submitter.empty() ? kq::default_submitter() : options.submitter;
+  request.options.now_ms = kq::unix_now_ms();
+  request.options.priority = kq::parse_enum<kq::Priority>(options.priority);
   if (options.device != "any") request.options.device = kq::parse_enum<kq::DeviceWish>(options.device);
   if (!options.gpu.empty()) request.options.gpu_model = options.gpu;
   if (!options.problem.empty()) request.options.problem = options.problem;
@@ -113,7 +122,10 @@ class Sweep {
     if (!client) return kq::failure(client.error());
     client->stop_when([&] { return interrupted(); });
 
-    const kq::SubmitSummary submitted = kq::submit(*client, prepared);
+    kq::SubmitOptions options;
+    if (options_.timeout_s) options.timeout_ms = static_cast<std::int64_t>(*options_.timeout_s * 1e3);
+    options.busy = kq::BusyNews(kq::monotonic_now_ms, [](const std::string& news) { std::cerr << kProgram << ": " << kq::printable(news) << '\n'; });
+    const kq::SubmitSummary submitted = kq::submit(*client, prepared, options);
     std::cerr << kProgram << ": run " << kq::printable(submitted.run) << ": " << kq::submitted_text(submitted) << '\n';
     if (submitted.stopped) return stopped(*submitted.stopped);
     if (const auto refused = complain_of_refused(submitted); !refused) return kq::failure(refused.error());

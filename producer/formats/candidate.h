@@ -1,6 +1,7 @@
 // What a format finds on disk: one Candidate per job, still as paths; producer/pack.h reads and judges the files.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -27,6 +28,10 @@ struct Candidate {
   std::optional<double> rtol;
   std::optional<double> atol;
   Trials trials;
+  Priority priority = Priority::normal;
+  std::int64_t not_before_ms = 0;   // Unix time; 0: at once
+  std::int64_t deadline_ms = 0;     // Unix time; 0: none
+  std::vector<std::string> labels;  // of the worker, in any order
 };
 
 // What the command line says about every candidate; it wins over what a file says.
@@ -37,6 +42,11 @@ struct InputOptions {
   std::optional<DeviceWish> device;
   std::optional<std::string> gpu_model;
   std::optional<Precision> precision;
+  std::optional<Priority> priority;
+  std::optional<std::int64_t> not_before_ms;
+  std::optional<std::int64_t> deadline_ms;
+  std::optional<std::vector<std::string>> labels;
+  std::int64_t now_ms = 0;  // Unix time that "+30m" in a file counts from
 };
 
 // Candidates, and one sentence per mistake: what is wrong, where, and what would be right.

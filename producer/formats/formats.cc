@@ -22,6 +22,10 @@ void apply(const InputOptions& options, Candidate& candidate) {
   if (options.device) candidate.device = *options.device;
   if (options.gpu_model) candidate.gpu_model = *options.gpu_model;
   if (options.precision) candidate.precision = *options.precision;
+  if (options.priority) candidate.priority = *options.priority;
+  if (options.not_before_ms) candidate.not_before_ms = *options.not_before_ms;
+  if (options.deadline_ms) candidate.deadline_ms = *options.deadline_ms;
+  if (options.labels) candidate.labels = *options.labels;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "producer/formats/problems.h"
 #include "producer/formats/single_file.h"
 #include "producer/json.h"
+#include "producer/when.h"
 
 namespace kq {
 namespace {
@@ -67,6 +68,7 @@ class LineParser {
     read_problem(candidate);
     read_source(candidate);
     read_wishes(candidate);
+    read_turn(candidate);
     read_trials(candidate);
     read_tags(candidate);
     read_label(candidate);
@@ -148,6 +150,29 @@ class LineParser {
     read_text("author", candidate.author);
     read_tolerance("rtol", candidate.rtol);
     read_tolerance("atol", candidate.atol);
+  }
+
+  // When and where it may run.
+  void read_turn(Candidate& candidate) {
+    std::optional<Priority> priority;
+    read_enum("priority", priority);
+    candidate.priority = priority.value_or(candidate.priority);
+    read_when("not_before", candidate.not_before_ms);
+    read_when("deadline", candidate.deadline_ms);
+    const Json* labels = line_->find("require");
+    if (labels == nullptr) return;
+    if (labels->array() == nullptr) return wrong("require must be an array of texts, got " + described(*labels));
+    for (const Json& label : *labels->array()) {
+      if (label.text() == nullptr) return wrong("require must be an array of texts, got " + described(*labels));
+      candidate.labels.push_back(*label.text());
+    }
+  }
+  void read_when(const char* key, std::int64_t& value) {
+    const std::string* given = text(key);
+    if (given == nullptr) return;
+    const auto when = parse_when(*given, options_.now_ms);
+    if (!when) return wrong(std::string(key) + " " + when.error().message);
+    value = *when;
   }
 
   void read_trials(Candidate& candidate) {

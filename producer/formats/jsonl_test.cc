@@ -128,6 +128,21 @@ TEST_F(Jsonl, mistakes_name_file_and_line_and_what_would_be_right) {
   EXPECT_EQ(mistake("\n"), "submissions.jsonl holds no submissions");
 }
 
+TEST_F(Jsonl, says_when_and_where_a_job_may_run) {
+  options_.now_ms = 1'790'000'000'000;
+  const Found found = read(line(R"("priority": "low", "not_before": "2026-11-21T18:00Z", "deadline": "+1d", "require": ["lab", "big"])"));
+  ASSERT_EQ(found.candidates.size(), 1u);
+  EXPECT_EQ(found.candidates[0].priority, Priority::low);
+  EXPECT_EQ(found.candidates[0].not_before_ms, 1'795'284'000'000);
+  EXPECT_EQ(found.candidates[0].deadline_ms, 1'790'086'400'000);
+  EXPECT_THAT(found.candidates[0].labels, ElementsAre("lab", "big"));
+  EXPECT_EQ(mistake(line(R"("priority": 1)")), "submissions.jsonl:1: priority must be a text, got 1");
+  EXPECT_EQ(mistake(line(R"("deadline": "soon")")),
+            "submissions.jsonl:1: deadline must be a time such as 2026-11-21T18:00Z or +30m (s, m, h, d), got 'soon'");
+  EXPECT_EQ(mistake(line(R"("require": "big")")), "submissions.jsonl:1: require must be an array of texts, got 'big'");
+  EXPECT_EQ(mistake(line(R"("require": [1])")), "submissions.jsonl:1: require must be an array of texts, got a list");
+}
+
 TEST_F(Jsonl, one_bad_line_leaves_the_others) {
   const Found found = read(line(R"("id": "a")") + "\n{\n" + line(R"("id": "b")"));
   EXPECT_EQ(found.candidates.size(), 2u);

@@ -26,6 +26,7 @@ from kq.operations import Ask, Operation
 from kq.records import LeaderboardRow, RunRow
 from kq.refusal import Refusal
 from kq.submission import Backend, Problem, SourceFile, Submission
+from kq.submitter import submitter_name
 from kq.watch import Watch
 
 T = TypeVar("T")
@@ -36,9 +37,10 @@ IN_FLIGHT_MAX = 64  # requests on the wire at once; the broker keeps at most 256
 class AsyncClient:
     """A connection to a broker for one event loop. Any number of its calls may be awaited at once."""
 
-    def __init__(self, url: str | None = None, key: str | Path | None = None) -> None:
+    def __init__(self, url: str | None = None, key: str | Path | None = None, *, submitter: str | None = None) -> None:
         """As Client()."""
         self.url = broker_url(url)
+        self.submitter = submitter_name(submitter)
         self._key = given_key(key)
         self._refusal: Refusal | None = None
         self._context: zmq.asyncio.Context | None = None
@@ -49,9 +51,12 @@ class AsyncClient:
         self._in_flight = asyncio.Semaphore(IN_FLIGHT_MAX)
         self._watch = Watch(self._run)
 
-    async def submit(self, run: str, submissions: Iterable[Submission]) -> list[JobAck]:
+    async def submit(
+        self, run: str, submissions: Iterable[Submission], timeout: float | None = None
+    ) -> list[JobAck]:
         """As Client.submit()."""
-        return await self._run(operations.submit(run, submissions))
+        clock = asyncio.get_running_loop().time
+        return await self._run(operations.submit(run, submissions, self.submitter, timeout, clock))
 
     async def wait(self, seqs: Sequence[int], timeout: float | None = None) -> list[JobStatus]:
         """As Client.wait()."""

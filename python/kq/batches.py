@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from kq.errors import BadInput
 from kq.hash import Hash
@@ -11,7 +12,7 @@ from kq.messages import Blob, SubmitBatch
 from kq.submission import Problem, SourceFile, Submission
 
 
-def batches(run: str, submissions: Sequence[Submission]) -> Iterator[SubmitBatch]:
+def batches(run: str, submissions: Sequence[Submission], submitter: str = "") -> Iterator[SubmitBatch]:
     """In order, each as full as it may be, each with the files its jobs need."""
     jobs: list[Submission] = []
     blobs: dict[Hash, bytes] = {}
@@ -19,7 +20,7 @@ def batches(run: str, submissions: Sequence[Submission]) -> Iterator[SubmitBatch
     for submission in submissions:
         new = {name: content for name, content in blobs_of(submission).items() if name not in blobs}
         if jobs and (len(jobs) == SUBMIT_JOBS_MAX or size + _size(new) > SUBMIT_BYTES_MAX):
-            yield _batch(run, jobs, blobs)
+            yield _batch(run, jobs, blobs, submitter)
             jobs, blobs, size = [], {}, 0
             new = blobs_of(submission)
         jobs.append(submission)
@@ -28,7 +29,16 @@ def batches(run: str, submissions: Sequence[Submission]) -> Iterator[SubmitBatch
         if size > SUBMIT_BYTES_MAX:
             raise BadInput(f"{submission.label}: its files have {size} bytes, at most {SUBMIT_BYTES_MAX} are allowed")
     if jobs:
-        yield _batch(run, jobs, blobs)
+        yield _batch(run, jobs, blobs, submitter)
+
+
+def part_of(batch: SubmitBatch, places: Sequence[int]) -> SubmitBatch:
+    """Some of its jobs, with the files they need: to be sent again."""
+    if len(places) == len(batch.jobs):
+        return batch
+    jobs = [batch.jobs[place] for place in places]
+    needed = {name for job in jobs for name in blobs_of(job)}
+    return replace(batch, jobs=jobs, blobs=[blob for blob in batch.blobs if blob.hash in needed])
 
 
 def blobs_of(submission: Submission) -> dict[Hash, bytes]:
@@ -41,5 +51,5 @@ def _size(blobs: dict[Hash, bytes]) -> int:
     return sum(map(len, blobs.values()))
 
 
-def _batch(run: str, jobs: list[Submission], blobs: dict[Hash, bytes]) -> SubmitBatch:
-    return SubmitBatch(run, jobs, [Blob(name, content) for name, content in blobs.items()])
+def _batch(run: str, jobs: list[Submission], blobs: dict[Hash, bytes], submitter: str) -> SubmitBatch:
+    return SubmitBatch(run, jobs, [Blob(name, content) for name, content in blobs.items()], submitter)

@@ -21,6 +21,7 @@ from kq.operations import Ask, Operation
 from kq.records import LeaderboardRow, RunRow
 from kq.refusal import Refusal
 from kq.submission import Submission
+from kq.submitter import submitter_name
 
 T = TypeVar("T")
 
@@ -28,9 +29,14 @@ T = TypeVar("T")
 class Client:
     """A connection to a broker, made when it is first needed and again after each loss. Threads may share it."""
 
-    def __init__(self, url: str | None = None, key: str | Path | None = None) -> None:
-        """`url`: the broker's, else KQ_BROKER, else the default of kq-broker. `key`: your file, else KQ_KEY, else none."""
+    def __init__(self, url: str | None = None, key: str | Path | None = None, *, submitter: str | None = None) -> None:
+        """`url`: the broker's, else KQ_BROKER, else the default of kq-broker. `key`: your file, else KQ_KEY, else none.
+
+        `submitter`: whose share and quota the jobs count against, else KQ_SUBMITTER, else user@host; a key's name stands
+        above all of these.
+        """
         self.url = broker_url(url)
+        self.submitter = submitter_name(submitter)
         secret = given_key(key)
         self._lock = threading.Lock()
         self._last_request_id = 0
@@ -43,13 +49,14 @@ class Client:
             self.close()
             raise
 
-    def submit(self, run: str, submissions: Iterable[Submission]) -> list[JobAck]:
+    def submit(self, run: str, submissions: Iterable[Submission], timeout: float | None = None) -> list[JobAck]:
         """Hands the jobs over, in as many batches as needed: one JobAck per submission, in order.
 
         What an accepted or reused ack says is on the broker's disk. A refused one says why in `reason`. After any
-        error, submitting the same again goes on where it stopped.
+        error, submitting the same again goes on where it stopped. What a busy broker has no room for is sent again until
+        it takes it; GaveUp after `timeout` seconds of that.
         """
-        return self._run(operations.submit(run, submissions))
+        return self._run(operations.submit(run, submissions, self.submitter, timeout, time.monotonic))
 
     def wait(self, seqs: Sequence[int], timeout: float | None = None) -> list[JobStatus]:
         """Returns when all these jobs are finished, in the order asked; raises GaveUp after `timeout` seconds."""

@@ -11,11 +11,12 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from kq.batches import batches
+from kq.batches import batches, part_of
 from kq.codec import message_name
 from kq.errors import BadInput, BrokerUnreachable, GaveUp
 from kq.limits import QUERY_ROWS_MAX, QUERY_SEQS_MAX
 from kq.messages import (
+    Acceptance,
     BoardQuery,
     BoardReply,
     BrokerQuery,
@@ -30,6 +31,7 @@ from kq.messages import (
     StatusQuery,
     StatusReply,
     SubmitAck,
+    SubmitBatch,
 )
 from kq.records import JobState, LeaderboardRow, RunRow
 from kq.submission import Submission
@@ -38,6 +40,8 @@ from kq.validate import check, check_name
 ANSWER_TIMEOUT_S = 5.0  # for a broker that is idle or not there
 SUBMIT_TIMEOUT_S = 60.0  # for the acknowledgement of one batch by a busy broker
 SILENCE_S = 60.0  # while waiting: outlives a restart of the broker
+BUSY_S_MIN = 0.1  # between two tries to submit what a busy broker has no room for
+BUSY_S_MAX = 30.0
 POLL_S_MIN = 0.1
 POLL_S_MAX = 1.0
 
@@ -57,25 +61,62 @@ T = TypeVar("T")
 Operation = Generator[Ask | Sleep, Any, T]
 
 
-def submit(run: str, submissions: Iterable[Submission]) -> Operation[list[JobAck]]:
-    """One JobAck per submission, in order. Everything is checked before anything is sent."""
+def submit(
+    run: str,
+    submissions: Iterable[Submission],
+    submitter: str = "",
+    timeout: float | None = None,
+    now: Callable[[], float] = lambda: 0.0,
+) -> Operation[list[JobAck]]:
+    """One JobAck per submission, in order. Everything is checked before anything is sent.
+
+    What a busy broker has no room for is sent again, after longer and longer pauses; GaveUp after `timeout` seconds.
+    """
     submissions = list(submissions)
     check_name("run", run)
+    if submitter:
+        check_name("submitter", submitter)
     seen: set[str] = set()
     for submission in submissions:
         check(submission)
         if submission.label in seen:
             raise BadInput(f"{submission.label}: this label is given twice; labels are unique inside a run")
         seen.add(submission.label)
-    packed = list(batches(run, submissions))
+    packed = list(batches(run, submissions, submitter))
+    deadline = math.inf if timeout is None else now() + timeout
     acks: list[JobAck] = []
     for batch in packed:
-        ack = expect(SubmitAck, (yield Ask(batch, SUBMIT_TIMEOUT_S)))
-        if len(ack.jobs) != len(batch.jobs):
+        acks += yield from _send(batch, deadline, now, len(acks), len(submissions))
+    return acks
+
+
+def _send(
+    batch: SubmitBatch, deadline: float, now: Callable[[], float], before: int, total: int
+) -> Operation[list[JobAck]]:
+    """One batch, and what of it the broker has no room for again."""
+    acks = [JobAck()] * len(batch.jobs)
+    still = list(range(len(batch.jobs)))
+    pause = 0.0
+    while still:
+        ack = expect(SubmitAck, (yield Ask(part_of(batch, still), SUBMIT_TIMEOUT_S)))
+        if len(ack.jobs) != len(still):
             raise BrokerUnreachable(
-                f"the broker acknowledged {len(ack.jobs)} of {len(batch.jobs)} jobs; are both of one version?"
+                f"the broker acknowledged {len(ack.jobs)} of {len(still)} jobs; are both of one version?"
             )
-        acks += ack.jobs
+        for place, job in zip(still, ack.jobs):
+            acks[place] = job
+        busy = [place for place in still if acks[place].acceptance is Acceptance.BUSY]
+        if busy:
+            asked = max(acks[place].retry_after_ms for place in busy) / 1_000
+            pause = min(max(asked, BUSY_S_MIN, 0.0 if len(busy) < len(still) else 2 * pause), BUSY_S_MAX)
+            if now() >= deadline:
+                settled = before + len(acks) - len(busy)
+                raise GaveUp(
+                    f"the broker is busy: {acks[busy[0]].reason}; {settled} of {total} jobs were answered before, "
+                    "submit again to go on"
+                )
+            yield Sleep(min(pause, deadline - now()))
+        still = busy
     return acks
 
 

@@ -50,6 +50,47 @@ def test_submit_joins_the_acknowledgements_of_all_batches() -> None:
     assert len(got) == 300
 
 
+class BusyWorld(World):
+    """Its broker has room for two jobs, and for all of them from `open_s` on."""
+
+    def __init__(self, open_s: float) -> None:
+        super().__init__(self.take)
+        self.room = 2
+        self.open_s = open_s
+
+    def take(self, batch: SubmitBatch) -> SubmitAck:
+        assert batch.submitter == "ann"
+        assert {blob.hash for blob in batch.blobs} == {file.hash for job in batch.jobs for file in (*job.files, job.problem)}
+        return SubmitAck([self.ack() for _ in batch.jobs])
+
+    def ack(self) -> JobAck:
+        if self.now_s >= self.open_s:
+            self.room = 100
+        if not self.room:
+            return JobAck(kq.Acceptance.BUSY, reason="the queue is full", retry_after_ms=1_000)
+        self.room -= 1
+        return JobAck(kq.Acceptance.ACCEPTED, self.room + 1)
+
+
+def different(count: int) -> list[kq.Submission]:
+    return [submission(f"relu/{i}", f"class ModelNew: x = {i}") for i in range(count)]
+
+
+def test_what_a_busy_broker_has_no_room_for_is_sent_again_after_longer_and_longer_pauses() -> None:
+    world = BusyWorld(open_s=6.0)
+    got = world.run(operations.submit("run", different(4), "ann", None, world.now))
+    assert [ack.acceptance for ack in got] == [kq.Acceptance.ACCEPTED] * 4
+    assert [len(batch.jobs) for batch in world.asked] == [4, 2, 2, 2]
+    assert world.now_s == 7.0
+
+
+def test_waiting_for_room_ends_with_the_timeout() -> None:
+    world = BusyWorld(open_s=100.0)
+    with pytest.raises(kq.GaveUp, match="the broker is busy: the queue is full; 2 of 4 jobs were answered before"):
+        world.run(operations.submit("run", different(4), "ann", 5.0, world.now))
+    assert world.now_s == 5.0
+
+
 @pytest.mark.parametrize(
     ("run", "jobs", "sentence"),
     [

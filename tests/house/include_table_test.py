@@ -29,7 +29,9 @@ ALLOWED = {
         "producer/progress.h",
         "producer/sentences.h",
         "producer/submit.h",
+        "producer/submitter.h",
         "producer/wait.h",
+        "producer/when.h",
     ),
 }
 
@@ -55,6 +57,7 @@ LIBRARIES = {
     "OpenSSL": (("openssl/*",), ("core/hash.cc",)),
     "zstd": (("zstd.h", "zstd_errors.h", "zdict.h"), ("core/compress.cc",)),
     "spdlog": (("spdlog/*", "fmt/*"), (*MAINS, "net/log.*")),
+    "cpp-httplib": (("httplib.h",), ("net/http_server.cc",)),
     "CUDA, which is opened with dlopen only,": (
         ("cuda.h", "cuda_runtime*.h", "nvml.h", "nvrtc.h", "cupti*.h", "cuda_fp*.h"),
         (),
