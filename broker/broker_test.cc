@@ -44,9 +44,9 @@ TEST(Broker, sequences_go_on_even_if_the_counter_is_lost) {
   EXPECT_EQ(Broker::recover(store, {}, 1000)->state().next_sequence, 3u);
 }
 
-TEST(Broker, refuses_to_start_from_a_damaged_record) {
+TEST(Broker, refuses_to_start_from_a_damaged_index) {
   MemoryStore store;
-  const Write write{Family::state, sequence_key(1), "damaged"};
+  const Write write{Family::queue, queue_key({}, 1), "damaged"};
   ASSERT_TRUE(store.commit(std::span(&write, 1)));
   const auto broker = Broker::recover(store, {}, 1000);
   ASSERT_FALSE(broker);

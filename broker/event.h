@@ -2,6 +2,7 @@
 // belong to.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <variant>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "core/enum_names.h"
 #include "core/identity.h"
 #include "core/messages.h"
+#include "store/store.h"
 
 namespace kq {
 
@@ -27,10 +29,12 @@ struct Undelivered {
   std::string peer;
   std::vector<LeaseId> leases;
 };
+// Space (store/store.h) says how the store's disk stands, about once a second: while it is nearly full, submissions are answered `busy`.
+//
 // Time has passed. It is stepped only when the writes of every earlier step are committed: what it leases is read from
 // the store.
 struct Tick {};
-using Event = std::variant<FromClient, FromWorker, Undelivered, Tick>;
+using Event = std::variant<FromClient, FromWorker, Undelivered, Space, Tick>;
 
 struct ToClient {
   std::string peer;

@@ -18,13 +18,10 @@ constexpr std::size_t kKnownBlobsMax = 1u << 16;
 
 using Offered = std::map<Hash, const Blob*>;
 
-JobAck refused(std::string reason) {
-  return {.acceptance = Acceptance::refused, .seq = 0, .reason = std::move(reason)};
-}
-
 // What is wrong with the batch as a whole, or nothing.
 std::optional<std::string> complaint_about(const SubmitBatch& batch) {
   if (const auto wrong = name_complaint(batch.run)) return "run " + *wrong;
+  if (const auto wrong = name_complaint(batch.submitter); wrong && !batch.submitter.empty()) return "submitter " + *wrong;
   if (batch.jobs.size() > kSubmitJobsMax) {
     return std::to_string(batch.jobs.size()) + " jobs in one batch, at most " + std::to_string(kSubmitJobsMax) +
            " are allowed";
@@ -49,9 +46,21 @@ std::optional<std::string> complaint_about(const SubmitBatch& batch) {
   return std::nullopt;
 }
 
+// What the job costs its submitter: its files, and about what its records take.
+std::uint32_t bytes_of(const Submission& submission, const Offered& offered) {
+  constexpr std::uint32_t kRecordBytes = 1'024;
+  std::uint32_t bytes = kRecordBytes;
+  for (const SourceFile& file : submission.files) {
+    const auto place = offered.find(file.hash);
+    if (place != offered.end()) bytes += static_cast<std::uint32_t>(place->second->bytes.size());
+  }
+  return bytes;
+}
+
 class Intake {
  public:
-  Intake(Step& step, const SubmitBatch& batch) : step_(step), state_(step.state), run_(batch.run) {
+  Intake(Step& step, const SubmitBatch& batch, std::string submitter)
+      : step_(step), state_(step.state), run_(batch.run), submitter_(std::move(submitter)) {
     for (const Blob& blob : batch.blobs) offered_.emplace(blob.hash, &blob);
   }
 
@@ -65,10 +74,11 @@ class Intake {
     if (!*seq) return anew(submission, key);
     const auto record = read_job(*state_.store, **seq);
     if (!record) return failure(record.error());
+    if (!*record) return our_fault("store: job " + std::to_string(**seq) + " has a key, but no record");
+    if ((*record)->state != JobState::finished) return again(submission, **record, std::nullopt);
     const auto result = read_result(*state_.store, **seq, false);
     if (!result) return failure(result.error());
-    if (!*record || !*result)
-      return our_fault("store: job " + std::to_string(**seq) + " has a key, but no record or result");
+    if (!*result) return our_fault("store: job " + std::to_string(**seq) + " is finished, but has no result");
     return again(submission, **record, Ending{name_of((*result)->verdict), (*result)->device.memory_bytes});
   }
 
@@ -78,73 +88,115 @@ class Intake {
   // A submission whose key is known: answered with that job, which is queued again if its ending does not settle the
   // question.
   Expected<JobAck> again(const Submission& submission, JobRecord record, const std::optional<Ending>& ending) {
-    const auto lane = ending ? lane_to_revive(*ending, requirements_of(submission)) : std::nullopt;
-    if (lane) {
-      if (const auto full = complaint_about_room()) return refused(*full);
-      record = {.seq = record.seq,
-                .key = record.key,
-                .attempt = record.attempt,  // goes on: results of earlier lives stay fenced
-                .submitted_at_ms = step_.now_ms,
-                .last_error = ""};
-      step_.ready.note(NoteLevel::info, "job " + std::to_string(record.seq) + ": queued again after " +
-                                            std::string(to_string(ending->verdict)));
-      enqueue(step_, {.record = record, .lane = *lane, .problem = submission.problem.hash, .run = run_});
+    const auto needs = ending ? needs_to_revive(*ending, requirements_of(submission)) : std::nullopt;
+    if (needs) {
+      const std::uint32_t bytes = bytes_of(submission, offered_);
+      if (auto full = complaint_about_room(bytes)) return busy(std::move(*full));
+      const Attempt attempt = record.attempt;  // goes on: results of earlier lives stay fenced
+      record = record_for(record.seq, record.key, submission, bytes);
+      record.attempt = attempt;
+      record.needs = *needs;
+      if (auto queued = enqueue(step_, record); !queued) return refused_or_failed(queued.error());
+      step_.ready.note(NoteLevel::debug, "job " + std::to_string(record.seq) + ": queued again after " +
+                                             std::string(to_string(ending->verdict)));
+      if (ending->verdict == VerdictName::abandoned) step_.ready.erase(Family::dead, sequence_key(record.seq));
     }
     write_entry(record.seq, submission);
+    state_.metrics.reused();
     return JobAck{.acceptance = Acceptance::reused, .seq = record.seq, .state = record.state, .reason = ""};
   }
 
   Expected<JobAck> anew(const Submission& submission, const Hash& key) {
-    if (const auto full = complaint_about_room()) return refused(*full);
+    const std::uint32_t bytes = bytes_of(submission, offered_);
+    if (auto full = complaint_about_room(bytes)) return busy(std::move(*full));
     auto missing = first_missing(submission);
     if (!missing) return failure(std::move(missing.error()));
     if (*missing) {
       return refused(submission.label + ": " + **missing +
                      " is neither in this batch nor in the store; send its bytes along");
     }
+    const Sequence seq = state_.next_sequence;
+    if (auto queued = enqueue(step_, record_for(seq, key, submission, bytes)); !queued) return refused_or_failed(queued.error());
+    ++state_.next_sequence;
     for (const SourceFile& file : submission.files) {
       if (auto kept = keep(file.hash); !kept) return failure(std::move(kept.error()));
     }
     if (auto kept = keep(submission.problem.hash); !kept) return failure(std::move(kept.error()));
-    const Sequence seq = state_.next_sequence++;
-    enqueue(step_, {.record = {.seq = seq, .key = key, .submitted_at_ms = step_.now_ms, .last_error = ""},
-                    .lane = requirements_of(submission),
-                    .problem = submission.problem.hash,
-                    .run = run_});
     step_.ready.write(Family::ids, hash_key(key), sequence_key(seq));
     step_.ready.write(Family::body, sequence_key(seq), encode(submission));
     write_entry(seq, submission);
+    state_.metrics.submitted(submission.backend);
     took_new_ = true;
     return JobAck{.acceptance = Acceptance::accepted, .seq = seq, .state = JobState::queued, .reason = ""};
+  }
+
+  JobRecord record_for(Sequence seq, const Hash& key, const Submission& submission, std::uint32_t bytes) const {
+    return {.seq = seq,
+            .key = key,
+            .submitted_at_ms = step_.now_ms,
+            .last_error = "",
+            .submitter = submitter_,
+            .run = run_,
+            .priority = submission.priority,
+            .needs = requirements_of(submission),
+            .problem = submission.problem.hash,
+            .not_before_ms = submission.not_before_ms,
+            .deadline_ms = submission.deadline_ms,
+            .bytes = bytes};
+  }
+
+  JobAck refused(std::string reason) {
+    state_.metrics.refused();
+    return {.acceptance = Acceptance::refused, .seq = 0, .reason = std::move(reason)};
+  }
+
+  JobAck busy(std::string reason) {
+    state_.metrics.busy();
+    return {.acceptance = Acceptance::busy, .seq = 0, .reason = std::move(reason), .retry_after_ms = state_.options.busy_retry_ms};
+  }
+
+  Expected<JobAck> refused_or_failed(const Error& error) {
+    if (error.code == ExitCode::bad_input) return refused(error.message);
+    return failure(error);
   }
 
   void write_entry(Sequence seq, const Submission& submission) {
     step_.ready.write(Family::run, run_key(run_, submission.label), encode(RunEntry{seq, submission}));
   }
 
-  std::optional<std::string> complaint_about_room() const {
-    const std::size_t n = state_.jobs.unfinished_n();
-    if (n < state_.options.unfinished_jobs_max) return std::nullopt;
-    return "queue holds " + std::to_string(n) + " jobs, the limit; retry later";
+  // Why a job of so many bytes must wait outside, or nothing.
+  std::optional<std::string> complaint_about_room(std::uint32_t bytes) const {
+    const BrokerOptions& options = state_.options;
+    if (state_.space.nearly_full) return "the broker's disk is nearly full; what is left is for results";
+    const auto full = [&](const Account& account, std::uint64_t jobs_max, std::uint64_t bytes_max,
+                          const std::string& who) -> std::optional<std::string> {
+      if (account.jobs + 1 > jobs_max) return who + " " + std::to_string(account.jobs) + " unfinished jobs, the limit";
+      if (account.bytes + bytes > bytes_max) return who + " " + std::to_string(account.bytes) + " bytes of unfinished jobs, the limit is " + std::to_string(bytes_max);
+      return std::nullopt;
+    };
+    if (auto all = full(state_.accounts.all(), options.unfinished_jobs_max, options.unfinished_bytes_max, "the queue holds")) return all;
+    const auto number = state_.scheduler.submitters.find(submitter_);
+    const Account own = number ? state_.accounts.of(*number) : Account{};
+    return full(own, options.submitter_jobs_max, options.submitter_bytes_max, "submitter '" + submitter_ + "' has");
   }
 
   // Where a job that ended so should run again for a new submission, or nothing: its verdict settles the question, or
-  // only a better device could answer otherwise and none is connected. The lane then asks for the better device, not
-  // for the same end once more.
-  std::optional<Requirements> lane_to_revive(const Ending& ending, Requirements lane) const {
+  // only a better device could answer otherwise and none is connected. It then asks for the better device, not for the
+  // same end once more.
+  std::optional<Requirements> needs_to_revive(const Ending& ending, Requirements needs) const {
     if (row_of(ending.verdict).settles) return std::nullopt;
     switch (ending.verdict) {
       case VerdictName::compiled_only:
       case VerdictName::unsupported_here:
-        if (lane.wish == DeviceWish::any) lane.wish = DeviceWish::cuda;
-        if (lane.wish == DeviceWish::cpu || !state_.workers.serves(lane)) return std::nullopt;
-        return lane;
+        if (needs.wish == DeviceWish::any) needs.wish = DeviceWish::cuda;
+        if (needs.wish == DeviceWish::cpu || !state_.workers.serves(needs)) return std::nullopt;
+        return needs;
       case VerdictName::too_large:
-        lane.memory_above_bytes = ending.device_memory_bytes;
-        if (!state_.workers.serves(lane)) return std::nullopt;
-        return lane;
+        needs.memory_above_bytes = ending.device_memory_bytes;
+        if (!state_.workers.serves(needs)) return std::nullopt;
+        return needs;
       default:  // nothing about the device
-        return lane;
+        return needs;
     }
   }
 
@@ -181,19 +233,21 @@ class Intake {
   Step& step_;
   State& state_;
   const std::string& run_;
+  const std::string submitter_;
   Offered offered_;
   bool took_new_ = false;
 };
 
 }  // namespace
 
-Expected<void> submit(Step& step, const std::string& peer, std::uint64_t request_id, const SubmitBatch& batch) {
+Expected<void> answer(Step& step, const Caller& caller, const SubmitBatch& batch) {
   if (auto complaint = complaint_about(batch)) {
-    step.ready.send_to_client(peer, request_id, Refused{std::move(*complaint)});
+    reply(step, caller, Refused{std::move(*complaint)});
     return {};
   }
-  Intake intake(step, batch);
+  Intake intake(step, batch, caller.who.name.empty() ? batch.submitter : caller.who.name);
   SubmitAck ack;
+  ack.jobs.reserve(batch.jobs.size());
   for (const Submission& submission : batch.jobs) {
     auto one = intake.take(submission);
     if (!one) return failure(std::move(one.error()));
@@ -203,7 +257,7 @@ Expected<void> submit(Step& step, const std::string& peer, std::uint64_t request
     step.ready.write(Family::meta, std::string(kNextSequenceKey), sequence_key(step.state.next_sequence));
   }
   // From the commit of this step on the accepted jobs are durable.
-  step.ready.send_to_client(peer, request_id, std::move(ack));
+  reply(step, caller, std::move(ack));
   return {};
 }
 

@@ -1,13 +1,12 @@
-// The door for submissions: each becomes a new job, is answered with the job of the same key, or is refused with a
-// sentence.
+// The door for submissions: each becomes a new job, is answered with the job of the same key, is refused with a sentence, or must come again
+// later because a quota, the queue or the disk is full.
 #pragma once
 
-#include <string>
-
-#include "broker/state.h"
+#include "broker/caller.h"
+#include "core/messages.h"
 
 namespace kq {
 
-Expected<void> submit(Step& step, const std::string& peer, std::uint64_t request_id, const SubmitBatch& batch);
+Expected<void> answer(Step& step, const Caller& caller, const SubmitBatch& batch);
 
 }  // namespace kq

@@ -37,7 +37,7 @@ class IntakeTest : public testing::Test {
   ClientReply reply_to(const SubmitBatch& batch) {
     Ready ready;
     Step step{state, ready, 1000};
-    EXPECT_TRUE(submit(step, "c", 1, batch));
+    EXPECT_TRUE(answer(step, {.peer = "c", .request_id = 1}, batch));
     auto sends = commit(std::move(ready), store);
     return std::get<ToClient>(sends->at(0)).message.body;
   }
@@ -84,7 +84,7 @@ TEST_F(IntakeTest, a_blob_is_written_once) {
   state.known_blobs.clear();  // as after a restart
   Ready ready;
   Step step{state, ready, 1000};
-  ASSERT_TRUE(submit(step, "c", 1, batch({"b"})));
+  ASSERT_TRUE(answer(step, {.peer = "c", .request_id = 1}, batch({"b"})));
   std::size_t blobs_n = 0;
   for (const Write& write : ready.writes()) blobs_n += write.family == Family::blob ? 1 : 0;
   EXPECT_EQ(blobs_n, 1u);  // b's own; the problem's is there
@@ -95,9 +95,9 @@ TEST_F(IntakeTest, a_key_without_its_job_is_damage) {
   ASSERT_TRUE(store.commit(std::span(&write, 1)));
   Ready ready;
   Step step{state, ready, 1000};
-  const auto done = submit(step, "c", 1, batch({"a"}));
+  const auto done = answer(step, {.peer = "c", .request_id = 1}, batch({"a"}));
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().message, HasSubstr("job 7 has a key, but no record or result"));
+  EXPECT_THAT(done.error().message, HasSubstr("job 7 has a key, but no record"));
 }
 
 }  // namespace

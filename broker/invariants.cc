@@ -14,8 +14,10 @@ Broken broken_in(const State& state, const Job& job) {
   if (record.seq == 0 || record.seq >= state.next_sequence) return "its sequence is not below next_sequence";
   const auto named = state.jobs.keys().find(record.key);
   if (named == state.jobs.keys().end() || named->second != record.seq) return "its key does not lead to it";
-  if (state.scheduler.contains(job.lane, record.seq) != (record.state == JobState::queued))
-    return "in a lane and not queued, or the other way";
+  const Lane* lane = state.scheduler.find(job.lane);
+  const bool stands = record.state == JobState::queued && record.not_before_ms == 0;
+  if (stands && (lane == nullptr || !lane->may_hold(record.seq))) return "queued and not in its lane";
+  if (!stands && lane != nullptr && record.seq < lane->window_end() && lane->may_hold(record.seq)) return "in a lane and not queued";
   if (job.tenure.has_value() != (record.state == JobState::leased)) return "held and not leased, or the other way";
   if (job.ending.has_value() != (record.state == JobState::finished))
     return "with an ending and not finished, or the other way";
@@ -44,16 +46,19 @@ Broken broken_in(const State& state, const Session& session) {
 }  // namespace
 
 std::optional<std::string> broken_invariant(const State& state) {
-  std::size_t queued_n = 0;
   std::size_t leased_n = 0;
   for (const auto& [seq, job] : state.jobs.all()) {
     if (const auto broken = broken_in(state, job)) return text_of(job) + ": " + *broken;
-    queued_n += job.record.state == JobState::queued ? 1 : 0;
     leased_n += job.record.state == JobState::leased ? 1 : 0;
   }
-  if (queued_n != state.jobs.queued_n()) return "the count of queued jobs is wrong";
   if (leased_n != state.jobs.leased_n()) return "the count of leased jobs is wrong";
-  if (queued_n != state.scheduler.size()) return "the lanes hold a job that is not queued";
+  std::uint64_t queued_n = 0;
+  for (const auto& [id, entry] : state.scheduler.lanes()) {
+    if (entry.lane.empty()) return "an empty lane is kept";
+    queued_n += entry.lane.size();
+  }
+  if (queued_n != state.scheduler.size()) return "the count of queued jobs is wrong";
+  if (queued_n + state.timers.waiting_n + leased_n != state.accounts.all().jobs) return "the accounts count other jobs than there are";
   if (state.jobs.keys().size() != state.jobs.all().size()) return "a key leads to no job";
   for (const auto& [id, session] : state.workers.all()) {
     if (const auto broken = broken_in(state, session)) return "worker " + session.worker + ": " + *broken;

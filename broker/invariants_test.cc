@@ -12,8 +12,8 @@ namespace {
 class InvariantsTest : public testing::Test {
  protected:
   void SetUp() override {
-    enqueue(step, {.record = {.seq = 1, .key = sha256("1"), .last_error = ""}, .lane = {}, .problem = {}, .run = ""});
-    enqueue(step, {.record = {.seq = 2, .key = sha256("2"), .last_error = ""}, .lane = {}, .problem = {}, .run = ""});
+    ASSERT_TRUE(enqueue(step, {.seq = 1, .key = sha256("1"), .last_error = ""}));
+    ASSERT_TRUE(enqueue(step, {.seq = 2, .key = sha256("2"), .last_error = ""}));
     state.next_sequence = 3;
     session =
         &state.workers.insert("w", Hello{.worker = "w", .epoch = 1, .devices = {}, .credit = 1, .evaluator = ""}, 0);
@@ -41,13 +41,18 @@ TEST_F(InvariantsTest, keys_lead_to_their_jobs) {
 }
 
 TEST_F(InvariantsTest, queued_jobs_are_in_their_lane) {
-  state.scheduler.remove({}, 1);
-  EXPECT_EQ(broken(), "job 1: in a lane and not queued, or the other way");
+  state.scheduler.remove(LaneId{.priority = Priority::normal}, 1);
+  EXPECT_EQ(broken(), "job 1: queued and not in its lane");
 }
 
 TEST_F(InvariantsTest, lanes_hold_queued_jobs_only) {
-  state.scheduler.add({}, 9, {});
-  EXPECT_EQ(broken(), "the lanes hold a job that is not queued");
+  state.scheduler.add(LaneId{.priority = Priority::normal}, {.seq = 2});
+  EXPECT_EQ(broken(), "job 2: in a lane and not queued");
+}
+
+TEST_F(InvariantsTest, accounts_count_every_unfinished_job) {
+  state.accounts.add(0, 1);
+  EXPECT_EQ(broken(), "the accounts count other jobs than there are");
 }
 
 TEST_F(InvariantsTest, leases_have_a_tenure_with_an_end) {

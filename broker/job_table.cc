@@ -30,6 +30,7 @@ Job& JobTable::insert(Job job) {
     deadlines_.emplace(place->second.tenure->deadline_ms, seq);
   } else {
     ++queued_n_;
+    touched_.push_back(seq);
   }
   return place->second;
 }
@@ -42,12 +43,13 @@ void JobTable::lease(Job& job, Tenure tenure) {
 
 void JobTable::requeue(Job& job) {
   enter(job, JobEvent::requeue);
+  touched_.push_back(job.record.seq);
 }
 
 void JobTable::finish(Job& job, Ending ending) {
   enter(job, JobEvent::finish);
   job.ending = ending;
-  finished_.push_back(job.record.seq);
+  touched_.push_back(job.record.seq);
 }
 
 void JobTable::revive(Job& job) {
@@ -76,14 +78,22 @@ std::vector<Sequence> JobTable::lapsed(std::int64_t now_ms) const {
   return seqs;
 }
 
-void JobTable::forget_finished() {
-  for (const Sequence seq : finished_) {
-    const Job* job = find(seq);
-    if (job == nullptr || job->record.state != JobState::finished) continue;  // revived, or listed twice
-    by_key_.erase(job->record.key);
-    jobs_.erase(seq);
+void JobTable::forget() {
+  for (auto seq = touched_.rbegin(); seq != touched_.rend(); ++seq) {
+    const Job* job = find(*seq);
+    if (job == nullptr) continue;  // listed twice
+    const bool finished = job->record.state == JobState::finished;
+    const bool queued_too_many = job->record.state == JobState::queued && queued_n_ > kQueuedKept;
+    if (finished || queued_too_many) drop(*seq);
   }
-  finished_.clear();
+  touched_.clear();
+}
+
+void JobTable::drop(Sequence seq) {
+  const auto place = jobs_.find(seq);
+  if (place->second.record.state == JobState::queued) --queued_n_;
+  by_key_.erase(place->second.record.key);
+  jobs_.erase(place);
 }
 
 // Leaves the old state's bookkeeping and enters the new one's; a change that core/job.h does not know is a mistake of

@@ -1,8 +1,8 @@
-// The RAM records of unfinished jobs, found by sequence or by key, with their leases by deadline.
+// The RAM records of jobs, found by sequence or by key, with the leases by deadline: every leased job, every job that this turn changed, and
+// as many of the queued ones as kQueuedKept. All others are read from the store when they are needed (broker/lifecycle.h, load).
 //
-// Owned by Broker. A job that finishes stays until the next Tick, so that a turn sees its own endings before they are
-// on disk; finished jobs of earlier turns are read from the store. Every change of state goes through the table of
-// core/job.h.
+// Owned by Broker. What a turn changed stays until the next Tick, so that the turn sees its own changes before they are on disk. Every
+// change of state goes through the table of core/job.h.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "broker/scheduler.h"
 #include "core/device.h"
 #include "core/records.h"
 #include "core/verdict.h"
+#include "store/keys.h"
 
 namespace kq {
 
@@ -46,20 +46,20 @@ struct Ending {
 
 struct Job {
   JobRecord record;  // as on disk, or as the writes of this turn will make it
-  Requirements lane;
-  Hash problem;
-  std::string run;                 // that last asked for it; empty after a restart
+  LaneId lane{};     // where it is queued when it is queued and its time has come
   std::optional<Tenure> tenure{};  // exactly while leased
   std::optional<Ending> ending{};  // exactly when finished
 };
 
 class JobTable {
  public:
+  static constexpr std::size_t kQueuedKept = 1u << 16;  // some 40 MB
+
   Job* find(Sequence seq);
   Job* find(const Hash& key);
   const Job* find(Sequence seq) const;
 
-  // `job` is queued, or leased with a tenure.
+  // `job` is queued, or leased with a tenure, and not here yet.
   Job& insert(Job job);
 
   // Changes of state. The record's own figures (attempt, failures, times) are the caller's.
@@ -72,12 +72,10 @@ class JobTable {
   std::optional<std::int64_t> next_deadline_ms() const;
   std::vector<Sequence> lapsed(std::int64_t now_ms) const;  // in order of their deadlines
 
-  // Drops the finished ones: they are on disk now.
-  void forget_finished();
+  // Drops the finished ones and the newest of too many queued ones: they are on disk now.
+  void forget();
 
-  std::size_t queued_n() const { return queued_n_; }
   std::size_t leased_n() const { return deadlines_.size(); }
-  std::size_t unfinished_n() const { return queued_n() + leased_n(); }
 
   // For invariants only: the order is not defined.
   const auto& all() const { return jobs_; }
@@ -95,12 +93,13 @@ class JobTable {
   };
 
   void enter(Job& job, JobEvent event);
+  void drop(Sequence seq);
 
   std::unordered_map<Sequence, Job> jobs_;
   std::unordered_map<Hash, Sequence, KeyHash> by_key_;
   std::set<std::pair<std::int64_t, Sequence>> deadlines_;  // of leased jobs
-  std::vector<Sequence> finished_;
-  std::size_t queued_n_ = 0;
+  std::vector<Sequence> touched_;  // since the last forget(): finished, or queued anew
+  std::size_t queued_n_ = 0;       // of those here
 };
 
 }  // namespace kq

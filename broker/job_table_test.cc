@@ -27,18 +27,27 @@ TEST(JobTable, finds_a_job_by_sequence_and_by_key) {
   EXPECT_EQ(jobs.find(sha256("4")), nullptr);
 }
 
-TEST(JobTable, counts_what_waits_and_what_runs) {
+TEST(JobTable, counts_what_runs) {
   JobTable jobs;
   jobs.insert(queued(1));
   Job& job = jobs.insert(queued(2));
   jobs.lease(job, until(100));
-  EXPECT_EQ(jobs.queued_n(), 1u);
   EXPECT_EQ(jobs.leased_n(), 1u);
   jobs.requeue(job);
-  EXPECT_EQ(jobs.queued_n(), 2u);
   EXPECT_EQ(jobs.leased_n(), 0u);
-  jobs.finish(job, {});
-  EXPECT_EQ(jobs.unfinished_n(), 1u);
+}
+
+TEST(JobTable, keeps_the_oldest_of_many_queued_jobs) {
+  JobTable jobs;
+  const Sequence n = JobTable::kQueuedKept + 10;
+  for (Sequence seq = 1; seq <= n; ++seq) jobs.insert(queued(seq));
+  jobs.lease(*jobs.find(Sequence{n}), until(100));
+  jobs.forget();
+  EXPECT_NE(jobs.find(Sequence{1}), nullptr);
+  EXPECT_NE(jobs.find(Sequence{JobTable::kQueuedKept}), nullptr);
+  EXPECT_EQ(jobs.find(Sequence{JobTable::kQueuedKept + 1}), nullptr);
+  EXPECT_EQ(jobs.find(sha256(std::to_string(JobTable::kQueuedKept + 1))), nullptr);
+  EXPECT_NE(jobs.find(n), nullptr) << "a leased job is never forgotten";
 }
 
 TEST(JobTable, leases_lapse_in_order_of_their_deadlines) {
@@ -57,7 +66,7 @@ TEST(JobTable, a_finished_job_stays_until_it_is_on_disk) {
   Job& job = jobs.insert(queued(1));
   jobs.finish(job, {.verdict = VerdictName::cancelled});
   EXPECT_EQ(jobs.find(sha256("1"))->ending->verdict, VerdictName::cancelled);
-  jobs.forget_finished();
+  jobs.forget();
   EXPECT_EQ(jobs.find(Sequence{1}), nullptr);
   EXPECT_EQ(jobs.find(sha256("1")), nullptr);
 }
@@ -67,7 +76,7 @@ TEST(JobTable, a_job_revived_in_its_last_turn_is_not_forgotten) {
   Job& job = jobs.insert(queued(1));
   jobs.finish(job, {});
   jobs.revive(job);
-  jobs.forget_finished();
+  jobs.forget();
   ASSERT_NE(jobs.find(Sequence{1}), nullptr);
   EXPECT_EQ(jobs.find(Sequence{1})->ending, std::nullopt);
 }

@@ -35,14 +35,20 @@ class Dispatch {
   explicit Dispatch(Step& step) : step_(step), state_(step.state) {}
 
   Expected<void> run() {
+    if (state_.paused.contains("")) return {};
+    std::vector<Session*> sessions = with_credit();
+    std::set<const Session*> done;  // workers with a GPU that nothing is left for: others may have what runs anywhere
     // One lease to each worker in turn, the least busy first, so that few jobs spread over many workers.
     for (bool any = true; any && !state_.scheduler.empty();) {
       any = false;
-      for (Session* session : with_credit()) {
+      std::erase_if(sessions, [&](const Session* session) { return !has_room(*session) || done.contains(session); });
+      a_gpu_is_free_ = std::any_of(sessions.begin(), sessions.end(), [](const Session* session) { return session->has_gpu(); });
+      for (Session* session : sessions) {
         if (granted_n_ >= state_.options.leases_per_step_max) break;
         auto granted = grant_one(*session);
         if (!granted) return failure(std::move(granted.error()));
-        any = any || *granted;
+        if (!*granted && session->has_gpu()) done.insert(session);
+        any = any || *granted || done.contains(session);
       }
       if (granted_n_ >= state_.options.leases_per_step_max) {
         step_.ready.wake_at(step_.now_ms);
@@ -58,7 +64,7 @@ class Dispatch {
   bool has_room(const Session& session) const {
     const std::int64_t quiet_ms = kQuietHeartbeats * state_.options.heartbeat_ms;
     return session.free_credit() > 0 && session.last_seen_ms + quiet_ms > step_.now_ms &&
-           session.rests_until_ms <= step_.now_ms;
+           session.rests_until_ms <= step_.now_ms && !state_.draining.contains(session.worker);
   }
 
   std::vector<Session*> with_credit() {
@@ -71,25 +77,20 @@ class Dispatch {
     return sessions;
   }
 
-  // A job that runs anywhere goes to a GPU while one has room.
-  bool a_gpu_is_free() const {
-    const auto& sessions = state_.workers.all();
-    return std::any_of(sessions.begin(), sessions.end(),
-                       [&](const auto& entry) { return entry.second.has_gpu() && has_room(entry.second); });
-  }
-
   // False if there is nothing for this worker.
   Expected<bool> grant_one(Session& session) {
-    const Offer offer{
-        .devices = session.devices, .cpu_takes_any = !a_gpu_is_free(), .warm_problem = session.warm_problem};
-    const auto seq = state_.scheduler.choose(offer);
-    if (!seq) return false;
+    const Offer offer = session.offer(!a_gpu_is_free_);
+    const auto place = state_.scheduler.choose(offer);
+    if (!place) return false;
     ++granted_n_;
-    Job& job = *state_.jobs.find(*seq);
+    auto found = load(step_, place->seq);
+    if (!found) return failure(std::move(found.error()));
+    if (*found == nullptr) return our_fault("store: job " + std::to_string(place->seq) + " is in family 'queue' and not queued");
+    Job& job = **found;
     auto lease = lease_for(job);
     if (!lease) return failure(std::move(lease.error()));
     if (!*lease) return true;  // it was abandoned, there may be others
-    const DeviceInfo device = device_for(session, offer, job.lane);
+    const DeviceInfo device = device_for(session, offer, job.record.needs);
     lease_out(step_, job, session, device);
     (*lease)->id = {job.record.seq, job.record.attempt};
     (*lease)->device = device;
@@ -102,7 +103,7 @@ class Dispatch {
     auto submission = read_body(*state_.store, job.record.seq);
     if (!submission) return failure(std::move(submission.error()));
     if (!*submission) return give_up(job, "the store has lost its submission");
-    Lease lease{.id = {}, .run = job.run, .submission = std::move(**submission), .blobs = {}, .device = {}};
+    Lease lease{.id = {}, .run = job.record.run, .submission = std::move(**submission), .blobs = {}, .device = {}};
     std::set<Hash> hashes{lease.submission.problem.hash};
     for (const SourceFile& file : lease.submission.files) hashes.insert(file.hash);
     for (const Hash& hash : hashes) {
@@ -120,7 +121,7 @@ class Dispatch {
   }
 
   // Of the session's devices that fit, a GPU before the CPU, then the one with the fewest leases.
-  DeviceInfo device_for(const Session& session, const Offer& offer, const Requirements& lane) {
+  DeviceInfo device_for(const Session& session, const Offer& offer, const Requirements& needs) {
     const auto cost = [&](const DeviceInfo& device) {
       const auto n = std::count_if(session.leases.begin(), session.leases.end(),
                                    [&](Sequence seq) { return state_.jobs.find(seq)->tenure->device == device; });
@@ -128,7 +129,7 @@ class Dispatch {
     };
     const DeviceInfo* best = nullptr;
     for (const DeviceInfo& device : session.devices) {
-      if (!fits(offer, device, lane)) continue;
+      if (!fits(offer, device, needs)) continue;
       if (best == nullptr || cost(device) < cost(*best)) best = &device;
     }
     KQ_CHECK(best != nullptr);
@@ -164,17 +165,57 @@ class Dispatch {
   State& state_;
   std::map<SessionId, Parcel> parcels_;
   std::size_t granted_n_ = 0;
+  bool a_gpu_is_free_ = false;  // a job that runs anywhere then waits for it
 };
+
+// The next jobs of the lane in the index, at most as many as the window lacks.
+Expected<void> refill(Step& step, const LaneId& id) {
+  const Lane& lane = *step.state.scheduler.find(id);
+  std::vector<Lane::Waiting> more;
+  bool exhausted = true;
+  bool well_formed = true;
+  const auto visit = [&](std::string_view key, std::string_view value) {
+    if (more.size() >= Lane::kWindowMax - Lane::kWindowMin) {
+      exhausted = false;
+      return false;
+    }
+    const auto place = queue_place_from(key);
+    const auto entry = queue_entry_from(value);
+    well_formed = place && entry;
+    if (!well_formed) return false;
+    if (!entry->leased) more.push_back({.seq = place->seq, .problem = entry->problem, .submitted_at_ms = entry->submitted_at_ms});
+    return true;
+  };
+  auto scanned = step.state.store->scan(Family::queue, queue_key(id, lane.window_end()), queue_end(id), visit);
+  if (!scanned) return scanned;
+  if (!well_formed) return our_fault("store, family 'queue': an entry is unreadable");
+  step.state.scheduler.refill(id, more, exhausted);
+  return {};
+}
 
 }  // namespace
 
-Expected<void> expire(Step& step) {
+Expected<void> refill_windows(Step& step) {
+  const std::set<LaneId> hungry = step.state.scheduler.hungry();
+  std::size_t refilled_n = 0;
+  for (const LaneId& id : hungry) {
+    if (refilled_n++ >= step.state.options.refills_per_step_max) {
+      step.ready.wake_at(step.now_ms);
+      break;
+    }
+    if (auto done = refill(step, id); !done) return done;
+  }
+  return {};
+}
+
+Expected<void> expire_leases(Step& step) {
   for (const Sequence seq : step.state.jobs.lapsed(step.now_ms)) {
     Job& job = *step.state.jobs.find(seq);
     if (!job.tenure->counts) {
       put_back(step, job, "nobody came back with it after the broker's restart");
       continue;
     }
+    step.state.metrics.lapsed();
     const std::string message = "worker " + job.tenure->worker + " was silent for longer than its lease of " +
                                 std::to_string(step.state.options.lease_ms) + " ms";
     if (auto failed = fail(step, job, message); !failed) return failed;
@@ -183,7 +224,11 @@ Expected<void> expire(Step& step) {
 }
 
 Expected<void> dispatch(Step& step) {
-  return Dispatch(step).run();
+  if (auto done = Dispatch(step).run(); !done) return done;
+  // This is the end of a Tick: what is due next is known.
+  if (const auto next = step.state.jobs.next_deadline_ms()) step.ready.wake_at(*next);
+  if (const auto next = step.state.timers.next_ms) step.ready.wake_at(*next);
+  return {};
 }
 
 }  // namespace kq

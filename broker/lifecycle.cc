@@ -24,10 +24,70 @@ void write_record(Step& step, const Job& job) {
   step.ready.write(Family::state, sequence_key(job.record.seq), encode(job.record));
 }
 
-// Takes the job away from whoever has it: its lane or the session that holds its lease.
-void release(Step& step, Job& job) {
+bool is_waiting(const JobRecord& record) {
+  return record.state == JobState::queued && record.not_before_ms != 0;
+}
+
+TimerPlace may_run(const JobRecord& record) {
+  return {.at_ms = record.not_before_ms, .kind = TimerKind::may_run, .seq = record.seq};
+}
+TimerPlace expires(const JobRecord& record) {
+  return {.at_ms = record.deadline_ms, .kind = TimerKind::expires, .seq = record.seq};
+}
+
+Lane::Waiting waiting_of(const JobRecord& record) {
+  const QueueEntry entry = entry_of(record);
+  return {.seq = record.seq, .problem = entry.problem, .submitted_at_ms = entry.submitted_at_ms};
+}
+
+void write_entry(Step& step, const Job& job) {
+  step.ready.write(Family::queue, queue_key(job.lane, job.record.seq), queue_value(entry_of(job.record)));
+}
+
+// A queued job gets its place: in its lane, or among the timers until its time comes.
+void stand(Step& step, Job& job) {
+  if (is_waiting(job.record)) {
+    set_timer(step, may_run(job.record), timer_value(job.lane, entry_of(job.record)));
+  } else {
+    step.state.scheduler.add(job.lane, waiting_of(job.record));
+    write_entry(step, job);
+  }
+}
+
+// Takes the job away from where it is: its lane, the timers, or the session that holds its lease. Its entry in the index stays where
+// `keeps_entry`.
+void release(Step& step, Job& job, bool keeps_entry) {
+  if (is_waiting(job.record)) {
+    clear_timer(step, may_run(job.record));
+    return;
+  }
   if (job.record.state == JobState::queued) step.state.scheduler.remove(job.lane, job.record.seq);
   if (job.tenure) orphan(step, job);
+  if (!keeps_entry) step.ready.erase(Family::queue, queue_key(job.lane, job.record.seq));
+}
+
+template <class Name>
+Expected<std::uint32_t> number_for(Step& step, Numbering<Name>& names, const Name& name, std::string_view prefix, std::size_t names_max,
+                                   const std::string& bytes, const char* what) {
+  if (const auto number = names.find(name)) return *number;
+  if (names.size() >= names_max) {
+    return bad_input("the broker knows " + std::to_string(names_max) + " different " + what + ", the limit; use one of them");
+  }
+  const std::uint32_t number = names.add(name);
+  step.ready.write(Family::meta, numbered_key(prefix, number), bytes);
+  return number;
+}
+
+Expected<LaneId> lane_for(Step& step, const JobRecord& record) {
+  Scheduler& scheduler = step.state.scheduler;
+  const auto needs = number_for(step, scheduler.classes, record.needs, kClassPrefix, step.state.options.classes_max, encode(record.needs),
+                                "requirements of jobs");
+  if (!needs) return failure(needs.error());
+  const auto submitter = number_for(step, scheduler.submitters, record.submitter, kSubmitterPrefix, step.state.options.submitters_max,
+                                    record.submitter, "submitters");
+  if (!submitter) return failure(submitter.error());
+  if (step.state.paused.contains(record.submitter) && !record.submitter.empty()) scheduler.pause(*submitter, true);
+  return LaneId{.needs = *needs, .priority = record.priority, .submitter = *submitter};
 }
 
 // A worker on which attempts fail gets nothing for a while, longer each time: other workers may do better with the same
@@ -42,11 +102,30 @@ void let_rest(Step& step, SessionId holder) {
   session->rests_until_ms = step.now_ms + std::min<std::int64_t>(rest_ms, options.rest_ms_max);
 }
 
-void requeue(Step& step, Job& job) {
-  release(step, job);
+void requeue(Step& step, Job& job, std::int64_t not_before_ms) {
+  release(step, job, not_before_ms == 0);
   step.state.jobs.requeue(job);
-  step.state.scheduler.add(job.lane, job.record.seq, job.problem);
+  job.record.not_before_ms = not_before_ms;
+  stand(step, job);
   write_record(step, job);
+}
+
+// How long a job pauses after so many failures of ours.
+std::int64_t pause_ms(const BrokerOptions& options, std::uint32_t failures) {
+  std::int64_t ms = options.retry_ms_min;
+  for (std::uint32_t i = 1; i < failures && ms < options.retry_ms_max; ++i) ms *= 2;
+  return std::min<std::int64_t>(ms, options.retry_ms_max);
+}
+
+Result without_run(VerdictName verdict, std::string reason, std::string message, std::string hint) {
+  Evidence evidence;
+  evidence.stage = Stage::queue;
+  evidence.reason = std::move(reason);
+  evidence.message = std::move(message);
+  evidence.hint = std::move(hint);
+  Result result;
+  result.verdict = ended(verdict, std::move(evidence));
+  return result;
 }
 
 // The holder of the board's place as this turn will leave it.
@@ -78,29 +157,58 @@ Expected<void> enter_board(Step& step, const Job& job, const Result& result) {
 
 }  // namespace
 
-void enqueue(Step& step, Job job) {
-  KQ_CHECK(job.record.state == JobState::queued);
-  step.state.scheduler.add(job.lane, job.record.seq, job.problem);
-  write_record(step, job);
-  if (Job* ended = step.state.jobs.find(job.record.seq)) {  // in this very turn
-    step.state.jobs.revive(*ended);
-    *ended = std::move(job);
+QueueEntry entry_of(const JobRecord& record) {
+  std::uint64_t problem = 0;
+  for (std::size_t i = 0; i < sizeof problem; ++i) problem = problem << 8 | static_cast<unsigned char>(record.problem.bytes[i]);
+  return {.problem = problem,
+          .submitted_at_ms = record.submitted_at_ms,
+          .bytes = record.bytes,
+          .leased = record.state == JobState::leased};
+}
+
+Expected<Job*> load(Step& step, Sequence seq) {
+  if (Job* job = step.state.jobs.find(seq)) return job->record.state == JobState::finished ? nullptr : job;
+  auto record = read_job(*step.state.store, seq);
+  if (!record) return failure(std::move(record.error()));
+  if (!*record || (*record)->state == JobState::finished) return nullptr;
+  const auto lane = lane_for(step, **record);
+  if (!lane) return failure(lane.error());
+  return &step.state.jobs.insert({.record = std::move(**record), .lane = *lane});
+}
+
+Expected<void> enqueue(Step& step, JobRecord record) {
+  KQ_CHECK(record.state == JobState::queued);
+  if (record.not_before_ms <= step.now_ms) record.not_before_ms = 0;
+  const auto lane = lane_for(step, record);
+  if (!lane) return failure(lane.error());
+  Job* job = step.state.jobs.find(record.seq);
+  if (job != nullptr) {  // it ended in this very turn
+    step.state.jobs.revive(*job);
+    *job = {.record = std::move(record), .lane = *lane};
   } else {
-    step.state.jobs.insert(std::move(job));
+    job = &step.state.jobs.insert({.record = std::move(record), .lane = *lane});
   }
+  step.state.accounts.add(lane->submitter, job->record.bytes);
+  if (job->record.deadline_ms != 0) set_timer(step, expires(job->record), "");
+  stand(step, *job);
+  write_record(step, *job);
+  return {};
 }
 
 void lease_out(Step& step, Job& job, Session& session, const DeviceInfo& device) {
-  release(step, job);
+  release(step, job, true);
   job.record.attempt += 1;
   job.record.leased_at_ms = step.now_ms;
   step.state.jobs.lease(job, {.holder = session.id,
                               .worker = session.worker,
                               .device = device,
                               .deadline_ms = step.now_ms + step.state.options.lease_ms});
+  step.state.scheduler.charge(job.lane.submitter);
+  step.state.metrics.leased(step.now_ms - job.record.submitted_at_ms);
   session.leases.insert(job.record.seq);
-  session.warm_problem = job.problem;
+  session.warm_problem = entry_of(job.record).problem;
   write_record(step, job);
+  write_entry(step, job);
   step.ready.note(NoteLevel::debug, text_of_attempt(job) + ": leased to " + session.worker);
 }
 
@@ -126,7 +234,7 @@ void orphan(Step& step, Job& job) {
 
 void put_back(Step& step, Job& job, const std::string& why) {
   step.ready.note(NoteLevel::info, text_of_attempt(job) + ": queued again, " + why);
-  requeue(step, job);
+  requeue(step, job, 0);
 }
 
 Expected<void> fail(Step& step, Job& job, const std::string& message) {
@@ -135,34 +243,55 @@ Expected<void> fail(Step& step, Job& job, const std::string& message) {
   if (job.tenure) let_rest(step, job.tenure->holder);
   step.ready.note(NoteLevel::warning, text_of_attempt(job) + ": failure " + std::to_string(job.record.failures) + ", " +
                                           job.record.last_error);
+  step.state.metrics.failed();
   if (job.record.failures >= step.state.options.attempts_max) return abandon(step, job, job.record.last_error);
-  requeue(step, job);
+  requeue(step, job, step.now_ms + pause_ms(step.state.options, job.record.failures));
   return {};
 }
 
 Expected<void> abandon(Step& step, Job& job, const std::string& message) {
-  Result result;
-  Evidence evidence;
-  evidence.stage = Stage::queue;
-  evidence.reason = std::to_string(job.record.attempt) + " attempts";
-  evidence.message = message;
-  evidence.hint = "not the submission's fault: submit it again to retry";
-  result.verdict = ended(VerdictName::abandoned, std::move(evidence));
+  Result result = without_run(VerdictName::abandoned, std::to_string(job.record.attempt) + " attempts", message,
+                              "not the submission's fault: submit it again to retry");
   if (job.tenure) {
     result.device = job.tenure->device;
     result.worker = job.tenure->worker;
   }
   step.ready.note(NoteLevel::warning, text_of_attempt(job) + ": abandoned, " + message);
+  step.ready.write(Family::dead, sequence_key(job.record.seq), "");
   return finish(step, job, std::move(result));
+}
+
+Expected<void> cancel(Step& step, Job& job, const std::string& by) {
+  if (job.tenure) {
+    if (const Session* holder = step.state.workers.find(job.tenure->holder)) {
+      step.ready.send_to_worker(holder->peer, 0, Revoke{.leases = {{job.record.seq, job.record.attempt}}});
+    }
+  }
+  return finish(step, job, without_run(VerdictName::cancelled, "", "cancelled by " + (by.empty() ? "its submitter" : by),
+                                       "submit it again to run it after all"));
+}
+
+void come_due(Step& step, Job& job) {
+  job.record.not_before_ms = 0;
+  stand(step, job);
+  write_record(step, job);
+}
+
+Expected<void> expire_queued(Step& step, Job& job) {
+  return finish(step, job, without_run(VerdictName::expired, "", "not begun before its deadline", "submit it again with a later one"));
 }
 
 Expected<void> finish(Step& step, Job& job, Result result) {
   const Sequence seq = job.record.seq;
   const VerdictName verdict = name_of(result.verdict);
-  release(step, job);
+  release(step, job, false);
+  if (job.record.deadline_ms > step.now_ms) clear_timer(step, expires(job.record));
+  step.state.accounts.remove(job.lane.submitter, job.record.bytes);
   step.state.jobs.finish(job, {.verdict = verdict, .device_memory_bytes = result.device.memory_bytes});
   job.record.finished_at_ms = step.now_ms;
+  job.record.not_before_ms = 0;
   if (auto entered = enter_board(step, job, result); !entered) return entered;
+  step.state.metrics.finished(job.record.needs.backend, verdict);
   write_record(step, job);
   step.ready.write(Family::samples, sequence_key(seq), encode(std::exchange(result.samples, {})));
   step.ready.write(Family::result, sequence_key(seq), encode(result));

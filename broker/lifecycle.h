@@ -1,5 +1,5 @@
-// Every change in a job's life. Here, and only here, the RAM record, the lane, the session that holds the lease and the
-// record on disk move together.
+// Every change in a job's life. Here, and only here, the RAM record, the lane, the session that holds the lease, the accounts and what is on
+// disk move together.
 #pragma once
 
 #include <string>
@@ -10,8 +10,12 @@
 
 namespace kq {
 
-// A submission becomes a queued job, or brings a finished one back: the figures of `job` are the caller's.
-void enqueue(Step& step, Job job);
+// The unfinished job, from RAM or from the store, or null.
+Expected<Job*> load(Step& step, Sequence seq);
+
+// A submission becomes a queued job, or brings a finished one back: the record is the caller's. An error: more different requirements or
+// submitters than one broker keeps, as bad input.
+Expected<void> enqueue(Step& step, JobRecord record);
 
 // The next attempt begins. Its number is durable before the lease leaves, so it fences for ever.
 void lease_out(Step& step, Job& job, Session& session, const DeviceInfo& device);
@@ -25,16 +29,29 @@ void orphan(Step& step, Job& job);
 // Queued again, and nobody's failure.
 void put_back(Step& step, Job& job, const std::string& why);
 
-// Our failure on this attempt: queued again, or after the limit finished as `abandoned` with `message` as its evidence.
+// Our failure on this attempt: queued again after a pause, longer each time, or after the limit finished as `abandoned` with `message` as
+// its evidence.
 Expected<void> fail(Step& step, Job& job, const std::string& message);
 
 // Finished as `abandoned` at once: another attempt would fail in the same way.
 Expected<void> abandon(Step& step, Job& job, const std::string& message);
+
+// Finished as `cancelled`; whoever runs it is told.
+Expected<void> cancel(Step& step, Job& job, const std::string& by);
+
+// The time of a queued job has come: it enters its lane.
+void come_due(Step& step, Job& job);
+
+// Its deadline has passed while it was queued: finished as `expired`.
+Expected<void> expire_queued(Step& step, Job& job);
 
 // The end: state, result, samples and the board row if it is a better one, in one commit.
 Expected<void> finish(Step& step, Job& job, Result result);
 
 // The job whose current lease this is, or null: the lease lapsed, was superseded, or never was.
 Job* current(State& state, const LeaseId& lease);
+
+// The entry of the job in the store's index.
+QueueEntry entry_of(const JobRecord& record);
 
 }  // namespace kq

@@ -15,10 +15,7 @@ class LifecycleTest : public testing::Test {
  protected:
   Job& enqueue_one() {
     const Sequence seq = state.next_sequence++;
-    enqueue(step, {.record = {.seq = seq, .key = sha256(std::to_string(seq)), .last_error = ""},
-                   .lane = {},
-                   .problem = {},
-                   .run = "r"});
+    EXPECT_TRUE(enqueue(step, {.seq = seq, .key = sha256(std::to_string(seq)), .last_error = ""}));
     return *state.jobs.find(seq);
   }
 
@@ -26,6 +23,12 @@ class LifecycleTest : public testing::Test {
     return state.workers.insert("peer " + std::to_string(epoch),
                                 Hello{.worker = "w", .epoch = epoch, .devices = {}, .credit = 1, .evaluator = ""},
                                 step.now_ms);
+  }
+
+  // As its timer would have it.
+  void come_due_now(Job& job) {
+    clear_timer(step, {.at_ms = job.record.not_before_ms, .kind = TimerKind::may_run, .seq = job.record.seq});
+    come_due(step, job);
   }
 
   void TearDown() override { EXPECT_EQ(broken_invariant(state), std::nullopt); }
@@ -79,6 +82,20 @@ TEST_F(LifecycleTest, a_worker_rests_twice_as_long_after_each_failure_in_a_row) 
     lease_out(step, job, session, cpu);
     ASSERT_TRUE(fail(step, job, "no disk"));
     EXPECT_EQ(session.rests_until_ms, step.now_ms + rest_ms);
+    come_due_now(job);
+  }
+}
+
+TEST_F(LifecycleTest, a_job_pauses_twice_as_long_after_each_failure) {
+  state.options.attempts_max = 100;
+  state.options.retry_ms_max = 3000;
+  Job& job = enqueue_one();
+  Session& session = worker(1);
+  for (const std::int64_t pause_ms : {1000, 2000, 3000, 3000}) {
+    lease_out(step, job, session, cpu);
+    ASSERT_TRUE(fail(step, job, "no disk"));
+    EXPECT_EQ(job.record.not_before_ms, step.now_ms + pause_ms);
+    come_due_now(job);
   }
 }
 
@@ -88,6 +105,7 @@ TEST_F(LifecycleTest, the_last_failure_abandons_with_its_evidence) {
   for (std::uint32_t i = 0; i < kAttemptsMax; ++i) {
     lease_out(step, job, session, cpu);
     ASSERT_TRUE(fail(step, job, "failure " + std::to_string(i)));
+    if (job.record.state == JobState::queued) come_due_now(job);
   }
   ASSERT_TRUE(commit(std::move(ready), store));
   const auto result = read_result(store, 1, false);

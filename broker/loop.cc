@@ -18,6 +18,7 @@ constexpr std::size_t kTurnBytesMax = 4u << 20;
 constexpr std::size_t kPacketsAtOnce = 32;
 // How soon a signal is noticed that came just before the wait.
 constexpr std::int64_t kIdleMs = 200;
+constexpr std::int64_t kSpaceMs = 1'000;  // between looks at the disk
 
 void log(Note note) {
   // Notes quote what workers say: one note is one line, whatever they put into it.
@@ -70,6 +71,7 @@ Expected<void> Loop::turn() {
   auto packets = receive();
   if (!packets) return failure(std::move(packets.error()));
   for (std::string& text : link_.take_notes()) log({NoteLevel::warning, std::move(text)});
+  if (auto done = look_at_space(turn); !done) return done;
   for (Undelivered& event : std::exchange(undelivered_, {})) {
     if (auto done = step(std::move(event), turn); !done) return done;
   }
@@ -108,11 +110,27 @@ Expected<void> Loop::step(Event event, Ready& turn) {
   return {};
 }
 
+Expected<void> Loop::look_at_space(Ready& turn) {
+  if (now_ms_() < look_at_space_ms_) return {};
+  look_at_space_ms_ = now_ms_() + kSpaceMs;
+  const auto space = store_.space();
+  if (!space) return failure(space.error());
+  return step(*space, turn);
+}
+
+void Loop::back_up(const BackupOrder& order) {
+  const auto copied = store_.checkpoint(order.dir);
+  const ClientReply reply = copied ? ClientReply(Done{}) : ClientReply(Refused{copied.error().message});
+  deliver(ToClient{order.peer, {order.request_id, reply}});
+}
+
 Expected<void> Loop::finish(Ready turn) {
   for (const Note& note : turn.notes()) log(note);
+  const std::vector<BackupOrder> backups = turn.backups();
   auto sends = commit(std::move(turn), store_);
   if (!sends) return failure(std::move(sends.error()));
   for (const Send& send : *sends) deliver(send);
+  for (const BackupOrder& order : backups) back_up(order);
   return {};
 }
 

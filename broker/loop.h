@@ -30,12 +30,15 @@ class Loop {
   Expected<void> step(Event event, Ready& turn);
   Expected<void> finish(Ready turn);
   void deliver(const Send& send);
+  Expected<void> look_at_space(Ready& turn);
+  void back_up(const BackupOrder& order);
 
   Broker& broker_;
   Store& store_;
   ServerLink& link_;
   std::function<std::int64_t()> now_ms_;
   std::int64_t wake_at_ms_ = 0;
+  std::int64_t look_at_space_ms_ = 0;
   std::vector<Undelivered> undelivered_;  // of the last turn
 };
 

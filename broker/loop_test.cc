@@ -122,6 +122,19 @@ TEST_F(LoopTest, many_packets_share_one_commit) {
   EXPECT_EQ(link.sent.size(), 100u);
 }
 
+TEST_F(LoopTest, a_store_that_cannot_be_copied_is_told_in_words) {
+  arrive(Backup{.dir = "/backup/monday"});
+  ASSERT_TRUE(loop.turn());
+  EXPECT_THAT((sent<Refused, ClientReply>(0).reason), testing::HasSubstr("only a store on disk can be copied"));
+}
+
+TEST_F(LoopTest, the_broker_hears_how_the_disk_stands) {
+  store.set_space({.free_bytes = 5, .nearly_full = true});
+  arrive(one_job());
+  ASSERT_TRUE(loop.turn());
+  EXPECT_EQ((sent<SubmitAck, ClientReply>(0).jobs.at(0).acceptance), Acceptance::busy);
+}
+
 TEST_F(LoopTest, waits_until_the_broker_wants_to_wake) {
   arrive(hello());
   ASSERT_TRUE(loop.turn());

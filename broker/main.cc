@@ -102,12 +102,15 @@ Expected<void> run(const CommandLine& line) {
   const auto link = bind_server(*endpoints, server_options(line));
   if (!link) return failure(link.error());
 
-  const JobTable& jobs = broker->state().jobs;
-  spdlog::info("listening on {}; {} jobs queued, {} leased", line.bind, jobs.queued_n(), jobs.leased_n());
+  const State& state = broker->state();
+  spdlog::info("listening on {}; {} jobs queued, {} leased", line.bind, state.scheduler.size() + state.timers.waiting_n,
+               state.jobs.leased_n());
   hear_signals(true);
   if (line.ready_fd) say_ready(*line.ready_fd, line.bind);
   auto ended = Loop(*broker, **store, **link, now_ms).run(stop);
-  if (ended) spdlog::info("stopped; {} jobs queued, {} leased", jobs.queued_n(), jobs.leased_n());
+  if (ended) {
+    spdlog::info("stopped; {} jobs queued, {} leased", state.scheduler.size() + state.timers.waiting_n, state.jobs.leased_n());
+  }
   return ended;
 }
 

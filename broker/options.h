@@ -15,7 +15,16 @@ struct BrokerOptions {
   std::uint32_t heartbeats_missed_max = 2;      // heartbeats in a row that may leave a lease out
   std::uint32_t rest_ms_min = 1'000;            // a worker that fails rests, twice as long after each failure in a row,
   std::uint32_t rest_ms_max = 30'000;           // so that one broken worker cannot use up the attempts of a whole queue
-  std::size_t unfinished_jobs_max = 1'000'000;  // queued and leased together; more submissions are refused
+  std::uint32_t retry_ms_min = 1'000;           // a job pauses after a failure of ours, twice as long after each
+  std::uint32_t retry_ms_max = 60'000;
+  std::uint64_t unfinished_jobs_max = 20'000'000;                // queued and leased together; beyond it submissions are answered `busy`
+  std::uint64_t unfinished_bytes_max = 100ull << 30;             // of them and their files
+  std::uint64_t submitter_jobs_max = 10'000'000;                 // the same of one submitter
+  std::uint64_t submitter_bytes_max = 50ull << 30;
+  std::uint32_t busy_retry_ms = 1'000;          // when whoever was answered `busy` should try again
+  std::size_t classes_max = 1'024;              // different requirements in use; each costs time at every lease
+  std::size_t submitters_max = 65'536;
+  std::size_t refills_per_step_max = 16;        // lanes filled up from the store in one Tick
   std::size_t sessions_max = 4'096;
   std::size_t devices_max = 64;                   // of one worker
   std::uint32_t credit_max = 1'024;               // of one worker

@@ -1,10 +1,17 @@
 #include "broker/queries.h"
 
+#include <algorithm>
 #include <optional>
+#include <tuple>
 #include <utility>
+#include <vector>
 
+#include "broker/metrics.h"
+#include "broker/waiting.h"
+#include "core/codec.h"
 #include "core/limits.h"
 #include "core/version.h"
+#include "store/keys.h"
 #include "store/reader.h"
 
 namespace kq {
@@ -16,12 +23,17 @@ Expected<std::optional<JobStatus>> status_of(const State& state, Sequence seq) {
     const JobRecord& record = job->record;
     JobStatus status{.seq = seq, .state = record.state, .attempt = record.attempt, .verdict = "", .served = false};
     if (job->ending) status.verdict = to_string(job->ending->verdict);
-    if (record.state == JobState::queued) status.served = state.workers.serves(job->lane);
+    if (record.state == JobState::queued) explain_wait(state, record, status);
     return std::optional(std::move(status));
   }
   const auto record = read_job(*state.store, seq);
   if (!record) return failure(record.error());
   if (!*record) return std::optional<JobStatus>();
+  if ((*record)->state == JobState::queued) {
+    JobStatus status{.seq = seq, .state = JobState::queued, .attempt = (*record)->attempt, .verdict = "", .served = false};
+    explain_wait(state, **record, status);
+    return std::optional(std::move(status));
+  }
   const auto result = read_result(*state.store, seq, false);
   if (!result) return failure(result.error());
   if (!*result) return our_fault("store: job " + std::to_string(seq) + " is not queued, not leased, and has no result");
@@ -33,55 +45,153 @@ Expected<std::optional<JobStatus>> status_of(const State& state, Sequence seq) {
 }
 
 template <class Reply>
-Expected<void> pass_on(Step& step, const std::string& peer, std::uint64_t request_id, Expected<Reply> reply) {
-  if (!reply && reply.error().code != ExitCode::bad_input) return failure(std::move(reply.error()));
-  if (!reply) {
-    step.ready.send_to_client(peer, request_id, Refused{std::move(reply.error().message)});
+Expected<void> pass_on(Step& step, const Caller& caller, Expected<Reply> answer) {
+  if (!answer && answer.error().code != ExitCode::bad_input) return failure(std::move(answer.error()));
+  if (!answer) {
+    reply(step, caller, Refused{std::move(answer.error().message)});
   } else {
-    step.ready.send_to_client(peer, request_id, std::move(*reply));
+    reply(step, caller, std::move(*answer));
   }
   return {};
 }
 
+// The job for a list, with its names from its submission.
+Expected<JobRow> row_for(const State& state, JobRecord record) {
+  JobRow row{.job = std::move(record), .label = "", .author = "", .worker = ""};
+  const auto body = read_body(*state.store, row.job.seq);
+  if (!body) return failure(body.error());
+  if (*body) {
+    row.label = (*body)->label;
+    row.author = (*body)->author;
+  }
+  if (const Job* job = state.jobs.find(row.job.seq); job != nullptr && job->tenure) row.worker = job->tenure->worker;
+  return row;
+}
+
+std::size_t rows_max(std::uint32_t limit) {
+  return std::min<std::size_t>(limit, kQueryRowsMax);
+}
+
 }  // namespace
 
-Expected<void> answer(Step& step, const std::string& peer, std::uint64_t request_id, const StatusQuery& query) {
+Expected<void> answer(Step& step, const Caller& caller, const StatusQuery& query) {
   if (query.seqs.size() > kQuerySeqsMax) {
-    return pass_on<StatusReply>(step, peer, request_id,
+    return pass_on<StatusReply>(step, caller,
                                 bad_input(std::to_string(query.seqs.size()) + " jobs in one query, at most " +
                                           std::to_string(kQuerySeqsMax) + " are allowed"));
   }
-  StatusReply reply;
+  StatusReply answers;
   for (const Sequence seq : query.seqs) {
     auto status = status_of(step.state, seq);
     if (!status) return failure(std::move(status.error()));
-    if (*status) reply.jobs.push_back(std::move(**status));
+    if (*status) answers.jobs.push_back(std::move(**status));
   }
-  return pass_on<StatusReply>(step, peer, request_id, std::move(reply));
+  return pass_on<StatusReply>(step, caller, std::move(answers));
 }
 
-Expected<void> answer(Step& step, const std::string& peer, std::uint64_t request_id, const RunQuery& query) {
-  if (const auto wrong = name_complaint(query.run))
-    return pass_on<RunReply>(step, peer, request_id, bad_input("run " + *wrong));
-  return pass_on(step, peer, request_id, read_run(*step.state.store, query));
+Expected<void> answer(Step& step, const Caller& caller, const RunQuery& query) {
+  if (const auto wrong = name_complaint(query.run)) return pass_on<RunReply>(step, caller, bad_input("run " + *wrong));
+  return pass_on(step, caller, read_run(*step.state.store, query));
 }
 
-Expected<void> answer(Step& step, const std::string& peer, std::uint64_t request_id, const BoardQuery& query) {
-  return pass_on(step, peer, request_id, read_board(*step.state.store, query));
+Expected<void> answer(Step& step, const Caller& caller, const BoardQuery& query) {
+  return pass_on(step, caller, read_board(*step.state.store, query));
 }
 
-Expected<void> answer(Step& step, const std::string& peer, std::uint64_t request_id, const BrokerQuery&) {
-  BrokerReply reply{.version = std::string(kVersion),
-                    .queued = step.state.jobs.queued_n(),
-                    .leased = step.state.jobs.leased_n(),
-                    .workers = {}};
-  for (const auto& [id, session] : step.state.workers.all()) {
-    reply.workers.push_back({.worker = session.worker,
-                             .devices = session.devices,
-                             .running = static_cast<std::uint32_t>(session.leases.size()),
-                             .last_seen_ms = session.last_seen_ms});
+Expected<void> answer(Step& step, const Caller& caller, const BrokerQuery&) {
+  const State& state = step.state;
+  BrokerReply answers{.version = std::string(kVersion),
+                      .queued = state.scheduler.size() + state.timers.waiting_n,
+                      .leased = state.jobs.leased_n(),
+                      .workers = {}};
+  for (const auto& [id, session] : state.workers.all()) {
+    answers.workers.push_back({.worker = session.worker,
+                               .devices = session.devices,
+                               .running = static_cast<std::uint32_t>(session.leases.size()),
+                               .last_seen_ms = session.last_seen_ms,
+                               .labels = session.labels,
+                               .draining = state.draining.contains(session.worker)});
   }
-  return pass_on<BrokerReply>(step, peer, request_id, std::move(reply));
+  return pass_on<BrokerReply>(step, caller, std::move(answers));
+}
+
+Expected<void> answer(Step& step, const Caller& caller, const JobsQuery& query) {
+  JobsReply answers{.jobs = {}, .last_seq = query.after_seq};
+  std::vector<JobRecord> found;
+  std::size_t looked_at = 0;
+  std::optional<Error> damage;
+  const auto visit = [&](std::string_view key, std::string_view value) {
+    if (found.size() >= rows_max(query.limit) || looked_at >= kJobsLookedAtMax) {
+      answers.more = true;
+      return false;
+    }
+    ++looked_at;
+    answers.last_seq = sequence_from(key).value_or(0);
+    auto record = decode<JobRecord>(value);
+    if (!record) {
+      damage = Error{ExitCode::our_fault, "store, family 'state': " + record.error().message};
+      return false;
+    }
+    if (record->state == query.state) found.push_back(std::move(*record));
+    return true;
+  };
+  const std::string first = sequence_key(query.after_seq + 1);
+  if (auto scanned = step.state.store->scan(Family::state, first, "", visit); !scanned) return scanned;
+  if (damage) return failure(std::move(*damage));
+  for (JobRecord& record : found) {
+    auto row = row_for(step.state, std::move(record));
+    if (!row) return failure(std::move(row.error()));
+    answers.jobs.push_back(std::move(*row));
+  }
+  return pass_on<JobsReply>(step, caller, std::move(answers));
+}
+
+Expected<void> answer(Step& step, const Caller& caller, const DeadQuery& query) {
+  JobsReply answers{.jobs = {}, .last_seq = query.after_seq};
+  std::vector<Sequence> seqs;
+  const auto visit = [&](std::string_view key, std::string_view) {
+    answers.more = seqs.size() >= rows_max(query.limit);
+    if (!answers.more) seqs.push_back(sequence_from(key).value_or(0));
+    return !answers.more;
+  };
+  const std::string first = sequence_key(query.after_seq + 1);
+  if (auto scanned = step.state.store->scan(Family::dead, first, "", visit); !scanned) return scanned;
+  for (const Sequence seq : seqs) {
+    auto record = read_job(*step.state.store, seq);
+    if (!record) return failure(std::move(record.error()));
+    if (!*record) return our_fault("store, family 'dead': job " + std::to_string(seq) + " has no record");
+    auto row = row_for(step.state, std::move(**record));
+    if (!row) return failure(std::move(row.error()));
+    answers.jobs.push_back(std::move(*row));
+    answers.last_seq = seq;
+  }
+  return pass_on<JobsReply>(step, caller, std::move(answers));
+}
+
+Expected<void> answer(Step& step, const Caller& caller, const QueueQuery& query) {
+  const State& state = step.state;
+  QueueReply answers{.lanes = {}, .waiting = state.timers.waiting_n};
+  for (const auto& [id, entry] : state.scheduler.lanes()) {
+    const std::string& submitter = *state.scheduler.submitters.name(id.submitter);
+    const Requirements& needs = *state.scheduler.classes.name(id.needs);
+    answers.lanes.push_back({.needs = needs,
+                             .priority = id.priority,
+                             .submitter = submitter,
+                             .queued = entry.lane.size(),
+                             .oldest_ms = entry.lane.head() == nullptr ? 0 : entry.lane.head()->submitted_at_ms,
+                             .served = state.workers.serves(needs),
+                             .paused = state.paused.contains("") || state.paused.contains(submitter)});
+  }
+  const auto rank = [](const LaneRow& row) { return std::tuple(row.paused, !row.served, -static_cast<int>(row.priority), row.oldest_ms); };
+  std::stable_sort(answers.lanes.begin(), answers.lanes.end(),
+                   [&](const LaneRow& a, const LaneRow& b) { return rank(a) < rank(b); });
+  answers.more = answers.lanes.size() > rows_max(query.limit);
+  if (answers.more) answers.lanes.resize(rows_max(query.limit));
+  return pass_on<QueueReply>(step, caller, std::move(answers));
+}
+
+Expected<void> answer(Step& step, const Caller& caller, const StatsQuery&) {
+  return pass_on<StatsReply>(step, caller, StatsReply{metrics_of(step.state, step.now_ms)});
 }
 
 }  // namespace kq

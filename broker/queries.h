@@ -1,15 +1,18 @@
 // Questions of clients. Nothing here changes anything.
 #pragma once
 
-#include <string>
-
-#include "broker/state.h"
+#include "broker/caller.h"
+#include "core/messages.h"
 
 namespace kq {
 
-Expected<void> answer(Step& step, const std::string& peer, std::uint64_t request_id, const StatusQuery& query);
-Expected<void> answer(Step& step, const std::string& peer, std::uint64_t request_id, const RunQuery& query);
-Expected<void> answer(Step& step, const std::string& peer, std::uint64_t request_id, const BoardQuery& query);
-Expected<void> answer(Step& step, const std::string& peer, std::uint64_t request_id, const BrokerQuery& query);
+Expected<void> answer(Step& step, const Caller& caller, const StatusQuery& query);
+Expected<void> answer(Step& step, const Caller& caller, const RunQuery& query);
+Expected<void> answer(Step& step, const Caller& caller, const BoardQuery& query);
+Expected<void> answer(Step& step, const Caller& caller, const BrokerQuery& query);
+Expected<void> answer(Step& step, const Caller& caller, const JobsQuery& query);
+Expected<void> answer(Step& step, const Caller& caller, const DeadQuery& query);
+Expected<void> answer(Step& step, const Caller& caller, const QueueQuery& query);
+Expected<void> answer(Step& step, const Caller& caller, const StatsQuery& query);
 
 }  // namespace kq

@@ -15,7 +15,7 @@ class QueriesTest : public testing::Test {
   ClientReply reply_to(const auto& query) {
     Ready ready;
     Step step{state, ready, 1000};
-    EXPECT_TRUE(answer(step, "c", 1, query));
+    EXPECT_TRUE(answer(step, {.peer = "c", .request_id = 1}, query));
     EXPECT_TRUE(ready.writes().empty());
     return std::get<ToClient>(commit(std::move(ready), store)->at(0)).message.body;
   }
@@ -44,7 +44,7 @@ TEST_F(QueriesTest, a_store_that_cannot_be_read_is_our_error_not_the_clients) {
   ASSERT_TRUE(store.commit(std::span(&write, 1)));
   Ready ready;
   Step step{state, ready, 1000};
-  const auto done = answer(step, "c", 1, StatusQuery{{1}});
+  const auto done = answer(step, {.peer = "c", .request_id = 1}, StatusQuery{{1}});
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, ExitCode::our_fault);
 }

@@ -18,6 +18,10 @@ void Ready::write(Family family, std::string key, std::string value) {
   writes_.push_back({family, std::move(key), std::move(value)});
 }
 
+void Ready::erase(Family family, std::string key) {
+  writes_.push_back({family, std::move(key), std::nullopt});
+}
+
 void Ready::send_to_client(const std::string& peer, std::uint64_t request_id, ClientReply reply) {
   sends_.push_back(ToClient{peer, {request_id, std::move(reply)}});
 }
@@ -34,10 +38,15 @@ void Ready::wake_at(std::int64_t ms) {
   wake_at_ms_ = std::min(ms, wake_at_ms_.value_or(ms));
 }
 
+void Ready::backup(const std::string& peer, std::uint64_t request_id, std::string dir) {
+  backups_.push_back({peer, request_id, std::move(dir)});
+}
+
 void Ready::merge(Ready later) {
   append(writes_, std::move(later.writes_));
   append(sends_, std::move(later.sends_));
   append(notes_, std::move(later.notes_));
+  append(backups_, std::move(later.backups_));
   if (later.wake_at_ms_) wake_at(*later.wake_at_ms_);
 }
 

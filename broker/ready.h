@@ -13,19 +13,29 @@
 
 namespace kq {
 
+struct BackupOrder {
+  std::string peer;
+  std::uint64_t request_id = 0;
+  std::string dir;
+};
+
 class Ready {
  public:
   void write(Family family, std::string key, std::string value);
+  void erase(Family family, std::string key);
   void send_to_client(const std::string& peer, std::uint64_t request_id, ClientReply reply);
   void send_to_worker(const std::string& peer, std::uint64_t request_id, WorkerReply reply);
   void note(NoteLevel level, std::string text);
   void wake_at(std::int64_t ms);  // the earliest wins
+  // A copy of the store as of this turn's commit; the shell answers Done, or Refused in words.
+  void backup(const std::string& peer, std::uint64_t request_id, std::string dir);
 
   // Appends what a later step of the same turn wants, to be committed together.
   void merge(Ready later);
 
   const std::vector<Write>& writes() const { return writes_; }
   const std::vector<Note>& notes() const { return notes_; }
+  const std::vector<BackupOrder>& backups() const { return backups_; }
   std::optional<std::int64_t> wake_at_ms() const { return wake_at_ms_; }
 
  private:
@@ -34,6 +44,7 @@ class Ready {
   std::vector<Write> writes_;
   std::vector<Send> sends_;
   std::vector<Note> notes_;
+  std::vector<BackupOrder> backups_;
   std::optional<std::int64_t> wake_at_ms_;
 };
 

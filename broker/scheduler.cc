@@ -6,54 +6,150 @@
 
 namespace kq {
 
-bool fits(const Offer& offer, const DeviceInfo& device, const Requirements& lane) {
-  if (!serves(device, lane)) return false;
-  return device.kind == DeviceKind::cuda || lane.wish == DeviceWish::cpu || offer.cpu_takes_any;
+bool has(const Offer& offer, const Requirements& needs) {
+  if (!offer.backends.empty() && std::find(offer.backends.begin(), offer.backends.end(), needs.backend) == offer.backends.end()) {
+    return false;
+  }
+  return std::includes(offer.labels.begin(), offer.labels.end(), needs.labels.begin(), needs.labels.end());
 }
 
-void Scheduler::add(const Requirements& lane, Sequence seq, const Hash& problem) {
-  KQ_CHECK(lanes_[lane].waiting.emplace(seq, problem).second);
+bool fits(const Offer& offer, const DeviceInfo& device, const Requirements& needs) {
+  if (!serves(device, needs)) return false;
+  return device.kind == DeviceKind::cuda || needs.wish == DeviceWish::cpu || offer.cpu_takes_any;
 }
 
-void Scheduler::remove(const Requirements& lane, Sequence seq) {
-  const auto place = lanes_.find(lane);
+void Scheduler::add(const LaneId& id, const Lane::Waiting& waiting) {
+  entry(id).lane.add(waiting);
+  ++size_;
+  settle(id);
+}
+
+void Scheduler::restore(const LaneId& id, const Lane::Waiting& waiting) {
+  entry(id).lane.restore(waiting);
+  ++size_;
+  settle(id);
+}
+
+void Scheduler::remove(const LaneId& id, Sequence seq) {
+  const auto place = lanes_.find(id);
   KQ_CHECK(place != lanes_.end());
-  Queue& queue = place->second;
-  if (queue.waiting.begin()->first == seq) queue.passed_by = 0;
-  KQ_CHECK(queue.waiting.erase(seq) == 1);
-  if (queue.waiting.empty()) lanes_.erase(place);
+  place->second.lane.remove(seq);
+  --size_;
+  settle(id);
 }
 
-std::optional<Sequence> Scheduler::choose(const Offer& offer) {
-  // The lane whose head has waited longest, of those that run here.
-  Queue* oldest = nullptr;
-  for (auto& [lane, queue] : lanes_) {
-    const auto runs = [&](const DeviceInfo& device) { return fits(offer, device, lane); };
-    if (std::none_of(offer.devices.begin(), offer.devices.end(), runs)) continue;
-    if (oldest == nullptr || queue.waiting.begin()->first < oldest->waiting.begin()->first) oldest = &queue;
+void Scheduler::refill(const LaneId& id, std::span<const Lane::Waiting> more, bool exhausted) {
+  const auto place = lanes_.find(id);
+  if (place == lanes_.end()) return;
+  place->second.lane.refill(more, exhausted);
+  settle(id);
+}
+
+std::optional<Scheduler::Place> Scheduler::choose(const Offer& offer) const {
+  // The priority: whose oldest job, with its head start, came first.
+  struct Candidate {
+    GroupId id;
+    const Group* group;
+  };
+  std::vector<Candidate> fitting;
+  std::optional<std::pair<std::int64_t, Priority>> first;
+  for (const auto& [id, group] : groups_) {
+    const Requirements& needs = *classes.name(id.second);
+    const auto runs = [&](const DeviceInfo& device) { return fits(offer, device, needs); };
+    if (!has(offer, needs) || std::none_of(offer.devices.begin(), offer.devices.end(), runs)) continue;
+    fitting.push_back({id, &group});
+    const std::int64_t head_start_ms = kHeadStartMs * static_cast<std::int64_t>(id.first);
+    const std::int64_t at_ms = group.by_age.begin()->first - head_start_ms;
+    // Of two that are equal the higher one, which comes later.
+    if (!first || at_ms <= first->first) first = {at_ms, id.first};
   }
-  if (oldest == nullptr) return std::nullopt;
+  if (!first) return std::nullopt;
+  std::erase_if(fitting, [&](const Candidate& candidate) { return candidate.id.first != first->second; });
 
-  const auto head = oldest->waiting.begin();
-  if (!offer.warm_problem || oldest->passed_by >= kPassedByMax) return head->first;
-  auto place = head;
-  for (std::size_t i = 0; i < kWarmWindow && place != oldest->waiting.end(); ++i, ++place) {
-    if (place->second != *offer.warm_problem) continue;
-    if (place != head) ++oldest->passed_by;
-    return place->first;
+  // The submitter: who got least.
+  const auto least = std::min_element(fitting.begin(), fitting.end(), [](const Candidate& a, const Candidate& b) {
+    return *a.group->by_share.begin() < *b.group->by_share.begin();
+  });
+  const std::uint32_t submitter = least->group->by_share.begin()->second;
+
+  // The lane: where its oldest job is.
+  std::optional<Place> oldest;
+  const Lane* chosen = nullptr;
+  for (const Candidate& candidate : fitting) {
+    const LaneId id{.needs = candidate.id.second, .priority = candidate.id.first, .submitter = submitter};
+    const auto place = lanes_.find(id);
+    if (place == lanes_.end() || !place->second.listed) continue;
+    const Lane& lane = place->second.lane;
+    if (oldest && oldest->seq < lane.head()->seq) continue;
+    oldest = Place{id, lane.head()->seq};
+    chosen = &lane;
   }
-  return head->first;
+  return Place{oldest->lane, chosen->choose(offer.warm_problem)};
 }
 
-bool Scheduler::contains(const Requirements& lane, Sequence seq) const {
-  const auto place = lanes_.find(lane);
-  return place != lanes_.end() && place->second.waiting.contains(seq);
+void Scheduler::charge(std::uint32_t number) {
+  Submitter& submitter = shares_[number];
+  share_now_ = std::max(share_now_, submitter.share);
+  submitter.share += 1;
+  for (const LaneId& id : submitter.lanes) settle(id);
 }
 
-std::size_t Scheduler::size() const {
-  std::size_t n = 0;
-  for (const auto& [lane, queue] : lanes_) n += queue.waiting.size();
-  return n;
+void Scheduler::pause(std::uint32_t number, bool paused) {
+  Submitter& submitter = shares_[number];
+  submitter.paused = paused;
+  for (const LaneId& id : submitter.lanes) settle(id);
+}
+
+const Lane* Scheduler::find(const LaneId& id) const {
+  const auto place = lanes_.find(id);
+  return place == lanes_.end() ? nullptr : &place->second.lane;
+}
+
+// The lane, perhaps a new one: its submitter then begins where the others are.
+Scheduler::Entry& Scheduler::entry(const LaneId& id) {
+  const auto [place, is_new] = lanes_.try_emplace(id);
+  if (is_new) {
+    Submitter& submitter = shares_[id.submitter];
+    if (submitter.lanes.empty()) submitter.share = std::max(submitter.share, share_now_);
+    submitter.lanes.insert(id);
+  }
+  return place->second;
+}
+
+void Scheduler::list(const LaneId& id, Entry& entry) {
+  Group& group = groups_[{id.priority, id.needs}];
+  group.by_share.emplace(entry.listed->first, id.submitter);
+  group.by_age.emplace(entry.listed->second, id.submitter);
+}
+
+void Scheduler::unlist(const LaneId& id, Entry& entry) {
+  const auto place = groups_.find({id.priority, id.needs});
+  place->second.by_share.erase({entry.listed->first, id.submitter});
+  place->second.by_age.erase({entry.listed->second, id.submitter});
+  if (place->second.by_share.empty()) groups_.erase(place);
+}
+
+// Brings the lists in line with the lane after any change; an empty lane goes.
+void Scheduler::settle(const LaneId& id) {
+  const auto place = lanes_.find(id);
+  Entry& entry = place->second;
+  Submitter& submitter = shares_[id.submitter];
+  std::optional<std::pair<std::uint64_t, std::int64_t>> wanted;
+  const Lane::Waiting* head = entry.lane.head();
+  if (head != nullptr && !submitter.paused) wanted = {submitter.share, head->submitted_at_ms};
+  if (wanted != entry.listed) {
+    if (entry.listed) unlist(id, entry);
+    entry.listed = wanted;
+    if (entry.listed) list(id, entry);
+  }
+  if (entry.lane.is_hungry()) {
+    hungry_.insert(id);
+  } else {
+    hungry_.erase(id);
+  }
+  if (!entry.lane.empty()) return;
+  submitter.lanes.erase(id);
+  lanes_.erase(place);
 }
 
 }  // namespace kq

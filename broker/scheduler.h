@@ -1,54 +1,107 @@
-// Which queued job next? Lanes of sequence numbers, one lane per wish for a device; oldest first, with a light
-// preference for the problem a worker already has warm: its reference and inputs are there, and one reference run
-// serves many submissions.
+// Which queued job next? Four rules, in this order:
+//
+//   priority, with ageing  A priority is a head start of kHeadStartMs: a high job goes before a normal one unless that one was submitted
+//                          so much earlier. Nothing starves.
+//   fair share             Among submitters of that priority, whoever got the least so far (start-time fair queueing, one unit a lease:
+//                          Goyal, Vin, Cheng, SIGCOMM 1996): a flood of one delays another by at most one job.
+//   age                    Of that submitter's jobs the oldest that can run here.
+//   warmth                 ... or one close behind it of the problem that the worker has warm (broker/lane.h): its reference and inputs
+//                          are there.
+//
+// All of it is RAM; what is queued beyond the lanes' windows lies in the store's index.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "broker/lane.h"
+#include "broker/numbering.h"
 #include "core/device.h"
-#include "core/hash.h"
-#include "core/job.h"
+#include "store/keys.h"
 
 namespace kq {
 
 // A worker that asks for a job.
 struct Offer {
   std::span<const DeviceInfo> devices;
-  bool cpu_takes_any = true;  // false while a free GPU elsewhere would take the jobs that run anywhere
-  std::optional<Hash> warm_problem{};
+  std::span<const std::string> labels{};   // sorted
+  std::span<const Backend> backends{};     // empty: all
+  bool cpu_takes_any = true;               // false while a free GPU elsewhere would take the jobs that run anywhere
+  std::optional<std::uint64_t> warm_problem{};
 };
 
-// Whether this worker should run the lane's jobs on that device, now.
-bool fits(const Offer& offer, const DeviceInfo& device, const Requirements& lane);
+// Whether the worker has what the jobs ask for beside a device.
+bool has(const Offer& offer, const Requirements& needs);
+// Whether this worker should run such jobs on that device, now.
+bool fits(const Offer& offer, const DeviceInfo& device, const Requirements& needs);
 
 class Scheduler {
  public:
-  // How far a job of the warm problem may stand behind the head of its lane, and how often the head may be passed by in
-  // a row.
-  static constexpr std::size_t kWarmWindow = 32;
-  static constexpr std::uint32_t kPassedByMax = 32;
+  static constexpr std::int64_t kHeadStartMs = 600'000;
 
-  void add(const Requirements& lane, Sequence seq, const Hash& problem);
-  void remove(const Requirements& lane, Sequence seq);
+  using Place = QueuePlace;
+
+  // The numbers that lanes are named by.
+  Numbering<Requirements> classes;
+  Numbering<std::string> submitters;
+
+  void add(const LaneId& lane, const Lane::Waiting& waiting);
+  void restore(const LaneId& lane, const Lane::Waiting& waiting);  // at a restart, in the order of the index
+  void remove(const LaneId& lane, Sequence seq);
+  void refill(const LaneId& lane, std::span<const Lane::Waiting> more, bool exhausted);
 
   // The job that should run next on one of the offered devices. It stays queued until removed.
-  std::optional<Sequence> choose(const Offer& offer);
+  std::optional<Place> choose(const Offer& offer) const;
+  // A lease was granted to one of this submitter's jobs.
+  void charge(std::uint32_t submitter);
 
-  bool contains(const Requirements& lane, Sequence seq) const;
-  bool empty() const { return lanes_.empty(); }
-  std::size_t size() const;
+  void pause(std::uint32_t submitter, bool paused);
+
+  // Lanes whose windows want to be filled up.
+  const std::set<LaneId>& hungry() const { return hungry_; }
+
+  const Lane* find(const LaneId& lane) const;
+  std::uint64_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+
+  // For answers and invariants, in no order of importance.
+  struct Entry {
+    Lane lane;
+    // Under what it stands in its group's lists, while it does.
+    std::optional<std::pair<std::uint64_t, std::int64_t>> listed{};  // share, submitted_at_ms of its head
+  };
+  const std::map<LaneId, Entry>& lanes() const { return lanes_; }
 
  private:
-  struct Queue {
-    std::map<Sequence, Hash> waiting;  // never empty; the problem of each
-    std::uint32_t passed_by = 0;       // how often its head was
+  // Lanes with a head, of submitters that are not paused.
+  struct Group {
+    std::set<std::pair<std::uint64_t, std::uint32_t>> by_share;   // share, submitter
+    std::set<std::pair<std::int64_t, std::uint32_t>> by_age;      // submitted_at_ms of the head, submitter
+  };
+  using GroupId = std::pair<Priority, std::uint32_t>;  // and class
+  struct Submitter {
+    std::uint64_t share = 0;    // got so far, in leases; of one that comes back at least what the others have
+    bool paused = false;
+    std::set<LaneId> lanes{};   // that are not empty
   };
 
-  std::map<Requirements, Queue> lanes_;
+  Entry& entry(const LaneId& lane);
+  void list(const LaneId& id, Entry& entry);
+  void unlist(const LaneId& id, Entry& entry);
+  void settle(const LaneId& id);
+
+  std::map<LaneId, Entry> lanes_;
+  std::map<GroupId, Group> groups_;  // none empty
+  std::map<std::uint32_t, Submitter> shares_;
+  std::set<LaneId> hungry_;
+  std::uint64_t share_now_ = 0;      // of the submitter charged last: where one that comes back begins
+  std::uint64_t size_ = 0;
 };
 
 }  // namespace kq

@@ -6,13 +6,11 @@
 #include <vector>
 
 #include "broker/invariants.h"
-#include "core/codec.h"
+#include "broker/script_text.h"
 #include "store/keys.h"
 
 namespace kq {
 namespace {
-
-constexpr std::int64_t kStartMs = 1'000'000;  // of every script
 
 // ---- text -> event --------------------------------------------------------------------------------------------------
 
@@ -48,11 +46,20 @@ Submission submission_in(const std::string& job, const Command& command) {
   submission.device = parse_enum<DeviceWish>(command.text("device", "any")).value_or(DeviceWish::any);
   submission.gpu_model = command.text("gpu_model");
   submission.salt = command.text("salt");
+  submission.backend = parse_enum<Backend>(command.text("backend", "torch")).value_or(Backend::torch);
+  submission.priority = parse_enum<Priority>(command.text("priority", "normal")).value_or(Priority::normal);
+  submission.labels = split(command.text("labels"), '+');
+  const auto time = [&](std::string_view value) {
+    const std::string ms = command.text(value);
+    return ms.empty() ? 0 : kStartMs + static_cast<std::int64_t>(number_in(ms, 0));
+  };
+  submission.not_before_ms = time("not_before");
+  submission.deadline_ms = time("deadline");
   return submission;
 }
 
 SubmitBatch batch_in(const Command& command) {
-  SubmitBatch batch{.run = command.text("run", "r"), .jobs = {}, .blobs = {}};
+  SubmitBatch batch{.run = command.text("run", "r"), .jobs = {}, .blobs = {}, .submitter = command.text("by")};
   const std::string blobs = command.text("blobs", "all");
   const auto add = [&](const std::string& content) {
     if (blobs != "none") batch.blobs.push_back({sha256(content), blobs == "wrong" ? "not " + content : content});
@@ -112,7 +119,10 @@ Hello hello_in(const Command& command, const std::string& worker) {
               .epoch = command.number("epoch", 1),
               .devices = {},
               .credit = static_cast<std::uint32_t>(command.number("credit", 1)),
-              .evaluator = command.text("evaluator", kEvaluatorVersion)};
+              .evaluator = command.text("evaluator", kEvaluatorVersion),
+              .labels = split(command.text("labels"), '+')};
+  for (const std::string& backend : split(command.text("backends"), ','))
+    hello.backends.push_back(parse_enum<Backend>(backend).value_or(Backend::torch));
   for (const std::string& device : split(command.text("devices", "cpu"), ','))
     hello.devices.push_back(device_in(device));
   return hello;
@@ -130,6 +140,25 @@ ResultBatch results_in(const Command& command, std::uint64_t epoch) {
   return batch;
 }
 
+std::optional<ClientRequest> operation_in(const Command& command) {
+  std::vector<Sequence> seqs;
+  for (const std::string& seq : split(command.text("seqs"), ',')) seqs.push_back(number_in(seq, 0));
+  const auto limit = static_cast<std::uint32_t>(command.number("limit", 100));
+  if (command.name == "status") return StatusQuery{std::move(seqs)};
+  if (command.name == "cancel") return CancelJobs{std::move(seqs)};
+  if (command.name == "retry") return RetryJobs{std::move(seqs)};
+  if (command.name == "purge") return PurgeDead{std::move(seqs)};
+  if (command.name == "pause" || command.name == "resume") return Pause{command.text("of"), command.name == "pause"};
+  if (command.name == "drain" || command.name == "undrain") return Drain{command.text("name"), command.name == "drain"};
+  if (command.name == "jobs") {
+    const auto state = parse_enum<JobState>(command.text("state", "queued")).value_or(JobState::queued);
+    return JobsQuery{.state = state, .after_seq = command.number("after", 0), .limit = limit};
+  }
+  if (command.name == "dead") return DeadQuery{.after_seq = command.number("after", 0), .limit = limit};
+  if (command.name == "queue") return QueueQuery{.limit = limit};
+  return std::nullopt;
+}
+
 std::optional<ClientRequest> client_request_in(const Command& command) {
   if (command.name == "submit") return batch_in(command);
   if (command.name == "run") {
@@ -141,10 +170,7 @@ std::optional<ClientRequest> client_request_in(const Command& command) {
   if (command.name == "board")
     return BoardQuery{.after_key = "", .limit = static_cast<std::uint32_t>(command.number("limit", 100))};
   if (command.name == "broker") return BrokerQuery{};
-  if (command.name != "status") return std::nullopt;
-  StatusQuery query;
-  for (const std::string& seq : split(command.text("seqs"), ',')) query.seqs.push_back(number_in(seq, 0));
-  return query;
+  return operation_in(command);
 }
 
 std::optional<WorkerRequest> worker_request_in(const Command& command, const std::string& worker) {
@@ -161,152 +187,14 @@ std::optional<Event> event_in(const Command& command) {
   const std::string worker = command.text("worker", "w");
   if (command.name == "tick") return Tick{};
   if (command.name == "undelivered") return Undelivered{worker, leases_in(command)};
-  if (auto request = client_request_in(command))
-    return FromClient{command.text("client", "c"), {id, std::move(*request)}};
+  if (command.name == "disk") return Space{.free_bytes = command.number("free", 0), .nearly_full = command.number("full", 0) != 0};
+  if (auto request = client_request_in(command)) {
+    const std::string user = command.text("user");
+    const Identity who{.name = user, .role = user.empty() || user == "root" ? Role::admin : Role::submit};
+    return FromClient{command.text("client", "c"), {id, std::move(*request)}, who};
+  }
   if (auto request = worker_request_in(command, worker)) return FromWorker{worker, {id, std::move(*request)}};
   return std::nullopt;
-}
-
-// ---- what came out -> text ------------------------------------------------------------------------------------------
-
-std::string quoted(std::string_view text) {
-  return "\"" + std::string(text) + "\"";
-}
-
-std::string shown(const LeaseId& lease) {
-  return std::to_string(lease.seq) + "/" + std::to_string(lease.attempt);
-}
-
-std::string shown(const Result& result) {
-  std::string text(to_string(name_of(result.verdict)));
-  if (!result.device.model.empty()) text += " on " + result.device.model;
-  if (const Evidence* evidence = evidence_of(result.verdict); evidence != nullptr && !evidence->message.empty()) {
-    text += " " + quoted(evidence->message);
-  }
-  return text;
-}
-
-std::string shown(const JobRecord& job) {
-  std::string text = std::string(to_string(job.state)) + " attempt=" + std::to_string(job.attempt);
-  if (job.failures > 0) text += " failures=" + std::to_string(job.failures);
-  if (!job.last_error.empty()) text += " " + quoted(job.last_error);
-  return text;
-}
-
-std::string shown(const LeaderboardRow& row) {
-  return row.problem + " on " + row.device_model + ": job " + std::to_string(row.seq) + " " + row.label + " " +
-         std::to_string(static_cast<std::int64_t>(row.median_ns)) + " ns";
-}
-
-std::string shown(const Write& write) {
-  const std::string& value = *write.value;
-  const std::string seq = std::to_string(sequence_from(write.key).value_or(0));
-  switch (write.family) {
-    case Family::meta:
-      return write.key + " = " + std::to_string(*sequence_from(value));
-    case Family::state:
-      return "job " + seq + " " + shown(*decode<JobRecord>(value));
-    case Family::ids:
-      return "key of job " + std::to_string(*sequence_from(value));
-    case Family::body:
-      return "body of job " + seq + " " + decode<Submission>(value)->label;
-    case Family::result:
-      return "result of job " + seq + " " + shown(*decode<Result>(value));
-    case Family::samples:
-      return "samples of job " + seq;
-    case Family::blob:
-      return "blob " + quoted(value);
-    case Family::run:
-      return "run " + write.key.substr(0, write.key.find('\0')) + " " + decode<RunEntry>(value)->submission.label +
-             " = job " + std::to_string(decode<RunEntry>(value)->seq);
-    case Family::board:
-      return "board " + shown(*decode<LeaderboardRow>(value));
-    case Family::queue:
-    case Family::timer:
-    case Family::dead:
-      break;
-  }
-  return "";
-}
-
-template <class T>
-std::string listed(const std::vector<T>& items, const auto& show) {
-  std::string text;
-  for (const T& item : items) text += (text.empty() ? "" : "; ") + show(item);
-  return text;
-}
-
-std::string shown(const JobAck& ack) {
-  if (ack.acceptance == Acceptance::refused) return "refused " + quoted(ack.reason);
-  return std::string(to_string(ack.acceptance)) + " " + std::to_string(ack.seq) + " " +
-         std::string(to_string(ack.state));
-}
-
-std::string shown(const JobStatus& status) {
-  std::string text = std::to_string(status.seq) + " " + std::string(to_string(status.state));
-  if (status.attempt > 0) text += " attempt=" + std::to_string(status.attempt);
-  if (!status.verdict.empty()) text += " " + status.verdict;
-  if (status.served) text += " served";
-  return text;
-}
-
-std::string shown(const RunRow& row) {
-  std::string text = row.entry.submission.label + " job " + std::to_string(row.entry.seq) + " " + shown(row.job);
-  if (row.result) text += " " + shown(*row.result) + (row.result->samples.submission_ns.empty() ? "" : " with samples");
-  return text;
-}
-
-std::string shown(const Lease& lease) {
-  return shown(lease.id) + " " + lease.submission.label + " on " + lease.device.model + ", " +
-         std::to_string(lease.blobs.size()) + " blobs";
-}
-
-struct BodyText {
-  std::string operator()(const SubmitAck& ack) const {
-    return listed(ack.jobs, [](auto& job) { return shown(job); });
-  }
-  std::string operator()(const StatusReply& reply) const {
-    return listed(reply.jobs, [](auto& job) { return shown(job); });
-  }
-  std::string operator()(const RunReply& reply) const {
-    return listed(reply.rows, [](auto& row) { return shown(row); }) + (reply.more ? "; and more" : "");
-  }
-  std::string operator()(const BoardReply& reply) const {
-    return listed(reply.rows, [](auto& row) { return shown(row); }) + (reply.more ? "; and more" : "");
-  }
-  std::string operator()(const BrokerReply& reply) const {
-    return std::to_string(reply.queued) + " queued, " + std::to_string(reply.leased) + " leased; " +
-           listed(reply.workers,
-                  [](auto& worker) { return worker.worker + " runs " + std::to_string(worker.running); });
-  }
-  std::string operator()(const Refused& refused) const { return quoted(refused.reason); }
-  std::string operator()(const Welcome& welcome) const {
-    return "heartbeat " + std::to_string(welcome.heartbeat_ms) + " ms, lease " + std::to_string(welcome.lease_ms) +
-           " ms";
-  }
-  std::string operator()(const LeaseBatch& batch) const {
-    return listed(batch.leases, [](auto& lease) { return shown(lease); });
-  }
-  std::string operator()(const ResultAck& ack) const {
-    return listed(ack.leases, [](auto& lease) { return shown(lease); });
-  }
-  template <class Body>
-  std::string operator()(const Body&) const {
-    return "";
-  }
-};
-
-std::string shown(const Send& send) {
-  return std::visit(
-      [](const auto& to) {
-        return std::visit(
-            [&]<class Body>(const Body& body) {
-              const std::string text = BodyText{}(body);
-              return to.peer + " " + std::string(AlternativeName<Body>::value) + (text.empty() ? "" : ": ") + text;
-            },
-            to.message.body);
-      },
-      send);
 }
 
 }  // namespace
@@ -370,6 +258,9 @@ std::string Script::run(std::string_view line) {
 // A new broker process over the same store, perhaps with other limits.
 std::string Script::start(const Command& command) {
   options_.unfinished_jobs_max = command.number("jobs_max", options_.unfinished_jobs_max);
+  options_.submitter_jobs_max = command.number("submitter_jobs_max", options_.submitter_jobs_max);
+  options_.submitter_bytes_max = command.number("submitter_bytes_max", options_.submitter_bytes_max);
+  options_.submitters_max = command.number("submitters_max", options_.submitters_max);
   options_.sessions_max = command.number("sessions_max", options_.sessions_max);
   options_.lease_batch_bytes_max = command.number("lease_batch_bytes_max", options_.lease_batch_bytes_max);
   options_.leases_per_step_max = command.number("leases_per_step_max", options_.leases_per_step_max);
@@ -408,6 +299,7 @@ std::string Script::step(Event event, Ready& turn) {
 
 std::string Script::finish(Ready turn) {
   std::string text;
+  for (const BackupOrder& order : turn.backups()) text += "backup to " + order.dir + " for " + order.peer + "\n";
   for (const Write& write : turn.writes()) text += "write " + shown(write) + "\n";
   const auto sends = commit(std::move(turn), store_);
   if (!sends) return text + "commit: " + sends.error().message + "\n";

@@ -1,5 +1,6 @@
 #include "broker/sessions.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <vector>
@@ -22,6 +23,13 @@ std::optional<std::string> complaint_about(const Hello& hello, const State& stat
   for (const DeviceInfo& device : hello.devices) {
     if (const auto wrong = name_complaint(device.model)) return "a device's model " + *wrong;
   }
+  if (hello.labels.size() > kLabelsMax) {
+    return std::to_string(hello.labels.size()) + " labels, at most " + std::to_string(kLabelsMax) + " are allowed";
+  }
+  for (const std::string& label : hello.labels) {
+    if (const auto wrong = name_complaint(label)) return "a label " + *wrong;
+  }
+  if (!std::is_sorted(hello.labels.begin(), hello.labels.end())) return "its labels must be sorted";
   if (hello.credit > state.options.credit_max) {
     return "credit " + std::to_string(hello.credit) + ", at most " + std::to_string(state.options.credit_max) +
            " is allowed";
@@ -69,6 +77,8 @@ Expected<void> greet(Step& step, const std::string& peer, std::uint64_t request_
   }
   session->devices = hello.devices;
   session->credit = hello.credit;
+  session->labels = hello.labels;
+  session->backends = hello.backends;
   session->last_seen_ms = step.now_ms;
   const BrokerOptions& options = step.state.options;
   step.ready.send_to_worker(peer, request_id, Welcome{options.heartbeat_ms, options.lease_ms});

@@ -6,11 +6,15 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "broker/accounts.h"
 #include "broker/job_table.h"
+#include "broker/metrics.h"
 #include "broker/options.h"
 #include "broker/ready.h"
 #include "broker/scheduler.h"
+#include "broker/timers.h"
 #include "broker/worker_pool.h"
 #include "core/leaderboard.h"
 #include "store/store.h"
@@ -22,8 +26,15 @@ struct State {
   const Store* store = nullptr;  // never null; shows what earlier turns committed
   Sequence next_sequence = 1;
   JobTable jobs{};
-  Scheduler scheduler{};  // exactly the queued jobs
+  Scheduler scheduler{};  // exactly the queued jobs whose time has come
+  Timers timers{};        // exactly the other queued jobs, and deadlines
+  Accounts accounts{};    // all unfinished jobs
   WorkerPool workers{};
+  Metrics metrics{};
+  std::set<std::string> paused{};    // submitters; "" is everybody
+  std::set<std::string> draining{};  // workers
+  Space space{};
+  std::vector<std::string> unused_names{};  // keys of family meta that the next Tick deletes
   std::set<Hash> known_blobs{};                      // some of those in the store or among the writes of this turn
   std::map<std::string, LeaderboardRow> new_best{};  // board rows written since the last Tick, by key
 };

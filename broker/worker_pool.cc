@@ -6,9 +6,13 @@
 
 namespace kq {
 
-bool Session::serves(const Requirements& lane) const {
-  return std::any_of(devices.begin(), devices.end(),
-                     [&](const DeviceInfo& device) { return kq::serves(device, lane); });
+Offer Session::offer(bool cpu_takes_any) const {
+  return {.devices = devices, .labels = labels, .backends = backends, .cpu_takes_any = cpu_takes_any, .warm_problem = warm_problem};
+}
+
+bool Session::serves(const Requirements& needs) const {
+  return has(offer(true), needs) &&
+         std::any_of(devices.begin(), devices.end(), [&](const DeviceInfo& device) { return kq::serves(device, needs); });
 }
 
 bool Session::has_gpu() const {
@@ -41,7 +45,9 @@ Session& WorkerPool::insert(const std::string& peer, const Hello& hello, std::in
                   .epoch = hello.epoch,
                   .devices = hello.devices,
                   .credit = hello.credit,
-                  .last_seen_ms = now_ms};
+                  .last_seen_ms = now_ms,
+                  .labels = hello.labels,
+                  .backends = hello.backends};
   return sessions_.emplace(id, std::move(session)).first->second;
 }
 
@@ -60,8 +66,8 @@ void WorkerPool::remove(SessionId id) {
   sessions_.erase(place);
 }
 
-bool WorkerPool::serves(const Requirements& lane) const {
-  return std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& entry) { return entry.second.serves(lane); });
+bool WorkerPool::serves(const Requirements& needs) const {
+  return std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& entry) { return entry.second.serves(needs); });
 }
 
 }  // namespace kq

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "broker/job_table.h"
+#include "broker/scheduler.h"
 #include "core/messages.h"
 
 namespace kq {
@@ -26,9 +27,11 @@ struct Session {
   std::vector<DeviceInfo> devices;
   std::uint32_t credit = 0;
   std::int64_t last_seen_ms = 0;
+  std::vector<std::string> labels{};   // sorted
+  std::vector<Backend> backends{};     // empty: all
   std::set<Sequence> leases{};         // of jobs whose tenure it holds
   std::size_t strays_n = 0;            // leases it listed last that count no more: they still keep it busy
-  std::optional<Hash> warm_problem{};  // of the job it got last
+  std::optional<std::uint64_t> warm_problem{};  // of the job it got last: QueueEntry::problem
   std::uint32_t failures_n = 0;        // in a row, of attempts it held
   std::int64_t rests_until_ms = 0;     // gets nothing before
 
@@ -36,7 +39,9 @@ struct Session {
     const std::size_t busy = leases.size() + strays_n;
     return busy < credit ? credit - busy : 0;
   }
-  bool serves(const Requirements& lane) const;
+  // What it offers, to whom its GPUs are not the only thing that counts.
+  Offer offer(bool cpu_takes_any) const;
+  bool serves(const Requirements& needs) const;
   bool has_gpu() const;
 };
 
@@ -52,8 +57,8 @@ class WorkerPool {
   void move(Session& session, const std::string& peer);
   void remove(SessionId id);
 
-  // Whether any session has a device for the lane.
-  bool serves(const Requirements& lane) const;
+  // Whether any session could run such jobs.
+  bool serves(const Requirements& needs) const;
 
   std::size_t size() const { return sessions_.size(); }
   std::map<SessionId, Session>& all() { return sessions_; }  // in order of their arrival

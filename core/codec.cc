@@ -339,7 +339,6 @@ KQ_RECORD(Submission);
 KQ_RECORD(JobRecord);
 KQ_RECORD(Result);
 KQ_RECORD(Samples);
-KQ_RECORD(QueueEntry);
 KQ_RECORD(Requirements);
 KQ_RECORD(RunEntry);
 KQ_RECORD(RunRow);

@@ -123,9 +123,6 @@ inline JobRecord job() {
           .bytes = 4'096};
 }
 
-inline QueueEntry queue_entry() {
-  return {.problem = 1ull << 63, .bytes = 4'096};
-}
 inline RunEntry run_entry() {
   return {.seq = 42, .submission = submission()};
 }
@@ -196,7 +193,7 @@ inline std::vector<ClientReply> client_replies() {
       Refused{.reason = "run is empty"},
       ActionReply{.jobs = {{.seq = 42, .done = true, .state = JobState::finished, .reason = "it has a verdict"}}},
       Done{},
-      JobsReply{.jobs = {job_row()}, .more = true},
+      JobsReply{.jobs = {job_row()}, .last_seq = 42, .more = true},
       QueueReply{.lanes = {lane_row()}, .waiting = 7, .more = true},
       StatsReply{.metrics = {{.name = "kq_jobs_finished_total", .labels = {{"verdict", "passed"}}, .value = 17}}}};
 }

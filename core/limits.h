@@ -18,6 +18,7 @@ inline constexpr std::size_t kMessageItemsTotalMax = 1u << 20;  // elements of a
 inline constexpr std::size_t kSubmitJobsMax = 256;         // jobs in one SubmitBatch
 inline constexpr std::size_t kSubmitBytesMax = 16u << 20;  // blob bytes in one SubmitBatch; a producer splits above this
 inline constexpr std::size_t kQueryRowsMax = 256;          // rows in one reply; a reader pages
+inline constexpr std::size_t kJobsLookedAtMax = 4096;  // for one JobsQuery
 inline constexpr std::size_t kQuerySeqsMax = 4096;         // jobs asked about in one StatusQuery
 
 // Names that people choose: run, label, author, gpu model, tag. Printable UTF-8, no control characters.

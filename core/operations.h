@@ -37,7 +37,8 @@ struct Drain {
   std::string worker;
   bool draining = true;
 };
-// Jobs in this state by sequence, after `after_seq`. At most min(limit, kQueryRowsMax) come back.
+// Jobs in this state by sequence, after `after_seq`. At most min(limit, kQueryRowsMax) come back, perhaps none although there are
+// more: one answer looks at kJobsLookedAtMax jobs and says how far it came.
 struct JobsQuery {
   JobState state = JobState::queued;
   Sequence after_seq = 0;
@@ -81,6 +82,7 @@ struct JobRow {
 };
 struct JobsReply {
   std::vector<JobRow> jobs;
+  Sequence last_seq = 0;  // where the next query goes on, while there is more
   bool more = false;
 };
 struct LaneRow {
@@ -121,7 +123,7 @@ template <class V> void fields(V& v, JobAction& x) { v("seq", x.seq); v("done", 
 template <class V> void fields(V& v, ActionReply& x) { v("jobs", x.jobs); }
 template <class V> void fields(V&, Done&) {}
 template <class V> void fields(V& v, JobRow& x) { v("job", x.job); v("label", x.label); v("author", x.author); v("worker", x.worker); }
-template <class V> void fields(V& v, JobsReply& x) { v("jobs", x.jobs); v("more", x.more); }
+template <class V> void fields(V& v, JobsReply& x) { v("jobs", x.jobs); v("last_seq", x.last_seq); v("more", x.more); }
 template <class V> void fields(V& v, LaneRow& x) {
   v("needs", x.needs); v("priority", x.priority); v("submitter", x.submitter); v("queued", x.queued); v("oldest_ms", x.oldest_ms);
   v("served", x.served); v("paused", x.paused);

@@ -48,19 +48,10 @@ struct JobRecord {
 // Family `result`, key: sequence. The Result with `samples` empty.
 // Family `samples`, key: sequence. The Samples of that result.
 // Family `board`, key: problem hash + device model. A LeaderboardRow.
-// Family `queue`, key: lane, sequence (queue_key in store/keys.h). A QueueEntry for exactly the jobs that are queued and may run now.
-// Family `timer`, key: time, sequence (timer_key). Empty. When a queued job may run or expires; an entry whose time or job has changed
-//   since means nothing.
+// Family `queue`: an entry of a few bytes for exactly the unfinished jobs whose time has come. Family `timer`: when a queued job's time
+//   comes, or when it expires; an expiry whose job has begun means nothing. Keys and values: store/keys.h.
 // Family `dead`, key: sequence. Empty. Jobs that ended as `abandoned` and that nobody has dealt with yet.
 // Family `meta` also names the lanes' parts: class number -> Requirements, submitter number -> name.
-
-// What choosing the next job needs, for as many jobs as are queued.
-struct QueueEntry {
-  std::uint64_t problem = 0;  // the first 8 bytes of the problem's hash, big-endian: enough to prefer one that a worker has warm
-  std::uint32_t bytes = 0;    // as in the JobRecord
-
-  friend bool operator==(const QueueEntry&, const QueueEntry&) = default;
-};
 
 // Family `run`, key: run NUL label. Which job stands for that label; a label submitted again points to its newest job.
 struct RunEntry {
@@ -86,7 +77,6 @@ template <class V> void fields(V& v, JobRecord& x) {
   v("last_error", x.last_error); v("submitter", x.submitter); v("run", x.run); v("priority", x.priority); v("needs", x.needs);
   v("problem", x.problem); v("not_before_ms", x.not_before_ms); v("deadline_ms", x.deadline_ms); v("bytes", x.bytes);
 }
-template <class V> void fields(V& v, QueueEntry& x) { v("problem", x.problem); v("bytes", x.bytes); }
 template <class V> void fields(V& v, RunEntry& x) { v("seq", x.seq); v("submission", x.submission); }
 template <class V> void fields(V& v, RunRow& x) { v("run", x.run); v("entry", x.entry); v("job", x.job); v("result", x.result); }
 

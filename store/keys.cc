@@ -4,6 +4,8 @@ namespace kq {
 namespace {
 
 constexpr std::size_t kLaneBytes = 9;
+constexpr std::size_t kEntryBytes = 21;
+constexpr std::size_t kTimerBytes = 17;
 
 template <class T>
 void append_big_endian(std::string& key, T value) {
@@ -26,6 +28,24 @@ std::string lane_prefix(const LaneId& lane) {
   key += static_cast<char>(lane.priority);
   append_big_endian(key, lane.submitter);
   return key;
+}
+
+// Takes the front of `key`, which is long enough; nothing if it names no priority.
+std::optional<LaneId> take_lane(std::string_view& key) {
+  LaneId lane;
+  lane.needs = take_big_endian<std::uint32_t>(key);
+  const auto priority = take_big_endian<std::uint8_t>(key);
+  if (priority >= kEnumNames<Priority>.size()) return std::nullopt;
+  lane.priority = static_cast<Priority>(priority);
+  lane.submitter = take_big_endian<std::uint32_t>(key);
+  return lane;
+}
+
+void append_entry(std::string& value, const QueueEntry& entry) {
+  append_big_endian(value, entry.problem);
+  append_big_endian(value, static_cast<std::uint64_t>(entry.submitted_at_ms));
+  append_big_endian(value, entry.bytes);
+  append_big_endian(value, static_cast<std::uint8_t>(entry.leased));
 }
 
 }  // namespace
@@ -55,27 +75,63 @@ std::string queue_end(const LaneId& lane) {
 
 std::optional<QueuePlace> queue_place_from(std::string_view key) {
   if (key.size() != kLaneBytes + sizeof(Sequence)) return std::nullopt;
-  QueuePlace place;
-  place.lane.needs = take_big_endian<std::uint32_t>(key);
-  const auto priority = take_big_endian<std::uint8_t>(key);
-  if (priority >= kEnumNames<Priority>.size()) return std::nullopt;
-  place.lane.priority = static_cast<Priority>(priority);
-  place.lane.submitter = take_big_endian<std::uint32_t>(key);
-  place.seq = take_big_endian<Sequence>(key);
-  return place;
+  const auto lane = take_lane(key);
+  if (!lane) return std::nullopt;
+  return QueuePlace{*lane, take_big_endian<Sequence>(key)};
 }
 
-std::string timer_key(std::int64_t at_ms, Sequence seq) {
+std::string queue_value(const QueueEntry& entry) {
+  std::string value;
+  append_entry(value, entry);
+  return value;
+}
+
+std::optional<QueueEntry> queue_entry_from(std::string_view value) {
+  if (value.size() != kEntryBytes) return std::nullopt;
+  QueueEntry entry;
+  entry.problem = take_big_endian<std::uint64_t>(value);
+  entry.submitted_at_ms = static_cast<std::int64_t>(take_big_endian<std::uint64_t>(value));
+  entry.bytes = take_big_endian<std::uint32_t>(value);
+  entry.leased = take_big_endian<std::uint8_t>(value) != 0;
+  return entry;
+}
+
+std::string timer_key(const TimerPlace& place) {
   std::string key;
-  append_big_endian(key, static_cast<std::uint64_t>(at_ms));
-  append_big_endian(key, seq);
+  append_big_endian(key, static_cast<std::uint64_t>(place.at_ms));
+  append_big_endian(key, static_cast<std::uint8_t>(place.kind));
+  append_big_endian(key, place.seq);
+  return key;
+}
+
+std::string timer_end(std::int64_t at_ms) {
+  std::string key;
+  append_big_endian(key, static_cast<std::uint64_t>(at_ms) + 1);
   return key;
 }
 
 std::optional<TimerPlace> timer_place_from(std::string_view key) {
-  if (key.size() != sizeof(std::int64_t) + sizeof(Sequence)) return std::nullopt;
-  const auto at_ms = static_cast<std::int64_t>(take_big_endian<std::uint64_t>(key));
-  return TimerPlace{at_ms, take_big_endian<Sequence>(key)};
+  if (key.size() != kTimerBytes) return std::nullopt;
+  TimerPlace place;
+  place.at_ms = static_cast<std::int64_t>(take_big_endian<std::uint64_t>(key));
+  const auto kind = take_big_endian<std::uint8_t>(key);
+  if (kind > static_cast<std::uint8_t>(TimerKind::expires)) return std::nullopt;
+  place.kind = static_cast<TimerKind>(kind);
+  place.seq = take_big_endian<Sequence>(key);
+  return place;
+}
+
+std::string timer_value(const LaneId& lane, const QueueEntry& entry) {
+  std::string value = lane_prefix(lane);
+  append_entry(value, entry);
+  return value;
+}
+
+std::optional<std::pair<LaneId, QueueEntry>> timer_value_from(std::string_view value) {
+  if (value.size() != kLaneBytes + kEntryBytes) return std::nullopt;
+  const auto lane = take_lane(value);
+  if (!lane) return std::nullopt;
+  return std::pair(*lane, *queue_entry_from(value));
 }
 
 std::string numbered_key(std::string_view prefix, std::uint32_t number) {

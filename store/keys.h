@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/hash.h"
 #include "core/job.h"
@@ -28,7 +29,7 @@ std::string run_prefix_end(std::string_view run);  // first key after every key 
 std::string board_key(const Hash& problem, std::string_view device_model);
 
 // Family queue: class (4 bytes), priority (1), submitter (4), sequence (8), all big-endian. A lane is what the first three name; classes and
-// submitters are numbered by family meta. `end` of a lane: the first key after every key of it.
+// submitters are numbered by family meta. The end of a lane is the first key after every key of it.
 struct LaneId {
   std::uint32_t needs = 0;  // number of its Requirements
   Priority priority = Priority::normal;
@@ -44,13 +45,31 @@ struct QueuePlace {
 };
 std::optional<QueuePlace> queue_place_from(std::string_view key);
 
-// Family timer: Unix time in ms (8 bytes), sequence (8), both big-endian.
-std::string timer_key(std::int64_t at_ms, Sequence seq);
+// Its value, 21 bytes: what choosing the next job needs to know of each, for as many as are queued.
+struct QueueEntry {
+  std::uint64_t problem = 0;      // first bytes of its hash: enough to prefer one that a worker has warm
+  std::int64_t submitted_at_ms = 0;
+  std::uint32_t bytes = 0;        // as in the JobRecord
+  bool leased = false;            // it runs, or ran when the broker ended
+
+  friend bool operator==(const QueueEntry&, const QueueEntry&) = default;
+};
+std::string queue_value(const QueueEntry& entry);
+std::optional<QueueEntry> queue_entry_from(std::string_view value);
+
+// Family timer: Unix time in ms (8 bytes), kind (1), sequence (8). The value of `expires` is empty, that of `may_run` is the lane (9 bytes, as
+// in family queue) and the entry under which the job will be queued.
+enum class TimerKind : std::uint8_t { may_run, expires };
 struct TimerPlace {
   std::int64_t at_ms = 0;
+  TimerKind kind = TimerKind::may_run;
   Sequence seq = 0;
 };
+std::string timer_key(const TimerPlace& place);
+std::string timer_end(std::int64_t at_ms);  // the first key later than every timer at that time or before
 std::optional<TimerPlace> timer_place_from(std::string_view key);
+std::string timer_value(const LaneId& lane, const QueueEntry& entry);
+std::optional<std::pair<LaneId, QueueEntry>> timer_value_from(std::string_view value);
 
 // Family meta.
 inline constexpr std::string_view kClassPrefix = "class/";          // + number (4 bytes) -> Requirements

@@ -67,12 +67,24 @@ TEST(Keys, what_is_no_place_in_the_queue_is_refused) {
   EXPECT_FALSE(queue_place_from(""));
 }
 
+TEST(Keys, an_entry_of_the_queue_comes_back) {
+  const QueueEntry entry{.problem = 1ull << 63, .submitted_at_ms = 1'760'000'000'000, .bytes = 4'096, .leased = true};
+  EXPECT_EQ(queue_entry_from(queue_value(entry)), entry);
+  EXPECT_EQ(queue_entry_from(queue_value(entry) + "x"), std::nullopt);
+  const LaneId lane{.needs = 7, .priority = Priority::low, .submitter = 3};
+  EXPECT_EQ(timer_value_from(timer_value(lane, entry)), std::pair(lane, entry));
+  EXPECT_EQ(timer_value_from(""), std::nullopt);
+}
+
 TEST(Keys, timers_are_in_the_order_of_time) {
-  EXPECT_LT(timer_key(1'760'000'000'000, UINT64_MAX), timer_key(1'760'000'000'001, 0));
-  const auto place = timer_place_from(timer_key(1'760'000'000'000, 42));
+  const TimerPlace now{.at_ms = 1'760'000'000'000, .kind = TimerKind::expires, .seq = UINT64_MAX};
+  EXPECT_LT(timer_key(now), timer_end(now.at_ms));
+  EXPECT_LE(timer_end(now.at_ms), timer_key({.at_ms = now.at_ms + 1, .kind = TimerKind::may_run, .seq = 0}));
+  const auto place = timer_place_from(timer_key(now));
   ASSERT_TRUE(place);
-  EXPECT_EQ(place->at_ms, 1'760'000'000'000);
-  EXPECT_EQ(place->seq, 42u);
+  EXPECT_EQ(place->at_ms, now.at_ms);
+  EXPECT_EQ(place->kind, now.kind);
+  EXPECT_EQ(place->seq, now.seq);
   EXPECT_FALSE(timer_place_from("12345678"));
 }
 

@@ -99,6 +99,7 @@ class JobRow:
 @dataclass(frozen=True)
 class JobsReply:
     jobs: list[JobRow] = field(default_factory=list)
+    last_seq: int = 0  # where the next query goes on, while there is more
     more: bool = False
 
 

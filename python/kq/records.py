@@ -100,14 +100,6 @@ class JobRecord:
 
 
 @dataclass(frozen=True)
-class QueueEntry:
-    """What choosing the next job needs; only the broker reads it."""
-
-    problem: int = 0
-    bytes: int = 0
-
-
-@dataclass(frozen=True)
 class RunEntry:
     seq: int = 0
     submission: Submission = field(default_factory=Submission)

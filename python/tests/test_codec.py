@@ -33,7 +33,6 @@ RECORDS = {
     "result_suspect": records.Result,
     "result_ended": records.Result,
     "samples": records.Samples,
-    "queue_entry": records.QueueEntry,
     "requirements": records.Requirements,
     "run_entry": records.RunEntry,
     "run_row": records.RunRow,

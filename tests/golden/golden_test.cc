@@ -57,7 +57,6 @@ std::vector<Golden> all_golden() {
                              record("record_result_suspect", examples::result(examples::suspect())),
                              record("record_result_ended", examples::result(examples::wrong_answer())),
                              record("record_samples", examples::samples()),
-                             record("record_queue_entry", examples::queue_entry()),
                              record("record_requirements", examples::requirements()),
                              record("record_run_entry", examples::run_entry()),
                              record("record_run_row", examples::run_row()),

@@ -46,7 +46,7 @@ TEST(World, is_the_same_for_the_same_seed) {
 // What a world is for: a fault that never happens proves nothing.
 TEST(World, suffers_every_fault) {
   FaultCounts faults;
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) faults += run_world(seed, Plant::none, {}).faults;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) faults += run_world(seed, Plant::none, {}).faults;
   for (std::size_t i = 0; i < kFaultsN; ++i) EXPECT_GT(faults.of[i], 0u) << to_string(static_cast<Fault>(i));
 }
 

@@ -1,0 +1,83 @@
+#include "broker/lane.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+
+namespace kq {
+
+void Lane::add(const Waiting& waiting) {
+  ++total_;
+  if (waiting.seq >= window_end_) return;
+  const auto at = place(waiting.seq);
+  KQ_CHECK(at == window_.end() || at->seq != waiting.seq);
+  window_.insert(at, waiting);
+  if (window_.size() <= kWindowMax) return;
+  window_end_ = window_.back().seq;
+  window_.pop_back();
+}
+
+void Lane::remove(Sequence seq) {
+  KQ_CHECK(total_ > 0);
+  --total_;
+  const auto at = place(seq);
+  if (at != window_.end() && at->seq == seq) {
+    if (at == window_.begin()) {
+      passed_by_ = 0;
+    } else {
+      ++passed_by_;
+    }
+    window_.erase(at);
+  }
+  close_window_if_whole();
+}
+
+Sequence Lane::choose(std::optional<std::uint64_t> warm_problem) const {
+  KQ_CHECK(!window_.empty());
+  if (!warm_problem || passed_by_ >= kPassedByMax) return window_.front().seq;
+  const auto end = window_.begin() + static_cast<std::ptrdiff_t>(std::min(kWarmWindow, window_.size()));
+  const auto warm = std::find_if(window_.begin(), end, [&](const Waiting& job) { return job.problem == *warm_problem; });
+  return warm == end ? window_.front().seq : warm->seq;
+}
+
+void Lane::refill(std::span<const Waiting> more, bool exhausted) {
+  for (const Waiting& waiting : more) {
+    KQ_CHECK(waiting.seq >= window_end_);
+    window_.push_back(waiting);
+    window_end_ = waiting.seq + 1;
+  }
+  KQ_CHECK(window_.size() <= total_);
+  if (exhausted) close_window_if_whole();
+}
+
+void Lane::restore(const Waiting& waiting) {
+  ++total_;
+  if (window_end_ != kNoRest) return;
+  if (window_.size() < kWindowMax) {
+    window_.push_back(waiting);
+  } else {
+    window_end_ = waiting.seq;
+  }
+}
+
+std::uint64_t Lane::position(Sequence seq) const {
+  if (seq >= window_end_) return std::min<std::uint64_t>(total_, window_.size() + (seq - window_end_) + 1);
+  return static_cast<std::uint64_t>(place(seq) - window_.begin()) + 1;
+}
+
+bool Lane::may_hold(Sequence seq) const {
+  if (seq >= window_end_) return total_ > window_.size();
+  const auto at = place(seq);
+  return at != window_.end() && at->seq == seq;
+}
+
+std::deque<Lane::Waiting>::const_iterator Lane::place(Sequence seq) const {
+  return std::lower_bound(window_.begin(), window_.end(), seq,
+                          [](const Waiting& job, Sequence wanted) { return job.seq < wanted; });
+}
+
+void Lane::close_window_if_whole() {
+  if (total_ == window_.size()) window_end_ = kNoRest;
+}
+
+}  // namespace kq

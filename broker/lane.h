@@ -1,0 +1,67 @@
+// The queued jobs of one submitter at one priority with the same requirements, oldest first.
+//
+// Only the front of the lane is in RAM, its window; the rest is known to the store's index alone (family queue), so memory does not grow
+// with depth. Every job of the lane that is older than the window's end is in the window.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <optional>
+#include <span>
+
+#include "core/job.h"
+
+namespace kq {
+
+class Lane {
+ public:
+  static constexpr std::size_t kWindowMax = 4'096;
+  static constexpr std::size_t kWindowMin = 1'024;  // with fewer and more on disk it wants to be filled up; more than one Tick leases
+  // How far a job of the warm problem may stand behind the head, and how often the head may be passed by in a row.
+  static constexpr std::size_t kWarmWindow = 32;
+  static constexpr std::uint32_t kPassedByMax = 32;
+
+  struct Waiting {
+    Sequence seq = 0;
+    std::uint64_t problem = 0;
+    std::int64_t submitted_at_ms = 0;
+  };
+
+  // `waiting` is queued from now on, and in the index with the writes of this turn.
+  void add(const Waiting& waiting);
+  // It is no longer queued.
+  void remove(Sequence seq);
+
+  // The oldest, or null: then nothing is queued, or nothing until the window is filled up.
+  const Waiting* head() const { return window_.empty() ? nullptr : &window_.front(); }
+  // The head, or a job of the warm problem close behind it. There is a head.
+  Sequence choose(std::optional<std::uint64_t> warm_problem) const;
+
+  bool is_hungry() const { return window_.size() < kWindowMin && total_ > window_.size(); }
+  Sequence window_end() const { return window_end_; }
+  // What the index holds from window_end() on, in order; `exhausted`: all of it.
+  void refill(std::span<const Waiting> more, bool exhausted);
+  // At a restart: the next job of the index, in order.
+  void restore(const Waiting& waiting);
+
+  std::uint64_t size() const { return total_; }
+  bool empty() const { return total_ == 0; }
+  // Its place from 1; beyond the window an upper bound.
+  std::uint64_t position(Sequence seq) const;
+  // For invariants: false only if the job is certainly not queued here.
+  bool may_hold(Sequence seq) const;
+
+ private:
+  static constexpr Sequence kNoRest = std::numeric_limits<Sequence>::max();
+
+  std::deque<Waiting>::const_iterator place(Sequence seq) const;
+  void close_window_if_whole();
+
+  std::deque<Waiting> window_;     // by sequence
+  Sequence window_end_ = kNoRest;  // what is at or above it is on disk alone; kNoRest: nothing is
+  std::uint64_t total_ = 0;
+  std::uint32_t passed_by_ = 0;    // how often its head was
+};
+
+}  // namespace kq

@@ -1,0 +1,53 @@
+// What the broker counts since it started, and its present figures, as Prometheus samples. Names and meanings: docs/operations.md.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "core/enum_names.h"
+#include "core/operations.h"
+#include "core/submission.h"
+#include "core/verdict.h"
+
+namespace kq {
+
+struct State;
+
+class Metrics {
+ public:
+  void submitted(Backend backend) { ++submitted_n_[static_cast<std::size_t>(backend)]; }
+  void reused() { ++reused_n_; }
+  void refused() { ++refused_n_; }
+  void busy() { ++busy_n_; }
+  void leased(std::int64_t wait_ms);
+  void lapsed() { ++lapsed_n_; }
+  void failed() { ++failed_n_; }
+  void finished(Backend backend, VerdictName verdict) {
+    ++finished_n_[static_cast<std::size_t>(backend)][static_cast<std::size_t>(verdict)];
+  }
+
+  // Counters alone.
+  void append_to(std::vector<Metric>& metrics) const;
+
+ private:
+  // Upper bounds of the histogram of waits, in ms; the last bucket has none.
+  static constexpr std::array<std::int64_t, 8> kWaitBoundsMs{10, 100, 1'000, 10'000, 60'000, 600'000, 3'600'000, 86'400'000};
+  static constexpr std::size_t kBackends = kEnumNames<Backend>.size();
+  static constexpr std::size_t kVerdictNames = kEnumNames<VerdictName>.size();
+
+  std::array<std::uint64_t, kBackends> submitted_n_{};
+  std::array<std::array<std::uint64_t, kVerdictNames>, kBackends> finished_n_{};
+  std::uint64_t reused_n_ = 0;
+  std::uint64_t refused_n_ = 0;
+  std::uint64_t busy_n_ = 0;
+  std::uint64_t lapsed_n_ = 0;
+  std::uint64_t failed_n_ = 0;
+  std::array<std::uint64_t, kWaitBoundsMs.size() + 1> waits_n_{};
+  std::int64_t waits_ms_ = 0;
+};
+
+// Counters and present figures.
+std::vector<Metric> metrics_of(const State& state, std::int64_t now_ms);
+
+}  // namespace kq

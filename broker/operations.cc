@@ -1,0 +1,193 @@
+#include "broker/operations.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "broker/lifecycle.h"
+#include "core/limits.h"
+#include "store/keys.h"
+#include "store/reader.h"
+
+namespace kq {
+namespace {
+
+// The job as it is now, finished ones included; nothing for a job that never was.
+Expected<std::optional<JobRecord>> record_of(const State& state, Sequence seq) {
+  if (const Job* job = state.jobs.find(seq)) return std::optional(job->record);
+  return read_job(*state.store, seq);
+}
+
+// How it ended. The job is finished.
+Expected<VerdictName> verdict_of(const State& state, Sequence seq) {
+  if (const Job* job = state.jobs.find(seq); job != nullptr && job->ending) return job->ending->verdict;
+  const auto result = read_result(*state.store, seq, false);
+  if (!result) return failure(result.error());
+  if (!*result) return our_fault("store: job " + std::to_string(seq) + " is finished, but has no result");
+  return name_of((*result)->verdict);
+}
+
+// One JobAction per sequence, in order; `act` gets the job's record and fills done, state and reason.
+template <class Act>
+Expected<void> for_each(Step& step, const Caller& caller, const std::vector<Sequence>& seqs, Act act) {
+  if (seqs.size() > kQuerySeqsMax) {
+    reply(step, caller,
+          Refused{std::to_string(seqs.size()) + " jobs in one request, at most " + std::to_string(kQuerySeqsMax) + " are allowed"});
+    return {};
+  }
+  ActionReply answers;
+  for (const Sequence seq : seqs) {
+    JobAction& action = answers.jobs.emplace_back(JobAction{.seq = seq, .reason = ""});
+    auto record = record_of(step.state, seq);
+    if (!record) return failure(std::move(record.error()));
+    if (!*record) {
+      action.reason = "no job " + std::to_string(seq);
+      continue;
+    }
+    action.state = (*record)->state;
+    if (auto done = act(**record, action); !done) return done;
+  }
+  reply(step, caller, std::move(answers));
+  return {};
+}
+
+Expected<void> cancel_one(Step& step, const Caller& caller, const JobRecord& record, JobAction& action) {
+  if (caller.who.role != Role::admin && caller.who.name != record.submitter) {
+    action.reason = "job " + std::to_string(record.seq) + " is " + record.submitter + "'s; only they or an admin may cancel it";
+    return {};
+  }
+  if (record.state == JobState::finished) {
+    const auto verdict = verdict_of(step.state, record.seq);
+    if (!verdict) return failure(verdict.error());
+    action.done = *verdict == VerdictName::cancelled;
+    if (!action.done) action.reason = "job " + std::to_string(record.seq) + " is finished: " + std::string(to_string(*verdict));
+    return {};
+  }
+  const auto job = load(step, record.seq);
+  if (!job) return failure(job.error());
+  if (auto done = cancel(step, **job, caller.who.name); !done) return done;
+  action.done = true;
+  action.state = JobState::finished;
+  return {};
+}
+
+Expected<void> retry_one(Step& step, JobRecord record, JobAction& action) {
+  action.done = record.state != JobState::finished;
+  if (action.done) return {};
+  const auto verdict = verdict_of(step.state, record.seq);
+  if (!verdict) return failure(verdict.error());
+  if (row_of(*verdict).settles) {
+    action.reason = "job " + std::to_string(record.seq) + " has its verdict, " + std::string(to_string(*verdict)) +
+                    "; submit it with --force-rerun to judge it once more";
+    return {};
+  }
+  record.state = JobState::queued;
+  record.failures = 0;
+  record.last_error.clear();
+  record.submitted_at_ms = step.now_ms;
+  record.leased_at_ms = record.finished_at_ms = 0;
+  if (record.deadline_ms <= step.now_ms) record.deadline_ms = 0;  // asked for again in person
+  if (auto queued = enqueue(step, record); !queued) {
+    if (queued.error().code != ExitCode::bad_input) return queued;
+    action.reason = queued.error().message;
+    return {};
+  }
+  if (*verdict == VerdictName::abandoned) step.ready.erase(Family::dead, sequence_key(record.seq));
+  action.done = true;
+  action.state = JobState::queued;
+  return {};
+}
+
+// Sets or clears a mark in family meta.
+void mark(Step& step, std::string_view prefix, const std::string& name, bool on) {
+  const std::string key = std::string(prefix) + name;
+  if (on) {
+    step.ready.write(Family::meta, key, "");
+  } else {
+    step.ready.erase(Family::meta, key);
+  }
+}
+
+}  // namespace
+
+Expected<void> answer(Step& step, const Caller& caller, const CancelJobs& request) {
+  return for_each(step, caller, request.seqs,
+                  [&](const JobRecord& record, JobAction& action) { return cancel_one(step, caller, record, action); });
+}
+
+Expected<void> answer(Step& step, const Caller& caller, const RetryJobs& request) {
+  if (!may_rule(step, caller)) return {};
+  return for_each(step, caller, request.seqs,
+                  [&](const JobRecord& record, JobAction& action) { return retry_one(step, record, action); });
+}
+
+Expected<void> answer(Step& step, const Caller& caller, const PurgeDead& request) {
+  if (!may_rule(step, caller)) return {};
+  return for_each(step, caller, request.seqs, [&](const JobRecord& record, JobAction& action) -> Expected<void> {
+    step.ready.erase(Family::dead, sequence_key(record.seq));
+    action.done = true;
+    return {};
+  });
+}
+
+Expected<void> answer(Step& step, const Caller& caller, const Pause& request) {
+  if (!may_rule(step, caller)) return {};
+  if (const auto wrong = name_complaint(request.submitter); wrong && !request.submitter.empty()) {
+    reply(step, caller, Refused{"submitter " + *wrong});
+    return {};
+  }
+  State& state = step.state;
+  const bool room = state.paused.size() < state.options.submitters_max;
+  if (request.paused && !room) {
+    reply(step, caller, Refused{std::to_string(state.paused.size()) + " submitters are paused, the limit"});
+    return {};
+  }
+  if (request.paused) {
+    state.paused.insert(request.submitter);
+  } else {
+    state.paused.erase(request.submitter);
+  }
+  if (const auto number = state.scheduler.submitters.find(request.submitter); number && !request.submitter.empty()) {
+    state.scheduler.pause(*number, request.paused);
+  }
+  mark(step, kPausedPrefix, request.submitter, request.paused);
+  const std::string whose = request.submitter.empty() ? "everybody" : "submitter " + request.submitter;
+  step.ready.note(NoteLevel::info, whose + (request.paused ? ": paused" : ": resumed"));
+  reply(step, caller, Done{});
+  return {};
+}
+
+Expected<void> answer(Step& step, const Caller& caller, const Drain& request) {
+  if (!may_rule(step, caller)) return {};
+  State& state = step.state;
+  if (const auto wrong = name_complaint(request.worker)) {
+    reply(step, caller, Refused{"the worker's name " + *wrong});
+    return {};
+  }
+  if (request.draining && state.draining.size() >= state.options.sessions_max) {
+    reply(step, caller, Refused{std::to_string(state.draining.size()) + " workers are draining, the limit"});
+    return {};
+  }
+  if (request.draining) {
+    state.draining.insert(request.worker);
+  } else {
+    state.draining.erase(request.worker);
+  }
+  mark(step, kDrainingPrefix, request.worker, request.draining);
+  step.ready.note(NoteLevel::info, "worker " + request.worker + (request.draining ? ": gets nothing new" : ": gets jobs again"));
+  reply(step, caller, Done{});
+  return {};
+}
+
+Expected<void> answer(Step& step, const Caller& caller, const Backup& request) {
+  if (!may_rule(step, caller)) return {};
+  if (request.dir.empty() || request.dir.front() != '/') {
+    reply(step, caller, Refused{"backup '" + request.dir + "': an absolute path on the broker's machine is needed"});
+    return {};
+  }
+  step.ready.backup(caller.peer, caller.request_id, request.dir);
+  return {};
+}
+
+}  // namespace kq

@@ -1,0 +1,180 @@
+#include "broker/recovery.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "core/codec.h"
+#include "store/keys.h"
+#include "store/reader.h"
+
+namespace kq {
+namespace {
+
+class Recovery {
+ public:
+  Recovery(const Store& store, const BrokerOptions& options, std::int64_t now_ms)
+      : state_{.options = options, .store = &store}, store_(store), now_ms_(now_ms) {}
+
+  Expected<State> run() {
+    for (const auto part : {&Recovery::names, &Recovery::queue, &Recovery::timers, &Recovery::leases, &Recovery::switches,
+                            &Recovery::sequence}) {
+      if (auto done = (this->*part)(); !done) return failure(std::move(done.error()));
+    }
+    drop_unused_names();
+    return std::move(state_);
+  }
+
+ private:
+  // Visits the keys of family meta that begin with `prefix`.
+  Expected<void> scan_meta(std::string_view prefix,
+                           const std::function<Expected<void>(std::string_view key, std::string_view value)>& take) {
+    Expected<void> done;
+    const auto visit = [&](std::string_view key, std::string_view value) {
+      done = take(key, value);
+      return done.has_value();
+    };
+    std::string end(prefix);
+    end.back() = static_cast<char>(end.back() + 1);
+    if (auto scanned = store_.scan(Family::meta, prefix, end, visit); !scanned) return scanned;
+    return done;
+  }
+
+  Expected<void> names() {
+    auto classes = scan_meta(kClassPrefix, [&](std::string_view key, std::string_view value) -> Expected<void> {
+      const auto number = number_from(kClassPrefix, key);
+      auto needs = decode<Requirements>(value);
+      if (!number || !needs) return our_fault("store, family 'meta': a class of jobs is unreadable");
+      known_classes_.restore(*number, *needs);
+      return {};
+    });
+    if (!classes) return classes;
+    return scan_meta(kSubmitterPrefix, [&](std::string_view key, std::string_view value) -> Expected<void> {
+      const auto number = number_from(kSubmitterPrefix, key);
+      if (!number) return our_fault("store, family 'meta': a submitter is unreadable");
+      known_submitters_.restore(*number, std::string(value));
+      return {};
+    });
+  }
+
+  // A lane's names must be known before anything enters it.
+  Expected<void> use(const LaneId& lane) {
+    if (last_used_ == lane) return {};
+    const Requirements* needs = known_classes_.name(lane.needs);
+    const std::string* submitter = known_submitters_.name(lane.submitter);
+    if (needs == nullptr || submitter == nullptr) return our_fault("store, family 'queue': a lane has no name in family 'meta'");
+    if (state_.scheduler.classes.name(lane.needs) == nullptr) state_.scheduler.classes.restore(lane.needs, *needs);
+    if (state_.scheduler.submitters.name(lane.submitter) == nullptr) state_.scheduler.submitters.restore(lane.submitter, *submitter);
+    last_used_ = lane;
+    return {};
+  }
+
+  Expected<void> queue() {
+    Expected<void> done;
+    const auto visit = [&](std::string_view key, std::string_view value) {
+      const auto place = queue_place_from(key);
+      const auto entry = queue_entry_from(value);
+      if (!place || !entry) {
+        done = our_fault("store, family 'queue': an entry is unreadable");
+        return false;
+      }
+      done = use(place->lane);
+      if (!done) return false;
+      newest_ = std::max(newest_, place->seq);
+      state_.accounts.add(place->lane.submitter, entry->bytes);
+      if (entry->leased) {
+        leased_.push_back(*place);
+      } else {
+        state_.scheduler.restore(place->lane,
+                                 {.seq = place->seq, .problem = entry->problem, .submitted_at_ms = entry->submitted_at_ms});
+      }
+      return true;
+    };
+    if (auto scanned = store_.scan(Family::queue, "", "", visit); !scanned) return scanned;
+    return done;
+  }
+
+  Expected<void> timers() {
+    return recover_timers(state_.timers, store_, [&](Sequence seq, const LaneId& lane, const QueueEntry& entry) {
+      auto used = use(lane);
+      newest_ = std::max(newest_, seq);
+      if (used) state_.accounts.add(lane.submitter, entry.bytes);
+      return used;
+    });
+  }
+
+  Expected<void> leases() {
+    for (const QueuePlace& place : leased_) {
+      auto record = read_job(store_, place.seq);
+      if (!record) return failure(std::move(record.error()));
+      if (!*record || (*record)->state != JobState::leased) {
+        return our_fault("store: job " + std::to_string(place.seq) + " is leased in family 'queue' and not in family 'state'");
+      }
+      state_.jobs.insert({.record = std::move(**record),
+                          .lane = place.lane,
+                          .tenure = Tenure{.worker = "", .device = {}, .deadline_ms = now_ms_ + state_.options.lease_ms, .counts = false}});
+    }
+    return {};
+  }
+
+  Expected<void> switches() {
+    auto paused = scan_meta(kPausedPrefix, [&](std::string_view key, std::string_view) -> Expected<void> {
+      const std::string name(key.substr(kPausedPrefix.size()));
+      state_.paused.insert(name);
+      if (const auto number = state_.scheduler.submitters.find(name)) state_.scheduler.pause(*number, true);
+      return {};
+    });
+    if (!paused) return paused;
+    return scan_meta(kDrainingPrefix, [&](std::string_view key, std::string_view) -> Expected<void> {
+      state_.draining.emplace(key.substr(kDrainingPrefix.size()));
+      return {};
+    });
+  }
+
+  Expected<void> sequence() {
+    const auto bytes = store_.get(Family::meta, kNextSequenceKey);
+    if (!bytes) return failure(bytes.error());
+    if (*bytes) {
+      const auto seq = sequence_from(**bytes);
+      if (!seq) return our_fault("store, family 'meta', next_sequence: 8 bytes of a sequence were expected");
+      state_.next_sequence = *seq;
+    }
+    state_.next_sequence = std::max(state_.next_sequence, newest_ + 1);
+    return {};
+  }
+
+  // Numbers go on above those that were ever given, also where the names are dropped.
+  void drop_unused_names() {
+    known_classes_.each([&](std::uint32_t number, const Requirements&) {
+      if (state_.scheduler.classes.name(number) == nullptr) state_.unused_names.push_back(numbered_key(kClassPrefix, number));
+    });
+    known_submitters_.each([&](std::uint32_t number, const std::string&) {
+      if (state_.scheduler.submitters.name(number) == nullptr) state_.unused_names.push_back(numbered_key(kSubmitterPrefix, number));
+    });
+    state_.scheduler.classes.skip_to(known_classes_.next());
+    state_.scheduler.submitters.skip_to(known_submitters_.next());
+  }
+
+  State state_;
+  const Store& store_;
+  const std::int64_t now_ms_;
+  Numbering<Requirements> known_classes_;
+  Numbering<std::string> known_submitters_;
+  std::optional<LaneId> last_used_;
+  std::vector<QueuePlace> leased_;
+  Sequence newest_ = 0;
+};
+
+}  // namespace
+
+Expected<State> recovered(const Store& store, const BrokerOptions& options, std::int64_t now_ms) {
+  return Recovery(store, options, now_ms).run();
+}
+
+void forget_unused_names(Step& step) {
+  for (std::string& key : std::exchange(step.state.unused_names, {})) step.ready.erase(Family::meta, std::move(key));
+}
+
+}  // namespace kq

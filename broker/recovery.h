@@ -1,0 +1,18 @@
+// What a starting broker makes of the store: one scan of the queue's index and of the timers, whatever the number of finished jobs.
+#pragma once
+
+#include <cstdint>
+
+#include "broker/options.h"
+#include "broker/state.h"
+#include "core/error.h"
+
+namespace kq {
+
+// Leased jobs wait one lease for their worker to come back and list them.
+Expected<State> recovered(const Store& store, const BrokerOptions& options, std::int64_t now_ms);
+
+// Strikes the numbers that recovery found to be nobody's.
+void forget_unused_names(Step& step);
+
+}  // namespace kq

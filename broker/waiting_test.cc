@@ -1,0 +1,37 @@
+#include "broker/waiting.h"
+
+#include <gtest/gtest.h>
+
+#include "broker/script.h"
+#include "store/memory_store.h"
+
+namespace kq {
+namespace {
+
+// What the broker says of a queued job's wait; testdata has the other reasons.
+class WaitingTest : public testing::Test {
+ protected:
+  std::string run(std::initializer_list<std::string_view> lines) {
+    std::string sent;
+    for (const std::string_view line : lines) sent = script.run(line);
+    return sent;
+  }
+
+  MemoryStore store;
+  Script script{store};
+};
+
+TEST_F(WaitingTest, ahead_are_higher_priorities_and_a_fair_share_of_the_others) {
+  EXPECT_EQ(run({"hello credit=0", "submit by=a jobs=a1,a2,a3", "submit by=b jobs=b1,b2,b3,b4,b5", "submit by=c jobs=c1 priority=high",
+                 "submit by=d jobs=d1 priority=low", "status seqs=1,3,8"}),
+            "send c status_reply: 1 queued served behind position=1 ahead=2; 3 queued served behind position=3 ahead=6; "
+            "8 queued served behind position=5 ahead=8\n");
+}
+
+TEST_F(WaitingTest, others_with_other_requirements_are_not_ahead) {
+  EXPECT_EQ(run({"hello credit=0", "submit jobs=a,b backend=triton", "submit jobs=c", "status seqs=3"}),
+            "send c status_reply: 3 queued served behind position=1 ahead=0\n");
+}
+
+}  // namespace
+}  // namespace kq
