@@ -16,7 +16,7 @@
 
 namespace kq {
 
-inline constexpr std::uint32_t kSchemaVersion = 1;
+inline constexpr std::uint32_t kSchemaVersion = 2;
 
 // Family `state`, key: sequence. Overwritten at each durable change of the job's life.
 struct JobRecord {

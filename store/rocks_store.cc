@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -18,6 +19,7 @@
 #include "core/records.h"
 #include "store/keys.h"
 #include "store/log_ending.h"
+#include "store/migration.h"
 #include "store/rocks_store_settings.h"
 
 namespace kq {
@@ -301,15 +303,19 @@ Expected<std::unique_ptr<RocksStore>> open_families(const std::string& dir, Open
   return std::make_unique<RocksStore>(dir, mode, std::unique_ptr<rocksdb::DB>(db), std::move(handles), std::move(space));
 }
 
-Expected<void> check_schema(const std::string& dir, const RocksStore& store) {
-  auto schema = store.get(Family::meta, kSchemaKey);
-  if (!schema) return failure(std::move(schema.error()));
-  if (!*schema && store.is_new()) return {};
-  const std::string ours = std::to_string(kSchemaVersion);
-  if (*schema == ours) return {};
+// The schema of the store, if it may be opened so.
+Expected<std::uint32_t> check_schema(const std::string& dir, OpenMode mode, const RocksStore& store) {
+  const auto schema = store.get(Family::meta, kSchemaKey);
+  if (!schema) return failure(schema.error());
+  if (!*schema && store.is_new()) return kSchemaVersion;
   if (!*schema) return bad_input("store at " + dir + " has no schema version: it is not a store of kq");
-  return bad_input("store at " + dir + " has schema " + **schema + ", this program reads " + ours +
-                   "; use the version of kq that wrote it, or name another directory");
+  std::uint32_t number = 0;
+  std::from_chars((*schema)->data(), (*schema)->data() + (*schema)->size(), number);
+  const bool is_older = number >= kOldestSchema && number < kSchemaVersion;
+  if (number == kSchemaVersion || (is_older && mode == OpenMode::read_write)) return number;
+  const std::string what = "store at " + dir + " has schema " + **schema + ", this program reads " + std::to_string(kSchemaVersion);
+  if (is_older) return bad_input(what + "; start kq-broker on it once, which brings it up to date");
+  return bad_input(what + "; use the version of kq that wrote it, or name another directory");
 }
 
 // Cuts torn ends off the files in which a loss of power leaves them. Gives whether there were any.
@@ -331,16 +337,16 @@ Expected<bool> mend(const std::string& dir, const RocksStoreOptions& options) {
   return mended;
 }
 
-// Looks at an existing store before it is opened for writing, so that one of another schema is left as it is.
+// Looks at an existing store before it is opened for writing, so that one of another schema is left as it is. Gives its schema.
 // Nothing is checked where its creation was cut short.
-Expected<void> check_existing(const std::string& dir, const RocksStoreOptions& options) {
-  if (auto whole = check_logs(dir); !whole) return whole;
+Expected<std::uint32_t> check_existing(const std::string& dir, OpenMode mode, const RocksStoreOptions& options) {
+  if (auto whole = check_logs(dir); !whole) return failure(std::move(whole.error()));
   std::vector<std::string> names;
   const rocksdb::DBOptions reading = db_options(dir, OpenMode::read_only, options.env);
   const rocksdb::Status status = rocksdb::DB::ListColumnFamilies(reading, dir, &names);
   if (!status.ok()) return cannot_open(dir, status);
   if (std::ranges::find(names, to_string(Family::meta)) == names.end()) {
-    if (names.size() == 1 && !holds_data(dir)) return {};
+    if (names.size() == 1 && !holds_data(dir)) return kSchemaVersion;
     if (names.size() == 1) return our_fault("store at " + dir + " is damaged: its MANIFEST knows nothing of its data; restore a backup");
     return bad_input("store at " + dir + " has no schema version: it is not a store of kq");
   }
@@ -348,13 +354,13 @@ Expected<void> check_existing(const std::string& dir, const RocksStoreOptions& o
   families = {families.front(), families.back()};  // meta, and the one RocksDB insists on
   auto store = open_families(dir, OpenMode::read_only, options.env, families, std::nullopt);
   if (!store) return failure(std::move(store.error()));
-  return check_schema(dir, **store);
+  return check_schema(dir, mode, **store);
 }
 
 Expected<std::unique_ptr<Store>> try_open(const std::string& dir, OpenMode mode, const RocksStoreOptions& options) {
-  if (holds_store(dir)) {
-    if (auto known = check_existing(dir, options); !known) return failure(std::move(known.error()));
-  }
+  Expected<std::uint32_t> schema = kSchemaVersion;
+  if (holds_store(dir)) schema = check_existing(dir, mode, options);
+  if (!schema) return failure(std::move(schema.error()));
   std::optional<DiskSpace> space;
   if (mode == OpenMode::read_write) {
     // First of all: opening a store on a full disk needs the room that was kept for it.
@@ -365,9 +371,10 @@ Expected<std::unique_ptr<Store>> try_open(const std::string& dir, OpenMode mode,
   auto store = open_families(dir, mode, options.env, all_families(), std::move(space));
   if (!store) return failure(std::move(store.error()));
   if (mode == OpenMode::read_write && (*store)->is_new()) {
-    const Write schema{Family::meta, std::string(kSchemaKey), std::to_string(kSchemaVersion)};
-    if (auto written = (*store)->commit({&schema, 1}); !written) return failure(std::move(written.error()));
+    const Write named{Family::meta, std::string(kSchemaKey), std::to_string(kSchemaVersion)};
+    if (auto written = (*store)->commit({&named, 1}); !written) return failure(std::move(written.error()));
   }
+  if (auto migrated = migrate(**store, *schema, options.note); !migrated) return failure(std::move(migrated.error()));
   return std::unique_ptr<Store>(std::move(*store));
 }
 

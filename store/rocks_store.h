@@ -27,7 +27,7 @@ struct RocksStoreOptions {
 
 // read_write creates `dir` where it is missing and refuses a store that another process holds open.
 // read_only writes nothing into `dir`; it sees what was committed when it was opened, also beside a broker.
-// Both refuse a store of another kSchemaVersion.
+// A store of an older schema is brought up to date by read_write (store/migration.h) and refused by read_only, one of a newer schema by both.
 Expected<std::unique_ptr<Store>> open_rocks_store(const std::string& dir, OpenMode mode, const RocksStoreOptions& options = {});
 
 }  // namespace kq

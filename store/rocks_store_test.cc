@@ -282,19 +282,19 @@ TEST_F(RocksStoreTest, a_store_whose_files_are_garbage_is_damaged) {
   }
 }
 
-TEST_F(RocksStoreTest, another_schema_is_refused_in_words_and_left_as_it_is) {
+TEST_F(RocksStoreTest, a_newer_schema_is_refused_in_words_and_left_as_it_is) {
+  const std::string ours = std::to_string(kSchemaVersion);
+  const std::string newer = std::to_string(kSchemaVersion + 1);
   {
     const auto store = open(dir);
-    const Write schema{Family::meta, std::string(kSchemaKey), "2"};
+    const Write schema{Family::meta, std::string(kSchemaKey), newer};
     ASSERT_TRUE(store->commit({&schema, 1}));
   }
   const auto before = listing(dir);
   for (const OpenMode mode : {OpenMode::read_only, OpenMode::read_write}) {
-    EXPECT_EQ(
-        refusal(dir, mode),
-        (Error{ExitCode::bad_input, "store at " + dir +
-                                        " has schema 2, this program reads 1; use the version of kq that wrote it, or "
-                                        "name another directory"}));
+    EXPECT_EQ(refusal(dir, mode),
+              (Error{ExitCode::bad_input, "store at " + dir + " has schema " + newer + ", this program reads " + ours +
+                                              "; use the version of kq that wrote it, or name another directory"}));
   }
   EXPECT_EQ(listing(dir), before);
 }

@@ -1,0 +1,49 @@
+#include "store/migration.h"
+
+#include <utility>
+#include <vector>
+
+#include "core/records.h"
+#include "store/keys.h"
+#include "store/migration_2.h"
+
+namespace kq {
+namespace {
+
+// One row per step, in order: from kOldestSchema to kSchemaVersion.
+constexpr MigrationStep kSteps[] = {
+    {.from = 1, .what = "jobs learn their requirements and take their places in the queue", .slice = migrate_1_to_2},
+};
+static_assert(std::size(kSteps) == kSchemaVersion - kOldestSchema);
+
+Expected<void> run(Store& store, const MigrationStep& step, std::size_t slice_records) {
+  for (;;) {
+    auto place = store.get(Family::meta, kMigrationKey);
+    if (!place) return failure(std::move(place.error()));
+    std::vector<Write> writes;
+    auto next = step.slice(store, place->value_or(""), slice_records, writes);
+    if (!next) return failure(std::move(next.error()));
+    const bool done = next->empty();
+    if (done) {
+      writes.push_back({Family::meta, std::string(kMigrationKey), std::nullopt});
+      writes.push_back({Family::meta, std::string(kSchemaKey), std::to_string(step.from + 1)});
+    } else {
+      writes.push_back({Family::meta, std::string(kMigrationKey), std::move(*next)});
+    }
+    if (auto committed = store.commit(writes); !committed) return committed;
+    if (done) return {};
+  }
+}
+
+}  // namespace
+
+Expected<void> migrate(Store& store, std::uint32_t from, const MigrationNote& note, std::size_t slice_records) {
+  for (const MigrationStep& step : kSteps) {
+    if (step.from < from) continue;
+    note("the store has schema " + std::to_string(step.from) + ": " + step.what);
+    if (auto done = run(store, step, slice_records); !done) return done;
+  }
+  return {};
+}
+
+}  // namespace kq
