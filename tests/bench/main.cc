@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "tests/bench/codec_cost.h"
 #include "tests/bench/crowd.h"
 #include "tests/bench/cycle.h"
 #include "tests/bench/first_lease.h"
@@ -48,6 +49,10 @@ nlohmann::json first_lease(const CommandLine& line) {
 
 nlohmann::json limits(const CommandLine& line) {
   return measure_limits(line.dir, Bodies(line.corpus));
+}
+
+nlohmann::json codec(const CommandLine& line) {
+  return measure_codec(Bodies(line.corpus));
 }
 
 nlohmann::json calibrate(const CommandLine& line) {
@@ -102,6 +107,7 @@ int main(int argc, char** argv) {
   sub = command("limits", "what the machine can do at all", limits);
   add_corpus(sub);
   add_dir(sub);
+  add_corpus(command("codec", "what one job costs in the codec", codec));
   add_dir(command("calibrate", "the disk's mood", calibrate));
 
   CLI11_PARSE(app, argc, argv);
