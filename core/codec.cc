@@ -1,167 +1,158 @@
 #include "core/codec.h"
 
-#include <array>
-#include <bit>
+#include <algorithm>
 #include <concepts>
 #include <cstring>
 #include <map>
-#include <msgpack.hpp>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/limits.h"
+#include "core/msgpack_reader.h"
+#include "core/msgpack_writer.h"
 
 namespace kq {
 namespace {
 
 // ---- writing -----------------------------------------------------------------------------------------------------------------------
 
-class Packer : public msgpack::packer<msgpack::sbuffer> {
- public:
-  explicit Packer(msgpack::sbuffer& buffer) : packer(buffer), buffer_(buffer) {}
-
-  // msgpack's own pack_double writes a whole number as an integer, and -0.0 as 0: the type would depend on the value.
-  void pack_float64(double value) {
-    char bytes[9] = {'\xCB'};
-    const auto bits = std::bit_cast<std::uint64_t>(value);
-    for (int i = 0; i < 8; ++i) bytes[1 + i] = static_cast<char>(bits >> (56 - 8 * i));
-    buffer_.write(bytes, sizeof bytes);
-  }
-
- private:
-  msgpack::sbuffer& buffer_;
-};
-
-template <class T>
-void write(Packer& out, const T& value);
+// Out is MsgpackWriter, or MsgpackSizer.
+template <class Out, class T>
+void write(Out& out, const T& value);
 
 struct FieldCounter {
-  std::uint32_t n = 0;
+  std::size_t n = 0;
   template <class T>
   void operator()(const char*, T&) { ++n; }
 };
 
+template <class Out>
 struct FieldWriter {
-  Packer& out;
+  Out& out;
   template <class T>
   void operator()(std::string_view name, T& value) {
-    out.pack_str(static_cast<std::uint32_t>(name.size())).pack_str_body(name.data(), static_cast<std::uint32_t>(name.size()));
+    out.text(name);
     write(out, value);
   }
 };
 
-void write_text(Packer& out, std::string_view text) {
-  out.pack_str(static_cast<std::uint32_t>(text.size())).pack_str_body(text.data(), static_cast<std::uint32_t>(text.size()));
-}
-
-template <class T>
-void write_value(Packer& out, const std::vector<T>& items) {
-  out.pack_array(static_cast<std::uint32_t>(items.size()));
+template <class Out, class T>
+void write_value(Out& out, const std::vector<T>& items) {
+  out.array(items.size());
   for (const T& item : items) write(out, item);
 }
 
-template <class T>
-void write_value(Packer& out, const std::optional<T>& value) {
+template <class Out, class T>
+void write_value(Out& out, const std::optional<T>& value) {
   if (value) {
     write(out, *value);
   } else {
-    out.pack_nil();
+    out.nil();
   }
 }
 
-template <class... Ts>
-void write_value(Packer& out, const std::variant<Ts...>& value) {
+template <class Out, class... Ts>
+void write_value(Out& out, const std::variant<Ts...>& value) {
   std::visit(
       [&]<class T>(const T& body) {
-        out.pack_array(2);
-        write_text(out, AlternativeName<T>::value);
+        out.array(2);
+        out.text(AlternativeName<T>::value);
         write(out, body);
       },
       value);
 }
 
-void write_value(Packer& out, const std::map<std::string, std::string>& items) {
-  out.pack_map(static_cast<std::uint32_t>(items.size()));
+template <class Out>
+void write_value(Out& out, const std::map<std::string, std::string>& items) {
+  out.map(items.size());
   for (const auto& [name, value] : items) {
-    write_text(out, name);
-    write_text(out, value);
+    out.text(name);
+    out.text(value);
   }
 }
 
-void write_value(Packer& out, const Hash& hash) {
-  out.pack_bin(static_cast<std::uint32_t>(hash.bytes.size()))
-      .pack_bin_body(reinterpret_cast<const char*>(hash.bytes.data()), static_cast<std::uint32_t>(hash.bytes.size()));
-}
+template <class Out>
+void write_value(Out& out, const Hash& hash) { out.binary(as_bytes(hash)); }
 
-// Text and bytes are both std::string; both travel as `str`, whose bytes the format does not restrict.
-void write_value(Packer& out, const std::string& text) { write_text(out, text); }
+template <class Out>
+void write_value(Out& out, const std::string& text) { out.text(text); }
 
-template <class T>
-void write(Packer& out, const T& value) {
+template <class Out, class T>
+void write(Out& out, const T& value) {
   if constexpr (NamedEnum<T>) {
-    write_text(out, to_string(value));
+    out.text(to_string(value));
+  } else if constexpr (std::same_as<T, bool>) {
+    out.boolean(value);
   } else if constexpr (std::floating_point<T>) {
-    out.pack_float64(value);
-  } else if constexpr (std::is_arithmetic_v<T>) {
-    out.pack(value);
+    out.float64(value);
+  } else if constexpr (std::unsigned_integral<T>) {
+    out.unsigned_integer(value);
+  } else if constexpr (std::signed_integral<T>) {
+    out.signed_integer(value);
   } else if constexpr (requires { write_value(out, value); }) {
     write_value(out, value);
   } else {
     T& body = const_cast<T&>(value);  // fields() serves reading and writing; the writer does not change the value
     FieldCounter counter;
     fields(counter, body);
-    out.pack_map(counter.n);
-    FieldWriter writer{out};
+    out.map(counter.n);
+    FieldWriter<Out> writer{out};
     fields(writer, body);
   }
 }
 
 // ---- reading -----------------------------------------------------------------------------------------------------------------------
 
-// Thrown inside this file only; decode() turns it into an Error. It carries the path of field names to the fault.
-struct Malformed {
-  std::string where;
-  std::string what;
-};
-
-using Object = msgpack::object;
+// A claim of many elements is believed this far; beyond it a vector grows as they come.
+constexpr std::size_t kReserveMax = 256;
 
 template <class T>
-void read(const Object& in, T& value);
+void read(MsgpackReader& in, T& value);
 
 [[noreturn]] void refuse(std::string what) { throw Malformed{"", std::move(what)}; }
 
-std::string_view text_of(const Object& in) {
-  if (in.type != msgpack::type::STR) refuse("a string was expected");
-  return {in.via.str.ptr, in.via.str.size};
+std::string_view read_text(MsgpackReader& in) {
+  const auto text = in.try_text();
+  if (!text) refuse("a string was expected");
+  return *text;
 }
 
-void read_value(const Object& in, std::string& value) { value = text_of(in); }
+std::uint32_t open_map(MsgpackReader& in) {
+  const auto n = in.try_open_map();
+  if (!n) refuse("a map was expected");
+  return *n;
+}
 
-void read_value(const Object& in, Hash& hash) {
-  if (in.type != msgpack::type::BIN || in.via.bin.size != hash.bytes.size()) refuse("32 bytes of a hash were expected");
-  std::memcpy(hash.bytes.data(), in.via.bin.ptr, hash.bytes.size());
+void read_value(MsgpackReader& in, std::string& value) { value = read_text(in); }
+
+void read_value(MsgpackReader& in, Hash& hash) {
+  const auto bytes = in.try_binary();
+  if (!bytes || bytes->size() != hash.bytes.size()) refuse("32 bytes of a hash were expected");
+  std::memcpy(hash.bytes.data(), bytes->data(), hash.bytes.size());
 }
 
 template <class T>
-void read_value(const Object& in, std::vector<T>& items) {
-  if (in.type != msgpack::type::ARRAY) refuse("an array was expected");
+void read_value(MsgpackReader& in, std::vector<T>& items) {
+  const auto n = in.try_open_array();
+  if (!n) refuse("an array was expected");
   items.clear();
-  items.reserve(in.via.array.size);
-  for (std::uint32_t i = 0; i < in.via.array.size; ++i) {
+  items.reserve(std::min<std::size_t>(*n, kReserveMax));
+  for (std::uint32_t i = 0; i < *n; ++i) {
     items.emplace_back();
     try {
-      read(in.via.array.ptr[i], items.back());
+      read(in, items.back());
     } catch (Malformed& malformed) {
       malformed.where = "[" + std::to_string(i) + "]" + malformed.where;
       throw;
     }
   }
+  in.close();
 }
 
 template <class T>
-void read_value(const Object& in, std::optional<T>& value) {
-  if (in.type == msgpack::type::NIL) {
+void read_value(MsgpackReader& in, std::optional<T>& value) {
+  if (in.try_nil()) {
     value.reset();
   } else {
     read(in, value.emplace());
@@ -169,12 +160,12 @@ void read_value(const Object& in, std::optional<T>& value) {
 }
 
 template <class... Ts>
-void read_value(const Object& in, std::variant<Ts...>& value) {
-  if (in.type != msgpack::type::ARRAY || in.via.array.size != 2) refuse("[name, body] was expected");
-  const std::string_view name = text_of(in.via.array.ptr[0]);
+void read_value(MsgpackReader& in, std::variant<Ts...>& value) {
+  if (in.try_open_array() != 2u) refuse("[name, body] was expected");
+  const std::string_view name = read_text(in);
   const auto try_one = [&]<class T>(std::type_identity<T>) {
     if (AlternativeName<T>::value != name) return false;
-    read(in.via.array.ptr[1], value.template emplace<T>());
+    read(in, value.template emplace<T>());
     return true;
   };
   if (!(try_one(std::type_identity<Ts>{}) || ...)) {
@@ -182,65 +173,96 @@ void read_value(const Object& in, std::variant<Ts...>& value) {
     ((known += known.empty() ? "" : ", ", known += AlternativeName<Ts>::value), ...);
     refuse("unknown name '" + std::string(name.substr(0, 64)) + "', known are: " + known);
   }
+  in.close();
 }
 
-void read_value(const Object& in, std::map<std::string, std::string>& items) {
-  if (in.type != msgpack::type::MAP) refuse("a map was expected");
+void read_value(MsgpackReader& in, std::map<std::string, std::string>& items) {
+  const std::uint32_t n = open_map(in);
   items.clear();
-  for (std::uint32_t i = 0; i < in.via.map.size; ++i) {
-    items.insert_or_assign(std::string(text_of(in.via.map.ptr[i].key)), std::string(text_of(in.via.map.ptr[i].val)));
+  for (std::uint32_t i = 0; i < n; ++i) {
+    std::string name(read_text(in));
+    items.insert_or_assign(std::move(name), std::string(read_text(in)));
   }
+  in.close();
 }
 
 template <class T>
   requires std::is_arithmetic_v<T>
-void read_value(const Object& in, T& value) {
+void read_value(MsgpackReader& in, T& value) {
   if constexpr (std::same_as<T, bool>) {
-    if (in.type != msgpack::type::BOOLEAN) refuse("true or false was expected");
-    value = in.via.boolean;
+    const auto read = in.try_boolean();
+    if (!read) refuse("true or false was expected");
+    value = *read;
   } else if constexpr (std::floating_point<T>) {
-    if (in.type != msgpack::type::FLOAT64) refuse("a 64-bit float was expected");
-    value = in.via.f64;
-  } else if (in.type == msgpack::type::POSITIVE_INTEGER && std::in_range<T>(in.via.u64)) {
-    value = static_cast<T>(in.via.u64);
-  } else if (in.type == msgpack::type::NEGATIVE_INTEGER && std::in_range<T>(in.via.i64)) {
-    value = static_cast<T>(in.via.i64);
+    const auto read = in.try_float64();
+    if (!read) refuse("a 64-bit float was expected");
+    value = *read;
   } else {
-    refuse("an integer that fits was expected");
+    const auto read = in.try_integer();
+    const bool fits = read && (read->negative ? std::in_range<T>(static_cast<std::int64_t>(read->bits)) : std::in_range<T>(read->bits));
+    if (!fits) refuse("an integer that fits was expected");
+    value = static_cast<T>(read->bits);
   }
 }
 
+// One pass over the fields in the order in which our own encoder writes them: each takes the next name of the map if that is its own.
+// So a map from a peer of our version costs one comparison per field, and absent fields are passed by.
 struct FieldReader {
-  const Object& in;
+  MsgpackReader& in;
+  std::uint32_t left_n;  // pairs whose name is not read yet, without `name`
+  std::string_view name;  // the next one's
+  bool more;              // whether there is a next one
+  bool took = false;      // whether any field took one
+
   template <class T>
-  void operator()(std::string_view name, T& value) {
-    for (std::uint32_t i = 0; i < in.via.map.size; ++i) {
-      const msgpack::object_kv& pair = in.via.map.ptr[i];
-      if (pair.key.type != msgpack::type::STR || text_of(pair.key) != name) continue;
-      try {
-        read(pair.val, value);
-      } catch (Malformed& malformed) {
-        malformed.where = "." + std::string(name) + malformed.where;
-        throw;
-      }
-      return;
+  void operator()(std::string_view field, T& value) {
+    if (!more || name != field) return;
+    try {
+      read(in, value);
+    } catch (Malformed& malformed) {
+      malformed.where = "." + std::string(field) + malformed.where;
+      throw;
     }
+    took = true;
+    next();
+  }
+
+  void next() {
+    more = left_n > 0;
+    if (!more) return;
+    --left_n;
+    // A name that is no text is no field's: it is skipped with its value.
+    const auto text = in.try_text();
+    if (!text) in.skip();
+    name = text.value_or(std::string_view());
   }
 };
 
 template <class T>
-void read(const Object& in, T& value) {
+void read_fields(MsgpackReader& in, T& value) {
+  FieldReader reader{.in = in, .left_n = open_map(in), .name = {}, .more = false};
+  reader.next();
+  while (reader.more) {
+    reader.took = false;
+    fields(reader, value);
+    if (reader.took) continue;
+    in.skip();  // no field has this name: a newer peer's
+    reader.next();
+  }
+  in.close();
+}
+
+template <class T>
+void read(MsgpackReader& in, T& value) {
   if constexpr (NamedEnum<T>) {
-    const std::string_view name = text_of(in);
+    const std::string_view name = read_text(in);
     const auto parsed = parse_enum<T>(name);
     if (!parsed) refuse("unknown name '" + std::string(name.substr(0, 64)) + "', known are: " + known_names<T>());
     value = *parsed;
   } else if constexpr (requires { read_value(in, value); }) {
     read_value(in, value);
   } else {
-    if (in.type != msgpack::type::MAP) refuse("a map was expected");
-    FieldReader reader{in};
-    fields(reader, value);
+    read_fields(in, value);
     if constexpr (requires { complaint(value); }) {
       if (const auto wrong = complaint(value)) refuse(*wrong);
     }
@@ -249,24 +271,8 @@ void read(const Object& in, T& value) {
 
 // ---- the envelope ------------------------------------------------------------------------------------------------------------------
 
-// Counts what a message would unpack to, before anything is unpacked: a byte on the wire can stand for a struct of a kilobyte.
-struct ItemCounter : msgpack::null_visitor {
-  std::size_t items_n = 0;
-
-  bool start_array(std::uint32_t n) { return add(n); }
-  bool start_map(std::uint32_t n) { return add(n); }
-  bool add(std::uint32_t n) {
-    items_n += n;
-    return items_n <= kMessageItemsTotalMax;
-  }
-};
-
-bool has_too_many_items(std::string_view bytes) {
-  ItemCounter counter;
-  std::size_t offset = 0;
-  msgpack::parse(bytes.data(), bytes.size(), offset, counter);
-  return counter.items_n > kMessageItemsTotalMax;
-}
+// Most records, without a second allocation.
+constexpr std::size_t kRecordBytes = 512;
 
 template <class T, class ReadWith>
 Expected<T> unpack(std::string_view bytes, ReadWith read_with) {
@@ -274,61 +280,70 @@ Expected<T> unpack(std::string_view bytes, ReadWith read_with) {
     return bad_input("message of " + std::to_string(bytes.size()) + " bytes, the limit is " + std::to_string(kMessageBytesMax));
   }
   try {
-    if (has_too_many_items(bytes)) return bad_input("message of more than " + std::to_string(kMessageItemsTotalMax) + " items");
-    const msgpack::unpack_limit limit(kMessageItemsMax, kMessageItemsMax, kMessageBytesMax, kMessageBytesMax, 0, kMessageDepthMax);
-    std::size_t offset = 0;
-    const auto reference = [](msgpack::type::object_type, std::size_t, void*) { return true; };  // strings stay in `bytes`
-    const msgpack::object_handle handle = msgpack::unpack(bytes.data(), bytes.size(), offset, reference, nullptr, limit);
-    if (offset != bytes.size()) return bad_input("message has " + std::to_string(bytes.size() - offset) + " trailing bytes");
-    T value;
-    read_with(handle.get(), value);
+    MsgpackReader in(bytes);
+    Expected<T> value;
+    read_with(in, *value);
+    if (in.rest_bytes() != 0) return bad_input("message has " + std::to_string(in.rest_bytes()) + " trailing bytes");
     return value;
   } catch (const Malformed& malformed) {
     return bad_input("malformed message at '" + malformed.where + "': " + malformed.what);
-  } catch (const std::exception& error) {
-    return bad_input(std::string("malformed message: ") + error.what());
+  } catch (const TooManyItems&) {
+    return bad_input("message of more than " + std::to_string(kMessageItemsTotalMax) + " items");
   }
 }
-
-std::string taken_from(const msgpack::sbuffer& buffer) { return {buffer.data(), buffer.size()}; }
 
 }  // namespace
 
 template <class T>
 std::string encode(const T& value) {
-  msgpack::sbuffer buffer;
-  Packer out(buffer);
-  write(out, value);
-  return taken_from(buffer);
+  std::string bytes;
+  bytes.reserve(kRecordBytes);
+  {
+    MsgpackWriter writer(bytes);
+    write(writer, value);
+  }
+  return bytes;
 }
 
 template <class T>
 Expected<T> decode(std::string_view bytes) {
-  return unpack<T>(bytes, [](const Object& in, T& value) { read(in, value); });
+  return unpack<T>(bytes, [](MsgpackReader& in, T& value) { read(in, value); });
 }
 
 template <class Body>
 std::string encode_message(const Message<Body>& message) {
-  msgpack::sbuffer buffer;
-  Packer out(buffer);
-  out.pack_array(3);
-  out.pack(kProtocolVersion);
-  out.pack(message.request_id);
-  write(out, message.body);
-  return taken_from(buffer);
+  std::string bytes;
+  append_message(bytes, message);
+  return bytes;
+}
+
+template <class Body>
+void append_message(std::string& out, const Message<Body>& message) {
+  const auto write_to = [&](auto& writer) {
+    writer.array(3);
+    writer.unsigned_integer(kProtocolVersion);
+    writer.unsigned_integer(message.request_id);
+    write(writer, message.body);
+  };
+  MsgpackSizer sizer;
+  write_to(sizer);
+  out.reserve(out.size() + sizer.bytes_n());
+  MsgpackWriter writer(out);
+  write_to(writer);
 }
 
 template <class Body>
 Expected<Message<Body>> decode_message(std::string_view bytes) {
-  return unpack<Message<Body>>(bytes, [](const Object& in, Message<Body>& message) {
-    if (in.type != msgpack::type::ARRAY || in.via.array.size != 3) refuse("[version, request_id, [name, body]] was expected");
+  return unpack<Message<Body>>(bytes, [](MsgpackReader& in, Message<Body>& message) {
+    if (in.try_open_array() != 3u) refuse("[version, request_id, [name, body]] was expected");
     std::uint32_t version = 0;
-    read(in.via.array.ptr[0], version);
+    read(in, version);
     if (version != kProtocolVersion) {
       refuse("protocol version " + std::to_string(version) + ", this program speaks " + std::to_string(kProtocolVersion));
     }
-    read(in.via.array.ptr[1], message.request_id);
-    read(in.via.array.ptr[2], message.body);
+    read(in, message.request_id);
+    read(in, message.body);
+    in.close();
   });
 }
 
@@ -347,6 +362,7 @@ KQ_RECORD(LeaderboardRow);
 
 #define KQ_MESSAGE(Body)                                               \
   template std::string encode_message<Body>(const Message<Body>&);     \
+  template void append_message<Body>(std::string&, const Message<Body>&); \
   template Expected<Message<Body>> decode_message<Body>(std::string_view)
 KQ_MESSAGE(ClientRequest);
 KQ_MESSAGE(ClientReply);

@@ -1,4 +1,4 @@
-// Bytes <-> messages and records. msgpack inside; nobody outside codec.cc knows.
+// Bytes <-> messages and records. msgpack inside (msgpack_reader.h, msgpack_writer.h); nobody else knows.
 //
 // A struct is a map of its field names, so both sides may be newer than the other: unknown names are skipped, absent ones keep their
 // default. An enum is its name, a variant is [name, body], a Hash is 32 bytes, a double keeps every bit. decode() takes hostile bytes: size,
@@ -24,6 +24,9 @@ Expected<T> decode(std::string_view bytes);
 // Wire messages: Body is one of ClientRequest, ClientReply, WorkerRequest, WorkerReply, JudgeRequest, JudgeReply.
 template <class Body>
 std::string encode_message(const Message<Body>& message);
+// The same behind what `out` holds: whoever sends much keeps one buffer for it.
+template <class Body>
+void append_message(std::string& out, const Message<Body>& message);
 template <class Body>
 Expected<Message<Body>> decode_message(std::string_view bytes);
 

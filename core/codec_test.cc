@@ -246,6 +246,23 @@ TEST(Codec, unknown_fields_are_skipped) {
   EXPECT_EQ(*decoded, expected);
 }
 
+TEST(Codec, fields_in_any_order_are_read) {
+  const auto decoded =
+      decode<JobRecord>(map({{"last_error", str("why")}, {"attempt", kOne}, {"unknown", kNil}, {"seq", u64(5)}}));
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  JobRecord expected;
+  expected.seq = 5;
+  expected.attempt = 1;
+  expected.last_error = "why";
+  EXPECT_EQ(*decoded, expected);
+}
+
+TEST(Codec, a_name_that_is_no_text_is_skipped_with_its_value) {
+  const auto decoded = decode<JobRecord>("\x82" + kOne + array({kNil}) + str("attempt") + kOne);
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  EXPECT_EQ(decoded->attempt, 1u);
+}
+
 TEST(Codec, absent_fields_keep_their_default) {
   const std::string empty = map({});
   EXPECT_EQ(decode<JobRecord>(empty), JobRecord{});

@@ -16,12 +16,18 @@ int digit(char c) {
   return -1;
 }
 
+// Looked up once: by name, as EVP_sha256() makes OpenSSL do for every digest, it costs more than hashing a short text.
+const EVP_MD* algorithm() {
+  static const EVP_MD* const found = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  return found;
+}
+
 }  // namespace
 
 Hash sha256(std::string_view data) {
   Hash hash;
   unsigned int size = 0;
-  KQ_CHECK(EVP_Digest(data.data(), data.size(), hash.bytes.data(), &size, EVP_sha256(), nullptr) == 1);
+  KQ_CHECK(EVP_Digest(data.data(), data.size(), hash.bytes.data(), &size, algorithm(), nullptr) == 1);
   KQ_CHECK(size == hash.bytes.size());
   return hash;
 }

@@ -1,0 +1,179 @@
+// Reads msgpack values one after the other, out of bytes that may be hostile, without a tree of them in between.
+//
+// Each try_ function looks at the next value: nothing comes back, and nothing is eaten, if that is of another type. What is wrong with the
+// bytes themselves is thrown as Malformed: a value cut short, a type the protocol does not use, more elements than core/limits.h allows.
+// An opened array or map must be read element by element and then closed; text and bytes stay where they are.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/limits.h"
+
+namespace kq {
+
+// Carries the path of field names to the fault; filled in from the inside out.
+struct Malformed {
+  std::string where;
+  std::string what;
+};
+// More elements in all than one message may have: said of the message, not of a place in it.
+struct TooManyItems {};
+
+class MsgpackReader {
+ public:
+  explicit MsgpackReader(std::string_view bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
+
+  struct Integer {
+    std::uint64_t bits = 0;    // of a std::int64_t when negative
+    bool negative = false;
+  };
+
+  bool try_nil();
+  std::optional<bool> try_boolean();
+  std::optional<Integer> try_integer();
+  std::optional<double> try_float64();
+  std::optional<std::string_view> try_text();
+  std::optional<std::string_view> try_binary();
+  // How many elements, or pairs, follow. Never more than bytes are left: whoever reserves for them is safe from a large claim.
+  std::optional<std::uint32_t> try_open_array();
+  std::optional<std::uint32_t> try_open_map();
+  void close() { --depth_; }
+
+  // Past the next value, whatever it is.
+  void skip();
+
+  std::size_t rest_bytes() const { return static_cast<std::size_t>(end_ - at_); }
+
+ private:
+  [[noreturn]] static void refuse(const char* what) { throw Malformed{"", what}; }
+
+  std::uint8_t type() const {
+    if (at_ == end_) refuse("the message ends early");
+    return static_cast<std::uint8_t>(*at_);
+  }
+  // The big-endian argument of a type byte, both eaten.
+  template <class T>
+  T argument() {
+    if (rest_bytes() < 1 + sizeof(T)) refuse("the message ends early");
+    T value = 0;
+    for (std::size_t i = 0; i < sizeof(T); ++i) {
+      value = static_cast<T>(static_cast<std::uint64_t>(value) << 8 | static_cast<std::uint8_t>(at_[1 + i]));
+    }
+    at_ += 1 + sizeof(T);
+    return value;
+  }
+  std::string_view take(std::size_t n) {
+    if (rest_bytes() < n) refuse("the message ends early");
+    const std::string_view bytes(at_, n);
+    at_ += n;
+    return bytes;
+  }
+  std::uint32_t open(std::uint32_t n, std::size_t bytes_each);
+
+  const char* at_;
+  const char* end_;
+  std::size_t depth_ = 0;
+  std::size_t items_n_ = 0;
+};
+
+// ---- the common cases, inline ------------------------------------------------------------------------------------------------------
+
+inline bool MsgpackReader::try_nil() {
+  if (type() != 0xC0) return false;
+  ++at_;
+  return true;
+}
+
+inline std::optional<bool> MsgpackReader::try_boolean() {
+  const std::uint8_t t = type();
+  if (t != 0xC2 && t != 0xC3) return std::nullopt;
+  ++at_;
+  return t == 0xC3;
+}
+
+inline std::optional<MsgpackReader::Integer> MsgpackReader::try_integer() {
+  const std::uint8_t t = type();
+  const auto of_signed = [](std::int64_t value) { return Integer{static_cast<std::uint64_t>(value), value < 0}; };
+  if (t < 0x80) {
+    ++at_;
+    return Integer{t, false};
+  }
+  if (t >= 0xE0) {
+    ++at_;
+    return of_signed(static_cast<std::int8_t>(t));
+  }
+  switch (t) {
+    case 0xCC: return Integer{argument<std::uint8_t>(), false};
+    case 0xCD: return Integer{argument<std::uint16_t>(), false};
+    case 0xCE: return Integer{argument<std::uint32_t>(), false};
+    case 0xCF: return Integer{argument<std::uint64_t>(), false};
+    case 0xD0: return of_signed(static_cast<std::int8_t>(argument<std::uint8_t>()));
+    case 0xD1: return of_signed(static_cast<std::int16_t>(argument<std::uint16_t>()));
+    case 0xD2: return of_signed(static_cast<std::int32_t>(argument<std::uint32_t>()));
+    case 0xD3: return of_signed(static_cast<std::int64_t>(argument<std::uint64_t>()));
+    default: return std::nullopt;
+  }
+}
+
+inline std::optional<double> MsgpackReader::try_float64() {
+  if (type() != 0xCB) return std::nullopt;
+  return std::bit_cast<double>(argument<std::uint64_t>());
+}
+
+inline std::optional<std::string_view> MsgpackReader::try_text() {
+  const std::uint8_t t = type();
+  if ((t & 0xE0) == 0xA0) {
+    ++at_;
+    return take(t & 0x1F);
+  }
+  if (t == 0xD9) return take(argument<std::uint8_t>());
+  if (t == 0xDA) return take(argument<std::uint16_t>());
+  if (t == 0xDB) return take(argument<std::uint32_t>());
+  return std::nullopt;
+}
+
+inline std::optional<std::string_view> MsgpackReader::try_binary() {
+  const std::uint8_t t = type();
+  if (t == 0xC4) return take(argument<std::uint8_t>());
+  if (t == 0xC5) return take(argument<std::uint16_t>());
+  if (t == 0xC6) return take(argument<std::uint32_t>());
+  return std::nullopt;
+}
+
+inline std::optional<std::uint32_t> MsgpackReader::try_open_array() {
+  const std::uint8_t t = type();
+  if ((t & 0xF0) == 0x90) {
+    ++at_;
+    return open(t & 0x0F, 1);
+  }
+  if (t == 0xDC) return open(argument<std::uint16_t>(), 1);
+  if (t == 0xDD) return open(argument<std::uint32_t>(), 1);
+  return std::nullopt;
+}
+
+inline std::optional<std::uint32_t> MsgpackReader::try_open_map() {
+  const std::uint8_t t = type();
+  if ((t & 0xF0) == 0x80) {
+    ++at_;
+    return open(t & 0x0F, 2);
+  }
+  if (t == 0xDE) return open(argument<std::uint16_t>(), 2);
+  if (t == 0xDF) return open(argument<std::uint32_t>(), 2);
+  return std::nullopt;
+}
+
+inline std::uint32_t MsgpackReader::open(std::uint32_t n, std::size_t bytes_each) {
+  items_n_ += n;
+  if (items_n_ > kMessageItemsTotalMax) throw TooManyItems{};
+  if (n > kMessageItemsMax) refuse("an array or map with more elements than are allowed");
+  if (rest_bytes() < n * bytes_each) refuse("the message ends early");
+  if (++depth_ > kMessageDepthMax) refuse("arrays and maps inside one another deeper than is allowed");
+  return n;
+}
+
+}  // namespace kq
