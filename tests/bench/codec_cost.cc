@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "core/blob.h"
 #include "core/codec.h"
 #include "tests/bench/kq_jobs.h"
 #include "tests/bench/measure.h"
@@ -86,6 +87,13 @@ nlohmann::json measure_codec(const Bodies& bodies) {
   costs["submission_key_ns"] = ns_per(1, [&] { (void)submission_key(submission); });
   const std::string body = bodies.body(1);
   costs["body_ns"] = ns_per(1, [&] { (void)bodies.body(1); });
+  Compressor compressor;
+  Decompressor decompressor;
+  const Blob blob = packed(compressor, sha256(body), body);
+  costs["zstd_bytes"] = blob.bytes.size();
+  costs["zstd_pack_ns"] = ns_per(1, [&] { (void)packed(compressor, blob.hash, body); });
+  costs["zstd_unpack_ns"] = ns_per(1, [&] { (void)decompressor.decompress(blob.bytes, body.size()); });
+  costs["body_bytes"] = body.size();
   costs["sha256_ns"] = ns_per(1, [&] { (void)sha256(body); });
   return costs;
 }

@@ -1,0 +1,52 @@
+#include "core/blob.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/limits.h"
+
+namespace kq {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kSource(4'096, 'x');
+
+std::string refusal(const Blob& blob) {
+  Decompressor decompressor;
+  const auto content = content_of(decompressor, blob);
+  return content ? "accepted" : content.error().message;
+}
+
+TEST(Blob, comes_back_packed_or_not) {
+  Compressor compressor;
+  Decompressor decompressor;
+  const Blob small = packed(compressor, sha256("x"), "x");
+  EXPECT_EQ(small.packing, Packing::raw);
+  EXPECT_EQ(content_of(decompressor, small), "x");
+  const Blob large = packed(compressor, sha256(kSource), kSource);
+  EXPECT_EQ(large.packing, Packing::zstd);
+  EXPECT_LT(large.bytes.size(), kSource.size());
+  EXPECT_EQ(content_of(decompressor, large), kSource);
+}
+
+TEST(Blob, must_be_what_its_name_says) {
+  Compressor compressor;
+  EXPECT_THAT(refusal({.hash = sha256("x"), .bytes = "y"}), HasSubstr("but its SHA-256 is"));
+  EXPECT_THAT(refusal(packed(compressor, sha256("x"), kSource)), HasSubstr("but its SHA-256 is"));
+}
+
+TEST(Blob, is_never_larger_than_a_file_may_be) {
+  Compressor compressor;
+  const std::string large(kFileBytesMax + 1, 'x');
+  const std::string complaint = "1048577 bytes, at most 1048576 are allowed";
+  EXPECT_EQ(refusal({.hash = sha256(large), .bytes = large}), complaint);
+  EXPECT_EQ(refusal(packed(compressor, sha256(large), large)), "a zstd frame of " + complaint);
+}
+
+TEST(Blob, a_frame_must_be_one) {
+  EXPECT_EQ(refusal({.hash = sha256("x"), .bytes = "x", .packing = Packing::zstd}), "not a zstd frame");
+}
+
+}  // namespace
+}  // namespace kq
