@@ -73,7 +73,7 @@ class Slice {
       auto bytes = bytes_of(**submission);
       if (!bytes) return failure(std::move(bytes.error()));
       job->bytes = *bytes;
-      if (job->state == JobState::queued) enqueue(*job);
+      enqueue(*job);
     }
     write(*job);
     return {};
@@ -120,10 +120,13 @@ class Slice {
     if (is_new) writes_.push_back({Family::meta, numbered_key(kClassPrefix, place->second), encode(job.needs)});
     // Nobody said who submitted it: all are of one submitter.
     writes_.push_back({Family::meta, numbered_key(kSubmitterPrefix, 0), ""});
-    QueueEntry entry{.problem = 0, .bytes = job.bytes};
+    QueueEntry entry{.problem = 0,
+                     .submitted_at_ms = job.submitted_at_ms,
+                     .bytes = job.bytes,
+                     .leased = job.state == JobState::leased};
     for (std::size_t i = 0; i < sizeof entry.problem; ++i) entry.problem = entry.problem << 8 | job.problem.bytes[i];
     const LaneId lane{.needs = place->second, .priority = job.priority, .submitter = 0};
-    writes_.push_back({Family::queue, queue_key(lane, job.seq), encode(entry)});
+    writes_.push_back({Family::queue, queue_key(lane, job.seq), queue_value(entry)});
   }
 
   const Store& store_;

@@ -114,15 +114,17 @@ TEST_F(MigrationTest, its_jobs_know_what_the_queue_must_know) {
     EXPECT_EQ(job.bytes > 0, job.state != JobState::finished);
   }
   std::map<LaneId, std::vector<Sequence>> lanes;
-  EXPECT_TRUE((*store)->scan(Family::queue, "", "", [&](std::string_view key, std::string_view) {
+  EXPECT_TRUE((*store)->scan(Family::queue, "", "", [&](std::string_view key, std::string_view value) {
     const auto place = queue_place_from(key).value();
+    EXPECT_EQ(queue_entry_from(value)->leased, place.seq <= 6) << place.seq;
     lanes[place.lane].push_back(place.seq);
     return true;
   }));
   const auto lane = [](std::uint32_t needs) { return LaneId{.needs = needs, .priority = Priority::normal, .submitter = 0}; };
-  EXPECT_THAT(lanes, ElementsAre(std::pair{lane(0), std::vector<Sequence>{7, 8}}, std::pair{lane(1), std::vector<Sequence>{9, 10}},
-                                 std::pair{lane(2), std::vector<Sequence>{11, 12, 13}}));
-  const auto needs = decode<Requirements>((*store)->get(Family::meta, numbered_key(kClassPrefix, 0)).value().value());
+  EXPECT_THAT(lanes, ElementsAre(std::pair{lane(0), std::vector<Sequence>{4, 6}}, std::pair{lane(1), std::vector<Sequence>{7, 8}},
+                                 std::pair{lane(2), std::vector<Sequence>{9, 10}},
+                                 std::pair{lane(3), std::vector<Sequence>{11, 12, 13}}));
+  const auto needs = decode<Requirements>((*store)->get(Family::meta, numbered_key(kClassPrefix, 1)).value().value());
   EXPECT_EQ(needs->gpu_model, "H200");
 }
 
