@@ -368,7 +368,7 @@ Expected<std::unique_ptr<Store>> try_open(const std::string& dir, OpenMode mode,
     if (!watched) return failure(std::move(watched.error()));
     space = std::move(*watched);
   }
-  auto store = open_families(dir, mode, options.env, all_families(), std::move(space));
+  auto store = open_families(dir, mode, options.env, all_families(options.compacts), std::move(space));
   if (!store) return failure(std::move(store.error()));
   if (mode == OpenMode::read_write && (*store)->is_new()) {
     const Write named{Family::meta, std::string(kSchemaKey), std::to_string(kSchemaVersion)};

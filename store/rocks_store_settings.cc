@@ -98,12 +98,13 @@ rocksdb::DBOptions db_options(const std::string& dir, OpenMode mode, rocksdb::En
   return options;
 }
 
-std::vector<rocksdb::ColumnFamilyDescriptor> all_families() {
+std::vector<rocksdb::ColumnFamilyDescriptor> all_families(bool compacts) {
   const auto cache = rocksdb::NewLRUCache(kBlockCacheBytes);
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   for (std::size_t i = 0; i < kFamilies; ++i) {
     families.emplace_back(std::string(kEnumNames<Family>[i]), family_options(static_cast<Family>(i), cache));
   }
+  for (auto& family : families) family.options.disable_auto_compactions = !compacts;
   families.emplace_back(rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions{});
   return families;
 }

@@ -21,6 +21,6 @@ inline constexpr std::size_t kWriteAheadLogBytesMax = 256 * kMegabyte;  // then 
 rocksdb::DBOptions db_options(const std::string& dir, OpenMode mode, rocksdb::Env* env);
 
 // One column family per Family, in its order, then the one that RocksDB insists on and kq does not use.
-std::vector<rocksdb::ColumnFamilyDescriptor> all_families();
+std::vector<rocksdb::ColumnFamilyDescriptor> all_families(bool compacts = true);
 
 }  // namespace kq

@@ -80,7 +80,7 @@ class World {
 
  private:
   Expected<std::unique_ptr<Store>> open() {
-    return open_rocks_store(dir(), OpenMode::read_write, {.space = {.reserve_bytes = 0}, .env = env_.get()});
+    return open_rocks_store(dir(), OpenMode::read_write, {.space = {.reserve_bytes = 0}, .env = env_.get(), .compacts = false});
   }
 
   std::string look(const Store& store) {
