@@ -12,6 +12,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "net/clock.h"
 #include "net/zmq_keys.h"
@@ -42,6 +43,11 @@ class Stranger {
   ~Stranger() { ::close(fd_); }
 
   void say(std::string_view bytes) { (void)::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL); }
+  // Closes so that the other end sees an error and not an end.
+  void break_off() {
+    const linger at_once{.l_onoff = 1, .l_linger = 0};
+    ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  }
   // Reads until the broker hangs up; false: it did not.
   bool is_hung_up_on() {
     char buffer[256];
@@ -196,7 +202,7 @@ TEST_F(ZmqDoor, whoever_comes_without_a_key_is_told_to_bring_one) {
   start();
   // Which end notices first is chance: the words differ, the advice does not.
   EXPECT_THAT(knock(Side::client, std::nullopt).refusal, HasSubstr("give yours with --key FILE or KQ_KEY"));
-  EXPECT_THAT(note_with("127.0.0.1"), HasSubstr("hung up on 127.0.0.1: it "));
+  EXPECT_THAT(note_with("hung up on"), HasSubstr(": it "));  // without an address where the other end was faster
 }
 
 TEST_F(ZmqDoor, whoever_brings_a_key_where_none_is_wanted_is_told) {
@@ -287,6 +293,31 @@ TEST_F(ZmqDoor, strangers_with_garbage_or_half_a_handshake_are_hung_up_on) {
     EXPECT_TRUE(hears_within(*friendly, kSoonMs));
   }
   EXPECT_THAT(note_with("127.0.0.1"), HasSubstr("hung up on 127.0.0.1"));
+}
+
+// It ends a libzmq 4.3 whose receive queue has a limit: an assertion in out_event, of the whole process.
+TEST_F(ZmqDoor, a_peer_that_floods_pings_and_breaks_off_ends_only_itself) {
+  start({}, false);
+  const std::string greeting = std::string("\xff\0\0\0\0\0\0\0\x01\x7f\x03\x01", 12) + "NULL" + std::string(48, '\0');
+  const std::string ready = std::string("\x04\x1c\x05READY\x0bSocket-Type\0\0\0\x06", 24) + "DEALER";
+  const std::string ping("\x04\x07\x04PING\0\0", 9);
+  {
+    Stranger stranger(port_);
+    stranger.say(greeting + ready);
+    (void)server_->receive(300, 1);
+    std::string flood;
+    for (int i = 0; i < 1'200; ++i) flood += std::string("\0\x01x", 3);
+    stranger.say(flood + ping + flood);
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));  // until it is read, which nothing here can see
+    stranger.break_off();
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  int n = 0;
+  for (auto packets = server_->receive(100, 100); packets && !packets->empty(); packets = server_->receive(100, 100)) {
+    n += static_cast<int>(packets->size());
+  }
+  EXPECT_GT(n, 1'000);
+  EXPECT_TRUE(knock(Side::client, std::nullopt).packet);
 }
 
 TEST_F(ZmqDoor, connections_over_the_limit_are_hung_up_on_and_the_others_stay) {

@@ -11,6 +11,7 @@
 #include "core/limits.h"
 #include "net/clock.h"
 #include "net/few_notes.h"
+#include "net/waiting.h"
 #include "net/zmq_door.h"
 #include "net/zmq_monitor.h"
 
@@ -25,7 +26,7 @@ constexpr int kLingerMs = 300;   // a goodbye or a last reply may still go out; 
 constexpr int kSendWaitMs = 50;  // lets the very first send of a client meet its connection
 constexpr int kHungUpMax = 3;    // handshakes broken off in a row, before that is told
 
-constexpr std::size_t kDroppedAtOnce = 1'024;        // packets of a flood thrown away in one receive()
+constexpr std::size_t kLooksMax = 1'024;             // messages taken from a socket before the other one has its turn
 constexpr std::size_t kReceiveBytesMax = 16u << 20;  // after so many, receive() leaves the rest for later
 
 constexpr std::string_view kTcp = "tcp://";
@@ -51,7 +52,7 @@ void set_options(zmq::socket_t& socket, std::string_view endpoint) {
   socket.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(kMessageBytesMax));
   socket.set(zmq::sockopt::linger, kLingerMs);
   socket.set(zmq::sockopt::sndhwm, kLinkMessagesMax);
-  socket.set(zmq::sockopt::rcvhwm, kLinkMessagesMax);
+  socket.set(zmq::sockopt::rcvhwm, 0);  // never stops reading: net/waiting.h says why, and has the limits
   socket.set(zmq::sockopt::heartbeat_ivl, kHeartbeatMs);
   socket.set(zmq::sockopt::heartbeat_timeout, kHeartbeatTimeoutMs);
   socket.set(zmq::sockopt::ipv6, endpoint.starts_with("tcp://["));
@@ -92,15 +93,16 @@ class ZmqServerLink final : public ServerLink {
     try {
       std::array<zmq::pollitem_t, 2> items{
           {{of(Side::worker).handle(), 0, ZMQ_POLLIN, 0}, {of(Side::client).handle(), 0, ZMQ_POLLIN, 0}}};
-      zmq::poll(items, std::chrono::milliseconds(timeout_ms));
+      const bool is_behind = !waiting_of(Side::worker).empty() || !waiting_of(Side::client).empty();
+      zmq::poll(items, std::chrono::milliseconds(is_behind ? 0 : timeout_ms));
       now_ms_ = monotonic_now_ms();
       authorized_ = door_->authorized();
       // Workers first: a flood of submissions must not age the results and heartbeats behind it. A flood of workers
       // leaves a quarter to the clients.
-      std::size_t looks = packets_max + kDroppedAtOnce;
-      drain(Side::worker, packets_max - packets_max / 4, looks, packets);
-      drain(Side::client, packets_max, looks, packets);
-      drain(Side::worker, packets_max, looks, packets);
+      Batch batch{.packets = packets, .bytes_n = 0};
+      take(Side::worker, packets_max - packets_max / 4, batch);
+      take(Side::client, packets_max, batch);
+      take(Side::worker, packets_max, batch);
     } catch (const zmq::error_t& error) {
       // A signal came: the caller looks at its own flags and comes back.
       if (error.num() != EINTR) return failure(described("the broker's sockets", error));
@@ -133,6 +135,7 @@ class ZmqServerLink final : public ServerLink {
 
  private:
   zmq::socket_t& of(Side side) { return side == Side::worker ? workers_ : clients_; }
+  Waiting& waiting_of(Side side) { return waiting_[static_cast<std::size_t>(side)]; }
   bool has_keys() const { return !options_.key_folder.empty(); }
 
   Expected<void> bind_one(Side side, const std::string& endpoint, const KeyPair& own) {
@@ -163,31 +166,43 @@ class ZmqServerLink final : public ServerLink {
     }
   }
 
-  // Until there are `packets_max`, `looks` are used up, nothing waits, or they are long enough together.
-  void drain(Side side, std::size_t packets_max, std::size_t& looks, std::vector<Packet>& packets) {
-    std::size_t bytes_n = 0;
-    for (; packets.size() < packets_max && looks > 0 && bytes_n < kReceiveBytesMax; --looks) {
+  struct Batch {
+    std::vector<Packet>& packets;
+    std::size_t bytes_n;
+
+    bool has_room(std::size_t packets_max) const { return packets.size() < packets_max && bytes_n < kReceiveBytesMax; }
+    void add(Packet packet) {
+      bytes_n += packet.bytes.size();
+      packets.push_back(std::move(packet));
+    }
+  };
+
+  // What waits, then what has arrived; what has no room waits.
+  void take(Side side, std::size_t packets_max, Batch& batch) {
+    Waiting& waiting = waiting_of(side);
+    while (!waiting.empty() && batch.has_room(packets_max)) batch.add(*waiting.take());
+    for (std::size_t i = 0; i < kLooksMax; ++i) {
       zmq::message_t id, bytes;
       if (!of(side).recv(id, zmq::recv_flags::dontwait)) return;
       bool whole = id.more() && of(side).recv(bytes, zmq::recv_flags::dontwait) && !bytes.more();
+      Packet packet{.peer = {side, taken_from(id)}, .bytes = "", .who = {}, .address = {}};
+      packet.address = property(bytes, "Peer-Address");
       // A message of any other shape is not ours: its frames are thrown away one by one.
       if (!whole) {
-        const Packet packet{.peer = {side, taken_from(id)},
-                            .bytes = "",
-                            .who = {},
-                            .address = std::string(property(bytes, "Peer-Address"))};
         while (of(side).get(zmq::sockopt::rcvmore)) (void)of(side).recv(bytes, zmq::recv_flags::dontwait);
         notes_.add("shape " + packet.address, now_ms_, [&] { return sender(packet) + ": a message of several parts"; });
         continue;
       }
-      Packet packet{.peer = {side, taken_from(id)},
-                    .bytes = "",
-                    .who = {},
-                    .address = std::string(property(bytes, "Peer-Address"))};
       if (!admits(bytes, packet)) continue;
       packet.bytes = taken_from(bytes);
-      bytes_n += packet.bytes.size();
-      packets.push_back(std::move(packet));
+      if (waiting.empty() && batch.has_room(packets_max)) {
+        batch.add(std::move(packet));
+      } else if (const std::string address = packet.address; !waiting.put(std::move(packet))) {
+        notes_.add("waiting " + address, now_ms_, [&] {
+          return std::string(to_string(side)) + " at " + address +
+                 " sends faster than it is served; what is over is dropped";
+        });
+      }
     }
   }
 
@@ -222,7 +237,8 @@ class ZmqServerLink final : public ServerLink {
   ServerOptions options_;
   Rates rates_{options_.limits.rates};
   FewNotes notes_;
-  std::int64_t now_ms_ = 0;  // of the last receive()
+  std::array<Waiting, 2> waiting_;  // by Side
+  std::int64_t now_ms_ = 0;         // of the last receive()
   std::shared_ptr<const Authorized> authorized_;
   zmq::context_t context_;
   zmq::socket_t clients_{context_, zmq::socket_type::router};

@@ -42,7 +42,8 @@ Expected<std::unique_ptr<ClientLink>> connect_client(const std::string& endpoint
 // The key file of whoever connects to this socket; an empty path: none. Bad input if its role is not for that socket.
 Expected<std::optional<ClientKey>> read_key_for(Side side, const std::string& path);
 
-// Messages of one peer that wait in each direction. Beyond it senders are told to try again later.
+// Messages to one peer that wait to be sent; beyond it senders are told to try again later. For those that wait to be
+// received see net/waiting.h; a client receives what it has asked for.
 inline constexpr int kLinkMessagesMax = 256;
 
 }  // namespace kq

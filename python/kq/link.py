@@ -51,6 +51,7 @@ def connect(socket: Any, url: str, key: Key | None) -> Refusal:
     """
     socket.setsockopt(zmq.LINGER, 0)
     socket.setsockopt(zmq.MAXMSGSIZE, MESSAGE_BYTES_MAX)
+    socket.setsockopt(zmq.RCVHWM, 0)  # only what was asked for comes; why no limit: net/waiting.h
     socket.setsockopt(zmq.HEARTBEAT_IVL, 2_000)  # a machine that vanished is noticed without traffic of ours
     socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 10_000)
     socket.setsockopt(zmq.RECONNECT_IVL, 50)
