@@ -8,6 +8,12 @@ namespace {
 bool starts_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool continues_name(char c) { return starts_name(c) || (c >= '0' && c <= '9'); }
 
+// What may stand before the quote of a raw string. Any other name that ends in R is a macro before an ordinary one.
+bool opens_raw_string(std::string_view name) { return name == "R" || name == "LR" || name == "uR" || name == "UR" || name == "u8R"; }
+
+// Of a raw string, in R"mark( ... )mark" (C++20, [lex.string]). Without the limit a source of many R" would be searched to its end for each.
+constexpr std::size_t kRawMarkBytesMax = 16;
+
 // Walks a source character by character, counting lines, with one function per kind of text to pass over.
 class Lexer {
  public:
@@ -31,7 +37,7 @@ class Lexer {
       const std::size_t first = at_;
       while (at_ < text_.size() && continues_name(text_[at_])) ++at_;
       const std::string_view name = text_.substr(first, at_ - first);
-      if (!rest().starts_with('"') || !name.ends_with('R')) return name;
+      if (!rest().starts_with('"') || !opens_raw_string(name)) return name;
       pass_raw_string();
       return {};
     }
@@ -74,12 +80,12 @@ class Lexer {
     if (at_ < text_.size()) step();
   }
 
-  // R"mark( ... )mark"
+  // R"mark( ... )mark"; what no compiler takes for one is passed as an ordinary string.
   void pass_raw_string() {
-    const std::size_t open = text_.find('(', at_);
-    if (open == std::string_view::npos) return pass_quoted('"');
-    const std::string mark = ")" + std::string(text_.substr(at_ + 1, open - at_ - 1)) + "\"";
-    pass_until(mark);
+    const std::string_view front = text_.substr(at_ + 1, kRawMarkBytesMax + 1);
+    const std::size_t open = front.find_first_of("()\"\\ \t\v\f\r\n");
+    if (open == std::string_view::npos || front[open] != '(') return pass_quoted('"');
+    pass_until(")" + std::string(front.substr(0, open)) + "\"");
   }
 
   std::string_view text_;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/limits.h"
 #include "guard/guard.h"
 
 namespace kq {
@@ -26,6 +27,30 @@ TEST(CudaTokens, keep_up_after_numbers_and_unfinished_text) {
   EXPECT_EQ(names("/* open"), "");
   EXPECT_EQ(names("R\"open"), "");
   EXPECT_EQ(names("a\\"), "a:1 ");
+}
+
+TEST(CudaTokens, only_the_language_s_own_prefixes_open_a_raw_string) {
+  EXPECT_EQ(names("LR\"(x)\" uR\"(x)\" UR\"(x)\" u8R\"(x)\" a"), "a:1 ");
+  // A macro that ends in R hides nothing behind an ordinary string.
+  EXPECT_EQ(names("#define R_OR\nR_OR\"(\"; hidden(); //)\"\n"), "define:1 R_OR:1 R_OR:2 hidden:2 ");
+  // No mark of a raw string is this long, or holds a blank.
+  EXPECT_EQ(names("R\"12345678901234567(\"; a"), "a:1 ");
+  EXPECT_EQ(names("R\"x y(\"; a"), "a:1 ");
+  EXPECT_EQ(names("R\"1234567890123456(x)\" y)1234567890123456\" a"), "a:1 ");
+}
+
+// Each of them once searched the rest of the source: seconds for a file of the largest size.
+TEST(CudaTokens, many_unfinished_raw_strings_take_no_time) {
+  std::string source;
+  while (source.size() + 4 <= kFileBytesMax) source += "R\"\"\n";
+  EXPECT_EQ(names(source), "");
+}
+
+TEST(JudgeCuda, shortens_a_name_that_no_person_would_read) {
+  const auto findings = judge_cuda("cudaStreamCreate" + std::string(kFileBytesMax / 2, 'x'), "f.cu");
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_LE(findings[0].message.size(), kMessageTextMax);
+  EXPECT_TRUE(findings[0].message.ends_with("xxx..."));
 }
 
 TEST(JudgeCuda, names_the_line_of_a_stream) {

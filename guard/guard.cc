@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/limits.h"
 #include "guard/cuda_tokens.h"
 #include "guard/facts.h"
 #include "guard/rules.h"
@@ -34,9 +35,15 @@ bool reported(const std::vector<Finding>& findings, const Rule& rule, const Fact
   });
 }
 
+// A sentence for people, and part of a verdict: a name of a megabyte has no place in it.
+std::string name_in(const Fact& fact) {
+  if (fact.name.size() <= kNameBytesMax) return std::string(fact.name);
+  return std::string(fact.name.substr(0, kNameBytesMax)) + "...";
+}
+
 Finding finding_of(const Rule& rule, const Fact& fact) {
   return Finding{.rule = std::string(rule.name), .file = std::string(fact.file), .line = fact.line,
-                 .message = std::string(rule.message) + ": " + std::string(fact.name), .hint = std::string(rule.hint)};
+                 .message = std::string(rule.message) + ": " + name_in(fact), .hint = std::string(rule.hint)};
 }
 
 std::vector<Finding> judge(std::span<const Fact> facts) {
