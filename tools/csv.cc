@@ -8,6 +8,8 @@
 namespace kq {
 namespace {
 
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 std::string quoted(std::string_view value) {
   std::string text = "\"";
   for (char c : valid_utf8(value)) {
@@ -22,8 +24,9 @@ std::string quoted(std::string_view value) {
 }
 
 std::string field_of(std::string_view value) {
-  const bool is_plain =
-      !value.empty() && value.find_first_of(std::string_view("\",\r\n\0", 5)) == std::string_view::npos;
+  // A value that begins as a file of a spreadsheet does would lose its first character in the first field of all.
+  const bool is_plain = !value.empty() && !value.starts_with(kByteOrderMark) &&
+                        value.find_first_of(std::string_view("\",\r\n\0", 5)) == std::string_view::npos;
   return is_plain ? valid_utf8(value) : quoted(value);
 }
 
@@ -117,7 +120,7 @@ std::string csv_line(std::span<const Cell> cells) {
 }
 
 Expected<std::vector<CsvLine>> parse_csv(std::string_view text) {
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // what spreadsheets put in front
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());  // what spreadsheets put in front
   std::vector<CsvLine> lines;
   for (Reader reader(text); !reader.at_end();) {
     Expected<CsvLine> line = reader.line();

@@ -51,6 +51,11 @@ TEST(csv, what_is_written_reads_back) {
   }
 }
 
+TEST(csv, a_value_that_looks_like_the_mark_of_a_file_reads_back) {
+  const std::string value = "\xEF\xBB\xBFx";
+  EXPECT_EQ(parse_csv(line({value}))->front().fields, std::vector<std::string>{value});
+}
+
 TEST(csv, lines_are_numbered_over_quoted_breaks) {
   const auto lines = parse_csv(
       "\xEF\xBB\xBF"
