@@ -9,6 +9,34 @@ namespace {
 
 using Parser = nlohmann::json;
 
+constexpr std::size_t kQuotedBytesMax = 64;  // of somebody's text inside a sentence of ours
+
+bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+// At most kQuotedBytesMax bytes from the front, with "..." where that is not all; no character is cut in two.
+std::string front_of(std::string_view text) {
+  if (text.size() <= kQuotedBytesMax) return std::string(text);
+  std::size_t end = kQuotedBytesMax;
+  while (end > 0 && continues_character(text[end])) --end;
+  return std::string(text.substr(0, end)) + "...";
+}
+// The same from the back.
+std::string back_of(std::string_view text) {
+  if (text.size() <= kQuotedBytesMax) return std::string(text);
+  std::size_t begin = text.size() - kQuotedBytesMax;
+  while (begin < text.size() && continues_character(text[begin])) ++begin;
+  return "..." + std::string(text.substr(begin));
+}
+
+// A key that an object has more than once. By sorting: a line of JSON Lines has room for a million keys.
+const std::string* repeated_key(const JsonObject& members) {
+  std::vector<const std::string*> keys;
+  for (const JsonMember& member : members) keys.push_back(&member.name);
+  std::ranges::sort(keys, {}, [](const std::string* key) -> const std::string& { return *key; });
+  const auto found = std::ranges::adjacent_find(keys, [](const std::string* a, const std::string* b) { return *a == *b; });
+  return found == keys.end() ? nullptr : *found;
+}
+
 // Builds our tree from the parser's events; returning false stops it.
 class Builder final : public nlohmann::json_sax<Parser> {
  public:
@@ -26,13 +54,13 @@ class Builder final : public nlohmann::json_sax<Parser> {
   bool binary(binary_t&) override { return refuse("binary is not JSON"); }
   bool start_object(std::size_t) override { return open(Json{JsonObject{}}); }
   bool start_array(std::size_t) override { return open(Json{JsonArray{}}); }
-  bool end_object() override { return close(); }
+  bool end_object() override {
+    const std::string* twice = repeated_key(std::get<JsonObject>(stack_.back().value));
+    return twice == nullptr ? close() : refuse("key '" + front_of(*twice) + "' appears twice");
+  }
   bool end_array() override { return close(); }
   bool key(string_t& value) override {
-    auto& members = std::get<JsonObject>(stack_.back().value);
-    const auto same = [&](const auto& member) { return member.first == value; };
-    if (std::any_of(members.begin(), members.end(), same)) return refuse("key '" + value + "' appears twice");
-    members.emplace_back(std::move(value), Json{nullptr});
+    std::get<JsonObject>(stack_.back().value).emplace_back(value, Json{nullptr});
     return true;
   }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) override {
@@ -44,13 +72,19 @@ class Builder final : public nlohmann::json_sax<Parser> {
 
  private:
   // "[json.exception.parse_error.101] parse error at line 1, column 8: syntax error while parsing value - invalid
-  // literal; ..."
+  // literal; last read: '{"a": x'": what was read last can be the whole text.
   static std::string shortened(std::string_view text) {
     for (const std::string_view lead : {"parse error at line 1, ", "parse error at ", "] "}) {
       const std::size_t at = text.find(lead);
-      if (at != std::string_view::npos) return std::string(text.substr(at + lead.size()));
+      if (at == std::string_view::npos) continue;
+      text.remove_prefix(at + lead.size());
+      break;
     }
-    return std::string(text);
+    constexpr std::string_view last_read = "last read: '";
+    const std::size_t at = text.find(last_read);
+    if (at == std::string_view::npos) return std::string(text);
+    const std::size_t begin = at + last_read.size();
+    return std::string(text.substr(0, begin)) + back_of(text.substr(begin));
   }
 
   bool refuse(std::string sentence) {
@@ -73,7 +107,7 @@ class Builder final : public nlohmann::json_sax<Parser> {
     } else if (auto* items = std::get_if<JsonArray>(&stack_.back().value)) {
       items->push_back(std::move(value));
     } else {
-      std::get<JsonObject>(stack_.back().value).back().second = std::move(value);
+      std::get<JsonObject>(stack_.back().value).back().value = std::move(value);
     }
     return true;
   }
@@ -131,10 +165,7 @@ std::string json_quoted(std::string_view text) {
 }
 
 std::string described(const Json& json) {
-  constexpr std::size_t text_max = 64;
-  if (const std::string* text = json.text()) {
-    return "'" + text->substr(0, text_max) + (text->size() > text_max ? "..." : "") + "'";
-  }
+  if (const std::string* text = json.text()) return "'" + front_of(*text) + "'";
   if (json.array() != nullptr) return "a list";
   if (json.object() != nullptr) return "an object";
   return to_text(json);

@@ -15,8 +15,9 @@
 namespace kq {
 
 struct Json;
+struct JsonMember;
 using JsonArray = std::vector<Json>;
-using JsonObject = std::vector<std::pair<std::string, Json>>;  // in the order of the text
+using JsonObject = std::vector<JsonMember>;  // in the order of the text
 
 struct Json {
   std::variant<std::nullptr_t, bool, std::int64_t, double, std::string, JsonArray, JsonObject> value;
@@ -31,6 +32,13 @@ struct Json {
 
   // A member of an object; null where this is no object, or has no such member, or the member is null.
   const Json* find(std::string_view key) const;
+};
+
+struct JsonMember {
+  JsonMember(std::string_view its_name, Json its_value) : name(its_name), value(std::move(its_value)) {}
+
+  std::string name;
+  Json value;
 };
 
 inline constexpr std::size_t kJsonDepthMax = 32;

@@ -49,6 +49,21 @@ TEST(Json, refuses_what_readers_disagree_about) {
   EXPECT_NE(complaint("NaN"), "accepted");
 }
 
+// Comparing each key with all before it took minutes for a line of the largest size.
+TEST(Json, an_object_of_many_keys_takes_no_time) {
+  std::string text = "{";
+  for (int i = 0; i < 500'000; ++i) text += "\"" + std::to_string(i) + "\":0,";
+  EXPECT_EQ(complaint(text + "\"x\":0}"), "accepted");
+  EXPECT_EQ(complaint(text + "\"7\":0}"), "key '7' appears twice");
+}
+
+TEST(Json, a_complaint_quotes_no_more_than_a_person_reads) {
+  const std::string large(1'000'000, 'x');
+  EXPECT_LT(complaint("{\"a\": \"" + large).size(), 300u);
+  EXPECT_THAT(complaint("{\"a\": \"" + large), HasSubstr("missing closing quote; last read: '...xxx"));
+  EXPECT_EQ(complaint("{\"" + large + "\":0,\"" + large + "\":0}"), "key '" + large.substr(0, 64) + "...' appears twice");
+}
+
 TEST(Json, depth_is_bounded) {
   EXPECT_EQ(complaint(std::string(32, '[') + std::string(32, ']')), "accepted");
   EXPECT_EQ(complaint(std::string(1'000'000, '[')), "nested more than 32 deep");
@@ -64,6 +79,7 @@ TEST(Json, describes_values_for_complaints) {
   EXPECT_EQ(described(Json{std::int64_t{12}}), "12");
   EXPECT_EQ(described(Json{JsonArray{}}), "a list");
   EXPECT_EQ(described(Json{std::string(100, 'x')}), "'" + std::string(64, 'x') + "...'");
+  EXPECT_EQ(described(Json{std::string(63, 'x') + "\xC3\xA9"}), "'" + std::string(63, 'x') + "...'");
 }
 
 }  // namespace
