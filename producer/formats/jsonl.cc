@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <memory>
 
 #include "core/limits.h"
 #include "producer/formats/problems.h"
@@ -21,7 +22,8 @@ constexpr std::string_view kFileName = "submissions.jsonl";
 // Lines of a file, none longer than kLineBytesMax in memory.
 class LineReader {
  public:
-  explicit LineReader(const fs::path& path) : file_(path, std::ios::binary), buffer_(kLineBytesMax + 2, '\0') {}
+  explicit LineReader(const fs::path& path)
+      : file_(path, std::ios::binary), buffer_(std::make_unique_for_overwrite<char[]>(kRoomBytes)) {}
 
   bool opened() const { return file_.is_open(); }
   bool failed() const { return file_.bad(); }  // of the disk; not of a line
@@ -29,7 +31,7 @@ class LineReader {
 
   enum class Got { line, too_long, end };
   Got next(std::string_view& line) {
-    if (!file_.getline(buffer_.data(), static_cast<std::streamsize>(buffer_.size())) && file_.gcount() == 0)
+    if (!file_.getline(buffer_.get(), static_cast<std::streamsize>(kRoomBytes)) && file_.gcount() == 0)
       return Got::end;
     ++number_;
     if (file_.fail() && !file_.eof()) {  // the buffer is full and its line goes on
@@ -38,15 +40,17 @@ class LineReader {
       return Got::too_long;
     }
     const auto got = static_cast<std::size_t>(file_.gcount());
-    line = std::string_view(buffer_).substr(0, file_.eof() ? got : got - 1);
+    line = std::string_view(buffer_.get(), file_.eof() ? got : got - 1);
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (number_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);  // a byte order mark
     return Got::line;
   }
 
  private:
+  static constexpr std::size_t kRoomBytes = kLineBytesMax + 2;  // its end, and one more to tell that it is too long
+
   std::ifstream file_;
-  std::string buffer_;
+  std::unique_ptr<char[]> buffer_;  // not filled with anything: most of it is never touched
   std::size_t number_ = 0;
 };
 
