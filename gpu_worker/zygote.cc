@@ -8,6 +8,7 @@
 
 #include "core/check.h"
 #include "gpu_worker/process.h"
+#include "gpu_worker/zygote_packets.h"
 
 namespace kq {
 namespace {
@@ -21,11 +22,6 @@ constexpr std::int64_t kForkLimitMs = 30'000;
 // A child can read what its zygote was started with in /proc/self/environ, whatever it unsets: so nothing of the worker's own is in there.
 const std::vector<std::string> kInherited{"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME",
                                           "KQ_CUDA", "CUDA_HOME", "CUDA_PATH"};
-
-std::string text_of(const json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 json to_json(std::uint64_t id, const ChildOrder& order, DeviceKind device) {
   return {{"id", id},
@@ -66,16 +62,11 @@ Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
     return our_fault("the Python of the worker did not start: " + options.python + " " + options.harness +
                      "/zygote.py; set KQ_PYTHON to an interpreter with torch and triton");
   }
-  const json hello = json::parse((*packet)->bytes, nullptr, false);
-  if (!hello.is_object() || !hello.contains("ready")) return our_fault("the Python of the worker did not start: " + text_of(hello, "error"));
-  zygote->software_.python = text_of(hello, "python");
-  zygote->software_.torch = text_of(hello, "torch");
-  zygote->software_.triton = text_of(hello, "triton");
-  zygote->software_.cuda = text_of(hello, "cuda");
-  zygote->sandbox_ = text_of(hello, "sandbox");
-  for (const json& name : hello.value("backends", json::array())) {
-    if (const auto backend = name.is_string() ? parse_enum<Backend>(name.get<std::string>()) : std::nullopt) zygote->backends_.push_back(*backend);
-  }
+  auto hello = parse_zygote_hello((*packet)->bytes);
+  if (!hello) return our_fault("the Python of the worker did not start: " + hello.error().message);
+  zygote->software_ = std::move(hello->software);
+  zygote->sandbox_ = std::move(hello->sandbox);
+  zygote->backends_ = std::move(hello->backends);
   zygote->alive_ = true;
   zygote->reader_ = std::thread([raw = zygote.get()] { raw->read_loop(); });
   return zygote;
@@ -151,15 +142,15 @@ void Zygote::read_loop() {
 }
 
 void Zygote::handle(const std::string& packet) {
-  const json answer = json::parse(packet, nullptr, false);
-  if (!answer.is_object() || !answer.contains("id") || !answer["id"].is_number_unsigned()) return;
-  const auto found = children_.find(answer["id"].get<std::uint64_t>());
+  auto news = parse_zygote_news(packet);
+  if (!news) return;
+  const auto found = children_.find(news->id);
   if (found == children_.end()) return;
   Child& child = found->second;
   child.answered = true;
-  if (answer.contains("pid") && answer["pid"].is_number_integer()) child.pid = answer["pid"].get<int>();
-  if (answer.contains("exit") && answer["exit"].is_number_integer()) child.exit = answer["exit"].get<int>();
-  child.error = text_of(answer, "error");
+  if (news->pid) child.pid = *news->pid;
+  if (news->exit) child.exit = *news->exit;
+  child.error = std::move(news->error);
 }
 
 }  // namespace kq
