@@ -4,9 +4,7 @@
 
 #include <algorithm>
 
-#include "core/limits.h"
-#include "guard/facts.h"
-#include "guard/guard.h"
+#include "gpu_worker/build/outcome.h"
 #include "gpu_worker/log_pump.h"
 #include "gpu_worker/scratch.h"
 #include "net/clock.h"
@@ -22,24 +20,9 @@ Built ended_build(VerdictName name, Evidence evidence) {
   return {.verdict = ended(name, std::move(evidence)), .dir = {}, .cached = false, .ms = 0};
 }
 
-std::string shortened(std::string text) {
-  if (text.size() > kMessageTextMax) text.resize(kMessageTextMax);
-  return text;
-}
-
 // "cpu" jobs of a backend that only a GPU can run end here, built.
 bool only_compiles(const Lease& lease) {
   return lease.submission.backend == Backend::cuda && lease.device.kind == DeviceKind::cpu;
-}
-
-Built rejected(const Finding& finding) {
-  return ended_build(VerdictName::rejected, {.stage = Stage::guard,
-                                             .reason = "stream",
-                                             .message = finding.message,
-                                             .hint = finding.hint,
-                                             .rule = finding.rule,
-                                             .place = finding.file + ":" + std::to_string(finding.line),
-                                             .mismatch = {}});
 }
 
 // CUDA files need no compiler to be read: what breaks a rule is told before anything runs.
@@ -49,7 +32,7 @@ std::optional<Built> judge_cuda_files(const Lease& lease) {
     const auto bytes = blob_of(lease, file.hash);
     if (!bytes) continue;  // the build says so
     const auto findings = judge_cuda(*bytes, file.name);
-    if (!findings.empty()) return rejected(findings.front());
+    if (!findings.empty()) return Built{.verdict = rejected(findings.front()), .dir = {}, .cached = false, .ms = 0};
   }
   return std::nullopt;
 }
@@ -78,18 +61,18 @@ Expected<Built> Builder::build(const Lease& lease, std::stop_token stop) {
   if (!zygote) return failure(zygote.error());
   const std::string arch = lease.device.arch.empty() ? options_.no_gpu_arch : lease.device.arch;
   const Hash key = build_key(lease.submission, arch, (*zygote)->software());
-  auto built = from_cache(lease, key);
-  if (!built) built = run_child(lease, arch, key, **zygote, stop);
-  if (*built) (*built)->ms = monotonic_now_ms() - start_ms;
-  return *built;
+  auto cached = from_cache(lease, key);
+  auto built = cached ? Expected<Built>(std::move(*cached)) : run_child(lease, arch, key, **zygote, stop);
+  if (built) built->ms = monotonic_now_ms() - start_ms;
+  return built;
 }
 
 // Only builds that went well are kept: an entry that says otherwise was damaged, and goes.
-std::optional<Expected<Built>> Builder::from_cache(const Lease& lease, const Hash& key) const {
+std::optional<Built> Builder::from_cache(const Lease& lease, const Hash& key) const {
   const auto entry = cache_.find(key);
   if (!entry) return std::nullopt;
-  auto built = read_outcome(lease, *entry, true);
-  if (built && (!built->verdict || name_of(*built->verdict) != VerdictName::build_failed)) return built;
+  auto built = outcome(lease, *entry, true);
+  if (!built.verdict || name_of(*built.verdict) != VerdictName::build_failed) return built;
   cache_.remove(key);
   return std::nullopt;
 }
@@ -135,41 +118,20 @@ Expected<Built> Builder::run_child(const Lease& lease, const std::string& arch, 
                                                    .message = shortened("the compiler's process died: " + text),
                                                    .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
   }
-  auto built = read_outcome(lease, scratch->out(), false);
-  if (!built || (built->verdict && name_of(*built->verdict) != VerdictName::compiled_only)) return built;
+  Built built = outcome(lease, scratch->out(), false);
+  if (built.verdict && name_of(*built.verdict) != VerdictName::compiled_only) return built;
   const auto entry = cache_.put(key, scratch->out());
   if (!entry && entry.error().code == ExitCode::bad_input) {
     return ended_build(VerdictName::build_failed, {.stage = Stage::build, .reason = {}, .message = entry.error().message,
                                                    .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
   }
   if (!entry) return failure(entry.error());
-  built->dir = *entry;
+  built.dir = *entry;
   return built;
 }
 
-// Reads what the child wrote about the build: hostile files. A liar gains nothing: a module that is not there fails to load.
-Expected<Built> Builder::read_outcome(const Lease& lease, const std::string& dir, bool cached) const {
-  if (const auto facts = read_child_file(dir + "/facts", kFactsBytesMax)) {
-    const auto findings = judge_facts(*facts);
-    if (!findings) {
-      return ended_build(VerdictName::build_failed, {.stage = Stage::guard, .reason = {}, .message = findings.error().message,
-                                                     .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
-    }
-    if (!findings->empty()) return rejected(findings->front());
-  }
-  const auto status = read_child_file(dir + "/status", 32);
-  const std::string word = status ? status->substr(0, status->find_first_of(" \n")) : "missing";
-  const std::string message = shortened(read_child_file(dir + "/message", kMessageTextMax).value_or(""));
-  if (word == "unsupported") {
-    return ended_build(VerdictName::unsupported_here, {.stage = Stage::build, .reason = {}, .message = message,
-                                                       .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
-  }
-  if (word != "ok") {
-    return ended_build(VerdictName::build_failed, {.stage = Stage::build,
-                                                   .reason = {},
-                                                   .message = message.empty() ? "the build left no result" : message,
-                                                   .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
-  }
+Built Builder::outcome(const Lease& lease, const std::string& dir, bool cached) const {
+  if (auto verdict = read_outcome(dir)) return {.verdict = std::move(*verdict), .dir = {}, .cached = false, .ms = 0};
   Built built{.verdict = {}, .dir = dir, .cached = cached, .ms = 0};
   if (only_compiles(lease)) {
     built.verdict = ended(VerdictName::compiled_only, {.stage = Stage::build, .reason = {}, .message = "built; running it needs a GPU",

@@ -30,10 +30,10 @@ class Builder {
   Expected<Built> build(const Lease& lease, std::stop_token stop = {});
 
  private:
-  std::optional<Expected<Built>> from_cache(const Lease& lease, const Hash& key) const;
+  std::optional<Built> from_cache(const Lease& lease, const Hash& key) const;
   Expected<Built> run_child(const Lease& lease, const std::string& arch, const Hash& key, Zygote& zygote,
                             const std::stop_token& stop);
-  Expected<Built> read_outcome(const Lease& lease, const std::string& dir, bool cached) const;
+  Built outcome(const Lease& lease, const std::string& dir, bool cached) const;
 
   BuilderOptions options_;
   BuildCache cache_;

@@ -1,0 +1,52 @@
+#include "gpu_worker/build/outcome.h"
+
+#include "core/limits.h"
+#include "gpu_worker/scratch.h"
+#include "guard/facts.h"
+
+namespace kq {
+namespace {
+
+constexpr std::size_t kStatusBytesMax = 32;
+
+Verdict failed(Stage stage, std::string message) {
+  return ended(VerdictName::build_failed,
+               {.stage = stage, .reason = {}, .message = std::move(message), .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
+}
+
+}  // namespace
+
+std::optional<Verdict> read_outcome(const std::string& dir) {
+  // One byte more than there may be: facts that were cut off at a line's end would look whole.
+  if (const auto facts = read_child_file(dir + "/facts", kFactsBytesMax + 1)) {
+    const auto findings = judge_facts(*facts);
+    if (!findings) return failed(Stage::guard, findings.error().message);
+    if (!findings->empty()) return rejected(findings->front());
+  }
+  const auto status = read_child_file(dir + "/status", kStatusBytesMax);
+  const std::string word = status ? status->substr(0, status->find_first_of(" \n")) : "missing";
+  if (word == "ok") return std::nullopt;
+  std::string message = read_child_file(dir + "/message", kMessageTextMax).value_or("");
+  if (word == "unsupported") {
+    return ended(VerdictName::unsupported_here,
+                 {.stage = Stage::build, .reason = {}, .message = std::move(message), .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
+  }
+  return failed(Stage::build, message.empty() ? "the build left no result" : std::move(message));
+}
+
+Verdict rejected(const Finding& finding) {
+  return ended(VerdictName::rejected, {.stage = Stage::guard,
+                                       .reason = "stream",
+                                       .message = finding.message,
+                                       .hint = finding.hint,
+                                       .rule = finding.rule,
+                                       .place = finding.file + ":" + std::to_string(finding.line),
+                                       .mismatch = {}});
+}
+
+std::string shortened(std::string text) {
+  if (text.size() > kMessageTextMax) text.resize(kMessageTextMax);
+  return text;
+}
+
+}  // namespace kq

@@ -1,0 +1,23 @@
+// What a build child left in its directory about the build: hostile files, read into how the build ended.
+//
+// A liar gains nothing: a module that is not there fails to load, and the judge's clock does not care what the facts left out.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/verdict.h"
+#include "guard/guard.h"
+
+namespace kq {
+
+// Reads `dir`/facts, status and message. Nothing: the build went well.
+std::optional<Verdict> read_outcome(const std::string& dir);
+
+// The end of a submission whose source breaks a rule.
+Verdict rejected(const Finding& finding);
+
+// At most kMessageTextMax bytes of it.
+std::string shortened(std::string text);
+
+}  // namespace kq
