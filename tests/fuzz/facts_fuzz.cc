@@ -1,0 +1,30 @@
+// The facts file that a build child left.
+#include "core/check.h"
+#include "core/limits.h"
+#include "guard/facts.h"
+#include "guard/guard.h"
+#include "tests/fuzz/fuzz.h"
+
+using namespace kq;
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text = fuzz::text_of(data, size);
+  const auto facts = parse_facts(text);
+  const auto findings = judge_facts(text);
+  KQ_CHECK(facts.has_value() == findings.has_value());
+  if (!facts) {
+    KQ_CHECK(facts.error().message.starts_with("facts"));
+    return 0;
+  }
+  std::string written;
+  for (const Fact& fact : *facts) {
+    KQ_CHECK(fact.line > 0 && !fact.file.empty() && !fact.name.empty());
+    KQ_CHECK(fact.name.size() + fact.argument.size() <= kFactLineBytesMax);
+    written += "file\t" + std::string(fact.file) + "\n" + std::to_string(fact.line) + "\t" + std::string(to_string(fact.kind)) + "\t" +
+               std::string(fact.name) + "\t" + std::string(fact.argument) + "\n";
+  }
+  if (written.size() <= kFactsBytesMax) KQ_CHECK(parse_facts(written) == facts);
+  KQ_CHECK(findings->size() <= kFindingsMax);
+  for (const Finding& finding : *findings) KQ_CHECK(finding.message.size() <= kMessageTextMax);
+  return 0;
+}

@@ -1,0 +1,45 @@
+// A directory of a target's own, gone when its process ends.
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include "core/check.h"
+
+namespace kq::fuzz {
+
+class Folder {
+ public:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "kq-fuzz.XXXXXX").string();
+    KQ_CHECK(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+  // The file with these bytes, or no such file.
+  void put(const char* name, std::string_view bytes, bool is_there = true) const {
+    if (!is_there) {
+      std::filesystem::remove(path_ / name);
+      return;
+    }
+    std::ofstream file(path_ / name, std::ios::binary | std::ios::trunc);
+    file << bytes;
+    KQ_CHECK(file.flush().good());
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace kq::fuzz

@@ -1,0 +1,40 @@
+// A file of JSON Lines, from its bytes to jobs that a broker would accept.
+#include "core/check.h"
+#include "core/submission.h"
+#include "producer/formats/jsonl.h"
+#include "producer/pack.h"
+#include "tests/fuzz/folder.h"
+#include "tests/fuzz/fuzz.h"
+
+using namespace kq;
+
+namespace {
+
+// Where the lines may find a problem and a kernel.
+const fuzz::Folder& folder() {
+  static const fuzz::Folder folder;
+  static const bool is_filled = [] {
+    folder.put("p.py", "class Model: pass\ndef get_inputs(): return []\ndef get_init_inputs(): return []\n");
+    folder.put("k.py", "import torch\nclass ModelNew: pass\n");
+    folder.put("k.cu", "__global__ void k() {}\n");
+    return true;
+  }();
+  KQ_CHECK(is_filled);
+  return folder;
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  folder().put("submissions.jsonl", fuzz::text_of(data, size));
+  const Found found = read_jsonl(folder().path(), {});
+  KQ_CHECK(!found.candidates.empty() || !found.mistakes.empty());
+
+  Packer packer;
+  for (const Candidate& candidate : found.candidates) {
+    std::vector<std::string> mistakes;
+    const auto job = packer.pack(candidate, mistakes);
+    KQ_CHECK(!job || (validate(job->submission) && mistakes.empty()));
+  }
+  return 0;
+}

@@ -1,0 +1,53 @@
+// Keys on disk: byte order is the order of what they stand for, and nothing of one run is found in another.
+#include "core/check.h"
+#include "store/keys.h"
+#include "tests/fuzz/fuzz.h"
+
+using namespace kq;
+
+namespace {
+
+// Names hold no NUL; that is validated before a key is made.
+std::string name_of(std::string_view bytes) {
+  std::string name(bytes);
+  std::erase(name, '\0');
+  return name;
+}
+
+// A key that can be read is the one that would be written, and lies in its own lane alone.
+void check_places(std::string_view a, std::string_view b) {
+  const auto first = queue_place_from(a);
+  const auto second = queue_place_from(b);
+  if (first) {
+    KQ_CHECK(queue_key(first->lane, first->seq) == a);
+    KQ_CHECK(queue_key(first->lane, 0) <= a && a < queue_end(first->lane));
+  }
+  if (first && second && first->lane != second->lane) KQ_CHECK(b < queue_key(first->lane, 0) || b >= queue_end(first->lane));
+  if (const auto timer = timer_place_from(a)) KQ_CHECK(timer_key(*timer) == a);
+  if (const auto value = timer_value_from(a)) KQ_CHECK(timer_value(value->first, value->second) == a);
+  if (const auto number = number_from(kClassPrefix, a)) KQ_CHECK(numbered_key(kClassPrefix, *number) == a);
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::string_view rest = fuzz::text_of(data, size);
+  check_places(rest, rest);
+  check_places(rest.substr(0, rest.size() / 2), rest.substr(rest.size() / 2));
+  const auto a = sequence_from(rest.substr(0, 8));
+  KQ_CHECK(a.has_value() == (rest.size() >= 8));
+  if (!a) return 0;
+  KQ_CHECK(sequence_key(*a) == fuzz::take(rest, 8));
+  if (const auto b = sequence_from(rest.substr(0, 8))) KQ_CHECK((*a < *b) == (sequence_key(*a) < sequence_key(*b)));
+  KQ_CHECK(!sequence_from(rest) || rest.size() == 8);
+
+  const std::size_t run_size = fuzz::take_byte(rest);
+  const std::string run = name_of(fuzz::take(rest, run_size));
+  const std::size_t other_size = fuzz::take_byte(rest);
+  const std::string other = name_of(fuzz::take(rest, other_size));
+  const std::string label = name_of(rest);
+  const auto is_in = [](const std::string& key, const std::string& of) { return run_prefix(of) <= key && key < run_prefix_end(of); };
+  KQ_CHECK(is_in(run_key(run, label), run));
+  KQ_CHECK(run == other || !is_in(run_key(run, label), other));
+  return 0;
+}

@@ -1,0 +1,24 @@
+// The disk: any bytes as each record, and what is derived from a submission that could be read.
+#include "core/records.h"
+#include "tests/fuzz/codec.h"
+#include "tests/fuzz/fuzz.h"
+
+using namespace kq;
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes = fuzz::text_of(data, size);
+  fuzz::check_record<Submission>(bytes);
+  fuzz::check_record<JobRecord>(bytes);
+  fuzz::check_record<Result>(bytes);
+  fuzz::check_record<Samples>(bytes);
+  fuzz::check_record<Requirements>(bytes);
+  fuzz::check_record<RunEntry>(bytes);
+  fuzz::check_record<RunRow>(bytes);
+  fuzz::check_record<LeaderboardRow>(bytes);
+
+  if (const auto submission = decode<Submission>(bytes)) {
+    KQ_CHECK(submission_key(*submission) == submission_key(*decode<Submission>(encode(*submission))));
+    if (const auto valid = validate(*submission); !valid) KQ_CHECK(valid.error().code == ExitCode::bad_input);
+  }
+  return 0;
+}

@@ -1,0 +1,58 @@
+// The tables that a child wrote about its tensors, and the layout that the judge makes of them.
+#include <cstring>
+
+#include "core/check.h"
+#include "gpu_worker/judge/layout.h"
+#include "gpu_worker/judge/table.h"
+#include "tests/fuzz/fuzz.h"
+
+using namespace kq;
+using namespace kq::judge;
+
+namespace {
+
+constexpr std::size_t kRowsMax = channel::kInputsMax;
+
+// A short input fills the front of a row; the rest of it is zeros.
+std::vector<channel::TensorDesc> rows_of(std::string_view rest) {
+  std::vector<channel::TensorDesc> rows;
+  while (!rest.empty() && rows.size() < kRowsMax) {
+    const std::string_view bytes = fuzz::take(rest, sizeof(channel::TensorDesc));
+    std::memcpy(static_cast<void*>(&rows.emplace_back()), bytes.data(), bytes.size());
+  }
+  return rows;
+}
+
+void check_tensor(const Tensor& tensor) {
+  KQ_CHECK(!describe(tensor).empty());
+  if (tensor.kind != channel::Kind::tensor) {
+    KQ_CHECK(tensor.shape.empty() && tensor.bytes == 0);
+    return;
+  }
+  KQ_CHECK(tensor.shape.size() <= channel::kDimsMax && tensor.bytes <= kTensorBytesMax);
+  const auto again = read_table(std::vector{row_of(tensor)}, "row");
+  KQ_CHECK(again && difference(tensor, again->front()).reason.empty() && again->front().bytes == tensor.bytes);
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto table = read_table(rows_of(fuzz::text_of(data, size)), "input");
+  if (!table) {
+    KQ_CHECK(table.error().starts_with("input "));
+    return 0;
+  }
+  for (const Tensor& tensor : *table) check_tensor(tensor);
+  // The same table three times is as much as a child can say.
+  const Layout layout = make_layout({.inputs = *table, .outputs = *table, .states = *table});
+  KQ_CHECK(fits(layout, layout.tables));
+  std::uint64_t end = 0;
+  for (const auto* part : {&layout.tables.inputs, &layout.tables.states, &layout.tables.outputs}) {
+    for (const Tensor& tensor : *part) {
+      KQ_CHECK(tensor.offset % channel::kAlign == 0 && tensor.offset >= end + channel::kAlign);
+      end = tensor.offset + tensor.bytes;
+    }
+  }
+  KQ_CHECK(layout.bytes() >= end + channel::kAlign);
+  return 0;
+}

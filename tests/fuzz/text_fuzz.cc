@@ -1,0 +1,47 @@
+// Words of strangers on their way to a terminal: nothing in them can drive it, wherever they pass.
+#include <algorithm>
+
+#include "core/check.h"
+#include "gpu_worker/judge/table.h"
+#include "gpu_worker/log_pump.h"
+#include "producer/sentences.h"
+#include "tests/fuzz/fuzz.h"
+#include "tools/text.h"
+
+using namespace kq;
+
+namespace {
+
+constexpr std::size_t kLogBytes = 64;
+
+bool has_control(std::string_view text, std::string_view but) {
+  return std::any_of(text.begin(), text.end(), [&](char c) {
+    return (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) && but.find(c) == std::string_view::npos;
+  });
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes = fuzz::text_of(data, size);
+  const std::string shown = printable(bytes);
+  KQ_CHECK(!has_control(shown, "") && valid_utf8(shown) == shown);
+  KQ_CHECK(printable(shown) == shown);
+
+  const std::string line = one_line(bytes);
+  KQ_CHECK(!has_control(line, "") && valid_utf8(line) == line);
+
+  // The judge's own: what it lets through of a child's text is text already.
+  const std::size_t room = bytes.empty() ? 0 : bytes.size() - bytes.size() / 3;
+  const std::string kept = judge::printable(bytes, room);
+  KQ_CHECK(kept.size() <= room && !has_control(kept, "\n\t") && valid_utf8(kept) == kept);
+
+  // A log in pieces is the log in one piece, and no longer than it may be.
+  CappedLog whole(kLogBytes);
+  CappedLog pieces(kLogBytes);
+  whole.append(bytes);
+  for (std::string_view rest = bytes; !rest.empty();) pieces.append(fuzz::take(rest, 1 + static_cast<unsigned char>(rest.front()) % 7));
+  KQ_CHECK(pieces.text() == whole.text());
+  KQ_CHECK(whole.text().size() <= kLogBytes + 64 && !has_control(whole.text(), "\n\t"));
+  return 0;
+}
