@@ -100,9 +100,11 @@ class ZmqServerLink final : public ServerLink {
       // Workers first: a flood of submissions must not age the results and heartbeats behind it. A flood of workers
       // leaves a quarter to the clients.
       Batch batch{.packets = packets, .bytes_n = 0};
-      take(Side::worker, packets_max - packets_max / 4, batch);
-      take(Side::client, packets_max, batch);
-      take(Side::worker, packets_max, batch);
+      const std::size_t share = packets_max - packets_max / 4;
+      if (is_behind || items[0].revents != 0) take(Side::worker, share, batch);
+      const bool has_more = packets.size() >= share;
+      if (is_behind || items[1].revents != 0) take(Side::client, packets_max, batch);
+      if (has_more) take(Side::worker, packets_max, batch);
     } catch (const zmq::error_t& error) {
       // A signal came: the caller looks at its own flags and comes back.
       if (error.num() != EINTR) return failure(described("the broker's sockets", error));
