@@ -1,0 +1,19 @@
+// A store's copy, and a store from a copy. The copy is a store of its own, which tools can read.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "store/store.h"
+#include "store/verify.h"
+
+namespace kq {
+
+// Of a store that is open, also while it is written to. `dir` must not exist, and exists only whole.
+Expected<void> backup(Store& store, const std::string& dir);
+
+// Makes `dir`, which is missing or empty, a store with what `from` holds; `from` stays as it is. Refuses a copy in which verify() finds
+// problems: each is reported, and nothing is made. Synced when it returns; a process killed meanwhile leaves `dir` without a store.
+Expected<Verified> restore(const std::string& from, const std::string& dir, const std::function<void(const std::string& problem)>& report);
+
+}  // namespace kq

@@ -1,0 +1,85 @@
+#include "store/backup.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include "store/keys.h"
+#include "store/rocks_store.h"
+#include "store/temporary_directory.h"
+
+namespace kq {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class BackupTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    fs::copy(std::string(KQ_STORES) + "/schema_1", path("store"));
+    store = open("store");
+  }
+
+  std::string path(const std::string& name) const { return directory.path() + "/" + name; }
+  std::unique_ptr<Store> open(const std::string& name) {
+    return open_rocks_store(path(name), OpenMode::read_write, {.space = {.reserve_bytes = 0}}).value();
+  }
+  Expected<Verified> restore_to(const std::string& name) {
+    return restore(path("copy"), path(name), [this](const std::string& line) { problems.push_back(line); });
+  }
+
+  const TemporaryDirectory directory;
+  std::unique_ptr<Store> store;
+  std::vector<std::string> problems;
+};
+
+TEST_F(BackupTest, a_restored_store_holds_what_the_running_one_held_and_can_be_written) {
+  ASSERT_TRUE(backup(*store, path("copy")));
+  const auto restored = restore_to("restored");
+  ASSERT_TRUE(restored) << restored.error().message;
+  EXPECT_EQ(restored->finished_n, 4u);
+  const auto again = open("restored");
+  const Write write{Family::meta, "key", "value"};
+  EXPECT_TRUE(again->commit({&write, 1}));
+  EXPECT_EQ(again->get(Family::state, sequence_key(7)).value(), store->get(Family::state, sequence_key(7)).value());
+  EXPECT_TRUE(restore_to("restored too")) << "the copy stays a copy";
+}
+
+TEST_F(BackupTest, nothing_is_restored_over_anything) {
+  ASSERT_TRUE(backup(*store, path("copy")));
+  EXPECT_EQ(restore_to("store").error(),
+            (Error{ExitCode::bad_input,
+                   "nothing is restored to " + path("store") + ": it is not empty; name a new or an empty directory"}));
+  fs::create_directory(path("empty"));
+  EXPECT_TRUE(restore_to("empty"));
+}
+
+TEST_F(BackupTest, a_copy_with_problems_is_not_restored) {
+  const Write removal{Family::body, sequence_key(3), std::nullopt};
+  ASSERT_TRUE(store->commit({&removal, 1}));
+  ASSERT_TRUE(backup(*store, path("copy")));
+  EXPECT_EQ(restore_to("restored").error().message,
+            "store at " + path("copy") + " has 1 problems; nothing was restored");
+  EXPECT_THAT(problems, testing::ElementsAre(HasSubstr("job 3: its submission is missing")));
+  EXPECT_FALSE(fs::exists(path("restored")));
+}
+
+TEST_F(BackupTest, a_damaged_copy_is_not_restored) {
+  ASSERT_TRUE(backup(*store, path("copy")));
+  for (const auto& entry : fs::directory_iterator(path("copy"))) {
+    if (entry.path().extension() != ".sst") continue;
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(40);
+    file << "damage";
+  }
+  EXPECT_EQ(restore_to("restored").error().code, ExitCode::our_fault);
+  EXPECT_FALSE(fs::exists(path("restored")));
+}
+
+}  // namespace
+}  // namespace kq

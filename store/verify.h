@@ -1,0 +1,30 @@
+// Whether a store is what the broker promises: every record readable, every reference met, every file what its name says, every board
+// a refold of the jobs that passed. Reads everything once, in one pass per family, and holds one record at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "store/store.h"
+
+namespace kq {
+
+struct Verified {
+  std::uint64_t queued_n = 0;
+  std::uint64_t leased_n = 0;
+  std::uint64_t finished_n = 0;
+  std::uint64_t results_n = 0;
+  std::uint64_t blobs_n = 0;
+  std::uint64_t blob_bytes = 0;  // as they lie there
+  std::uint64_t labels_n = 0;    // of all runs
+  std::uint64_t board_rows_n = 0;
+  std::uint64_t problems_n = 0;
+
+  friend bool operator==(const Verified&, const Verified&) = default;
+};
+
+// One line for each problem: where, what is wrong, what was expected. An Error means that the store could not be read on.
+Expected<Verified> verify(const Store& store, const std::function<void(const std::string& problem)>& report);
+
+}  // namespace kq

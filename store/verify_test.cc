@@ -1,0 +1,131 @@
+// On a store that a broker wrote (testdata/schema_1, migrated), whole and with each promise broken.
+#include "store/verify.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <functional>
+#include <vector>
+
+#include "core/codec.h"
+#include "core/leaderboard.h"
+#include "core/records.h"
+#include "store/keys.h"
+#include "store/memory_store.h"
+#include "store/reader.h"
+#include "store/rocks_store.h"
+#include "store/temporary_directory.h"
+
+namespace kq {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class VerifyTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const TemporaryDirectory directory;
+    const std::string dir = directory.path() + "/store";
+    std::filesystem::copy(std::string(KQ_STORES) + "/schema_1", dir);
+    const auto disk = open_rocks_store(dir, OpenMode::read_write, {.space = {.reserve_bytes = 0}});
+    ASSERT_TRUE(disk);
+    for (const std::string_view name : kEnumNames<Family>) {
+      const Family family = *parse_enum<Family>(name);
+      ASSERT_TRUE((*disk)->scan(family, "", "", [&](std::string_view key, std::string_view value) {
+        put(family, std::string(key), std::string(value));
+        return true;
+      }));
+    }
+  }
+
+  void put(Family family, std::string key, std::optional<std::string> value) {
+    const Write write{family, std::move(key), std::move(value)};
+    ASSERT_TRUE(store.commit({&write, 1}));
+  }
+
+  template <class T>
+  void change(Family family, const std::string& key, const std::function<void(T&)>& how) {
+    T record = decode<T>(*store.get(family, key).value()).value();
+    how(record);
+    put(family, key, encode(record));
+  }
+
+  std::vector<std::string> problems() {
+    std::vector<std::string> lines;
+    const auto found = verify(store, [&](const std::string& line) { lines.push_back(line); });
+    EXPECT_TRUE(found);
+    EXPECT_EQ(found->problems_n, lines.size());
+    return lines;
+  }
+
+  MemoryStore store;
+};
+
+TEST_F(VerifyTest, a_store_of_a_broker_has_no_problems) {
+  const auto found = verify(store, [](const std::string& line) { ADD_FAILURE() << line; });
+  EXPECT_EQ(found.value(), (Verified{.queued_n = 7, .leased_n = 2, .finished_n = 4, .results_n = 4, .blobs_n = found->blobs_n,
+                                     .blob_bytes = found->blob_bytes, .labels_n = 13, .board_rows_n = 2}));
+  EXPECT_GT(found->blob_bytes, 3'000u);
+}
+
+TEST_F(VerifyTest, an_empty_store_has_no_problems) {
+  EXPECT_EQ(verify(MemoryStore(), [](const std::string&) {}).value(), Verified{});
+}
+
+struct Broken {
+  std::string what;
+  Family family;
+  std::string key;
+  std::optional<std::string> value;
+  std::string line;  // part of it
+};
+
+TEST_F(VerifyTest, every_broken_promise_has_its_line) {
+  const JobRecord seven = *read_job(store, 7).value();
+  RunEntry nobody{.seq = 99, .submission = {}};
+  nobody.submission.label = "x";
+  const std::vector<Broken> cases = {
+      {"record garbled", Family::state, sequence_key(3), "x", "family 'state', job 3 is unreadable"},
+      {"submission gone", Family::body, sequence_key(3), std::nullopt, "family 'state', job 3: its submission is missing"},
+      {"submission garbled", Family::body, sequence_key(3), "x", "job 3: its submission: store, family 'body', job 3"},
+      {"result gone", Family::result, sequence_key(3), std::nullopt, "family 'state', job 3: it is finished, its result is missing"},
+      {"result of nobody", Family::result, sequence_key(99), *store.get(Family::result, sequence_key(1)).value(),
+       "family 'result', job 99 is missing"},
+      {"samples garbled", Family::samples, sequence_key(1), "x", "family 'samples', job 1: "},
+      {"key gone", Family::ids, hash_key(seven.key), std::nullopt, "job 7: family 'ids' does not lead to it"},
+      {"key of another", Family::ids, hash_key(seven.key), sequence_key(8), "leads to job 8, which has another key"},
+      {"file garbled", Family::blob, hash_key(sha256("a")), "b", "its content has another SHA-256"},
+      {"label of nobody", Family::run, run_key("second", "x"), encode(nobody),
+       "family 'run', run 'second', label 'x': job 99 is missing"},
+      {"board gone", Family::board, board_key(sha256("softmax"), "cpu"), std::nullopt, "job 5 passed, and its board has no row"},
+      {"place gone", Family::queue, queue_key({.needs = 1}, 7), std::nullopt, "8 entries for 9 jobs"},
+      {"place of a finished job", Family::queue, queue_key({.needs = 1}, 1), queue_value({}), "job 1 has a place and is finished"},
+      {"wrong lane", Family::queue, queue_key({.needs = 2}, 7), queue_value({}), "job 7 stands in another lane than its own"},
+      {"dead and alive", Family::dead, sequence_key(7), "", "family 'dead', job 7 is a dead letter and is not finished"},
+      {"next sequence", Family::meta, std::string(kNextSequenceKey), sequence_key(13), "next_sequence is not above job 13"},
+  };
+  for (const Broken& broken : cases) {
+    const MemoryStore whole = store;
+    put(broken.family, broken.key, broken.value);
+    EXPECT_THAT(problems(), Contains(HasSubstr(broken.line))) << broken.what;
+    store = whole;
+  }
+  EXPECT_THAT(problems(), IsEmpty());
+}
+
+TEST_F(VerifyTest, a_board_is_a_refold_of_who_passed) {
+  const std::string relu = board_key(sha256("relu"), "cpu");
+  const MemoryStore whole = store;
+  change<LeaderboardRow>(Family::board, relu, [](LeaderboardRow& row) { row.median_ns = 1; });
+  EXPECT_THAT(problems(), testing::ElementsAre(HasSubstr("'relu' on cpu: job 2 did not pass with what the row says")));
+  store = whole;
+  const auto slower = board_row(*read_body(store, 1).value(), *read_result(store, 1, false).value(), 1, read_job(store, 1).value()->finished_at_ms);
+  put(Family::board, relu, encode(*slower));
+  EXPECT_THAT(problems(), testing::ElementsAre(HasSubstr("job 2 is faster than job 1, which holds its board")));
+}
+
+}  // namespace
+}  // namespace kq
