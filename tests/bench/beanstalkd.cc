@@ -89,8 +89,8 @@ class Beanstalkd final : public Peer {
 
 }  // namespace
 
-std::unique_ptr<Peer> make_beanstalkd(int port) {
-  return std::make_unique<Beanstalkd>(port);
+std::unique_ptr<Peer> make_beanstalkd(const Address& address) {
+  return std::make_unique<Beanstalkd>(address.port);
 }
 
 }  // namespace kq::bench

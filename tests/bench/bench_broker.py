@@ -33,7 +33,7 @@ CALM_SHARE = 0.10  # of the processors, taken by others
 DEPTHS = (10_000, 1_000_000, 10_000_000)
 DEPTHS_QUICK = (1_000, 100_000)
 DEPTH_JOBS = 60_000
-FILL_WORDS = ("--consumers", "0", "--batch", "200", "--in-flight", "4")
+FILL_WORDS = ("--producers", "2", "--consumers", "0", "--batch", "200", "--in-flight", "4")
 CROWD_WORDS = ("--workers", "1000", "--submitters", "100", "--pace", "10", "--run-ms", "50", "--seconds", "8")
 STEADY_WORDS = ("--workers", "500", "--submitters", "1", "--pace", "100", "--run-ms", "250", "--seconds", "4")
 GREEDY_JOBS = 20_000
@@ -136,12 +136,15 @@ class Bench:
     def cycle(self, kind: Kind, row: Row) -> Figures:
         """One row on a fresh server."""
         jobs = int(kind.jobs_per_s * row.share * (1 if self.quick else 3))
-        server = Server(kind, self.programs, self.directory / "server")
+        keys = self.keys() if row.curve else None
+        server = Server(kind, self.programs, self.directory / "server", keys)
         try:
             server.await_ready()
             words = ["cycle", "--peer", kind.name, "--port", str(server.port), "--jobs", str(jobs), *row.words]
             if not row.random:
                 words += ["--corpus", str(self.corpus)]
+            if keys is not None:
+                words += ["--keys", str(keys)]
             figures = self.observed(server, *words)
             figures["server_cpu_us"] = figures["server_cpu_s"] / jobs * 1e6
             figures["resident_mb"] = server.resident_mb()
@@ -150,6 +153,12 @@ class Bench:
         if figures["lost"] or figures["doubled"]:
             raise Trouble(f"{figures['lost']:.0f} jobs lost, {figures['doubled']:.0f} doubled")
         return figures
+
+    def keys(self) -> Path:
+        folder = self.directory / "keys"
+        if not folder.exists():
+            self.ask("keys", "--dir", str(folder))
+        return folder
 
     def crowd(self, greedy_jobs: int, words: tuple[str, ...]) -> Figures:
         server = Server(KQ, self.programs, self.directory / "server")
@@ -238,7 +247,7 @@ def measure(bench: Bench, table: Table, rows: list[Row], kinds: list[Kind], runs
             words = ("limits", "--dir", str(bench.directory), "--corpus", str(bench.corpus))
             table.attempt("limits", "limits", lambda: bench.ask(*words) | {"calibration_us": bench.calibrated()})
         for row in (row for row in CYCLES if row in rows):
-            for kind in kinds:
+            for kind in kinds if row.peers else [KQ]:
                 table.attempt(kind.name, row.name, lambda kind=kind, row=row: bench.cycle(kind, row))
         if CROWD in rows:
             table.attempt("kq", "crowd", lambda: bench.crowd(0, CROWD_WORDS))

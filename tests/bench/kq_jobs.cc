@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "core/limits.h"
+#include "net/zmq_keys.h"
 #include "tests/bench/measure.h"
 
 namespace kq::bench {
@@ -35,10 +35,16 @@ def get_init_inputs():
 
 }  // namespace
 
-KqSocket::KqSocket(zmq::context_t& context, int port) : socket_(context, zmq::socket_type::dealer) {
+KqSocket::KqSocket(zmq::context_t& context, int port, const std::optional<ClientKey>& key)
+    : socket_(context, zmq::socket_type::dealer) {
   socket_.set(zmq::sockopt::linger, kLingerMs);
   socket_.set(zmq::sockopt::sndhwm, 0);
   socket_.set(zmq::sockopt::rcvhwm, 0);
+  if (key) {
+    socket_.set(zmq::sockopt::curve_serverkey, key->broker_key);
+    socket_.set(zmq::sockopt::curve_publickey, key->own.public_key);
+    socket_.set(zmq::sockopt::curve_secretkey, key->own.secret_key);
+  }
   socket_.connect("tcp://127.0.0.1:" + std::to_string(port));
 }
 
@@ -58,6 +64,21 @@ std::optional<zmq::message_t> KqSocket::receive(int wait_ms) {
   zmq::poll(&item, 1, std::chrono::milliseconds(wait_ms));
   if (!socket_.recv(message, zmq::recv_flags::dontwait)) return std::nullopt;
   return message;
+}
+
+void issue_keys(const std::string& folder) {
+  for (const Role role : {Role::submit, Role::work}) {
+    const std::string name(to_string(role));
+    if (const auto issued = issue_key(folder, {name, role}, folder + "." + name); !issued)
+      give_up(issued.error().message);
+  }
+}
+
+std::optional<ClientKey> issued_key(const std::string& folder, Role role) {
+  if (folder.empty()) return std::nullopt;
+  auto key = read_client_key(folder + "." + std::string(to_string(role)));
+  if (!key) give_up(key.error().message);
+  return std::move(*key);
 }
 
 const Blob& problem_blob() {

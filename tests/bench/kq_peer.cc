@@ -22,8 +22,8 @@ std::uint64_t distinct_epoch() {
 
 class KqProducer final : public Producer {
  public:
-  KqProducer(zmq::context_t& context, int port, std::size_t number)
-      : socket_(context, port),
+  KqProducer(zmq::context_t& context, const Address& address, std::size_t number)
+      : socket_(context, address.port, issued_key(address.keys, Role::submit)),
         prefix_(std::to_string(getpid()) + "." + std::to_string(number) + "."),
         author_("client" + std::to_string(number)) {
     begin_batch();
@@ -95,8 +95,8 @@ class KqProducer final : public Producer {
 
 class KqConsumer final : public Consumer {
  public:
-  KqConsumer(zmq::context_t& context, int port, std::size_t number, std::size_t at_once)
-      : socket_(context, port),
+  KqConsumer(zmq::context_t& context, const Address& address, std::size_t number, std::size_t at_once)
+      : socket_(context, address.port + 1, issued_key(address.keys, Role::work)),
         hello_(hello_of("bench" + std::to_string(number), distinct_epoch(), static_cast<std::uint32_t>(2 * at_once))),
         result_(passed_result(hello_.devices[0])) {
     send(hello_);
@@ -152,24 +152,24 @@ class KqConsumer final : public Consumer {
 
 class Kq final : public Peer {
  public:
-  explicit Kq(int port) : port_(port) { context_.set(zmq::ctxopt::max_sockets, 4096); }
+  explicit Kq(const Address& address) : address_(address) { context_.set(zmq::ctxopt::max_sockets, 4096); }
 
   std::unique_ptr<Producer> producer(std::size_t number) override {
-    return std::make_unique<KqProducer>(context_, port_, number);
+    return std::make_unique<KqProducer>(context_, address_, number);
   }
   std::unique_ptr<Consumer> consumer(std::size_t number, std::size_t at_once) override {
-    return std::make_unique<KqConsumer>(context_, port_ + 1, number, at_once);
+    return std::make_unique<KqConsumer>(context_, address_, number, at_once);
   }
 
  private:
   zmq::context_t context_;
-  const int port_;
+  const Address address_;
 };
 
 }  // namespace
 
-std::unique_ptr<Peer> make_kq(int port) {
-  return std::make_unique<Kq>(port);
+std::unique_ptr<Peer> make_kq(const Address& address) {
+  return std::make_unique<Kq>(address);
 }
 
 }  // namespace kq::bench

@@ -7,6 +7,7 @@
 #include "tests/bench/crowd.h"
 #include "tests/bench/cycle.h"
 #include "tests/bench/first_lease.h"
+#include "tests/bench/kq_jobs.h"
 #include "tests/bench/limits.h"
 
 namespace {
@@ -15,7 +16,7 @@ using namespace kq::bench;
 
 struct CommandLine {
   std::string peer = "kq";
-  int port = 0;
+  Address address;
   std::string corpus;
   std::string dir;
   Shape shape;
@@ -24,7 +25,7 @@ struct CommandLine {
 
 nlohmann::json cycle(const CommandLine& line) {
   const Bodies bodies(line.corpus);
-  const auto peer = make_peer(line.peer, line.port);
+  const auto peer = make_peer(line.peer, line.address);
   Outcome outcome = run_cycle(*peer, bodies, line.shape);
   return {{"jobs_per_s", static_cast<double>(line.shape.jobs_n) / outcome.seconds},
           {"seconds", outcome.seconds},
@@ -40,11 +41,11 @@ nlohmann::json cycle(const CommandLine& line) {
 }
 
 nlohmann::json crowd(const CommandLine& line) {
-  return run_crowd(line.port, Bodies(line.corpus), line.crowd);
+  return run_crowd(line.address.port, Bodies(line.corpus), line.crowd);
 }
 
 nlohmann::json first_lease(const CommandLine& line) {
-  return {{"at_ns", await_first_lease(line.port)}};
+  return {{"at_ns", await_first_lease(line.address.port)}};
 }
 
 nlohmann::json limits(const CommandLine& line) {
@@ -53,6 +54,11 @@ nlohmann::json limits(const CommandLine& line) {
 
 nlohmann::json codec(const CommandLine& line) {
   return measure_codec(Bodies(line.corpus));
+}
+
+nlohmann::json keys(const CommandLine& line) {
+  issue_keys(line.dir);
+  return nlohmann::json::object();
 }
 
 nlohmann::json calibrate(const CommandLine& line) {
@@ -75,13 +81,16 @@ int main(int argc, char** argv) {
     sub->add_option("--corpus", line.corpus,
                     "file with one path per line: the sources the jobs hold; none: random bytes");
   };
-  const auto add_port = [&](CLI::App* sub) { sub->add_option("--port", line.port, "on 127.0.0.1")->required(); };
+  const auto add_port = [&](CLI::App* sub) {
+    sub->add_option("--port", line.address.port, "on 127.0.0.1")->required();
+  };
   const auto add_dir = [&](CLI::App* sub) { sub->add_option("--dir", line.dir, "directory to write in")->required(); };
 
   CLI::App* sub = command("cycle", "put, take and finish jobs", cycle);
   add_corpus(sub);
   add_port(sub);
   sub->add_option("--peer", line.peer, "kq, beanstalkd, redis or rabbitmq")->capture_default_str();
+  sub->add_option("--keys", line.address.keys, "of kq: folder that the command keys made");
   sub->add_option("--jobs", line.shape.jobs_n, "how many")->required();
   sub->add_option("--first", line.shape.first_number,
                   "number of the first one; those before it are in the queue already");
@@ -108,6 +117,7 @@ int main(int argc, char** argv) {
   add_corpus(sub);
   add_dir(sub);
   add_corpus(command("codec", "what one job costs in the codec", codec));
+  add_dir(command("keys", "a folder of keys for kq-broker, with one key for clients and one for workers", keys));
   add_dir(command("calibrate", "the disk's mood", calibrate));
 
   CLI11_PARSE(app, argc, argv);

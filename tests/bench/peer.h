@@ -45,12 +45,17 @@ class Peer {
 };
 
 // A server on 127.0.0.1.
-std::unique_ptr<Peer> make_beanstalkd(int port);
-std::unique_ptr<Peer> make_redis(int port);
-std::unique_ptr<Peer> make_rabbitmq(int port);
-std::unique_ptr<Peer> make_kq(int port);
+struct Address {
+  int port = 0;
+  std::string keys{};  // of kq with CURVE: what issue_keys() wrote (kq_jobs.h); empty: no keys
+};
+
+std::unique_ptr<Peer> make_beanstalkd(const Address& address);
+std::unique_ptr<Peer> make_redis(const Address& address);
+std::unique_ptr<Peer> make_rabbitmq(const Address& address);
+std::unique_ptr<Peer> make_kq(const Address& address);
 
 // By name; gives up on an unknown one, naming the known.
-std::unique_ptr<Peer> make_peer(std::string_view name, int port);
+std::unique_ptr<Peer> make_peer(std::string_view name, const Address& address);
 
 }  // namespace kq::bench

@@ -107,8 +107,8 @@ class Rabbitmq final : public Peer {
 
 }  // namespace
 
-std::unique_ptr<Peer> make_rabbitmq(int port) {
-  return std::make_unique<Rabbitmq>(port);
+std::unique_ptr<Peer> make_rabbitmq(const Address& address) {
+  return std::make_unique<Rabbitmq>(address.port);
 }
 
 }  // namespace kq::bench

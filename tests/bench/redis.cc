@@ -139,8 +139,8 @@ class Redis final : public Peer {
 
 }  // namespace
 
-std::unique_ptr<Peer> make_redis(int port) {
-  return std::make_unique<Redis>(port);
+std::unique_ptr<Peer> make_redis(const Address& address) {
+  return std::make_unique<Redis>(address.port);
 }
 
 }  // namespace kq::bench

@@ -11,6 +11,7 @@ class Row:
     words: tuple[str, ...] = ()  # of kq-bench cycle
     share: float = 1.0  # of the jobs that make a run of some seconds
     random: bool = False  # bodies that nothing compresses
+    curve: bool = False  # every connection encrypted and known by its key: kq alone
 
 
 CYCLES = (
@@ -33,6 +34,13 @@ CYCLES = (
         peers=True,
         words=("--producers", "64", "--consumers", "16", "--at-once", "16"),
         share=0.6,
+    ),
+    Row(
+        "curve",
+        "as pipelined, with a key for every connection",
+        peers=False,
+        words=("--batch", "64", "--in-flight", "4", "--at-once", "256"),
+        curve=True,
     ),
     Row(
         "unloaded",

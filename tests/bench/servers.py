@@ -76,11 +76,12 @@ def free_port() -> int:
 class Server:
     """A running server in a session of its own. Its directory lives until stop()."""
 
-    def __init__(self, kind: Kind, programs: Path, directory: Path):
+    def __init__(self, kind: Kind, programs: Path, directory: Path, keys: Path | None = None):
         self.kind = kind
         self.port = free_port()
         self.directory = directory
         self._programs = programs
+        self._keys = keys
         self._helper: subprocess.Popen[bytes] | None = None
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(parents=True)
@@ -170,6 +171,8 @@ class Server:
     def _kq(self) -> tuple[list[str], dict[str, str]]:
         store = self.directory / "store"
         words = ["--bind", f"tcp://127.0.0.1:{self.port}", "--store", str(store), "--log-level", "warning"]
+        if self._keys is not None:
+            words += ["--keys", str(self._keys)]
         return [str(self._programs / "kq-broker"), *words], {}
 
     def _beanstalkd(self) -> tuple[list[str], dict[str, str]]:
