@@ -50,6 +50,17 @@ std::variant<CommandLine, EarlyEnd> parse_command_line(int argc, const char* con
   app.add_option("--lease", lease, "how long a silent worker keeps its jobs, such as 30s, 1500ms, 2m")
       ->capture_default_str();
   app.add_option("--ready-fd", ready_fd, "write \"ready URL\" to this descriptor once requests are answered");
+  app.add_option("--jobs-max", line.options.unfinished_jobs_max, "unfinished jobs; beyond them submitters are told to wait")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}))
+      ->capture_default_str();
+  app.add_option("--submitter-jobs-max", line.options.submitter_jobs_max, "the same for one submitter")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}))
+      ->capture_default_str();
+  CLI::Option* metrics_port =
+      app.add_option("--metrics-port", line.metrics_port, "serve Prometheus metrics at http://HOST:PORT/metrics; 0: any free port");
+  app.add_option("--metrics-bind", line.metrics_bind, "the HOST of that: a numeric address")
+      ->needs(metrics_port)
+      ->capture_default_str();
   app.add_option("--log-level", line.log_level, "what to log to stderr: debug, info, warning or error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
       ->capture_default_str();

@@ -1,6 +1,7 @@
 // What kq-broker was asked for: flags, then the environment, then defaults.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
@@ -18,6 +19,8 @@ struct CommandLine {
   std::optional<int> ready_fd{};  // where to write "ready URL" once requests are answered
   std::string log_level = "info";
   std::string log_format = "auto";
+  std::optional<std::uint16_t> metrics_port{};  // serve Prometheus there; 0: any free one
+  std::string metrics_bind = "127.0.0.1";
 };
 
 // Nothing to run: --help or --version (code ok, text for stdout), or a mistake (code bad_input, text for stderr).

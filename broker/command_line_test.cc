@@ -60,6 +60,15 @@ TEST_F(CommandLineTest, leases_have_a_unit_and_bounds) {
   }
 }
 
+TEST_F(CommandLineTest, metrics_are_off_unless_asked_for_and_then_at_home) {
+  EXPECT_EQ(std::get<CommandLine>(parse({"--store", "s"})).metrics_port, std::nullopt);
+  const auto line = std::get<CommandLine>(parse({"--store", "s", "--metrics-port", "9570"}));
+  EXPECT_EQ(line.metrics_port, 9570);
+  EXPECT_EQ(line.metrics_bind, "127.0.0.1");
+  EXPECT_EQ(std::get<EarlyEnd>(parse({"--store", "s", "--metrics-port", "70000"})).code, ExitCode::bad_input);
+  EXPECT_EQ(std::get<EarlyEnd>(parse({"--store", "s", "--metrics-bind", "0.0.0.0"})).code, ExitCode::bad_input);
+}
+
 TEST_F(CommandLineTest, every_mistake_is_bad_input) {
   for (const auto& end :
        {parse({}), parse({"--store", "s", "--colour"}), parse({"--store"}), parse({"--store", "s", "extra"}),

@@ -219,7 +219,7 @@ void hold(Step& step, Job& job, Session& session) {
     session.leases.insert(job.record.seq);
     job.tenure->holder = session.id;
     job.tenure->worker = session.worker;
-    step.ready.note(NoteLevel::info, text_of_attempt(job) + ": taken up by " + session.worker);
+    step.ready.note(NoteLevel::debug, text_of_attempt(job) + ": taken up by " + session.worker);
   }
   job.tenure->counts = true;
   job.tenure->heartbeats_missed = 0;
@@ -233,7 +233,7 @@ void orphan(Step& step, Job& job) {
 }
 
 void put_back(Step& step, Job& job, const std::string& why) {
-  step.ready.note(NoteLevel::info, text_of_attempt(job) + ": queued again, " + why);
+  step.ready.note(NoteLevel::debug, text_of_attempt(job) + ": queued again, " + why);
   requeue(step, job, 0);
 }
 

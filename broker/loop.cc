@@ -59,6 +59,10 @@ std::optional<Event> event_in(Packet packet, ServerLink& link, Ready& turn) {
 Loop::Loop(Broker& broker, Store& store, ServerLink& link, std::function<std::int64_t()> now_ms)
     : broker_(broker), store_(store), link_(link), now_ms_(std::move(now_ms)) {}
 
+void Loop::watch(std::function<void(std::int64_t)> look) {
+  look_ = std::move(look);
+}
+
 Expected<void> Loop::run(const volatile std::sig_atomic_t& stop) {
   while (stop == 0) {
     if (auto done = turn(); !done) return done;
@@ -85,7 +89,12 @@ Expected<void> Loop::turn() {
   Ready dispatch;
   if (auto done = step(Tick{}, dispatch); !done) return done;
   wake_at_ms_ = dispatch.wake_at_ms().value_or(now_ms_() + kIdleMs);
-  return finish(std::move(dispatch));
+  if (auto done = finish(std::move(dispatch)); !done) return done;
+  if (look_ && now_ms_() >= look_at_ms_) {
+    look_at_ms_ = now_ms_() + kWatchMs;
+    look_(now_ms_());
+  }
+  return {};
 }
 
 Expected<std::vector<Packet>> Loop::receive() {

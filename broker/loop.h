@@ -12,10 +12,15 @@
 
 namespace kq {
 
+inline constexpr std::int64_t kWatchMs = 1'000;
+
 class Loop {
  public:
   // `now_ms` is Unix time that never goes back. All outlive the loop.
   Loop(Broker& broker, Store& store, ServerLink& link, std::function<std::int64_t()> now_ms);
+
+  // Has `look` called between turns, at once and then every kWatchMs or a little later. It is waited for.
+  void watch(std::function<void(std::int64_t now_ms)> look);
 
   // Turns until `stop` is set; the turn then under way is finished. An Error is fatal: what was not committed was not
   // acknowledged.
@@ -37,6 +42,8 @@ class Loop {
   Store& store_;
   ServerLink& link_;
   std::function<std::int64_t()> now_ms_;
+  std::function<void(std::int64_t)> look_;
+  std::int64_t look_at_ms_ = 0;
   std::int64_t wake_at_ms_ = 0;
   std::int64_t look_at_space_ms_ = 0;
   std::vector<Undelivered> undelivered_;  // of the last turn

@@ -76,6 +76,13 @@ class LoopTest : public testing::Test {
   Loop loop{broker, store, link, [this] { return now_ms; }};
 };
 
+TEST_F(LoopTest, whoever_watches_is_called_now_and_then) {
+  std::vector<std::int64_t> looks;
+  loop.watch([&](std::int64_t at_ms) { looks.push_back(at_ms); });
+  for (; now_ms < 4'000; now_ms += 300) ASSERT_TRUE(loop.turn());
+  EXPECT_EQ(looks, (std::vector<std::int64_t>{1'000, 2'200, 3'400}));
+}
+
 TEST_F(LoopTest, one_turn_takes_answers_and_leases) {
   arrive(hello());
   arrive(one_job());

@@ -11,9 +11,12 @@
 #include "broker/command_line.h"
 #include "broker/lock_file.h"
 #include "broker/loop.h"
+#include "broker/metrics.h"
+#include "broker/prometheus.h"
 #include "net/clock.h"
 #include "net/descriptors.h"
 #include "net/endpoint.h"
+#include "net/http_server.h"
 #include "net/log.h"
 #include "net/zmq_link.h"
 #include "store/rocks_store.h"
@@ -86,6 +89,16 @@ ServerOptions server_options(const CommandLine& line) {
   return options;
 }
 
+// Nothing where nobody asked for it.
+Expected<std::unique_ptr<HttpServer>> serve_metrics(const CommandLine& line, const MetricsBoard& board, const SteadyUnixTime& now_ms) {
+  if (!line.metrics_port) return std::unique_ptr<HttpServer>();
+  auto server = HttpServer::start(line.metrics_bind, *line.metrics_port, {{"/metrics", [&] {
+                                    return HttpAnswer{.type = std::string(kPrometheusType), .body = board.text(now_ms())};
+                                  }}});
+  if (server) spdlog::info("metrics at http://{}:{}/metrics", line.metrics_bind, (*server)->port());
+  return server;
+}
+
 Expected<void> run(const CommandLine& line) {
   hear_signals(false);
   const auto endpoints = parse_broker_url(line.bind);
@@ -103,11 +116,16 @@ Expected<void> run(const CommandLine& line) {
   if (!link) return failure(link.error());
 
   const State& state = broker->state();
+  Loop loop(*broker, **store, **link, now_ms);
+  MetricsBoard board;
+  const auto metrics = serve_metrics(line, board, now_ms);
+  if (!metrics) return failure(metrics.error());
+  if (*metrics) loop.watch([&](std::int64_t at_ms) { board.publish(metrics_of(state, at_ms), at_ms); });
   spdlog::info("listening on {}; {} jobs queued, {} leased", line.bind, state.scheduler.size() + state.timers.waiting_n,
                state.jobs.leased_n());
   hear_signals(true);
   if (line.ready_fd) say_ready(*line.ready_fd, line.bind);
-  auto ended = Loop(*broker, **store, **link, now_ms).run(stop);
+  auto ended = loop.run(stop);
   if (ended) {
     spdlog::info("stopped; {} jobs queued, {} leased", state.scheduler.size() + state.timers.waiting_n, state.jobs.leased_n());
   }

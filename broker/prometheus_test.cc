@@ -10,6 +10,10 @@
 #include <limits>
 #include <set>
 
+#include "broker/metrics.h"
+#include "broker/state.h"
+#include "store/memory_store.h"
+
 namespace kq {
 namespace {
 
@@ -49,6 +53,19 @@ TEST(PrometheusTest, names_follow_the_rules_and_none_begins_as_another_and_its_s
     EXPECT_TRUE(family.name.starts_with("kq_"));
     EXPECT_EQ(family.name.ends_with("_total"), family.type == MetricType::counter) << family.name;
     EXPECT_TRUE(family.help.ends_with('.')) << family.name;
+  }
+}
+
+TEST(PrometheusTest, every_metric_of_the_broker_has_its_family_and_every_family_a_metric) {
+  MemoryStore store;
+  State state{.options = {}, .store = &store};
+  state.metrics.finished(Backend::torch, VerdictName::passed);
+  MetricsBoard board;
+  board.publish(metrics_of(state, 5'000), 5'000);
+  const std::string text = board.text(5'000);
+  for (const Metric& metric : metrics_of(state, 5'000)) EXPECT_NE(text.find("\n" + metric.name), std::string::npos) << metric.name;
+  for (const MetricFamily& family : metric_families()) {
+    EXPECT_NE(text.find("# TYPE " + std::string(family.name) + " "), std::string::npos) << family.name;
   }
 }
 

@@ -55,6 +55,10 @@ void Flags::argument(const std::string& name, const std::string& doc, std::strin
   parser_->app.add_option(name, into, doc)->required()->type_name("");
 }
 
+void Flags::arguments(const std::string& name, const std::string& doc, std::vector<std::string>& into) {
+  parser_->app.add_option(name, into, doc)->type_name("")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 void Flags::option(const std::string& names, const std::string& value, const std::string& doc, std::string& into,
                    const std::string& env) {
   CLI::Option* option = parser_->app.add_option(names, into, doc)->type_name(value);

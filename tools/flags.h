@@ -19,6 +19,8 @@ class Flags {
 
   // A word without dashes, in order of declaration.
   void argument(const std::string& name, const std::string& doc, std::string& into);
+  // Any number of such words, after all others.
+  void arguments(const std::string& name, const std::string& doc, std::vector<std::string>& into);
   // `names` as in "-o,--out"; `value` is the word that stands for it in --help.
   void option(const std::string& names, const std::string& value, const std::string& doc, std::string& into,
               const std::string& env = "");

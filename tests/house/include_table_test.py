@@ -27,6 +27,7 @@ ALLOWED = {
         "producer/json.h",
         "producer/pack.h",
         "producer/progress.h",
+        "producer/scripted_link.h",
         "producer/sentences.h",
         "producer/submit.h",
         "producer/submitter.h",

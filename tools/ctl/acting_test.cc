@@ -1,0 +1,116 @@
+#include "tools/ctl/acting.h"
+
+#include <gtest/gtest.h>
+
+#include "core/limits.h"
+#include "producer/json.h"
+#include "tools/ctl/scripted_world.h"
+
+namespace kq {
+namespace {
+
+class CtlActing : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto act = [this](const auto& request) {
+      ActionReply reply;
+      for (const Sequence seq : request.seqs) {
+        const bool done = !refused.contains(seq);
+        reply.jobs.push_back({.seq = seq, .done = done, .state = JobState::finished, .reason = done ? "" : "job " + std::to_string(seq) + " is finished: passed"});
+      }
+      return reply;
+    };
+    kq.on<CancelJobs>(act);
+    kq.on<RetryJobs>(act);
+    kq.on<PurgeDead>(act);
+    kq.on<JobsQuery>([this](const JobsQuery& query) { return page_of(jobs, query, 2); });
+    kq.on<DeadQuery>([this](const DeadQuery& query) { return page_of(dead, query, 2); });
+  }
+  template <class Request>
+  std::vector<Sequence> seqs_of() const {
+    std::vector<Sequence> all;
+    for (const auto& request : kq.template asked<Request>()) all.insert(all.end(), request.seqs.begin(), request.seqs.end());
+    return all;
+  }
+
+  ScriptedWorld kq;
+  std::set<Sequence> refused;
+  std::vector<JobRow> jobs;
+  std::vector<JobRow> dead;
+};
+
+TEST_F(CtlActing, cancels_by_number_and_tells_what_it_could_not) {
+  refused = {8};
+  EXPECT_EQ(kq.run({"cancel", "7", "8", "9"}), 2);
+  EXPECT_EQ(kq.out.str(), "cancelled 2 jobs, not 1\n");
+  EXPECT_EQ(kq.err.str(), "job 8 is finished: passed\n");
+  EXPECT_EQ(seqs_of<CancelJobs>(), (std::vector<Sequence>{7, 8, 9}));
+  EXPECT_EQ(kq.run({"cancel", "7", "--json"}), 0);
+  EXPECT_EQ(kq.out.str(),
+            "{\"jobs\": [\n{\"id\": 7, \"done\": true, \"state\": \"finished\", \"reason\": null}\n], \"done\": 1, \"refused\": 0}\n");
+}
+
+TEST_F(CtlActing, many_numbers_go_in_messages_of_a_legal_size) {
+  std::vector<std::string> words;
+  for (std::size_t seq = 1; seq <= kQuerySeqsMax + 1; ++seq) words.push_back(std::to_string(seq));
+  std::vector<const char*> argv{"cancel"};
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  EXPECT_EQ(kq.run(argv), 0);
+  ASSERT_EQ(kq.asked<CancelJobs>().size(), 2u);
+  EXPECT_EQ(kq.asked<CancelJobs>()[1].seqs, std::vector<Sequence>{kQuerySeqsMax + 1});
+}
+
+TEST_F(CtlActing, cancels_what_a_submitter_has_waiting_before_what_it_has_running) {
+  jobs = {job_row(1, JobState::leased), job_row(2), job_row(3, JobState::queued, "bob"), job_row(4), job_row(5), job_row(6, JobState::finished)};
+  EXPECT_EQ(kq.run({"cancel", "--submitter", "ann"}), 0);
+  EXPECT_EQ(seqs_of<CancelJobs>(), (std::vector<Sequence>{2, 4, 5, 1}));
+  EXPECT_EQ(kq.out.str(), "cancelled 4 jobs\n");
+  EXPECT_EQ(kq.run({"cancel", "--submitter", "carl"}), 5);
+  EXPECT_EQ(kq.out.str(), "cancelled 0 jobs\n");
+}
+
+TEST_F(CtlActing, of_a_run_what_is_unfinished_is_cancelled_and_what_is_unsettled_is_tried_again) {
+  kq.on<RunQuery>([](const RunQuery& query) {
+    RunReply reply;
+    if (!query.after_label.empty()) return reply;
+    const auto add = [&](Sequence seq, std::optional<VerdictName> verdict) {
+      RunRow& row = reply.rows.emplace_back();
+      row.entry.submission.label = std::to_string(seq);
+      row.job.seq = seq;
+      row.job.state = verdict ? JobState::finished : JobState::queued;
+      if (verdict) row.result = Result{.verdict = ended(*verdict, {}), .device = {}, .worker = "", .times = {}, .software = {}, .sandbox = "", .log = "", .samples = {}};
+    };
+    add(1, std::nullopt);
+    add(2, VerdictName::wrong_answer);
+    add(3, VerdictName::abandoned);
+    add(4, VerdictName::cancelled);
+    return reply;
+  });
+  EXPECT_EQ(kq.run({"cancel", "--run", "monday"}), 0);
+  EXPECT_EQ(seqs_of<CancelJobs>(), (std::vector<Sequence>{1}));
+  EXPECT_EQ(kq.run({"retry", "--run", "monday"}), 0);
+  EXPECT_EQ(seqs_of<RetryJobs>(), (std::vector<Sequence>{3, 4}));
+}
+
+TEST_F(CtlActing, deals_with_all_dead_letters_page_by_page_or_with_some) {
+  EXPECT_EQ(kq.run({"requeue", "--all"}), 5);
+  dead = {job_row(3, JobState::finished), job_row(5, JobState::finished), job_row(9, JobState::finished)};
+  EXPECT_EQ(kq.run({"requeue", "--all"}), 0);
+  EXPECT_EQ(kq.out.str(), "queued again 3 jobs\n");
+  EXPECT_EQ(seqs_of<RetryJobs>(), (std::vector<Sequence>{3, 5, 9}));
+  EXPECT_EQ(kq.run({"purge", "5"}), 0);
+  EXPECT_EQ(kq.out.str(), "struck off 1 job\n");
+  EXPECT_EQ(seqs_of<PurgeDead>(), (std::vector<Sequence>{5}));
+}
+
+TEST_F(CtlActing, exactly_one_choice_is_needed) {
+  EXPECT_EQ(kq.run({"cancel"}), 2);
+  EXPECT_EQ(kq.err.str(), "kq-ctl cancel: which? name jobs by number, or say --run NAME or --submitter NAME\n");
+  EXPECT_EQ(kq.run({"cancel", "7", "--run", "r"}), 2);
+  EXPECT_EQ(kq.run({"purge", "7", "--all"}), 2);
+  EXPECT_EQ(kq.run({"retry", "0"}), 2);
+  EXPECT_TRUE(kq.broker.requests.empty());
+}
+
+}  // namespace
+}  // namespace kq

@@ -1,0 +1,12 @@
+// Verbs that keep a store safe: backup.
+#pragma once
+
+#include "tools/ctl/ctl.h"
+
+namespace kq {
+
+Expected<ExitCode> ctl_backup(int argc, const char* const* argv, const CtlWorld& world);
+
+inline constexpr std::int64_t kBackupTimeoutMs = 600'000;  // files are linked where the disk allows, else copied
+
+}  // namespace kq

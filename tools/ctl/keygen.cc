@@ -1,0 +1,77 @@
+#include "tools/ctl/keygen.h"
+
+#include <ostream>
+
+#include "core/submission.h"
+#include "net/keys.h"
+#include "net/zmq_keys.h"
+#include "producer/sentences.h"
+#include "tools/ctl/listing.h"
+#include "tools/flags.h"
+
+namespace kq {
+namespace {
+
+struct KeygenFlags {
+  std::string folder;
+  std::string name;
+  std::string role;
+  std::string out;
+  std::string revoke;
+  bool json = false;
+};
+
+Expected<ExitCode> take_away(const CtlWorld& world, const KeygenFlags& flags) {
+  const auto gone = revoke(flags.folder, flags.revoke);
+  if (!gone) return failure(gone.error());
+  if (flags.json) {
+    JsonArray keys;
+    for (const AuthorizedKey& key : *gone) {
+      keys.push_back(Json{JsonObject{{"role", json_text(to_string(key.who.role))}, {"public_key", json_text(key.public_key)}}});
+    }
+    world.out << to_text(Json{JsonObject{{"name", json_text(flags.revoke)}, {"revoked", Json{std::move(keys)}}}}) << '\n';
+  } else {
+    world.out << counted(gone->size(), "key") << " of '" << printable(flags.revoke) << "' revoked: a running broker follows at once\n";
+  }
+  return ExitCode::ok;
+}
+
+Expected<ExitCode> make(const CtlWorld& world, const KeygenFlags& flags) {
+  if (flags.name.empty() || flags.role.empty()) return bad_input("whose key? say --name NAME and --role submit, work or admin");
+  if (const auto wrong = name_complaint(flags.name)) return bad_input("--name '" + flags.name + "' " + *wrong);
+  const Identity who{.name = flags.name, .role = *parse_enum<Role>(flags.role)};
+  const std::string path = flags.out.empty() ? flags.name + ".key" : flags.out;
+  const auto key = issue_key(flags.folder, who, path);
+  if (!key) return failure(key.error());
+  if (flags.json) {
+    world.out << to_text(Json{JsonObject{{"name", json_text(flags.name)},
+                                         {"role", json_text(flags.role)},
+                                         {"file", json_text(path)},
+                                         {"public_key", json_text(key->own.public_key)}}})
+              << '\n';
+  } else {
+    world.out << printable(path) << " is the key of '" << printable(flags.name) << "', role " << flags.role
+              << ": give it to them over a safe way, they use it by --key FILE or KQ_KEY\n";
+  }
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+Expected<ExitCode> ctl_keygen(int argc, const char* const* argv, const CtlWorld& world) {
+  KeygenFlags given;
+  Flags flags(argv[0],
+              "Makes a key for one person or worker and lets it in, or revokes one. The broker's folder of keys is made where there is none; a "
+              "running broker follows at once. docs/security.md tells more.");
+  flags.option("--keys", "DIR", "the broker's folder of keys", given.folder, "KQ_KEYS");
+  flags.option("--name", "NAME", "whose key it is", given.name);
+  flags.choice("--role", "what it allows", given.role, {"submit", "work", "admin"});
+  flags.option("-o,--out", "FILE", "where it goes; never an existing file (default: NAME.key)", given.out);
+  flags.option("--revoke", "NAME", "take the keys of this name away", given.revoke);
+  flags.flag("--json", "one JSON object on stdout", given.json);
+  if (const auto code = flags.parse(argc, argv)) return *code;
+  if (given.folder.empty()) return bad_input("where are the broker's keys? say --keys DIR");
+  return given.revoke.empty() ? make(world, given) : take_away(world, given);
+}
+
+}  // namespace kq

@@ -1,0 +1,43 @@
+#include "tools/ctl/keygen.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "net/keys.h"
+#include "tools/ctl/scripted_world.h"
+#include "tools/fake_programs.h"
+
+namespace kq {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(ctl_keygen, makes_a_key_lets_it_in_and_takes_it_away) {
+  TestFolder folder;
+  ScriptedWorld kq;
+  const std::string keys = folder.file("keys");
+  const std::string file = folder.file("ann.key");
+  EXPECT_EQ(kq.run({"keygen", "--keys", keys.c_str(), "--name", "ann", "--role", "submit", "-o", file.c_str()}), 0) << kq.err.str();
+  EXPECT_THAT(kq.out.str(), HasSubstr("ann.key is the key of 'ann', role submit"));
+  const auto key = read_client_key(file);
+  ASSERT_TRUE(key);
+  EXPECT_EQ(key->who, (Identity{"ann", Role::submit}));
+  EXPECT_NE(read_authorized(keys)->find(key->own.public_key), nullptr);
+
+  EXPECT_EQ(kq.run({"keygen", "--keys", keys.c_str(), "--name", "ann", "--role", "submit", "-o", file.c_str()}), 2) << "never replaces a file";
+  EXPECT_EQ(kq.run({"keygen", "--keys", keys.c_str(), "--revoke", "ann", "--json"}), 0);
+  EXPECT_THAT(kq.out.str(), HasSubstr("{\"name\": \"ann\", \"revoked\": [{\"role\": \"submit\", \"public_key\": "));
+  EXPECT_EQ(read_authorized(keys)->find(key->own.public_key), nullptr);
+  EXPECT_EQ(kq.run({"keygen", "--keys", keys.c_str(), "--revoke", "ann"}), 2);
+}
+
+TEST(ctl_keygen, says_what_is_missing) {
+  ScriptedWorld kq;
+  EXPECT_EQ(kq.run({"keygen", "--name", "ann"}), 2);
+  EXPECT_EQ(kq.err.str(), "kq-ctl keygen: where are the broker's keys? say --keys DIR\n");
+  EXPECT_EQ(kq.run({"keygen", "--keys", "/tmp/x", "--name", "ann"}), 2);
+  EXPECT_EQ(kq.err.str(), "kq-ctl keygen: whose key? say --name NAME and --role submit, work or admin\n");
+}
+
+}  // namespace
+}  // namespace kq

@@ -1,0 +1,103 @@
+#include "tools/ctl/listing_verbs.h"
+
+#include "tools/ctl/asking.h"
+#include "tools/ctl/listing.h"
+
+namespace kq {
+namespace {
+
+JsonObject job_object(const JobRow& row) {
+  const JobRecord& job = row.job;
+  return {{"id", json_number(job.seq)},
+          {"state", json_text(to_string(job.state))},
+          {"priority", json_text(to_string(job.priority))},
+          {"submitter", json_text(job.submitter)},
+          {"run", json_text(job.run)},
+          {"label", json_text(row.label)},
+          {"author", json_text(row.author)},
+          {"worker", json_text(row.worker)},
+          {"attempt", json_number(job.attempt)},
+          {"failures", json_number(job.failures)},
+          {"submitted_at_ms", json_time(job.submitted_at_ms)},
+          {"leased_at_ms", json_time(job.leased_at_ms)},
+          {"finished_at_ms", json_time(job.finished_at_ms)},
+          {"not_before_ms", json_time(job.not_before_ms)},
+          {"deadline_ms", json_time(job.deadline_ms)},
+          {"last_error", json_text(job.last_error)}};
+}
+
+std::string or_dash(const std::string& text) {
+  return text.empty() ? "-" : text;
+}
+
+// How long it has been in its state.
+std::int64_t since_ms(const JobRecord& job) {
+  switch (job.state) {
+    case JobState::queued:
+      return job.submitted_at_ms;
+    case JobState::leased:
+      return job.leased_at_ms;
+    case JobState::finished:
+      return job.finished_at_ms;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Expected<ExitCode> ctl_jobs(int argc, const char* const* argv, const CtlWorld& world) {
+  BrokerFlags broker;
+  std::string state = "queued";
+  std::string submitter;
+  Flags flags(argv[0], "Lists the jobs in one state, by number. Exit code 5 when there is none.");
+  flags.choice("--state", "queued (the default), leased or finished", state, {"queued", "leased", "finished"});
+  flags.option("--submitter", "NAME", "only this submitter's", submitter);
+  add_flags(flags, broker);
+  if (const auto code = flags.parse(argc, argv)) return *code;
+  auto client = connect(world, broker);
+  if (!client) return failure(client.error());
+
+  Listing listing(world.out, broker.json, "jobs",
+                  {{"job", true}, {"priority"}, {"submitter"}, {"run"}, {"label"}, {"attempt", true}, {"worker"}, {state, true}});
+  const JobsQuery query{.state = *parse_enum<JobState>(state)};
+  const auto listed = each_page(*client, query, [&](const JobsReply& page) {
+    for (const JobRow& row : page.jobs) {
+      const JobRecord& job = row.job;
+      if (!submitter.empty() && job.submitter != submitter) continue;
+      listing.add({std::to_string(job.seq), std::string(to_string(job.priority)), or_dash(job.submitter), or_dash(job.run), row.label,
+                   std::to_string(job.attempt), or_dash(row.worker), age_text(world.unix_now_ms() - since_ms(job))},
+                  job_object(row));
+    }
+    return Expected<void>();
+  });
+  if (!listed) return failure(listed.error());
+  listing.finish();
+  return listing.rows_n() > 0 ? ExitCode::ok : ExitCode::nothing;
+}
+
+Expected<ExitCode> ctl_dead_letters(int argc, const char* const* argv, const CtlWorld& world) {
+  BrokerFlags broker;
+  Flags flags(argv[0],
+              "Lists the jobs that ended as abandoned, by our own failures, and that nobody has dealt with: kq-ctl requeue tries them again, "
+              "kq-ctl purge strikes them off. Exit code 5 when there is none.");
+  add_flags(flags, broker);
+  if (const auto code = flags.parse(argc, argv)) return *code;
+  auto client = connect(world, broker);
+  if (!client) return failure(client.error());
+  Listing listing(world.out, broker.json, "jobs",
+                  {{"job", true}, {"submitter"}, {"run"}, {"label"}, {"attempt", true}, {"dead for", true}, {"last failure"}});
+  const auto listed = each_page(*client, DeadQuery{}, [&](const JobsReply& page) {
+    for (const JobRow& row : page.jobs) {
+      const JobRecord& job = row.job;
+      listing.add({std::to_string(job.seq), or_dash(job.submitter), or_dash(job.run), row.label, std::to_string(job.attempt),
+                   age_text(world.unix_now_ms() - job.finished_at_ms), or_dash(job.last_error)},
+                  job_object(row));
+    }
+    return Expected<void>();
+  });
+  if (!listed) return failure(listed.error());
+  listing.finish();
+  return listing.rows_n() > 0 ? ExitCode::ok : ExitCode::nothing;
+}
+
+}  // namespace kq

@@ -1,0 +1,11 @@
+// Verbs that list jobs one by one: jobs, dead-letters.
+#pragma once
+
+#include "tools/ctl/ctl.h"
+
+namespace kq {
+
+Expected<ExitCode> ctl_jobs(int argc, const char* const* argv, const CtlWorld& world);
+Expected<ExitCode> ctl_dead_letters(int argc, const char* const* argv, const CtlWorld& world);
+
+}  // namespace kq

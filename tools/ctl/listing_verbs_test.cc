@@ -1,0 +1,71 @@
+#include "tools/ctl/listing_verbs.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "producer/json.h"
+#include "tools/ctl/scripted_world.h"
+
+namespace kq {
+namespace {
+
+TEST(ctl_listing_verbs, jobs_of_a_state_are_listed_page_by_page) {
+  ScriptedWorld kq;
+  std::vector<JobRow> all;
+  for (Sequence seq = 1; seq <= 1'000; ++seq) all.push_back(job_row(seq));
+  all.push_back(job_row(1'001, JobState::leased, "bob"));
+  all.back().worker = "n1:7";
+  kq.on<JobsQuery>([&](const JobsQuery& query) { return page_of(all, query, 100); });
+  EXPECT_EQ(kq.run({"jobs"}), 0);
+  const std::string text = kq.out.str();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1'001);
+  EXPECT_EQ(text.find("job  priority  submitter  run     label     attempt  worker  queued\n"
+                      "  1  normal    ann        monday  relu/1          0  -        3 min\n"),
+            0u)
+      << text.substr(0, 200);
+  EXPECT_EQ(kq.asked<JobsQuery>().size(), 10u);
+  EXPECT_EQ(kq.asked<JobsQuery>().back().after_seq, 900u);
+
+  EXPECT_EQ(kq.run({"jobs", "--state", "leased"}), 0);
+  EXPECT_EQ(kq.out.str(),
+            " job  priority  submitter  run     label      attempt  worker  leased\n"
+            "1001  normal    bob        monday  relu/1001        0  n1:7     3 min\n");
+  EXPECT_EQ(kq.run({"jobs", "--state", "finished"}), 5);
+  EXPECT_EQ(kq.run({"jobs", "--submitter", "carl"}), 5);
+  EXPECT_EQ(kq.run({"jobs", "--state", "gone"}), 2);
+}
+
+TEST(ctl_listing_verbs, json_is_one_object_with_an_object_for_each_job) {
+  ScriptedWorld kq;
+  const std::vector<JobRow> all{job_row(1), job_row(2)};
+  kq.on<JobsQuery>([&](const JobsQuery& query) { return page_of(all, query, 1); });
+  EXPECT_EQ(kq.run({"jobs", "--json"}), 0);
+  const auto json = parse_json(kq.out.str());
+  ASSERT_TRUE(json) << kq.out.str();
+  ASSERT_EQ(json->find("jobs")->array()->size(), 2u);
+  EXPECT_EQ(*json->find("jobs")->array()->at(1).find("label")->text(), "relu/2");
+  EXPECT_EQ(*json->find("jobs")->array()->at(1).find("id")->integer(), 2);
+}
+
+TEST(ctl_listing_verbs, dead_letters_come_with_their_last_failure) {
+  ScriptedWorld kq;
+  JobRow dead = job_row(7, JobState::finished);
+  dead.job.attempt = 3;
+  dead.job.last_error = "the judge died\x1b[2J";
+  kq.on<DeadQuery>([&](const DeadQuery& query) { return page_of({dead}, query, 10); });
+  EXPECT_EQ(kq.run({"dead-letters"}), 0);
+  EXPECT_EQ(kq.out.str(),
+            "job  submitter  run     label   attempt  dead for  last failure\n"
+            "  7  ann        monday  relu/7        3     3 min  the judge died\\x1b[2J\n");
+}
+
+TEST(ctl_listing_verbs, a_broker_that_does_not_move_on_is_no_endless_loop) {
+  ScriptedWorld kq;
+  kq.on<JobsQuery>([&](const JobsQuery&) { return JobsReply{.jobs = {job_row(1)}, .last_seq = 0, .more = true}; });
+  EXPECT_EQ(kq.run({"jobs"}), 3);
+  EXPECT_EQ(kq.err.str(), "kq-ctl jobs: broker ipc:///tmp/kq.sock gave the same page of jobs twice\n");
+}
+
+}  // namespace
+}  // namespace kq

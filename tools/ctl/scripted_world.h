@@ -1,0 +1,83 @@
+// kq-ctl before a broker that is a function and a clock that moves only while somebody waits.
+#pragma once
+
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "producer/scripted_link.h"
+#include "tools/ctl/ctl.h"
+
+namespace kq {
+
+struct ScriptedWorld {
+  std::ostringstream out;
+  std::ostringstream err;
+  ScriptedBroker broker;
+  std::int64_t unix_now_ms = 1'795'284'000'000;  // 2026-11-21T18:00:00Z
+  CtlWorld world{.out = out,
+                 .err = err,
+                 .connect = [this](const std::string&, const std::string&) { return Expected<Client>(broker.client()); },
+                 .unix_now_ms = [this] { return unix_now_ms; },
+                 .nap = [this](std::int64_t ms) { broker.now_ms += ms; return false; }};
+
+  // What the broker says to requests of one kind.
+  template <class Request, class Answer>
+  void on(Answer answer) {
+    const auto others = broker.on_request;
+    broker.on_request = [this, others, answer](const Message<ClientRequest>& message) {
+      const Request* request = std::get_if<Request>(&message.body);
+      if (request == nullptr) return others(message);
+      broker.reply(message.request_id, answer(*request), 0);
+    };
+  }
+
+  int run(std::vector<const char*> words) {
+    out.str("");
+    err.str("");
+    words.insert(words.begin(), "kq-ctl");
+    return run_ctl(static_cast<int>(words.size()), words.data(), world);
+  }
+  // All requests of one kind so far.
+  template <class Request>
+  std::vector<Request> asked() const {
+    std::vector<Request> found;
+    for (const auto& message : broker.requests) {
+      if (const Request* request = std::get_if<Request>(&message.body)) found.push_back(*request);
+    }
+    return found;
+  }
+};
+
+inline JobRow job_row(Sequence seq, JobState state = JobState::queued, const std::string& submitter = "ann") {
+  JobRow row;
+  row.job.seq = seq;
+  row.job.state = state;
+  row.job.submitter = submitter;
+  row.job.run = "monday";
+  row.job.submitted_at_ms = row.job.leased_at_ms = row.job.finished_at_ms = 1'795'284'000'000 - 3 * 60'000;
+  row.label = "relu/" + std::to_string(seq);
+  return row;
+}
+
+// Answers a JobsQuery or DeadQuery out of all these, `page` at a time.
+template <class Query>
+JobsReply page_of(const std::vector<JobRow>& all, const Query& query, std::size_t page) {
+  JobsReply reply;
+  for (const JobRow& row : all) {
+    if (row.job.seq <= query.after_seq) continue;
+    if constexpr (requires { query.state; }) {
+      if (row.job.state != query.state) continue;
+    }
+    if (reply.jobs.size() == page || reply.jobs.size() == query.limit) {
+      reply.more = true;
+      break;
+    }
+    reply.jobs.push_back(row);
+    reply.last_seq = row.job.seq;
+  }
+  return reply;
+}
+
+}  // namespace kq

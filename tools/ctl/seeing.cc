@@ -1,0 +1,159 @@
+#include "tools/ctl/seeing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <ostream>
+
+#include "core/limits.h"
+#include "producer/sentences.h"
+#include "producer/wait.h"
+#include "tools/ctl/asking.h"
+#include "tools/ctl/listing.h"
+
+namespace kq {
+namespace {
+
+std::string labels_text(const Metric& metric) {
+  std::string text;
+  for (const auto& [name, value] : metric.labels) text += (text.empty() ? "" : " ") + name + "=" + value;
+  return text;
+}
+
+// By the unit at the end of its name.
+std::string value_text(const Metric& metric) {
+  const auto is = [&](std::string_view unit) { return metric.name.ends_with(unit); };
+  if (is("_seconds") || is("_seconds_sum")) return age_text(static_cast<std::int64_t>(metric.value * 1000));
+  if (is("_bytes") && metric.value >= 0) return bytes_text(static_cast<std::uint64_t>(metric.value));
+  if (std::abs(metric.value) < 1e15 && metric.value == std::floor(metric.value)) return std::to_string(static_cast<std::int64_t>(metric.value));
+  return to_text(Json{metric.value});
+}
+
+JsonObject metric_object(const Metric& metric) {
+  JsonObject labels;
+  for (const auto& [name, value] : metric.labels) labels.emplace_back(name, json_text(value));
+  return {{"name", json_text(metric.name)}, {"labels", Json{std::move(labels)}}, {"value", Json{metric.value}}};
+}
+
+JsonObject needs_object(const Requirements& needs) {
+  return {{"device", json_text(to_string(needs.wish))},
+          {"gpu", json_text(needs.gpu_model)},
+          {"memory_above_bytes", json_number(needs.memory_above_bytes)},
+          {"backend", json_text(to_string(needs.backend))},
+          {"labels", json_texts(needs.labels)}};
+}
+
+std::string lane_state(const LaneRow& lane) {
+  if (lane.paused) return "paused";
+  return lane.served ? "served" : "no worker";
+}
+
+std::string devices_text(const std::vector<DeviceInfo>& devices) {
+  std::map<std::string, std::size_t> count;
+  for (const DeviceInfo& device : devices) ++count[device.model.empty() ? std::string(to_string(device.kind)) : device.model];
+  std::string text;
+  for (const auto& [model, n] : count) text += (text.empty() ? "" : ", ") + (n > 1 ? std::to_string(n) + " x " : "") + model;
+  return text;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+std::string worker_state(const WorkerStatus& worker) {
+  return worker.draining ? "draining" : worker.running > 0 ? "busy" : "idle";
+}
+
+JsonObject worker_object(const WorkerStatus& worker) {
+  JsonArray devices;
+  for (const DeviceInfo& device : worker.devices) {
+    devices.push_back(Json{JsonObject{{"kind", json_text(to_string(device.kind))},
+                                      {"model", json_text(device.model)},
+                                      {"uuid", json_text(device.uuid)},
+                                      {"memory_bytes", json_number(device.memory_bytes)}}});
+  }
+  return {{"worker", json_text(worker.worker)},       {"state", json_text(worker_state(worker))},
+          {"running", json_number(worker.running)},   {"devices", Json{std::move(devices)}},
+          {"labels", json_texts(worker.labels)},      {"last_seen_ms", json_time(worker.last_seen_ms)}};
+}
+
+}  // namespace
+
+Expected<ExitCode> ctl_stats(int argc, const char* const* argv, const CtlWorld& world) {
+  BrokerFlags broker;
+  Flags flags(argv[0], "Prints every figure the broker keeps of itself. docs/operations.md says what they mean.");
+  add_flags(flags, broker);
+  if (const auto code = flags.parse(argc, argv)) return *code;
+  auto client = connect(world, broker);
+  if (!client) return failure(client.error());
+  const auto stats = ask<StatsReply>(*client, StatsQuery{});
+  if (!stats) return failure(stats.error());
+  Listing listing(world.out, broker.json, "metrics", {{"figure"}, {"of"}, {"value", true}});
+  for (const Metric& metric : stats->metrics) {
+    if (!broker.json && metric.name.ends_with("_bucket")) continue;  // for programs
+    listing.add({metric.name, labels_text(metric), value_text(metric)}, metric_object(metric));
+  }
+  listing.finish();
+  return ExitCode::ok;
+}
+
+Expected<ExitCode> ctl_queue(int argc, const char* const* argv, const CtlWorld& world) {
+  BrokerFlags broker;
+  Flags flags(argv[0],
+              "Prints what waits, a line for each lane: jobs of one priority, of one submitter, that need the same. The lane that is due "
+              "next comes first.");
+  add_flags(flags, broker);
+  if (const auto code = flags.parse(argc, argv)) return *code;
+  auto client = connect(world, broker);
+  if (!client) return failure(client.error());
+  const auto queue = ask<QueueReply>(*client, QueueQuery{kQueryRowsMax});
+  if (!queue) return failure(queue.error());
+
+  Listing listing(world.out, broker.json, "lanes",
+                  {{"priority"}, {"submitter"}, {"needs"}, {"backend"}, {"queued", true}, {"oldest", true}, {"state"}});
+  std::uint64_t queued = 0;
+  for (const LaneRow& lane : queue->lanes) {
+    queued += lane.queued;
+    JsonObject object{{"priority", json_text(to_string(lane.priority))},
+                      {"submitter", json_text(lane.submitter)},
+                      {"needs", Json{needs_object(lane.needs)}},
+                      {"queued", json_number(lane.queued)},
+                      {"oldest_ms", json_time(lane.oldest_ms)},
+                      {"served", Json{lane.served}},
+                      {"paused", Json{lane.paused}}};
+    listing.add({std::string(to_string(lane.priority)), lane.submitter.empty() ? "-" : lane.submitter, needs_text(lane.needs),
+                 std::string(to_string(lane.needs.backend)), std::to_string(lane.queued), age_text(world.unix_now_ms() - lane.oldest_ms),
+                 lane_state(lane)},
+                std::move(object));
+  }
+  listing.finish({{"waiting", json_number(queue->waiting)}, {"more", Json{queue->more}}});
+  if (broker.json) return ExitCode::ok;
+  world.out << counted(queued, "job") << " in " << counted(listing.rows_n(), "lane") << (queue->more ? ", and there are more lanes" : "");
+  if (queue->waiting > 0) world.out << "; " << counted(queue->waiting, "job") << (queue->waiting == 1 ? " waits" : " wait") << " for a later time";
+  world.out << '\n';
+  return ExitCode::ok;
+}
+
+Expected<ExitCode> ctl_workers(int argc, const char* const* argv, const CtlWorld& world) {
+  BrokerFlags broker;
+  Flags flags(argv[0], "Prints the connected workers. Exit code 5 when there is none.");
+  add_flags(flags, broker);
+  if (const auto code = flags.parse(argc, argv)) return *code;
+  auto client = connect(world, broker);
+  if (!client) return failure(client.error());
+  const auto status = ask<BrokerReply>(*client, BrokerQuery{});
+  if (!status) return failure(status.error());
+  Listing listing(world.out, broker.json, "workers", {{"worker"}, {"state"}, {"running", true}, {"devices"}, {"labels"}, {"heard", true}});
+  for (const WorkerStatus& worker : status->workers) {
+    listing.add({worker.worker, worker_state(worker), std::to_string(worker.running), devices_text(worker.devices),
+                 worker.labels.empty() ? "-" : joined(worker.labels), age_text(world.unix_now_ms() - worker.last_seen_ms) + " ago"},
+                worker_object(worker));
+  }
+  listing.finish();
+  if (!status->workers.empty()) return ExitCode::ok;
+  return broker.json ? Expected<ExitCode>(ExitCode::nothing)
+                     : failure(Error{ExitCode::nothing, "no worker is connected to broker " + client->url()});
+}
+
+}  // namespace kq

@@ -1,0 +1,76 @@
+#include "tools/ctl/seeing.h"
+
+#include <gtest/gtest.h>
+
+#include "tools/ctl/scripted_world.h"
+
+namespace kq {
+namespace {
+
+TEST(ctl_seeing, stats_are_a_table_with_units_and_json_without) {
+  ScriptedWorld kq;
+  kq.on<StatsQuery>([](const auto&) {
+    return StatsReply{{{"kq_queue_jobs", {{"state", "queued"}}, 12},
+                       {"kq_queue_oldest_age_seconds", {}, 190},
+                       {"kq_queue_bytes", {}, 1536},
+                       {"kq_job_wait_seconds_bucket", {{"le", "0.1"}}, 3},
+                       {"kq_ratio", {}, 0.25}}};
+  });
+  EXPECT_EQ(kq.run({"stats"}), 0);
+  EXPECT_EQ(kq.out.str(),
+            "figure                       of               value\n"
+            "kq_queue_jobs                state=queued        12\n"
+            "kq_queue_oldest_age_seconds                   3 min\n"
+            "kq_queue_bytes                             1.50 KiB\n"
+            "kq_ratio                                       0.25\n");
+  EXPECT_EQ(kq.run({"stats", "--json"}), 0);
+  EXPECT_TRUE(kq.out.str().starts_with("{\"metrics\": [\n{\"name\": \"kq_queue_jobs\", \"labels\": {\"state\": \"queued\"}, \"value\": 12.0},\n"))
+      << kq.out.str();
+  EXPECT_NE(kq.out.str().find("kq_job_wait_seconds_bucket"), std::string::npos);
+}
+
+TEST(ctl_seeing, the_queue_is_told_by_lane_in_the_order_of_the_broker) {
+  ScriptedWorld kq;
+  kq.on<QueueQuery>([&](const auto&) {
+    QueueReply reply{.lanes = {}, .waiting = 1};
+    Requirements gpu{.gpu_model = "NVIDIA H200", .backend = Backend::triton, .labels = {"big"}};
+    reply.lanes.push_back({.needs = gpu, .priority = Priority::high, .submitter = "ann", .queued = 3, .oldest_ms = kq.unix_now_ms - 7'200'000});
+    reply.lanes.push_back({.needs = {}, .priority = Priority::low, .submitter = "", .queued = 1, .oldest_ms = kq.unix_now_ms - 5'000, .served = true});
+    return reply;
+  });
+  EXPECT_EQ(kq.run({"queue"}), 0);
+  EXPECT_EQ(kq.out.str(),
+            "priority  submitter  needs                                     backend  queued  oldest  state\n"
+            "high      ann        a worker labelled big with a NVIDIA H200  triton        3     2 h  no worker\n"
+            "low       -          any device                                torch         1     5 s  served\n"
+            "4 jobs in 2 lanes; 1 job waits for a later time\n");
+}
+
+TEST(ctl_seeing, workers_are_told_with_devices_and_labels_and_none_is_exit_code_5) {
+  ScriptedWorld kq;
+  BrokerReply status;
+  kq.on<BrokerQuery>([&](const auto&) { return status; });
+  EXPECT_EQ(kq.run({"workers"}), 5);
+  EXPECT_EQ(kq.err.str(), "kq-ctl workers: no worker is connected to broker ipc:///tmp/kq.sock\n");
+  EXPECT_EQ(kq.run({"workers", "--json"}), 5);
+  EXPECT_EQ(kq.out.str(), "{\"workers\": []}\n");
+
+  const DeviceInfo gpu{.kind = DeviceKind::cuda, .model = "NVIDIA H200", .uuid = "u", .arch = "sm_90", .memory_bytes = 1};
+  status.workers = {{.worker = "n1:7", .devices = {gpu, gpu}, .running = 2, .last_seen_ms = kq.unix_now_ms - 1'000, .labels = {"big", "lab"}},
+                    {.worker = "n2:8", .devices = {{}}, .last_seen_ms = kq.unix_now_ms, .draining = true}};
+  EXPECT_EQ(kq.run({"workers"}), 0);
+  EXPECT_EQ(kq.out.str(),
+            "worker  state     running  devices          labels      heard\n"
+            "n1:7    busy            2  2 x NVIDIA H200  big, lab  1 s ago\n"
+            "n2:8    draining        0  cpu              -         0 s ago\n");
+}
+
+TEST(ctl_seeing, a_broker_that_refuses_is_answered_in_its_own_words) {
+  ScriptedWorld kq;
+  kq.on<StatsQuery>([](const auto&) { return Refused{"the role submit may not ask this"}; });
+  EXPECT_EQ(kq.run({"stats"}), 2);
+  EXPECT_EQ(kq.err.str(), "kq-ctl stats: the role submit may not ask this\n");
+}
+
+}  // namespace
+}  // namespace kq

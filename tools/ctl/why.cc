@@ -1,0 +1,199 @@
+#include "tools/ctl/why.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <ostream>
+
+#include "core/limits.h"
+#include "producer/sentences.h"
+#include "producer/wait.h"
+#include "producer/when.h"
+#include "tools/ctl/asking.h"
+#include "tools/ctl/listing.h"
+
+namespace kq {
+namespace {
+
+bool has_device(const WorkerStatus& worker, const Requirements& needs) {
+  return std::any_of(worker.devices.begin(), worker.devices.end(), [&](const DeviceInfo& device) { return serves(device, needs); });
+}
+
+// Those with the device and the labels; what they can build they do not tell.
+std::vector<WorkerStatus> able_of(const Requirements& needs, const std::vector<WorkerStatus>& workers) {
+  std::vector<WorkerStatus> able;
+  std::copy_if(workers.begin(), workers.end(), std::back_inserter(able), [&](const WorkerStatus& worker) {
+    return has_device(worker, needs) &&
+           std::includes(worker.labels.begin(), worker.labels.end(), needs.labels.begin(), needs.labels.end());
+  });
+  return able;
+}
+
+// Nothing while one of them takes jobs.
+std::optional<std::string> drained(const std::vector<WorkerStatus>& able) {
+  if (able.empty() || !std::all_of(able.begin(), able.end(), [](const WorkerStatus& worker) { return worker.draining; })) return std::nullopt;
+  return "waits for a worker: " + (able.size() == 1 ? able.front().worker + ", the only one that could run it, is draining"
+                                                    : "all " + counted(able.size(), "worker") + " that could run it are draining");
+}
+
+// What is missing for a job that no worker serves: workers are looked at as the broker does, one wish after the other.
+std::string nobody_serves(const Requirements& needs, const std::vector<WorkerStatus>& workers) {
+  if (workers.empty()) return "waits for a worker: none is connected";
+  if (std::none_of(workers.begin(), workers.end(), [&](const WorkerStatus& worker) { return has_device(worker, needs); })) {
+    Requirements device = needs;
+    device.labels.clear();
+    return "waits for " + needs_text(device) + ": " +
+           (workers.size() == 1 ? "the only worker has none" : "none of the " + counted(workers.size(), "worker") + " has one");
+  }
+  const std::vector<WorkerStatus> able = able_of(needs, workers);
+  if (able.empty()) return "waits for " + needs_text(needs) + ": no worker has both, or all of the labels";
+  return drained(able).value_or("waits for a worker that can build " + std::string(to_string(needs.backend)) + " kernels");
+}
+
+std::string turn_text(const JobStatus& status) {
+  std::string text = "waits its turn: ";
+  text += status.ahead == 0 ? "it is the next" : counted(status.ahead, "job") + (status.ahead == 1 ? " is" : " are") + " ahead of it";
+  if (status.position > 0) text += ", it is its submitter's " + ordinal_text(status.position) + " of its kind";
+  return text;
+}
+
+std::string waiting_text(const JobStatus& status, const JobRecord& job, const std::vector<WorkerStatus>& workers, std::int64_t now_ms) {
+  const std::string until = when_text(status.until_ms) + ", in " + age_text(status.until_ms - now_ms);
+  switch (status.why) {
+    case WaitReason::behind:
+      return drained(able_of(job.needs, workers)).value_or(turn_text(status));
+    case WaitReason::no_worker:
+      return nobody_serves(job.needs, workers);
+    case WaitReason::not_before:
+      return "may not run before " + until;
+    case WaitReason::after_failure:
+      return "failed " + counted(job.failures, "time") + " by our own fault" + (job.last_error.empty() ? "" : " (" + job.last_error + ")") +
+             " and is tried again at " + until;
+    case WaitReason::paused:
+      return "waits because " + (job.submitter.empty() ? "the queue" : "the queue, or its submitter " + job.submitter + ",") +
+             " is paused; kq-ctl resume goes on";
+    case WaitReason::none:
+      return "waits; this broker does not say why";
+  }
+  return "";
+}
+
+// Answers about jobs, gathered page by page.
+class Explainer {
+ public:
+  Explainer(const CtlWorld& world, Client& client, bool json) : world_(world), client_(client), listing_(world.out, json, "jobs", {}), json_(json) {}
+
+  // `jobs` are what is known of them already; the others are looked up where they wait.
+  Expected<void> explain(const std::vector<Sequence>& seqs, const std::map<Sequence, JobRecord>& jobs) {
+    if (!workers_) {
+      auto broker = ask<BrokerReply>(client_, BrokerQuery{});
+      if (!broker) return failure(broker.error());
+      workers_ = std::move(broker->workers);
+    }
+    for (std::size_t at = 0; at < seqs.size(); at += kQuerySeqsMax) {
+      const auto chunk = std::span(seqs).subspan(at, std::min(kQuerySeqsMax, seqs.size() - at));
+      const auto reply = ask<StatusReply>(client_, StatusQuery{{chunk.begin(), chunk.end()}});
+      if (!reply) return failure(reply.error());
+      known_n_ += reply->jobs.size();
+      for (const JobStatus& status : reply->jobs) {
+        const auto job = record_of(status, jobs);
+        if (!job) return failure(job.error());
+        say(status, *job);
+      }
+    }
+    return {};
+  }
+  void finish() { listing_.finish(); }
+  std::size_t known_n() const { return known_n_; }
+
+ private:
+  Expected<JobRecord> record_of(const JobStatus& status, const std::map<Sequence, JobRecord>& jobs) {
+    if (const auto known = jobs.find(status.seq); known != jobs.end()) return known->second;
+    if (status.state == JobState::finished) return JobRecord();
+    auto rows = ask<JobsReply>(client_, JobsQuery{.state = status.state, .after_seq = status.seq - 1, .limit = 1});
+    if (!rows) return failure(rows.error());
+    if (rows->jobs.empty() || rows->jobs[0].job.seq != status.seq) return JobRecord();  // it has moved on
+    return std::move(rows->jobs[0].job);
+  }
+
+  void say(const JobStatus& status, const JobRecord& job) {
+    const std::string sentence = why_text(status, job, *workers_, world_.unix_now_ms());
+    if (!json_) {
+      world_.out << printable(sentence) << '\n';
+      return;
+    }
+    listing_.add({}, {{"id", json_number(status.seq)},
+                      {"state", json_text(to_string(status.state))},
+                      {"verdict", status.state == JobState::finished ? json_text(status.verdict) : Json{nullptr}},
+                      {"why", json_text(to_string(status.why))},
+                      {"position", json_number(status.position)},
+                      {"ahead", json_number(status.ahead)},
+                      {"until_ms", json_time(status.until_ms)},
+                      {"sentence", json_text(sentence)}});
+  }
+
+  const CtlWorld& world_;
+  Client& client_;
+  Listing listing_;
+  bool json_;
+  std::optional<std::vector<WorkerStatus>> workers_;
+  std::size_t known_n_ = 0;
+};
+
+Expected<void> explain_run(Client& client, const std::string& run, Explainer& explainer) {
+  return each_run_page(client, run, [&](const std::vector<RunRow>& rows) {
+    std::vector<Sequence> seqs;
+    std::map<Sequence, JobRecord> jobs;
+    for (const RunRow& row : rows) {
+      if (row.job.state == JobState::finished || !jobs.emplace(row.job.seq, row.job).second) continue;
+      seqs.push_back(row.job.seq);
+    }
+    return seqs.empty() ? Expected<void>() : explainer.explain(seqs, jobs);
+  });
+}
+
+}  // namespace
+
+std::string why_text(const JobStatus& status, const JobRecord& job, const std::vector<WorkerStatus>& workers, std::int64_t unix_now_ms) {
+  const std::string name = "job " + std::to_string(status.seq) + " ";
+  switch (status.state) {
+    case JobState::queued:
+      return name + waiting_text(status, job, workers, unix_now_ms);
+    case JobState::leased:
+      return name + "runs since " + age_text(unix_now_ms - job.leased_at_ms) + ", attempt " + std::to_string(status.attempt);
+    case JobState::finished:
+      return name + "is finished: " + status.verdict;
+  }
+  return name;
+}
+
+Expected<ExitCode> ctl_why(int argc, const char* const* argv, const CtlWorld& world) {
+  BrokerFlags broker;
+  std::vector<std::string> words;
+  std::string run;
+  Flags flags(argv[0],
+              "Says of each job why it is not done yet: its place in the queue, or that no worker has its GPU. Exit code 5 when none of them is "
+              "known.");
+  flags.option("--run", "NAME", "the unfinished jobs of this run", run);
+  flags.arguments("JOB", "numbers of jobs, as kq submit prints them", words);
+  add_flags(flags, broker);
+  if (const auto code = flags.parse(argc, argv)) return *code;
+  if (words.empty() == run.empty()) return bad_input("whose? name jobs by number, or a run with --run NAME");
+  const auto seqs = parse_seqs(words);
+  if (!seqs) return failure(seqs.error());
+  auto client = connect(world, broker);
+  if (!client) return failure(client.error());
+
+  Explainer explainer(world, *client, broker.json);
+  const auto explained = run.empty() ? explainer.explain(*seqs, {}) : explain_run(*client, run, explainer);
+  if (!explained) return failure(explained.error());
+  explainer.finish();
+  if (explainer.known_n() == 0 && !run.empty() && !broker.json) world.out << "every job of run " << printable(run) << " is finished\n";
+  if (explainer.known_n() < seqs->size()) {
+    const std::size_t unknown = seqs->size() - explainer.known_n();
+    return failure(Error{ExitCode::nothing, counted(unknown, "job") + (unknown == 1 ? " is" : " are") + " unknown to broker " + client->url()});
+  }
+  return ExitCode::ok;
+}
+
+}  // namespace kq

@@ -1,0 +1,22 @@
+// kq-ctl: asks and steers a broker. The verbs: tools/ctl/ctl.cc.
+#include <iostream>
+
+#include "net/clock.h"
+#include "tools/ctl/ctl.h"
+#include "tools/stop_signals.h"
+
+int main(int argc, char** argv) {
+  kq::end_quietly_when_nobody_reads();
+  kq::StopSignals signals;
+  const kq::CtlWorld world{.out = std::cout,
+                           .err = std::cerr,
+                           .connect =
+                               [&](const std::string& url, const std::string& key) {
+                                 auto client = kq::Client::connect(url, key);
+                                 if (client) client->stop_when([&] { return signals.take(0).has_value(); });
+                                 return client;
+                               },
+                           .unix_now_ms = kq::unix_now_ms,
+                           .nap = [&](std::int64_t ms) { return signals.take(ms).has_value(); }};
+  return kq::run_ctl(argc, argv, world);
+}
