@@ -87,7 +87,7 @@ class Intake {
  private:
   // A submission whose key is known: answered with that job, which is queued again if its ending does not settle the
   // question.
-  Expected<JobAck> again(const Submission& submission, JobRecord record, const std::optional<Ending>& ending) {
+  Expected<JobAck> again(const Submission& submission, JobRecord record, std::optional<Ending> ending) {
     const auto needs = ending ? needs_to_revive(*ending, requirements_of(submission)) : std::nullopt;
     if (needs) {
       const std::uint32_t bytes = bytes_of(submission, offered_);
