@@ -49,7 +49,7 @@ Expected<void> handle(Step& step, Space space) {
 
 // The order matters: windows and timers are read from what earlier turns committed, before this Tick changes any of it.
 Expected<void> handle(Step& step, Tick) {
-  step.state.jobs.forget();
+  step.state.jobs.forget(step.state.options.queued_kept);
   step.state.new_best.clear();
   forget_unused_names(step);
   for (const auto part : {refill_windows, fire_timers, expire_leases, forget_silent, dispatch}) {

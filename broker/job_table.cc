@@ -78,12 +78,12 @@ std::vector<Sequence> JobTable::lapsed(std::int64_t now_ms) const {
   return seqs;
 }
 
-void JobTable::forget() {
+void JobTable::forget(std::size_t queued_kept) {
   for (auto seq = touched_.rbegin(); seq != touched_.rend(); ++seq) {
     const Job* job = find(*seq);
     if (job == nullptr) continue;  // listed twice
     const bool finished = job->record.state == JobState::finished;
-    const bool queued_too_many = job->record.state == JobState::queued && queued_n_ > kQueuedKept;
+    const bool queued_too_many = job->record.state == JobState::queued && queued_n_ > queued_kept;
     if (finished || queued_too_many) drop(*seq);
   }
   touched_.clear();

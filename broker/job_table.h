@@ -1,5 +1,5 @@
 // The RAM records of jobs, found by sequence or by key, with the leases by deadline: every leased job, every job that this turn changed, and
-// as many of the queued ones as kQueuedKept. All others are read from the store when they are needed (broker/lifecycle.h, load).
+// as many of the queued ones as BrokerOptions::queued_kept. All others are read from the store when they are needed (broker/lifecycle.h, load).
 //
 // Owned by Broker. What a turn changed stays until the next Tick, so that the turn sees its own changes before they are on disk. Every
 // change of state goes through the table of core/job.h.
@@ -53,8 +53,6 @@ struct Job {
 
 class JobTable {
  public:
-  static constexpr std::size_t kQueuedKept = 1u << 16;  // some 40 MB
-
   Job* find(Sequence seq);
   Job* find(const Hash& key);
   const Job* find(Sequence seq) const;
@@ -73,7 +71,7 @@ class JobTable {
   std::vector<Sequence> lapsed(std::int64_t now_ms) const;  // in order of their deadlines
 
   // Drops the finished ones and the newest of too many queued ones: they are on disk now.
-  void forget();
+  void forget(std::size_t queued_kept);
 
   std::size_t leased_n() const { return deadlines_.size(); }
 

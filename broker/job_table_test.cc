@@ -5,6 +5,8 @@
 namespace kq {
 namespace {
 
+constexpr std::size_t kKept = 100;
+
 Job queued(Sequence seq) {
   Job job;
   job.record.seq = seq;
@@ -39,14 +41,14 @@ TEST(JobTable, counts_what_runs) {
 
 TEST(JobTable, keeps_the_oldest_of_many_queued_jobs) {
   JobTable jobs;
-  const Sequence n = JobTable::kQueuedKept + 10;
+  const Sequence n = kKept + 10;
   for (Sequence seq = 1; seq <= n; ++seq) jobs.insert(queued(seq));
   jobs.lease(*jobs.find(Sequence{n}), until(100));
-  jobs.forget();
+  jobs.forget(kKept);
   EXPECT_NE(jobs.find(Sequence{1}), nullptr);
-  EXPECT_NE(jobs.find(Sequence{JobTable::kQueuedKept}), nullptr);
-  EXPECT_EQ(jobs.find(Sequence{JobTable::kQueuedKept + 1}), nullptr);
-  EXPECT_EQ(jobs.find(sha256(std::to_string(JobTable::kQueuedKept + 1))), nullptr);
+  EXPECT_NE(jobs.find(Sequence{kKept}), nullptr);
+  EXPECT_EQ(jobs.find(Sequence{kKept + 1}), nullptr);
+  EXPECT_EQ(jobs.find(sha256(std::to_string(kKept + 1))), nullptr);
   EXPECT_NE(jobs.find(n), nullptr) << "a leased job is never forgotten";
 }
 
@@ -66,7 +68,7 @@ TEST(JobTable, a_finished_job_stays_until_it_is_on_disk) {
   Job& job = jobs.insert(queued(1));
   jobs.finish(job, {.verdict = VerdictName::cancelled});
   EXPECT_EQ(jobs.find(sha256("1"))->ending->verdict, VerdictName::cancelled);
-  jobs.forget();
+  jobs.forget(kKept);
   EXPECT_EQ(jobs.find(Sequence{1}), nullptr);
   EXPECT_EQ(jobs.find(sha256("1")), nullptr);
 }
@@ -76,7 +78,7 @@ TEST(JobTable, a_job_revived_in_its_last_turn_is_not_forgotten) {
   Job& job = jobs.insert(queued(1));
   jobs.finish(job, {});
   jobs.revive(job);
-  jobs.forget();
+  jobs.forget(kKept);
   ASSERT_NE(jobs.find(Sequence{1}), nullptr);
   EXPECT_EQ(jobs.find(Sequence{1})->ending, std::nullopt);
 }

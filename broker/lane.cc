@@ -12,7 +12,7 @@ void Lane::add(const Waiting& waiting) {
   const auto at = place(waiting.seq);
   KQ_CHECK(at == window_.end() || at->seq != waiting.seq);
   window_.insert(at, waiting);
-  if (window_.size() <= kWindowMax) return;
+  if (window_.size() <= bounds_.jobs_max) return;
   window_end_ = window_.back().seq;
   window_.pop_back();
 }
@@ -53,7 +53,7 @@ void Lane::refill(std::span<const Waiting> more, bool exhausted) {
 void Lane::restore(const Waiting& waiting) {
   ++total_;
   if (window_end_ != kNoRest) return;
-  if (window_.size() < kWindowMax) {
+  if (window_.size() < bounds_.jobs_max) {
     window_.push_back(waiting);
   } else {
     window_end_ = waiting.seq;

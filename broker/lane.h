@@ -14,10 +14,14 @@
 
 namespace kq {
 
+struct LaneWindow {
+  std::size_t jobs_max = 4'096;
+  std::size_t jobs_min = 1'024;  // with fewer and more on disk it wants to be filled up; more than one Tick leases
+};
+
 class Lane {
  public:
-  static constexpr std::size_t kWindowMax = 4'096;
-  static constexpr std::size_t kWindowMin = 1'024;  // with fewer and more on disk it wants to be filled up; more than one Tick leases
+  static constexpr std::size_t kWindowMax = LaneWindow{}.jobs_max;
   // How far a job of the warm problem may stand behind the head, and how often the head may be passed by in a row.
   static constexpr std::size_t kWarmWindow = 32;
   static constexpr std::uint32_t kPassedByMax = 32;
@@ -27,6 +31,8 @@ class Lane {
     std::uint64_t problem = 0;
     std::int64_t submitted_at_ms = 0;
   };
+
+  explicit Lane(LaneWindow bounds = {}) : bounds_(bounds) {}
 
   // `waiting` is queued from now on, and in the index with the writes of this turn.
   void add(const Waiting& waiting);
@@ -38,7 +44,7 @@ class Lane {
   // The head, or a job of the warm problem close behind it. There is a head.
   Sequence choose(std::optional<std::uint64_t> warm_problem) const;
 
-  bool is_hungry() const { return window_.size() < kWindowMin && total_ > window_.size(); }
+  bool is_hungry() const { return window_.size() < bounds_.jobs_min && total_ > window_.size(); }
   Sequence window_end() const { return window_end_; }
   // What the index holds from window_end() on, in order; `exhausted`: all of it.
   void refill(std::span<const Waiting> more, bool exhausted);
@@ -58,6 +64,7 @@ class Lane {
   std::deque<Waiting>::const_iterator place(Sequence seq) const;
   void close_window_if_whole();
 
+  LaneWindow bounds_;
   std::deque<Waiting> window_;     // by sequence
   Sequence window_end_ = kNoRest;  // what is at or above it is on disk alone; kNoRest: nothing is
   std::uint64_t total_ = 0;

@@ -87,6 +87,11 @@ class Dispatch {
     if (!found) return failure(std::move(found.error()));
     if (*found == nullptr) return our_fault("store: job " + std::to_string(place->seq) + " is in family 'queue' and not queued");
     Job& job = **found;
+    // Its timer has not fired yet: more were due than one Tick handles.
+    if (job.record.leased_at_ms == 0 && job.record.deadline_ms != 0 && job.record.deadline_ms <= step_.now_ms) {
+      if (auto done = expire_queued(step_, job); !done) return failure(std::move(done.error()));
+      return true;
+    }
     auto lease = lease_for(job);
     if (!lease) return failure(std::move(lease.error()));
     if (!*lease) return true;  // it was abandoned, there may be others
@@ -171,11 +176,12 @@ class Dispatch {
 // The next jobs of the lane in the index, at most as many as the window lacks.
 Expected<void> refill(Step& step, const LaneId& id) {
   const Lane& lane = *step.state.scheduler.find(id);
+  const LaneWindow& window = step.state.options.lane_window;
   std::vector<Lane::Waiting> more;
   bool exhausted = true;
   bool well_formed = true;
   const auto visit = [&](std::string_view key, std::string_view value) {
-    if (more.size() >= Lane::kWindowMax - Lane::kWindowMin) {
+    if (more.size() >= window.jobs_max - window.jobs_min) {
       exhausted = false;
       return false;
     }

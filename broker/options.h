@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "broker/lane.h"
 #include "core/limits.h"
 
 namespace kq {
@@ -24,6 +25,9 @@ struct BrokerOptions {
   std::uint32_t busy_retry_ms = 1'000;          // when whoever was answered `busy` should try again
   std::size_t classes_max = 1'024;              // different requirements in use; each costs time at every lease
   std::size_t submitters_max = 65'536;
+  LaneWindow lane_window{};                     // of each lane in RAM
+  std::size_t queued_kept = 1u << 16;           // records of queued jobs in RAM, some 40 MB; others are read when needed
+  std::size_t timers_per_step_max = 1'024;      // fired in one Tick, which wakes again for the rest
   std::size_t refills_per_step_max = 16;        // lanes filled up from the store in one Tick
   std::size_t sessions_max = 4'096;
   std::size_t devices_max = 64;                   // of one worker

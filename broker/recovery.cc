@@ -16,7 +16,7 @@ namespace {
 class Recovery {
  public:
   Recovery(const Store& store, const BrokerOptions& options, std::int64_t now_ms)
-      : state_{.options = options, .store = &store}, store_(store), now_ms_(now_ms) {}
+      : state_{.options = options, .store = &store, .scheduler = Scheduler(options.lane_window)}, store_(store), now_ms_(now_ms) {}
 
   Expected<State> run() {
     for (const auto part : {&Recovery::names, &Recovery::queue, &Recovery::timers, &Recovery::leases, &Recovery::switches,

@@ -107,7 +107,7 @@ const Lane* Scheduler::find(const LaneId& id) const {
 
 // The lane, perhaps a new one: its submitter then begins where the others are.
 Scheduler::Entry& Scheduler::entry(const LaneId& id) {
-  const auto [place, is_new] = lanes_.try_emplace(id);
+  const auto [place, is_new] = lanes_.try_emplace(id, Entry{.lane = Lane(window_)});
   if (is_new) {
     Submitter& submitter = shares_[id.submitter];
     if (submitter.lanes.empty()) submitter.share = std::max(submitter.share, share_now_);

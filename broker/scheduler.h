@@ -47,6 +47,8 @@ class Scheduler {
 
   using Place = QueuePlace;
 
+  explicit Scheduler(LaneWindow window = {}) : window_(window) {}
+
   // The numbers that lanes are named by.
   Numbering<Requirements> classes;
   Numbering<std::string> submitters;
@@ -96,6 +98,7 @@ class Scheduler {
   void unlist(const LaneId& id, Entry& entry);
   void settle(const LaneId& id);
 
+  LaneWindow window_;  // of every lane
   std::map<LaneId, Entry> lanes_;
   std::map<GroupId, Group> groups_;  // none empty
   std::map<std::uint32_t, Submitter> shares_;

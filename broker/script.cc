@@ -264,6 +264,7 @@ std::string Script::start(const Command& command) {
   options_.sessions_max = command.number("sessions_max", options_.sessions_max);
   options_.lease_batch_bytes_max = command.number("lease_batch_bytes_max", options_.lease_batch_bytes_max);
   options_.leases_per_step_max = command.number("leases_per_step_max", options_.leases_per_step_max);
+  options_.timers_per_step_max = command.number("timers_per_step_max", options_.timers_per_step_max);
   auto broker = Broker::recover(store_, options_, now_ms_);
   if (!broker) return "broker: " + broker.error().message + "\n";
   broker_.emplace(std::move(*broker));

@@ -52,7 +52,7 @@ Expected<void> fire_timers(Step& step) {
     const auto place = timer_place_from(key);
     well_formed = place.has_value();
     if (!well_formed) return false;
-    if (place->at_ms > step.now_ms || due.size() >= kTimersPerStepMax) {
+    if (place->at_ms > step.now_ms || due.size() >= step.state.options.timers_per_step_max) {
       later_ms = place->at_ms;
       return false;
     }

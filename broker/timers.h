@@ -23,9 +23,6 @@ struct Timers {
   std::uint64_t waiting_n = 0;          // jobs whose time to be queued has not come
 };
 
-// A tick handles at most this many and wakes again for the rest.
-inline constexpr std::size_t kTimersPerStepMax = 1'024;
-
 void set_timer(Step& step, const TimerPlace& place, std::string value);
 void clear_timer(Step& step, const TimerPlace& place);
 

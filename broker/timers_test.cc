@@ -30,7 +30,7 @@ class TimersTest : public testing::Test {
     Step step{state, ready, now_ms};
     ASSERT_TRUE(act(step));
     ASSERT_TRUE(commit(std::move(ready), store));
-    state.jobs.forget();
+    state.jobs.forget(state.options.queued_kept);
     ASSERT_EQ(broken_invariant(state), std::nullopt);
   }
   std::size_t timers_n() const {
@@ -56,10 +56,10 @@ TEST_F(TimersTest, knows_the_earliest) {
 }
 
 TEST_F(TimersTest, a_tick_fires_so_many_and_the_next_goes_on) {
-  const std::size_t n = kTimersPerStepMax + 10;
+  const std::size_t n = state.options.timers_per_step_max + 10;
   for (Sequence seq = 1; seq <= n; ++seq) submit(seq, 5'000, 0, 1'000);
   fire(6'000);
-  EXPECT_EQ(state.scheduler.size(), kTimersPerStepMax);
+  EXPECT_EQ(state.scheduler.size(), state.options.timers_per_step_max);
   EXPECT_EQ(state.timers.next_ms, 5'000);
   fire(6'000);
   EXPECT_EQ(state.scheduler.size(), n);
