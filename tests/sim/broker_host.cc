@@ -23,10 +23,10 @@ BrokerHost::BrokerHost(Nature& nature, Network& network, Oracle& oracle, Saboteu
       disk_(nature, oracle, life_, saboteur) {
   network_.attach_broker([this](Packet packet) {
     if (!is_up()) return;
-    saboteur_.on_arrival(packet);
     arrived_.push_back(std::move(packet));
     if (arrived_.size() == 1) wake_in(nature_.random.between(0, kGatherMsMax));
   });
+  oracle_.watch(options_, clock_);
   start();
 }
 
@@ -41,7 +41,7 @@ void BrokerHost::start() {
   arrived_.clear();
   is_turn_open_ = false;
   frozen_until_ms_ = 0;
-  auto broker = Broker::recover(disk_, options_, clock_.now_ms());
+  auto broker = Broker::recover(disk_, saboteur_.on_start(options_), clock_.now_ms());
   if (!broker) return oracle_.violated("the broker does not start again: " + broker.error().message);
   broker_.emplace(std::move(*broker));
   oracle_.restarted(*broker_, disk_.safe());
@@ -106,6 +106,10 @@ Expected<std::vector<Packet>> BrokerHost::receive(std::int64_t timeout_ms, std::
   const auto end = arrived_.begin() + static_cast<std::ptrdiff_t>(std::min(packets_max, arrived_.size()));
   std::vector<Packet> packets(std::make_move_iterator(arrived_.begin()), std::make_move_iterator(end));
   arrived_.erase(arrived_.begin(), end);
+  for (Packet& packet : packets) {
+    oracle_.hearing(packet);
+    saboteur_.on_arrival(packet);
+  }
   is_turn_open_ = !packets.empty();  // the loop asks again until there is no more
   if (!is_turn_open_) ++turns_n_;
   return packets;

@@ -9,6 +9,10 @@ namespace {
 
 constexpr std::int64_t kLateMsMax = 8'000;
 
+std::string machine_of(const Peer& peer) {
+  return peer.id.substr(0, peer.id.find('.'));
+}
+
 }  // namespace
 
 std::string address_of(const std::string& machine, std::uint64_t connection) {
@@ -18,7 +22,8 @@ std::string address_of(const std::string& machine, std::uint64_t connection) {
 bool Network::to_broker(const Peer& from, std::string_view bytes) {
   return carry(from, Way::to_broker, [this, from, bytes = std::string(bytes)] {
     nature_.trace([&] { return from.id + " -> " + text_to_broker(from.side, bytes); });
-    broker_({from, bytes});
+    const auto key = keys_.find(machine_of(from));
+    broker_({.peer = from, .bytes = bytes, .who = key == keys_.end() ? Identity{} : key->second});
   });
 }
 
@@ -39,7 +44,7 @@ void Network::cut(const std::string& machine, Way way, std::int64_t ms) {
 
 bool Network::is_cut(const Peer& peer, Way way) const {
   if (cut_until_ms_.empty()) return false;
-  const auto place = cut_until_ms_.find({peer.id.substr(0, peer.id.find('.')), way});
+  const auto place = cut_until_ms_.find({machine_of(peer), way});
   return place != cut_until_ms_.end() && nature_.timeline.now_ms() < place->second;
 }
 

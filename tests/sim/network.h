@@ -30,6 +30,9 @@ class Network {
   // What is still on the way to `peer` is lost, unless somebody else is there by then; what it sent may still arrive.
   void detach(const Peer& peer) { peers_.erase(peer); }
 
+  // Who speaks from this machine; nobody says so where the broker runs without keys.
+  void give_key(const std::string& machine, Identity who) { keys_[machine] = std::move(who); }
+
   // False: not taken. True promises nothing.
   bool to_broker(const Peer& from, std::string_view bytes);
   bool to_peer(const Peer& peer, std::string_view bytes);
@@ -45,6 +48,7 @@ class Network {
   Nature& nature_;
   std::function<void(Packet)> broker_;
   std::map<Peer, Receive> peers_;
+  std::map<std::string, Identity, std::less<>> keys_;
   std::map<std::pair<std::string, Way>, std::int64_t, std::less<>> cut_until_ms_;
 };
 

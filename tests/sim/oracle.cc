@@ -1,5 +1,6 @@
 #include "tests/sim/oracle.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "broker/broker.h"
@@ -8,6 +9,7 @@
 #include "core/leaderboard.h"
 #include "store/keys.h"
 #include "store/reader.h"
+#include "tests/sim/index.h"
 #include "tests/sim/workload.h"
 
 namespace kq::sim {
@@ -23,19 +25,17 @@ std::string text_of(const JobRecord& job) {
   return text_of(job.seq) + " " + std::string(to_string(job.state)) + " attempt " + std::to_string(job.attempt);
 }
 
-// Whether the life of a job may go from one record on disk to the other in one write.
-bool may_follow(const JobRecord& before, const JobRecord& next, std::optional<VerdictName> verdict) {
-  const bool same_attempt = next.attempt == before.attempt;
-  switch (before.state) {
-    case JobState::queued:
-      if (next.state == JobState::leased) return next.attempt == before.attempt + 1;
-      return next.state == JobState::finished && same_attempt;  // given up before a lease
-    case JobState::leased:
-      return next.state != JobState::leased && same_attempt;
-    case JobState::finished:
-      return next.state == JobState::queued && same_attempt && verdict && !row_of(*verdict).settles;
+bool waits(const JobRecord& job) {
+  return job.state == JobState::queued && job.not_before_ms != 0;
+}
+
+// The result that is written with the record at the head of `writes`.
+std::optional<Result> result_of(Sequence seq, std::span<const Write> writes) {
+  const std::string key = sequence_key(seq);
+  for (const Write& write : writes) {
+    if (write.family == Family::result && write.key == key && write.value) return *decode<Result>(*write.value);
   }
-  return false;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -49,60 +49,151 @@ const JobRecord* Oracle::job(Sequence seq) const {
   return place == jobs_.end() ? nullptr : &place->second;
 }
 
+void Oracle::watch(const BrokerOptions& options, const Clock& clock) {
+  options_ = options;
+  clock_ = &clock;
+}
+
+void Oracle::hearing(const Packet& packet) {
+  asked_.hear(packet);
+  switches_.hear(packet);
+  if (packet.peer.side == Side::client) return;
+  auto message = decode_message<WorkerRequest>(packet.bytes);
+  if (auto* hello = message ? std::get_if<Hello>(&message->body) : nullptr) workers_[packet.peer] = std::move(*hello);
+}
+
+// ---- what goes to the disk -----------------------------------------------------------------------------------------
+
 void Oracle::committing(std::span<const Write> writes, const Store& disk) {
-  std::map<Sequence, Result> results;
-  for (const Write& write : writes) {
-    if (!write.value) return violated("a record was removed from family " + std::string(to_string(write.family)));
-    if (write.family == Family::result)
-      results.insert_or_assign(*sequence_from(write.key), *decode<Result>(*write.value));
-  }
-  for (const Write& write : writes) {
-    if (write.family == Family::state) check_job(*decode<JobRecord>(*write.value), results, disk);
-    if (write.family == Family::result) check_result(*sequence_from(write.key), *decode<Result>(*write.value), disk);
-    if (write.family == Family::ids) {
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    const Write& write = writes[i];
+    if (!write.value) {
+      if (is_for_ever(write.family))
+        violated("a record was removed from family " + std::string(to_string(write.family)));
+      if (write.family == Family::dead && asked_.purges(*sequence_from(write.key)))
+        dead_.erase(*sequence_from(write.key));
+    } else if (write.family == Family::state) {
+      check_job(*decode<JobRecord>(*write.value), writes.subspan(i + 1), disk);
+    } else if (write.family == Family::ids) {
       const auto known = keys_.find(*hash_from_bytes(write.key));
       if (known == keys_.end() || known->second != sequence_from(*write.value)) violated("a key leads to another job");
     }
   }
   for (const Write& write : writes) {
-    if (write.family == Family::board) check_board_write(write.key, *decode<LeaderboardRow>(*write.value));
+    if (write.family == Family::board && write.value)
+      check_board_write(write.key, *decode<LeaderboardRow>(*write.value));
   }
 }
 
-void Oracle::check_job(const JobRecord& next, const std::map<Sequence, Result>& results, const Store& disk) {
-  touched_.insert(next.seq);
+void Oracle::check_job(const JobRecord& next, std::span<const Write> later, const Store& disk) {
   const auto [owner, is_new_key] = keys_.emplace(next.key, next.seq);
   if (owner->second != next.seq) violated(text_of(next.seq) + " and " + text_of(owner->second) + " have the same key");
-  const auto before = jobs_.find(next.seq);
-  if (before == jobs_.end()) {
+  const auto place = jobs_.find(next.seq);
+  auto& turn = turn_[next.seq];
+  if (place == jobs_.end()) {
     if (next.state != JobState::queued || next.attempt != 0) violated(text_of(next) + " is how it began");
+    check_wanted(next, false);
   } else {
-    if (next.key != before->second.key) violated(text_of(next.seq) + " has another key now");
-    std::optional<VerdictName> verdict;
-    if (const auto place = results.find(next.seq); place != results.end()) {
-      verdict = name_of(place->second.verdict);
-    } else if (const auto result = read_result(disk, next.seq, false); result && *result) {
-      verdict = name_of((*result)->verdict);
-    }
-    if (!may_follow(before->second, next, verdict)) violated(text_of(before->second) + " became " + text_of(next));
-    if (next.state == JobState::finished && !results.contains(next.seq)) violated(text_of(next) + " without a result");
+    const JobRecord& before = place->second;
+    if (turn.empty()) turn.push_back(before);
+    if (next.key != before.key) violated(text_of(next.seq) + " has another key now");
+    check_change(before, next, later, disk);
   }
+  turn.push_back(next);
   jobs_[next.seq] = next;
 }
 
-void Oracle::check_result(Sequence seq, const Result& result, const Store& disk) {
-  const JobRecord* record = job(seq);
-  if (record == nullptr) return violated(text_of(seq) + " has a result and no record");
-  const VerdictName verdict = name_of(result.verdict);
-  if (verdict != VerdictName::abandoned && tag_in(result) != tag_of({seq, record->attempt})) {
-    violated(text_of(*record) + " took the result of attempt " + tag_in(result));
+void Oracle::check_change(const JobRecord& before, const JobRecord& next, std::span<const Write> later,
+                          const Store& disk) {
+  const bool begins = before.state == JobState::queued && next.state == JobState::leased;
+  if (next.attempt != before.attempt + (begins ? 1 : 0)) violated(text_of(before) + " became " + text_of(next));
+  if (begins) return check_begin(before, next);
+  if (next.state == JobState::finished && before.state != JobState::finished)
+    return check_end(before, next, later, disk);
+  if (before.state == JobState::finished) return check_revival(next, before);
+  if (next.state != JobState::queued) return violated(text_of(before) + " became " + text_of(next));
+  if (before.state == JobState::queued && (!waits(before) || waits(next) || clock_->now_ms() < before.not_before_ms)) {
+    violated(text_of(next) + " was written again, and its time has not come");
   }
+}
+
+void Oracle::check_begin(const JobRecord& before, const JobRecord& next) {
+  if (waits(before)) violated(text_of(next) + " and its time has not come");
+  if (begun_.insert(next.seq).second && next.deadline_ms != 0 && next.leased_at_ms > next.deadline_ms) {
+    violated(text_of(next) + " for the first time, after its deadline");
+  }
+}
+
+void Oracle::check_end(const JobRecord& before, const JobRecord& next, std::span<const Write> later,
+                       const Store& disk) {
+  const auto result = result_of(next.seq, later);
+  if (!result) return violated(text_of(next) + " without a result");
+  const VerdictName verdict = name_of(result->verdict);
+  verdicts_[next.seq] = verdict;
+  const std::string ending = text_of(next) + " as " + std::string(to_string(verdict));
+  switch (verdict) {
+    case VerdictName::cancelled:
+      if (!asked_.cancels(before)) violated(ending + ", and nobody asked for it");
+      return;
+    case VerdictName::expired:
+      if (before.state != JobState::queued || next.deadline_ms == 0 || clock_->now_ms() < next.deadline_ms)
+        violated(ending);
+      return;
+    case VerdictName::abandoned:
+      dead_.insert(next.seq);
+      if (next.failures < options_.attempts_max)
+        violated(ending + " after " + std::to_string(next.failures) + " failures");
+      return;
+    default:
+      break;
+  }
+  const LeaseId lease{next.seq, next.attempt};
+  if (before.state != JobState::leased || tag_in(*result) != tag_of(lease)) {
+    violated(text_of(before) + " took the result of attempt " + tag_in(*result));
+  }
+  if (!asked_.reports(lease)) violated(ending + ", and no worker said so");
+  enter_board(next, *result, disk);
+}
+
+void Oracle::check_revival(const JobRecord& next, const JobRecord& before) {
+  if (next.state != JobState::queued || row_of(verdicts_.at(next.seq)).settles) {
+    violated(text_of(before) + " became " + text_of(next));
+  }
+  if (!asked_.retries(next.seq)) check_wanted(next, true);
+  dead_.erase(next.seq);
+  begun_.erase(next.seq);
+}
+
+// Somebody submitted just this in this turn, and had room for it.
+void Oracle::check_wanted(const JobRecord& record, bool is_revived) {
+  const auto matches = [&](const Wanted& wanted) {
+    const Submission& submission = wanted.submission;
+    return record.submitter == wanted.submitter && record.run == wanted.run && record.priority == submission.priority &&
+           record.problem == submission.problem.hash && record.deadline_ms == submission.deadline_ms &&
+           (record.not_before_ms == submission.not_before_ms ||
+            (record.not_before_ms == 0 && submission.not_before_ms <= clock_->now_ms())) &&
+           (is_revived || record.needs == requirements_of(submission));
+  };
+  const auto& wanted = asked_.submissions(record.key);
+  if (std::none_of(wanted.begin(), wanted.end(), matches)) violated(text_of(record) + " is not what anybody submitted");
+  std::uint64_t unfinished_n = 1;
+  std::uint64_t own_n = 1;
+  for (const auto& [seq, job] : jobs_) {
+    if (job.state == JobState::finished) continue;
+    ++unfinished_n;
+    if (job.submitter == record.submitter) ++own_n;
+  }
+  if (unfinished_n > options_.unfinished_jobs_max) violated(text_of(record) + " is one more than the queue may hold");
+  if (own_n > options_.submitter_jobs_max) violated(text_of(record) + " is one more than its submitter may have");
+}
+
+void Oracle::enter_board(const JobRecord& record, const Result& result, const Store& disk) {
   const Measurement* measurement = measurement_of(result.verdict);
-  if (verdict != VerdictName::passed || measurement == nullptr || measurement->submission.samples_n == 0) return;
-  const auto body = read_body(disk, seq);
-  if (!body || !*body) return violated(text_of(seq) + " passed and has no body");
+  if (name_of(result.verdict) != VerdictName::passed || measurement->submission.samples_n == 0) return;
+  const auto body = read_body(disk, record.seq);
+  if (!body || !*body) return violated(text_of(record.seq) + " passed and has no body");
   LeaderboardRow row;
-  row.seq = seq;
+  row.seq = record.seq;
   row.median_ns = measurement->submission.median_ns;
   const auto [place, is_new] = best_.try_emplace(board_key((*body)->problem.hash, result.device.model), row);
   if (!is_new && is_better(row, place->second)) place->second = row;
@@ -114,29 +205,19 @@ void Oracle::check_board_write(const std::string& key, const LeaderboardRow& row
   if (row.median_ns < place->second.median_ns) violated("a board row that is better than every result");
 }
 
+// ---- what leaves the broker ----------------------------------------------------------------------------------------
+
 void Oracle::sending(const Peer& peer, std::string_view bytes, const Store& disk) {
   if (peer.side == Side::client) {
     const auto reply = decode_message<ClientReply>(bytes);
     if (!reply) return violated("a reply that nobody can read: " + reply.error().message);
-    const auto* ack = std::get_if<SubmitAck>(&reply->body);
-    if (ack == nullptr) return;
-    for (const JobAck& one : ack->jobs) {
-      if (one.acceptance == Acceptance::refused) continue;
-      const auto record = read_job(disk, one.seq);
-      if (!record || !*record) violated(text_of(one.seq) + " was acknowledged and is not on disk");
-    }
-    return;
+    if (std::holds_alternative<Done>(reply->body)) switches_.acknowledge(peer, reply->request_id);
+    return check_reply(reply->body, disk);
   }
   const auto reply = decode_message<WorkerReply>(bytes);
   if (!reply) return violated("a reply that nobody can read: " + reply.error().message);
   if (const auto* batch = std::get_if<LeaseBatch>(&reply->body)) {
-    for (const Lease& lease : batch->leases) {
-      const auto record = read_job(disk, lease.id.seq);
-      if (!record || !*record || (*record)->state != JobState::leased || (*record)->attempt != lease.id.attempt) {
-        violated("lease " + tag_of(lease.id) + " left the broker and is not on disk");
-      }
-      if (!granted_.insert(lease.id).second) violated("lease " + tag_of(lease.id) + " was granted twice");
-    }
+    for (const Lease& lease : batch->leases) check_lease(peer, lease, disk);
   }
   if (const auto* ack = std::get_if<ResultAck>(&reply->body)) {
     for (const LeaseId& lease : ack->leases) {
@@ -148,40 +229,122 @@ void Oracle::sending(const Peer& peer, std::string_view bytes, const Store& disk
   }
 }
 
-void Oracle::turned(const Broker& broker) {
-  if (const auto broken = broken_invariant(broker.state())) violated("invariant: " + *broken);
-  if (++turns_n_ % kCompareEveryTurns == 0) compare(broker);
-  for (const Sequence seq : std::exchange(touched_, {})) {
-    const Job* ram = broker.state().jobs.find(seq);
-    if (ram != nullptr && ram->record != jobs_.at(seq))
-      violated(text_of(ram->record) + " in RAM is " + text_of(jobs_.at(seq)) + " on disk");
+void Oracle::check_reply(const ClientReply& reply, const Store& disk) {
+  if (const auto* ack = std::get_if<SubmitAck>(&reply)) {
+    for (const JobAck& one : ack->jobs) {
+      if (one.acceptance == Acceptance::refused || one.acceptance == Acceptance::busy) continue;
+      const auto record = read_job(disk, one.seq);
+      if (!record || !*record) violated(text_of(one.seq) + " was acknowledged and is not on disk");
+      check_said(one.seq, one.state, "an acknowledgement");
+    }
+  } else if (const auto* status = std::get_if<StatusReply>(&reply)) {
+    for (const JobStatus& one : status->jobs) check_said(one.seq, one.state, "a status");
+  } else if (const auto* actions = std::get_if<ActionReply>(&reply)) {
+    for (const JobAction& one : actions->jobs) {
+      if (one.done) check_said(one.seq, one.state, "an action");
+    }
+  } else if (const auto* jobs = std::get_if<JobsReply>(&reply)) {
+    for (const JobRow& row : jobs->jobs) check_said(row.job.seq, row.job.state, "a row of jobs");
   }
 }
 
+// In the turn under way the job was like that at some time, and it is on disk.
+void Oracle::check_said(Sequence seq, JobState state, const char* where) {
+  const JobRecord* record = job(seq);
+  if (record == nullptr) return violated(std::string(where) + " names " + text_of(seq) + ", which is not on disk");
+  if (record->state == state) return;
+  const auto turn = turn_.find(seq);
+  const bool was = turn != turn_.end() && std::any_of(turn->second.begin(), turn->second.end(),
+                                                      [&](const JobRecord& one) { return one.state == state; });
+  if (!was) violated(std::string(where) + " says " + std::string(to_string(state)) + " of " + text_of(*record));
+}
+
+void Oracle::check_lease(const Peer& peer, const Lease& lease, const Store& disk) {
+  const std::string name = "lease " + tag_of(lease.id);
+  const auto record = read_job(disk, lease.id.seq);
+  if (!record || !*record || (*record)->state != JobState::leased || (*record)->attempt != lease.id.attempt) {
+    return violated(name + " left the broker and is not on disk");
+  }
+  if (!granted_.insert(lease.id).second) violated(name + " was granted twice");
+  if (submission_key(lease.submission) != (*record)->key) violated(name + " is of another submission");
+  const auto worker = workers_.find(peer);
+  if (worker == workers_.end()) return violated(name + " went to a worker that never said Hello");
+  const Hello& hello = worker->second;
+  const Requirements& needs = (*record)->needs;
+  if (std::find(hello.devices.begin(), hello.devices.end(), lease.device) == hello.devices.end() ||
+      !serves(lease.device, needs)) {
+    violated(name + " is for a device that " + hello.worker + " does not have, or that does not serve");
+  }
+  if (!std::includes(hello.labels.begin(), hello.labels.end(), needs.labels.begin(), needs.labels.end())) {
+    violated(name + " went to " + hello.worker + ", which lacks its labels");
+  }
+  if (switches_.is_on(std::string(kDrainingPrefix) + hello.worker)) violated(name + " went to a worker that drains");
+  if (switches_.is_on(std::string(kPausedPrefix)) ||
+      switches_.is_on(std::string(kPausedPrefix) + (*record)->submitter)) {
+    violated(name + " was granted while its submitter is paused");
+  }
+}
+
+// ---- between the turns ---------------------------------------------------------------------------------------------
+
+void Oracle::turned(const Broker& broker) {
+  if (const auto broken = broken_invariant(broker.state())) violated("invariant: " + *broken);
+  if (++turns_n_ % kCompareEveryTurns == 0) compare(broker);
+  for (const auto& [seq, records] : turn_) {
+    const Job* ram = broker.state().jobs.find(seq);
+    if (ram != nullptr && ram->record != jobs_.at(seq)) {
+      violated(text_of(ram->record) + " in RAM is " + text_of(jobs_.at(seq)) + " on disk");
+    }
+  }
+  turn_.clear();
+  asked_.forget();
+}
+
 void Oracle::compare(const Broker& broker) {
+  std::uint64_t queued_n = 0;
+  std::uint64_t waiting_n = 0;
   for (const auto& [seq, record] : jobs_) {
     const Job* ram = broker.state().jobs.find(seq);
-    if (ram == nullptr && record.state != JobState::finished) violated(text_of(record) + " is forgotten");
-    if (ram != nullptr && ram->record != record)
+    if (ram == nullptr && record.state == JobState::leased) violated(text_of(record) + " is forgotten");
+    if (ram != nullptr && ram->record != record) {
       violated(text_of(ram->record) + " in RAM is " + text_of(record) + " on disk");
+    }
+    if (record.state == JobState::queued) ++(waits(record) ? waiting_n : queued_n);
+  }
+  if (broker.state().scheduler.size() != queued_n || broker.state().timers.waiting_n != waiting_n) {
+    violated("of " + std::to_string(queued_n) + " queued jobs and " + std::to_string(waiting_n) +
+             " that wait the broker knows " + std::to_string(broker.state().scheduler.size()) + " and " +
+             std::to_string(broker.state().timers.waiting_n));
   }
 }
 
 void Oracle::restarted(const Broker& broker, const Store& disk) {
-  jobs_.clear();
-  keys_.clear();
+  std::map<Sequence, JobRecord> found;
   (void)disk.scan(Family::state, "", "", [&](std::string_view, std::string_view value) {
     const auto record = decode<JobRecord>(value);
-    jobs_[record->seq] = *record;
-    if (!keys_.emplace(record->key, record->seq).second) violated("two jobs have the same key");
+    found[record->seq] = *record;
     return true;
   });
+  if (found != jobs_) violated("the disk has other jobs than were committed");
+  jobs_ = std::move(found);
   for (const auto& [key, seq] : promises_) {
-    const auto found = find_key(disk, key);
-    if (!found || *found != seq || !jobs_.contains(seq)) violated(text_of(seq) + " was acknowledged and is lost");
+    const auto known = find_key(disk, key);
+    if (!known || *known != seq || !jobs_.contains(seq)) violated(text_of(seq) + " was acknowledged and is lost");
   }
-  touched_.clear();
+  for (const auto& [key, on] : switches_.certain()) {
+    const auto value = disk.get(Family::meta, key);
+    if (value && value->has_value() != on) violated("the switch " + key + " was acknowledged and is lost");
+  }
+  turn_.clear();
+  asked_.forget();
+  check_indexes(disk);
   compare(broker);
+}
+
+void Oracle::check_indexes(const Store& disk) {
+  if (const auto wrong = complaint_about_indexes(jobs_, disk, [&](Sequence seq) { return dead_.contains(seq); })) {
+    violated(*wrong);
+  }
 }
 
 void Oracle::promised(const std::string& run, const Submission& submission, Sequence seq) {
@@ -224,6 +387,7 @@ void Oracle::ended(const Store& disk) {
     if (!result || !*result) violated(text_of(seq) + " is finished and has no result");
   }
   check_board(disk);
+  check_indexes(disk);
 }
 
 // The board, folded again from the results.

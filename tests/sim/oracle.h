@@ -11,9 +11,12 @@
 #include <string_view>
 #include <vector>
 
+#include "broker/options.h"
 #include "core/messages.h"
 #include "net/link.h"
 #include "store/store.h"
+#include "tests/sim/asked.h"
+#include "tests/sim/clock.h"
 
 namespace kq {
 class Broker;
@@ -23,6 +26,10 @@ namespace kq::sim {
 
 class Oracle {
  public:
+  // From the start of a broker.
+  void watch(const BrokerOptions& options, const Clock& clock);
+  // The broker gets this in the turn that begins.
+  void hearing(const Packet& packet);
   // The disk takes these writes now, all at once.
   void committing(std::span<const Write> writes, const Store& disk);
   // The broker sends this.
@@ -45,20 +52,43 @@ class Oracle {
   const std::optional<std::string>& violation() const { return violation_; }
 
  private:
-  void check_job(const JobRecord& next, const std::map<Sequence, Result>& results, const Store& disk);
-  void check_result(Sequence seq, const Result& result, const Store& disk);
+  void check_job(const JobRecord& next, std::span<const Write> later, const Store& disk);
+  void check_change(const JobRecord& before, const JobRecord& next, std::span<const Write> later, const Store& disk);
+  void check_begin(const JobRecord& before, const JobRecord& next);
+  void check_end(const JobRecord& before, const JobRecord& next, std::span<const Write> later, const Store& disk);
+  void check_revival(const JobRecord& next, const JobRecord& before);
+  void check_wanted(const JobRecord& record, bool is_revived);
+  void enter_board(const JobRecord& record, const Result& result, const Store& disk);
   void check_board_write(const std::string& key, const LeaderboardRow& row);
+  void check_reply(const ClientReply& reply, const Store& disk);
+  void check_said(Sequence seq, JobState state, const char* where);
+  void check_lease(const Peer& peer, const Lease& lease, const Store& disk);
   void check_board(const Store& disk);
+  void check_indexes(const Store& disk);
   void compare(const Broker& broker);
 
   std::optional<std::string> violation_;
-  std::map<Sequence, JobRecord> jobs_;  // as on disk
+  BrokerOptions options_{};
+  const Clock* clock_ = nullptr;  // the broker's
+
+  // As on disk.
+  std::map<Sequence, JobRecord> jobs_;
+  std::map<Sequence, VerdictName> verdicts_;
   std::map<Hash, Sequence> keys_;
+  std::set<Sequence> dead_;                     // letters
+  std::map<std::string, LeaderboardRow> best_;  // folded from the results in the order of their commits
+
+  // Heard and said.
   std::map<Hash, Sequence> promises_;
   std::map<std::string, RunEntry> entries_;  // by key: the newest submission of each label that was acknowledged
+  std::map<Peer, Hello> workers_;            // as each address said last
   std::set<LeaseId> granted_;
-  std::map<std::string, LeaderboardRow> best_;  // folded from the results in the order of their commits
-  std::set<Sequence> touched_;                  // by the commits of this turn
+  std::set<Sequence> begun_;  // that had an attempt since they were submitted or brought back
+  Switches switches_;
+
+  // Of the turn under way.
+  Asked asked_;
+  std::map<Sequence, std::vector<JobRecord>> turn_;  // what each job was in it
   std::uint64_t turns_n_ = 0;
 };
 

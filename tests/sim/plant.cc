@@ -5,6 +5,7 @@
 
 #include "core/codec.h"
 #include "store/keys.h"
+#include "tests/sim/index.h"
 #include "tests/sim/oracle.h"
 
 namespace kq::sim {
@@ -37,14 +38,30 @@ bool is_row_of_known_job(const Write& write, std::span<const Write> writes) {
                       [&](const Write& other) { return other.family == Family::body && other.key == seq; });
 }
 
+// A job of `writes` that ends as cancelled in them.
+bool is_of_cancelled(const Write& write, std::span<const Write> writes) {
+  if (!is_for_ever(write.family)) return false;
+  return std::any_of(writes.begin(), writes.end(), [&](const Write& other) {
+    return other.family == Family::result && other.key == write.key &&
+           name_of(decode<Result>(*other.value)->verdict) == VerdictName::cancelled;
+  });
+}
+
+bool is_wakeup(const Write& write) {
+  const auto place = write.family == Family::timer && write.value ? timer_place_from(write.key) : std::nullopt;
+  return place && place->kind == TimerKind::may_run;
+}
+
 bool is_lease(const Write& write) {
   return write.family == Family::state && write.value && decode<JobRecord>(*write.value)->state == JobState::leased;
 }
 
 }  // namespace
 
-void Saboteur::on_start(BrokerOptions& options) const {
+BrokerOptions Saboteur::on_start(BrokerOptions options) const {
   if (is(Plant::no_lease_expiry)) options.lease_ms = 1u << 31;
+  if (is(Plant::quota_forgotten)) options.submitter_jobs_max = 1'000;
+  return options;
 }
 
 std::vector<Write> Saboteur::on_commit(std::span<const Write> writes) {
@@ -58,6 +75,22 @@ std::vector<Write> Saboteur::on_commit(std::span<const Write> writes) {
       return those(writes, [&](const Write& write) { return write.family != Family::board || is_first(write); });
     case Plant::run_row_lost:
       return those(writes, [&](const Write& write) { return !is_row_of_known_job(write, writes); });
+    case Plant::requeue_lost: {
+      std::vector<Write> changed(writes.begin(), writes.end());
+      for (Write& write : changed) {
+        const auto entry = write.family == Family::queue && write.value ? queue_entry_from(*write.value) : std::nullopt;
+        if (entry && !is_first(write) && !entry->leased) write.value.reset();
+      }
+      return changed;
+    }
+    case Plant::wakeup_lost:
+      return those(writes, [](const Write& write) { return !is_wakeup(write); });
+    case Plant::dead_letter_lost:
+      return those(writes, [](const Write& write) { return write.family != Family::dead || !write.value; });
+    case Plant::cancel_forgotten:
+      return those(writes, [&](const Write& write) { return !is_of_cancelled(write, writes); });
+    case Plant::pause_forgotten:
+      return those(writes, [](const Write& write) { return !write.key.starts_with(kPausedPrefix); });
     default:
       return {writes.begin(), writes.end()};
   }
@@ -74,7 +107,15 @@ void Saboteur::on_get(Family family, std::optional<std::string>& value) const {
 }
 
 void Saboteur::on_arrival(Packet& packet) {
-  if (packet.peer.side == Side::client) return;
+  if (packet.peer.side == Side::client) {
+    if (!is(Plant::priority_forgotten) && !is(Plant::deadline_forgotten)) return;
+    return change_message<SubmitBatch, ClientRequest>(packet.bytes, [&](SubmitBatch& batch) {
+      for (Submission& job : batch.jobs) {
+        if (is(Plant::priority_forgotten)) job.priority = Priority::normal;
+        if (is(Plant::deadline_forgotten)) job.deadline_ms = 0;
+      }
+    });
+  }
   if (is(Plant::double_lease)) {
     change_message<Hello, WorkerRequest>(packet.bytes, [&](Hello& hello) { epochs_[packet.peer] = hello.epoch; });
   }

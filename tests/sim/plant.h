@@ -36,8 +36,16 @@ enum class Plant {
   worse_row_wins,       // the board takes every row
   revives_settled,      // a job that was answered is queued again
   run_row_lost,         // a label of work that is known already gets no row
+  requeue_lost,         // a job that is queued again is not in the queue's index
+  wakeup_lost,          // a job that waits for its time has no timer
+  dead_letter_lost,     // an abandoned job is not among the dead letters
+  cancel_forgotten,     // a cancelled job is cancelled in RAM alone
+  pause_forgotten,      // a pause is not saved
+  priority_forgotten,   // every job is a normal one
+  deadline_forgotten,   // jobs run after their deadline
+  quota_forgotten,      // a submitter may have any number of jobs
 };
-inline constexpr std::size_t kPlantsN = 13;
+inline constexpr std::size_t kPlantsN = 21;
 
 // Sits on the ways in and out of the broker.
 class Saboteur {
@@ -46,8 +54,8 @@ class Saboteur {
 
   bool is(Plant plant) const { return plant_ == plant; }
 
-  // The options with which the broker runs.
-  void on_start(BrokerOptions& options) const;
+  // The options with which the broker runs instead of these.
+  BrokerOptions on_start(BrokerOptions options) const;
   // What becomes safe when the broker commits these.
   std::vector<Write> on_commit(std::span<const Write> writes);
   void on_crash() { unsafe_.clear(); }
@@ -70,7 +78,24 @@ class Saboteur {
 }  // namespace kq::sim
 
 template <>
-inline constexpr std::array<std::string_view, kq::sim::kPlantsN> kq::kEnumNames<kq::sim::Plant>{
-    "none",        "send_before_persist", "torn_commit",    "lease_not_saved", "no_attempt_fencing", "no_lease_expiry",
-    "no_dedupe",   "double_lease",        "result_dropped", "worse_row_stays", "worse_row_wins",     "revives_settled",
-    "run_row_lost"};
+inline constexpr std::array<std::string_view, kq::sim::kPlantsN> kq::kEnumNames<kq::sim::Plant>{"none",
+                                                                                                "send_before_persist",
+                                                                                                "torn_commit",
+                                                                                                "lease_not_saved",
+                                                                                                "no_attempt_fencing",
+                                                                                                "no_lease_expiry",
+                                                                                                "no_dedupe",
+                                                                                                "double_lease",
+                                                                                                "result_dropped",
+                                                                                                "worse_row_stays",
+                                                                                                "worse_row_wins",
+                                                                                                "revives_settled",
+                                                                                                "run_row_lost",
+                                                                                                "requeue_lost",
+                                                                                                "wakeup_lost",
+                                                                                                "dead_letter_lost",
+                                                                                                "cancel_forgotten",
+                                                                                                "pause_forgotten",
+                                                                                                "priority_forgotten",
+                                                                                                "deadline_forgotten",
+                                                                                                "quota_forgotten"};

@@ -1,6 +1,7 @@
 #include "tests/sim/user.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace kq::sim {
@@ -9,18 +10,16 @@ namespace {
 constexpr std::int64_t kPauseMsMax = 5'000;
 constexpr std::int64_t kCalmPauseMs = 200;
 constexpr std::int64_t kPatienceMsMax = 5'000;
-constexpr std::int64_t kCalmPatienceMs = 600'000;
-
-// What the broker may refuse: there is no room now.
-bool is_for_now(const JobAck& ack) {
-  return ack.acceptance == Acceptance::busy || ack.reason.find("retry later") != std::string::npos;
-}
+constexpr std::int64_t kCalmPatienceMs = 10'000;
+constexpr std::array<const char*, 3> kSubmitters{"", "c1", "c2"};  // "": everybody
+constexpr std::array<const char*, 3> kWorkers{"w1", "w2", "w3"};
 
 }  // namespace
 
-User::User(Nature& nature, Network& network, Oracle& oracle, std::string name, std::vector<Prepared> orders)
+User::User(Nature& nature, Network& network, Oracle& oracle, std::string name, std::vector<Prepared> orders, bool rules)
     : nature_(nature),
       oracle_(oracle),
+      rules_(rules),
       orders_(std::make_move_iterator(orders.begin()), std::make_move_iterator(orders.end())),
       host_(nature, network, std::move(name), [this](Client& client) { work(client); }) {}
 
@@ -29,9 +28,11 @@ void User::work(Client& client) {
     host_.sleep(is_calm_ ? kCalmPauseMs : nature_.random.between(0, kPauseMsMax));
     if (!is_calm_) {
       do_something(client);
+    } else if (rules_ && !lift_all(client)) {
+      continue;
     } else if (!orders_.empty()) {
       submit_one(client);
-    } else if (!all_finished()) {
+    } else if (!unfinished_.empty()) {
       wait(client, kCalmPatienceMs);
     } else {
       return read_run(client);
@@ -40,7 +41,7 @@ void User::work(Client& client) {
 }
 
 void User::do_something(Client& client) {
-  switch (nature_.random.below(8)) {
+  switch (nature_.random.below(12)) {
     case 0:
       return submit_again(client);
     case 1:
@@ -49,6 +50,13 @@ void User::do_something(Client& client) {
       return wait(client, nature_.random.between(1, kPatienceMsMax));
     case 3:
       return read_run(client);
+    case 4:
+      return look(client);
+    case 5:
+      return cancel(client);
+    case 6:
+    case 7:
+      return rules_ ? rule(client) : submit_one(client);
     default:
       return submit_one(client);
   }
@@ -66,22 +74,21 @@ void User::submit_again(Client& client) {
 
 // Whether all of it was acknowledged.
 bool User::submit(Client& client, const Prepared& order) {
-  const SubmitSummary summary = kq::submit(client, order);
-  bool is_whole = !summary.stopped;
-  for (std::size_t i = 0; i < summary.jobs.size(); ++i) {
-    const JobAck& ack = summary.jobs[i].ack;
-    const Submission& submission = order.jobs[i].submission;
-    if (ack.acceptance == Acceptance::accepted || ack.acceptance == Acceptance::reused) {
-      oracle_.promised(order.run, submission, ack.seq);
-      jobs_[ack.seq] = {ack.seq, submission.device, submission.gpu_model};
-      unfinished_.insert(ack.seq);  // it may have been queued again
-    } else if (is_for_now(ack)) {
-      is_whole = false;
+  SubmitOptions options;
+  options.timeout_ms = kPatienceMsMax;
+  const SubmitSummary summary = kq::submit(client, order, options);
+  for (const SubmittedJob& job : summary.jobs) {
+    const auto packed = std::find_if(order.jobs.begin(), order.jobs.end(),
+                                     [&](const PackedJob& one) { return one.submission.label == job.label; });
+    if (job.ack.acceptance == Acceptance::refused) {
+      oracle_.violated("a job was refused: " + job.ack.reason);
     } else {
-      oracle_.violated("a job was refused: " + ack.reason);
+      oracle_.promised(order.run, packed->submission, job.ack.seq);
+      jobs_[job.ack.seq] = {job.ack.seq, job.needs};
+      unfinished_.insert(job.ack.seq);  // it may have been queued again
     }
   }
-  return is_whole;
+  return !summary.stopped;
 }
 
 void User::ask(Client& client) {
@@ -124,8 +131,88 @@ void User::read_run(Client& client) {
   }
 }
 
-bool User::all_finished() const {
-  return unfinished_.empty();
+std::vector<Sequence> User::some_jobs() {
+  std::vector<Sequence> some;
+  for (const auto& [seq, job] : jobs_) {
+    if (nature_.random.below(jobs_.size()) < 2) some.push_back(seq);
+  }
+  return some;
+}
+
+void User::check(const ActionReply& reply, const std::vector<Sequence>& asked) {
+  const bool fits = std::equal(reply.jobs.begin(), reply.jobs.end(), asked.begin(), asked.end(),
+                               [](const JobAction& action, Sequence seq) { return action.seq == seq; });
+  if (!fits) oracle_.violated("an answer about other jobs than were asked for");
+  for (const JobAction& action : reply.jobs) {
+    if (!action.done && action.reason.empty()) oracle_.violated("something was not done, and nothing says why");
+  }
+}
+
+void User::cancel(Client& client) {
+  const CancelJobs request{some_jobs()};
+  if (const auto reply = client.ask_for<ActionReply>(request)) check(*reply, request.seqs);
+}
+
+// What only an admin may.
+void User::rule(Client& client) {
+  const bool on = nature_.random.chance(0.5);
+  switch (nature_.random.below(4)) {
+    case 0:
+      return retry(client);
+    case 1:
+      return purge(client);
+    case 2:
+      (void)client.ask_for<Done>(Pause{kSubmitters[nature_.random.below(kSubmitters.size())], on});
+      return;
+    default:
+      (void)client.ask_for<Done>(Drain{kWorkers[nature_.random.below(kWorkers.size())], on});
+      return;
+  }
+}
+
+void User::retry(Client& client) {
+  const RetryJobs request{some_jobs()};
+  const auto reply = client.ask_for<ActionReply>(request);
+  if (!reply) return;
+  check(*reply, request.seqs);
+  unfinished_.insert(request.seqs.begin(), request.seqs.end());
+}
+
+void User::purge(Client& client) {
+  const auto dead = client.ask_for<JobsReply>(DeadQuery{.after_seq = 0, .limit = 2});
+  if (!dead) return;
+  PurgeDead request;
+  for (const JobRow& row : dead->jobs) request.seqs.push_back(row.job.seq);
+  if (const auto reply = client.ask_for<ActionReply>(request)) check(*reply, request.seqs);
+}
+
+// Questions whose answers the oracle looks at when they leave the broker.
+void User::look(Client& client) {
+  switch (nature_.random.below(4)) {
+    case 0:
+      (void)client.ask_for<JobsReply>(JobsQuery{static_cast<JobState>(nature_.random.below(3)), 0, 5});
+      return;
+    case 1:
+      (void)client.ask_for<QueueReply>(QueueQuery{3});
+      return;
+    case 2:
+      (void)client.ask_for<StatsReply>(StatsQuery{});
+      return;
+    default:
+      (void)client.ask_for<BoardReply>(BoardQuery{"", 2});
+      return;
+  }
+}
+
+// No pause and no drain is left. False: no answer, and so nobody knows.
+bool User::lift_all(Client& client) {
+  for (const char* submitter : kSubmitters) {
+    if (!client.ask_for<Done>(Pause{submitter, false})) return false;
+  }
+  for (const char* worker : kWorkers) {
+    if (!client.ask_for<Done>(Drain{worker, false})) return false;
+  }
+  return true;
 }
 
 std::string User::what_is_left() const {

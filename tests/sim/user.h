@@ -16,7 +16,8 @@ namespace kq::sim {
 
 class User {
  public:
-  User(Nature& nature, Network& network, Oracle& oracle, std::string name, std::vector<Prepared> orders);
+  // `rules`: may pause, drain, retry and purge.
+  User(Nature& nature, Network& network, Oracle& oracle, std::string name, std::vector<Prepared> orders, bool rules);
 
   void start() { host_.start(); }
   void crash() { host_.kill(); }
@@ -37,10 +38,18 @@ class User {
   void ask(Client& client);
   void wait(Client& client, std::int64_t patience_ms);
   void read_run(Client& client);
-  bool all_finished() const;
+  void cancel(Client& client);
+  void rule(Client& client);
+  void retry(Client& client);
+  void purge(Client& client);
+  void look(Client& client);
+  bool lift_all(Client& client);
+  std::vector<Sequence> some_jobs();
+  void check(const ActionReply& reply, const std::vector<Sequence>& asked);
 
   Nature& nature_;
   Oracle& oracle_;
+  const bool rules_;
   bool is_calm_ = false;
   std::deque<Prepared> orders_;  // not yet acknowledged as a whole
   std::vector<Prepared> acknowledged_;

@@ -1,5 +1,7 @@
 #include "tests/sim/worker_host.h"
 
+#include <functional>
+#include <map>
 #include <utility>
 
 #include "core/codec.h"
@@ -27,6 +29,8 @@ class WorkerHost::Process {
         worker_({.name = host.traits_.name,
                  .epoch = epoch_,
                  .devices = host.traits_.devices,
+                 .labels = host.traits_.labels,
+                 .backends = host.traits_.backends,
                  .build_slots = host.traits_.build_slots,
                  .leases_ahead = host.traits_.leases_ahead}) {}
 
@@ -35,6 +39,7 @@ class WorkerHost::Process {
     for (const std::string& note : ready.notes) host_.oracle_.violated("a worker complains: " + note);
     for (const BuildStart& start : ready.builds) build(start.lease);
     for (const RunStart& start : ready.runs) run(start.lease);
+    for (const LeaseId& lease : ready.stops) stop(lease);
     for (const WorkerRequest& request : ready.sends) say(request);
     if (ready.finished) return die();
     host_.after(host_.clock_.until(ready.wake_at_ms), [this, mine = ++wake_n_] {
@@ -49,10 +54,12 @@ class WorkerHost::Process {
   std::uint64_t epoch() const { return epoch_; }
 
  private:
+  using Ending = std::function<void(bool is_stopped)>;
+
   void build(std::shared_ptr<const Lease> lease) {
-    host_.after(nature_.random.between(1, kBuildMsMax), [this, lease = std::move(lease)] {
+    begin(lease->id, nature_.random.between(1, kBuildMsMax), [this, lease](bool is_stopped) {
       BuildDone done{lease->id, Built{.verdict = std::nullopt, .dir = "built", .cached = false, .ms = 1}};
-      if (nature_.strikes(Fault::attempt_fails)) {
+      if (is_stopped || nature_.strikes(Fault::attempt_fails)) {
         done.built = our_fault("no room for the build");
       } else if (verdict_of(*lease) == VerdictName::build_failed) {
         done.built->verdict = result_of(*lease).verdict;
@@ -63,11 +70,26 @@ class WorkerHost::Process {
 
   void run(std::shared_ptr<const Lease> lease) {
     const std::int64_t most_ms = nature_.random.chance(kLongRun) ? kLongRunMsMax : kRunMsMax;
-    host_.after(nature_.random.between(1, most_ms), [this, lease = std::move(lease)] {
+    begin(lease->id, nature_.random.between(1, most_ms), [this, lease](bool is_stopped) {
       if (is_poison(lease->submission) && nature_.strikes(Fault::attempt_poisoned)) return die();
-      if (nature_.strikes(Fault::attempt_fails)) return handle(RunDone{lease->id, our_fault("the judge is gone")});
-      handle(RunDone{lease->id, result_of(*lease)});
+      const bool fails = is_stopped || nature_.strikes(Fault::attempt_fails);
+      handle(RunDone{lease->id, fails ? Expected<Result>(our_fault("the judge is gone")) : result_of(*lease)});
     });
+  }
+
+  void begin(const LeaseId& lease, std::int64_t ms, Ending ending) {
+    under_way_[lease] = std::move(ending);
+    host_.after(ms, [this, lease] { end(lease, false); });
+  }
+
+  void end(const LeaseId& lease, bool is_stopped) {
+    auto ending = under_way_.extract(lease);
+    if (ending) ending.mapped()(is_stopped);
+  }
+
+  // Some things stop when they are told, others are too near to their end.
+  void stop(const LeaseId& lease) {
+    if (nature_.random.chance(0.5)) host_.after(1, [this, lease] { end(lease, true); });
   }
 
   Result result_of(const Lease& lease) {
@@ -100,7 +122,8 @@ class WorkerHost::Process {
   Nature& nature_;
   const std::uint64_t epoch_;
   Worker worker_;
-  std::uint64_t wake_n_ = 0;  // only the newest planned wake-up happens
+  std::map<LeaseId, Ending> under_way_;  // builds and runs
+  std::uint64_t wake_n_ = 0;             // only the newest planned wake-up happens
 };
 
 WorkerHost::WorkerHost(Nature& nature, Network& network, Oracle& oracle, WorkerTraits traits)

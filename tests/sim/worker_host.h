@@ -20,6 +20,8 @@ struct WorkerTraits {
   std::string machine;  // no dot
   std::string name;     // as the broker knows it; several machines may use one
   std::vector<DeviceInfo> devices;
+  std::vector<std::string> labels{};
+  std::vector<Backend> backends{};
   std::uint32_t build_slots = 1;
   std::uint32_t leases_ahead = 1;
 };

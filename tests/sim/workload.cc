@@ -1,5 +1,7 @@
 #include "tests/sim/workload.h"
 
+#include "tests/sim/timeline.h"
+
 namespace kq::sim {
 namespace {
 
@@ -12,18 +14,32 @@ FileRef text_file(const std::string& name, const std::string& text) {
   return {.name = name, .path = name, .text = text};
 }
 
+// While the faults last, or some time after.
+std::int64_t some_time(Random& random) {
+  return Timeline::kBeginMs + random.between(1, 45'000);
+}
+
+void draw_times(Random& random, Submission& submission) {
+  if (random.chance(0.15)) submission.not_before_ms = some_time(random);
+  if (random.chance(0.15)) submission.deadline_ms = some_time(random);
+  const bool never = submission.deadline_ms != 0 && submission.deadline_ms <= submission.not_before_ms;
+  if (never) submission.not_before_ms = 0;
+}
+
 }  // namespace
 
-Prepared draw_order(Random& random, std::size_t number) {
+Prepared draw_order(Random& random, const std::string& submitter, std::size_t number) {
   Prepared order;
   order.run = "run " + std::to_string(random.below(2));
+  order.submitter = submitter;
   const auto jobs_n = random.between(1, kJobsPerOrderMax);
   for (std::int64_t i = 0; i < jobs_n; ++i) {
     const std::string source =
         std::string(random.chance(0.05) ? kPoison : "source") + " " + std::to_string(random.below(kSources));
     const std::string problem = "problem " + std::to_string(random.below(kProblems));
     PackedJob job;
-    job.submission.label = source + " of order " + std::to_string(number);
+    // Users have labels in common: whoever submits last has the row.
+    job.submission.label = source + " of order " + std::to_string(number) + "." + std::to_string(i);
     job.submission.files = {{"kernel.py", sha256(source)}};
     job.submission.problem.name = problem;
     job.submission.problem.file = "problem.py";
@@ -32,6 +48,10 @@ Prepared draw_order(Random& random, std::size_t number) {
     if (job.submission.device == DeviceWish::cuda && random.chance(0.5)) {
       job.submission.gpu_model = random.chance(0.5) ? "H200" : "A100";
     }
+    if (job.submission.device == DeviceWish::cuda && random.chance(0.2)) job.submission.backend = Backend::triton;
+    if (job.submission.device == DeviceWish::any && random.chance(0.2)) job.submission.labels = {"large"};
+    if (random.chance(0.3)) job.submission.priority = static_cast<Priority>(random.below(3));
+    draw_times(random, job.submission);
     job.files = {text_file("kernel.py", source), text_file("problem.py", problem)};
     order.jobs.push_back(std::move(job));
   }

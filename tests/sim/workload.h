@@ -12,7 +12,7 @@
 namespace kq::sim {
 
 // Orders of one world: each is what somebody submits at once.
-Prepared draw_order(Random& random, std::size_t number);
+Prepared draw_order(Random& random, const std::string& submitter, std::size_t number);
 
 // How an attempt ends that nothing disturbs: decided by the source and the device, so that attempts agree.
 VerdictName verdict_of(const Lease& lease);

@@ -23,6 +23,15 @@ BrokerOptions draw_options(Random& random) {
   options.heartbeat_ms = 500;
   options.rest_ms_min = 50;
   options.rest_ms_max = 500;
+  options.retry_ms_min = 50;
+  options.retry_ms_max = 2'000;
+  options.busy_retry_ms = 200;
+  if (random.chance(0.2)) options.submitter_jobs_max = 5;
+  // Lanes that are longer than what of them is in RAM.
+  if (random.chance(0.5)) options.lane_window = {.jobs_max = 2, .jobs_min = 1};
+  if (random.chance(0.5)) options.queued_kept = 2;
+  if (random.chance(0.3)) options.timers_per_step_max = 1;
+  if (random.chance(0.3)) options.refills_per_step_max = 1;
   if (random.chance(0.3)) options.unfinished_jobs_max = 6;
   if (random.chance(0.3)) options.leases_per_step_max = 2;
   if (random.chance(0.3)) options.lease_batch_bytes_max = 1;
@@ -40,7 +49,9 @@ DeviceInfo device(DeviceKind kind, const std::string& model, std::uint64_t memor
 class World {
  public:
   World(std::uint64_t seed, Plant plant, const std::function<void(const std::string&)>& tell)
-      : nature_(seed, tell), saboteur_(plant, oracle_), host_(nature_, network_, oracle_, saboteur_, options()) {
+      : nature_(seed, tell),
+        saboteur_(plant, oracle_),
+        host_(nature_, network_, oracle_, saboteur_, draw_options(nature_.random)) {
     host_.down_ms_max = random().chance(0.5) ? 500 : 6'000;
     add_workers();
     add_users();
@@ -65,12 +76,6 @@ class World {
  private:
   Random& random() { return nature_.random; }
 
-  BrokerOptions options() {
-    BrokerOptions options = draw_options(random());
-    saboteur_.on_start(options);
-    return options;
-  }
-
   void add_workers() {
     const DeviceInfo cpu = device(DeviceKind::cpu, "cpu", 64);
     const DeviceInfo small = device(DeviceKind::cuda, "A100", 80);
@@ -83,18 +88,24 @@ class World {
           WorkerTraits{.machine = machine,
                        .name = namesakes ? "w" : machine,
                        .devices = devices,
+                       .labels = workers_.size() == 2 ? std::vector<std::string>{"large"} : std::vector<std::string>{},
+                       .backends = workers_.empty() ? std::vector{Backend::torch} : std::vector<Backend>{},
                        .build_slots = static_cast<std::uint32_t>(random().between(1, 2)),
                        .leases_ahead = static_cast<std::uint32_t>(random().between(0, 2))}));
     }
   }
 
   void add_users() {
+    const bool has_keys = random().chance(0.6);
     for (std::size_t i = 0; i < kUsers; ++i) {
+      const std::string name = "c" + std::to_string(i + 1);
       std::vector<Prepared> orders;
       for (auto left = random().between(1, kOrdersMax); left > 0; --left)
-        orders.push_back(draw_order(random(), orders.size()));
-      users_.push_back(
-          std::make_unique<User>(nature_, network_, oracle_, "c" + std::to_string(i + 1), std::move(orders)));
+        orders.push_back(draw_order(random(), name, orders.size()));
+      // With keys the first user is an admin; without them everybody may do everything.
+      const bool rules = !has_keys || i == 0;
+      if (has_keys) network_.give_key(name, {.name = name, .role = rules ? Role::admin : Role::submit});
+      users_.push_back(std::make_unique<User>(nature_, network_, oracle_, name, std::move(orders), rules));
     }
   }
 
