@@ -2,8 +2,21 @@
 #include <iostream>
 
 #include "net/clock.h"
+#include "store/backup.h"
+#include "store/rocks_store.h"
+#include "store/verify.h"
 #include "tools/ctl/ctl.h"
 #include "tools/stop_signals.h"
+
+namespace {
+
+kq::Expected<kq::Verified> verify_at(const std::string& dir, const kq::ReportProblem& report) {
+  const auto store = kq::open_rocks_store(dir, kq::OpenMode::read_only);
+  if (!store) return kq::failure(store.error());
+  return kq::verify(**store, report);
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   kq::end_quietly_when_nobody_reads();
@@ -17,6 +30,8 @@ int main(int argc, char** argv) {
                                  return client;
                                },
                            .unix_now_ms = kq::unix_now_ms,
-                           .nap = [&](std::int64_t ms) { return signals.take(ms).has_value(); }};
+                           .nap = [&](std::int64_t ms) { return signals.take(ms).has_value(); },
+                           .verify = verify_at,
+                           .restore = kq::restore};
   return kq::run_ctl(argc, argv, world);
 }

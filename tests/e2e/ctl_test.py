@@ -121,6 +121,24 @@ class Ctl(kq.Story):
             self.assertEqual(self.verdicts("r"), {"a": "queued"})
             self.ctl("purge", "--all", code=5)
 
+    def test_a_backup_of_a_working_broker_is_restored_and_goes_on(self) -> None:
+        copy, new = str(self.folder / "copy"), str(self.folder / "new")
+        with self.broker():
+            with self.worker():
+                self.submit("done", {"a": kq.RIGHT}, "--wait")
+            self.submit("waits", {"a": f"# waits\n{kq.RIGHT}"})
+            self.ctl("backup", copy)
+            self.ctl("backup", copy, code=2)
+            self.submit("too-late", {"a": f"# late\n{kq.RIGHT}"})
+        self.assertIn("1 job queued, 0 leased, 1 finished", self.ctl("restore", copy, "--store", new))
+        self.assertIn("2 jobs queued, 0 leased, 1 finished", self.ctl("verify", "--store", str(self.state / "store")))
+        with kq.program("kq-broker", "--bind", self.url, "--store", new), self.worker():
+            self.wait_for("waits", {"a": "passed"})
+            self.assertEqual(self.verdicts("done"), {"a": "passed"})
+        blob = max((self.folder / "copy").glob("*.sst"), key=lambda path: path.stat().st_size)
+        blob.write_bytes(bytes(blob.stat().st_size))
+        self.ctl("restore", copy, "--store", str(self.folder / "bad"), code=3)
+
     def test_a_full_queue_is_waited_out(self) -> None:
         sources = {f"{i}": f"# {i}\n{kq.RIGHT}" for i in range(12)}
         with self.broker("--submitter-jobs-max", "5"), self.worker():

@@ -32,6 +32,8 @@ constexpr CtlVerb kVerbs[] = {
     {"requeue", ctl_requeue, "queue dead letters again"},
     {"purge", ctl_purge, "strike dead letters off the list"},
     {"backup", ctl_backup, "copy the store of a running broker"},
+    {"restore", ctl_restore, "make a store of a backup; no broker is asked"},
+    {"verify", ctl_verify, "look whether a store keeps every promise; no broker is asked"},
     {"keygen", ctl_keygen, "make a key for a person or a worker, or revoke one"},
 };
 

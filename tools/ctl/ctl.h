@@ -10,8 +10,11 @@
 
 #include "core/error.h"
 #include "producer/client.h"
+#include "store/verify.h"
 
 namespace kq {
+
+using ReportProblem = std::function<void(const std::string& problem)>;
 
 // What a verb may touch. Its tests put a scripted broker and streams of their own here.
 struct CtlWorld {
@@ -20,6 +23,9 @@ struct CtlWorld {
   std::function<Expected<Client>(const std::string& url, const std::string& key)> connect;
   std::function<std::int64_t()> unix_now_ms;
   std::function<bool(std::int64_t ms)> nap;  // true: whoever waits should give up
+  // Of stores on this machine, as store/verify.h and store/backup.h say; only a main may know the real ones.
+  std::function<Expected<Verified>(const std::string& dir, const ReportProblem&)> verify;
+  std::function<Expected<Verified>(const std::string& from, const std::string& dir, const ReportProblem&)> restore;
 };
 
 // argv[0] is the verb's full name, "kq-ctl stats". The code of a verb that has done its work; an Error is for the caller to tell.

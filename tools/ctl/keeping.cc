@@ -3,10 +3,88 @@
 #include <filesystem>
 #include <ostream>
 
+#include "producer/sentences.h"
 #include "tools/ctl/asking.h"
 #include "tools/ctl/listing.h"
 
 namespace kq {
+namespace {
+
+// Problems as they are found, then what is there.
+class Findings {
+ public:
+  Findings(const CtlWorld& world, bool json) : world_(world), json_(json), listing_(world.out, json, "problems", {{"problem"}}) {}
+
+  ReportProblem report() {
+    return [this](const std::string& problem) { listing_.add({problem}, {{"problem", json_text(problem)}}); };
+  }
+  void finish(const Verified& found, const std::string& sentence) {
+    listing_.finish({{"queued", json_number(found.queued_n)},
+                     {"leased", json_number(found.leased_n)},
+                     {"finished", json_number(found.finished_n)},
+                     {"results", json_number(found.results_n)},
+                     {"blobs", json_number(found.blobs_n)},
+                     {"blob_bytes", json_number(found.blob_bytes)},
+                     {"labels", json_number(found.labels_n)},
+                     {"board_rows", json_number(found.board_rows_n)}});
+    if (json_) return;
+    world_.out << printable(sentence) << ": " << counted(found.queued_n, "job") << " queued, " << found.leased_n << " leased, " << found.finished_n
+               << " finished, " << counted(found.blobs_n, "file") << " of " << bytes_text(found.blob_bytes) << ", "
+               << counted(found.board_rows_n, "board row") << "; " << (found.problems_n == 0 ? "no problems" : counted(found.problems_n, "problem"))
+               << '\n';
+  }
+  // Those reported so far, when there is nothing to say of the rest.
+  void end() { listing_.finish(); }
+
+ private:
+  const CtlWorld& world_;
+  bool json_;
+  Listing listing_;
+};
+
+}  // namespace
+
+Expected<ExitCode> ctl_restore(int argc, const char* const* argv, const CtlWorld& world) {
+  std::string from;
+  std::string store;
+  bool json = false;
+  Flags flags(argv[0],
+              "Makes a store of a backup, which stays as it is. A backup with problems is refused, each is told. Then start kq-broker with "
+              "--store.");
+  flags.argument("backup", "directory that kq-ctl backup made", from);
+  flags.option("--store", "DIR", "the new store: a directory that is missing or empty", store);
+  flags.flag("--json", "one JSON object on stdout", json);
+  if (const auto code = flags.parse(argc, argv)) return *code;
+  if (store.empty()) return bad_input("where to? say --store DIR");
+  Findings findings(world, json);
+  const auto restored = world.restore(from, store, findings.report());
+  if (!restored) {
+    findings.end();
+    return failure(restored.error());
+  }
+  findings.finish(*restored, "store at " + store);
+  return ExitCode::ok;
+}
+
+Expected<ExitCode> ctl_verify(int argc, const char* const* argv, const CtlWorld& world) {
+  std::string store;
+  bool json = false;
+  Flags flags(argv[0],
+              "Reads a store once, whole, and tells every broken promise in a line: records that cannot be read, references that lead nowhere, "
+              "files that are not what their name says, boards that are no refold of the results. Exit code 3 when there is one.");
+  flags.option("--store", "DIR", "the store: of a broker that is down, or a backup", store, "KQ_STORE");
+  flags.flag("--json", "one JSON object on stdout", json);
+  if (const auto code = flags.parse(argc, argv)) return *code;
+  if (store.empty()) return bad_input("which store? say --store DIR");
+  Findings findings(world, json);
+  const auto found = world.verify(store, findings.report());
+  if (!found) {
+    findings.end();
+    return failure(found.error());
+  }
+  findings.finish(*found, "store at " + store);
+  return found->problems_n == 0 ? ExitCode::ok : ExitCode::our_fault;
+}
 
 Expected<ExitCode> ctl_backup(int argc, const char* const* argv, const CtlWorld& world) {
   BrokerFlags broker;

@@ -1,4 +1,4 @@
-// Verbs that keep a store safe: backup.
+// Verbs that keep a store safe: backup, restore, verify.
 #pragma once
 
 #include "tools/ctl/ctl.h"
@@ -6,6 +6,8 @@
 namespace kq {
 
 Expected<ExitCode> ctl_backup(int argc, const char* const* argv, const CtlWorld& world);
+Expected<ExitCode> ctl_restore(int argc, const char* const* argv, const CtlWorld& world);
+Expected<ExitCode> ctl_verify(int argc, const char* const* argv, const CtlWorld& world);
 
 inline constexpr std::int64_t kBackupTimeoutMs = 600'000;  // files are linked where the disk allows, else copied
 

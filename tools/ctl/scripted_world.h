@@ -20,7 +20,9 @@ struct ScriptedWorld {
                  .err = err,
                  .connect = [this](const std::string&, const std::string&) { return Expected<Client>(broker.client()); },
                  .unix_now_ms = [this] { return unix_now_ms; },
-                 .nap = [this](std::int64_t ms) { broker.now_ms += ms; return false; }};
+                 .nap = [this](std::int64_t ms) { broker.now_ms += ms; return false; },
+                 .verify = {},
+                 .restore = {}};
 
   // What the broker says to requests of one kind.
   template <class Request, class Answer>
