@@ -42,8 +42,10 @@ class RocksStore final : public Store {
       : dir_(std::move(dir)), mode_(mode), db_(std::move(db)), handles_(std::move(handles)), space_(std::move(space)) {}
 
   ~RocksStore() override {
-    // A store that was closed in order has no log to replay, and none in which damage could pass for a torn tail.
-    if (mode_ == OpenMode::read_write && !broken_) (void)db_->Flush({}, handles_);
+    // A store that was closed in order has no log to replay, and none in which damage could pass for a torn tail. One family after the
+    // other, and no further than the first error: two records of the MANIFEST that were not synced could be torn apart.
+    bool flushed = mode_ == OpenMode::read_write && !broken_;
+    for (rocksdb::ColumnFamilyHandle* handle : handles_) flushed = flushed && db_->Flush({}, handle).ok();
     for (rocksdb::ColumnFamilyHandle* handle : handles_) {
       if (handle != nullptr) db_->DestroyColumnFamilyHandle(handle);
     }

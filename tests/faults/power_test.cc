@@ -119,26 +119,42 @@ class World {
   int met_n_ = 0;
 };
 
-// Lives of one store, each ended by the fault. Gives the first complaint, and counts the faults that were met.
-std::string run_seed(const Template& empty, std::uint64_t seed, Fault fault, bool lying, int& met_n) {
+struct Counts {
+  int met = 0;      // faults
+  int refused = 0;  // stores
+};
+
+// RocksDB appends two records to its MANIFEST and syncs once. When that sync fails and then the power goes, the first may be lost and the
+// second there, which nothing tells from damage: such a store is refused.
+bool may_be_refused(Fault fault, const std::string& complaint) {
+  return fault == Fault::failing_sync && complaint.find("is damaged: MANIFEST-") != std::string::npos;
+}
+
+// Lives of one store, each ended by the fault. Gives the first complaint.
+std::string run_seed(const Template& empty, std::uint64_t seed, Fault fault, bool lying, Counts& counts) {
   World world(empty, seed);
   if (lying) world.disk().lie_about_syncs();
   for (int life = 0; life <= kLives; ++life) {
     const std::string complaint = world.live(life < kLives ? std::optional(fault) : std::nullopt);
+    if (may_be_refused(fault, complaint)) {
+      ++counts.refused;
+      break;
+    }
     if (!complaint.empty()) return "seed " + std::to_string(seed) + ", life " + std::to_string(life) + ": " + complaint;
   }
-  met_n += world.met_n();
+  counts.met += world.met_n();
   return "";
 }
 
 void survives(Fault fault, std::uint64_t share_of_seeds) {
   const Template empty;
   const std::uint64_t runs_n = std::max<std::uint64_t>(1, seeds_n / share_of_seeds);
-  int met_n = 0;
+  Counts counts;
   for (std::uint64_t seed = first_seed; seed < first_seed + runs_n; ++seed) {
-    ASSERT_EQ(run_seed(empty, seed, fault, false, met_n), "");
+    ASSERT_EQ(run_seed(empty, seed, fault, false, counts), "");
   }
-  EXPECT_TRUE(met_n > 0 || runs_n < 10) << "no fault was met";
+  EXPECT_TRUE(counts.met > 0 || runs_n < 10) << "no fault was met";
+  EXPECT_LE(counts.refused, 1 + static_cast<int>(runs_n / 100));
 }
 
 TEST(StoreFaults, power_off_at_any_point_loses_nothing_acknowledged) { survives(Fault::power_off, 1); }
@@ -148,10 +164,10 @@ TEST(StoreFaults, a_write_cut_short_ends_the_commits_and_loses_nothing) { surviv
 
 TEST(StoreFaults, a_disk_that_lies_about_syncs_is_found_out) {
   const Template empty;
-  int met_n = 0;
+  Counts counts;
   std::string complaint;
   for (std::uint64_t seed = 1; seed < 50 && complaint.empty(); ++seed) {
-    complaint = run_seed(empty, seed, Fault::power_off, true, met_n);
+    complaint = run_seed(empty, seed, Fault::power_off, true, counts);
   }
   EXPECT_NE(complaint, "") << "the oracle sees nothing";
 }
