@@ -19,7 +19,10 @@ Expected<void> fire(Step& step, const TimerPlace& place) {
   if (!job) return failure(std::move(job.error()));
   if (*job == nullptr || (*job)->record.state != JobState::queued) return {};
   if (place.kind == TimerKind::may_run) {
-    if ((*job)->record.not_before_ms == place.at_ms) come_due(step, **job);
+    // Another timer of this Tick may have ended its waiting.
+    if ((*job)->record.not_before_ms != place.at_ms) return {};
+    --step.state.timers.waiting_n;
+    come_due(step, **job);
     return {};
   }
   if ((*job)->record.deadline_ms != place.at_ms) return {};
@@ -64,7 +67,7 @@ Expected<void> fire_timers(Step& step) {
   timers.next_ms = later_ms;
   for (const TimerPlace& place : due) {
     timers.from = timer_key(place) + '\0';
-    clear_timer(step, place);
+    step.ready.erase(Family::timer, timer_key(place));
     if (auto done = fire(step, place); !done) return done;
   }
   return {};

@@ -73,6 +73,14 @@ TEST_F(TimersTest, a_job_that_waits_may_expire_first_after_a_failure) {
   EXPECT_EQ(timers_n(), 0u);
 }
 
+TEST_F(TimersTest, what_expired_in_a_tick_no_longer_waits_in_it) {
+  submit(1, 6'000, 5'001, 1'000);  // as after a failure: the pause ends after the deadline
+  fire(9'000);
+  EXPECT_EQ(state.timers.waiting_n, 0u);
+  EXPECT_EQ(state.accounts.all().jobs, 0u);
+  EXPECT_EQ(timers_n(), 0u);
+}
+
 TEST_F(TimersTest, a_clock_that_went_back_over_a_restart_loses_nothing) {
   submit(1, 9'000, 0, 1'000);
   submit(2, 20'000, 0, 1'000);
