@@ -27,7 +27,9 @@ struct Details {
   void operator()(const StatusQuery& query) { add(query.seqs); }
   void operator()(const StatusReply& reply) {
     for (const JobStatus& job : reply.jobs) {
-      add(std::to_string(job.seq) + " " + (job.verdict.empty() ? std::string(to_string(job.state)) : job.verdict));
+      add(std::to_string(job.seq) + " " + std::string(to_string(job.state)));
+      if (job.state == JobState::queued) add(std::string(to_string(job.why)) + (job.served ? "" : " unserved"));
+      if (job.state == JobState::finished) add(job.verdict);
     }
   }
   void operator()(const CancelJobs& cancel) { add(cancel.seqs); }

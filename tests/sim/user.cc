@@ -34,6 +34,8 @@ void User::work(Client& client) {
       submit_one(client);
     } else if (!unfinished_.empty()) {
       wait(client, kCalmPatienceMs);
+    } else if (rules_ && !oracle_.all_finished()) {
+      continue;  // a pause of before may still be on its way
     } else {
       return read_run(client);
     }

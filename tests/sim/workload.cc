@@ -5,13 +5,22 @@
 namespace kq::sim {
 namespace {
 
-constexpr std::uint64_t kSources = 24;
 constexpr std::uint64_t kProblems = 3;
-constexpr std::int64_t kJobsPerOrderMax = 4;
 constexpr std::string_view kPoison = "poison";
 
 FileRef text_file(const std::string& name, const std::string& text) {
   return {.name = name, .path = name, .text = text};
+}
+
+// Some worker has it all, always.
+void draw_needs(Random& random, const Taste& taste, Submission& job) {
+  if (taste.devices) {
+    job.device = static_cast<DeviceWish>(random.below(3));
+    if (job.device == DeviceWish::cuda && random.chance(0.5)) job.gpu_model = random.chance(0.5) ? "H200" : "A100";
+  }
+  if (!taste.labels || !random.chance(0.2)) return;
+  if (job.device == DeviceWish::cuda) job.backend = Backend::triton;
+  if (job.device == DeviceWish::any) job.labels = {"large"};
 }
 
 // While the faults last, or some time after.
@@ -20,22 +29,32 @@ std::int64_t some_time(Random& random) {
 }
 
 void draw_times(Random& random, Submission& submission) {
-  if (random.chance(0.15)) submission.not_before_ms = some_time(random);
-  if (random.chance(0.15)) submission.deadline_ms = some_time(random);
+  if (random.chance(0.3)) submission.not_before_ms = some_time(random);
+  if (random.chance(0.3)) submission.deadline_ms = some_time(random);
   const bool never = submission.deadline_ms != 0 && submission.deadline_ms <= submission.not_before_ms;
   if (never) submission.not_before_ms = 0;
 }
 
 }  // namespace
 
-Prepared draw_order(Random& random, const std::string& submitter, std::size_t number) {
+Taste draw_taste(Random& random) {
+  Taste taste;
+  if (random.chance(0.3)) taste = {.sources = 100, .jobs_per_order_max = 12};
+  taste.devices = random.chance(0.7);
+  taste.priorities = random.chance(0.5);
+  taste.labels = random.chance(0.5);
+  taste.times = random.chance(0.5);
+  return taste;
+}
+
+Prepared draw_order(Random& random, const Taste& taste, const std::string& submitter, std::size_t number) {
   Prepared order;
   order.run = "run " + std::to_string(random.below(2));
   order.submitter = submitter;
-  const auto jobs_n = random.between(1, kJobsPerOrderMax);
+  const auto jobs_n = random.between(1, taste.jobs_per_order_max);
   for (std::int64_t i = 0; i < jobs_n; ++i) {
     const std::string source =
-        std::string(random.chance(0.05) ? kPoison : "source") + " " + std::to_string(random.below(kSources));
+        std::string(random.chance(0.05) ? kPoison : "source") + " " + std::to_string(random.below(taste.sources));
     const std::string problem = "problem " + std::to_string(random.below(kProblems));
     PackedJob job;
     // Users have labels in common: whoever submits last has the row.
@@ -44,14 +63,9 @@ Prepared draw_order(Random& random, const std::string& submitter, std::size_t nu
     job.submission.problem.name = problem;
     job.submission.problem.file = "problem.py";
     job.submission.problem.hash = sha256(problem);
-    job.submission.device = static_cast<DeviceWish>(random.below(3));
-    if (job.submission.device == DeviceWish::cuda && random.chance(0.5)) {
-      job.submission.gpu_model = random.chance(0.5) ? "H200" : "A100";
-    }
-    if (job.submission.device == DeviceWish::cuda && random.chance(0.2)) job.submission.backend = Backend::triton;
-    if (job.submission.device == DeviceWish::any && random.chance(0.2)) job.submission.labels = {"large"};
-    if (random.chance(0.3)) job.submission.priority = static_cast<Priority>(random.below(3));
-    draw_times(random, job.submission);
+    draw_needs(random, taste, job.submission);
+    if (taste.priorities && random.chance(0.5)) job.submission.priority = static_cast<Priority>(random.below(3));
+    if (taste.times) draw_times(random, job.submission);
     job.files = {text_file("kernel.py", source), text_file("problem.py", problem)};
     order.jobs.push_back(std::move(job));
   }

@@ -11,8 +11,19 @@
 
 namespace kq::sim {
 
-// Orders of one world: each is what somebody submits at once.
-Prepared draw_order(Random& random, const std::string& submitter, std::size_t number);
+// What the users of one world ask for. As with faults each world lacks some of it: where all jobs are alike their lane grows long.
+struct Taste {
+  std::uint64_t sources = 24;
+  std::int64_t jobs_per_order_max = 4;
+  bool devices = true;     // wishes for one
+  bool priorities = true;
+  bool labels = true;      // and backends
+  bool times = true;       // not before, deadlines
+};
+Taste draw_taste(Random& random);
+
+// What somebody submits at once.
+Prepared draw_order(Random& random, const Taste& taste, const std::string& submitter, std::size_t number);
 
 // How an attempt ends that nothing disturbs: decided by the source and the device, so that attempts agree.
 VerdictName verdict_of(const Lease& lease);

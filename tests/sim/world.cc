@@ -97,11 +97,12 @@ class World {
 
   void add_users() {
     const bool has_keys = random().chance(0.6);
+    const Taste taste = draw_taste(random());
     for (std::size_t i = 0; i < kUsers; ++i) {
       const std::string name = "c" + std::to_string(i + 1);
       std::vector<Prepared> orders;
       for (auto left = random().between(1, kOrdersMax); left > 0; --left)
-        orders.push_back(draw_order(random(), name, orders.size()));
+        orders.push_back(draw_order(random(), taste, name, orders.size()));
       // With keys the first user is an admin; without them everybody may do everything.
       const bool rules = !has_keys || i == 0;
       if (has_keys) network_.give_key(name, {.name = name, .role = rules ? Role::admin : Role::submit});
