@@ -9,6 +9,7 @@ namespace kq::bench {
 namespace {
 
 constexpr int kLingerMs = 500;
+constexpr int kReconnectMs = 5;  // what waits for a broker's start measures that, not ZeroMQ's patience
 
 constexpr std::string_view kProblem = R"(import torch
 
@@ -38,6 +39,7 @@ def get_init_inputs():
 KqSocket::KqSocket(zmq::context_t& context, int port, const std::optional<ClientKey>& key)
     : socket_(context, zmq::socket_type::dealer) {
   socket_.set(zmq::sockopt::linger, kLingerMs);
+  socket_.set(zmq::sockopt::reconnect_ivl, kReconnectMs);
   socket_.set(zmq::sockopt::sndhwm, 0);
   socket_.set(zmq::sockopt::rcvhwm, 0);
   if (key) {
