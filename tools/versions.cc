@@ -28,6 +28,7 @@ std::vector<VersionRow> versions(const Environment& environment) {
       {"evaluator", std::string(kEvaluatorVersion), "results of another are never reused"},
       {"cppzmq", KQ_CPPZMQ_VERSION, "built with"},
       {"libzmq", KQ_LIBZMQ_VERSION, "built with"},
+      {"cpp-httplib", KQ_HTTPLIB_VERSION, "built with"},
       {"spdlog", KQ_SPDLOG_VERSION, "built with"},
       {"rocksdb", KQ_ROCKSDB_VERSION, "built with"},
       {"googletest", KQ_GTEST_VERSION, "tests built with"},

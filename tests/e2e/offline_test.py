@@ -77,7 +77,7 @@ class Offline(kq.Story):
         done = kq.kq("version", "--json")
         self.assert_end(done, 0)
         versions = json.loads(done.stdout)
-        packages = {"cppzmq", "libzmq", "msgpack-c", "spdlog", "rocksdb", "googletest", "cuda_toolkit", "compiler"}
+        packages = {"cppzmq", "libzmq", "cpp-httplib", "spdlog", "rocksdb", "googletest", "cuda_toolkit", "compiler"}
         self.assertLessEqual(packages | {"kq", "protocol", "schema", "evaluator"}, versions.keys())
         for name, row in versions.items():
             # CUDA alone may be absent, and then says why.
