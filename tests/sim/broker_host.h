@@ -28,6 +28,7 @@ class BrokerHost final : private ServerLink {
   void crash_after(std::uint32_t effects) { life_.cut_after(effects); }
   void freeze(std::int64_t ms);
   void fail_next_commit() { disk_.fail_next_commit(); }
+  void fill_disk_for(std::int64_t ms) { disk_.fill_for(ms); }
   void fail_read_after(std::uint32_t reads) { disk_.fail_read_after(reads); }
   void jump_ahead(std::int64_t ms) { clock_.jump(ms); }
 

@@ -26,6 +26,12 @@ void Disk::make_safe(std::span<const Write> writes) {
   (void)safe_.commit(kept);
 }
 
+Expected<Space> Disk::space() {
+  const bool nearly_full = nature_.timeline.now_ms() < full_until_ms_;
+  oracle_.told_space(nearly_full);
+  return Space{.free_bytes = nearly_full ? 1u : 1u << 30, .nearly_full = nearly_full};
+}
+
 void Disk::start_again() {
   saboteur_.on_crash();
   seen_ = safe_;

@@ -45,6 +45,9 @@ class Disk final : public Store {
   Expected<std::optional<std::string>> get(Family family, std::string_view key) const override;
   Expected<void> scan(Family family, std::string_view first, std::string_view end, const Visit& visit) const override;
 
+  Expected<Space> space() override;
+
+  void fill_for(std::int64_t ms) { full_until_ms_ = nature_.timeline.now_ms() + ms; }
   void fail_next_commit() { commit_fails_ = true; }
   void fail_read_after(std::uint32_t reads) { reads_left_ = reads; }
   // The process is gone, and with it what was not safe.
@@ -63,6 +66,7 @@ class Disk final : public Store {
   MemoryStore seen_;  // by the process
   MemoryStore safe_;  // after a crash
   bool commit_fails_ = false;
+  std::int64_t full_until_ms_ = 0;
   mutable std::optional<std::uint32_t> reads_left_;
 };
 

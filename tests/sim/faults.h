@@ -33,6 +33,7 @@ enum class Fault {
   broker_freeze,
   commit_fails,  // and may have happened all the same
   read_fails,
+  disk_full,  // nearly, for a while
   clock_ahead,
   // to a worker;
   worker_crash,
@@ -44,7 +45,7 @@ enum class Fault {
   // to a client.
   client_crash,
 };
-inline constexpr std::size_t kFaultsN = 24;
+inline constexpr std::size_t kFaultsN = 25;
 inline constexpr Fault kFirstEvent = Fault::cut;
 
 // What one world suffers.
@@ -89,7 +90,7 @@ inline constexpr std::array<std::string_view, kq::sim::kFaultsN> kq::kEnumNames<
                                                                                                 "broker_crash_within",
                                                                                                 "broker_freeze",
                                                                                                 "commit_fails",
-                                                                                                "read_fails",
+                                                                                                "read_fails", "disk_full",
                                                                                                 "clock_ahead",
                                                                                                 "worker_crash",
                                                                                                 "worker_crash_for_good",

@@ -7,8 +7,6 @@
 namespace kq::sim {
 namespace {
 
-constexpr std::int64_t kLateMsMax = 8'000;
-
 std::string machine_of(const Peer& peer) {
   return peer.id.substr(0, peer.id.find('.'));
 }

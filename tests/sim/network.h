@@ -20,6 +20,8 @@ std::string address_of(const std::string& machine, std::uint64_t connection);
 
 class Network {
  public:
+  static constexpr std::int64_t kLateMsMax = 8'000;
+
   explicit Network(Nature& nature) : nature_(nature) {}
 
   using Receive = std::function<void(std::string bytes)>;

@@ -175,6 +175,7 @@ void Oracle::check_wanted(const JobRecord& record, bool is_revived) {
            (is_revived || record.needs == requirements_of(submission));
   };
   const auto& wanted = asked_.submissions(record.key);
+  if (is_disk_full_) violated(text_of(record) + " was taken in, and the disk is nearly full");
   if (std::none_of(wanted.begin(), wanted.end(), matches)) violated(text_of(record) + " is not what anybody submitted");
   std::uint64_t unfinished_n = 1;
   std::uint64_t own_n = 1;
@@ -283,6 +284,28 @@ void Oracle::check_lease(const Peer& peer, const Lease& lease, const Store& disk
       switches_.is_on(std::string(kPausedPrefix) + (*record)->submitter)) {
     violated(name + " was granted while its submitter is paused");
   }
+  check_rank(hello, **record, disk);
+}
+
+// No job of a higher priority that this worker could run was passed over.
+void Oracle::check_rank(const Hello& hello, const JobRecord& leased, const Store& disk) {
+  if (options_.lane_window.jobs_max < jobs_.size()) return;  // it may not have been in RAM yet
+  const auto runs = [&](const Requirements& needs) {
+    const auto on = [&](const DeviceInfo& device) {  // what runs anywhere may wait for a GPU
+      return serves(device, needs) && (device.kind == DeviceKind::cuda || needs.wish == DeviceWish::cpu);
+    };
+    const auto& backends = hello.backends;
+    return std::any_of(hello.devices.begin(), hello.devices.end(), on) &&
+           (backends.empty() || std::find(backends.begin(), backends.end(), needs.backend) != backends.end()) &&
+           std::includes(hello.labels.begin(), hello.labels.end(), needs.labels.begin(), needs.labels.end());
+  };
+  for (const auto& [seq, job] : jobs_) {
+    if (job.state != JobState::queued || waits(job) || job.priority <= leased.priority || !runs(job.needs)) continue;
+    const std::int64_t head_start_ms = Scheduler::kHeadStartMs * (static_cast<int>(job.priority) - static_cast<int>(leased.priority));
+    if (job.submitted_at_ms - head_start_ms > leased.submitted_at_ms) continue;
+    const auto paused = disk.get(Family::meta, std::string(kPausedPrefix) + job.submitter);
+    if (paused && !*paused) violated(text_of(leased) + " went before " + text_of(job) + ", which ranks higher");
+  }
 }
 
 // ---- between the turns ---------------------------------------------------------------------------------------------
@@ -335,6 +358,7 @@ void Oracle::restarted(const Broker& broker, const Store& disk) {
     const auto value = disk.get(Family::meta, key);
     if (value && value->has_value() != on) violated("the switch " + key + " was acknowledged and is lost");
   }
+  is_disk_full_ = false;  // it has not looked yet
   turn_.clear();
   asked_.forget();
   check_indexes(disk);

@@ -34,6 +34,8 @@ class Oracle {
   void committing(std::span<const Write> writes, const Store& disk);
   // The broker sends this.
   void sending(const Peer& peer, std::string_view bytes, const Store& disk);
+  // The broker knows from here on.
+  void told_space(bool nearly_full) { is_disk_full_ = nearly_full; }
   void turned(const Broker& broker);
   void restarted(const Broker& broker, const Store& disk);
   // A client was told that its submission is this job. From here on that is a promise.
@@ -63,6 +65,7 @@ class Oracle {
   void check_reply(const ClientReply& reply, const Store& disk);
   void check_said(Sequence seq, JobState state, const char* where);
   void check_lease(const Peer& peer, const Lease& lease, const Store& disk);
+  void check_rank(const Hello& hello, const JobRecord& leased, const Store& disk);
   void check_board(const Store& disk);
   void check_indexes(const Store& disk);
   void compare(const Broker& broker);
@@ -79,6 +82,7 @@ class Oracle {
   std::map<std::string, LeaderboardRow> best_;  // folded from the results in the order of their commits
 
   // Heard and said.
+  bool is_disk_full_ = false;
   std::map<Hash, Sequence> promises_;
   std::map<std::string, RunEntry> entries_;  // by key: the newest submission of each label that was acknowledged
   std::map<Peer, Hello> workers_;            // as each address said last

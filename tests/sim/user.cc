@@ -10,6 +10,7 @@ namespace {
 constexpr std::int64_t kPauseMsMax = 5'000;
 constexpr std::int64_t kCalmPauseMs = 200;
 constexpr std::int64_t kPatienceMsMax = 5'000;
+constexpr std::int64_t kSettleMs = 1'000;
 constexpr std::int64_t kCalmPatienceMs = 10'000;
 constexpr std::array<const char*, 3> kSubmitters{"", "c1", "c2"};  // "": everybody
 constexpr std::array<const char*, 3> kWorkers{"w1", "w2", "w3"};
@@ -23,6 +24,11 @@ User::User(Nature& nature, Network& network, Oracle& oracle, std::string name, s
       orders_(std::make_move_iterator(orders.begin()), std::make_move_iterator(orders.end())),
       host_(nature, network, std::move(name), [this](Client& client) { work(client); }) {}
 
+void User::finish() {
+  is_calm_ = true;
+  settled_at_ms_ = nature_.timeline.now_ms() + Network::kLateMsMax + kSettleMs;
+}
+
 void User::work(Client& client) {
   while (!host_.is_killed()) {
     host_.sleep(is_calm_ ? kCalmPauseMs : nature_.random.between(0, kPauseMsMax));
@@ -34,7 +40,7 @@ void User::work(Client& client) {
       submit_one(client);
     } else if (!unfinished_.empty()) {
       wait(client, kCalmPatienceMs);
-    } else if (rules_ && !oracle_.all_finished()) {
+    } else if (rules_ && nature_.timeline.now_ms() < settled_at_ms_) {
       continue;  // a pause of before may still be on its way
     } else {
       return read_run(client);

@@ -22,7 +22,7 @@ class User {
   void start() { host_.start(); }
   void crash() { host_.kill(); }
   // From now on nothing goes wrong: what was begun is brought to its end.
-  void finish() { is_calm_ = true; }
+  void finish();
   // Every order is acknowledged, and every acknowledged job was seen finished.
   bool is_done() const { return host_.is_done(); }
   std::string what_is_left() const;
@@ -51,6 +51,7 @@ class User {
   Oracle& oracle_;
   const bool rules_;
   bool is_calm_ = false;
+  std::int64_t settled_at_ms_ = 0;      // then what was said before the calm has arrived
   std::deque<Prepared> orders_;  // not yet acknowledged as a whole
   std::vector<Prepared> acknowledged_;
   std::map<Sequence, WaitedJob> jobs_;  // acknowledged

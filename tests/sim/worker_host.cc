@@ -12,7 +12,6 @@ namespace kq::sim {
 namespace {
 
 constexpr std::int64_t kBuildMsMax = 300;
-constexpr std::int64_t kRunMsMax = 1'500;
 constexpr std::int64_t kLongRunMsMax = 8'000;  // longer than a lease: only heartbeats keep it
 constexpr double kLongRun = 0.05;
 constexpr std::int64_t kComeBackMsMax = 3'000;
@@ -69,7 +68,7 @@ class WorkerHost::Process {
   }
 
   void run(std::shared_ptr<const Lease> lease) {
-    const std::int64_t most_ms = nature_.random.chance(kLongRun) ? kLongRunMsMax : kRunMsMax;
+    const std::int64_t most_ms = nature_.random.chance(kLongRun) ? kLongRunMsMax : host_.traits_.run_ms_max;
     begin(lease->id, nature_.random.between(1, most_ms), [this, lease](bool is_stopped) {
       if (is_poison(lease->submission) && nature_.strikes(Fault::attempt_poisoned)) return die();
       const bool fails = is_stopped || nature_.strikes(Fault::attempt_fails);

@@ -24,6 +24,7 @@ struct WorkerTraits {
   std::vector<Backend> backends{};
   std::uint32_t build_slots = 1;
   std::uint32_t leases_ahead = 1;
+  std::int64_t run_ms_max = 1'500;  // mostly
 };
 
 class WorkerHost {

@@ -81,6 +81,7 @@ class World {
     const DeviceInfo small = device(DeviceKind::cuda, "A100", 80);
     const DeviceInfo large = device(DeviceKind::cuda, "H200", 140);
     const bool namesakes = random().chance(0.1);
+    const std::int64_t run_ms_max = random().chance(0.3) ? 5'000 : 1'500;  // slow workers: the queue grows
     for (const auto& devices : {std::vector{cpu}, std::vector{small, cpu}, std::vector{large}}) {
       const std::string machine = "w" + std::to_string(workers_.size() + 1);
       workers_.push_back(std::make_unique<WorkerHost>(
@@ -91,7 +92,8 @@ class World {
                        .labels = workers_.size() == 2 ? std::vector<std::string>{"large"} : std::vector<std::string>{},
                        .backends = workers_.empty() ? std::vector{Backend::torch} : std::vector<Backend>{},
                        .build_slots = static_cast<std::uint32_t>(random().between(1, 2)),
-                       .leases_ahead = static_cast<std::uint32_t>(random().between(0, 2))}));
+                       .leases_ahead = static_cast<std::uint32_t>(random().between(0, 2)),
+                       .run_ms_max = run_ms_max}));
     }
   }
 
@@ -122,6 +124,7 @@ class World {
     network_.heal();
     host_.down_ms_max = 100;
     host_.freeze(0);
+    host_.fill_disk_for(0);
     for (auto& worker : workers_) {
       worker->thaw();
       worker->start();
@@ -160,6 +163,8 @@ class World {
         return host_.fail_next_commit();
       case Fault::read_fails:
         return host_.fail_read_after(static_cast<std::uint32_t>(random().below(12)));
+      case Fault::disk_full:
+        return host_.fill_disk_for(random().between(100, 8'000));
       case Fault::clock_ahead:
         return host_.jump_ahead(random().between(100, 10'000));
       case Fault::worker_crash:
