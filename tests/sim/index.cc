@@ -67,7 +67,7 @@ Wrong complaint_about_timers(const std::map<Sequence, JobRecord>& jobs, const St
   for (const auto& [seq, job] : jobs) {
     if (wrong) return wrong;
     if (waits(job) && !timed.contains(seq)) wrong = text_of(seq) + " waits and has no timer";
-    if (job.state == JobState::queued && job.attempt == 0 && job.deadline_ms != 0 && !expiring.contains(seq)) {
+    if (job.state == JobState::queued && job.leased_at_ms == 0 && job.deadline_ms != 0 && !expiring.contains(seq)) {
       wrong = text_of(seq) + " has a deadline and no timer";
     }
   }

@@ -9,6 +9,7 @@
 #include "core/leaderboard.h"
 #include "store/keys.h"
 #include "store/reader.h"
+#include "store/verify.h"
 #include "tests/sim/index.h"
 #include "tests/sim/workload.h"
 
@@ -301,7 +302,8 @@ void Oracle::check_rank(const Hello& hello, const JobRecord& leased, const Store
   };
   for (const auto& [seq, job] : jobs_) {
     if (job.state != JobState::queued || waits(job) || job.priority <= leased.priority || !runs(job.needs)) continue;
-    const std::int64_t head_start_ms = Scheduler::kHeadStartMs * (static_cast<int>(job.priority) - static_cast<int>(leased.priority));
+    const std::int64_t head_start_ms =
+        Scheduler::kHeadStartMs * (static_cast<int>(job.priority) - static_cast<int>(leased.priority));
     if (job.submitted_at_ms - head_start_ms > leased.submitted_at_ms) continue;
     const auto paused = disk.get(Family::meta, std::string(kPausedPrefix) + job.submitter);
     if (paused && !*paused) violated(text_of(leased) + " went before " + text_of(job) + ", which ranks higher");
@@ -412,6 +414,9 @@ void Oracle::ended(const Store& disk) {
   }
   check_board(disk);
   check_indexes(disk);
+  // And what kq-ctl verify would say of it.
+  const auto verified = verify(disk, [&](const std::string& problem) { violated("verify: " + problem); });
+  if (!verified) violated("verify: " + verified.error().message);
 }
 
 // The board, folded again from the results.

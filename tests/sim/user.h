@@ -51,8 +51,8 @@ class User {
   Oracle& oracle_;
   const bool rules_;
   bool is_calm_ = false;
-  std::int64_t settled_at_ms_ = 0;      // then what was said before the calm has arrived
-  std::deque<Prepared> orders_;  // not yet acknowledged as a whole
+  std::int64_t settled_at_ms_ = 0;  // then what was said before the calm has arrived
+  std::deque<Prepared> orders_;     // not yet acknowledged as a whole
   std::vector<Prepared> acknowledged_;
   std::map<Sequence, WaitedJob> jobs_;  // acknowledged
   std::set<Sequence> unfinished_;       // of jobs_, as far as this user was told

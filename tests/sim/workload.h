@@ -11,14 +11,15 @@
 
 namespace kq::sim {
 
-// What the users of one world ask for. As with faults each world lacks some of it: where all jobs are alike their lane grows long.
+// What the users of one world ask for. As with faults each world lacks some of it: where all jobs are alike their lane
+// grows long.
 struct Taste {
   std::uint64_t sources = 24;
   std::int64_t jobs_per_order_max = 4;
-  bool devices = true;     // wishes for one
+  bool devices = true;  // wishes for one
   bool priorities = true;
-  bool labels = true;      // and backends
-  bool times = true;       // not before, deadlines
+  bool labels = true;  // and backends
+  bool times = true;   // not before, deadlines
 };
 Taste draw_taste(Random& random);
 
