@@ -1,10 +1,12 @@
 #include "broker/intake.h"
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "broker/lifecycle.h"
+#include "core/blob.h"
 #include "core/codec.h"
 #include "core/limits.h"
 #include "store/keys.h"
@@ -13,13 +15,10 @@
 namespace kq {
 namespace {
 
-// Hashes remembered to spare reads of the store; forgotten all at once, which costs a few reads again.
-constexpr std::size_t kKnownBlobsMax = 1u << 16;
-
 using Offered = std::map<Hash, const Blob*>;
 
 // What is wrong with the batch as a whole, or nothing.
-std::optional<std::string> complaint_about(const SubmitBatch& batch) {
+std::optional<std::string> complaint_about(const SubmitBatch& batch, Decompressor& decompressor) {
   if (const auto wrong = name_complaint(batch.run)) return "run " + *wrong;
   if (const auto wrong = name_complaint(batch.submitter); wrong && !batch.submitter.empty()) return "submitter " + *wrong;
   if (batch.jobs.size() > kSubmitJobsMax) {
@@ -35,13 +34,7 @@ std::optional<std::string> complaint_about(const SubmitBatch& batch) {
   for (std::size_t i = 0; i < batch.blobs.size(); ++i) {
     const Blob& blob = batch.blobs[i];
     const std::string which = "blob " + std::to_string(i) + ": ";
-    if (blob.bytes.size() > kFileBytesMax) {
-      return which + std::to_string(blob.bytes.size()) + " bytes, at most " + std::to_string(kFileBytesMax) +
-             " are allowed";
-    }
-    if (const Hash actual = sha256(blob.bytes); actual != blob.hash) {
-      return which + "is named " + to_hex(blob.hash) + ", but its SHA-256 is " + to_hex(actual);
-    }
+    if (const auto content = content_of(decompressor, blob); !content) return which + content.error().message;
   }
   return std::nullopt;
 }
@@ -86,7 +79,7 @@ class Intake {
 
  private:
   // A submission whose key is known: answered with that job, which is queued again if its ending does not settle the
-  // question.
+  // question. `ending` is a copy: the job's own goes as it is revived.
   Expected<JobAck> again(const Submission& submission, JobRecord record, std::optional<Ending> ending) {
     const auto needs = ending ? needs_to_revive(*ending, requirements_of(submission)) : std::nullopt;
     if (needs) {
@@ -116,7 +109,8 @@ class Intake {
                      " is neither in this batch nor in the store; send its bytes along");
     }
     const Sequence seq = state_.next_sequence;
-    if (auto queued = enqueue(step_, record_for(seq, key, submission, bytes)); !queued) return refused_or_failed(queued.error());
+    auto queued = enqueue(step_, record_for(seq, key, submission, bytes), std::make_shared<const Submission>(submission));
+    if (!queued) return refused_or_failed(queued.error());
     ++state_.next_sequence;
     for (const SourceFile& file : submission.files) {
       if (auto kept = keep(file.hash); !kept) return failure(std::move(kept.error()));
@@ -124,7 +118,7 @@ class Intake {
     if (auto kept = keep(submission.problem.hash); !kept) return failure(std::move(kept.error()));
     step_.ready.write(Family::ids, hash_key(key), sequence_key(seq));
     step_.ready.write(Family::body, sequence_key(seq), encode(submission));
-    write_entry(seq, submission);
+    step_.ready.write(Family::run, run_key(run_, submission.label), encode(RunEntry{seq, {}}));
     state_.metrics.submitted(submission.backend);
     took_new_ = true;
     return JobAck{.acceptance = Acceptance::accepted, .seq = seq, .state = JobState::queued, .reason = ""};
@@ -202,32 +196,32 @@ class Intake {
 
   // The first file whose bytes are nowhere, in words.
   Expected<std::optional<std::string>> first_missing(const Submission& submission) {
-    std::vector<SourceFile> needed = submission.files;
-    needed.push_back({submission.problem.file, submission.problem.hash});
-    for (const SourceFile& file : needed) {
-      if (offered_.contains(file.hash) || state_.known_blobs.contains(file.hash)) continue;
-      const auto bytes = state_.store->get(Family::blob, hash_key(file.hash));
-      if (!bytes) return failure(bytes.error());
-      if (!*bytes) return std::optional("file '" + file.name + "' (SHA-256 " + to_hex(file.hash) + ")");
-      remember(file.hash);
+    const auto missing = [&](const std::string& name, const Hash& hash) -> Expected<std::optional<std::string>> {
+      if (offered_.contains(hash)) return std::optional<std::string>();
+      const auto blob = state_.blobs.find(*state_.store, hash);
+      if (!blob) return failure(blob.error());
+      if (*blob == nullptr) return std::optional("file '" + name + "' (SHA-256 " + to_hex(hash) + ")");
+      return std::optional<std::string>();
+    };
+    for (const SourceFile& file : submission.files) {
+      auto one = missing(file.name, file.hash);
+      if (!one || *one) return one;
     }
-    return std::optional<std::string>();
+    return missing(submission.problem.file, submission.problem.hash);
   }
 
   // Writes the bytes of an offered blob unless they are there already.
   Expected<void> keep(const Hash& hash) {
     const auto place = offered_.find(hash);
-    if (place == offered_.end() || state_.known_blobs.contains(hash)) return {};
-    const auto stored = state_.store->get(Family::blob, hash_key(hash));
+    if (place == offered_.end() || state_.blobs.has(hash)) return {};
+    const auto stored = read_blob(*state_.store, hash);
     if (!stored) return failure(stored.error());
-    if (!*stored) step_.ready.write(Family::blob, hash_key(hash), place->second->bytes);
-    remember(hash);
+    if (!*stored) {
+      Write write = write_of(*place->second);
+      step_.ready.write(write.family, std::move(write.key), std::move(*write.value));
+    }
+    state_.blobs.put(*place->second);
     return {};
-  }
-
-  void remember(const Hash& hash) {
-    if (state_.known_blobs.size() >= kKnownBlobsMax) state_.known_blobs.clear();
-    state_.known_blobs.insert(hash);
   }
 
   Step& step_;
@@ -241,7 +235,7 @@ class Intake {
 }  // namespace
 
 Expected<void> answer(Step& step, const Caller& caller, const SubmitBatch& batch) {
-  if (auto complaint = complaint_about(batch)) {
+  if (auto complaint = complaint_about(batch, step.state.decompressor)) {
     reply(step, caller, Refused{std::move(*complaint)});
     return {};
   }

@@ -81,7 +81,7 @@ TEST_F(IntakeTest, blobs_of_refused_jobs_are_not_kept) {
 
 TEST_F(IntakeTest, a_blob_is_written_once) {
   reply_to(batch({"a"}));
-  state.known_blobs.clear();  // as after a restart
+  state.blobs = {};  // as after a restart
   Ready ready;
   Step step{state, ready, 1000};
   ASSERT_TRUE(answer(step, {.peer = "c", .request_id = 1}, batch({"b"})));

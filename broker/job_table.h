@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -49,6 +50,7 @@ struct Job {
   LaneId lane{};     // where it is queued when it is queued and its time has come
   std::optional<Tenure> tenure{};  // exactly while leased
   std::optional<Ending> ending{};  // exactly when finished
+  std::shared_ptr<const Submission> submission{};  // perhaps: as in family body
 };
 
 class JobTable {

@@ -105,17 +105,17 @@ class Dispatch {
 
   // Everything the worker needs. Nothing if the store has lost a file: no attempt would find it again.
   Expected<std::optional<Lease>> lease_for(Job& job) {
-    auto submission = read_body(*state_.store, job.record.seq);
-    if (!submission) return failure(std::move(submission.error()));
-    if (!*submission) return give_up(job, "the store has lost its submission");
-    Lease lease{.id = {}, .run = job.record.run, .submission = std::move(**submission), .blobs = {}, .device = {}};
+    const auto submission = submission_of(step_, job);
+    if (!submission) return failure(submission.error());
+    if (*submission == nullptr) return give_up(job, "the store has lost its submission");
+    Lease lease{.id = {}, .run = job.record.run, .submission = **submission, .blobs = {}, .device = {}};
     std::set<Hash> hashes{lease.submission.problem.hash};
     for (const SourceFile& file : lease.submission.files) hashes.insert(file.hash);
     for (const Hash& hash : hashes) {
-      auto bytes = state_.store->get(Family::blob, hash_key(hash));
-      if (!bytes) return failure(std::move(bytes.error()));
-      if (!*bytes) return give_up(job, "the store has lost the file with SHA-256 " + to_hex(hash));
-      lease.blobs.push_back({hash, std::move(**bytes)});
+      auto blob = state_.blobs.find(*state_.store, hash);
+      if (!blob) return failure(std::move(blob.error()));
+      if (*blob == nullptr) return give_up(job, "the store has lost the file with SHA-256 " + to_hex(hash));
+      lease.blobs.push_back(**blob);
     }
     return std::optional(std::move(lease));
   }

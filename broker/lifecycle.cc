@@ -139,11 +139,11 @@ Expected<std::optional<LeaderboardRow>> board_holder(const State& state, const s
   return std::optional<LeaderboardRow>(std::move(*row));
 }
 
-Expected<void> enter_board(Step& step, const Job& job, const Result& result) {
+Expected<void> enter_board(Step& step, Job& job, const Result& result) {
   if (!row_of(name_of(result.verdict)).ranks) return {};
-  const auto body = read_body(*step.state.store, job.record.seq);
+  const auto body = submission_of(step, job);
   if (!body) return failure(body.error());
-  if (!*body) return our_fault("store, family 'body': " + text_of(job) + " has none");
+  if (*body == nullptr) return our_fault("store, family 'body': " + text_of(job) + " has none");
   auto row = board_row(**body, result, job.record.seq, job.record.finished_at_ms);
   if (!row) return {};
   const std::string key = board_key(row->problem_hash, row->device_model);
@@ -166,6 +166,16 @@ QueueEntry entry_of(const JobRecord& record) {
           .leased = record.state == JobState::leased};
 }
 
+Expected<const Submission*> submission_of(Step& step, Job& job) {
+  if (!job.submission) {
+    auto body = read_body(*step.state.store, job.record.seq);
+    if (!body) return failure(std::move(body.error()));
+    if (!*body) return nullptr;
+    job.submission = std::make_shared<const Submission>(std::move(**body));
+  }
+  return job.submission.get();
+}
+
 Expected<Job*> load(Step& step, Sequence seq) {
   if (Job* job = step.state.jobs.find(seq)) return job->record.state == JobState::finished ? nullptr : job;
   auto record = read_job(*step.state.store, seq);
@@ -176,7 +186,7 @@ Expected<Job*> load(Step& step, Sequence seq) {
   return &step.state.jobs.insert({.record = std::move(**record), .lane = *lane});
 }
 
-Expected<void> enqueue(Step& step, JobRecord record) {
+Expected<void> enqueue(Step& step, JobRecord record, std::shared_ptr<const Submission> submission) {
   KQ_CHECK(record.state == JobState::queued);
   if (record.not_before_ms <= step.now_ms) record.not_before_ms = 0;
   const auto lane = lane_for(step, record);
@@ -188,6 +198,7 @@ Expected<void> enqueue(Step& step, JobRecord record) {
   } else {
     job = &step.state.jobs.insert({.record = std::move(record), .lane = *lane});
   }
+  job->submission = std::move(submission);
   step.state.accounts.add(lane->submitter, job->record.bytes);
   if (job->record.deadline_ms != 0) set_timer(step, expires(job->record), "");
   stand(step, *job);
@@ -209,7 +220,7 @@ void lease_out(Step& step, Job& job, Session& session, const DeviceInfo& device)
   session.warm_problem = entry_of(job.record).problem;
   write_record(step, job);
   write_entry(step, job);
-  step.ready.note(NoteLevel::debug, text_of_attempt(job) + ": leased to " + session.worker);
+  if (step.state.options.notes_per_job) step.ready.note(NoteLevel::debug, text_of_attempt(job) + ": leased to " + session.worker);
 }
 
 void hold(Step& step, Job& job, Session& session) {
@@ -293,9 +304,10 @@ Expected<void> finish(Step& step, Job& job, Result result) {
   if (auto entered = enter_board(step, job, result); !entered) return entered;
   step.state.metrics.finished(job.record.needs.backend, verdict);
   write_record(step, job);
-  step.ready.write(Family::samples, sequence_key(seq), encode(std::exchange(result.samples, {})));
+  const Samples samples = std::exchange(result.samples, {});
+  if (samples != Samples{}) step.ready.write(Family::samples, sequence_key(seq), encode(samples));
   step.ready.write(Family::result, sequence_key(seq), encode(result));
-  step.ready.note(NoteLevel::debug, text_of_attempt(job) + ": " + std::string(to_string(verdict)));
+  if (step.state.options.notes_per_job) step.ready.note(NoteLevel::debug, text_of_attempt(job) + ": " + std::string(to_string(verdict)));
   return {};
 }
 

@@ -2,6 +2,7 @@
 // disk move together.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "broker/state.h"
@@ -14,8 +15,11 @@ namespace kq {
 Expected<Job*> load(Step& step, Sequence seq);
 
 // A submission becomes a queued job, or brings a finished one back: the record is the caller's. An error: more different requirements or
-// submitters than one broker keeps, as bad input.
-Expected<void> enqueue(Step& step, JobRecord record);
+// submitters than one broker keeps, as bad input. `submission` spares reading it back, where it is at hand.
+Expected<void> enqueue(Step& step, JobRecord record, std::shared_ptr<const Submission> submission = nullptr);
+
+// What is to be run, from RAM or from the store; null if the store has lost it.
+Expected<const Submission*> submission_of(Step& step, Job& job);
 
 // The next attempt begins. Its number is durable before the lease leaves, so it fences for ever.
 void lease_out(Step& step, Job& job, Session& session, const DeviceInfo& device);

@@ -26,8 +26,8 @@ class Loop {
   // acknowledged.
   Expected<void> run(const volatile std::sig_atomic_t& stop);
 
-  // One turn: everything that has arrived, then a Tick. Waits for a first packet at most until the broker wants to
-  // wake.
+  // One turn: a Tick and everything that has arrived, in one commit. Waits for a first packet at most until the broker
+  // wants to wake, and not at all after a turn in which anything arrived.
   Expected<void> turn();
 
  private:

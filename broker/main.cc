@@ -110,7 +110,9 @@ Expected<void> run(const CommandLine& line) {
   const auto store = open_rocks_store(line.store_dir, OpenMode::read_write);
   if (!store) return failure(store.error());
   const SteadyUnixTime now_ms;
-  auto broker = Broker::recover(**store, line.options, now_ms());
+  BrokerOptions options = line.options;
+  options.notes_per_job = line.log_level == "debug";
+  auto broker = Broker::recover(**store, options, now_ms());
   if (!broker) return failure(broker.error());
   const auto link = bind_server(*endpoints, server_options(line));
   if (!link) return failure(link.error());

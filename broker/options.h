@@ -26,8 +26,9 @@ struct BrokerOptions {
   std::size_t classes_max = 1'024;              // different requirements in use; each costs time at every lease
   std::size_t submitters_max = 65'536;
   LaneWindow lane_window{};                     // of each lane in RAM
-  std::size_t queued_kept = 1u << 16;           // records of queued jobs in RAM, some 40 MB; others are read when needed
+  std::size_t queued_kept = 1u << 14;           // records of queued jobs in RAM, some 30 MB; others are read when needed
   std::size_t timers_per_step_max = 1'024;      // fired in one Tick, which wakes again for the rest
+  bool notes_per_job = false;                   // for a log level that shows them: they cost as much as the rest of a step
   std::size_t refills_per_step_max = 16;        // lanes filled up from the store in one Tick
   std::size_t sessions_max = 4'096;
   std::size_t devices_max = 64;                   // of one worker

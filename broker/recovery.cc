@@ -123,6 +123,7 @@ class Recovery {
     auto paused = scan_meta(kPausedPrefix, [&](std::string_view key, std::string_view) -> Expected<void> {
       const std::string name(key.substr(kPausedPrefix.size()));
       state_.paused.insert(name);
+      if (name.empty()) return {};  // everybody, not whoever gave no name
       if (const auto number = state_.scheduler.submitters.find(name)) state_.scheduler.pause(*number, true);
       return {};
     });

@@ -210,7 +210,7 @@ std::string shown(const Write& write) {
     case Family::blob:
       return "blob " + quoted(value);
     case Family::run:
-      return "run " + write.key.substr(0, write.key.find('\0')) + " " + decode<RunEntry>(value)->submission.label +
+      return "run " + write.key.substr(0, write.key.find('\0')) + " " + write.key.substr(write.key.find('\0') + 1) +
              " = job " + std::to_string(decode<RunEntry>(value)->seq);
     case Family::board:
       return "board " + shown(*decode<LeaderboardRow>(value));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "broker/accounts.h"
+#include "broker/blob_cache.h"
 #include "broker/job_table.h"
 #include "broker/metrics.h"
 #include "broker/options.h"
@@ -16,6 +17,7 @@
 #include "broker/scheduler.h"
 #include "broker/timers.h"
 #include "broker/worker_pool.h"
+#include "core/compress.h"
 #include "core/leaderboard.h"
 #include "store/store.h"
 
@@ -35,7 +37,8 @@ struct State {
   std::set<std::string> draining{};  // workers
   Space space{};
   std::vector<std::string> unused_names{};  // keys of family meta that the next Tick deletes
-  std::set<Hash> known_blobs{};                      // some of those in the store or among the writes of this turn
+  Decompressor decompressor{};
+  BlobCache blobs{};  // some of those in the store or among the writes of this turn
   std::map<std::string, LeaderboardRow> new_best{};  // board rows written since the last Tick, by key
 };
 

@@ -56,10 +56,14 @@ struct JobRecord {
 // Family `run`, key: run NUL label. Which job stands for that label; a label submitted again points to its newest job.
 struct RunEntry {
   Sequence seq = 0;
-  Submission submission;  // as submitted under this label: names may differ from the job's first submission
+  Submission submission;  // as submitted under this label: names may differ from the job's first submission. In the store it is left empty
+                          // where it is the same as that one (is_as_first_submitted); whoever reads a run gets it whole
 
   friend bool operator==(const RunEntry&, const RunEntry&) = default;
 };
+
+// No label is empty, so this cannot be meant.
+inline bool is_as_first_submitted(const RunEntry& entry) { return entry.submission.label.empty(); }
 
 // One row of a run, joined for readers.
 struct RunRow {

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/blob.h"
 #include "gpu_worker/fd.h"
 
 namespace kq {
@@ -80,9 +81,13 @@ Expected<void> Scratch::put_all(const std::string& from) const {
   return {};
 }
 
-Expected<std::string_view> blob_of(const Lease& lease, const Hash& hash) {
+Expected<std::string> file_of(const Lease& lease, const Hash& hash) {
   for (const Blob& blob : lease.blobs) {
-    if (blob.hash == hash) return std::string_view(blob.bytes);
+    if (blob.hash != hash) continue;
+    Decompressor decompressor;
+    auto content = content_of(decompressor, blob);
+    if (!content) return our_fault("the lease came with a damaged blob: " + content.error().message);
+    return content;
   }
   return our_fault("the lease came without blob " + to_hex(hash));
 }
@@ -99,7 +104,7 @@ Expected<void> put_sources(const Scratch& scratch, const Lease& lease, bool with
   if (with_submission) files = lease.submission.files;
   files.push_back({problem_file(lease), lease.submission.problem.hash});
   for (const SourceFile& file : files) {
-    const auto bytes = blob_of(lease, file.hash);
+    const auto bytes = file_of(lease, file.hash);
     if (!bytes) return failure(bytes.error());
     if (const auto put = scratch.put(file.name, *bytes); !put) return put;
   }

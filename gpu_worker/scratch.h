@@ -32,8 +32,8 @@ class Scratch {
   std::string dir_;
 };
 
-// The bytes of the blob with this hash, or an Error of ours: the broker promised every blob a lease needs.
-Expected<std::string_view> blob_of(const Lease& lease, const Hash& hash);
+// The content of the file with this hash, or an Error of ours: the broker promised every file a lease needs.
+Expected<std::string> file_of(const Lease& lease, const Hash& hash);
 // The name the problem gets in src/: its own, or with underscores in front where the submission has a file of that name.
 std::string problem_file(const Lease& lease);
 // Puts the problem and, unless it is for the reference, the submission's files into src/.

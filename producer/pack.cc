@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "core/blob.h"
 #include "core/limits.h"
 #include "producer/io_contract.h"
 #include "producer/recognise.h"
@@ -77,7 +78,7 @@ const Hash& hash_of(const PackedJob& job, std::size_t file) {
 }
 
 // The blobs of a job that `known` does not have yet, read again.
-Expected<std::vector<Blob>> load_blobs(const PackedJob& job, const std::set<Hash>& known) {
+Expected<std::vector<Blob>> load_blobs(const PackedJob& job, const std::set<Hash>& known, Compressor& compressor) {
   std::vector<Blob> blobs;
   for (std::size_t i = 0; i < job.files.size(); ++i) {
     const Hash& hash = hash_of(job, i);
@@ -88,7 +89,7 @@ Expected<std::vector<Blob>> load_blobs(const PackedJob& job, const std::set<Hash
     if (sha256(*text) != hash) {
       return bad_input(job.files[i].path.string() + " changed while it was being submitted; submit again");
     }
-    blobs.push_back({hash, std::move(*text)});
+    blobs.push_back(packed(compressor, hash, std::move(*text)));
   }
   return blobs;
 }
@@ -154,9 +155,10 @@ Expected<SubmitBatch> next_batch(const std::string& run, std::span<const PackedJ
   SubmitBatch batch;
   batch.run = run;
   std::set<Hash> known;
+  Compressor compressor;
   std::size_t bytes = 0;
   for (const PackedJob& job : jobs.first(std::min(jobs.size(), kSubmitJobsMax))) {
-    Expected<std::vector<Blob>> blobs = load_blobs(job, known);
+    Expected<std::vector<Blob>> blobs = load_blobs(job, known, compressor);
     if (!blobs) return failure(blobs.error());
     std::size_t more = 0;
     for (const Blob& blob : *blobs) more += blob.bytes.size();

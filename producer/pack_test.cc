@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
+#include "core/blob.h"
 #include "core/limits.h"
 #include "producer/test_folder.h"
 
@@ -47,10 +50,14 @@ class Pack : public testing::Test {
     }
     return mistakes;
   }
+  // Files that packing makes little smaller.
   std::vector<PackedJob> many(std::size_t n, std::size_t bytes) {
+    std::mt19937 random(7);
     std::vector<PackedJob> jobs;
     for (std::size_t i = 0; i < n; ++i) {
-      jobs.push_back(packed(candidate("k" + std::to_string(i) + ".py", std::to_string(i) + std::string(bytes, '#'))));
+      std::string text(bytes, '#');
+      for (char& c : text) c = static_cast<char>(' ' + random() % 95);
+      jobs.push_back(packed(candidate("k" + std::to_string(i) + ".py", text)));
     }
     return jobs;
   }
@@ -137,9 +144,11 @@ TEST_F(Pack, a_batch_has_each_blob_once) {
   EXPECT_EQ(batch->run, "monday");
   EXPECT_EQ(batch->jobs.size(), 3u);
   std::vector<std::string> texts;
+  Decompressor decompressor;
   for (const Blob& blob : batch->blobs) {
-    EXPECT_EQ(blob.hash, sha256(blob.bytes));
-    texts.push_back(blob.bytes);
+    const auto text = content_of(decompressor, blob);
+    ASSERT_TRUE(text) << text.error().message;
+    texts.push_back(*text);
   }
   EXPECT_THAT(texts, ElementsAre(kTestKernel, kTestProblem, "__global__ void scale() {}", kTestContract));
 }
@@ -152,14 +161,16 @@ TEST_F(Pack, a_batch_has_at_most_so_many_jobs) {
 }
 
 TEST_F(Pack, a_batch_has_at_most_so_many_bytes) {
-  const std::vector<PackedJob> jobs = many(17, kFileBytesMax - 8);
+  const std::vector<PackedJob> jobs = many(24, kFileBytesMax - 8);
   const auto batch = next_batch("r", jobs);
   ASSERT_TRUE(batch);
-  EXPECT_EQ(batch->jobs.size(), 15u);  // and the problem
   std::size_t bytes = 0;
   for (const Blob& blob : batch->blobs) bytes += blob.bytes.size();
   EXPECT_LE(bytes, kSubmitBytesMax);
-  EXPECT_EQ(next_batch("r", std::span(jobs).subspan(15))->jobs.size(), 2u);
+  EXPECT_GT(bytes + kFileBytesMax, kSubmitBytesMax);
+  const std::size_t rest = jobs.size() - batch->jobs.size();
+  EXPECT_GT(rest, 0u);
+  EXPECT_EQ(next_batch("r", std::span(jobs).last(rest))->jobs.size(), rest);
 }
 
 TEST_F(Pack, a_file_that_changed_since_it_was_judged_is_not_sent) {

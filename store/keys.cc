@@ -150,6 +150,12 @@ std::string hash_key(const Hash& hash) {
   return std::string(as_bytes(hash));
 }
 
+std::string blob_key(const Hash& hash, bool packed) {
+  std::string key = hash_key(hash);
+  if (packed) key += 'z';
+  return key;
+}
+
 std::string run_key(std::string_view run, std::string_view label) {
   return run_prefix(run).append(label);
 }

@@ -19,6 +19,8 @@ std::optional<Sequence> sequence_from(std::string_view key);
 
 // Family ids: 32 bytes of the submission key -> 8 bytes of the sequence. Family blob: 32 bytes of the content hash.
 std::string hash_key(const Hash& hash);
+// A packed blob lies beside where the raw one would: 32 bytes of the hash of its content, then 'z'.
+std::string blob_key(const Hash& hash, bool packed);
 
 // Family run: run NUL label. Names hold no NUL (core/submission.h, name_complaint).
 std::string run_key(std::string_view run, std::string_view label);

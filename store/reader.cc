@@ -42,6 +42,12 @@ Expected<RunRow> read_row(const Store& store, const std::string& run, RunEntry e
   if (!job) return failure(std::move(job.error()));
   if (!*job) return damaged(Family::run, "run '" + run + "'", job_text(seq) + " has no record in family 'state'");
   RunRow row{.run = run, .entry = std::move(entry), .job = std::move(**job), .result = std::nullopt};
+  if (is_as_first_submitted(row.entry)) {
+    auto body = read_body(store, seq);
+    if (!body) return failure(std::move(body.error()));
+    if (!*body) return damaged(Family::run, "run '" + run + "'", job_text(seq) + " has no submission in family 'body'");
+    row.entry.submission = std::move(**body);
+  }
   if (row.job.state != JobState::finished) return row;
   auto result = read_result(store, seq, with_samples);
   if (!result) return failure(std::move(result.error()));

@@ -17,6 +17,7 @@ constexpr std::size_t kFamilies = kEnumNames<Family>.size();
 
 // Values of this size and above stay out of the tables, so that compaction does not rewrite them.
 constexpr std::size_t kBlobBytesMin = 2048;
+constexpr double kMemtableFilterShare = 0.02;  // of the memtable: a new key is known to be new without a search in it
 constexpr double kFilterBitsPerKey = 10;  // one lookup in a hundred reads a block for nothing
 
 // After an error a store is finished and its process ends. RocksDB would try to recover by itself behind kq's back: it then flushes
@@ -40,10 +41,14 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const std::shared_ptr
   switch (family) {
     case Family::ids:  // asked about every submission, most of them new
       table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(kFilterBitsPerKey));
+      options.memtable_prefix_bloom_size_ratio = kMemtableFilterShare;
+      options.memtable_whole_key_filtering = true;
       options.write_buffer_size = 32 * kMegabyte;
       break;
     case Family::blob:  // asked likewise; the value is large, put once, and compressed by whoever made it
       table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(kFilterBitsPerKey));
+      options.memtable_prefix_bloom_size_ratio = kMemtableFilterShare;
+      options.memtable_whole_key_filtering = true;
       options.enable_blob_files = true;
       options.min_blob_size = kBlobBytesMin;
       options.blob_compression_type = rocksdb::kNoCompression;

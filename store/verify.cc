@@ -134,11 +134,11 @@ class Verification {
   void blob(std::string_view key, std::string_view value) {
     ++found_.blobs_n;
     found_.blob_bytes += value.size();
-    const auto hash = hash_from_bytes(key);
-    if (!hash) return problem("a key is not 32 bytes");
-    if (sha256(value) == *hash) return;
-    const Blob frame{.hash = *hash, .bytes = std::string(value), .packing = Packing::zstd};
-    if (!content_of(decompressor_, frame)) problem("file " + to_hex(*hash) + ": its content has another SHA-256");
+    const auto hash = hash_from_bytes(key.substr(0, sizeof(Hash::bytes)));
+    const bool packed = hash && key == blob_key(*hash, true);
+    if (!hash || (!packed && key != blob_key(*hash, false))) return problem("a key is no hash");
+    const Blob blob{.hash = *hash, .bytes = std::string(value), .packing = packed ? Packing::zstd : Packing::raw};
+    if (const auto content = content_of(decompressor_, blob); !content) problem("file " + to_hex(*hash) + ": " + content.error().message);
   }
 
   void label(std::string_view key, std::string_view value) {
@@ -146,6 +146,10 @@ class Verification {
     const auto entry = decode<RunEntry>(value);
     if (!entry) return problem("an entry: " + entry.error().message);
     const std::string run(key.substr(0, key.find('\0')));
+    if (is_as_first_submitted(*entry)) {
+      need(read_body(store_, entry->seq), "run '" + run + "': " + job_text(entry->seq));
+      return;
+    }
     if (key != run_key(run, entry->submission.label)) problem("run '" + run + "', an entry stands under another label than its own");
     need(read_job(store_, entry->seq), "run '" + run + "', label '" + entry->submission.label + "': " + job_text(entry->seq));
   }

@@ -97,7 +97,7 @@ TEST_F(VerifyTest, every_broken_promise_has_its_line) {
       {"samples garbled", Family::samples, sequence_key(1), "x", "family 'samples', job 1: "},
       {"key gone", Family::ids, hash_key(seven.key), std::nullopt, "job 7: family 'ids' does not lead to it"},
       {"key of another", Family::ids, hash_key(seven.key), sequence_key(8), "leads to job 8, which has another key"},
-      {"file garbled", Family::blob, hash_key(sha256("a")), "b", "its content has another SHA-256"},
+      {"file garbled", Family::blob, hash_key(sha256("a")), "b", "but its SHA-256 is"},
       {"label of nobody", Family::run, run_key("second", "x"), encode(nobody),
        "family 'run', run 'second', label 'x': job 99 is missing"},
       {"board gone", Family::board, board_key(sha256("softmax"), "cpu"), std::nullopt, "job 5 passed, and its board has no row"},

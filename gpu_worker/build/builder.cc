@@ -29,7 +29,7 @@ bool only_compiles(const Lease& lease) {
 std::optional<Built> judge_cuda_files(const Lease& lease) {
   for (const SourceFile& file : lease.submission.files) {
     if (!file.name.ends_with(".cu")) continue;
-    const auto bytes = blob_of(lease, file.hash);
+    const auto bytes = file_of(lease, file.hash);
     if (!bytes) continue;  // the build says so
     const auto findings = judge_cuda(*bytes, file.name);
     if (!findings.empty()) return Built{.verdict = rejected(findings.front()), .dir = {}, .cached = false, .ms = 0};

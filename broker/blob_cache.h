@@ -1,0 +1,46 @@
+// The files that jobs need, near at hand: most jobs are leased soon after they came, and many share a problem.
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <unordered_map>
+#include <vector>
+
+#include "core/messages.h"
+#include "store/store.h"
+
+namespace kq {
+
+class BlobCache {
+ public:
+  static constexpr std::size_t kBytesMax = 64u << 20;
+
+  // A blob that is in the store with the writes of this turn.
+  void put(const Blob& blob);
+  bool has(const Hash& hash) const { return places_.contains(hash); }
+
+  // From RAM or from the store, or null. Good until the next call.
+  Expected<const Blob*> find(const Store& store, const Hash& hash);
+
+  std::size_t size_bytes() const { return bytes_; }
+
+ private:
+  // A key is a SHA-256: any eight of its bytes are a hash already.
+  struct KeyHash {
+    std::size_t operator()(const Hash& hash) const;
+  };
+  using Blobs = std::list<Blob>;
+
+  void shrink();
+
+  Blobs blobs_;  // the one used last in front
+  std::unordered_map<Hash, Blobs::iterator, KeyHash> places_;
+  std::size_t bytes_ = 0;
+};
+
+// Reads a blob as it lies in the store; nothing if it is not there.
+Expected<std::optional<Blob>> read_blob(const Store& store, const Hash& hash);
+// Where it lies: raw bytes under its hash, packed ones beside it.
+Write write_of(const Blob& blob);
+
+}  // namespace kq

@@ -1,0 +1,47 @@
+#include "broker/blob_cache.h"
+
+#include <gtest/gtest.h>
+
+#include "store/memory_store.h"
+
+namespace kq {
+namespace {
+
+Blob blob(char content, std::size_t size = 1, Packing packing = Packing::raw) {
+  const std::string bytes(size, content);
+  return {.hash = sha256(bytes), .bytes = bytes, .packing = packing};
+}
+
+void save(MemoryStore& store, const Blob& blob) {
+  const Write write = write_of(blob);
+  ASSERT_TRUE(store.commit(std::span(&write, 1)));
+}
+
+TEST(BlobCache, finds_what_is_in_ram_or_on_disk_raw_or_packed) {
+  MemoryStore store;
+  BlobCache blobs;
+  blobs.put(blob('a'));
+  save(store, blob('b'));
+  save(store, blob('c', 1, Packing::zstd));
+  EXPECT_EQ(**blobs.find(store, blob('a').hash), blob('a'));
+  EXPECT_EQ(**blobs.find(store, blob('b').hash), blob('b'));
+  EXPECT_EQ(**blobs.find(store, blob('c').hash), blob('c', 1, Packing::zstd));
+  EXPECT_EQ(*blobs.find(store, blob('d').hash), nullptr);
+}
+
+TEST(BlobCache, forgets_what_was_not_used_for_longest) {
+  MemoryStore store;
+  BlobCache blobs;
+  const std::size_t third = BlobCache::kBytesMax / 3;
+  blobs.put(blob('a', third));
+  blobs.put(blob('b', third));
+  blobs.put(blob('c', third));
+  EXPECT_TRUE(blobs.find(store, blob('a', third).hash));
+  blobs.put(blob('d', third));
+  EXPECT_TRUE(blobs.has(blob('a', third).hash));
+  EXPECT_FALSE(blobs.has(blob('b', third).hash));
+  EXPECT_LE(blobs.size_bytes(), BlobCache::kBytesMax);
+}
+
+}  // namespace
+}  // namespace kq
