@@ -303,6 +303,7 @@ void Oracle::check_rank(const Hello& hello, const JobRecord& leased, const Store
            std::includes(hello.labels.begin(), hello.labels.end(), needs.labels.begin(), needs.labels.end());
   };
   for (const auto& [seq, job] : jobs_) {
+    if (turn_.contains(seq)) continue;  // queued by what came in this very turn, after its leases
     if (job.state != JobState::queued || waits(job) || job.priority <= leased.priority || !runs(job.needs)) continue;
     const std::int64_t head_start_ms =
         Scheduler::kHeadStartMs * (static_cast<int>(job.priority) - static_cast<int>(leased.priority));
