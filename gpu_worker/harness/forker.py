@@ -87,6 +87,7 @@ class Forked:
 
 class Forker:
     def __init__(self, control: socket.socket, device: str, stub_path: str) -> None:
+        from harness import huge_pages
         from harness.sandbox import ALL_LAYERS
         from harness.stub import Stub
 
@@ -103,6 +104,7 @@ class Forker:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         gc.collect()
         gc.freeze()  # a collection in a child would copy every page of what was imported
+        huge_pages.collapse()
 
     def probe(self) -> str:
         """The layers that can be had here, by having them once. Where the kernel lets a mount view fail half-way, there is none."""
