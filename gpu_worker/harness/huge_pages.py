@@ -1,7 +1,8 @@
 """Huge pages for what the zygote has imported, so that its forks are cheap.
 
 A fork copies one entry for each page that was written to, and its end takes each back: torch leaves 280 MB of those, 70,000 small pages,
-and a child is three forks. As pages of 2 MB they are some hundred entries; the few that a process then writes to are split for it.
+and a child is three forks. As pages of 2 MB they are some hundred entries; the few that a process then writes to are split for it. Finding and
+filling such pages takes a while too, so a zygote does it once it has served some children and more are to be expected.
 """
 
 import ctypes
