@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 
 from harness.page import Command, Failure
-from world import RELU, RELU_NEW, Child, WorldTest, Zygote
+from world import RELU, RELU_NEW, Child, WorldTest, Zygote, take_zygote_of_module, zygote_of_module
 
 
 def new(body: str) -> str:
@@ -129,8 +129,7 @@ class Hostile(WorldTest):
 
 class ZygoteItself(unittest.TestCase):
     def test_it_says_which_layers_there_are(self) -> None:
-        zygote = Zygote()
-        self.addCleanup(zygote.close)
+        zygote = zygote_of_module("cpu")
         expected = (
             "uid,user,pid,mount,ipc,net,uts,rlimits" if os.geteuid() == 0 else "user,pid,mount,ipc,net,uts,rlimits"
         )
@@ -147,8 +146,7 @@ class ZygoteItself(unittest.TestCase):
         self.assertEqual(zygote.process.wait(10), 3)
 
     def test_bad_orders_are_refused_in_words_and_it_lives_on(self) -> None:
-        zygote = Zygote()
-        self.addCleanup(zygote.close)
+        zygote = zygote_of_module("cpu")
         null = os.open("/dev/null", os.O_RDWR)
         cases = [
             (
@@ -166,16 +164,16 @@ class ZygoteItself(unittest.TestCase):
         ]
         for order, fds, words in cases:
             order_id = zygote.send(order, fds)
-            answer = zygote.receive(30)
-            self.assertEqual(answer["id"], order_id)
+            answer = zygote.await_packet(lambda packet: packet.get("id") == order_id, 30)
             self.assertIn(words, answer["error"])
         zygote.socket.send(b"nonsense")
-        self.assertIn("no JSON", zygote.receive(30)["error"])
+        answer = zygote.await_packet(lambda packet: packet.get("id") == 0, 30)
+        self.assertIn("no JSON", answer["error"])
         self.assertIsNone(zygote.process.poll())
 
     def test_its_death_ends_its_children(self) -> None:
         for kill in (True, False):
-            zygote = Zygote()
+            zygote = Zygote() if kill else take_zygote_of_module("cpu")
             root = tempfile.TemporaryDirectory(prefix="kq-harness.")
             self.addCleanup(root.cleanup)
             child = Child(zygote, Path(root.name) / "1", {"problem.py": RELU, "new.py": RELU_NEW})

@@ -228,20 +228,14 @@ class Child:
 
 
 class WorldTest(unittest.TestCase):
-    """One zygote for all tests of a class; directories and children that go with the test."""
+    """One zygote for all tests of a module, whose start takes a second; directories and children that go with the test."""
 
     zygote: Zygote
     device = "cpu"
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.zygote = Zygote(device=cls.device)
-        if "ready" not in cls.zygote.hello:
-            raise AssertionError(f"no zygote: {cls.zygote.hello}")
-
-    @classmethod
-    def tearDownClass(cls) -> None:
-        cls.zygote.close()
+        cls.zygote = zygote_of_module(cls.device)
 
     def setUp(self) -> None:
         self.root = Path(tempfile.mkdtemp(prefix="kq-harness."))
@@ -287,6 +281,27 @@ class WorldTest(unittest.TestCase):
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
+
+
+_zygotes: dict[str, Zygote] = {}
+
+
+def zygote_of_module(device: str) -> Zygote:
+    """Ends with the last test of the module."""
+    if device not in _zygotes:
+        zygote = _zygotes[device] = Zygote(device=device)
+        unittest.addModuleCleanup(zygote.close)
+        unittest.addModuleCleanup(_zygotes.pop, device, None)
+        if "ready" not in zygote.hello:
+            raise AssertionError(f"no zygote: {zygote.hello}")
+    return _zygotes[device]
+
+
+def take_zygote_of_module(device: str) -> Zygote:
+    """For who ends it; whoever comes later gets a new one."""
+    zygote = zygote_of_module(device)
+    del _zygotes[device]
+    return zygote
 
 
 _libc = ctypes.CDLL(None)
