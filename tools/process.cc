@@ -39,7 +39,7 @@ int open_log(const std::string& path) {
 
 // Between fork and exec: only what is safe in the child of a process with threads.
 [[noreturn]] void become(char* const* words, int log, int inherited_fd, pid_t parent) {
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  ::prctl(PR_SET_PDEATHSIG, SIGINT);
   if (::getppid() != parent) ::_exit(1);  // it died before we asked
   ::setpgid(0, 0);
   StopSignals::give_back();

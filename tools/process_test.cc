@@ -79,7 +79,7 @@ TEST_F(ProcessTest, the_signals_we_hold_back_reach_it) {
 TEST_F(ProcessTest, ends_with_the_one_that_started_it) {
   const pid_t middle = ::fork();
   if (middle == 0) {
-    auto process = shell("trap 'echo told; exit 0' TERM; echo ready; while :; do sleep 0.01; done");
+    auto process = shell("trap 'echo told; exit 0' INT; echo ready; while :; do sleep 0.01; done");
     wait_for_text(log(), "ready");
     ::kill(::getpid(), SIGKILL);
   }
