@@ -65,11 +65,14 @@ def kq(*words: str | Path, **changes: str) -> subprocess.CompletedProcess[str]:
 
 
 def wait_until(condition: Callable[[], object], what: str, limit_s: float = 120) -> None:
+    """Looks less and less often: most conditions start a program, and take time from what they wait for."""
     end = time.monotonic() + limit_s
+    pause_s = 0.02
     while not condition():
         if time.monotonic() > end:
             raise AssertionError(f"{what}: not so after {limit_s:.0f} s")
-        time.sleep(0.05)
+        time.sleep(pause_s)
+        pause_s = min(pause_s * 1.5, 0.25)
 
 
 def write_sweep(folder: Path, sources: dict[str, str], trials: tuple[int, int, int] = (1, 0, 1)) -> Path:

@@ -20,7 +20,7 @@ class UpDown(kq.Story):
     def down(self) -> subprocess.CompletedProcess[str]:
         return kq.kq("down", "--state", self.state)
 
-    def test_detached(self) -> None:
+    def test_detached_and_killed_programs_are_started_again(self) -> None:
         done = self.up("-d")
         self.assert_end(done, 0)
         self.assertEqual(done.stdout.splitlines()[0], self.url)
@@ -35,6 +35,7 @@ class UpDown(kq.Story):
             board = kq.kq("leaderboard", "--format", "csv", "--broker", self.url)
             self.assert_end(board, 0)
             self.assertEqual([row["problem"] for row in kq.rows_of(board.stdout)], ["relu"])
+            self.a_killed_program_is_started_again()
         finally:
             stopped = self.down()
         self.assert_end(stopped, 0)
@@ -43,6 +44,15 @@ class UpDown(kq.Story):
         again = self.down()
         self.assert_end(again, 0)
         self.assertIn("already down", again.stderr)
+
+    def a_killed_program_is_started_again(self) -> None:
+        before = kq.processes_of(self.folder)
+        self.assertEqual(len(before), 2)
+        for pid in before:
+            os.kill(pid, signal.SIGKILL)
+        kq.wait_until(lambda: len(set(kq.processes_of(self.folder)) - set(before)) == 2, "both run again")
+        more = kq.write_sweep(self.folder / "more", {f"relu/{i}": f"# more {i}\n{kq.RIGHT}" for i in range(4)})
+        self.assert_end(kq.kq("submit", more, "--run", "more", "--broker", self.url, "--wait"), 0)
 
     def test_a_stack_that_cannot_start_is_told(self) -> None:
         done = kq.kq("up", "-d", "--state", self.state, "--devices", "tpu", "--broker-url", self.url)
@@ -61,19 +71,6 @@ class UpDown(kq.Story):
         os.kill(up.pid, signal.SIGTERM)
         self.assertEqual(up.wait(60), 0)
         self.assertEqual(kq.processes_of(self.folder), [])
-
-    def test_a_killed_program_is_started_again(self) -> None:
-        self.assert_end(self.up("-d"), 0)
-        try:
-            before = kq.processes_of(self.folder)
-            self.assertEqual(len(before), 2)
-            for pid in before:
-                os.kill(pid, signal.SIGKILL)
-            kq.wait_until(lambda: len(set(kq.processes_of(self.folder)) - set(before)) == 2, "both run again")
-            submitted = kq.kq("submit", self.jobs, "--run", "r", "--broker", self.url, "--wait")
-            self.assert_end(submitted, 0)
-        finally:
-            self.assert_end(self.down(), 0)
 
 
 if __name__ == "__main__":
