@@ -18,7 +18,6 @@ void BlobCache::put(const Blob& blob) {
   blobs_.push_front(blob);
   places_.emplace(blob.hash, blobs_.begin());
   bytes_ += blob.bytes.size();
-  shrink();
 }
 
 Expected<const Blob*> BlobCache::find(const Store& store, const Hash& hash) {
@@ -33,9 +32,8 @@ Expected<const Blob*> BlobCache::find(const Store& store, const Hash& hash) {
   return &blobs_.front();
 }
 
-// The newest stays, whatever its size.
 void BlobCache::shrink() {
-  while (bytes_ > kBytesMax && blobs_.size() > 1) {
+  while (bytes_ > kBytesMax) {
     bytes_ -= blobs_.back().bytes.size();
     places_.erase(blobs_.back().hash);
     blobs_.pop_back();

@@ -15,12 +15,15 @@ class BlobCache {
  public:
   static constexpr std::size_t kBytesMax = 64u << 20;
 
-  // A blob that is in the store with the writes of this turn.
+  // A blob that is in the store with the writes of this turn. It stays at least until the next shrink().
   void put(const Blob& blob);
   bool has(const Hash& hash) const { return places_.contains(hash); }
 
   // From RAM or from the store, or null. Good until the next call.
   Expected<const Blob*> find(const Store& store, const Hash& hash);
+
+  // Forgets down to kBytesMax what was not used for longest. At the beginning of a turn, when all that was put is on disk.
+  void shrink();
 
   std::size_t size_bytes() const { return bytes_; }
 
@@ -30,8 +33,6 @@ class BlobCache {
     std::size_t operator()(const Hash& hash) const;
   };
   using Blobs = std::list<Blob>;
-
-  void shrink();
 
   Blobs blobs_;  // the one used last in front
   std::unordered_map<Hash, Blobs::iterator, KeyHash> places_;

@@ -47,15 +47,20 @@ Expected<void> handle(Step& step, Space space) {
   return {};
 }
 
-// The order matters: windows and timers are read from what earlier turns committed, before this Tick changes any of it.
+// The order matters: windows and timers are read from what earlier turns committed, before this one changes any of it.
 Expected<void> handle(Step& step, Tick) {
   step.state.jobs.forget(step.state.options.queued_kept);
+  step.state.blobs.shrink();
   step.state.new_best.clear();
   forget_unused_names(step);
-  for (const auto part : {refill_windows, fire_timers, expire_leases, forget_silent, dispatch}) {
+  for (const auto part : {refill_windows, fire_timers, expire_leases, forget_silent}) {
     if (auto done = part(step); !done) return done;
   }
   return {};
+}
+
+Expected<void> handle(Step& step, Dispatch) {
+  return dispatch(step);
 }
 
 }  // namespace

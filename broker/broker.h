@@ -1,7 +1,7 @@
 // The broker as one function: an event and the time go in, what is to be done comes out.
 //
 // No clock, no socket, no randomness, and the disk only for reading: what step() wants written, sent and logged is in
-// its Ready. A turn is any number of steps, committed together (broker/ready.h), then one Tick, committed as well.
+// its Ready. A turn is a Tick, any number of other steps, and a Dispatch, all in one commit (broker/ready.h).
 // Everything that must survive is in the store; the rest is rebuilt by recover().
 #pragma once
 

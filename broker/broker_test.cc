@@ -10,9 +10,10 @@ namespace kq {
 namespace {
 
 std::optional<std::int64_t> wake_of(Broker& broker, MemoryStore& store, std::int64_t now_ms) {
-  auto ready = broker.step(Tick{}, now_ms);
-  const auto wake_at_ms = ready->wake_at_ms();
-  EXPECT_TRUE(commit(std::move(*ready), store));
+  Ready ready;
+  for (Event event : {Event(Tick{}), Event(Dispatch{})}) ready.merge(*broker.step(std::move(event), now_ms));
+  const auto wake_at_ms = ready.wake_at_ms();
+  EXPECT_TRUE(commit(std::move(ready), store));
   return wake_at_ms;
 }
 

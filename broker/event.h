@@ -31,10 +31,12 @@ struct Undelivered {
 };
 // Space (store/store.h) says how the store's disk stands, about once a second: while it is nearly full, submissions are answered `busy`.
 //
-// Time has passed. It is stepped only when the writes of every earlier step are committed: what it leases is read from
+// A turn begins, and time has passed. It is stepped only when the writes of every earlier turn are committed: what it queues is read from
 // the store.
 struct Tick {};
-using Event = std::variant<FromClient, FromWorker, Undelivered, Space, Tick>;
+// A turn ends: jobs go to workers, those that came in this turn too.
+struct Dispatch {};
+using Event = std::variant<FromClient, FromWorker, Undelivered, Space, Tick, Dispatch>;
 
 struct ToClient {
   std::string peer;

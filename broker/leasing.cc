@@ -30,9 +30,9 @@ std::size_t bytes_of(const Lease& lease) {
   return bytes;
 }
 
-class Dispatch {
+class Handout {
  public:
-  explicit Dispatch(Step& step) : step_(step), state_(step.state) {}
+  explicit Handout(Step& step) : step_(step), state_(step.state) {}
 
   Expected<void> run() {
     if (state_.paused.contains("")) return {};
@@ -230,10 +230,12 @@ Expected<void> expire_leases(Step& step) {
 }
 
 Expected<void> dispatch(Step& step) {
-  if (auto done = Dispatch(step).run(); !done) return done;
-  // This is the end of a Tick: what is due next is known.
+  if (auto done = Handout(step).run(); !done) return done;
+  // This is the end of a turn: what is due next is known.
+  if (!step.state.scheduler.hungry().empty()) step.ready.wake_at(step.now_ms);
   if (const auto next = step.state.jobs.next_deadline_ms()) step.ready.wake_at(*next);
   if (const auto next = step.state.timers.next_ms) step.ready.wake_at(*next);
+  for (const auto& [id, session] : step.state.workers.all()) step.ready.wake_at(session.last_seen_ms + step.state.options.lease_ms);
   return {};
 }
 

@@ -90,16 +90,21 @@ Expected<LaneId> lane_for(Step& step, const JobRecord& record) {
   return LaneId{.needs = *needs, .priority = record.priority, .submitter = *submitter};
 }
 
+// How long to wait after so many failures: twice as long each time.
+std::int64_t backoff_ms(std::int64_t min_ms, std::int64_t max_ms, std::uint32_t failures) {
+  std::int64_t ms = min_ms;
+  for (std::uint32_t i = 1; i < failures && ms < max_ms; ++i) ms *= 2;
+  return std::min(ms, max_ms);
+}
+
 // A worker on which attempts fail gets nothing for a while, longer each time: other workers may do better with the same
 // jobs.
 void let_rest(Step& step, SessionId holder) {
   Session* session = step.state.workers.find(holder);
   if (session == nullptr) return;
   const BrokerOptions& options = step.state.options;
-  std::int64_t rest_ms = options.rest_ms_min;
-  for (std::uint32_t i = 0; i < session->failures_n && rest_ms < options.rest_ms_max; ++i) rest_ms *= 2;
   session->failures_n += 1;
-  session->rests_until_ms = step.now_ms + std::min<std::int64_t>(rest_ms, options.rest_ms_max);
+  session->rests_until_ms = step.now_ms + backoff_ms(options.rest_ms_min, options.rest_ms_max, session->failures_n);
 }
 
 void requeue(Step& step, Job& job, std::int64_t not_before_ms) {
@@ -108,13 +113,6 @@ void requeue(Step& step, Job& job, std::int64_t not_before_ms) {
   job.record.not_before_ms = not_before_ms;
   stand(step, job);
   write_record(step, job);
-}
-
-// How long a job pauses after so many failures of ours.
-std::int64_t pause_ms(const BrokerOptions& options, std::uint32_t failures) {
-  std::int64_t ms = options.retry_ms_min;
-  for (std::uint32_t i = 1; i < failures && ms < options.retry_ms_max; ++i) ms *= 2;
-  return std::min<std::int64_t>(ms, options.retry_ms_max);
 }
 
 Result without_run(VerdictName verdict, std::string reason, std::string message, std::string hint) {
@@ -256,7 +254,8 @@ Expected<void> fail(Step& step, Job& job, const std::string& message) {
                                           job.record.last_error);
   step.state.metrics.failed();
   if (job.record.failures >= step.state.options.attempts_max) return abandon(step, job, job.record.last_error);
-  requeue(step, job, step.now_ms + pause_ms(step.state.options, job.record.failures));
+  const BrokerOptions& options = step.state.options;
+  requeue(step, job, step.now_ms + backoff_ms(options.retry_ms_min, options.retry_ms_max, job.record.failures));
   return {};
 }
 

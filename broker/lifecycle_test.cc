@@ -73,28 +73,17 @@ TEST_F(LifecycleTest, an_orphan_keeps_its_deadline) {
   EXPECT_EQ(job.tenure->deadline_ms, deadline_ms);
 }
 
-TEST_F(LifecycleTest, a_worker_rests_twice_as_long_after_each_failure_in_a_row) {
-  state.options.attempts_max = 100;
-  state.options.rest_ms_max = 3000;
-  Job& job = enqueue_one();
-  Session& session = worker(1);
-  for (const std::int64_t rest_ms : {1000, 2000, 3000, 3000}) {
-    lease_out(step, job, session, cpu);
-    ASSERT_TRUE(fail(step, job, "no disk"));
-    EXPECT_EQ(session.rests_until_ms, step.now_ms + rest_ms);
-    come_due_now(job);
-  }
-}
-
-TEST_F(LifecycleTest, a_job_pauses_twice_as_long_after_each_failure) {
+TEST_F(LifecycleTest, job_and_worker_pause_twice_as_long_after_each_failure_in_a_row) {
   state.options.attempts_max = 100;
   state.options.retry_ms_max = 3000;
+  state.options.rest_ms_max = 5000;
   Job& job = enqueue_one();
   Session& session = worker(1);
-  for (const std::int64_t pause_ms : {1000, 2000, 3000, 3000}) {
+  for (const auto& [pause_ms, rest_ms] : {std::pair(1000, 1000), {2000, 2000}, {3000, 4000}, {3000, 5000}}) {
     lease_out(step, job, session, cpu);
     ASSERT_TRUE(fail(step, job, "no disk"));
     EXPECT_EQ(job.record.not_before_ms, step.now_ms + pause_ms);
+    EXPECT_EQ(session.rests_until_ms, step.now_ms + rest_ms);
     come_due_now(job);
   }
 }

@@ -74,10 +74,7 @@ Expected<void> Loop::turn() {
   auto packets = receive();
   if (!packets) return failure(std::move(packets.error()));
   for (std::string& text : link_.take_notes()) log({NoteLevel::warning, std::move(text)});
-  const bool quiet = packets->empty() && undelivered_.empty();
-
-  // The Tick comes first, so that one synced write serves the whole turn: it reads what the turn before committed. What arrives now is
-  // leased in the next turn, which follows at once.
+  // One synced write serves the whole turn: the Tick reads what the turn before committed, the Dispatch what is in RAM.
   Ready turn;
   if (auto done = step(Tick{}, turn); !done) return done;
   if (auto done = look_at_space(turn); !done) return done;
@@ -89,7 +86,8 @@ Expected<void> Loop::turn() {
     if (!event) continue;
     if (auto done = step(std::move(*event), turn); !done) return done;
   }
-  wake_at_ms_ = quiet ? turn.wake_at_ms().value_or(now_ms_() + kIdleMs) : now_ms_();
+  if (auto done = step(Dispatch{}, turn); !done) return done;
+  wake_at_ms_ = turn.wake_at_ms().value_or(now_ms_() + kIdleMs);
   if (auto done = finish(std::move(turn)); !done) return done;
   if (look_ && now_ms_() >= look_at_ms_) {
     look_at_ms_ = now_ms_() + kWatchMs;

@@ -26,8 +26,8 @@ class Loop {
   // acknowledged.
   Expected<void> run(const volatile std::sig_atomic_t& stop);
 
-  // One turn: a Tick and everything that has arrived, in one commit. Waits for a first packet at most until the broker
-  // wants to wake, and not at all after a turn in which anything arrived.
+  // One turn: a Tick, everything that has arrived, and a Dispatch, in one commit. Waits for a first packet at most until the broker
+  // wants to wake.
   Expected<void> turn();
 
  private:

@@ -83,13 +83,10 @@ TEST_F(LoopTest, whoever_watches_is_called_now_and_then) {
   EXPECT_EQ(looks, (std::vector<std::int64_t>{1'000, 2'200, 3'400}));
 }
 
-TEST_F(LoopTest, one_turn_takes_and_answers_and_the_next_leases_at_once) {
+TEST_F(LoopTest, one_turn_takes_answers_and_leases) {
   arrive(hello());
   arrive(one_job());
   ASSERT_TRUE(loop.turn());
-  ASSERT_EQ(link.sent.size(), 2u);
-  ASSERT_TRUE(loop.turn());
-  EXPECT_EQ(link.waits_ms.back(), 0);
   ASSERT_EQ(link.sent.size(), 3u);
   EXPECT_EQ((sent<Welcome, WorkerReply>(0).lease_ms), 30'000u);
   EXPECT_EQ((sent<SubmitAck, ClientReply>(1).jobs.at(0).acceptance), Acceptance::accepted);
@@ -117,7 +114,6 @@ TEST_F(LoopTest, a_lease_that_cannot_be_sent_is_taken_back_at_once) {
   arrive(hello());
   arrive(one_job());
   link.gone = "w";
-  ASSERT_TRUE(loop.turn());
   ASSERT_TRUE(loop.turn());
   EXPECT_EQ(broker.state().jobs.leased_n(), 1u);
   ASSERT_TRUE(loop.turn());
@@ -148,7 +144,6 @@ TEST_F(LoopTest, the_broker_hears_how_the_disk_stands) {
 
 TEST_F(LoopTest, waits_until_the_broker_wants_to_wake) {
   arrive(hello());
-  ASSERT_TRUE(loop.turn());
   ASSERT_TRUE(loop.turn());
   now_ms = 1000 + 30'000 - 50;
   ASSERT_TRUE(loop.turn());

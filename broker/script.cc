@@ -185,7 +185,6 @@ std::optional<WorkerRequest> worker_request_in(const Command& command, const std
 std::optional<Event> event_in(const Command& command) {
   const std::uint64_t id = command.number("id", 1);
   const std::string worker = command.text("worker", "w");
-  if (command.name == "tick") return Tick{};
   if (command.name == "undelivered") return Undelivered{worker, leases_in(command)};
   if (command.name == "disk") return Space{.free_bytes = command.number("free", 0), .nearly_full = command.number("full", 0) != 0};
   if (auto request = client_request_in(command)) {
@@ -240,16 +239,14 @@ std::string Script::run(std::string_view line) {
   if (command.name == "lose") return lose(command);
   if (command.name == "begin") {
     open_turn_.emplace();
-    return "";
+    return step(Tick{}, *open_turn_);
   }
-  if (command.name == "commit") {
-    const std::string text = finish(*std::exchange(open_turn_, std::nullopt));
-    return text + happen(Tick{});
-  }
+  if (command.name == "commit") return close(*std::exchange(open_turn_, std::nullopt));
   if (command.name == "advance") {
     now_ms_ += static_cast<std::int64_t>(command.number("ms", 0));
-    return happen(Tick{});
+    return happen(std::nullopt);
   }
+  if (command.name == "tick") return happen(std::nullopt);
   auto event = event_in(command);
   if (!event) return "script: unknown command '" + command.name + "'\n";
   return happen(std::move(*event));
@@ -279,15 +276,17 @@ std::string Script::lose(const Command& command) {
   return committed ? "" : "script: " + committed.error().message + "\n";
 }
 
-std::string Script::happen(Event event) {
-  if (open_turn_) return step(std::move(event), *open_turn_);
-  std::string text;
-  for (Event& next : std::vector<Event>{std::move(event), Tick{}}) {
-    Ready turn;
-    text += step(std::move(next), turn);
-    text += finish(std::move(turn));
-  }
-  return text;
+std::string Script::happen(std::optional<Event> event) {
+  if (open_turn_) return event ? step(std::move(*event), *open_turn_) : "";
+  Ready turn;
+  std::string text = step(Tick{}, turn);
+  if (event) text += step(std::move(*event), turn);
+  return text + close(std::move(turn));
+}
+
+std::string Script::close(Ready turn) {
+  std::string text = step(Dispatch{}, turn);
+  return text + finish(std::move(turn));
 }
 
 std::string Script::step(Event event, Ready& turn) {

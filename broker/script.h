@@ -1,8 +1,8 @@
 // Tests as tiny texts: lines of events go in, lines of writes and sends come out.
 //
 // One line is one event, `command name=value ...`; the files in broker/testdata show them all. Every event is a turn of
-// its own: it is committed, then a Tick follows and is committed as well, as in the real loop. `begin` and `commit` put
-// several events into one turn. Values are spelled for people: a job is `label` or `label:source`, and a hash is shown
+// its own, between a Tick and a Dispatch and committed with them, as in the real loop. `begin` and `commit` put several
+// events into one turn. Values are spelled for people: a job is `label` or `label:source`, and a hash is shown
 // as the content it stands for.
 #pragma once
 
@@ -39,7 +39,8 @@ class Script {
  private:
   std::string start(const Command& command);
   std::string lose(const Command& command);
-  std::string happen(Event event);
+  std::string happen(std::optional<Event> event);
+  std::string close(Ready turn);
   std::string step(Event event, Ready& turn);
   std::string finish(Ready turn);
 

@@ -138,11 +138,7 @@ Expected<void> forget_silent(Step& step) {
   const std::int64_t silence_ms = step.state.options.lease_ms;
   std::vector<SessionId> silent;
   for (const auto& [id, session] : step.state.workers.all()) {
-    if (session.last_seen_ms + silence_ms <= step.now_ms) {
-      silent.push_back(id);
-    } else {
-      step.ready.wake_at(session.last_seen_ms + silence_ms);
-    }
+    if (session.last_seen_ms + silence_ms <= step.now_ms) silent.push_back(id);
   }
   for (const SessionId id : silent) forget(step, *step.state.workers.find(id), "silent for too long");
   return {};

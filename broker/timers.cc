@@ -25,7 +25,8 @@ Expected<void> fire(Step& step, const TimerPlace& place) {
     come_due(step, **job);
     return {};
   }
-  if ((*job)->record.deadline_ms != place.at_ms) return {};
+  // One that began in time and is queued again goes on.
+  if ((*job)->record.deadline_ms != place.at_ms || (*job)->record.leased_at_ms != 0) return {};
   return expire_queued(step, **job);
 }
 

@@ -44,9 +44,9 @@ struct JobRecord {
 };
 
 // Family `body`, key: sequence. Put once: the submission as first accepted, its files by hash.
-// Family `blob`, key: the 32 bytes of the SHA-256. Raw bytes, put once.
+// Family `blob`, key: the 32 bytes of the SHA-256 of the content, or those and 'z' where the value is its zstd frame. Put once.
 // Family `result`, key: sequence. The Result with `samples` empty.
-// Family `samples`, key: sequence. The Samples of that result.
+// Family `samples`, key: sequence. The Samples of that result; absent where it has none.
 // Family `board`, key: problem hash + device model. A LeaderboardRow.
 // Family `queue`: an entry of a few bytes for exactly the unfinished jobs whose time has come. Family `timer`: when a queued job's time
 //   comes, or when it expires; an expiry whose job has begun means nothing. Keys and values: store/keys.h.

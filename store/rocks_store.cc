@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
+#include <unordered_set>
 #include <vector>
 
 #include "core/records.h"
@@ -32,6 +34,28 @@ rocksdb::Slice slice(std::string_view bytes) {
 }
 std::string_view view(const rocksdb::Slice& bytes) {
   return {bytes.data(), bytes.size()};
+}
+
+// Room for a batch of these writes, so that it is not copied as it grows.
+std::size_t bytes_of(std::span<const Write> writes) {
+  constexpr std::size_t kBytesPerWrite = 16;  // its tag, family and lengths
+  std::size_t bytes = 0;
+  for (const Write& write : writes) bytes += kBytesPerWrite + write.key.size() + (write.value ? write.value->size() : write.end.size());
+  return bytes;
+}
+
+// The writes whose key a later one of the same commit writes again: a job that comes and is leased at once changes its record and its place
+// twice. Only the last one need reach the log.
+std::vector<bool> superseded_in(std::span<const Write> writes) {
+  std::vector<bool> superseded(writes.size());
+  std::array<std::unordered_set<std::string_view>, 2> later;
+  for (std::size_t i = writes.size(); i-- > 0;) {
+    const Write& write = writes[i];
+    if (!write.end.empty()) break;  // what comes before a range is left alone
+    if (write.family != Family::state && write.family != Family::queue) continue;
+    superseded[i] = !later[write.family == Family::queue].insert(write.key).second;
+  }
+  return superseded;
 }
 
 class RocksStore final : public Store {
@@ -54,9 +78,11 @@ class RocksStore final : public Store {
   Expected<void> commit(std::span<const Write> writes) override {
     if (broken_) return failure(*broken_);
     if (writes.empty()) return {};
-    rocksdb::WriteBatch batch;
-    for (const Write& write : writes) {
-      const rocksdb::Status status = append(batch, write);
+    rocksdb::WriteBatch batch(bytes_of(writes));
+    const std::vector<bool> superseded = superseded_in(writes);
+    for (std::size_t i = 0; i < writes.size(); ++i) {
+      if (superseded[i]) continue;
+      const rocksdb::Status status = append(batch, writes[i]);
       if (!status.ok()) return break_off("commit", status);
     }
     rocksdb::WriteOptions options;

@@ -36,29 +36,38 @@ class House {
 
   void event(Kind kind, std::uint8_t who, std::string_view bytes) {
     const std::string peer(1, static_cast<char>('a' + who % 3));
+    if (kind == Kind::time) now_ms_ += bytes.empty() ? 1 : static_cast<unsigned char>(bytes.front()) * 1000;
+    if (kind == Kind::restart) broker_ = *Broker::recover(store_, options(), now_ms_);
+    Ready turn;
+    step(Tick{}, turn);
     switch (kind) {
       case Kind::client:
-        if (auto message = decode_message<ClientRequest>(bytes)) step(FromClient{peer, std::move(*message)});
+        if (auto message = decode_message<ClientRequest>(bytes)) step(FromClient{peer, std::move(*message)}, turn);
         break;
       case Kind::worker:
-        if (auto message = decode_message<WorkerRequest>(bytes)) step(FromWorker{peer, std::move(*message)});
+        if (auto message = decode_message<WorkerRequest>(bytes)) step(FromWorker{peer, std::move(*message)}, turn);
         break;
-      case Kind::undelivered: step(Undelivered{.peer = peer, .leases = {{.seq = who, .attempt = 1}}}); break;
-      case Kind::time: now_ms_ += bytes.empty() ? 1 : static_cast<unsigned char>(bytes.front()) * 1000; break;
-      case Kind::restart: broker_ = *Broker::recover(store_, options(), now_ms_); break;
+      case Kind::undelivered: step(Undelivered{.peer = peer, .leases = {{.seq = who, .attempt = 1}}}, turn); break;
+      case Kind::time: break;
+      case Kind::restart: break;
     }
-    step(Tick{});
+    step(Dispatch{}, turn);
+    finish(std::move(turn));
   }
 
  private:
-  void step(Event event) {
+  void step(Event event, Ready& turn) {
     auto ready = broker_.step(std::move(event), now_ms_);
     KQ_CHECK(ready.has_value());  // the store is whole: there is nothing to fail at
     if (const auto broken = broken_invariant(broker_.state())) {
       std::fprintf(stderr, "broken: %s\n", broken->c_str());
       std::abort();
     }
-    const auto sends = commit(std::move(*ready), store_);
+    turn.merge(std::move(*ready));
+  }
+
+  void finish(Ready turn) {
+    const auto sends = commit(std::move(turn), store_);
     KQ_CHECK(sends.has_value());
     for (const Send& send : *sends) check(send);
   }
