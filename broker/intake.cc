@@ -112,10 +112,8 @@ class Intake {
     auto queued = enqueue(step_, record_for(seq, key, submission, bytes), std::make_shared<const Submission>(submission));
     if (!queued) return refused_or_failed(queued.error());
     ++state_.next_sequence;
-    for (const SourceFile& file : submission.files) {
-      if (auto kept = keep(file.hash); !kept) return failure(std::move(kept.error()));
-    }
-    if (auto kept = keep(submission.problem.hash); !kept) return failure(std::move(kept.error()));
+    for (const SourceFile& file : submission.files) keep(file.hash);
+    keep(submission.problem.hash);
     step_.ready.write(Family::ids, hash_key(key), sequence_key(seq));
     step_.ready.write(Family::body, sequence_key(seq), encode(submission));
     step_.ready.write(Family::run, run_key(run_, submission.label), encode(RunEntry{seq, {}}));
@@ -210,18 +208,13 @@ class Intake {
     return missing(submission.problem.file, submission.problem.hash);
   }
 
-  // Writes the bytes of an offered blob unless they are there already.
-  Expected<void> keep(const Hash& hash) {
+  // Writes the bytes of an offered blob, unless they are known to be there: to write the same once more costs less than to ask about each.
+  void keep(const Hash& hash) {
     const auto place = offered_.find(hash);
-    if (place == offered_.end() || state_.blobs.has(hash)) return {};
-    const auto stored = read_blob(*state_.store, hash);
-    if (!stored) return failure(stored.error());
-    if (!*stored) {
-      Write write = write_of(*place->second);
-      step_.ready.write(write.family, std::move(write.key), std::move(*write.value));
-    }
+    if (place == offered_.end() || state_.blobs.has(hash)) return;
+    Write write = write_of(*place->second);
+    step_.ready.write(write.family, std::move(write.key), std::move(*write.value));
     state_.blobs.put(*place->second);
-    return {};
   }
 
   Step& step_;

@@ -44,7 +44,7 @@ struct JobRecord {
 };
 
 // Family `body`, key: sequence. Put once: the submission as first accepted, its files by hash.
-// Family `blob`, key: the 32 bytes of the SHA-256 of the content, or those and 'z' where the value is its zstd frame. Put once.
+// Family `blob`, key: the 32 bytes of the SHA-256 of the content, or those and 'z' where the value is its zstd frame. Never changed.
 // Family `result`, key: sequence. The Result with `samples` empty.
 // Family `samples`, key: sequence. The Samples of that result; absent where it has none.
 // Family `board`, key: problem hash + device model. A LeaderboardRow.

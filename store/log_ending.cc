@@ -1,12 +1,13 @@
 #include "store/log_ending.h"
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 #include <string_view>
 #include <variant>
+
+#include "store/crc32c.h"
 
 namespace kq {
 namespace {
@@ -19,21 +20,9 @@ std::uint8_t byte_at(std::string_view bytes, std::size_t at) {
   return static_cast<std::uint8_t>(bytes[at]);
 }
 
-constexpr std::array<std::uint32_t, 256> kCrc32cTable = [] {
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t i = 0; i < 256; ++i) {
-    std::uint32_t crc = i;
-    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0x82F63B78u : 0);
-    table[i] = crc;
-  }
-  return table;
-}();
-
 // CRC32C, rotated and shifted as RocksDB stores it, so that a checksum of checksums does not become trivial.
 std::uint32_t stored_checksum(std::string_view bytes) {
-  std::uint32_t crc = ~0u;
-  for (const char byte : bytes) crc = crc >> 8 ^ kCrc32cTable[(crc ^ static_cast<std::uint8_t>(byte)) & 0xFF];
-  crc = ~crc;
+  const std::uint32_t crc = crc32c(0, bytes);
   return (crc >> 15 | crc << 17) + 0xA282EAD8u;
 }
 

@@ -45,7 +45,7 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const std::shared_ptr
       options.memtable_whole_key_filtering = true;
       options.write_buffer_size = 32 * kMegabyte;
       break;
-    case Family::blob:  // asked likewise; the value is large, put once, and compressed by whoever made it
+    case Family::blob:  // asked likewise; the value is large, never changed, and compressed by whoever made it
       table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(kFilterBitsPerKey));
       options.memtable_prefix_bloom_size_ratio = kMemtableFilterShare;
       options.memtable_whole_key_filtering = true;
