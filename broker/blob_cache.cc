@@ -13,11 +13,14 @@ std::size_t BlobCache::KeyHash::operator()(const Hash& hash) const {
   return value;
 }
 
-void BlobCache::put(const Blob& blob) {
-  if (places_.contains(blob.hash)) return;
-  blobs_.push_front(blob);
-  places_.emplace(blob.hash, blobs_.begin());
-  bytes_ += blob.bytes.size();
+const Blob& BlobCache::put(Blob blob) {
+  const auto [place, is_new] = places_.try_emplace(blob.hash);
+  if (is_new) {
+    bytes_ += blob.bytes.size();
+    blobs_.push_front(std::move(blob));
+    place->second = blobs_.begin();
+  }
+  return *place->second;
 }
 
 Expected<const Blob*> BlobCache::find(const Store& store, const Hash& hash) {
@@ -28,8 +31,7 @@ Expected<const Blob*> BlobCache::find(const Store& store, const Hash& hash) {
   auto blob = read_blob(store, hash);
   if (!blob) return failure(std::move(blob.error()));
   if (!*blob) return nullptr;
-  put(**blob);
-  return &blobs_.front();
+  return &put(std::move(**blob));
 }
 
 void BlobCache::shrink() {

@@ -16,7 +16,7 @@ class BlobCache {
   static constexpr std::size_t kBytesMax = 64u << 20;
 
   // A blob that is in the store with the writes of this turn. It stays at least until the next shrink().
-  void put(const Blob& blob);
+  const Blob& put(Blob blob);
   bool has(const Hash& hash) const { return places_.contains(hash); }
 
   // From RAM or from the store, or null. Good until the next call.

@@ -15,7 +15,7 @@ namespace {
 
 Expected<void> handle(Step& step, FromClient event) {
   const Caller caller{.peer = event.peer, .request_id = event.message.request_id, .who = event.who};
-  return std::visit([&](auto& request) { return answer(step, caller, request); }, event.message.body);
+  return std::visit([&](auto& request) { return answer(step, caller, std::move(request)); }, event.message.body);
 }
 
 struct WorkerVisitor {

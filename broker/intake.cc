@@ -15,7 +15,12 @@
 namespace kq {
 namespace {
 
-using Offered = std::map<Hash, const Blob*>;
+// The files of a batch. Their bytes go as they are kept.
+struct OfferedFile {
+  Blob* blob;
+  std::size_t bytes;
+};
+using Offered = std::map<Hash, OfferedFile>;
 
 // What is wrong with the batch as a whole, or nothing.
 std::optional<std::string> complaint_about(const SubmitBatch& batch, Decompressor& decompressor) {
@@ -45,16 +50,16 @@ std::uint32_t bytes_of(const Submission& submission, const Offered& offered) {
   std::uint32_t bytes = kRecordBytes;
   for (const SourceFile& file : submission.files) {
     const auto place = offered.find(file.hash);
-    if (place != offered.end()) bytes += static_cast<std::uint32_t>(place->second->bytes.size());
+    if (place != offered.end()) bytes += static_cast<std::uint32_t>(place->second.bytes);
   }
   return bytes;
 }
 
 class Intake {
  public:
-  Intake(Step& step, const SubmitBatch& batch, std::string submitter)
+  Intake(Step& step, SubmitBatch& batch, std::string submitter)
       : step_(step), state_(step.state), run_(batch.run), submitter_(std::move(submitter)) {
-    for (const Blob& blob : batch.blobs) offered_.emplace(blob.hash, &blob);
+    for (Blob& blob : batch.blobs) offered_.emplace(blob.hash, OfferedFile{&blob, blob.bytes.size()});
   }
 
   Expected<JobAck> take(const Submission& submission) {
@@ -212,9 +217,8 @@ class Intake {
   void keep(const Hash& hash) {
     const auto place = offered_.find(hash);
     if (place == offered_.end() || state_.blobs.has(hash)) return;
-    Write write = write_of(*place->second);
+    Write write = write_of(state_.blobs.put(std::move(*place->second.blob)));
     step_.ready.write(write.family, std::move(write.key), std::move(*write.value));
-    state_.blobs.put(*place->second);
   }
 
   Step& step_;
@@ -227,7 +231,7 @@ class Intake {
 
 }  // namespace
 
-Expected<void> answer(Step& step, const Caller& caller, const SubmitBatch& batch) {
+Expected<void> answer(Step& step, const Caller& caller, SubmitBatch&& batch) {
   if (auto complaint = complaint_about(batch, step.state.decompressor)) {
     reply(step, caller, Refused{std::move(*complaint)});
     return {};

@@ -7,6 +7,7 @@
 
 namespace kq {
 
-Expected<void> answer(Step& step, const Caller& caller, const SubmitBatch& batch);
+// Takes the bytes of the blobs out of the batch.
+Expected<void> answer(Step& step, const Caller& caller, SubmitBatch&& batch);
 
 }  // namespace kq

@@ -111,6 +111,7 @@ class Handout {
     Lease lease{.id = {}, .run = job.record.run, .submission = **submission, .blobs = {}, .device = {}};
     std::set<Hash> hashes{lease.submission.problem.hash};
     for (const SourceFile& file : lease.submission.files) hashes.insert(file.hash);
+    lease.blobs.reserve(hashes.size());
     for (const Hash& hash : hashes) {
       auto blob = state_.blobs.find(*state_.store, hash);
       if (!blob) return failure(std::move(blob.error()));

@@ -303,8 +303,9 @@ Expected<void> finish(Step& step, Job& job, Result result) {
   if (auto entered = enter_board(step, job, result); !entered) return entered;
   step.state.metrics.finished(job.record.needs.backend, verdict);
   write_record(step, job);
-  const Samples samples = std::exchange(result.samples, {});
-  if (samples != Samples{}) step.ready.write(Family::samples, sequence_key(seq), encode(samples));
+  if (result.samples.submission_ns.size() + result.samples.reference_ns.size() > kSamplesInResultMax) {
+    step.ready.write(Family::samples, sequence_key(seq), encode(std::exchange(result.samples, {})));
+  }
   step.ready.write(Family::result, sequence_key(seq), encode(result));
   if (step.state.options.notes_per_job) step.ready.note(NoteLevel::debug, text_of_attempt(job) + ": " + std::string(to_string(verdict)));
   return {};

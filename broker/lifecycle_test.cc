@@ -104,16 +104,22 @@ TEST_F(LifecycleTest, the_last_failure_abandons_with_its_evidence) {
   EXPECT_EQ((*read_job(store, 1))->state, JobState::finished);
 }
 
-TEST_F(LifecycleTest, samples_are_kept_beside_the_result) {
-  Job& job = enqueue_one();
-  lease_out(step, job, worker(1), cpu);
+TEST_F(LifecycleTest, samples_are_kept_with_the_result_and_many_beside_it) {
+  Session& session = worker(1);
   Result result;
   result.verdict = ended(VerdictName::timed_out, {});
-  result.samples.submission_ns = {1, 2, 3};
-  ASSERT_TRUE(finish(step, job, result));
+  for (const std::size_t samples_n : {kSamplesInResultMax, kSamplesInResultMax + 1}) {
+    Job& job = enqueue_one();
+    lease_out(step, job, session, cpu);
+    result.samples.submission_ns.assign(samples_n, 7);
+    ASSERT_TRUE(finish(step, job, result));
+  }
   ASSERT_TRUE(commit(std::move(ready), store));
-  EXPECT_TRUE((*read_result(store, 1, false))->samples.submission_ns.empty());
-  EXPECT_EQ(**read_result(store, 1, true), result);
+  for (const Sequence seq : {1, 2}) {
+    EXPECT_EQ((*read_result(store, seq, false))->samples, Samples{});
+    EXPECT_EQ((*read_result(store, seq, true))->samples.submission_ns.size(), kSamplesInResultMax + seq - 1);
+    EXPECT_EQ(store.get(Family::samples, sequence_key(seq))->has_value(), seq == 2);
+  }
 }
 
 TEST_F(LifecycleTest, a_passed_job_without_its_body_is_damage) {

@@ -22,9 +22,9 @@ class FakeLink final : public ServerLink {
     return packets;
   }
 
-  bool send(const Peer& peer, std::string_view bytes) override {
+  bool send(const Peer& peer, std::string bytes) override {
     if (peer.id == gone) return false;
-    sent.push_back({peer, std::string(bytes)});
+    sent.push_back({peer, std::move(bytes)});
     return true;
   }
 

@@ -18,11 +18,9 @@ TEST(TakeResults, everything_in_a_batch_is_acknowledged_at_once) {
   EXPECT_EQ(script.run("commit"),
             "write queue: job 1 out\n"
             "write job 1 finished attempt=1\n"
-            "write samples of job 1\n"
             "write result of job 1 build_failed on cpu\n"
             "write queue: job 2 out\n"
             "write job 2 finished attempt=1\n"
-            "write samples of job 2\n"
             "write result of job 2 build_failed on cpu\n"
             "send w result_ack: 1/1; 2/1; 9/9\n");
 }

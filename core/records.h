@@ -18,6 +18,8 @@ namespace kq {
 
 inline constexpr std::uint32_t kSchemaVersion = 2;
 
+inline constexpr std::size_t kSamplesInResultMax = 256;  // of both sides: more would weigh down whoever reads results without them
+
 // Family `state`, key: sequence. Overwritten at each durable change of the job's life.
 struct JobRecord {
   Sequence seq = 0;
@@ -45,8 +47,8 @@ struct JobRecord {
 
 // Family `body`, key: sequence. Put once: the submission as first accepted, its files by hash.
 // Family `blob`, key: the 32 bytes of the SHA-256 of the content, or those and 'z' where the value is its zstd frame. Never changed.
-// Family `result`, key: sequence. The Result with `samples` empty.
-// Family `samples`, key: sequence. The Samples of that result; absent where it has none.
+// Family `result`, key: sequence. The Result, with its samples where they are at most kSamplesInResultMax.
+// Family `samples`, key: sequence. The Samples of a result that has more.
 // Family `board`, key: problem hash + device model. A LeaderboardRow.
 // Family `queue`: an entry of a few bytes for exactly the unfinished jobs whose time has come. Family `timer`: when a queued job's time
 //   comes, or when it expires; an expiry whose job has begun means nothing. Keys and values: store/keys.h.

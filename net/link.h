@@ -41,7 +41,7 @@ class ServerLink {
   // Waits at most `timeout_ms` for a first packet, then takes what has arrived, workers first, up to `packets_max`.
   virtual Expected<std::vector<Packet>> receive(std::int64_t timeout_ms, std::size_t packets_max) = 0;
   // Never blocks. False when the peer is gone or its pipe is full: the packet is dropped, resends will ask again.
-  virtual bool send(const Peer& peer, std::string_view bytes) = 0;
+  virtual bool send(const Peer& peer, std::string bytes) = 0;
   // What came with this packet means nothing, for the reason given: its sender is noted, and may send less.
   virtual void blame(const Packet& packet, std::string_view why) { (void)packet, (void)why; }
   // What was refused since the last call, a few lines for the log however much it was.

@@ -6,6 +6,8 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <memory>
+#include <utility>
 #include <zmq.hpp>
 
 #include "core/limits.h"
@@ -46,6 +48,14 @@ std::string bindable(std::string endpoint) {
   constexpr std::string_view name = "tcp://localhost:";
   if (endpoint.starts_with(name)) endpoint.replace(0, name.size(), "tcp://127.0.0.1:");
   return endpoint;
+}
+
+// A message that sends these bytes from where they are.
+zmq::message_t message_of(std::string bytes) {
+  auto owned = std::make_unique<std::string>(std::move(bytes));
+  char* const data = owned->data();
+  const std::size_t size = owned->size();
+  return {data, size, [](void*, void* string) { delete static_cast<std::string*>(string); }, owned.release()};
 }
 
 void set_options(zmq::socket_t& socket, std::string_view endpoint) {
@@ -112,13 +122,14 @@ class ZmqServerLink final : public ServerLink {
     return packets;
   }
 
-  bool send(const Peer& peer, std::string_view bytes) override {
+  bool send(const Peer& peer, std::string bytes) override {
     try {
       zmq::socket_t& socket = of(peer.side);
       // ROUTER_MANDATORY answers here for a peer that is gone or whose pipe is full; the second frame then has its
       // place.
       if (!socket.send(zmq::buffer(peer.id), zmq::send_flags::sndmore | zmq::send_flags::dontwait)) return false;
-      return socket.send(zmq::buffer(bytes), zmq::send_flags::dontwait).has_value();
+      zmq::message_t message = message_of(std::move(bytes));
+      return socket.send(message, zmq::send_flags::dontwait).has_value();
     } catch (const zmq::error_t&) {
       return false;  // EHOSTUNREACH: the peer is gone
     }

@@ -87,7 +87,9 @@ Expected<std::optional<Submission>> read_body(const Store& store, Sequence seq) 
 
 Expected<std::optional<Result>> read_result(const Store& store, Sequence seq, bool with_samples) {
   auto result = read_record<Result>(store, Family::result, seq);
-  if (!result || !*result || !with_samples) return result;
+  if (!result || !*result) return result;
+  if (!with_samples) (*result)->samples = {};
+  if (!with_samples || (*result)->samples != Samples{}) return result;
   auto samples = read_record<Samples>(store, Family::samples, seq);
   if (!samples) return failure(std::move(samples.error()));
   if (*samples) (*result)->samples = std::move(**samples);

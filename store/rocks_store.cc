@@ -36,14 +36,6 @@ std::string_view view(const rocksdb::Slice& bytes) {
   return {bytes.data(), bytes.size()};
 }
 
-// Room for a batch of these writes, so that it is not copied as it grows.
-std::size_t bytes_of(std::span<const Write> writes) {
-  constexpr std::size_t kBytesPerWrite = 16;  // its tag, family and lengths
-  std::size_t bytes = 0;
-  for (const Write& write : writes) bytes += kBytesPerWrite + write.key.size() + (write.value ? write.value->size() : write.end.size());
-  return bytes;
-}
-
 // The writes whose key a later one of the same commit writes again: a job that comes and is leased at once changes its record and its place
 // twice. Only the last one need reach the log.
 std::vector<bool> superseded_in(std::span<const Write> writes) {
@@ -78,17 +70,17 @@ class RocksStore final : public Store {
   Expected<void> commit(std::span<const Write> writes) override {
     if (broken_) return failure(*broken_);
     if (writes.empty()) return {};
-    rocksdb::WriteBatch batch(bytes_of(writes));
     const std::vector<bool> superseded = superseded_in(writes);
+    batch_.Clear();
     for (std::size_t i = 0; i < writes.size(); ++i) {
       if (superseded[i]) continue;
-      const rocksdb::Status status = append(batch, writes[i]);
+      const rocksdb::Status status = append(batch_, writes[i]);
       if (!status.ok()) return break_off("commit", status);
     }
     rocksdb::WriteOptions options;
     options.sync = true;
     // From here on, if this is ok, the writes survive whatever happens to the process or the machine.
-    const rocksdb::Status status = db_->Write(options, &batch);
+    const rocksdb::Status status = db_->Write(options, &batch_);
     if (!status.ok()) return break_off("commit", status);
     return {};
   }
@@ -195,6 +187,7 @@ class RocksStore final : public Store {
   const std::vector<rocksdb::ColumnFamilyHandle*> handles_;
   std::optional<DiskSpace> space_;
   std::optional<Error> broken_;
+  rocksdb::WriteBatch batch_;  // of the last commit: its memory serves the next
 };
 
 // ---- opening --------------------------------------------------------------------------------------------------------

@@ -115,15 +115,14 @@ Expected<std::vector<Packet>> BrokerHost::receive(std::int64_t timeout_ms, std::
   return packets;
 }
 
-bool BrokerHost::send(const Peer& peer, std::string_view bytes) {
+bool BrokerHost::send(const Peer& peer, std::string bytes) {
   if (!life_.holds()) return true;
-  std::string said(bytes);
-  for (const auto& [other, more] : saboteur_.on_send(peer, said)) {
+  for (const auto& [other, more] : saboteur_.on_send(peer, bytes)) {
     oracle_.sending(other, more, disk_.safe());
     network_.to_peer(other, more);
   }
-  oracle_.sending(peer, said, disk_.safe());
-  return network_.to_peer(peer, said);
+  oracle_.sending(peer, bytes, disk_.safe());
+  return network_.to_peer(peer, bytes);
 }
 
 }  // namespace kq::sim

@@ -41,7 +41,7 @@ class BrokerHost final : private ServerLink {
 
  private:
   Expected<std::vector<Packet>> receive(std::int64_t timeout_ms, std::size_t packets_max) override;
-  bool send(const Peer& peer, std::string_view bytes) override;
+  bool send(const Peer& peer, std::string bytes) override;
 
   void start();
   void serve();
