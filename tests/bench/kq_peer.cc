@@ -3,6 +3,7 @@
 #include <deque>
 #include <set>
 
+#include "core/blob.h"
 #include "core/codec.h"
 #include "core/limits.h"
 #include "tests/bench/kq_jobs.h"
@@ -33,7 +34,7 @@ class KqProducer final : public Producer {
   void put(std::string body) override {
     const Hash hash = sha256(body);
     batch_.jobs.push_back(submission_of(hash, prefix_ + std::to_string(++jobs_n_), author_));
-    batch_.blobs.push_back({hash, std::move(body)});
+    batch_.blobs.push_back(packed(compressor_, hash, std::move(body)));
   }
 
   void flush() override {
@@ -84,6 +85,7 @@ class KqProducer final : public Producer {
   }
 
   KqSocket socket_;
+  Compressor compressor_;
   const std::string prefix_;
   const std::string author_;
   SubmitBatch batch_;
@@ -135,7 +137,10 @@ class KqConsumer final : public Consumer {
     results.results.reserve(batch.leases.size());
     for (const Lease& lease : batch.leases) {
       for (const Blob& blob : lease.blobs) {
-        if (blob.hash == lease.submission.files[0].hash) tally.took(blob.bytes);
+        if (blob.hash != lease.submission.files[0].hash) continue;
+        const auto content = content_of(decompressor_, blob);
+        if (!content) give_up("a leased file " + content.error().message);
+        tally.took(*content);
       }
       unfinished_.insert(lease.id);
       results.results.push_back({lease.id, result_});
@@ -144,6 +149,7 @@ class KqConsumer final : public Consumer {
   }
 
   KqSocket socket_;
+  Decompressor decompressor_;
   const Hello hello_;
   const Result result_;
   std::set<LeaseId> unfinished_;
