@@ -110,6 +110,15 @@ def processes_of(folder: Path) -> list[int]:
     return found
 
 
+def kill_children(parent: int, name: str) -> None:
+    """SIGKILL for a process's children of that name."""
+    for children in Path(f"/proc/{parent}/task").glob("*/children"):
+        for child in children.read_text().split():
+            with contextlib.suppress(OSError):
+                if Path(f"/proc/{child}/comm").read_text().strip() == name:
+                    os.kill(int(child), signal.SIGKILL)
+
+
 @contextlib.contextmanager
 def program(name: str, *words: str | Path) -> Iterator[subprocess.Popen[bytes]]:
     """A program that says when it is ready; killed at the end of the block if it still runs."""
@@ -146,3 +155,42 @@ class Story(unittest.TestCase):
 
     def assert_end(self, done: subprocess.CompletedProcess[str], code: int) -> None:
         self.assertEqual(done.returncode, code, f"{done.args}\nstdout: {done.stdout}\nstderr: {done.stderr}")
+
+
+class Queue(Story):
+    """A queue of its own for each test."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.url = f"ipc://{self.folder}/b"
+        self.store = self.state / "store"
+
+    def broker(self, *more: str) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
+        return program("kq-broker", "--bind", self.url, "--store", self.store, *more)
+
+    def worker(self, *more: str) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
+        return program("kq-worker", "--connect", self.url, "--state", self.state / "w", "--devices", "cpu", *more)
+
+    def ctl(self, *words: str, code: int | None = 0) -> str:
+        """What it prints; `code` None allows "nothing" as well."""
+        done = kq("ctl", *words, KQ_BROKER=self.url)
+        self.assert_end(done, done.returncode if code is None and done.returncode in (0, 5) else code or 0)
+        return done.stdout
+
+    def ctl_json(self, *words: str, code: int | None = 0) -> dict:
+        return json.loads(self.ctl(*words, "--json", code=code))
+
+    def submit(self, run: str, sources: dict[str, str], *more: str, **changes: str) -> list[str]:
+        jobs = write_sweep(self.folder / f"{run}-jobs", sources)
+        done = kq("submit", jobs, "--run", run, *more, KQ_BROKER=self.url, **changes)
+        self.assert_end(done, 0)
+        return done.stdout.split()
+
+    def verdicts(self, run: str) -> dict[str, str]:
+        return {row["label"]: row["verdict"] or row["state"] for row in dump(run, "--broker", self.url)}
+
+    def wait_for(self, run: str, wanted: dict[str, str]) -> None:
+        wait_until(lambda: self.verdicts(run) == wanted, f"{run} is {wanted}")
+
+    def wait_for_worker(self) -> None:
+        wait_until(lambda: self.ctl_json("workers", code=None)["workers"], "the worker is there")

@@ -1,0 +1,84 @@
+"""A queue that people steer: cancelled kernels, pauses, drains, quotas, with the real programs."""
+
+import shutil
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import kq
+
+ENDLESS = kq.RIGHT.replace("return torch.relu(x)", "while True: pass")
+SLOW_TO_LOAD = f"import time\ntime.sleep(45)\n{kq.RIGHT}"
+
+
+class Steering(kq.Queue):
+    """Tests on one store and with one worker, which finds each broker that comes: a start of it takes a second and more."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.shared = Path(tempfile.mkdtemp(prefix="kq-e2e.", dir="/tmp"))
+        cls.addClassCleanup(shutil.rmtree, cls.shared, ignore_errors=True)
+        worker = kq.program("kq-worker", "--connect", f"ipc://{cls.shared}/b", "--state", cls.shared / "w", "--devices", "cpu")
+        worker.__enter__()
+        cls.addClassCleanup(worker.__exit__, None, None, None)
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.url = f"ipc://{self.shared}/b"
+        self.store = self.shared / "store"
+
+    def test_an_endless_kernel_is_cancelled_at_once_and_its_lane_serves_the_next(self) -> None:
+        with self.broker():
+            self.wait_for_worker()
+            for source in (ENDLESS, SLOW_TO_LOAD):
+                run = f"endless{len(source)}"
+                first, second, third = self.submit(
+                    run, {"a": source, "b": f"# {run}\n{kq.RIGHT}", "c": f"# c {run}\n{kq.RIGHT}"}
+                )
+                kq.wait_until(lambda: self.ctl_json("workers")["workers"][0]["running"] > 0, "it has its leases")
+                time.sleep(1)  # well inside the endless call
+                start = time.monotonic()
+                # One that runs, and one that is built and waits behind it.
+                self.ctl("cancel", first, third)
+                self.wait_for(run, {"a": "cancelled", "b": "passed", "c": "cancelled"})
+                self.assertLess(time.monotonic() - start, 6, "sooner than any limit of the judge")
+                self.assertIn(f"job {first} is finished: cancelled", self.ctl("why", first))
+                self.ctl("cancel", second, code=2)
+
+    def test_pauses_and_drains_hold_until_they_are_undone_also_over_a_restart(self) -> None:
+        with self.broker():
+            self.wait_for_worker()
+            self.ctl("pause", "--submitter", "ann")
+            (anns,) = self.submit("ann", {"a": f"# ann\n{kq.RIGHT}"}, KQ_SUBMITTER="ann")
+            self.submit("bob", {"a": f"# bob\n{kq.RIGHT}"}, "--wait", KQ_SUBMITTER="bob")
+            self.assertIn("is paused", self.ctl("why", anns))
+        with self.broker():
+            self.wait_for_worker()
+            self.assertIn("is paused", self.ctl("why", anns))
+            name = self.ctl_json("workers")["workers"][0]["worker"]
+            self.ctl("drain", name, "--wait", "--timeout", "60")
+            self.ctl("resume", "--submitter", "ann")
+            self.assertIn("draining", self.ctl("why", anns))
+            self.ctl("drain", name, "--undo")
+            self.wait_for("ann", {"a": "passed"})
+
+    def test_a_full_queue_is_waited_out(self) -> None:
+        sources = {f"{i}": f"# {i}\n{kq.RIGHT}" for i in range(12)}
+        with self.broker("--submitter-jobs-max", "5"):
+            jobs = kq.write_sweep(self.folder / "jobs", sources)
+            done = kq.kq("submit", jobs, "--run", "r", "--wait", "--timeout", "200", KQ_BROKER=self.url)
+            self.assert_end(done, 0)
+            self.assertIn("broker is busy", done.stderr)
+            self.assertIn("accepted 12, reused 0, refused 0", done.stderr)
+            refused = {m["labels"].get("reason"): m["value"] for m in self.ctl_json("stats")["metrics"] if m["name"] == "kq_jobs_refused_total"}
+            self.assertGreater(refused["busy"], 0)
+            more = kq.write_sweep(self.folder / "more", {f"{i}": f"# more {i}\n{kq.RIGHT}" for i in range(7)})
+            done = kq.kq("submit", more, "--run", "more", "--require", "nobody", "--timeout", "2", KQ_BROKER=self.url)
+            self.assert_end(done, 4)
+            self.assertIn("accepted 5, reused 0, refused 0", done.stderr)
+            self.assertIn("5 of 7 jobs were answered before", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
