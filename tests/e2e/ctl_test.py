@@ -45,7 +45,7 @@ class Ctl(kq.Queue):
         return not self.leased()
 
     def test_what_our_own_failures_ended_is_a_dead_letter_until_somebody_deals_with_it(self) -> None:
-        with self.broker("--lease", "600ms"):
+        with self.broker(lease="600ms"):
             (job,) = self.submit("r", {"a": SLOW_TO_LOAD})
             self.ctl("dead-letters", code=5)
             # One worker is gone with it; the judge of another dies twice.
@@ -86,7 +86,7 @@ class Ctl(kq.Queue):
             self.submit("too-late", {"a": f"# late\n{kq.RIGHT}"})
         self.assertIn("1 job queued, 0 leased, 1 finished", self.ctl("restore", copy, "--store", new))
         self.assertIn("2 jobs queued, 0 leased, 1 finished", self.ctl("verify", "--store", str(self.state / "store")))
-        with kq.program("kq-broker", "--bind", self.url, "--store", new):
+        with kq.program("kq-broker", "--bind", self.url, "--store", new, "--lease", "3s"):
             self.ctl("resume")
             self.wait_for("waits", {"a": "passed"})
             self.assertEqual(self.verdicts("done"), {"a": "passed"})

@@ -165,8 +165,9 @@ class Queue(Story):
         self.url = f"ipc://{self.folder}/b"
         self.store = self.state / "store"
 
-    def broker(self, *more: str) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
-        return program("kq-broker", "--bind", self.url, "--store", self.store, *more)
+    # A short lease: a worker hears of the next broker with its next heartbeat, a third of that.
+    def broker(self, *more: str, lease: str = "3s") -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
+        return program("kq-broker", "--bind", self.url, "--store", self.store, "--lease", lease, *more)
 
     def worker(self, *more: str) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
         return program("kq-worker", "--connect", self.url, "--state", self.state / "w", "--devices", "cpu", *more)
