@@ -5,7 +5,7 @@ from ctypes import POINTER, c_char_p, c_int64, c_size_t, c_uint32, c_uint64
 
 from harness.stub import ERROR_BYTES, Stub, StubError
 
-ALL_LAYERS = 0xFF
+ALL_LAYERS = 0x3FF
 MOUNT = 1 << 3
 RLIMITS = 1 << 7
 

@@ -34,7 +34,7 @@ INODES = 20_000  # of /tmp, /dev/shm and the work directory together
 def plan(directory: Path, scratch_bytes: int, stub: str, gpu: bool, keeps_root: bool, has_out: bool) -> str:
     """The view of one child. It is asked for once per child, so what is the same for all is kept."""
     lines: list[list[str]] = [["scratch", str(scratch_bytes), str(INODES), "/tmp", "/dev/shm", str(WORK)]]
-    own = [["ro", str(directory / "src"), str(SOURCE)]]
+    own = [["ro", str(directory / "src"), str(SOURCE)], ["work", str(directory / "work")]]
     if has_out:
         own.append(["rw", str(directory / "out"), str(OUT)])
     return text_of(lines) + machine_plan(stub, gpu, keeps_root) + text_of(own)

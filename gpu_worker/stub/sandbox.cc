@@ -16,14 +16,16 @@
 #include <cstring>
 #include <utility>
 
+#include "gpu_worker/stub/landlock.h"
 #include "gpu_worker/stub/stub.h"
 #include "gpu_worker/stub/supervise.h"
+#include "gpu_worker/stub/system_calls.h"
 #include "gpu_worker/stub/view.h"
 
 namespace kq::sandbox {
 namespace {
 
-constexpr std::array<std::string_view, 8> kNames{"uid", "user", "pid", "mount", "ipc", "net", "uts", "rlimits"};
+constexpr std::array<std::string_view, 10> kNames{"uid", "user", "pid", "mount", "ipc", "net", "uts", "rlimits", "landlock", "seccomp"};
 constexpr int kCapabilitiesMax = 63;  // more than there are; asking for one too many is no harm
 
 bool wants(const Options& options, Layer layer) {
@@ -162,9 +164,20 @@ Expected<Layers> confine(const Options& options, Layers layers) {
                        limit(RLIMIT_FSIZE, kFileBytesMax) && limit(RLIMIT_DATA, data_bytes() + options.host_bytes) &&
                        ((layers & kUid) == 0 || limit(RLIMIT_NPROC, kProcessesMax));
   if (!limited) return our_fault(failed("cannot set limits"));
+  layers |= kRlimits;
+  if (wants(options, kLandlock) && !options.view.empty()) {
+    const auto restricted = restrict_files(options.view, (layers & kMount) != 0);
+    if (!restricted) return failure(restricted.error());
+    if (*restricted) layers |= kLandlock;
+  }
+  if (wants(options, kSeccomp)) {
+    const auto refused = refuse_system_calls();
+    if (!refused) return failure(refused.error());
+    if (*refused) layers |= kSeccomp;
+  }
   // Its own /proc files are its own again; nobody else can see them.
   ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-  return layers | kRlimits;
+  return layers;
 }
 
 }  // namespace kq::sandbox

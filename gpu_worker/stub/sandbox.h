@@ -21,7 +21,7 @@
 
 namespace kq::sandbox {
 
-// THE LAYERS, in the order they are reported. seccomp, Landlock and cgroups will get their rows here.
+// THE LAYERS, in the order they are reported.
 enum Layer : std::uint32_t {
   kUid = 1u << 0,      // a uid and gid of its own, no other groups
   kUser = 1u << 1,     // user namespace; no further ones inside
@@ -31,9 +31,11 @@ enum Layer : std::uint32_t {
   kNet = 1u << 5,      // no interface but a loopback that is down
   kUts = 1u << 6,
   kRlimits = 1u << 7,
+  kLandlock = 1u << 8,  // landlock.h
+  kSeccomp = 1u << 9,   // system_calls.h
 };
 using Layers = std::uint32_t;
-inline constexpr Layers kAllLayers = (1u << 8) - 1;
+inline constexpr Layers kAllLayers = (1u << 10) - 1;
 
 // "uid,user,pid"
 std::string to_string(Layers layers);
@@ -42,7 +44,7 @@ struct Options {
   std::uint32_t uid = 0;           // the slot's; 0 keeps our own
   Layers wanted = kAllLayers;
   std::uint64_t host_bytes = 0;    // private memory beyond what the process has at confine()
-  std::string_view view;           // view.h; needed for kMount
+  std::string_view view;           // view.h; needed for kMount and kLandlock
 };
 
 inline constexpr std::uint64_t kFilesOpenMax = 1024;

@@ -123,8 +123,7 @@ std::string add_proc(const std::string& place) {
   return bind_mount("/proc", place, 0, Missing::fail);
 }
 
-std::string add(const std::string& line) {
-  const std::vector<std::string> fields = split(line, '\t');
+std::string add(const std::vector<std::string>& fields) {
   const std::string& word = fields[0];
   if (word == "ro" && fields.size() == 3)
     return bind_mount(fields[1], fields[2], kReadOnly | kNoSuid | kNoDev, Missing::skip);
@@ -133,7 +132,8 @@ std::string add(const std::string& line) {
   if (word == "link" && fields.size() == 3) return add_link(fields[1], fields[2]);
   if (word == "scratch" && fields.size() >= 4) return add_scratch(fields);
   if (word == "proc" && fields.size() == 2) return add_proc(fields[1]);
-  return "the view has a line it cannot have: " + line;
+  if (word == "work" && fields.size() == 2) return {};
+  return "the view has a line it cannot have: it begins with '" + word + "' and has " + std::to_string(fields.size()) + " fields";
 }
 
 // Puts a tmpfs at "/", with the old root at /host and an empty one at /new. Undoes what it did when it fails.
@@ -165,12 +165,20 @@ std::string step_in() {
 
 }  // namespace
 
+std::vector<std::vector<std::string>> lines_of(std::string_view plan) {
+  std::vector<std::vector<std::string>> lines;
+  for (const std::string& line : split(plan, '\n')) {
+    if (!line.empty()) lines.push_back(split(line, '\t'));
+  }
+  return lines;
+}
+
 Expected<void> make_view(std::string_view plan) {
   // Nothing of what follows may reach the host's mounts, nor the other way round.
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
     return our_fault(failed("cannot make mounts private"));
   if (std::string error = step_aside(); !error.empty()) return our_fault(error);
-  for (const std::string& line : split(plan, '\n')) {
+  for (const std::vector<std::string>& line : lines_of(plan)) {
     if (std::string error = add(line); !error.empty()) return our_fault(error);
   }
   if (std::string error = step_in(); !error.empty()) return our_fault(error);

@@ -8,9 +8,12 @@
 //   link     TARGET  PLACE            a symbolic link
 //   scratch  BYTES   INODES  PLACE... one tmpfs with that much room in all, at each of the places
 //   proc     PLACE                    a /proc of the pid namespace; the host's where the kernel refuses one
+//   work     SOURCE                   where the child works if there is no view; not part of one
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/error.h"
 
@@ -18,5 +21,8 @@ namespace kq::sandbox {
 
 // Makes the plan the root of this mount namespace, which must be our own, with the right to mount in it.
 Expected<void> make_view(std::string_view plan);
+
+// The fields of each line.
+std::vector<std::vector<std::string>> lines_of(std::string_view plan);
 
 }  // namespace kq::sandbox

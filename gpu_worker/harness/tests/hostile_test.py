@@ -117,7 +117,7 @@ class Hostile(WorldTest):
         self.assertEqual(self.value(body), "2")
 
     def test_it_has_no_network(self) -> None:
-        self.assertEqual(self.value("value = [name for _, name in socket.if_nameindex()]"), "['lo']")
+        self.assertEqual(self.value("value = [line.split(':')[0].strip() for line in open('/proc/net/dev') if ':' in line]"), "['lo']")
 
     def test_a_file_name_of_the_harness_is_no_trouble(self) -> None:
         _, submission = self.pair(RELU, RELU_NEW, entry="channel.py")
@@ -133,7 +133,9 @@ class ZygoteItself(unittest.TestCase):
         expected = (
             "uid,user,pid,mount,ipc,net,uts,rlimits" if os.geteuid() == 0 else "user,pid,mount,ipc,net,uts,rlimits"
         )
-        self.assertEqual(zygote.hello["sandbox"], expected)
+        layers = zygote.hello["sandbox"].split(",")
+        # A kernel may be built without Landlock.
+        self.assertEqual(",".join(layer for layer in layers if layer != "landlock"), expected + ",seccomp")
         for field in ("python", "torch", "triton", "cuda"):
             self.assertIn(field, zygote.hello)
 
