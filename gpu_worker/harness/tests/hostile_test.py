@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 
 from harness.page import Command, Failure
-from world import RELU, RELU_NEW, Child, WorldTest, Zygote, take_zygote_of_module, zygote_of_module
+from world import RELU, RELU_NEW, Child, WorldTest, Zygote, shared_zygote, take_shared_zygote
 
 
 def new(body: str) -> str:
@@ -23,7 +23,7 @@ def new(body: str) -> str:
 class Hostile(WorldTest):
     def calling(self, body: str, **order: object) -> Child:
         """A submission in the middle of its call."""
-        _, submission = self.pair(RELU, new(body), **order)
+        submission = self.submission(new(body), **order)
         self.assert_ok(submission.do(Command.LOAD))
         submission.begin(Command.CALL)
         return submission
@@ -73,10 +73,10 @@ class Hostile(WorldTest):
         self.assertEqual(self.child({"problem.py": RELU, "new.py": RELU_NEW}).error, None)
 
     def test_a_memory_hog_meets_its_limit(self) -> None:
-        _, submission = self.pair(RELU, new("x = [bytearray(16 << 20) for _ in range(1000)]"), host_bytes=256 << 20)
+        submission = self.submission(new("x = [bytearray(16 << 20) for _ in range(1000)]"), host_bytes=256 << 20)
         self.assert_ok(submission.do(Command.LOAD))
         self.assert_failed(submission.do(Command.CALL), Failure.OUT_OF_HOST_MEMORY, "MemoryError")
-        _, submission = self.pair(RELU, new("return torch.zeros(1 << 28)"), host_bytes=256 << 20)
+        submission = self.submission(new("return torch.zeros(1 << 28)"), host_bytes=256 << 20)
         self.assert_ok(submission.do(Command.LOAD))
         self.assert_failed(submission.do(Command.CALL), Failure.OUT_OF_HOST_MEMORY, "memory")
 
@@ -120,7 +120,7 @@ class Hostile(WorldTest):
         self.assertEqual(self.value("value = [line.split(':')[0].strip() for line in open('/proc/net/dev') if ':' in line]"), "['lo']")
 
     def test_a_file_name_of_the_harness_is_no_trouble(self) -> None:
-        _, submission = self.pair(RELU, RELU_NEW, entry="channel.py")
+        submission = self.submission(RELU_NEW, entry="channel.py")
         # The entry of this order is not there; the problem's own file is, and a sibling may have any name.
         (submission.dir / "src" / "channel.py").write_text("from reference import ModelNew\n")
         (submission.dir / "src" / "reference.py").write_text(RELU_NEW)
@@ -129,7 +129,7 @@ class Hostile(WorldTest):
 
 class ZygoteItself(unittest.TestCase):
     def test_it_says_which_layers_there_are(self) -> None:
-        zygote = zygote_of_module("cpu")
+        zygote = shared_zygote("cpu")
         expected = (
             "uid,user,pid,mount,ipc,net,uts,rlimits" if os.geteuid() == 0 else "user,pid,mount,ipc,net,uts,rlimits"
         )
@@ -148,7 +148,7 @@ class ZygoteItself(unittest.TestCase):
         self.assertEqual(zygote.process.wait(10), 3)
 
     def test_bad_orders_are_refused_in_words_and_it_lives_on(self) -> None:
-        zygote = zygote_of_module("cpu")
+        zygote = shared_zygote("cpu")
         null = os.open("/dev/null", os.O_RDWR)
         cases = [
             (
@@ -175,7 +175,7 @@ class ZygoteItself(unittest.TestCase):
 
     def test_its_death_ends_its_children(self) -> None:
         for kill in (True, False):
-            zygote = Zygote() if kill else take_zygote_of_module("cpu")
+            zygote = Zygote() if kill else take_shared_zygote("cpu")
             root = tempfile.TemporaryDirectory(prefix="kq-harness.")
             self.addCleanup(root.cleanup)
             child = Child(zygote, Path(root.name) / "1", {"problem.py": RELU, "new.py": RELU_NEW})

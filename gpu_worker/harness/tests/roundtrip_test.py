@@ -73,7 +73,7 @@ class Roundtrip(WorldTest):
 
     def test_what_a_submission_returns_is_said_as_it_is(self) -> None:
         for result, dtype, shape in (("x.double()", 1, [4, 8]), ("x[:2]", 2, [2, 8]), ("3.5", 1, [])):
-            _, submission = self.pair(RELU, RELU_NEW.replace("torch.relu(x)", result))
+            submission = self.submission(RELU_NEW.replace("torch.relu(x)", result))
             self.assert_ok(submission.do(Command.LOAD))
             before = submission.bytes_of(submission.page.outputs[0])
             self.assert_ok(submission.do(Command.CALL))
@@ -133,7 +133,7 @@ class Problems(WorldTest):
 
 class Failures(WorldTest):
     def answer(self, new: str, command: Command = Command.CALL) -> tuple:
-        _, submission = self.pair(RELU, new)
+        submission = self.submission(new)
         answer = submission.do(Command.LOAD)
         if command == Command.LOAD:
             return answer
@@ -169,7 +169,7 @@ class Failures(WorldTest):
                 self.assert_failed(self.answer(source), failure, words)
 
     def test_call_before_load(self) -> None:
-        _, submission = self.pair(RELU, RELU_NEW)
+        submission = self.submission(RELU_NEW)
         self.assert_failed(submission.do(Command.CALL), Failure.RUNTIME_ERROR, "nothing is loaded")
 
 

@@ -1,5 +1,6 @@
 """A real zygote, driven by a control process and a judge made of a few lines: what the tests of children stand on."""
 
+import atexit
 import ctypes
 import json
 import mmap
@@ -194,10 +195,10 @@ class Child:
                 entry.offset = offset
                 offset += (entry.bytes + 255) // 256 * 256
 
-    def copy_tables(self, other: "Child") -> None:
+    def copy_tables(self, other: Page) -> None:
         for table in ("inputs", "outputs", "states"):
-            setattr(self.page, f"{table}_n", getattr(other.page, f"{table}_n"))
-            ctypes.memmove(getattr(self.page, table), getattr(other.page, table), getattr(Page, table).size)
+            setattr(self.page, f"{table}_n", getattr(other, f"{table}_n"))
+            ctypes.memmove(getattr(self.page, table), getattr(other, table), getattr(Page, table).size)
 
     def bytes_of(self, entry: TensorDesc) -> bytes:
         assert self.window is not None
@@ -228,14 +229,14 @@ class Child:
 
 
 class WorldTest(unittest.TestCase):
-    """One zygote for all tests of a module, whose start takes a second; directories and children that go with the test."""
+    """One zygote for all tests of a program, whose start takes a second; directories and children that go with the test."""
 
     zygote: Zygote
     device = "cpu"
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.zygote = zygote_of_module(cls.device)
+        cls.zygote = shared_zygote(cls.device)
 
     def setUp(self) -> None:
         self.root = Path(tempfile.mkdtemp(prefix="kq-harness."))
@@ -263,11 +264,28 @@ class WorldTest(unittest.TestCase):
         self.assert_ok(reference.do(Command.PUT_STATE))
         submission = self.child({"problem.py": problem, "new.py": new, **(more or {})}, **order)
         submission.share_window()
-        submission.copy_tables(reference)
+        submission.copy_tables(reference.page)
         self.assert_ok(submission.do(Command.ATTACH))
         for entry in reference.page.states[: reference.page.states_n]:
             submission.put(entry, reference.bytes_of(entry))
         return reference, submission
+
+    def submission(self, new: str, **order: Any) -> Child:
+        """A submission for RELU, attached, with the tables of a reference that is gone: it needs no more."""
+        submission = self.child({"problem.py": RELU, "new.py": new}, **order)
+        submission.share_window()
+        submission.copy_tables(self.tables_of_relu())
+        self.assert_ok(submission.do(Command.ATTACH))
+        return submission
+
+    def tables_of_relu(self) -> Page:
+        """Of a reference that was asked once."""
+        if self.device not in _relu_tables:
+            reference = self.child({"problem.py": RELU}, role="reference")
+            self.assert_ok(reference.do(Command.LOAD, 7))
+            reference.layout()
+            _relu_tables[self.device] = Page.from_buffer_copy(reference.page)
+        return _relu_tables[self.device]
 
     def assert_ok(self, answer: tuple[Status, Failure, str]) -> None:
         self.assertEqual(answer, (Status.OK, Failure.NONE, ""))
@@ -284,22 +302,23 @@ class WorldTest(unittest.TestCase):
 
 
 _zygotes: dict[str, Zygote] = {}
+_relu_tables: dict[str, Page] = {}
 
 
-def zygote_of_module(device: str) -> Zygote:
-    """Ends with the last test of the module."""
+def shared_zygote(device: str) -> Zygote:
+    """Ends with the program."""
     if device not in _zygotes:
-        zygote = _zygotes[device] = Zygote(device=device)
-        unittest.addModuleCleanup(zygote.close)
-        unittest.addModuleCleanup(_zygotes.pop, device, None)
+        zygote = Zygote(device=device)
         if "ready" not in zygote.hello:
             raise AssertionError(f"no zygote: {zygote.hello}")
+        _zygotes[device] = zygote
+        atexit.register(zygote.close)
     return _zygotes[device]
 
 
-def take_zygote_of_module(device: str) -> Zygote:
-    """For who ends it; whoever comes later gets a new one."""
-    zygote = zygote_of_module(device)
+def take_shared_zygote(device: str) -> Zygote:
+    """For the test that ends it; should another follow, it gets a new one."""
+    zygote = shared_zygote(device)
     del _zygotes[device]
     return zygote
 
