@@ -18,6 +18,8 @@ class Offline(kq.Story):
             self.assert_end(kq.kq("submit", jobs, "--run", "waiting", "--broker", url), 0)
             self.waited = kq.kq("results", "waiting", "--wait", "--timeout", "0.2", "--broker", url)
             self.online = kq.dump("waiting", "--broker", url)
+            self.why = kq.kq("ctl", "why", "1", KQ_BROKER=url)
+            self.workers = kq.kq("ctl", "workers", KQ_BROKER=url)
             broker.terminate()
             self.assertEqual(broker.wait(30), 0)
 
@@ -31,6 +33,11 @@ class Offline(kq.Story):
         answer = json.loads(kq.kq("results", "waiting", "--json", "--store", self.state).stdout)
         self.assertEqual([row["label"] for row in answer["rows"]], ["relu/a", "relu/b"])
         self.assertIsNone(answer["rows"][0]["verdict"])
+
+    def test_a_job_without_a_worker_says_so(self) -> None:
+        self.assert_end(self.why, 0)
+        self.assertEqual(self.why.stdout, "job 1 waits for a worker: none is connected\n")
+        self.assert_end(self.workers, 5)
 
     def test_every_format_has_every_row(self) -> None:
         done = kq.kq("dump", "--run", "waiting", "--format", "jsonl", "--store", self.state)

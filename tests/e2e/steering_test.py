@@ -1,4 +1,4 @@
-"""A queue that people steer: cancelled kernels, pauses, drains, quotas, with the real programs."""
+"""A queue that people steer: cancelled kernels, pauses, drains, quotas, labels, with the real programs."""
 
 import shutil
 import tempfile
@@ -45,6 +45,21 @@ class Steering(kq.Queue):
                 self.assertLess(time.monotonic() - start, 6, "sooner than any limit of the judge")
                 self.assertIn(f"job {first} is finished: cancelled", self.ctl("why", first))
                 self.ctl("cancel", second, code=2)
+
+    def test_a_waiting_job_says_why_and_runs_once_that_is_mended(self) -> None:
+        with self.broker():
+            self.wait_for_worker()
+            self.submit("big", {"a": f"# big\n{kq.RIGHT}"}, "--require", "big")
+            self.assertIn("labelled big", self.ctl("why", "--run", "big"))
+            (gpu,) = self.submit("g", {"a": kq.RIGHT}, "--gpu", "NVIDIA H200")
+            self.assertIn("waits for a NVIDIA H200: the only worker has none", self.ctl("why", gpu))
+            self.assertIn("no worker", self.ctl("queue"))
+            with self.worker("--label", "big", "--label", "lab"):
+                self.wait_for("big", {"a": "passed"})
+            (later,) = self.submit("later", {"a": f"# later\n{kq.RIGHT}"}, "--not-before", "+1h")
+            self.assertIn("may not run before", self.ctl("why", later))
+            self.ctl("cancel", "--run", "later")
+            self.ctl("why", "999999", code=5)
 
     def test_pauses_and_drains_hold_until_they_are_undone_also_over_a_restart(self) -> None:
         with self.broker():
