@@ -65,8 +65,9 @@ std::vector<Rule> rules_of(const std::vector<std::string>& fields, bool has_view
   const std::string& word = fields[0];
   if (word == "ro") return {{fields[has_view ? 2 : 1], kReading}};
   if (word == "rw") return {{fields[has_view ? 2 : 1], all}};
-  if (word == "dev") return {{fields[1], kRead | kWrite}};
-  if (word == "proc") return {{fields[1], kReading | kWrite}};
+  // CUDA's driver names its threads in /proc by opening what it writes to with O_TRUNC, and gives up with error 304 if it may not.
+  if (word == "dev") return {{fields[1], kRead | kWrite | kTruncate}};
+  if (word == "proc") return {{fields[1], kReading | kWrite | kTruncate}};
   if (word == "work" && !has_view) return {{fields[1], all}};
   std::vector<Rule> rules;
   for (std::size_t i = 3; word == "scratch" && has_view && i < fields.size(); ++i) rules.emplace_back(fields[i], all);

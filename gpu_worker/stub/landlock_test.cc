@@ -63,6 +63,10 @@ TEST_F(Landlock, writes_where_the_plan_lets_it) {
   EXPECT_EQ(run([&] { return writes("/dev/null"); }), "written");
 }
 
+TEST_F(Landlock, names_its_threads_as_the_driver_of_cuda_does) {
+  EXPECT_EQ(run([] { return writes("/proc/self/comm"); }), "written");
+}
+
 TEST_F(Landlock, has_no_tcp) {
   if (abi_ < 4) GTEST_SKIP() << "Landlock of version " << abi_ << " does not know TCP";
   EXPECT_EQ(run([] {
