@@ -14,6 +14,7 @@ import zmq
 import zmq.asyncio
 
 from kq import operations
+from kq.coalesce import OfTasks
 from kq.codec import encode
 from kq.errors import BadInput, BadSource, BrokerUnreachable, Error
 from kq.evaluation import Evaluation
@@ -49,14 +50,14 @@ class AsyncClient:
         self._waiting: dict[int, asyncio.Future[Reply]] = {}
         self._last_request_id = 0
         self._in_flight = asyncio.Semaphore(IN_FLIGHT_MAX)
+        self._submits = OfTasks(self._submit)
         self._watch = Watch(self._run)
 
     async def submit(
         self, run: str, submissions: Iterable[Submission], timeout: float | None = None
     ) -> list[JobAck]:
-        """As Client.submit()."""
-        clock = asyncio.get_running_loop().time
-        return await self._run(operations.submit(run, submissions, self.submitter, timeout, clock))
+        """As Client.submit(); what tasks submit at the same time shares batches."""
+        return await self._submits.submit(run, operations.checked(run, submissions, self.submitter), timeout)
 
     async def wait(self, seqs: Sequence[int], timeout: float | None = None) -> list[JobStatus]:
         """As Client.wait()."""
@@ -146,6 +147,10 @@ class AsyncClient:
         if row.result is None:
             return Evaluation(run, label, ack.seq, row, failure=f"{label}: was queued again by another submission")
         return Evaluation(run, label, ack.seq, row)
+
+    async def _submit(self, run: str, submissions: list[Submission], timeout: float | None) -> list[JobAck]:
+        clock = asyncio.get_running_loop().time
+        return await self._run(operations.submit(run, submissions, self.submitter, timeout, clock))
 
     async def _run(self, operation: Operation[T]) -> T:
         answer: Reply | None = None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from kq.errors import BadInput
 from kq.hash import Hash
 from kq.limits import SUBMIT_BYTES_MAX, SUBMIT_JOBS_MAX
 from kq.messages import Blob, SubmitBatch
@@ -13,7 +12,7 @@ from kq.submission import Problem, SourceFile, Submission
 
 
 def batches(run: str, submissions: Sequence[Submission], submitter: str = "") -> Iterator[SubmitBatch]:
-    """In order, each as full as it may be, each with the files its jobs need."""
+    """In order, each as full as it may be, each with the files its jobs need; no submission is too large for one."""
     jobs: list[Submission] = []
     blobs: dict[Hash, bytes] = {}
     size = 0
@@ -26,8 +25,6 @@ def batches(run: str, submissions: Sequence[Submission], submitter: str = "") ->
         jobs.append(submission)
         blobs.update(new)
         size += _size(new)
-        if size > SUBMIT_BYTES_MAX:
-            raise BadInput(f"{submission.label}: its files have {size} bytes, at most {SUBMIT_BYTES_MAX} are allowed")
     if jobs:
         yield _batch(run, jobs, blobs, submitter)
 
@@ -45,6 +42,10 @@ def blobs_of(submission: Submission) -> dict[Hash, bytes]:
     """The files that are at hand; the others must be in the broker's store."""
     files: list[SourceFile | Problem] = [*submission.files, submission.problem]
     return {file.hash: file.content for file in files if file.content is not None}
+
+
+def size_of(submission: Submission) -> int:
+    return _size(blobs_of(submission))
 
 
 def _size(blobs: dict[Hash, bytes]) -> int:

@@ -13,6 +13,7 @@ from typing import TypeVar
 import zmq
 
 from kq import operations
+from kq.coalesce import OfThreads
 from kq.errors import Error
 from kq.key import given_key
 from kq.link import RETRY_S, broker_url, connect, decoded, encoded, refused, refuses_unread, resend_s, unanswered
@@ -39,6 +40,11 @@ class Client:
         self.submitter = submitter_name(submitter)
         secret = given_key(key)
         self._lock = threading.Lock()
+        self._submits = OfThreads(
+            lambda run, submissions, timeout: self._run(
+                operations.submit(run, submissions, self.submitter, timeout, time.monotonic)
+            )
+        )
         self._last_request_id = 0
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
@@ -54,9 +60,9 @@ class Client:
 
         What an accepted or reused ack says is on the broker's disk. A refused one says why in `reason`. After any
         error, submitting the same again goes on where it stopped. What a busy broker has no room for is sent again until
-        it takes it; GaveUp after `timeout` seconds of that.
+        it takes it; GaveUp after `timeout` seconds of that. What threads submit at the same time shares batches.
         """
-        return self._run(operations.submit(run, submissions, self.submitter, timeout, time.monotonic))
+        return self._submits.submit(run, operations.checked(run, submissions, self.submitter), timeout)
 
     def wait(self, seqs: Sequence[int], timeout: float | None = None) -> list[JobStatus]:
         """Returns when all these jobs are finished, in the order asked; raises GaveUp after `timeout` seconds."""

@@ -11,10 +11,10 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from kq.batches import batches, part_of
+from kq.batches import batches, part_of, size_of
 from kq.codec import message_name
 from kq.errors import BadInput, BrokerUnreachable, GaveUp
-from kq.limits import QUERY_ROWS_MAX, QUERY_SEQS_MAX
+from kq.limits import QUERY_ROWS_MAX, QUERY_SEQS_MAX, SUBMIT_BYTES_MAX
 from kq.messages import (
     Acceptance,
     BoardQuery,
@@ -61,6 +61,23 @@ T = TypeVar("T")
 Operation = Generator[Ask | Sleep, Any, T]
 
 
+def checked(run: str, submissions: Iterable[Submission], submitter: str = "") -> list[Submission]:
+    """The submissions, if a broker can take them all. Nothing is sent."""
+    submissions = list(submissions)
+    check_name("run", run)
+    if submitter:
+        check_name("submitter", submitter)
+    seen: set[str] = set()
+    for submission in submissions:
+        check(submission)
+        if submission.label in seen:
+            raise BadInput(f"{submission.label}: this label is given twice; labels are unique inside a run")
+        seen.add(submission.label)
+        if (size := size_of(submission)) > SUBMIT_BYTES_MAX:
+            raise BadInput(f"{submission.label}: its files have {size} bytes, at most {SUBMIT_BYTES_MAX} are allowed")
+    return submissions
+
+
 def submit(
     run: str,
     submissions: Iterable[Submission],
@@ -72,16 +89,7 @@ def submit(
 
     What a busy broker has no room for is sent again, after longer and longer pauses; GaveUp after `timeout` seconds.
     """
-    submissions = list(submissions)
-    check_name("run", run)
-    if submitter:
-        check_name("submitter", submitter)
-    seen: set[str] = set()
-    for submission in submissions:
-        check(submission)
-        if submission.label in seen:
-            raise BadInput(f"{submission.label}: this label is given twice; labels are unique inside a run")
-        seen.add(submission.label)
+    submissions = checked(run, submissions, submitter)
     packed = list(batches(run, submissions, submitter))
     deadline = math.inf if timeout is None else now() + timeout
     acks: list[JobAck] = []

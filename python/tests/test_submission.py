@@ -8,6 +8,7 @@ import pytest
 from examples import MODEL, ROOT, problem, submission
 
 import kq
+from kq import operations
 from kq.batches import batches
 from kq.hash import Hash
 from kq.limits import FILE_BYTES_MAX, SUBMIT_BYTES_MAX, SUBMIT_JOBS_MAX
@@ -97,4 +98,4 @@ def test_a_job_that_fits_into_no_batch_is_refused() -> None:
     files = [kq.SourceFile.of(f"{i}.py", f"#{i:03}" + "x" * (FILE_BYTES_MAX - 4)) for i in range(16)]
     big = kq.Submission(label="big", files=files, problem=problem())
     with pytest.raises(kq.BadInput, match="big: its files have .* bytes, at most 16777216 are allowed"):
-        list(batches("run", [big]))
+        operations.checked("run", [big])
