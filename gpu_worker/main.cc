@@ -11,11 +11,13 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
 
 #include "core/limits.h"
 #include "core/version.h"
 #include "gpu_worker/loop.h"
 #include "gpu_worker/process.h"
+#include "gpu_worker/self_test.h"
 #include "net/endpoint.h"
 #include "net/log.h"
 #include "net/zmq_link.h"
@@ -44,6 +46,8 @@ struct Flags {
   std::string log_level = "info";
   std::string log_format = "auto";
   int ready_fd = -1;
+  bool self_test = false;
+  bool insecure = false;
 };
 
 std::string default_state() {
@@ -119,31 +123,68 @@ Expected<std::uint64_t> random_epoch() {
 // Ordinary users' numbers end at 60000 (login.defs); 61000 upward belongs to nobody. Only root can take another uid.
 std::uint32_t slot_uid(std::size_t slot) { return ::geteuid() == 0 ? 61000 + static_cast<std::uint32_t>(slot) * 2 : 0; }
 
-Expected<std::vector<std::unique_ptr<kq::Lane>>> open_lanes(const Flags& flags, const std::string& scratch, const std::string& name) {
+Expected<std::vector<kq::LaneOptions>> lanes_of(const Flags& flags, const std::string& scratch, const std::string& name) {
   const auto wanted = wanted_devices(flags.devices);
   if (!wanted) return kq::failure(wanted.error());
   const std::string programs = kq::program_directory();
-  std::vector<std::unique_ptr<kq::Lane>> lanes;
+  std::vector<kq::LaneOptions> lanes;
   for (const DeviceId& device : *wanted) {
-    const std::string own = scratch + "/lane" + std::to_string(lanes.size());
-    auto lane = kq::Lane::open({.device = device.kind,
-                                .index = device.index,
-                                .worker = name,
-                                .judge_program = programs + "/kq-judge",
-                                .zygote = {.python = find_python(programs),
-                                           .harness = programs + "/../share/kq/harness",
-                                           .stub = programs + "/../lib/libkqstub.so",
-                                           .device = device.kind,
-                                           .device_index = device.index},
-                                .scratch = own,
-                                .first_uid = slot_uid(lanes.size() + 1),
-                                .limits = {}});
+    lanes.push_back({.device = device.kind,
+                     .index = device.index,
+                     .worker = name,
+                     .judge_program = programs + "/kq-judge",
+                     .zygote = {.python = find_python(programs),
+                                .harness = programs + "/../share/kq/harness",
+                                .stub = programs + "/../lib/libkqstub.so",
+                                .device = device.kind,
+                                .device_index = device.index},
+                     .scratch = scratch + "/lane" + std::to_string(lanes.size()),
+                     .first_uid = slot_uid(lanes.size() + 1),
+                     .limits = {}});
+  }
+  return lanes;
+}
+
+Expected<std::vector<std::unique_ptr<kq::Lane>>> open_lanes(const Flags& flags, const std::string& scratch, const std::string& name) {
+  const auto wanted = lanes_of(flags, scratch, name);
+  if (!wanted) return kq::failure(wanted.error());
+  std::vector<std::unique_ptr<kq::Lane>> lanes;
+  for (const kq::LaneOptions& options : *wanted) {
+    auto lane = kq::Lane::open(options);
     if (!lane) return kq::failure(lane.error());
     const kq::DeviceInfo& info = (*lane)->device();
     spdlog::info("lane {}: {} {}", lanes.size(), to_string(info.kind), info.model);
     lanes.push_back(std::move(*lane));
   }
   return lanes;
+}
+
+std::string scratch_in(const Flags& flags) {
+  const std::string state = fs::absolute(flags.state.empty() ? default_state() : flags.state).lexically_normal();
+  return state + "/scratch-" + std::to_string(::getpid());
+}
+
+// What a job could do here, were it let in.
+Expected<void> check_sandbox(const std::string& layers, bool insecure) {
+  if (!kq::is_without_sandbox(layers)) return {};
+  if (!insecure) {
+    return kq::our_fault("no sandbox can be had here: jobs would run as this user, with its files and its network; run kq-worker as root, or allow "
+                         "user namespaces (kq doctor says more), or accept it with --insecure-no-sandbox");
+  }
+  spdlog::warn("no sandbox: jobs run as this user, with its files and its network");
+  return {};
+}
+
+Expected<void> test_itself(const Flags& flags) {
+  const std::string scratch = scratch_in(flags);
+  const auto lanes = lanes_of(flags, scratch, worker_name());
+  if (!lanes) return kq::failure(lanes.error());
+  const kq::SelfTest test = kq::self_test(*lanes);
+  std::error_code ignored;
+  fs::remove_all(scratch, ignored);
+  std::cout << to_json(test) << std::flush;
+  if (!test.failures.empty()) return kq::our_fault(test.failures.front());
+  return check_sandbox(test.sandbox, flags.insecure);
 }
 
 Expected<void> run(const Flags& flags) {
@@ -155,19 +196,19 @@ Expected<void> run(const Flags& flags) {
   if (!labels) return kq::failure(labels.error());
   const auto epoch = random_epoch();
   if (!epoch) return kq::failure(epoch.error());
-  const std::string state = fs::absolute(flags.state.empty() ? default_state() : flags.state).lexically_normal();
-  const std::string scratch = state + "/scratch-" + std::to_string(::getpid());
+  const std::string scratch = scratch_in(flags);
   const std::string name = worker_name();
 
   auto lanes = open_lanes(flags, scratch, name);
   if (!lanes) return kq::failure(lanes.error());
   kq::LoopOptions options{.worker = {.name = name, .epoch = *epoch, .devices = {}},
                           .builder = {.scratch = scratch, .uid = slot_uid(0), .no_gpu_arch = "sm_90"},
-                          .cache_dir = state + "/build-cache"};
+                          .cache_dir = fs::path(scratch).parent_path() / "build-cache"};
   for (const auto& lane : *lanes) options.worker.devices.push_back(lane->device());
   options.worker.labels = *labels;
   const auto zygote = lanes->front()->zygote();
   if (!zygote) return kq::failure(zygote.error());
+  if (auto secure = check_sandbox((*zygote)->sandbox(), flags.insecure); !secure) return secure;
   options.worker.backends = (*zygote)->backends();
   auto broker = kq::connect_client(endpoints->worker, *key);
   if (!broker) return kq::failure(broker.error());
@@ -199,6 +240,8 @@ int main(int argc, char** argv) {
   app.add_option("--log-level", flags.log_level, "debug, info, warn, error, off")
       ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}))->capture_default_str();
   app.add_option("--ready-fd", flags.ready_fd, "write 'ready' to this descriptor once every device is open");
+  app.add_flag("--self-test", flags.self_test, "open every device, start what runs jobs, print what was found as JSON, and end");
+  app.add_flag("--insecure-no-sandbox", flags.insecure, "work even where nothing can be put between jobs and this user's files");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -210,7 +253,7 @@ int main(int argc, char** argv) {
   ::signal(SIGTERM, on_signal);
   ::signal(SIGINT, on_signal);
   kq::start_log("kq-worker", *kq::parse_enum<kq::LogFormat>(flags.log_format), flags.log_level);
-  const auto ran = run(flags);
+  const auto ran = flags.self_test ? test_itself(flags) : run(flags);
   if (ran) return 0;
   spdlog::error("{}", ran.error().message);
   return static_cast<int>(ran.error().code);

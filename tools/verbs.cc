@@ -19,6 +19,7 @@ constexpr Verb kVerbs[] = {
     {"dump", "a run as CSV or JSON lines"},
     {"up", "run a broker and a worker on this machine"},
     {"down", "stop what up started"},
+    {"doctor", "what works on this machine, and what to do about the rest"},
     {"ctl", "see and steer a queue: why, jobs, pause, drain, cancel, ..."},
     {"version", "every version that matters; --json"},
 };

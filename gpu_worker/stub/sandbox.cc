@@ -25,7 +25,6 @@
 namespace kq::sandbox {
 namespace {
 
-constexpr std::array<std::string_view, 10> kNames{"uid", "user", "pid", "mount", "ipc", "net", "uts", "rlimits", "landlock", "seccomp"};
 constexpr int kCapabilitiesMax = 63;  // more than there are; asking for one too many is no harm
 
 bool wants(const Options& options, Layer layer) {
@@ -112,10 +111,10 @@ bool limit(__rlimit_resource resource, std::uint64_t value) {
 
 std::string to_string(Layers layers) {
   std::string text;
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
+  for (std::size_t i = 0; i < kLayerNames.size(); ++i) {
     if ((layers & (1u << i)) == 0) continue;
     if (!text.empty()) text += ',';
-    text += kNames[i];
+    text += kLayerNames[i];
   }
   return text;
 }

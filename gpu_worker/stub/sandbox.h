@@ -13,6 +13,7 @@
 // without it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -34,8 +35,10 @@ enum Layer : std::uint32_t {
   kLandlock = 1u << 8,  // landlock.h
   kSeccomp = 1u << 9,   // system_calls.h
 };
+inline constexpr std::array<std::string_view, 10> kLayerNames{"uid", "user", "pid", "mount", "ipc",
+                                                              "net", "uts", "rlimits", "landlock", "seccomp"};
 using Layers = std::uint32_t;
-inline constexpr Layers kAllLayers = (1u << 10) - 1;
+inline constexpr Layers kAllLayers = (1u << kLayerNames.size()) - 1;
 
 // "uid,user,pid"
 std::string to_string(Layers layers);

@@ -1,0 +1,77 @@
+#include "gpu_worker/self_test.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/version.h"
+#include "gpu_worker/stub/sandbox.h"
+
+namespace kq {
+namespace {
+
+using nlohmann::json;
+
+std::vector<std::string> words_of(const std::string& list) {
+  std::vector<std::string> words;
+  for (std::size_t from = 0; from < list.size();) {
+    const std::size_t comma = std::min(list.find(',', from), list.size());
+    words.push_back(list.substr(from, comma - from));
+    from = comma + 1;
+  }
+  return words;
+}
+
+json as_json(const DeviceInfo& device) {
+  return {{"kind", to_string(device.kind)}, {"model", device.model}, {"uuid", device.uuid}, {"arch", device.arch},
+          {"memory_bytes", device.memory_bytes}};
+}
+
+}  // namespace
+
+SelfTest self_test(const std::vector<LaneOptions>& lanes) {
+  SelfTest test;
+  for (const LaneOptions& options : lanes) {
+    const auto lane = Lane::open(options);
+    if (!lane) {
+      test.failures.push_back(lane.error().message);
+      continue;
+    }
+    test.devices.push_back((*lane)->device());
+    const auto zygote = (*lane)->zygote();
+    if (!zygote) {
+      test.failures.push_back(zygote.error().message);
+      continue;
+    }
+    test.software = (*zygote)->software();
+    test.sandbox = (*zygote)->sandbox();
+    test.backends = (*zygote)->backends();
+  }
+  return test;
+}
+
+bool is_without_sandbox(const std::string& layers) {
+  const auto words = words_of(layers);
+  return std::all_of(words.begin(), words.end(), [](const std::string& word) { return word == "rlimits"; });
+}
+
+std::string to_json(const SelfTest& test) {
+  json devices = json::array(), backends = json::array(), missing = json::array();
+  for (const DeviceInfo& device : test.devices) devices.push_back(as_json(device));
+  for (const Backend backend : test.backends) backends.push_back(to_string(backend));
+  const auto layers = words_of(test.sandbox);
+  for (const std::string_view layer : sandbox::kLayerNames) {
+    if (std::find(layers.begin(), layers.end(), layer) == layers.end()) missing.push_back(layer);
+  }
+  const Software& software = test.software;
+  return json{{"kq", kVersion},
+              {"devices", devices},
+              {"failures", test.failures},
+              {"software", {{"python", software.python}, {"torch", software.torch}, {"triton", software.triton}, {"cuda", software.cuda}}},
+              {"sandbox", layers},
+              {"sandbox_missing", missing},
+              {"backends", backends}}
+             .dump() +
+         "\n";
+}
+
+}  // namespace kq

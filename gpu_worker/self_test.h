@@ -1,0 +1,31 @@
+// What a worker on this machine would have: its devices, its sandbox, its compilers. `kq-worker --self-test` prints it for kq-doctor.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/device.h"
+#include "core/result.h"
+#include "gpu_worker/lane.h"
+
+namespace kq {
+
+struct SelfTest {
+  std::vector<DeviceInfo> devices;     // that could be opened
+  std::vector<std::string> failures;   // one sentence for each that could not, and for a zygote that does not start
+  Software software;
+  std::string sandbox;                 // layers in force, "uid,user,pid"; empty where no zygote started
+  std::vector<Backend> backends;
+};
+
+// Opens each lane and starts its zygote, then ends both.
+SelfTest self_test(const std::vector<LaneOptions>& lanes);
+
+// Whether nothing but limits lies between a job and this machine.
+bool is_without_sandbox(const std::string& layers);
+
+// One JSON object on a line: {"kq", "devices": [...], "failures": [...], "software": {...}, "sandbox": [...], "sandbox_missing": [...],
+// "backends": [...]}.
+std::string to_json(const SelfTest& test);
+
+}  // namespace kq

@@ -1,0 +1,46 @@
+#include "gpu_worker/self_test.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace kq {
+namespace {
+
+TEST(SelfTest, says_what_there_is_and_what_is_missing) {
+  const SelfTest test{.devices = {{.kind = DeviceKind::cuda, .model = "NVIDIA H200", .uuid = "GPU-1", .arch = "sm_90", .memory_bytes = 5}},
+                      .failures = {"no second one"},
+                      .software = {.kq = "", .python = "3.11.2", .torch = "2.11.0", .triton = "3.6.0", .cuda = "13.0"},
+                      .sandbox = "uid,user,pid,mount,ipc,net,uts,rlimits,seccomp",
+                      .backends = {Backend::torch, Backend::triton}};
+  const auto said = nlohmann::json::parse(to_json(test));
+  EXPECT_EQ(said["devices"][0]["model"], "NVIDIA H200");
+  EXPECT_EQ(said["failures"], nlohmann::json({"no second one"}));
+  EXPECT_EQ(said["software"]["torch"], "2.11.0");
+  EXPECT_EQ(said["sandbox"].size(), 9u);
+  EXPECT_EQ(said["sandbox_missing"], nlohmann::json({"landlock"}));
+  EXPECT_EQ(said["backends"], nlohmann::json({"torch", "triton"}));
+}
+
+TEST(SelfTest, limits_alone_are_no_sandbox) {
+  EXPECT_TRUE(is_without_sandbox("rlimits"));
+  EXPECT_TRUE(is_without_sandbox(""));
+  EXPECT_FALSE(is_without_sandbox("rlimits,seccomp"));
+}
+
+TEST(SelfTest, a_lane_that_cannot_be_opened_is_a_sentence) {
+  const SelfTest test = self_test({{.device = DeviceKind::cpu,
+                                    .index = 0,
+                                    .worker = "w",
+                                    .judge_program = "/nonsense/kq-judge",
+                                    .zygote = {.python = "/nonsense/python", .harness = "/nonsense", .stub = "/nonsense", .device = DeviceKind::cpu},
+                                    .scratch = testing::TempDir() + "kq-self-test",
+                                    .first_uid = 0,
+                                    .limits = {}}});
+  EXPECT_TRUE(test.devices.empty());
+  ASSERT_EQ(test.failures.size(), 1u);
+  EXPECT_EQ(test.sandbox, "");
+}
+
+}  // namespace
+}  // namespace kq
