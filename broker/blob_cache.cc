@@ -34,6 +34,14 @@ Expected<const Blob*> BlobCache::find(const Store& store, const Hash& hash) {
   return &put(std::move(**blob));
 }
 
+void BlobCache::forget(const Hash& hash) {
+  const auto place = places_.find(hash);
+  if (place == places_.end()) return;
+  bytes_ -= place->second->bytes.size();
+  blobs_.erase(place->second);
+  places_.erase(place);
+}
+
 void BlobCache::shrink() {
   while (bytes_ > kBytesMax) {
     bytes_ -= blobs_.back().bytes.size();

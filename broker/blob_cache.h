@@ -22,6 +22,9 @@ class BlobCache {
   // From RAM or from the store, or null. Good until the next call.
   Expected<const Blob*> find(const Store& store, const Hash& hash);
 
+  // It is no longer in the store.
+  void forget(const Hash& hash);
+
   // Forgets down to kBytesMax what was not used for longest. At the beginning of a turn, when all that was put is on disk.
   void shrink();
 

@@ -29,6 +29,16 @@ TEST(BlobCache, finds_what_is_in_ram_or_on_disk_raw_or_packed) {
   EXPECT_EQ(*blobs.find(store, blob('d').hash), nullptr);
 }
 
+TEST(BlobCache, forgets_what_is_no_longer_in_the_store) {
+  MemoryStore store;
+  BlobCache blobs;
+  blobs.put(blob('a'));
+  blobs.forget(blob('a').hash);
+  blobs.forget(blob('b').hash);
+  EXPECT_EQ(*blobs.find(store, blob('a').hash), nullptr);
+  EXPECT_EQ(blobs.size_bytes(), 0u);
+}
+
 TEST(BlobCache, forgets_what_was_not_used_for_longest) {
   MemoryStore store;
   BlobCache blobs;

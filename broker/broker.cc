@@ -8,6 +8,7 @@
 #include "broker/queries.h"
 #include "broker/recovery.h"
 #include "broker/results.h"
+#include "broker/retention.h"
 #include "broker/sessions.h"
 
 namespace kq {
@@ -53,7 +54,7 @@ Expected<void> handle(Step& step, Tick) {
   step.state.blobs.shrink();
   step.state.new_best.clear();
   forget_unused_names(step);
-  for (const auto part : {refill_windows, fire_timers, expire_leases, forget_silent}) {
+  for (const auto part : {refill_windows, fire_timers, expire_leases, forget_silent, retain}) {
     if (auto done = part(step); !done) return done;
   }
   return {};

@@ -16,19 +16,23 @@ constexpr std::uint32_t kLeaseMsMax = 3'600'000;
 // A worker may lose this many heartbeats in a row before its leases lapse.
 constexpr std::uint32_t kHeartbeatsPerLease = 6;
 
-// "30s", "1500ms", "2m": a whole number and a unit.
-std::optional<std::uint32_t> duration_ms(const std::string& text) {
-  std::uint64_t number = 0;
+constexpr std::int64_t kKeepMsMin = 1'000;
+constexpr std::int64_t kKeepMsMax = 36'500ll * 86'400'000;
+
+// "30s", "1500ms", "2m", "36h", "30d": a whole number and a unit, within the bounds.
+std::optional<std::int64_t> duration_ms(const std::string& text, std::int64_t min_ms, std::int64_t max_ms) {
+  std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const std::string unit(end, text.data() + text.size());
-  if (error != std::errc() || number > kLeaseMsMax) return std::nullopt;
-  std::uint64_t factor = 0;
+  if (error != std::errc() || number < 0 || number > max_ms) return std::nullopt;
+  std::int64_t factor = 0;
   if (unit == "ms") factor = 1;
   if (unit == "s") factor = 1'000;
   if (unit == "m") factor = 60'000;
-  number *= factor;
-  if (number < kLeaseMsMin || number > kLeaseMsMax) return std::nullopt;
-  return static_cast<std::uint32_t>(number);
+  if (unit == "h") factor = 3'600'000;
+  if (unit == "d") factor = 86'400'000;
+  if (factor == 0 || number > max_ms / factor || number * factor < min_ms) return std::nullopt;
+  return number * factor;
 }
 
 }  // namespace
@@ -36,6 +40,7 @@ std::optional<std::uint32_t> duration_ms(const std::string& text) {
 std::variant<CommandLine, EarlyEnd> parse_command_line(int argc, const char* const* argv) {
   CommandLine line{.bind = kDefaultBind, .store_dir = "", .options = {}};
   std::string lease = "30s";
+  std::string keep;
   int ready_fd = -1;
   CLI::App app("kq-broker takes kernel jobs from producers, keeps them on disk, and leases them to workers",
                "kq-broker");
@@ -56,6 +61,11 @@ std::variant<CommandLine, EarlyEnd> parse_command_line(int argc, const char* con
   app.add_option("--submitter-jobs-max", line.options.submitter_jobs_max, "the same for one submitter")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}))
       ->capture_default_str();
+  app.add_option("--keep-for", keep,
+                 "remove a finished job this long after its end or after it was last asked for, such as 30d, 36h; the best of each board stays");
+  app.add_option("--keep-jobs", line.options.keep_jobs,
+                 "remove a finished job once so many newer ones were submitted, but not within an hour of its end; the best of each board stays")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000'000}));
   CLI::Option* metrics_port =
       app.add_option("--metrics-port", line.metrics_port, "serve Prometheus metrics at http://HOST:PORT/metrics; 0: any free port");
   app.add_option("--metrics-bind", line.metrics_bind, "the HOST of that: a numeric address")
@@ -78,13 +88,20 @@ std::variant<CommandLine, EarlyEnd> parse_command_line(int argc, const char* con
   } catch (const CLI::ParseError& error) {
     return EarlyEnd{ExitCode::bad_input, std::string("kq-broker: ") + error.what() + "; see kq-broker --help\n"};
   }
-  const auto lease_ms = duration_ms(lease);
+  const auto lease_ms = duration_ms(lease, kLeaseMsMin, kLeaseMsMax);
   if (!lease_ms) {
     return EarlyEnd{ExitCode::bad_input,
                     "kq-broker: --lease: a time from 100ms to 60m is needed, such as 30s, got '" + lease + "'\n"};
   }
-  line.options.lease_ms = *lease_ms;
-  line.options.heartbeat_ms = *lease_ms / kHeartbeatsPerLease;
+  line.options.lease_ms = static_cast<std::uint32_t>(*lease_ms);
+  line.options.heartbeat_ms = line.options.lease_ms / kHeartbeatsPerLease;
+  if (!keep.empty()) {
+    const auto keep_ms = duration_ms(keep, kKeepMsMin, kKeepMsMax);
+    if (!keep_ms) {
+      return EarlyEnd{ExitCode::bad_input, "kq-broker: --keep-for: a time from 1s to 36500d is needed, such as 30d, got '" + keep + "'\n"};
+    }
+    line.options.keep_ms = *keep_ms;
+  }
   if (ready_fd >= 0) line.ready_fd = ready_fd;
   return line;
 }

@@ -53,11 +53,26 @@ TEST_F(CommandLineTest, keys_come_from_the_flag_or_the_environment) {
 TEST_F(CommandLineTest, leases_have_a_unit_and_bounds) {
   EXPECT_EQ(std::get<CommandLine>(parse({"--store", "s", "--lease", "1500ms"})).options.lease_ms, 1500u);
   EXPECT_EQ(std::get<CommandLine>(parse({"--store", "s", "--lease", "2m"})).options.lease_ms, 120'000u);
-  for (const char* wrong : {"30", "30 s", "-1s", "1h", "99ms", "61m", "99999999999999999999s", ""}) {
+  for (const char* wrong : {"30", "30 s", "-1s", "2h", "1", "99ms", "61m", "99999999999999999999s", ""}) {
     const auto end = std::get<EarlyEnd>(parse({"--store", "s", "--lease", wrong}));
     EXPECT_EQ(end.code, ExitCode::bad_input);
     EXPECT_THAT(end.text, HasSubstr("a time from 100ms to 60m is needed"));
   }
+}
+
+TEST_F(CommandLineTest, jobs_are_kept_for_ever_unless_somebody_says_otherwise) {
+  const auto options = [](const auto& line) { return std::get<CommandLine>(line).options; };
+  EXPECT_EQ(options(parse({"--store", "s"})).keep_ms, 0);
+  EXPECT_EQ(options(parse({"--store", "s"})).keep_jobs, 0u);
+  EXPECT_EQ(options(parse({"--store", "s", "--keep-for", "30d"})).keep_ms, 30ll * 86'400'000);
+  EXPECT_EQ(options(parse({"--store", "s", "--keep-for", "36h"})).keep_ms, 36ll * 3'600'000);
+  EXPECT_EQ(options(parse({"--store", "s", "--keep-jobs", "1000000"})).keep_jobs, 1'000'000u);
+  for (const char* wrong : {"30", "999ms", "36501d", "1w", "-1d", "99999999999999999999d"}) {
+    const auto end = std::get<EarlyEnd>(parse({"--store", "s", "--keep-for", wrong}));
+    EXPECT_EQ(end.code, ExitCode::bad_input);
+    EXPECT_THAT(end.text, HasSubstr("a time from 1s to 36500d is needed, such as 30d")) << wrong;
+  }
+  EXPECT_EQ(std::get<EarlyEnd>(parse({"--store", "s", "--keep-jobs", "0"})).code, ExitCode::bad_input);
 }
 
 TEST_F(CommandLineTest, metrics_are_off_unless_asked_for_and_then_at_home) {

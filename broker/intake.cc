@@ -69,7 +69,7 @@ class Intake {
     if (Job* job = state_.jobs.find(key)) return again(submission, job->record, job->ending);
     const auto seq = find_key(*state_.store, key);
     if (!seq) return failure(seq.error());
-    if (!*seq) return anew(submission, key);
+    if (!*seq || state_.retention.removed.contains(**seq)) return anew(submission, key);
     const auto record = read_job(*state_.store, **seq);
     if (!record) return failure(record.error());
     if (!*record) return our_fault("store: job " + std::to_string(**seq) + " has a key, but no record");
@@ -90,6 +90,7 @@ class Intake {
     if (needs) {
       const std::uint32_t bytes = bytes_of(submission, offered_);
       if (auto full = complaint_about_room(bytes)) return busy(std::move(*full));
+      if (auto kept = keep_way_to_first_entry(record); !kept) return failure(std::move(kept.error()));
       const Attempt attempt = record.attempt;  // goes on: results of earlier lives stay fenced
       record = record_for(record.seq, record.key, submission, bytes);
       record.attempt = attempt;
@@ -119,6 +120,7 @@ class Intake {
     ++state_.next_sequence;
     for (const SourceFile& file : submission.files) keep(file.hash);
     keep(submission.problem.hash);
+    state_.retention.name_files(submission);
     step_.ready.write(Family::ids, hash_key(key), sequence_key(seq));
     step_.ready.write(Family::body, sequence_key(seq), encode(submission));
     step_.ready.write(Family::run, run_key(run_, submission.label), encode(RunEntry{seq, {}}));
@@ -157,8 +159,29 @@ class Intake {
     return failure(error);
   }
 
+  // The label of a submission that is answered with a job that was there.
   void write_entry(Sequence seq, const Submission& submission) {
-    step_.ready.write(Family::run, run_key(run_, submission.label), encode(RunEntry{seq, submission}));
+    const std::string key = run_key(run_, submission.label);
+    step_.ready.write(Family::run, key, encode(RunEntry{seq, submission}));
+    step_.ready.write(Family::reuse, reuse_key(seq, key), reuse_value(step_.now_ms));
+  }
+
+  // The record forgets its run: the entry that it led to must be found all the same.
+  Expected<void> keep_way_to_first_entry(const JobRecord& record) {
+    if (record.run == run_) return {};
+    Job* job = state_.jobs.find(record.seq);
+    std::string label;
+    if (job != nullptr) {
+      const auto first = submission_of(step_, *job);
+      if (!first) return failure(first.error());
+      if (*first != nullptr) label = (*first)->label;
+    } else {
+      const auto first = read_body(*state_.store, record.seq);
+      if (!first) return failure(first.error());
+      if (*first) label = (*first)->label;
+    }
+    step_.ready.write(Family::reuse, reuse_key(record.seq, run_key(record.run, label)), reuse_value(step_.now_ms));
+    return {};
   }
 
   // Why a job of so many bytes must wait outside, or nothing.
@@ -199,11 +222,15 @@ class Intake {
 
   // The first file whose bytes are nowhere, in words.
   Expected<std::optional<std::string>> first_missing(const Submission& submission) {
+    const auto absent = [](const std::string& name, const Hash& hash) {
+      return std::optional("file '" + name + "' (SHA-256 " + to_hex(hash) + ")");
+    };
     const auto missing = [&](const std::string& name, const Hash& hash) -> Expected<std::optional<std::string>> {
       if (offered_.contains(hash)) return std::optional<std::string>();
+      if (state_.retention.removed_files.contains(hash)) return absent(name, hash);
       const auto blob = state_.blobs.find(*state_.store, hash);
       if (!blob) return failure(blob.error());
-      if (*blob == nullptr) return std::optional("file '" + name + "' (SHA-256 " + to_hex(hash) + ")");
+      if (*blob == nullptr) return absent(name, hash);
       return std::optional<std::string>();
     };
     for (const SourceFile& file : submission.files) {

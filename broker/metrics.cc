@@ -61,6 +61,8 @@ void Metrics::append_to(std::vector<Metric>& metrics) const {
   add(metrics, "kq_jobs_refused_total", {{"reason", "busy"}}, count(busy_n_));
   add(metrics, "kq_jobs_retried_total", {}, count(failed_n_));
   add(metrics, "kq_lease_expirations_total", {}, count(lapsed_n_));
+  add(metrics, "kq_jobs_removed_total", {}, count(removed_jobs_n_));
+  add(metrics, "kq_files_removed_total", {}, count(removed_files_n_));
   std::uint64_t so_far = 0;
   for (std::size_t i = 0; i < waits_n_.size(); ++i) {
     so_far += waits_n_[i];

@@ -23,6 +23,8 @@ class Metrics {
   void leased(std::int64_t wait_ms);
   void lapsed() { ++lapsed_n_; }
   void failed() { ++failed_n_; }
+  void removed_job() { ++removed_jobs_n_; }
+  void removed_file() { ++removed_files_n_; }
   void finished(Backend backend, VerdictName verdict) {
     ++finished_n_[static_cast<std::size_t>(backend)][static_cast<std::size_t>(verdict)];
   }
@@ -43,6 +45,8 @@ class Metrics {
   std::uint64_t busy_n_ = 0;
   std::uint64_t lapsed_n_ = 0;
   std::uint64_t failed_n_ = 0;
+  std::uint64_t removed_jobs_n_ = 0;
+  std::uint64_t removed_files_n_ = 0;
   std::array<std::uint64_t, kWaitBoundsMs.size() + 1> waits_n_{};
   std::int64_t waits_ms_ = 0;
 };

@@ -16,6 +16,7 @@ namespace {
 // The job as it is now, finished ones included; nothing for a job that never was.
 Expected<std::optional<JobRecord>> record_of(const State& state, Sequence seq) {
   if (const Job* job = state.jobs.find(seq)) return std::optional(job->record);
+  if (state.retention.removed.contains(seq)) return std::optional<JobRecord>();
   return read_job(*state.store, seq);
 }
 
@@ -42,7 +43,8 @@ Expected<void> for_each(Step& step, const Caller& caller, const std::vector<Sequ
     auto record = record_of(step.state, seq);
     if (!record) return failure(std::move(record.error()));
     if (!*record) {
-      action.reason = "no job " + std::to_string(seq);
+      const bool was_there = seq > 0 && seq < step.state.next_sequence;
+      action.reason = was_there ? "job " + std::to_string(seq) + " was removed some time after its end" : "no job " + std::to_string(seq);
       continue;
     }
     action.state = (*record)->state;

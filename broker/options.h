@@ -30,6 +30,16 @@ struct BrokerOptions {
   std::size_t timers_per_step_max = 1'024;      // fired in one Tick, which wakes again for the rest
   bool notes_per_job = false;                   // for a log level that shows them: they cost as much as the rest of a step
   std::size_t refills_per_step_max = 16;        // lanes filled up from the store in one Tick
+  std::int64_t keep_ms = 0;                     // a finished job that nobody asked for again is removed after this; 0: never
+  std::uint64_t keep_jobs = 0;                  // finished jobs that are older than this many jobs are removed; 0: none
+  std::int64_t keep_ms_min = 3'600'000;         // but none before this (or keep_ms, if that is less): whoever waits for it is to see its result
+  std::int64_t retention_rest_ms = 60'000;      // between two walks over the finished jobs,
+  std::int64_t retention_gap_ms = 10;           // and between two steps of one, each of some milliseconds:
+  std::size_t jobs_removed_per_step_max = 128;
+  std::size_t records_read_per_step_max = 512;
+  std::size_t files_read_per_step_max = 64;     // with their bytes
+  std::int64_t files_rest_ms = 21'600'000;      // files that no job names any more go this long after the last did, or once the jobs
+                                                // removed since are a quarter of those that remain
   std::size_t sessions_max = 4'096;
   std::size_t devices_max = 64;                   // of one worker
   std::uint32_t credit_max = 1'024;               // of one worker

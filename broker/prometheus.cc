@@ -16,6 +16,8 @@ constexpr MetricFamily kFamilies[] = {
     {"kq_jobs_retried_total", MetricType::counter, "Attempts that failed by our own fault."},
     {"kq_jobs_dead_total", MetricType::counter, "Jobs that ended as abandoned."},
     {"kq_lease_expirations_total", MetricType::counter, "Leases whose worker fell silent."},
+    {"kq_jobs_removed_total", MetricType::counter, "Finished jobs removed because they were kept for long enough."},
+    {"kq_files_removed_total", MetricType::counter, "Files removed because no job that is left names them."},
     {"kq_job_wait_seconds", MetricType::histogram, "From submission to the first lease."},
     {"kq_queue_jobs", MetricType::gauge, "Unfinished jobs: queued, waiting for their time, or leased."},
     {"kq_queue_bytes", MetricType::gauge, "Records and files of unfinished jobs, as charged to their submitters."},

@@ -118,14 +118,12 @@ Expected<void> answer(Step& step, const Caller& caller, const BrokerQuery&) {
 Expected<void> answer(Step& step, const Caller& caller, const JobsQuery& query) {
   JobsReply answers{.jobs = {}, .last_seq = query.after_seq};
   std::vector<JobRecord> found;
-  std::size_t looked_at = 0;
   std::optional<Error> damage;
   const auto visit = [&](std::string_view key, std::string_view value) {
-    if (found.size() >= rows_max(query.limit) || looked_at >= kJobsLookedAtMax) {
+    if (found.size() >= rows_max(query.limit)) {
       answers.more = true;
       return false;
     }
-    ++looked_at;
     answers.last_seq = sequence_from(key).value_or(0);
     auto record = decode<JobRecord>(value);
     if (!record) {
@@ -135,8 +133,14 @@ Expected<void> answer(Step& step, const Caller& caller, const JobsQuery& query) 
     if (record->state == query.state) found.push_back(std::move(*record));
     return true;
   };
-  const std::string first = sequence_key(query.after_seq + 1);
-  if (auto scanned = step.state.store->scan(Family::state, first, "", visit); !scanned) return scanned;
+  // Removed jobs cost as much as others: an answer looks at so many sequences, not at so many jobs.
+  const Sequence first = std::max(query.after_seq + 1, step.state.retention.from);
+  const Sequence end = std::min<Sequence>(first + kJobsLookedAtMax, step.state.next_sequence);
+  if (auto scanned = step.state.store->scan(Family::state, sequence_key(first), sequence_key(end), visit); !scanned) return scanned;
+  if (!answers.more && end < step.state.next_sequence) {
+    answers.more = true;
+    answers.last_seq = end - 1;
+  }
   if (damage) return failure(std::move(*damage));
   for (JobRecord& record : found) {
     auto row = row_for(step.state, std::move(record));

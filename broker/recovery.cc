@@ -143,6 +143,13 @@ class Recovery {
       state_.next_sequence = *seq;
     }
     state_.next_sequence = std::max(state_.next_sequence, newest_ + 1);
+    const auto from = store_.get(Family::meta, kRetainedFromKey);
+    if (!from) return failure(from.error());
+    if (*from) {
+      const auto seq = sequence_from(**from);
+      if (!seq) return our_fault("store, family 'meta', retained_from: 8 bytes of a sequence were expected");
+      state_.retention.begin_at(*seq, now_ms_);
+    }
     return {};
   }
 

@@ -262,6 +262,10 @@ std::string Script::start(const Command& command) {
   options_.lease_batch_bytes_max = command.number("lease_batch_bytes_max", options_.lease_batch_bytes_max);
   options_.leases_per_step_max = command.number("leases_per_step_max", options_.leases_per_step_max);
   options_.timers_per_step_max = command.number("timers_per_step_max", options_.timers_per_step_max);
+  options_.keep_ms = static_cast<std::int64_t>(command.number("keep_ms", static_cast<std::uint64_t>(options_.keep_ms)));
+  options_.keep_jobs = command.number("keep_jobs", options_.keep_jobs);
+  options_.keep_ms_min = static_cast<std::int64_t>(command.number("keep_ms_min", static_cast<std::uint64_t>(options_.keep_ms_min)));
+  options_.jobs_removed_per_step_max = command.number("jobs_removed_per_step_max", options_.jobs_removed_per_step_max);
   auto broker = Broker::recover(store_, options_, now_ms_);
   if (!broker) return "broker: " + broker.error().message + "\n";
   broker_.emplace(std::move(*broker));

@@ -57,7 +57,7 @@ std::string shown_meta(const Write& write) {
     const std::string name = "submitter " + std::to_string(*number);
     return write.value ? name + " = " + quoted(*write.value) : "no " + name;
   }
-  if (write.key == kNextSequenceKey) return write.key + " = " + std::to_string(*sequence_from(*write.value));
+  if (write.key == kNextSequenceKey || write.key == kRetainedFromKey) return write.key + " = " + std::to_string(*sequence_from(*write.value));
   return (write.value ? "" : "no ") + write.key;
 }
 
@@ -77,6 +77,28 @@ std::string shown_timer(const Write& write) {
   return (write.value ? "timer: " : "no timer: ") + what + " at " + std::to_string(place.at_ms - kStartMs);
 }
 
+// "run r a".
+std::string shown_label(std::string_view run_key) {
+  const std::size_t nul = run_key.find('\0');
+  return "run " + std::string(run_key.substr(0, nul)) + " " + std::string(run_key.substr(nul + 1));
+}
+
+std::string shown_removal(const Write& write) {
+  const std::string name(to_string(write.family));
+  switch (write.family) {
+    case Family::run:
+      return "no " + shown_label(write.key);
+    case Family::reuse: {
+      const ReusePlace place = *reuse_place_from(write.key);
+      return "no job " + std::to_string(place.seq) + " as " + shown_label(place.run_key);
+    }
+    case Family::ids:
+    case Family::blob:
+      return "no " + name + " of " + to_hex(*hash_from_bytes(write.key.substr(0, 32))).substr(0, 8);
+    default:
+      return "no " + name + " of job " + std::to_string(sequence_from(write.key).value_or(0));
+  }
+}
 
 template <class T>
 std::string listed(const std::vector<T>& items, const auto& show) {
@@ -190,6 +212,7 @@ std::string shown(const Write& write) {
   if (write.family == Family::queue) return shown_queue(write);
   if (write.family == Family::timer) return shown_timer(write);
   if (write.family == Family::dead) return (write.value ? "dead letter " : "no dead letter ") + seq;
+  if (!write.value) return shown_removal(write);
   const std::string& value = *write.value;
   switch (write.family) {
     case Family::meta:
@@ -197,6 +220,10 @@ std::string shown(const Write& write) {
     case Family::timer:
     case Family::dead:
       break;
+    case Family::reuse: {
+      const ReusePlace place = *reuse_place_from(write.key);
+      return "job " + std::to_string(place.seq) + " is also " + shown_label(place.run_key);
+    }
     case Family::state:
       return "job " + seq + " " + shown(*decode<JobRecord>(value));
     case Family::ids:
@@ -210,8 +237,7 @@ std::string shown(const Write& write) {
     case Family::blob:
       return "blob " + quoted(value);
     case Family::run:
-      return "run " + write.key.substr(0, write.key.find('\0')) + " " + write.key.substr(write.key.find('\0') + 1) +
-             " = job " + std::to_string(decode<RunEntry>(value)->seq);
+      return shown_label(write.key) + " = job " + std::to_string(decode<RunEntry>(value)->seq);
     case Family::board:
       return "board " + shown(*decode<LeaderboardRow>(value));
   }

@@ -14,6 +14,7 @@
 #include "broker/metrics.h"
 #include "broker/options.h"
 #include "broker/ready.h"
+#include "broker/retention.h"
 #include "broker/scheduler.h"
 #include "broker/timers.h"
 #include "broker/worker_pool.h"
@@ -39,6 +40,7 @@ struct State {
   std::vector<std::string> unused_names{};  // keys of family meta that the next Tick deletes
   Decompressor decompressor{};
   BlobCache blobs{};  // some of those in the store or among the writes of this turn
+  Retention retention{};
   std::map<std::string, LeaderboardRow> new_best{};  // board rows written since the last Tick, by key
 };
 

@@ -53,6 +53,8 @@ struct JobRecord {
 // Family `queue`: an entry of a few bytes for exactly the unfinished jobs whose time has come. Family `timer`: when a queued job's time
 //   comes, or when it expires; an expiry whose job has begun means nothing. Keys and values: store/keys.h.
 // Family `dead`, key: sequence. Empty. Jobs that ended as `abandoned` and that nobody has dealt with yet.
+// Family `reuse`, key: sequence + the key of a run entry. The Unix time in ms (8 bytes, big-endian) at which a submission was last answered with
+//   a job that was there. With the run of its JobRecord and the label of its body it leads from a job to every run entry that may name it.
 // Family `meta` also names the lanes' parts: class number -> Requirements, submitter number -> name.
 
 // Family `run`, key: run NUL label. Which job stands for that label; a label submitted again points to its newest job.

@@ -60,7 +60,7 @@ class Waiter {
         const JobStatus& status = known_[seq];
         if (status.seq == 0) {
           return our_fault("broker " + client_.url() + " does not know job " + std::to_string(seq) +
-                           "; was its store replaced?");
+                           "; its retention removed it, or its store was replaced");
         }
         if (status.state != JobState::finished) still_open.push_back(seq);
       }

@@ -172,6 +172,26 @@ std::string run_prefix_end(std::string_view run) {
   return key;
 }
 
+std::string reuse_key(Sequence seq, std::string_view run_key) {
+  return sequence_key(seq).append(run_key);
+}
+
+std::optional<ReusePlace> reuse_place_from(std::string_view key) {
+  if (key.size() <= sizeof(Sequence)) return std::nullopt;
+  const auto seq = take_big_endian<Sequence>(key);
+  return ReusePlace{.seq = seq, .run_key = key};
+}
+
+std::string reuse_value(std::int64_t at_ms) {
+  return sequence_key(static_cast<std::uint64_t>(at_ms));
+}
+
+std::optional<std::int64_t> reused_at_ms_from(std::string_view value) {
+  const auto at_ms = sequence_from(value);
+  if (!at_ms) return std::nullopt;
+  return static_cast<std::int64_t>(*at_ms);
+}
+
 std::string board_key(const Hash& problem, std::string_view device_model) {
   return hash_key(problem).append(device_model);
 }

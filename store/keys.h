@@ -27,6 +27,16 @@ std::string run_key(std::string_view run, std::string_view label);
 std::string run_prefix(std::string_view run);      // first possible key of the run
 std::string run_prefix_end(std::string_view run);  // first key after every key of the run
 
+// Family reuse: sequence (8 bytes), then a key of family run.
+std::string reuse_key(Sequence seq, std::string_view run_key);
+struct ReusePlace {
+  Sequence seq = 0;
+  std::string_view run_key;
+};
+std::optional<ReusePlace> reuse_place_from(std::string_view key);
+std::string reuse_value(std::int64_t at_ms);
+std::optional<std::int64_t> reused_at_ms_from(std::string_view value);
+
 // Family board: problem hash, then the device model.
 std::string board_key(const Hash& problem, std::string_view device_model);
 
@@ -82,5 +92,6 @@ std::string numbered_key(std::string_view prefix, std::uint32_t number);
 std::optional<std::uint32_t> number_from(std::string_view prefix, std::string_view key);
 inline constexpr std::string_view kSchemaKey = "schema_version";  // decimal text
 inline constexpr std::string_view kNextSequenceKey = "next_sequence";  // 8 bytes as above: no sequence at or above it is in use
+inline constexpr std::string_view kRetainedFromKey = "retained_from";  // 8 bytes: every job below it was removed; absent: none was
 
 }  // namespace kq

@@ -93,5 +93,14 @@ TEST(Keys, numbered_names_come_back) {
   EXPECT_EQ(number_from(kSubmitterPrefix, numbered_key(kClassPrefix, 258)), std::nullopt);
 }
 
+TEST(ReuseKey, leads_from_a_job_to_its_labels) {
+  const std::string key = reuse_key(7, run_key("r", "a"));
+  EXPECT_EQ(reuse_place_from(key)->seq, 7u);
+  EXPECT_EQ(reuse_place_from(key)->run_key, run_key("r", "a"));
+  EXPECT_FALSE(reuse_place_from(sequence_key(7)));
+  EXPECT_EQ(reused_at_ms_from(reuse_value(1'700'000'000'000)), 1'700'000'000'000);
+  EXPECT_FALSE(reused_at_ms_from("x"));
+}
+
 }  // namespace
 }  // namespace kq

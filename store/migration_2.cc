@@ -87,6 +87,8 @@ class Slice {
     if (!*job) return damaged(Family::run, "job " + std::to_string(entry->seq) + " has no record in family 'state'");
     (*job)->run = key.substr(0, key.find('\0'));
     write(**job);
+    // Which label was its first is no longer known.
+    writes_.push_back({Family::reuse, reuse_key(entry->seq, key), reuse_value((*job)->submitted_at_ms)});
     return {};
   }
 

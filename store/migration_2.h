@@ -1,4 +1,4 @@
-// Schema 1 -> 2: a JobRecord knows what the queue must know of its submission, and the queue is on disk.
+// Schema 1 -> 2: a JobRecord knows what the queue must know of its submission, the queue is on disk, and a job leads to its labels.
 #pragma once
 
 #include <cstdint>

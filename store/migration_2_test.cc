@@ -93,6 +93,11 @@ TEST_F(Migration2Test, an_unfinished_job_costs_its_files_and_its_record) {
   EXPECT_EQ((*read_job(store, 2).value()).bytes, 0u) << "finished";
 }
 
+TEST_F(Migration2Test, a_job_leads_to_its_labels) {
+  ASSERT_TRUE(migrate(store, 1, ignore));
+  EXPECT_TRUE(store.get(Family::reuse, reuse_key(4, run_key("run", "4"))).value());
+}
+
 TEST_F(Migration2Test, an_abandoned_job_is_a_dead_letter) {
   JobRecord job = *read_job(store, 2).value();
   job.failures = 3;

@@ -69,6 +69,7 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const std::shared_ptr
     case Family::queue:
     case Family::timer:
     case Family::dead:
+    case Family::reuse:
       break;
   }
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));

@@ -31,7 +31,8 @@ class Verification {
         {Family::result, &Verification::result},  {Family::samples, &Verification::samples},
         {Family::blob, &Verification::blob},      {Family::run, &Verification::label},
         {Family::board, &Verification::board},    {Family::queue, &Verification::queue_entry},
-        {Family::timer, &Verification::timer},    {Family::dead, &Verification::dead}};
+        {Family::timer, &Verification::timer},    {Family::dead, &Verification::dead},
+        {Family::reuse, &Verification::reuse},    {Family::body, &Verification::body}};
     for (const auto& [family, check] : kChecks) {
       family_ = family;
       auto scanned = store_.scan(family, "", "", [&, check = check](std::string_view key, std::string_view value) {
@@ -75,6 +76,7 @@ class Verification {
     const std::string who = job_text(*seq);
     if (job->seq != *seq) problem(who + " calls itself " + std::to_string(job->seq));
     newest_ = std::max(newest_, *seq);
+    if (oldest_ == 0) oldest_ = *seq;
     const auto named = find_key(store_, job->key);
     if (!named || *named != *seq) problem(who + ": family 'ids' does not lead to it by its key " + to_hex(job->key));
     const auto body = need(read_body(store_, *seq), who + ": its submission");
@@ -195,6 +197,18 @@ class Verification {
     if (job && job->state != JobState::finished) problem(job_text(*seq) + " is a dead letter and is not finished");
   }
 
+  void reuse(std::string_view key, std::string_view value) {
+    const auto place = reuse_place_from(key);
+    if (!place || !reused_at_ms_from(value)) return problem("an entry is unreadable");
+    need(read_job(store_, place->seq), job_text(place->seq));
+  }
+
+  void body(std::string_view key, std::string_view) {
+    const auto seq = sequence_from(key);
+    if (!seq) return problem("a key is unreadable");
+    need(read_job(store_, *seq), job_text(*seq));
+  }
+
   void totals() {
     family_ = Family::queue;
     if (entries_n_ != placed_n_) {
@@ -205,6 +219,10 @@ class Verification {
     if (newest_ > 0 && (!next || sequence_from(*next).value_or(0) <= newest_)) {
       problem("next_sequence is not above " + job_text(newest_));
     }
+    const auto from = value_of(Family::meta, std::string(kRetainedFromKey));
+    if (from && oldest_ != 0 && sequence_from(*from).value_or(~Sequence{0}) > oldest_) {
+      problem("retained_from is above " + job_text(oldest_));
+    }
   }
 
   const Store& store_;
@@ -213,6 +231,7 @@ class Verification {
   Verified found_;
   Family family_ = Family::state;
   std::optional<Error> broken_;
+  Sequence oldest_ = 0;
   Sequence newest_ = 0;
   std::uint64_t placed_n_ = 0;   // jobs that have a place in the queue by their records
   std::uint64_t entries_n_ = 0;  // places in the queue

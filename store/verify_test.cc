@@ -105,6 +105,11 @@ TEST_F(VerifyTest, every_broken_promise_has_its_line) {
       {"place of a finished job", Family::queue, queue_key({.needs = 1}, 1), queue_value({}), "job 1 has a place and is finished"},
       {"wrong lane", Family::queue, queue_key({.needs = 2}, 7), queue_value({}), "job 7 stands in another lane than its own"},
       {"dead and alive", Family::dead, sequence_key(7), "", "family 'dead', job 7 is a dead letter and is not finished"},
+      {"label of nobody, the way back", Family::reuse, reuse_key(99, "r"), reuse_value(1), "family 'reuse', job 99 is missing"},
+      {"way back garbled", Family::reuse, reuse_key(7, "r"), "x", "family 'reuse', an entry is unreadable"},
+      {"submission of nobody", Family::body, sequence_key(99), *store.get(Family::body, sequence_key(1)).value(),
+       "family 'body', job 99 is missing"},
+      {"removed and there", Family::meta, std::string(kRetainedFromKey), sequence_key(2), "retained_from is above job 1"},
       {"next sequence", Family::meta, std::string(kNextSequenceKey), sequence_key(13), "next_sequence is not above job 13"},
   };
   for (const Broken& broken : cases) {

@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import subprocess
+import time
 import unittest
 import urllib.request
 from pathlib import Path
@@ -48,6 +49,26 @@ class Ctl(kq.Queue):
             self.ctl("retry", "--run", "r")
             self.assertEqual(self.verdicts("r"), {"a": "queued"})
             self.ctl("purge", "--all", code=5)
+
+    def figure(self, name: str) -> float:
+        return next(one["value"] for one in self.ctl_json("stats")["metrics"] if one["name"] == name)
+
+    def test_what_ended_long_ago_goes_and_the_store_is_whole_after_it(self) -> None:
+        with self.broker():
+            old = self.submit("old", {"a": kq.RIGHT, "b": f"# b\n{kq.RIGHT}"})
+            self.submit("young", {"c": f"# c\n{kq.RIGHT}"})
+            self.ctl("cancel", *old)
+        time.sleep(1)  # it was long enough
+        with self.broker("--keep-for", "1s") as broker:
+            for figure in ("kq_jobs_removed_total", "kq_files_removed_total"):
+                kq.wait_until(lambda name=figure: self.figure(name) == 2, f"{figure} is 2", 30)
+            self.assertEqual(self.verdicts("young"), {"c": "queued"})
+            self.ctl("why", *old, code=5)
+            (again,) = self.submit("again", {"a": kq.RIGHT})
+            self.assertEqual(again, "4")
+            broker.terminate()
+            broker.wait(30)
+        self.ctl("verify", "--store", str(self.state / "store"))
 
     def test_a_backup_of_a_working_broker_is_restored_and_goes_on(self) -> None:
         copy, new = str(self.folder / "copy"), str(self.folder / "new")

@@ -102,6 +102,7 @@ bool is_for_ever(Family family) {
     case Family::blob:
     case Family::run:
     case Family::board:
+    case Family::reuse:
       return true;
     case Family::meta:
     case Family::queue:

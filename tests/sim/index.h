@@ -11,7 +11,7 @@
 
 namespace kq::sim {
 
-// The families whose keys are never removed: what they hold was promised.
+// The families whose keys nothing but retention removes: what they hold was promised.
 bool is_for_ever(Family family);
 
 // What is wrong, or nothing. `is_dead` knows which finished jobs nobody has dealt with.

@@ -123,6 +123,7 @@ struct Finding {
 struct Totals {
   std::uint64_t worlds_n = 0;
   std::uint64_t jobs_n = 0;
+  std::uint64_t removed_n = 0;
   std::uint64_t turns_n = 0;
   std::int64_t simulated_ms = 0;
   FaultCounts faults{};
@@ -131,6 +132,7 @@ struct Totals {
   void add(std::uint64_t seed, Outcome outcome) {
     worlds_n += 1;
     jobs_n += outcome.jobs_n;
+    removed_n += outcome.removed_n;
     turns_n += outcome.turns_n;
     simulated_ms += outcome.lasted_ms;
     faults += outcome.faults;
@@ -173,8 +175,9 @@ int report(const Options& options, const Totals& totals, double seconds) {
   }
   std::printf("seeds %llu..%llu: all promises kept\n", static_cast<unsigned long long>(options.first),
               static_cast<unsigned long long>(options.last));
-  std::printf("%llu worlds, %llu jobs, %llu turns of the broker, %.1f simulated hours in %.1f s (%.0f worlds/s)\n",
+  std::printf("%llu worlds, %llu jobs (%llu removed when old), %llu turns of the broker, %.1f simulated hours in %.1f s (%.0f worlds/s)\n",
               static_cast<unsigned long long>(totals.worlds_n), static_cast<unsigned long long>(totals.jobs_n),
+              static_cast<unsigned long long>(totals.removed_n),
               static_cast<unsigned long long>(totals.turns_n), static_cast<double>(totals.simulated_ms) / 3.6e6,
               seconds, static_cast<double>(totals.worlds_n) / seconds);
   std::printf("%llu faults of processes, disks, clocks and ways, %llu of messages: %s\n",

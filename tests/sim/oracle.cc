@@ -66,11 +66,10 @@ void Oracle::hearing(const Packet& packet) {
 // ---- what goes to the disk -----------------------------------------------------------------------------------------
 
 void Oracle::committing(std::span<const Write> writes, const Store& disk) {
+  check_removals(writes, disk);
   for (std::size_t i = 0; i < writes.size(); ++i) {
     const Write& write = writes[i];
     if (!write.value) {
-      if (is_for_ever(write.family))
-        violated("a record was removed from family " + std::string(to_string(write.family)));
       if (write.family == Family::dead && asked_.purges(*sequence_from(write.key)))
         dead_.erase(*sequence_from(write.key));
     } else if (write.family == Family::state) {
@@ -86,6 +85,89 @@ void Oracle::committing(std::span<const Write> writes, const Store& disk) {
   }
 }
 
+// Retention removes whole jobs that ended long ago, and files that no job names. Nothing else is ever removed.
+void Oracle::check_removals(std::span<const Write> writes, const Store& disk) {
+  std::set<Sequence> gone;
+  for (const Write& write : writes) {
+    if (write.family != Family::state || write.value) continue;
+    const Sequence seq = sequence_from(write.key).value_or(0);
+    const auto place = jobs_.find(seq);
+    if (place == jobs_.end()) {
+      violated(text_of(seq) + " was removed and is not there");
+      continue;
+    }
+    check_removed_job(place->second, disk);
+    gone.insert(seq);
+  }
+  for (const Write& write : writes) {
+    if (write.value || !is_for_ever(write.family) || write.family == Family::state) continue;
+    if (write.family == Family::blob) {
+      ++removed_files_n_;
+      check_removed_file(*hash_from_bytes(std::string_view(write.key).substr(0, sizeof(Hash::bytes))), writes, disk);
+    } else {
+      check_removed_key(write, gone, disk);
+    }
+  }
+  for (const Sequence seq : gone) {
+    keys_.erase(jobs_.at(seq).key);
+    jobs_.erase(seq);
+    verdicts_.erase(seq);
+    dead_.erase(seq);
+    removed_.insert(seq);
+  }
+}
+
+void Oracle::check_removed_job(const JobRecord& job, const Store& disk) {
+  if (job.state != JobState::finished) violated(text_of(job) + " was removed");
+  std::int64_t asked_ms = job.finished_at_ms;
+  (void)disk.scan(Family::reuse, sequence_key(job.seq), sequence_key(job.seq + 1), [&](auto, std::string_view value) {
+    asked_ms = std::max(asked_ms, reused_at_ms_from(value).value_or(0));
+    return true;
+  });
+  const std::int64_t age_ms = clock_->now_ms() - asked_ms;
+  const bool old = options_.keep_ms != 0 && age_ms >= options_.keep_ms;
+  const bool too_many = options_.keep_jobs != 0 && job.seq + options_.keep_jobs <= newest_ && age_ms >= options_.keep_ms_min;
+  if (!old && !too_many) violated(text_of(job) + " was removed " + std::to_string(age_ms) + " ms after its end");
+  for (const auto& [key, row] : best_) {
+    if (row.seq == job.seq) violated(text_of(job) + " was removed and holds a board");
+  }
+}
+
+void Oracle::check_removed_key(const Write& write, const std::set<Sequence>& gone, const Store& disk) {
+  Sequence seq = 0;
+  const auto bytes = disk.get(write.family, write.key);
+  if (write.family == Family::ids) {
+    seq = bytes && *bytes ? sequence_from(**bytes).value_or(0) : 0;
+  } else if (write.family == Family::run) {
+    seq = bytes && *bytes ? decode<RunEntry>(**bytes)->seq : 0;
+  } else if (write.family == Family::reuse) {
+    seq = reuse_place_from(write.key)->seq;
+  } else if (write.family != Family::board) {
+    seq = sequence_from(write.key).value_or(0);
+  }
+  if (!gone.contains(seq)) violated("a record was removed from family " + std::string(to_string(write.family)) + " and its job was not");
+}
+
+void Oracle::check_removed_file(const Hash& hash, std::span<const Write> writes, const Store& disk) {
+  const auto names = [&](const Submission& submission) {
+    return submission.problem.hash == hash ||
+           std::any_of(submission.files.begin(), submission.files.end(), [&](const SourceFile& file) { return file.hash == hash; });
+  };
+  const auto is_put = [&](const Write& write) {
+    return write.family == Family::blob && write.value && std::string_view(write.key).starts_with(as_bytes(hash));
+  };
+  if (std::any_of(writes.begin(), writes.end(), is_put)) return;  // with the job that needs it
+  for (const auto& [seq, job] : jobs_) {
+    const auto body = read_body(disk, seq);
+    if (body && *body && names(**body)) violated("a file was removed that " + text_of(seq) + " names");
+  }
+  for (const Write& write : writes) {
+    if (write.family == Family::body && write.value && names(*decode<Submission>(*write.value))) {
+      violated("a file was removed in the turn in which a job came that names it");
+    }
+  }
+}
+
 void Oracle::check_job(const JobRecord& next, std::span<const Write> later, const Store& disk) {
   const auto [owner, is_new_key] = keys_.emplace(next.key, next.seq);
   if (owner->second != next.seq) violated(text_of(next.seq) + " and " + text_of(owner->second) + " have the same key");
@@ -93,6 +175,8 @@ void Oracle::check_job(const JobRecord& next, std::span<const Write> later, cons
   auto& turn = turn_[next.seq];
   if (place == jobs_.end()) {
     if (next.state != JobState::queued || next.attempt != 0) violated(text_of(next) + " is how it began");
+    if (next.seq <= newest_) violated(text_of(next) + " has the number of another");
+    newest_ = std::max(newest_, next.seq);
     check_wanted(next, false);
   } else {
     const JobRecord& before = place->second;
@@ -253,6 +337,7 @@ void Oracle::check_reply(const ClientReply& reply, const Store& disk) {
 // In the turn under way the job was like that at some time, and it is on disk.
 void Oracle::check_said(Sequence seq, JobState state, const char* where) {
   const JobRecord* record = job(seq);
+  if (record == nullptr && is_removed(seq) && state == JobState::finished) return;
   if (record == nullptr) return violated(std::string(where) + " names " + text_of(seq) + ", which is not on disk");
   if (record->state == state) return;
   const auto turn = turn_.find(seq);
@@ -320,7 +405,9 @@ void Oracle::turned(const Broker& broker) {
   if (++turns_n_ % kCompareEveryTurns == 0) compare(broker);
   for (const auto& [seq, records] : turn_) {
     const Job* ram = broker.state().jobs.find(seq);
-    if (ram != nullptr && ram->record != jobs_.at(seq)) {
+    if (ram == nullptr) continue;
+    if (is_removed(seq)) violated(text_of(seq) + " is in RAM and was removed");
+    if (jobs_.contains(seq) && ram->record != jobs_.at(seq)) {
       violated(text_of(ram->record) + " in RAM is " + text_of(jobs_.at(seq)) + " on disk");
     }
   }
@@ -357,6 +444,7 @@ void Oracle::restarted(const Broker& broker, const Store& disk) {
   jobs_ = std::move(found);
   for (const auto& [key, seq] : promises_) {
     const auto known = find_key(disk, key);
+    if (is_removed(seq)) continue;
     if (!known || *known != seq || !jobs_.contains(seq)) violated(text_of(seq) + " was acknowledged and is lost");
   }
   for (const auto& [key, on] : switches_.certain()) {
@@ -378,6 +466,8 @@ void Oracle::check_indexes(const Store& disk) {
 
 void Oracle::promised(const std::string& run, const Submission& submission, Sequence seq) {
   const auto [place, is_new] = promises_.emplace(submission_key(submission), seq);
+  if (is_removed(seq)) return;  // what was said is late
+  if (is_removed(place->second)) place->second = seq;
   if (place->second != seq)
     violated("the same work was acknowledged as " + text_of(place->second) + " and as " + text_of(seq));
   entries_[run_key(run, submission.label)] = {seq, submission};
@@ -385,6 +475,7 @@ void Oracle::promised(const std::string& run, const Submission& submission, Sequ
 
 void Oracle::shown(const RunRow& row) {
   const JobRecord* record = job(row.entry.seq);
+  if (is_removed(row.entry.seq)) return;
   if (record == nullptr) return violated("a row of " + text_of(row.entry.seq) + ", which never was");
   if (row.job.key != submission_key(row.entry.submission)) violated("a row of " + text_of(row.job) + " for other work");
   if (row.result.has_value() != (row.job.state == JobState::finished))
@@ -409,6 +500,7 @@ std::string Oracle::unfinished_text() const {
 void Oracle::ended(const Store& disk) {
   for (const auto& [key, entry] : entries_) {
     const auto bytes = disk.get(Family::run, key);
+    if (is_removed(entry.seq)) continue;
     if (!bytes || !*bytes) violated("the entry of label " + entry.submission.label + " is lost");
   }
   for (const auto& [seq, record] : jobs_) {

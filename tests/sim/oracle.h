@@ -40,6 +40,8 @@ class Oracle {
   void restarted(const Broker& broker, const Store& disk);
   // A client was told that its submission is this job. From here on that is a promise.
   void promised(const std::string& run, const Submission& submission, Sequence seq);
+  // It ended long enough ago, and was removed.
+  bool is_removed(Sequence seq) const { return removed_.contains(seq); }
   // A client was shown this row of a run.
   void shown(const RunRow& row);
   // All is calm and everybody had time: nothing may be left undone.
@@ -48,12 +50,18 @@ class Oracle {
   bool all_finished() const;
   std::string unfinished_text() const;
   const JobRecord* job(Sequence seq) const;
-  std::size_t jobs_n() const { return jobs_.size(); }
+  std::size_t jobs_n() const { return jobs_.size() + removed_.size(); }
+  std::size_t removed_n() const { return removed_.size(); }
+  std::size_t removed_files_n() const { return removed_files_n_; }
 
   void violated(std::string what);
   const std::optional<std::string>& violation() const { return violation_; }
 
  private:
+  void check_removals(std::span<const Write> writes, const Store& disk);
+  void check_removed_job(const JobRecord& job, const Store& disk);
+  void check_removed_key(const Write& write, const std::set<Sequence>& gone, const Store& disk);
+  void check_removed_file(const Hash& hash, std::span<const Write> writes, const Store& disk);
   void check_job(const JobRecord& next, std::span<const Write> later, const Store& disk);
   void check_change(const JobRecord& before, const JobRecord& next, std::span<const Write> later, const Store& disk);
   void check_begin(const JobRecord& before, const JobRecord& next);
@@ -78,6 +86,9 @@ class Oracle {
   std::map<Sequence, JobRecord> jobs_;
   std::map<Sequence, VerdictName> verdicts_;
   std::map<Hash, Sequence> keys_;
+  std::set<Sequence> removed_;                  // by retention
+  std::size_t removed_files_n_ = 0;
+  Sequence newest_ = 0;
   std::set<Sequence> dead_;                     // letters
   std::map<std::string, LeaderboardRow> best_;  // folded from the results in the order of their commits
 

@@ -32,7 +32,7 @@ std::vector<Write> those(std::span<const Write> writes, const Keep& keep) {
 
 // The rows of runs whose job is not new in these writes.
 bool is_row_of_known_job(const Write& write, std::span<const Write> writes) {
-  if (write.family != Family::run) return false;
+  if (write.family != Family::run || !write.value) return false;
   const std::string seq = sequence_key(decode<RunEntry>(*write.value)->seq);
   return std::none_of(writes.begin(), writes.end(),
                       [&](const Write& other) { return other.family == Family::body && other.key == seq; });
@@ -42,7 +42,7 @@ bool is_row_of_known_job(const Write& write, std::span<const Write> writes) {
 bool is_of_cancelled(const Write& write, std::span<const Write> writes) {
   if (!is_for_ever(write.family)) return false;
   return std::any_of(writes.begin(), writes.end(), [&](const Write& other) {
-    return other.family == Family::result && other.key == write.key &&
+    return other.family == Family::result && other.value && other.key == write.key &&
            name_of(decode<Result>(*other.value)->verdict) == VerdictName::cancelled;
   });
 }
@@ -61,6 +61,10 @@ bool is_lease(const Write& write) {
 BrokerOptions Saboteur::on_start(BrokerOptions options) const {
   if (is(Plant::no_lease_expiry)) options.lease_ms = 1u << 31;
   if (is(Plant::quota_forgotten)) options.submitter_jobs_max = 1'000;
+  if (is(Plant::removed_too_early)) {
+    options.keep_ms /= 2;
+    options.keep_ms_min /= 2;
+  }
   return options;
 }
 
@@ -91,6 +95,19 @@ std::vector<Write> Saboteur::on_commit(std::span<const Write> writes) {
       return those(writes, [&](const Write& write) { return !is_of_cancelled(write, writes); });
     case Plant::pause_forgotten:
       return those(writes, [](const Write& write) { return !write.key.starts_with(kPausedPrefix); });
+    case Plant::label_left:
+      return those(writes, [](const Write& write) { return write.family != Family::run || write.value; });
+    case Plant::file_taken: {
+      std::vector<Write> changed(writes.begin(), writes.end());
+      const auto is_removal = [](const Write& write) { return write.family == Family::state && !write.value; };
+      if (std::any_of(writes.begin(), writes.end(), is_removal) && !newest_file_.empty()) {
+        changed.push_back({Family::blob, std::exchange(newest_file_, {}), std::nullopt});
+      }
+      for (const Write& write : writes) {
+        if (write.family == Family::blob && write.value) newest_file_ = write.key;
+      }
+      return changed;
+    }
     default:
       return {writes.begin(), writes.end()};
   }

@@ -44,8 +44,11 @@ enum class Plant {
   priority_forgotten,   // every job is a normal one
   deadline_forgotten,   // jobs run after their deadline
   quota_forgotten,      // a submitter may have any number of jobs
+  removed_too_early,    // a finished job goes after half the time it is to be kept
+  label_left,           // a removed job leaves its labels behind
+  file_taken,           // a removed job takes a file along that others name
 };
-inline constexpr std::size_t kPlantsN = 21;
+inline constexpr std::size_t kPlantsN = 24;
 
 // Sits on the ways in and out of the broker.
 class Saboteur {
@@ -71,6 +74,7 @@ class Saboteur {
   const Oracle& oracle_;
   std::vector<Write> unsafe_;             // seen and not yet safe
   std::set<std::string> written_;         // keys
+  std::string newest_file_;               // key
   std::map<Peer, std::uint64_t> epochs_;  // of the workers' last Hellos
   std::map<Sequence, Attempt> dropped_;   // results that the broker never got
 };
@@ -98,4 +102,7 @@ inline constexpr std::array<std::string_view, kq::sim::kPlantsN> kq::kEnumNames<
                                                                                                 "pause_forgotten",
                                                                                                 "priority_forgotten",
                                                                                                 "deadline_forgotten",
-                                                                                                "quota_forgotten"};
+                                                                                                "quota_forgotten",
+                                                                                                "removed_too_early",
+                                                                                                "label_left",
+                                                                                                "file_taken"};

@@ -46,8 +46,17 @@ TEST(World, is_the_same_for_the_same_seed) {
 // What a world is for: a fault that never happens proves nothing.
 TEST(World, suffers_every_fault) {
   FaultCounts faults;
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) faults += run_world(seed, Plant::none, {}).faults;
+  std::uint64_t removed_n = 0;
+  std::uint64_t removed_files_n = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    const Outcome outcome = run_world(seed, Plant::none, {});
+    faults += outcome.faults;
+    removed_n += outcome.removed_n;
+    removed_files_n += outcome.removed_files_n;
+  }
   for (std::size_t i = 0; i < kFaultsN; ++i) EXPECT_GT(faults.of[i], 0u) << to_string(static_cast<Fault>(i));
+  EXPECT_GT(removed_n, 300u);
+  EXPECT_GT(removed_files_n, 100u);
 }
 
 }  // namespace

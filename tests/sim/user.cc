@@ -104,12 +104,20 @@ void User::ask(Client& client) {
   for (const auto& [seq, job] : jobs_) query.seqs.push_back(seq);
   const auto reply = client.ask_for<StatusReply>(query);
   if (!reply) return;
-  const bool all_known = std::equal(reply->jobs.begin(), reply->jobs.end(), query.seqs.begin(), query.seqs.end(),
-                                    [](const JobStatus& status, Sequence seq) { return status.seq == seq; });
-  if (!all_known) oracle_.violated("a status reply has not the jobs that were asked for and acknowledged");
+  auto status = reply->jobs.begin();
+  bool all_known = true;
+  for (const Sequence seq : query.seqs) {
+    if (status != reply->jobs.end() && status->seq == seq) {
+      ++status;
+    } else {
+      all_known = all_known && oracle_.is_removed(seq);
+    }
+  }
+  if (!all_known || status != reply->jobs.end()) oracle_.violated("a status reply has not the jobs that were asked for and acknowledged");
 }
 
 void User::wait(Client& client, std::int64_t patience_ms) {
+  std::erase_if(unfinished_, [&](Sequence seq) { return oracle_.is_removed(seq); });
   std::vector<WaitedJob> jobs;
   for (const Sequence seq : unfinished_) jobs.push_back(jobs_.at(seq));
   WaitOptions options;
@@ -119,7 +127,9 @@ void User::wait(Client& client, std::int64_t patience_ms) {
   options.interrupted = [this] { return host_.is_killed(); };
   const auto outcome = wait_for(client, jobs, options);
   if (!outcome) {
-    if (outcome.error().message.find("did not answer") == std::string::npos) oracle_.violated(outcome.error().message);
+    const bool no_answer = outcome.error().message.find("did not answer") != std::string::npos;
+    const bool removed = std::any_of(unfinished_.begin(), unfinished_.end(), [&](Sequence seq) { return oracle_.is_removed(seq); });
+    if (!no_answer && !removed) oracle_.violated(outcome.error().message);
     return;
   }
   for (const JobStatus& status : outcome->jobs) {

@@ -17,6 +17,18 @@ constexpr std::int64_t kCalmMsMax = 600'000;
 constexpr std::size_t kUsers = 2;
 constexpr std::int64_t kOrdersMax = 6;  // of each user
 
+void draw_retention(Random& random, BrokerOptions& options) {
+  if (random.chance(0.6)) options.keep_ms = random.between(1'000, 15'000);
+  if (options.keep_ms == 0 || random.chance(0.4)) options.keep_jobs = static_cast<std::uint64_t>(random.between(1, 10));
+  options.keep_ms_min = random.between(200, 5'000);
+  options.retention_rest_ms = random.between(1, 1'000);
+  options.retention_gap_ms = random.between(1, 200);
+  options.files_rest_ms = random.between(1, 5'000);
+  if (random.chance(0.5)) options.jobs_removed_per_step_max = static_cast<std::size_t>(random.between(1, 3));
+  if (random.chance(0.5)) options.records_read_per_step_max = static_cast<std::size_t>(random.between(1, 5));
+  if (random.chance(0.5)) options.files_read_per_step_max = 1;
+}
+
 BrokerOptions draw_options(Random& random) {
   BrokerOptions options;
   options.lease_ms = 3'000;
@@ -35,6 +47,7 @@ BrokerOptions draw_options(Random& random) {
   if (random.chance(0.3)) options.unfinished_jobs_max = 6;
   if (random.chance(0.3)) options.leases_per_step_max = 2;
   if (random.chance(0.3)) options.lease_batch_bytes_max = 1;
+  if (random.chance(0.4)) draw_retention(random, options);
   return options;
 }
 
@@ -69,6 +82,8 @@ class World {
     return {.violation = oracle_.violation(),
             .lasted_ms = nature_.timeline.now_ms() - Timeline::kBeginMs,
             .jobs_n = oracle_.jobs_n(),
+            .removed_n = oracle_.removed_n(),
+            .removed_files_n = oracle_.removed_files_n(),
             .turns_n = host_.turns_n(),
             .faults = nature_.counts};
   }
