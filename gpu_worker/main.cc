@@ -15,9 +15,9 @@
 
 #include "core/limits.h"
 #include "core/version.h"
+#include "gpu_worker/inventory.h"
 #include "gpu_worker/loop.h"
 #include "gpu_worker/process.h"
-#include "gpu_worker/self_test.h"
 #include "net/endpoint.h"
 #include "net/log.h"
 #include "net/zmq_link.h"
@@ -179,12 +179,12 @@ Expected<void> test_itself(const Flags& flags) {
   const std::string scratch = scratch_in(flags);
   const auto lanes = lanes_of(flags, scratch, worker_name());
   if (!lanes) return kq::failure(lanes.error());
-  const kq::SelfTest test = kq::self_test(*lanes);
+  const kq::Inventory inventory = kq::take_inventory(*lanes);
   std::error_code ignored;
   fs::remove_all(scratch, ignored);
-  std::cout << to_json(test) << std::flush;
-  if (!test.failures.empty()) return kq::our_fault(test.failures.front());
-  return check_sandbox(test.sandbox, flags.insecure);
+  std::cout << to_json(inventory) << std::flush;
+  if (!inventory.failures.empty()) return kq::our_fault(inventory.failures.front());
+  return check_sandbox(inventory.sandbox, flags.insecure);
 }
 
 Expected<void> run(const Flags& flags) {

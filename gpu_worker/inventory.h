@@ -10,7 +10,7 @@
 
 namespace kq {
 
-struct SelfTest {
+struct Inventory {
   std::vector<DeviceInfo> devices;     // that could be opened
   std::vector<std::string> failures;   // one sentence for each that could not, and for a zygote that does not start
   Software software;
@@ -19,13 +19,13 @@ struct SelfTest {
 };
 
 // Opens each lane and starts its zygote, then ends both.
-SelfTest self_test(const std::vector<LaneOptions>& lanes);
+Inventory take_inventory(const std::vector<LaneOptions>& lanes);
 
 // Whether nothing but limits lies between a job and this machine.
 bool is_without_sandbox(const std::string& layers);
 
 // One JSON object on a line: {"kq", "devices": [...], "failures": [...], "software": {...}, "sandbox": [...], "sandbox_missing": [...],
 // "backends": [...]}.
-std::string to_json(const SelfTest& test);
+std::string to_json(const Inventory& inventory);
 
 }  // namespace kq

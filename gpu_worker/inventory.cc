@@ -1,4 +1,4 @@
-#include "gpu_worker/self_test.h"
+#include "gpu_worker/inventory.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -28,25 +28,25 @@ json as_json(const DeviceInfo& device) {
 
 }  // namespace
 
-SelfTest self_test(const std::vector<LaneOptions>& lanes) {
-  SelfTest test;
+Inventory take_inventory(const std::vector<LaneOptions>& lanes) {
+  Inventory inventory;
   for (const LaneOptions& options : lanes) {
     const auto lane = Lane::open(options);
     if (!lane) {
-      test.failures.push_back(lane.error().message);
+      inventory.failures.push_back(lane.error().message);
       continue;
     }
-    test.devices.push_back((*lane)->device());
+    inventory.devices.push_back((*lane)->device());
     const auto zygote = (*lane)->zygote();
     if (!zygote) {
-      test.failures.push_back(zygote.error().message);
+      inventory.failures.push_back(zygote.error().message);
       continue;
     }
-    test.software = (*zygote)->software();
-    test.sandbox = (*zygote)->sandbox();
-    test.backends = (*zygote)->backends();
+    inventory.software = (*zygote)->software();
+    inventory.sandbox = (*zygote)->sandbox();
+    inventory.backends = (*zygote)->backends();
   }
-  return test;
+  return inventory;
 }
 
 bool is_without_sandbox(const std::string& layers) {
@@ -54,18 +54,18 @@ bool is_without_sandbox(const std::string& layers) {
   return std::all_of(words.begin(), words.end(), [](const std::string& word) { return word == "rlimits"; });
 }
 
-std::string to_json(const SelfTest& test) {
+std::string to_json(const Inventory& inventory) {
   json devices = json::array(), backends = json::array(), missing = json::array();
-  for (const DeviceInfo& device : test.devices) devices.push_back(as_json(device));
-  for (const Backend backend : test.backends) backends.push_back(to_string(backend));
-  const auto layers = words_of(test.sandbox);
+  for (const DeviceInfo& device : inventory.devices) devices.push_back(as_json(device));
+  for (const Backend backend : inventory.backends) backends.push_back(to_string(backend));
+  const auto layers = words_of(inventory.sandbox);
   for (const std::string_view layer : sandbox::kLayerNames) {
     if (std::find(layers.begin(), layers.end(), layer) == layers.end()) missing.push_back(layer);
   }
-  const Software& software = test.software;
+  const Software& software = inventory.software;
   return json{{"kq", kVersion},
               {"devices", devices},
-              {"failures", test.failures},
+              {"failures", inventory.failures},
               {"software", {{"python", software.python}, {"torch", software.torch}, {"triton", software.triton}, {"cuda", software.cuda}}},
               {"sandbox", layers},
               {"sandbox_missing", missing},

@@ -1,4 +1,4 @@
-#include "gpu_worker/self_test.h"
+#include "gpu_worker/inventory.h"
 
 #include <gtest/gtest.h>
 
@@ -7,13 +7,13 @@
 namespace kq {
 namespace {
 
-TEST(SelfTest, says_what_there_is_and_what_is_missing) {
-  const SelfTest test{.devices = {{.kind = DeviceKind::cuda, .model = "NVIDIA H200", .uuid = "GPU-1", .arch = "sm_90", .memory_bytes = 5}},
+TEST(Inventory, says_what_there_is_and_what_is_missing) {
+  const Inventory inventory{.devices = {{.kind = DeviceKind::cuda, .model = "NVIDIA H200", .uuid = "GPU-1", .arch = "sm_90", .memory_bytes = 5}},
                       .failures = {"no second one"},
                       .software = {.kq = "", .python = "3.11.2", .torch = "2.11.0", .triton = "3.6.0", .cuda = "13.0"},
                       .sandbox = "uid,user,pid,mount,ipc,net,uts,rlimits,seccomp",
                       .backends = {Backend::torch, Backend::triton}};
-  const auto said = nlohmann::json::parse(to_json(test));
+  const auto said = nlohmann::json::parse(to_json(inventory));
   EXPECT_EQ(said["devices"][0]["model"], "NVIDIA H200");
   EXPECT_EQ(said["failures"], nlohmann::json({"no second one"}));
   EXPECT_EQ(said["software"]["torch"], "2.11.0");
@@ -22,14 +22,14 @@ TEST(SelfTest, says_what_there_is_and_what_is_missing) {
   EXPECT_EQ(said["backends"], nlohmann::json({"torch", "triton"}));
 }
 
-TEST(SelfTest, limits_alone_are_no_sandbox) {
+TEST(Inventory, limits_alone_are_no_sandbox) {
   EXPECT_TRUE(is_without_sandbox("rlimits"));
   EXPECT_TRUE(is_without_sandbox(""));
   EXPECT_FALSE(is_without_sandbox("rlimits,seccomp"));
 }
 
-TEST(SelfTest, a_lane_that_cannot_be_opened_is_a_sentence) {
-  const SelfTest test = self_test({{.device = DeviceKind::cpu,
+TEST(Inventory, a_lane_that_cannot_be_opened_is_a_sentence) {
+  const Inventory inventory = take_inventory({{.device = DeviceKind::cpu,
                                     .index = 0,
                                     .worker = "w",
                                     .judge_program = "/nonsense/kq-judge",
@@ -37,9 +37,9 @@ TEST(SelfTest, a_lane_that_cannot_be_opened_is_a_sentence) {
                                     .scratch = testing::TempDir() + "kq-self-test",
                                     .first_uid = 0,
                                     .limits = {}}});
-  EXPECT_TRUE(test.devices.empty());
-  ASSERT_EQ(test.failures.size(), 1u);
-  EXPECT_EQ(test.sandbox, "");
+  EXPECT_TRUE(inventory.devices.empty());
+  ASSERT_EQ(inventory.failures.size(), 1u);
+  EXPECT_EQ(inventory.sandbox, "");
 }
 
 }  // namespace
