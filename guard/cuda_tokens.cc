@@ -1,100 +1,254 @@
 #include "guard/cuda_tokens.h"
 
-#include <string>
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <unordered_map>
 
 namespace kq {
 namespace {
 
-bool starts_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool continues_name(char c) { return starts_name(c) || (c >= '0' && c <= '9'); }
+constexpr std::size_t kArgumentTokensMax = 48;
+constexpr std::size_t kArgumentBytesMax = 200;
+constexpr std::size_t kNameBytesMaxHere = 400;
+constexpr std::size_t kInitialisersMax = 4;  // of one variable that are looked at
 
-// What may stand before the quote of a raw string. Any other name that ends in R is a macro before an ordinary one.
-bool opens_raw_string(std::string_view name) { return name == "R" || name == "LR" || name == "uR" || name == "UR" || name == "u8R"; }
+constexpr std::string_view kStreamTypes[] = {"cudaStream_t", "CUstream", "CUstream_st", "hipStream_t"};
+constexpr std::string_view kLookUps[] = {"dlsym", "dlvsym", "cuGetProcAddress", "cuGetProcAddress_v2", "cudaGetDriverEntryPoint",
+                                         "cudaGetDriverEntryPointByVersion", "GetProcAddress"};
 
-// Of a raw string, in R"mark( ... )mark" (C++20, [lex.string]). Without the limit a source of many R" would be searched to its end for each.
-constexpr std::size_t kRawMarkBytesMax = 16;
+template <std::size_t n>
+bool is_one_of(std::string_view text, const std::string_view (&known)[n]) {
+  return std::find(std::begin(known), std::end(known), text) != std::end(known);
+}
 
-// Walks a source character by character, counting lines, with one function per kind of text to pass over.
-class Lexer {
+bool is_identifier(std::string_view text) {
+  return text.size() > 2 && (text[0] < '0' || text[0] > '9') && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
+bool opens(const Token& token) { return token.text == "(" || token.text == "{" || token.text == "["; }
+bool closes(const Token& token) { return token.text == ")" || token.text == "}" || token.text == "]"; }
+
+// 0 and 1 are the default stream, by two names.
+bool is_foreign_number(std::string_view text) {
+  const std::string_view digits = text.starts_with("0x") || text.starts_with("0X") ? text.substr(2) : text;
+  const std::size_t first = digits.find_first_not_of('0');
+  return first != std::string_view::npos && !(digits[first] == '1' && (first + 1 == digits.size() || digits.find_first_of("uUlL", first) == first + 1));
+}
+
+class Reader {
  public:
-  explicit Lexer(std::string_view text) : text_(text) {}
+  Reader(const Preprocessor& preprocessor, CudaFacts& found) : preprocessor_(preprocessor), tokens_(preprocessor.tokens()), found_(found) {}
 
-  std::vector<Fact> facts(std::string_view file) {
-    std::vector<Fact> found;
-    while (at_ < text_.size()) {
-      const std::uint32_t line = line_;
-      const std::string_view name = next();
-      if (!name.empty()) found.push_back({.file = file, .line = line, .kind = FactKind::value, .name = name, .argument = {}});
-    }
-    return found;
+  void read() {
+    for (const Directive& each : preprocessor_.directives()) read_directive(each);
+    note_variables();
+    looks_up_ = std::any_of(tokens_.begin(), tokens_.end(), [](const Token& token) { return is_one_of(token.text, kLookUps); });
+    for (std::size_t i = 0; i < tokens_.size();) i = read_at(i);
+    if (preprocessor_.is_cut_off()) add(1, tokens_.empty() ? 1 : tokens_.back().line, FactKind::note, "source.macros", "");
   }
 
  private:
-  // Passes one token; its text if it is an identifier.
-  std::string_view next() {
-    const char c = text_[at_];
-    if (starts_name(c)) {
-      const std::size_t first = at_;
-      while (at_ < text_.size() && continues_name(text_[at_])) ++at_;
-      const std::string_view name = text_.substr(first, at_ - first);
-      if (!rest().starts_with('"') || !opens_raw_string(name)) return name;
-      pass_raw_string();
-      return {};
-    }
-    if (rest().starts_with("//")) {
-      pass_until("\n");
-    } else if (rest().starts_with("/*")) {
-      at_ += 2;
-      pass_until("*/");
-    } else if (c == '"' || c == '\'') {
-      pass_quoted(c);
-    } else if (c >= '0' && c <= '9') {
-      // 1'000'000, 0x1f, 1e5f: a quote inside a number starts no literal.
-      while (at_ < text_.size() && (continues_name(text_[at_]) || text_[at_] == '\'' || text_[at_] == '.')) ++at_;
+  const Token& at(std::size_t i) const { return tokens_[i]; }
+  bool is(std::size_t i, std::string_view text) const { return i < tokens_.size() && tokens_[i].text == text; }
+  bool is_name(std::size_t i) const { return i < tokens_.size() && tokens_[i].kind == TokenKind::name; }
+
+  std::string_view keep(std::string text) {
+    return found_.texts.emplace_back(std::move(text));
+  }
+
+  void add(std::uint32_t file, std::uint32_t line, FactKind kind, std::string_view name, std::string argument) {
+    name = name.substr(0, kNameBytesMaxHere);
+    if (argument.size() > kArgumentBytesMax) argument.resize(kArgumentBytesMax);
+    // The same name over and over on a line is one fact.
+    Last& last = last_[std::string(name) + '\n' + argument];
+    if (last.line == line && last.file == file && last.kind == kind) return;
+    last = {.line = line, .file = file, .kind = kind};
+    found_.facts.push_back({.file = file_text(file), .line = line, .kind = kind, .name = keep(std::string(name)), .argument = keep(std::move(argument))});
+  }
+
+  std::string_view file_text(std::uint32_t file) {
+    auto [entry, is_new] = files_.try_emplace(file);
+    if (is_new) entry->second = keep(std::string(preprocessor_.file(file)));
+    return entry->second;
+  }
+
+  void read_directive(const Directive& each) {
+    if (each.word == "line") {
+      add(each.file, each.line, FactKind::note, "source.line", each.argument);
     } else {
-      step();
+      add(each.file, each.line, FactKind::option, each.word == "define" ? "#define" : "#pragma", each.argument);
     }
-    return {};
   }
 
-  std::string_view rest() const { return text_.substr(at_); }
-
-  void step() {
-    if (text_[at_] == '\n') ++line_;
-    ++at_;
-  }
-
-  // Past the end of `mark`, or of the source.
-  void pass_until(std::string_view mark) {
-    const std::size_t found = text_.find(mark, at_);
-    const std::size_t end = found == std::string_view::npos ? text_.size() : found + mark.size();
-    while (at_ < end) step();
-  }
-
-  void pass_quoted(char quote) {
-    ++at_;
-    while (at_ < text_.size() && text_[at_] != quote && text_[at_] != '\n') {
-      if (text_[at_] == '\\' && at_ + 1 < text_.size()) step();
-      step();
+  // One token, or a name with its qualifiers; where to go on.
+  std::size_t read_at(std::size_t i) {
+    const Token& token = at(i);
+    if (token.kind == TokenKind::text) return read_text(i);
+    if (token.text == "<<<") {
+      read_launch(i);
+      return i + 1;
     }
-    if (at_ < text_.size()) step();
+    if (token.kind != TokenKind::name) return i + 1;
+    std::string name(token.text);
+    std::size_t next = i + 1;
+    while (is(next, "::") && is_name(next + 1) && name.size() < kNameBytesMaxHere) {
+      name += "::" + std::string(at(next + 1).text);
+      next += 2;
+    }
+    if (is_one_of(token.text, kStreamTypes)) read_cast(i);
+    const auto argument = argument_behind(next);
+    add(token.file, token.line, argument ? FactKind::call : FactKind::value, name, argument.value_or(""));
+    return next;
   }
 
-  // R"mark( ... )mark"; what no compiler takes for one is passed as an ordinary string.
-  void pass_raw_string() {
-    const std::string_view front = text_.substr(at_ + 1, kRawMarkBytesMax + 1);
-    const std::size_t open = front.find_first_of("()\"\\ \t\v\f\r\n");
-    if (open == std::string_view::npos || front[open] != '(') return pass_quoted('"');
-    pass_until(")" + std::string(front.substr(0, open)) + "\"");
+  // Neighbours are one text. It only matters to who looks functions up by name.
+  std::size_t read_text(std::size_t i) {
+    const Token& first = at(i);
+    std::string text;
+    std::size_t next = i;
+    for (; next < tokens_.size() && at(next).kind == TokenKind::text; ++next) {
+      if (text.size() < kArgumentBytesMax) text += content_of(at(next).text);
+    }
+    if (looks_up_ && is_identifier(text)) add(first.file, first.line, FactKind::text, text, "");
+    return next;
   }
 
-  std::string_view text_;
-  std::size_t at_ = 0;
-  std::uint32_t line_ = 1;
+  // Of `f(...)`, `F{...}`, `F<...>(...)`, `Type name(...)`, `Type name{...}`, `Type name = ...;`
+  std::optional<std::string> argument_behind(std::size_t i) {
+    if (is(i, "<")) {
+      const std::size_t limit = std::min(i + kArgumentTokensMax, tokens_.size());
+      int depth = 0;
+      std::size_t end = i;
+      for (; end < limit; ++end) {
+        if (is(end, "<")) ++depth;
+        if (is(end, ">") && --depth == 0) break;
+        if (is(end, ">>") && (depth -= 2) <= 0) break;
+        if (is(end, ";") || is(end, "{")) return std::nullopt;
+      }
+      if (end >= limit) return std::nullopt;
+      i = end + 1;
+    }
+    if (is_name(i) && (is(i + 1, "(") || is(i + 1, "{") || is(i + 1, "="))) ++i;
+    if (is(i, "=")) return followed(text_until_end(i + 1), i + 1);
+    if (!is(i, "(") && !is(i, "{")) return std::nullopt;
+    return followed(text_between(i), i + 1);
+  }
+
+  std::string text_between(std::size_t open) const {
+    std::string text;
+    int depth = 0;
+    for (std::size_t i = open; i < std::min(open + kArgumentTokensMax, tokens_.size()); ++i) {
+      if (opens(at(i)) && depth++ == 0) continue;
+      if (closes(at(i)) && --depth == 0) break;
+      text += at(i).text;
+    }
+    return text;
+  }
+
+  std::string text_until_end(std::size_t first) const {
+    std::string text;
+    int depth = 0;
+    for (std::size_t i = first; i < std::min(first + kArgumentTokensMax, tokens_.size()); ++i) {
+      if (opens(at(i))) ++depth;
+      if (closes(at(i)) && --depth < 0) break;
+      if (depth == 0 && (is(i, ";") || is(i, ","))) break;
+      text += at(i).text;
+    }
+    return text;
+  }
+
+  // What a variable was made of, where the text is its name alone.
+  std::string followed(std::string text, std::size_t first) const {
+    if (!is_name(first) || at(first).text != text) return text;
+    const auto found = variables_.find(at(first).text);
+    return found == variables_.end() ? text : found->second.text;
+  }
+
+  void note_variables() {
+    for (std::size_t i = 0; i + 1 < tokens_.size(); ++i) {
+      const bool is_made = is_name(i) && (is(i + 1, "=") || (i > 0 && is_name(i - 1) && (is(i + 1, "(") || is(i + 1, "{"))));
+      if (!is_made) continue;
+      Variable& variable = variables_[at(i).text];
+      if (variable.count++ >= kInitialisersMax) continue;
+      if (!variable.text.empty()) variable.text += ' ';
+      variable.text += is(i + 1, "=") ? text_until_end(i + 2) : text_between(i + 1);
+    }
+  }
+
+  // (cudaStream_t)2, static_cast<cudaStream_t>(2), cudaStream_t s = (CUstream)0x2, CUstream{2}
+  void read_cast(std::size_t i) {
+    const Token& type = at(i);
+    for (std::size_t k = i + 1; k < std::min(i + 10, tokens_.size()); ++k) {
+      if (at(k).kind == TokenKind::number) {
+        // `cudaStream_t streams[2]` makes two of them.
+        if (!is(k - 1, "[") && is_foreign_number(at(k).text)) add(type.file, type.line, FactKind::call, "stream_number", std::string(at(k).text));
+        return;
+      }
+      const bool may_lead_on = is(k, "*") || is(k, ")") || is(k, ">") || is(k, "(") || is(k, "{") || is(k, "=") || is(k, "static_cast") ||
+                               is(k, "reinterpret_cast") || is(k, "<") || is_one_of(at(k).text, kStreamTypes) || (is_name(k) && is_name(k - 1)) ||
+                               (is_name(k) && k == i + 1) || (is_name(k) && is(k - 1, "*"));
+      if (!may_lead_on) return;
+    }
+  }
+
+  // kernel<<<grid, block, shared, STREAM>>>
+  void read_launch(std::size_t open) {
+    int depth = 0, commas = 0;
+    std::size_t from = 0;
+    for (std::size_t i = open + 1; i < std::min(open + 400, tokens_.size()); ++i) {
+      if (opens(at(i))) ++depth;
+      if (closes(at(i))) --depth;
+      const bool is_end = depth == 0 && is(i, ">>>");
+      if (commas == 3 && (is_end || (depth == 0 && is(i, ",")))) return judge_launch(from, i);
+      if (is_end) return;
+      if (depth == 0 && is(i, ",") && ++commas == 3) from = i + 1;
+    }
+  }
+
+  void judge_launch(std::size_t from, std::size_t end) {
+    if (end <= from || end - from > 16) return;
+    std::string_view number;
+    for (std::size_t i = from; i < end; ++i) {
+      if (at(i).kind == TokenKind::number) number = at(i).text;
+    }
+    const bool is_plain = end - from == 1 && !number.empty();
+    if (is_plain && is_foreign_number(number)) add(at(from).file, at(from).line, FactKind::call, "stream_number", std::string(number));
+  }
+
+  struct Last {
+    std::uint32_t line = 0;
+    std::uint32_t file = 0;
+    FactKind kind{};
+  };
+  struct Variable {
+    std::string text{};
+    std::size_t count = 0;
+  };
+
+  const Preprocessor& preprocessor_;
+  const std::vector<Token>& tokens_;
+  CudaFacts& found_;
+  std::map<std::uint32_t, std::string_view> files_;
+  std::unordered_map<std::string, Last> last_;
+  std::map<std::string_view, Variable> variables_;
+  bool looks_up_ = false;
 };
+
+CudaFacts read(const Preprocessor& preprocessor) {
+  CudaFacts found;
+  Reader(preprocessor, found).read();
+  return found;
+}
 
 }  // namespace
 
-std::vector<Fact> cuda_facts(std::string_view source, std::string_view file) { return Lexer(source).facts(file); }
+CudaFacts cuda_facts(const CppSource& source, std::span<const CppSource> others) { return read(Preprocessor(source, others)); }
+
+CudaFacts preprocessed_facts(const CppSource& source, std::span<const CppSource> others) {
+  return read(Preprocessor(source, others, true));
+}
 
 }  // namespace kq

@@ -8,61 +8,97 @@
 namespace kq {
 namespace {
 
-std::string names(std::string_view source) {
+std::string facts(std::string_view source) {
+  const CudaFacts found = cuda_facts({"a.cu", source});
   std::string text;
-  for (const Fact& fact : cuda_facts(source, "a.cu")) text += std::string(fact.name) + ":" + std::to_string(fact.line) + " ";
+  for (const Fact& fact : found.facts) {
+    if (!text.empty()) text += ' ';
+    text += std::string(to_string(fact.kind)) + ":" + std::string(fact.name);
+    if (!fact.argument.empty()) text += "(" + std::string(fact.argument) + ")";
+    text += "@" + std::to_string(fact.line);
+  }
   return text;
 }
+std::vector<std::string> rules_of(std::string_view source) {
+  std::vector<std::string> found;
+  for (const Finding& finding : judge_cuda({"f.cu", source})) found.push_back(finding.rule + ":" + std::to_string(finding.line));
+  return found;
+}
+using Rules = std::vector<std::string>;
 
-TEST(CudaTokens, are_names_with_their_lines) { EXPECT_EQ(names("int a;\n\nb(c1);"), "int:1 a:1 b:3 c1:3 "); }
-
-TEST(CudaTokens, leave_out_comments_strings_and_characters) {
-  EXPECT_EQ(names("// cudaStreamCreate\n/* x\ny */ \"z \\\" z\" 'q' a"), "a:3 ");
-  EXPECT_EQ(names("R\"(x \" y)\" a R\"mark(b)\" c)mark\" d"), "a:1 d:1 ");
+TEST(CudaTokens, are_names_with_what_is_given_to_them) {
+  EXPECT_EQ(facts("f(a, 1);"), "call:f(a,1)@1 value:a@1");
+  EXPECT_EQ(facts("at::cuda::CUDAGuard guard(x);"), "call:at::cuda::CUDAGuard(x)@1 call:guard(x)@1 value:x@1");
+  EXPECT_EQ(facts("F<int>{y}"), "call:F(y)@1 value:int@1 value:y@1");
+  EXPECT_EQ(facts("a < b; c"), "value:a@1 value:b@1 value:c@1");
 }
 
-TEST(CudaTokens, keep_up_after_numbers_and_unfinished_text) {
-  EXPECT_EQ(names("1'000 a 0x1f b 1.5e3f c"), "a:1 b:1 c:1 ");
-  EXPECT_EQ(names("\"open\na"), "a:2 ");
-  EXPECT_EQ(names("/* open"), "");
-  EXPECT_EQ(names("R\"open"), "");
-  EXPECT_EQ(names("a\\"), "a:1 ");
+TEST(CudaTokens, a_variable_stands_for_what_it_was_made_of) {
+  EXPECT_EQ(facts("auto s = get();\nG g(s);"), "call:auto(get())@1 call:s(get())@1 call:get@1 call:G(get())@2 call:g(get())@2 value:s@2");
 }
 
-TEST(CudaTokens, only_the_language_s_own_prefixes_open_a_raw_string) {
-  EXPECT_EQ(names("LR\"(x)\" uR\"(x)\" UR\"(x)\" u8R\"(x)\" a"), "a:1 ");
-  // A macro that ends in R hides nothing behind an ordinary string.
-  EXPECT_EQ(names("#define R_OR\nR_OR\"(\"; hidden(); //)\"\n"), "define:1 R_OR:1 R_OR:2 hidden:2 ");
-  // No mark of a raw string is this long, or holds a blank.
-  EXPECT_EQ(names("R\"12345678901234567(\"; a"), "a:1 ");
-  EXPECT_EQ(names("R\"x y(\"; a"), "a:1 ");
-  EXPECT_EQ(names("R\"1234567890123456(x)\" y)1234567890123456\" a"), "a:1 ");
-}
-
-// Each of them once searched the rest of the source: seconds for a file of the largest size.
-TEST(CudaTokens, many_unfinished_raw_strings_take_no_time) {
-  std::string source;
-  while (source.size() + 4 <= kFileBytesMax) source += "R\"\"\n";
-  EXPECT_EQ(names(source), "");
+TEST(CudaTokens, strings_are_told_where_functions_are_looked_up) {
+  EXPECT_EQ(facts("p(\"cuStream\" \"Create\")"), "call:p(\"cuStream\"\"Create\")@1");
+  EXPECT_EQ(facts("dlsym(h, \"cuStream\" \"Create\")"), "call:dlsym(h,\"cuStream\"\"Create\")@1 value:h@1 text:cuStreamCreate@1");
 }
 
 TEST(JudgeCuda, shortens_a_name_that_no_person_would_read) {
-  const auto findings = judge_cuda("cudaStreamCreate" + std::string(kFileBytesMax / 2, 'x'), "f.cu");
+  const std::string source = "cudaStreamCreate" + std::string(kFileBytesMax / 2, 'x');
+  const auto findings = judge_cuda({"f.cu", source});
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_LE(findings[0].message.size(), kMessageTextMax);
   EXPECT_TRUE(findings[0].message.ends_with("xxx..."));
 }
 
 TEST(JudgeCuda, names_the_line_of_a_stream) {
-  const auto findings = judge_cuda("#include <cuda_runtime.h>\nvoid f() {\n  cudaStream_t s;\n  cudaStreamCreateWithFlags(&s, 1);\n}\n", "f.cu");
+  const auto findings = judge_cuda({"f.cu", "#include <cuda_runtime.h>\nvoid f() {\n  cudaStream_t s;\n  cudaStreamCreateWithFlags(&s, 1);\n}\n"});
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].rule, "cuda_stream_create");
   EXPECT_EQ(findings[0].file, "f.cu");
   EXPECT_EQ(findings[0].line, 4u);
 }
 
+TEST(JudgeCuda, sees_through_macros_and_look_ups) {
+  EXPECT_EQ(rules_of("#define P(a, b) a##b\nP(cudaStream, CreateWithFlags)(&s, 1);"), Rules{"cuda_stream_create:2"});
+  EXPECT_EQ(rules_of("void* f = dlsym(h, \"cuStream\" \"Create\");"), (Rules{"dynamic_library:1", "cuda_stream_create:1"}));
+  EXPECT_EQ(rules_of("auto s = at::cuda::getStreamFromPool();"), Rules{"cuda_stream_create:1"});
+}
+
+TEST(JudgeCuda, sees_streams_by_special_handles) {
+  EXPECT_EQ(rules_of("k<<<1, 2, 0, cudaStreamPerThread>>>();"), Rules{"stream_per_thread:1"});
+  EXPECT_EQ(rules_of("k<<<1, 2, 0, (cudaStream_t)2>>>();"), Rules{"stream_per_thread:1"});
+  EXPECT_EQ(rules_of("k<<<1, 2, 0, reinterpret_cast<cudaStream_t>(0x2)>>>();"), Rules{"stream_per_thread:1"});
+  EXPECT_EQ(rules_of("cudaStream_t s = (CUstream_st*)2;"), Rules{"stream_per_thread:1"});
+  EXPECT_EQ(rules_of("#define CUDA_API_PER_THREAD_DEFAULT_STREAM\n"), Rules{"per_thread_flag:1"});
+  EXPECT_EQ(rules_of("#define CUDA_API_PER_THREAD_DEFAULT_STREAM 1\n#include <cuda_runtime.h>\n"), Rules{"per_thread_flag:1"});
+}
+
 TEST(JudgeCuda, lets_honest_words_pass) {
-  EXPECT_TRUE(judge_cuda("// cudaStreamCreate is not used\nvoid stream_k(cudaStream_t stream) { std::ostringstream s; }", "f.cu").empty());
+  for (const char* source : {
+           "// cudaStreamCreate is not used\nvoid stream_k(cudaStream_t stream) { std::ostringstream s; }",
+           "k<<<1, 2, 0, at::cuda::getCurrentCUDAStream()>>>();",
+           "k<<<grid, block, 0, stream>>>();",
+           "k<<<1, 2, 0, (cudaStream_t)0>>>();",
+           "k<<<1, 2, 48 * 1024, 0>>>();",
+           "k<<<dim3(1, 2), f(3), smem>>>(x, 2);",
+           "cudaStream_t streams[2]; cudaStream_t s = 0; cudaStream_t t = nullptr; CUstream u = (CUstream)1;",
+           "const at::cuda::CUDAGuard guard(x.device()); cublasSetStream(handle, at::cuda::getCurrentCUDAStream());",
+           "auto stream = c10::cuda::getCurrentCUDAStream();\nat::cuda::CUDAStreamGuard guard(stream);",
+           "void run(torch::Tensor x, cudaStream_t stream) { k<<<1, 2, 0, stream>>>(x); }",
+           "void run(int64_t s) { auto stream = reinterpret_cast<cudaStream_t>(s); k<<<1, 2, 0, stream>>>(); }",
+           "int n = std::thread::hardware_concurrency(); std::mutex m; std::this_thread::yield();",
+           "#if 0\ncudaStreamCreate(&s);\n#endif\n",
+           "TORCH_CHECK(ok, \"cudaStreamCreate is not used\");",
+           "cudaFuncSetAttribute(k, cudaFuncAttributeMaxDynamicSharedMemorySize, 100 * 1024);",
+       }) {
+    EXPECT_EQ(rules_of(source), Rules{}) << source;
+  }
+}
+
+TEST(JudgeCuda, a_preprocessors_output_is_judged_by_its_marks) {
+  const auto findings = judge_preprocessed({"k.cu", "# 1 \"cuda_runtime.h\"\ncudaStreamCreate(x);\n# 41 \"k.cu\"\n\ncudaStreamCreate(&s);\n"});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].line, 42u);
 }
 
 }  // namespace

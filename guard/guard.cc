@@ -1,70 +1,126 @@
 #include "guard/guard.h"
 
 #include <algorithm>
+#include <bitset>
+#include <set>
+#include <tuple>
+#include <unordered_map>
 
 #include "core/limits.h"
 #include "guard/cuda_tokens.h"
-#include "guard/facts.h"
-#include "guard/rules.h"
 
 namespace kq {
 namespace {
 
-// '*' stands for any characters. The patterns are ours and hold few stars, so plain recursion is short enough.
-bool matches(std::string_view name, std::string_view pattern) {
-  if (pattern.empty()) return name.empty();
-  if (pattern.front() != '*') return !name.empty() && name.front() == pattern.front() && matches(name.substr(1), pattern.substr(1));
-  for (std::size_t skip = 0; skip <= name.size(); ++skip) {
-    if (matches(name.substr(skip), pattern.substr(1))) return true;
-  }
-  return false;
-}
+constexpr std::size_t kRulesMax = 64;
+using RuleSet = std::bitset<kRulesMax>;
 
-bool matches_any(std::string_view name, std::span<const std::string_view> patterns) {
-  return std::any_of(patterns.begin(), patterns.end(), [&](std::string_view pattern) { return matches(name, pattern); });
-}
+bool has_kind(const Clause& clause, FactKind kind) { return (clause.kinds & kinds({kind})) != 0; }
+
+bool names(const Clause& clause, std::string_view name) { return matches_any(name, clause.names) && !matches_any(name, clause.except); }
 
 bool breaks(const Rule& rule, const Fact& fact) {
-  if (!matches_any(fact.name, rule.patterns)) return false;
-  return fact.kind != FactKind::call || !matches_any(fact.argument, rule.fine_with);
-}
-
-bool reported(const std::vector<Finding>& findings, const Rule& rule, const Fact& fact) {
-  return std::any_of(findings.begin(), findings.end(), [&](const Finding& finding) {
-    return finding.rule == rule.name && finding.file == fact.file && finding.line == fact.line;
+  return std::any_of(rule.clauses.begin(), rule.clauses.end(), [&](const Clause& clause) {
+    return has_kind(clause, fact.kind) && names(clause, fact.name) && (clause.with.empty() || matches_any(fact.argument, clause.with)) &&
+           (clause.fine_with.empty() || !matches_any(fact.argument, clause.fine_with));
   });
 }
 
 // A sentence for people, and part of a verdict: a name of a megabyte has no place in it.
-std::string name_in(const Fact& fact) {
-  if (fact.name.size() <= kNameBytesMax) return std::string(fact.name);
-  return std::string(fact.name.substr(0, kNameBytesMax)) + "...";
+std::string shortened(std::string_view text) {
+  if (text.size() <= kNameBytesMax) return std::string(text);
+  return std::string(text.substr(0, kNameBytesMax)) + "...";
 }
 
-Finding finding_of(const Rule& rule, const Fact& fact) {
-  return Finding{.rule = std::string(rule.name), .file = std::string(fact.file), .line = fact.line,
-                 .message = std::string(rule.message) + ": " + name_in(fact), .hint = std::string(rule.hint)};
+std::string what_was_found(const Fact& fact) {
+  const bool argument_tells = fact.kind == FactKind::option || fact.kind == FactKind::note || fact.name == "stream_number";
+  std::string text = shortened(fact.name);
+  if (argument_tells && !fact.argument.empty()) text += " " + shortened(fact.argument);
+  return text;
+}
+
+// Remembers which rules could be meant by a name, and what was told already.
+class Judge {
+ public:
+  void read(std::span<const Fact> facts) {
+    for (const Fact& fact : facts) read(fact);
+  }
+  std::vector<Finding> take() { return std::move(findings_); }
+
+ private:
+  void read(const Fact& fact) {
+    const RuleSet& meant = meant_by(fact.name);
+    if (meant.none()) return;
+    for (std::size_t i = 0; i < rules().size(); ++i) {
+      if (meant.test(i) && breaks(rules()[i], fact)) report(i, fact);
+    }
+  }
+
+  const RuleSet& meant_by(std::string_view name) {
+    const auto [entry, is_new] = meant_.try_emplace(name);
+    if (!is_new) return entry->second;
+    for (std::size_t i = 0; i < rules().size(); ++i) {
+      const auto& clauses = rules()[i].clauses;
+      if (std::any_of(clauses.begin(), clauses.end(), [&](const Clause& clause) { return names(clause, name); })) entry->second.set(i);
+    }
+    return entry->second;
+  }
+
+  // What never runs harms nobody; it may be there to mislead, or to be called by a way that was not seen.
+  void report(std::size_t index, const Fact& fact) {
+    const Rule& rule = rules()[index];
+    const Severity severity = fact.is_dead ? Severity::review : rule.severity;
+    std::size_t& count = severity == Severity::reject ? rejected_ : reviewed_;
+    if (count == kFindingsMax || !told_.emplace(index, severity, fact.file, fact.line).second) return;
+    ++count;
+    findings_.push_back({.rule = std::string(rule.name), .severity = severity, .reason = std::string(rule.reason), .file = shortened(fact.file),
+                         .line = fact.line,
+                         .message = std::string(rule.message) + (fact.is_dead ? ", in code that does not run: " : ": ") + what_was_found(fact),
+                         .hint = std::string(rule.hint)});
+  }
+
+  std::unordered_map<std::string_view, RuleSet> meant_;
+  std::set<std::tuple<std::size_t, Severity, std::string_view, std::uint32_t>> told_;
+  std::vector<Finding> findings_;
+  std::size_t rejected_ = 0;
+  std::size_t reviewed_ = 0;
+};
+
+std::vector<Finding> judge_all(const CudaFacts& facts) { return judge(facts.facts); }
+
+}  // namespace
+
+const Finding* first_rejected(std::span<const Finding> findings) {
+  const auto found = std::find_if(findings.begin(), findings.end(), [](const Finding& finding) { return finding.severity == Severity::reject; });
+  return found == findings.end() ? nullptr : &*found;
 }
 
 std::vector<Finding> judge(std::span<const Fact> facts) {
-  std::vector<Finding> findings;
-  for (const Fact& fact : facts) {
-    for (const Rule& rule : kRules) {
-      if (findings.size() == kFindingsMax) return findings;
-      if (breaks(rule, fact) && !reported(findings, rule, fact)) findings.push_back(finding_of(rule, fact));
-    }
-  }
-  return findings;
+  Judge judge;
+  judge.read(facts);
+  return judge.take();
 }
-
-}  // namespace
 
 Expected<std::vector<Finding>> judge_facts(std::string_view text) {
   const auto facts = parse_facts(text);
   if (!facts) return failure(facts.error());
-  return judge(*facts);
+  Judge judge;
+  judge.read(*facts);
+  const std::vector<CodeText> texts = code_texts(*facts);
+  std::vector<CudaFacts> read;  // what the findings' names are views of
+  read.reserve(texts.size());
+  for (const CodeText& code : texts) {
+    CudaFacts& found = read.emplace_back(cuda_facts({.name = code.file, .text = code.text}));
+    for (Fact& fact : found.facts) fact.line = code.line_in_file(fact.line);
+    judge.read(found.facts);
+  }
+  return judge.take();
 }
 
-std::vector<Finding> judge_cuda(std::string_view source, std::string_view file) { return judge(cuda_facts(source, file)); }
+std::vector<Finding> judge_cuda(const CppSource& source, std::span<const CppSource> others) { return judge_all(cuda_facts(source, others)); }
+
+std::vector<Finding> judge_preprocessed(const CppSource& source, std::span<const CppSource> others) {
+  return judge_all(preprocessed_facts(source, others));
+}
 
 }  // namespace kq

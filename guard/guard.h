@@ -1,35 +1,50 @@
 // Static detection: whether what a submission's source says it does breaks a rule.
 //
-// It is a courtesy that names file, line and rule before anything runs. A submission that gets past it still meets the judge's clock,
-// which does not care how a stream was made; so the rules here aim at no false alarm first, and at evasion second.
+// It names file, line and rule before anything runs. A submission that gets past it still meets the judge's clock, which does not care how a
+// stream was made; so the rules that reject aim at no false alarm first, and what only looks odd is told for review and changes nothing.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/error.h"
+#include "guard/facts.h"
+#include "guard/preprocessor.h"
+#include "guard/rules.h"
 
 namespace kq {
 
-inline constexpr std::size_t kFindingsMax = 64;  // what a person can read; the rest is not reported
+inline constexpr std::size_t kFindingsMax = 64;  // of each severity: what a person can read; the rest is not reported
 
 struct Finding {
-  std::string rule;  // "cuda_stream_create", of guard/rules.h
-  std::string file;
+  std::string rule{};  // "cuda_stream_create", of guard/rules.cc
+  Severity severity = Severity::reject;
+  std::string reason{};  // of the verdict: "stream"
+  std::string file{};
   std::uint32_t line = 0;
-  std::string message;  // "creates a CUDA stream: torch.cuda.Stream"
-  std::string hint;     // what would be right
+  std::string message{};  // "creates a CUDA stream: torch.cuda.Stream"
+  std::string hint{};     // what would be right
 
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
-// Judges the facts of all files of a submission (guard/facts.h), in their order, each rule at most once per line.
+// The first finding that ends the job; null where there are reviews at most.
+const Finding* first_rejected(std::span<const Finding> findings);
+
+// Judges the facts of all files of a submission (guard/facts.h), in their order, each rule at most once per line. C++ texts inside Python
+// sources are judged like files, in the lines of the source.
 Expected<std::vector<Finding>> judge_facts(std::string_view facts);
 
-// Judges the identifiers of one CUDA C++ file; words in comments and strings are no identifiers.
-std::vector<Finding> judge_cuda(std::string_view source, std::string_view file);
+// Judges one CUDA C++ file; words in comments and strings are none. `others`: files of the submission that it may include.
+std::vector<Finding> judge_cuda(const CppSource& source, std::span<const CppSource> others = {});
+// The same of a preprocessor's output (`g++ -E`), with its line marks.
+std::vector<Finding> judge_preprocessed(const CppSource& source, std::span<const CppSource> others = {});
+
+// Judges facts that were read elsewhere: those of a built library (guard/elf.h).
+std::vector<Finding> judge(std::span<const Fact> facts);
 
 }  // namespace kq

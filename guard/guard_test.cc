@@ -11,7 +11,7 @@ namespace kq {
 namespace {
 
 std::vector<Finding> judge(const std::string& facts) {
-  const auto findings = judge_facts("file\tx.py\n" + facts);
+  const auto findings = judge_facts("file\tx.py\t2\n" + facts);
   EXPECT_TRUE(findings) << facts;
   return findings ? *findings : std::vector<Finding>{};
 }
@@ -46,6 +46,20 @@ constexpr Case kRejected[] = {
     {"call\ttorch.cuda.set_stream", "cuda_stream_context"},
     {"call\ttorch.cuda.CUDAGraph", "cuda_graph"},
     {"call\ttorch.cuda.graph", "cuda_graph"},
+    {"option\ttorch.compile(mode)\treduce-overhead", "cuda_graph"},
+    {"set\ttorch._inductor.config.triton.cudagraphs\tTrue", "cuda_graph"},
+    {"call\tthreading.Timer", "host_thread"},
+    {"set\ttorch.cuda.Event.elapsed_time", "patches_clock"},
+    {"set\ttorch.cuda.?", "patches_clock"},
+    {"set\ttime.perf_counter", "patches_clock"},
+    {"set\tsys._getframe().f_back.f_globals.x", "rewrites_caller"},
+    {"set\tbuiltins.print", "rewrites_caller"},
+    {"base\ttorch.Tensor", "tensor_subclass"},
+    {"call\texec\tbase64.b64decode()", "exec_payload"},
+    {"note\tsource.encoding\tlatin-1", "disguised_source"},
+    {"option\ttorch.utils.cpp_extension.load_inline(extra_cuda_cflags)\t--default-stream=per-thread", "per_thread_flag"},
+    {"option\ttorch.utils.cpp_extension.load_inline(extra_cuda_cflags)\t-ccbin=/tmp/x", "compiler_flag"},
+    {"set\tos.environ.NVCC_APPEND_FLAGS", "tool_environment"},
 };
 constexpr Case kFine[] = {
     {"call\ttorch.cuda.current_stream"},
@@ -60,6 +74,14 @@ constexpr Case kFine[] = {
     {"call\tio.StringIO"},
     {"call\ttorch.cuda.Event"},
     {"call\ttorch.cuda.graphs_seen"},
+    {"set\ttorch.backends.cuda.matmul.allow_tf32\tTrue"},
+    {"set\ttorch._inductor.config.triton.cudagraphs\tFalse"},
+    {"option\ttorch.compile(mode)\tmax-autotune-no-cudagraphs"},
+    {"option\ttorch.utils.cpp_extension.load_inline(extra_cuda_cflags)\t-O3 --use_fast_math"},
+    {"call\teval\ttext"},
+    {"call\tthreading.Lock"},
+    {"set\tos.environ.TORCH_CUDA_ARCH_LIST\t9.0"},
+    {"call\ttime.perf_counter"},
 };
 
 TEST(Guard, rejects_by_rule) {
@@ -86,11 +108,27 @@ TEST(Guard, reports_no_more_than_a_person_can_read) {
 
 TEST(Guard, facts_that_are_none_are_an_error) { EXPECT_FALSE(judge_facts("nonsense\n")); }
 
-TEST(Rules, have_unique_names_and_say_what_would_be_right) {
-  for (const Rule& rule : kRules) {
-    EXPECT_FALSE(rule.message.empty() || rule.hint.empty() || rule.patterns.empty()) << rule.name;
-    for (const Rule& other : kRules) EXPECT_TRUE(&rule == &other || rule.name != other.name) << rule.name;
-  }
+TEST(Guard, reviews_do_not_crowd_out_what_rejects) {
+  std::string facts;
+  for (int line = 1; line < 500; ++line) facts += std::to_string(line) + "\tcall\tos.fork\n";
+  const auto findings = judge(facts + "500\tcall\ttorch.cuda.Stream\n");
+  EXPECT_EQ(findings.size(), kFindingsMax + 1);
+  ASSERT_NE(first_rejected(findings), nullptr);
+  EXPECT_EQ(first_rejected(findings)->line, 500u);
+}
+
+TEST(Guard, what_never_runs_is_for_review) {
+  const auto findings = judge("7\tcall\ttorch.cuda.Stream\t\tdead\n");
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].severity, Severity::review);
+  EXPECT_EQ(first_rejected(findings), nullptr);
+}
+
+TEST(Guard, judges_cuda_texts_in_the_lines_of_the_python_file) {
+  const auto findings = judge("10\tcode\tvoid f() {\\n\t1\n11\tcode\tcudaStreamCreate(&s); }\\n\t1\n");
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].file, "x.py");
+  EXPECT_EQ(findings[0].line, 11u);
 }
 
 }  // namespace

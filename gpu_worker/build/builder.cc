@@ -25,14 +25,25 @@ bool only_compiles(const Lease& lease) {
   return lease.submission.backend == Backend::cuda && lease.device.kind == DeviceKind::cpu;
 }
 
-// CUDA files need no compiler to be read: what breaks a rule is told before anything runs.
-std::optional<Built> judge_cuda_files(const Lease& lease) {
+bool is_cpp(std::string_view name) {
+  constexpr std::string_view kEndings[] = {".cu", ".cuh", ".h", ".hpp", ".hh", ".cc", ".cpp", ".cxx", ".c", ".inl"};
+  return std::any_of(std::begin(kEndings), std::end(kEndings), [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+// C++ files need no compiler to be read: what breaks a rule is told before anything runs.
+std::optional<Built> judge_cpp_files(const Lease& lease) {
+  std::vector<std::string> bytes;
+  std::vector<CppSource> sources;
+  bytes.reserve(lease.submission.files.size());
   for (const SourceFile& file : lease.submission.files) {
-    if (!file.name.ends_with(".cu")) continue;
-    const auto bytes = file_of(lease, file.hash);
-    if (!bytes) continue;  // the build says so
-    const auto findings = judge_cuda(*bytes, file.name);
-    if (!findings.empty()) return Built{.verdict = rejected(findings.front()), .dir = {}, .cached = false, .ms = 0};
+    auto content = file_of(lease, file.hash);
+    if (!content) continue;  // the build says so
+    sources.push_back({.name = file.name, .text = bytes.emplace_back(std::move(*content))});
+  }
+  for (const CppSource& source : sources) {
+    if (!is_cpp(source.name)) continue;
+    const auto findings = judge_cuda(source, sources);
+    if (const Finding* finding = first_rejected(findings)) return Built{.verdict = rejected(*finding), .dir = {}, .cached = false, .ms = 0};
   }
   return std::nullopt;
 }
@@ -55,7 +66,7 @@ Builder::Builder(BuilderOptions options, BuildCache cache, ZygoteSource zygote)
 
 Expected<Built> Builder::build(const Lease& lease, std::stop_token stop) {
   if (stop.stop_requested()) return our_fault("stopped before it began");
-  if (auto built = judge_cuda_files(lease)) return std::move(*built);
+  if (auto built = judge_cpp_files(lease)) return std::move(*built);
   const std::int64_t start_ms = monotonic_now_ms();
   const auto zygote = zygote_();
   if (!zygote) return failure(zygote.error());

@@ -21,7 +21,7 @@ std::optional<Verdict> read_outcome(const std::string& dir) {
   if (const auto facts = read_child_file(dir + "/facts", kFactsBytesMax + 1)) {
     const auto findings = judge_facts(*facts);
     if (!findings) return failed(Stage::guard, findings.error().message);
-    if (!findings->empty()) return rejected(findings->front());
+    if (const Finding* finding = first_rejected(*findings)) return rejected(*finding);
   }
   const auto status = read_child_file(dir + "/status", kStatusBytesMax);
   const std::string word = status ? status->substr(0, status->find_first_of(" \n")) : "missing";
@@ -36,7 +36,7 @@ std::optional<Verdict> read_outcome(const std::string& dir) {
 
 Verdict rejected(const Finding& finding) {
   return ended(VerdictName::rejected, {.stage = Stage::guard,
-                                       .reason = "stream",
+                                       .reason = finding.reason,
                                        .message = finding.message,
                                        .hint = finding.hint,
                                        .rule = finding.rule,

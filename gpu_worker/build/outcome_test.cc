@@ -50,8 +50,12 @@ TEST_F(BuildOutcomeTest, what_left_nothing_has_failed) { EXPECT_EQ(read(), "buil
 
 TEST_F(BuildOutcomeTest, a_broken_rule_weighs_more_than_the_status) {
   leave("status", "ok\n");
-  leave("facts", "file\tk.py\n4\tcall\ttorch.cuda.Stream\n");
+  leave("facts", "file\tk.py\t2\n4\tcall\ttorch.cuda.Stream\n");
   EXPECT_EQ(read(), "rejected at guard: creates a CUDA stream: torch.cuda.Stream");
+  leave("facts", "file\tk.py\t2\n4\tset\ttime.time\t?\n");
+  EXPECT_EQ(evidence_of(*read_outcome(dir_))->reason, "policy");
+  leave("facts", "file\tk.py\t2\n4\tcall\tos.fork\n");
+  EXPECT_EQ(read(), "built");
   leave("facts", "nonsense\n");
   EXPECT_EQ(read().find("build_failed at guard: facts, line 1"), 0u) << read();
 }
@@ -65,7 +69,7 @@ TEST_F(BuildOutcomeTest, a_message_is_no_longer_than_it_may_be) {
 // Cut off at the end of a line they would look whole, and what stands behind would never be judged.
 TEST_F(BuildOutcomeTest, facts_that_are_too_many_are_not_cut_off) {
   leave("status", "ok\n");
-  std::string facts = "file\tk.py\n";
+  std::string facts = "file\tk.py\t2\n";
   while (facts.size() + 200 <= kFactsBytesMax) facts += "1\tcall\t" + std::string(92, 'x') + "\n";
   facts += "1\tcall\t" + std::string(kFactsBytesMax - facts.size() - 8, 'x') + "\n";
   ASSERT_EQ(facts.size(), kFactsBytesMax);

@@ -50,11 +50,10 @@ def run(job: Job) -> int:
 def write_facts(job: Job) -> None:
     """Of every Python source but the problem's, which is not on trial."""
     texts = []
-    for path in sorted(job.source.glob("*.py")):
-        if path.name == job.problem:
-            continue
+    paths = [path for path in sorted(job.source.glob("*.py")) if path.name != job.problem]
+    for path in paths:
         try:
-            texts.append(facts_of(path.read_bytes(), path.name))
+            texts.append(facts_of(path.read_bytes(), path.name, alone=len(paths) == 1))
         except SyntaxError as error:
             raise BuildFailed(f"{path.name}:{error.lineno or 1}: {error.msg}") from error
         except ValueError as error:

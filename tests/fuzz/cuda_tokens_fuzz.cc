@@ -1,4 +1,4 @@
-// A CUDA source: every identifier that is found stands in the text, in order, on the line that is said.
+// A CUDA source, as it stands and as a preprocessor's output: every fact is on a line that there is, and no source grows beyond its bounds.
 #include <algorithm>
 
 #include "core/check.h"
@@ -9,21 +9,33 @@
 
 using namespace kq;
 
+namespace {
+
+void check(const CudaFacts& facts, std::uint32_t lines) {
+  KQ_CHECK(facts.facts.size() <= 4 * kTokensMax);
+  for (const Fact& fact : facts.facts) {
+    KQ_CHECK(!fact.name.empty() && fact.name.size() <= 2 * kNameBytesMax && fact.argument.size() <= kNameBytesMax);
+    KQ_CHECK(fact.line >= 1 && fact.line <= lines);
+    KQ_CHECK(fact.file == "k.cu" || fact.file == "own.h" || (fact.file.empty() && fact.name == "source.macros"));
+    KQ_CHECK(!fact.is_dead);
+  }
+}
+
+void check(const std::vector<Finding>& findings) {
+  KQ_CHECK(findings.size() <= 2 * kFindingsMax);
+  for (const Finding& finding : findings) KQ_CHECK(finding.message.size() <= kMessageTextMax && finding.line > 0);
+}
+
+}  // namespace
+
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view source = fuzz::text_of(data, size);
-  std::size_t end = 0;
-  std::uint32_t line = 1;
-  for (const Fact& fact : cuda_facts(source, "k.cu")) {
-    const auto at = static_cast<std::size_t>(fact.name.data() - source.data());
-    KQ_CHECK(!fact.name.empty() && at >= end && at + fact.name.size() <= source.size());
-    line += static_cast<std::uint32_t>(std::count(source.begin() + static_cast<std::ptrdiff_t>(end),
-                                                  source.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
-    KQ_CHECK(fact.line == line && fact.file == "k.cu");
-    end = at + fact.name.size();
-  }
-
-  const auto findings = judge_cuda(source, "k.cu");
-  KQ_CHECK(findings.size() <= kFindingsMax);
-  for (const Finding& finding : findings) KQ_CHECK(finding.message.size() <= kMessageTextMax);
+  const std::size_t half = source.size() / 2;
+  const std::vector<CppSource> others{{"own.h", source.substr(half)}};
+  const auto lines = static_cast<std::uint32_t>(std::count(source.begin(), source.end(), '\n') + 1);
+  check(cuda_facts({"k.cu", source}, others), lines);
+  check(judge_cuda({"k.cu", source}, others));
+  check(preprocessed_facts({"k.cu", source}, others), UINT32_MAX);
+  check(judge_preprocessed({"k.cu", source}, others));
   return 0;
 }

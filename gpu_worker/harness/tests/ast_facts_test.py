@@ -62,6 +62,84 @@ FOLLOWED = [
     ),
     ("import torch\nif (S := torch.cuda.Stream):\n    S()", "3 call torch.cuda.Stream"),
     ("import torch\n(lambda S: S())(torch.cuda.Stream)", "2 value torch.cuda.Stream"),
+    # Texts that are built, decoded or picked apart.
+    ("import torch\ngetattr(torch.cuda, bytes([83, 116, 114, 101, 97, 109]).decode())()", "2 call torch.cuda.Stream"),
+    ("import torch\ngetattr(torch.cuda, ''.join(map(chr, [83, 116, 114, 101, 97, 109])))()", "2 call torch.cuda.Stream"),
+    ("import torch\ngetattr(torch.cuda, ''.join(chr(c ^ 1) for c in b'Rusd`l'))()", "2 call torch.cuda.Stream"),
+    ("import torch\ngetattr(torch.cuda, ''.join([c for c in 'S-t-r-e-a-m' if c != '-']))()", "2 call torch.cuda.Stream"),
+    ("import torch\ngetattr(torch.cuda, '%s%s' % ('Str', 'eam'))()", "2 call torch.cuda.Stream"),
+    ("import torch\ngetattr(torch.cuda, '{}eam'.format('Str'))()", "2 call torch.cuda.Stream"),
+    ("import torch\ngetattr(torch.cuda, 'Xtream'.replace('X', 'S'))()", "2 call torch.cuda.Stream"),
+    ("import torch\ngetattr(torch.cuda, 'stream'.title())()", "2 call torch.cuda.Stream"),
+    ("import torch, base64\ngetattr(torch.cuda, base64.b64decode('U3RyZWFt').decode())()", "2 call torch.cuda.Stream"),
+    ("import torch, codecs\ngetattr(torch.cuda, codecs.decode('Fgernz', 'rot13'))()", "2 call torch.cuda.Stream"),
+    ("import torch\nn = 'Str'\nn += 'eam'\ngetattr(torch.cuda, n)()", "4 call torch.cuda.Stream"),
+    ("import torch\nd = {'k': 'Stream'}\ngetattr(torch.cuda, d['k'])()", "3 call torch.cuda.Stream"),
+    # Through functions, classes and globals of the file.
+    ("import torch\ndef n():\n    return 'Stream'\ngetattr(torch.cuda, n())()", "4 call torch.cuda.Stream"),
+    ("import torch\ndef g(o, n):\n    return getattr(o, n)\ng(torch.cuda, 'Stream')()", "4 call torch.cuda.Stream"),
+    ("import torch\ndef g(n):\n    return getattr(torch.cuda, n)()\ng('Str' + 'eam')", "3 call torch.cuda.Stream"),
+    ("import torch\nclass C:\n    S = torch.cuda.Stream\nC.S()", "4 call torch.cuda.Stream"),
+    ("import torch\nS = None\ndef f():\n    global S\n    S = torch.cuda.Stream\nS()", "6 call torch.cuda.Stream"),
+    (
+        "import torch\nclass A:\n    def n(self):\n        return 'Stream'\n    def f(self):\n        getattr(torch.cuda, self.n())()",
+        "6 call torch.cuda.Stream",
+    ),
+    # By other ways to an attribute.
+    ("import torch\ntorch.cuda.__getattribute__('Stream')()", "2 call torch.cuda.Stream"),
+    ("import torch\nobject.__getattribute__(torch.cuda, 'Stream')()", "2 call torch.cuda.Stream"),
+    ("import torch, operator\noperator.attrgetter('cuda.Stream')(torch)()", "2 call torch.cuda.Stream"),
+    ("import torch, functools\nfunctools.reduce(getattr, ['cuda', 'Stream'], torch)()", "2 call torch.cuda.Stream"),
+    ("import torch\nvars(torch.cuda).get('Stream')()", "2 call torch.cuda.Stream"),
+    ("import torch\nglobals()['torch'].cuda.Stream()", "2 call torch.cuda.Stream"),
+    ("import sys\nsys.modules.get('torch').cuda.Stream()", "2 call torch.cuda.Stream"),
+    ("import pkgutil\npkgutil.resolve_name('torch.cuda:Stream')()", "2 call torch.cuda.Stream"),
+    ("import torch\ntorch.cuda.Stream.__call__()", "2 call torch.cuda.Stream"),
+    ("import torch\ntype(torch.cuda.current_stream())()", "2 call torch.cuda.current_stream().__class__"),
+    ("from torch.cuda.streams import Stream\nStream()", "2 call torch.cuda.Stream"),
+    ("eval('__import__(\"torch\")').cuda.Stream()", "1 call torch.cuda.Stream"),
+    ("import torch\ngetattr(torch.cuda, input())()", "2 call torch.cuda.?"),
+    # exec, as if it stood there.
+    ("exec('import torch as t; K = t.cuda.Stream')\nK()", "2 call torch.cuda.Stream"),
+    ("import base64\nexec(base64.b64decode('aW1wb3J0IHRvcmNoCnRvcmNoLmN1ZGEuU3RyZWFtKCk='))", "2 call torch.cuda.Stream"),
+    ("import base64\nexec(base64.b64decode('eA=='))", "2 call exec base64.b64decode"),
+    ("import builtins\nrun = getattr(builtins, 'ex' + 'ec')\nrun('import torch; torch.cuda.Stream()')", "3 call torch.cuda.Stream"),
+    ("exec(compile('import torch\\ntorch.cuda.Stream()', 'x', 'exec'))", "1 call torch.cuda.Stream"),
+    # What is assigned to.
+    ("import torch\ntorch.cuda.synchronize = f", "2 set torch.cuda.synchronize ?"),
+    ("import torch\nsetattr(torch.cuda, 'synch' + 'ronize', f)", "2 set torch.cuda.synchronize ?"),
+    ("import torch\nfor n in dir(torch.cuda):\n    setattr(torch.cuda, n, f)", "3 set torch.cuda.? ?"),
+    ("import torch\nvars(torch.cuda)['synchronize'] = f", "2 set torch.cuda.synchronize ?"),
+    ("import torch\ntorch.cuda.__dict__.update(synchronize=f)", "2 set torch.cuda.synchronize ?"),
+    ("import torch\ntorch.cuda.Event.elapsed_time = lambda *a: 0.0", "2 set torch.cuda.Event.elapsed_time ?"),
+    ("import time as t\nt.perf_counter = f", "2 set time.perf_counter ?"),
+    ("from unittest import mock\nmock.patch('time.time')", "2 set time.time ?"),
+    ("import builtins\nbuiltins.print = f", "2 set builtins.print ?"),
+    ("import sys\nsys._getframe(1).f_globals['x'] = 1", "2 set sys._getframe().f_globals.x 1"),
+    ("import torch\ntorch.backends.cuda.matmul.allow_tf32 = True", "2 set torch.backends.cuda.matmul.allow_tf32 True"),
+    ("import os\nos.environ['A'] = 'b'", "2 set os.environ.A b"),
+    # Options, and how the source is written.
+    ("import torch\ntorch.compile(f, mode='reduce-overhead')", "2 option torch.compile(mode) reduce-overhead"),
+    ("import torch\nk = {'mode': 'reduce-overhead'}\ntorch.compile(f, **k)", "3 option torch.compile(mode) reduce-overhead"),
+    ("# coding: latin-1\nx = 1", "1 note source.encoding latin-1"),
+    ("import torch\ntorch.cuda.\uff33tream()", "2 note source.identifier Stream"),
+    ("import torch\ntorch.cuda.\uff33tream()", "2 call torch.cuda.Stream"),
+    # Code that never runs, in a file that the harness asks for one class.
+    ("import torch\nclass ModelNew: ...\ndef debug():\n    torch.cuda.Stream()", "4 call torch.cuda.Stream  dead"),
+    ("import torch\nif False:\n    torch.cuda.Stream()", "3 call torch.cuda.Stream  dead"),
+    ("import torch\nif __name__ == '__main__':\n    torch.cuda.Stream()", "3 call torch.cuda.Stream  dead"),
+    ("import torch\ndef f():\n    return 1\n    torch.cuda.Stream()", "4 call torch.cuda.Stream  dead"),
+    (
+        "import torch\nclass ModelNew:\n    x = globals()['de' + 'bug']()\ndef debug():\n    torch.cuda.Stream()",
+        "5 call torch.cuda.Stream",
+    ),
+    ("import torch\ndef debug():\n    torch.cuda.Stream()", "3 call torch.cuda.Stream"),
+    # C++ in texts.
+    ('load_inline(cuda_sources="cuda" "StreamCreate(&s);")', "1 code cudaStreamCreate(&s);\\n 1"),
+    ("A = 'cudaStream'\nload_inline('x', '', A + 'Create(&s);')", "2 code cudaStreamCreate(&s);\\n 1"),
+    ('X = """\n#include <x>\nvoid f();\n"""', "3 code void f();\\n 1"),
+    ("n = f()\nload_inline(cuda_sources=f'cudaStream{n}Create(&s);')", "2 code cudaStream$Create(&s);\\n 1"),
+    ("load_inline(cuda_sources=f())", "1 note source.computed load_inline"),
 ]
 
 # A source that says nothing about making or changing streams.
@@ -81,6 +159,9 @@ FINE = [
     "def stream_k(x): return x\nstream_k(1)",
     "import io\nio.StringIO()",
     "def stream(x): return x\nstream(1)",
+    "import torch\nclass Stream:\n    def stream(self): ...\ns = Stream()\ns.stream()",
+    "import torch\nnames = ['float32', 'half']\n[getattr(torch, n) for n in names]",
+    "raise RuntimeError('cudaStreamCreate() failed; use the current stream')",
 ]
 
 STREAMY = (
@@ -107,12 +188,21 @@ class AstFacts(unittest.TestCase):
             with self.subTest(source):
                 self.assertEqual([fact for fact in facts(source) if fact.split()[2] in STREAMY], [])
 
+    def test_a_sentence_about_cuda_is_no_code(self) -> None:
+        for source in (
+            '"""Never calls cudaStreamCreate(&s); see __global__ void f() {}"""',
+            "raise RuntimeError('cudaStreamCreate failed: use the current stream')",
+            "def f():\n    '#include <x>; cudaStreamCreate(&s);'",
+        ):
+            with self.subTest(source):
+                self.assertEqual([fact for fact in facts(source) if " code " in fact], [])
+
     def test_facts_belong_to_their_file(self) -> None:
-        self.assertEqual(facts_of(b"f()", "a b.py"), "file\ta b.py\n1\tcall\tf\n")
+        self.assertEqual(facts_of(b"f()", "a b.py"), "file\ta b.py\t2\n1\tcall\tf\n")
 
     def test_odd_bytes_never_reach_the_facts(self) -> None:
         text = facts_of("import t\nt.größe()\ngetattr(t, 'a\\tb\\n')()".encode(), "ü.py")
-        self.assertEqual(text, "file\t?.py\n2\tcall\tt.gr??e\n3\tcall\tgetattr\tt\n3\tcall\tt.a?b?\n")
+        self.assertEqual(text, "file\t?.py\t2\n1\timport\tt\n2\tcall\tt.gr??e\n3\tcall\tgetattr\tt\n3\tcall\tt.a?b?\n")
 
     def test_a_long_name_is_cut(self) -> None:
         self.assertLess(max(map(len, facts(f"{'x' * 5000}()"))), 500)

@@ -45,7 +45,8 @@ class Builds(WorldTest):
         self.assertEqual((out / "status").read_text(), "ok\n")
         self.assertEqual(
             (out / "facts").read_text(),
-            "file\tnew.py\n2\tcall\topen\t?\n4\tcall\ttorch.cuda.Stream\nfile\tother.py\n1\tcall\tf\n",
+            'file\tnew.py\t2\n1\timport\ttorch\n2\tcall\topen\t"/kq/out/ran\n4\tcall\ttorch.cuda.Stream\n'
+            "file\tother.py\t2\n1\tcall\tf\n",
         )
         self.assertFalse((out / "ran").exists())
 

@@ -1,0 +1,392 @@
+#include "guard/preprocessor.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace kq {
+namespace {
+
+constexpr std::size_t kArgumentDepthMax = 48;  // of macros in arguments of macros
+constexpr std::size_t kDirectivesMax = 4096;
+
+// Macros of common headers that join or pass on names: they are used here without their headers.
+constexpr std::string_view kKnownMacros =
+    "#define C10_CONCATENATE(a, b) a##b\n"
+    "#define C10_CONCATENATE_IMPL(a, b) a##b\n"
+    "#define C10_EXPAND_MSVC_WORKAROUND(x) x\n"
+    "#define __CONCAT(a, b) a##b\n"
+    "#define BOOST_PP_CAT(a, b) a##b\n"
+    "#define PYBIND11_CONCAT(a, b) a##b\n"
+    "#define _CCCL_PP_CAT(a, b) a##b\n"
+    "#define CUB_PP_CAT(a, b) a##b\n";
+
+bool is_word(const Token& token, std::string_view text) { return token.text == text; }
+
+std::string_view file_name(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+std::optional<std::int64_t> number_of(std::string_view text) {
+  while (!text.empty() && (text.back() == 'u' || text.back() == 'U' || text.back() == 'l' || text.back() == 'L')) text.remove_suffix(1);
+  int base = 10;
+  if (text.starts_with("0x") || text.starts_with("0X")) {
+    base = 16;
+    text.remove_prefix(2);
+  } else if (text.size() > 1 && text.front() == '0') {
+    base = 8;
+  }
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::string spelled(std::span<const Token> tokens) {
+  std::string text;
+  for (const Token& token : tokens) {
+    if (token.kind == TokenKind::end_of_macro) continue;
+    if (token.has_space_before && !text.empty()) text += ' ';
+    text += token.text;
+  }
+  return text;
+}
+
+}  // namespace
+
+Preprocessor::Preprocessor(const CppSource& source, std::span<const CppSource> others, bool is_done) : others_(others) {
+  files_.emplace_back();  // what is of no file of the submission
+  if (is_done) {
+    read_done(source);
+  } else {
+    read({.name = "", .text = kKnownMacros}, 0);
+    directives_.clear();
+    out_.clear();
+    read(source, 0);
+  }
+}
+
+void Preprocessor::read(const CppSource& source, std::size_t depth) {
+  const auto known = std::find(files_.begin(), files_.end(), source.name);
+  const auto index = static_cast<std::uint32_t>(known - files_.begin());
+  if (known == files_.end()) files_.emplace_back(source.name);
+  const Tokens tokens = texts_.emplace_back(source.text).tokens(index);
+  const std::size_t branches_before = branches_.size();
+  std::size_t text_from = 0;
+  const auto flush = [&](std::size_t end) {
+    if (!is_dead() && end > text_from) expand(Line(tokens).subspan(text_from, end - text_from), out_, 0);
+  };
+  for (std::size_t i = 0; i < tokens.size();) {
+    const bool is_directive = tokens[i].is_first && (is_word(tokens[i], "#") || is_word(tokens[i], "%:"));
+    if (!is_directive) {
+      ++i;
+      continue;
+    }
+    flush(i);
+    std::size_t end = i + 1;
+    while (end < tokens.size() && !tokens[end].is_first) ++end;
+    directive(Line(tokens).subspan(i + 1, end - i - 1), depth);
+    text_from = i = end;
+  }
+  flush(tokens.size());
+  branches_.resize(std::min(branches_.size(), branches_before));
+}
+
+// "# 12 "file.cu" 1 3" tells where the next line is from. Nothing else is a directive there, but for pragmas.
+void Preprocessor::read_done(const CppSource& source) {
+  files_.emplace_back(source.name);
+  for (const CppSource& other : others_) files_.emplace_back(other.name);
+  const Tokens tokens = texts_.emplace_back(source.text).tokens(1);
+  std::uint32_t file = 1, line = 1, mark_line = 0;
+  for (std::size_t i = 0; i < tokens.size();) {
+    std::size_t end = i + 1;
+    while (end < tokens.size() && !tokens[end].is_first) ++end;
+    const bool is_mark = is_word(tokens[i], "#") && end - i >= 3 && tokens[i + 1].kind == TokenKind::number && tokens[i + 2].kind == TokenKind::text;
+    if (is_mark) {
+      const std::string_view path = file_name(content_of(tokens[i + 2].text));
+      const auto known = std::find(files_.begin() + 1, files_.end(), path);
+      file = known == files_.end() ? 0 : static_cast<std::uint32_t>(known - files_.begin());
+      line = static_cast<std::uint32_t>(std::clamp<std::int64_t>(number_of(tokens[i + 1].text).value_or(1), 1, UINT32_MAX));
+      mark_line = tokens[i].line + 1;
+    } else if (file != 0 && !is_word(tokens[i], "#")) {
+      for (std::size_t k = i; k < end; ++k) {
+        if (out_.size() == kTokensMax) {
+          is_cut_off_ = true;
+          return;
+        }
+        out_.push_back(tokens[k]);
+        out_.back().file = file;
+        out_.back().line = mark_line == 0 ? tokens[k].line : line + (tokens[k].line - mark_line);
+      }
+    }
+    i = end;
+  }
+}
+
+void Preprocessor::directive(Line line, std::size_t depth) {
+  if (line.empty()) return;
+  const std::string_view word = line.front().text;
+  const Line rest = line.subspan(1);
+  if (word.starts_with("if") || word.starts_with("el") || word == "endif") return conditional(word, rest);
+  if (is_dead()) return;
+  if (word == "define") {
+    define(rest);
+  } else if (word == "undef") {
+    if (!rest.empty() && is_certain()) macros_.erase(rest.front().text);
+  } else if (word.starts_with("include") || word == "import") {
+    include(rest, depth);
+  } else if (word == "pragma") {
+    note(word, rest);
+  } else if (word == "line" || line.front().kind == TokenKind::number) {
+    note("line", rest);
+  }
+}
+
+void Preprocessor::note(std::string_view word, Line rest) {
+  if (rest.empty() || directives_.size() == kDirectivesMax) return;
+  directives_.push_back({.word = word, .argument = spelled(rest).substr(0, 200), .line = rest.front().line, .file = rest.front().file});
+}
+
+bool Preprocessor::is_certain() const {
+  return std::none_of(branches_.begin(), branches_.end(), [](const Branch& branch) { return branch.is_unknown; });
+}
+
+void Preprocessor::define(Line line) {
+  if (line.empty() || line.front().kind != TokenKind::name) return;
+  note("define", line.subspan(0, 1));
+  const std::string_view name = line.front().text;
+  line = line.subspan(1);
+  Macro macro;
+  if (!line.empty() && is_word(line.front(), "(") && !line.front().has_space_before) {
+    macro.is_function = true;
+    std::size_t i = 1;
+    for (; i < line.size() && !is_word(line[i], ")"); ++i) {
+      if (line[i].kind == TokenKind::name) macro.parameters.push_back(line[i].text);
+      if (is_word(line[i], "...")) {
+        macro.is_variadic = true;
+        // `args...` names what is otherwise __VA_ARGS__.
+        if (i == 1 || line[i - 1].kind != TokenKind::name) macro.parameters.push_back("__VA_ARGS__");
+      }
+    }
+    line = line.subspan(std::min(i + 1, line.size()));
+  }
+  macro.body.assign(line.begin(), line.end());
+  std::vector<Macro>& known = macros_[name];
+  if (is_certain()) known.clear();
+  if (known.size() < kAlternativesMax) {
+    known.push_back(std::move(macro));
+  } else {
+    is_cut_off_ = true;
+  }
+}
+
+void Preprocessor::include(Line line, std::size_t depth) {
+  Tokens expanded;
+  if (!line.empty() && line.front().kind == TokenKind::name) {
+    expand(line, expanded, 0);
+    line = expanded;
+  }
+  if (line.empty()) return;
+  std::string name = std::string(content_of(line.front().text));
+  if (is_word(line.front(), "<")) {
+    name.clear();
+    for (std::size_t i = 1; i < line.size() && !is_word(line[i], ">"); ++i) name += line[i].text;
+  }
+  for (const CppSource& other : others_) {
+    if (other.name != file_name(name)) continue;
+    if (depth == kIncludeDepthMax || includes_ == kIncludesMax) {
+      is_cut_off_ = true;
+      return;
+    }
+    ++includes_;
+    return read(other, depth + 1);
+  }
+}
+
+void Preprocessor::conditional(std::string_view word, Line rest) {
+  if (word == "endif") {
+    if (!branches_.empty()) branches_.pop_back();
+    return;
+  }
+  const bool is_if = word.starts_with("if");
+  if (!is_if && branches_.empty()) return;
+  Branch branch{.is_inside_dead = is_dead()};
+  if (!is_if) branch = {.was_taken = branches_.back().was_taken, .is_inside_dead = branches_.back().is_inside_dead};
+  const bool follows_unknown = !is_if && branches_.back().is_unknown;
+  Truth truth = Truth::unknown;
+  if (word == "else") {
+    truth = follows_unknown ? Truth::unknown : Truth::yes;
+  } else if (word == "if" || word == "elif") {
+    truth = truth_of(rest);
+    if (follows_unknown && truth == Truth::yes) truth = Truth::unknown;
+  }
+  branch.is_dead = branch.is_inside_dead || branch.was_taken || truth == Truth::no;
+  branch.is_unknown = truth == Truth::unknown || follows_unknown;
+  branch.was_taken = branch.was_taken || truth == Truth::yes;
+  if (!is_if) branches_.pop_back();
+  branches_.push_back(branch);
+}
+
+// Of a plain number only, or of a macro that is one for sure: whatever else a compiler knows decides the rest.
+Preprocessor::Truth Preprocessor::truth_of(Line condition) {
+  bool is_negated = false;
+  while (!condition.empty() && is_word(condition.front(), "!")) {
+    is_negated = !is_negated;
+    condition = condition.subspan(1);
+  }
+  while (condition.size() >= 3 && is_word(condition.front(), "(") && is_word(condition.back(), ")")) condition = condition.subspan(1, condition.size() - 2);
+  for (int hops = 0; hops < 8 && condition.size() == 1 && condition.front().kind == TokenKind::name; ++hops) {
+    if (condition.front().text == "true" || condition.front().text == "false") return (condition.front().text == "true") != is_negated ? Truth::yes : Truth::no;
+    const auto found = macros_.find(condition.front().text);
+    if (found == macros_.end() || found->second.size() != 1 || found->second.front().is_function) return Truth::unknown;
+    condition = found->second.front().body;
+  }
+  if (condition.size() != 1 || condition.front().kind != TokenKind::number) return Truth::unknown;
+  const auto number = number_of(condition.front().text);
+  if (!number) return Truth::unknown;
+  return (*number != 0) != is_negated ? Truth::yes : Truth::no;
+}
+
+// `work` is a stack, the next token at its back: what a macro stands for is put there, before what follows it, so that a name that comes out
+// of one macro takes its arguments from behind the macro. An end_of_macro tells when a macro may be replaced again.
+void Preprocessor::expand(Line in, Tokens& out, std::size_t depth) {
+  Tokens work(in.rbegin(), in.rend());
+  const std::size_t active_before = active_.size();
+  while (!work.empty()) {
+    const Token token = work.back();
+    work.pop_back();
+    if (token.kind == TokenKind::end_of_macro) {
+      if (active_.size() > active_before) active_.pop_back();
+      continue;
+    }
+    if (out.size() >= kTokensMax || out_.size() >= kTokensMax) {
+      is_cut_off_ = true;
+      break;
+    }
+    const auto found = token.kind == TokenKind::name ? macros_.find(token.text) : macros_.end();
+    const bool is_macro = found != macros_.end() && std::find(active_.begin(), active_.end(), token.text) == active_.end();
+    if (!is_macro || ++expansions_ > kExpansionsMax || depth > kArgumentDepthMax) {
+      is_cut_off_ = is_cut_off_ || is_macro;
+      out.push_back(token);
+      continue;
+    }
+    std::vector<Tokens> arguments;
+    const bool has_arguments = std::any_of(found->second.begin(), found->second.end(), [](const Macro& macro) { return macro.is_function; }) &&
+                               take_arguments(work, arguments);
+    Tokens replacement;
+    bool is_replaced = false;
+    for (const Macro& macro : found->second) {
+      if (macro.is_function && !has_arguments) continue;
+      const Tokens one = substitute(macro, arguments, token, depth);
+      replacement.insert(replacement.end(), one.begin(), one.end());
+      is_replaced = true;
+    }
+    if (!is_replaced) {
+      out.push_back(token);
+      continue;
+    }
+    active_.push_back(found->first);
+    work.push_back({.kind = TokenKind::end_of_macro});
+    work.insert(work.end(), replacement.rbegin(), replacement.rend());
+  }
+  active_.resize(active_before);
+}
+
+// The tokens between parentheses that follow next, split at commas. False, and nothing taken, where none follow.
+bool Preprocessor::take_arguments(Tokens& work, std::vector<Tokens>& arguments) {
+  std::size_t at = work.size();
+  while (at > 0 && work[at - 1].kind == TokenKind::end_of_macro) --at;
+  if (at == 0 || !is_word(work[at - 1], "(")) return false;
+  int depth = 0;
+  arguments.emplace_back();
+  while (at > 0) {
+    const Token token = work[--at];
+    if (token.kind == TokenKind::end_of_macro) continue;
+    if (is_word(token, "(") && depth++ == 0) continue;
+    if (is_word(token, ")") && --depth == 0) {
+      // The ends of macros that were passed are kept: each still has its begin.
+      Tokens ends;
+      for (std::size_t i = at; i < work.size(); ++i) {
+        if (work[i].kind == TokenKind::end_of_macro) ends.push_back(work[i]);
+      }
+      work.resize(at);
+      work.insert(work.end(), ends.begin(), ends.end());
+      return true;
+    }
+    if (is_word(token, ",") && depth == 1) {
+      arguments.emplace_back();
+    } else {
+      arguments.back().push_back(token);
+    }
+  }
+  arguments.clear();
+  return false;
+}
+
+Preprocessor::Tokens Preprocessor::substitute(const Macro& macro, const std::vector<Tokens>& arguments, const Token& at, std::size_t depth) {
+  const auto argument_of = [&](std::string_view name) -> std::optional<Tokens> {
+    const auto found = std::find(macro.parameters.begin(), macro.parameters.end(), name);
+    if (found == macro.parameters.end()) return std::nullopt;
+    const auto index = static_cast<std::size_t>(found - macro.parameters.begin());
+    if (index >= arguments.size()) return Tokens{};
+    Tokens given = arguments[index];
+    const bool takes_the_rest = macro.is_variadic && index + 1 == macro.parameters.size();
+    for (std::size_t i = index + 1; takes_the_rest && i < arguments.size(); ++i) {
+      given.push_back({.kind = TokenKind::punctuation, .text = ",", .line = at.line, .file = at.file});
+      given.insert(given.end(), arguments[i].begin(), arguments[i].end());
+    }
+    return given;
+  };
+  const auto is_paste = [](const Token& token) { return is_word(token, "##") || is_word(token, "%:%:"); };
+
+  Tokens result;
+  const Tokens& body = macro.body;
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    Tokens part{body[i]};
+    const bool is_pasted = (i > 0 && is_paste(body[i - 1])) || (i + 1 < body.size() && is_paste(body[i + 1]));
+    if (is_paste(body[i])) continue;
+    if (macro.is_function && is_word(body[i], "#") && i + 1 < body.size()) {
+      if (const auto given = argument_of(body[i + 1].text)) {
+        part = {{.kind = TokenKind::text, .text = keep("\"" + spelled(*given).substr(0, 4096) + "\"")}};
+        ++i;
+      }
+    } else if (body[i].text == "__VA_OPT__") {
+      continue;  // its parentheses stay, which harms nothing that is read for names
+    } else if (const auto given = argument_of(body[i].text)) {
+      part.clear();
+      if (is_pasted) {
+        part = *given;
+      } else {
+        expand(*given, part, depth + 1);
+      }
+    }
+    for (Token& token : part) {
+      token.line = at.line;
+      token.file = at.file;
+    }
+    const bool joins = i > 0 && is_paste(body[i - 1]) && !result.empty() && !part.empty();
+    if (joins && !is_word(result.back(), ",")) {
+      result.back() = pasted(result.back(), part.front());
+      result.insert(result.end(), part.begin() + 1, part.end());
+    } else {
+      result.insert(result.end(), part.begin(), part.end());
+    }
+    if (result.size() > kTokensMax) {
+      is_cut_off_ = true;
+      break;
+    }
+  }
+  return result;
+}
+
+Token Preprocessor::pasted(const Token& left, const Token& right) {
+  Token token = left;
+  if (left.text.size() + right.text.size() <= 4096) token.text = keep(std::string(left.text) + std::string(right.text));
+  if (left.kind == TokenKind::punctuation) token.kind = right.kind;
+  return token;
+}
+
+std::string_view Preprocessor::keep(std::string text) { return kept_.emplace_back(std::move(text)); }
+
+}  // namespace kq

@@ -1,0 +1,100 @@
+// What a C++ compiler's preprocessor makes of a source, as far as that goes without headers: names that macros join are joined.
+//
+// No header of a library is read; those among the given sources are. Every branch of a conditional counts unless its condition is a plain
+// number, and where branches define a macro differently each definition counts: what comes out is read for names, not compiled.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "guard/cpp_lexer.h"
+
+namespace kq {
+
+struct CppSource {
+  std::string_view name;
+  std::string_view text;
+};
+
+// Bounds of what a source may grow to; beyond them macros stay as they are, and `is_cut_off` says so.
+inline constexpr std::size_t kTokensMax = 600'000;
+inline constexpr std::size_t kExpansionsMax = 200'000;
+inline constexpr std::size_t kIncludesMax = 64;
+inline constexpr std::size_t kIncludeDepthMax = 16;
+inline constexpr std::size_t kAlternativesMax = 4;  // definitions of one macro, in branches of conditionals
+
+struct Directive {  // that says something by itself: define, pragma, line
+  std::string_view word;
+  std::string argument;
+  std::uint32_t line = 0;
+  std::uint32_t file = 0;
+};
+
+class Preprocessor {
+ public:
+  // `others`: what the first source, or one that it includes, may include. `is_done`: the text is a preprocessor's output, whose line
+  // marks say which file a line is of; what is of none of the sources is left out.
+  Preprocessor(const CppSource& source, std::span<const CppSource> others, bool is_done = false);
+  Preprocessor(const Preprocessor&) = delete;
+
+  const std::vector<Token>& tokens() const { return out_; }
+  const std::vector<Directive>& directives() const { return directives_; }
+  std::string_view file(std::uint32_t index) const { return files_[index]; }
+  bool is_cut_off() const { return is_cut_off_; }
+
+ private:
+  struct Macro {
+    bool is_function = false;
+    bool is_variadic = false;
+    std::vector<std::string_view> parameters{};
+    std::vector<Token> body{};
+  };
+  enum class Truth { no, yes, unknown };
+  struct Branch {
+    bool is_dead = false;        // this one
+    bool is_unknown = false;     // whether it is taken
+    bool was_taken = false;      // one before it, for sure
+    bool is_inside_dead = false;
+  };
+  using Line = std::span<const Token>;
+  using Tokens = std::vector<Token>;
+
+  void define_known();
+  void read(const CppSource& source, std::size_t depth);
+  void read_done(const CppSource& source);
+  void directive(Line line, std::size_t depth);
+  void define(Line line);
+  void include(Line line, std::size_t depth);
+  void conditional(std::string_view word, Line rest);
+  Truth truth_of(Line condition);
+  bool is_dead() const { return !branches_.empty() && branches_.back().is_dead; }
+  bool is_certain() const;
+  void note(std::string_view word, Line rest);
+
+  void expand(Line in, Tokens& out, std::size_t depth);
+  bool take_arguments(Tokens& work, std::vector<Tokens>& arguments);
+  Tokens substitute(const Macro& macro, const std::vector<Tokens>& arguments, const Token& at, std::size_t depth);
+  Token pasted(const Token& left, const Token& right);
+  std::string_view keep(std::string text);
+
+  std::span<const CppSource> others_;
+  std::vector<std::string> files_;
+  std::deque<CppText> texts_;
+  std::deque<std::string> kept_;
+  std::map<std::string_view, std::vector<Macro>> macros_;
+  std::vector<std::string_view> active_;  // macros whose replacement is being read
+  std::vector<Branch> branches_;
+  std::vector<Token> out_;
+  std::vector<Directive> directives_;
+  std::size_t expansions_ = 0;
+  std::size_t includes_ = 0;
+  bool is_cut_off_ = false;
+};
+
+}  // namespace kq

@@ -1,0 +1,106 @@
+#include "guard/preprocessor.h"
+
+#include <gtest/gtest.h>
+
+namespace kq {
+namespace {
+
+std::string spelled(const Preprocessor& preprocessor) {
+  std::string text;
+  for (const Token& token : preprocessor.tokens()) text += (text.empty() ? "" : " ") + std::string(token.text);
+  return text;
+}
+std::string out(std::string_view source, std::vector<CppSource> others = {}) { return spelled(Preprocessor({"k.cu", source}, others)); }
+
+TEST(Preprocessor, replaces_macros_and_joins_names) {
+  EXPECT_EQ(out("#define A b\nA c"), "b c");
+  EXPECT_EQ(out("#define CAT(a, b) a##b\nCAT(cudaStream, Create)(&s);"), "cudaStreamCreate ( & s ) ;");
+  EXPECT_EQ(out("#define CAT2(a, b) a##b\n#define CAT(a, b) CAT2(a, b)\n#define X Stream\nCAT(CAT(cuda, X), Create)"), "cudaStreamCreate");
+  EXPECT_EQ(out("#define S(x) #x\nS(a b)"), "\"a b\"");
+  EXPECT_EQ(out("%:define CAT(a, b) a%:%:b\nCAT(x, y)"), "xy");
+}
+
+TEST(Preprocessor, a_name_that_comes_out_of_a_macro_takes_its_arguments_from_behind_it) {
+  EXPECT_EQ(out("#define MAKE(s) cudaStreamCreate(s)\n#define F MAKE\nF(&s);"), "cudaStreamCreate ( & s ) ;");
+  EXPECT_EQ(out("#define EMPTY\n#define MAKE(s) made(s)\nMAKE EMPTY (x)"), "MAKE ( x )");
+}
+
+TEST(Preprocessor, handles_variable_arguments) {
+  EXPECT_EQ(out("#define LOG(f, ...) log(f, ##__VA_ARGS__)\nLOG(a, b, c)"), "log ( a , b , c )");
+  EXPECT_EQ(out("#define ALL(args...) all(args)\nALL(a, b)"), "all ( a , b )");
+  EXPECT_EQ(out("#define PASS(...) __VA_ARGS__\nPASS(a, PASS(b))"), "a , b");
+}
+
+TEST(Preprocessor, a_macro_is_not_replaced_inside_itself) {
+  EXPECT_EQ(out("#define a a b\na"), "a b");
+  EXPECT_EQ(out("#define a b\n#define b a\na b"), "a b");
+  EXPECT_EQ(out("#define f(x) x f\nf(1)(2)"), "1 f ( 2 )");
+}
+
+TEST(Preprocessor, leaves_out_what_is_compiled_in_no_case) {
+  EXPECT_EQ(out("#if 0\na\n#else\nb\n#endif\nc"), "b c");
+  EXPECT_EQ(out("#define ON 1\n#if ON\na\n#else\nb\n#endif"), "a");
+  EXPECT_EQ(out("#if 0\n#if X\na\n#else\nb\n#endif\n#elif 1\nc\n#else\nd\n#endif"), "c");
+  EXPECT_EQ(out("#if !0\na\n#elif 1\nb\n#endif"), "a");
+}
+
+TEST(Preprocessor, every_branch_that_may_be_compiled_counts) {
+  EXPECT_EQ(out("#ifdef __CUDACC__\na\n#else\nb\n#endif"), "a b");
+  EXPECT_EQ(out("#if X\na\n#elif 1\nb\n#else\nc\n#endif"), "a b c");
+  EXPECT_EQ(out("#ifdef X\n#define M one\n#else\n#define M two\n#endif\nM"), "one two");
+  EXPECT_EQ(out("#define M one\n#ifdef X\n#undef M\n#endif\nM"), "one");
+  EXPECT_EQ(out("#define M one\n#undef M\nM"), "M");
+}
+
+TEST(Preprocessor, reads_headers_of_the_submission_and_no_others) {
+  const std::vector<CppSource> others{{"own.h", "#pragma once\n#define MAKE cudaStreamCreate\n"}, {"loop.h", "x\n#include \"loop.h\"\n"}};
+  EXPECT_EQ(out("#include <cuda_runtime.h>\n#include \"own.h\"\nMAKE(&s)", others), "cudaStreamCreate ( & s )");
+  EXPECT_EQ(out("#include \"sub/own.h\"\nMAKE", others), "cudaStreamCreate");
+  EXPECT_EQ(out("#define H \"own.h\"\n#include H\nMAKE", others), "cudaStreamCreate");
+  const Preprocessor loop({"k.cu", "#include \"loop.h\"\ny"}, others);
+  EXPECT_TRUE(loop.is_cut_off());
+  EXPECT_TRUE(spelled(loop).ends_with("x y"));
+}
+
+TEST(Preprocessor, knows_the_joiners_of_common_headers) { EXPECT_EQ(out("C10_CONCATENATE(cuStream, Create)"), "cuStreamCreate"); }
+
+TEST(Preprocessor, lines_are_those_of_the_use) {
+  const Preprocessor preprocessor({"k.cu", "#define M a \\\n b\n\nx M"}, {});
+  ASSERT_EQ(preprocessor.tokens().size(), 3u);
+  for (const Token& token : preprocessor.tokens()) EXPECT_EQ(token.line, 4u) << token.text;
+}
+
+TEST(Preprocessor, what_grows_beyond_measure_is_cut_off) {
+  std::string bomb = "#define a0 x x\n";
+  for (int i = 1; i < 40; ++i) bomb += "#define a" + std::to_string(i) + " a" + std::to_string(i - 1) + " a" + std::to_string(i - 1) + "\n";
+  const Preprocessor preprocessor({"k.cu", bomb + "a39"}, {});
+  EXPECT_TRUE(preprocessor.is_cut_off());
+  EXPECT_LE(preprocessor.tokens().size(), 2 * kTokensMax);
+  const Preprocessor deep({"k.cu", "#define f(x) f2(f2(x))\n#define f2(x) x\n" + std::string(20'000, 'f') + "\n"}, {});
+  EXPECT_EQ(deep.tokens().size(), 1u);
+  std::string nest = "#define f(x) x\n";
+  for (int i = 0; i < 5000; ++i) nest += "f(";
+  const Preprocessor open({"k.cu", nest}, {});
+  EXPECT_GT(open.tokens().size(), 0u);
+}
+
+TEST(Preprocessor, what_it_made_itself_is_read_by_its_line_marks) {
+  const std::string done = "# 1 \"k.cu\"\n# 1 \"/usr/include/x.h\" 1 3\ncudaStreamCreate;\n# 7 \"dir/k.cu\" 2\na;\n\nb\n# 3 \"own.h\" 1\nc\n";
+  const std::vector<CppSource> others{{"own.h", ""}};
+  const Preprocessor preprocessor({"k.cu", done}, others, true);
+  EXPECT_EQ(spelled(preprocessor), "a ; b c");
+  EXPECT_EQ(preprocessor.tokens()[0].line, 7u);
+  EXPECT_EQ(preprocessor.tokens()[2].line, 9u);
+  EXPECT_EQ(preprocessor.file(preprocessor.tokens()[3].file), "own.h");
+  EXPECT_EQ(preprocessor.tokens()[3].line, 3u);
+}
+
+TEST(Preprocessor, says_which_lines_pretend_to_be_elsewhere) {
+  const Preprocessor preprocessor({"k.cu", "#define A\n#line 7 \"x\"\n# 9 \"y\"\n#pragma once\n"}, {});
+  std::string words;
+  for (const Directive& each : preprocessor.directives()) words += std::string(each.word) + ":" + std::to_string(each.line) + " ";
+  EXPECT_EQ(words, "define:1 line:2 line:3 pragma:4 ");
+}
+
+}  // namespace
+}  // namespace kq
