@@ -101,12 +101,13 @@ Expected<std::vector<Packet>> Loop::receive() {
   auto packets = link_.receive(wait_ms, kPacketsAtOnce);
   if (!packets) return packets;
   std::size_t bytes = 0;
+  bool may_be_more = packets->size() >= kPacketsAtOnce;
   for (std::size_t counted = 0;;) {
     for (; counted < packets->size(); ++counted) bytes += (*packets)[counted].bytes.size();
-    if (counted == 0 || counted >= kTurnPacketsMax || bytes >= kTurnBytesMax) return packets;
+    if (!may_be_more || counted >= kTurnPacketsMax || bytes >= kTurnBytesMax) return packets;
     auto more = link_.receive(0, kPacketsAtOnce);
     if (!more) return more;
-    if (more->empty()) return packets;
+    may_be_more = more->size() >= kPacketsAtOnce;
     packets->insert(packets->end(), std::make_move_iterator(more->begin()), std::make_move_iterator(more->end()));
   }
 }
