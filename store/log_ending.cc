@@ -1,9 +1,12 @@
 #include "store/log_ending.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 #include <string_view>
 #include <variant>
 
@@ -94,14 +97,39 @@ class Log {
   const LogCheck check_;
 };
 
+// A file's bytes, as far as they are looked at. Nobody else writes to it: the store is locked, or its owner appends, which this does not see.
+class Mapped {
+ public:
+  explicit Mapped(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    struct stat found {};
+    if (file_ < 0 || ::fstat(file_, &found) != 0) return;
+    size_ = static_cast<std::size_t>(found.st_size);
+    if (size_ > 0) place_ = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file_, 0);
+    ok_ = place_ != MAP_FAILED;
+  }
+  ~Mapped() {
+    if (ok_ && size_ > 0) ::munmap(place_, size_);
+    if (file_ >= 0) ::close(file_);
+  }
+  Mapped(const Mapped&) = delete;
+  Mapped& operator=(const Mapped&) = delete;
+
+  bool ok() const { return ok_; }
+  std::string_view bytes() const { return {static_cast<const char*>(place_), size_}; }
+
+ private:
+  int file_ = -1;
+  void* place_ = nullptr;
+  std::size_t size_ = 0;
+  bool ok_ = false;
+};
+
 }  // namespace
 
 Expected<LogState> look_at_log(const std::string& path, LogCheck check) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream bytes;
-  if (file.peek() != std::ifstream::traits_type::eof()) bytes << file.rdbuf();
-  if (!file.is_open() || file.bad()) return our_fault(path + ": cannot be read: " + std::strerror(errno));
-  return Log(bytes.view(), check).state();
+  const Mapped file(path);
+  if (!file.ok()) return our_fault(path + ": cannot be read: " + std::strerror(errno));
+  return Log(file.bytes(), check).state();
 }
 
 }  // namespace kq

@@ -29,7 +29,7 @@ struct LogState {
 };
 
 enum class LogCheck {
-  headers,    // finds pages of zeros: as quick as the file can be read
+  headers,    // finds pages of zeros, and reads little else
   checksums,  // finds every damage: some half a second for a full log
 };
 
