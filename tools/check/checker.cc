@@ -1,0 +1,61 @@
+#include "tools/check/checker.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/limits.h"
+
+namespace kq {
+namespace {
+
+constexpr std::string_view kCpp[] = {".cu", ".cuh", ".cc", ".cpp", ".cxx", ".c", ".h", ".hpp", ".hh", ".inl"};
+constexpr std::string_view kHeaders[] = {".cuh", ".h", ".hpp", ".hh", ".inl"};
+constexpr std::string_view kElf = "\x7f" "ELF";
+
+bool ends_with_any(std::string_view path, std::span<const std::string_view> endings) {
+  return std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) { return path.ends_with(ending); });
+}
+
+std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+}  // namespace
+
+std::optional<Language> language_of(std::string_view path, std::string_view bytes) {
+  if (bytes.starts_with(kElf)) return Language::library;
+  if (path.ends_with(".py")) return Language::python;
+  if (ends_with_any(path, kCpp)) return Language::cuda;
+  return std::nullopt;
+}
+
+bool is_header(std::string_view path) { return ends_with_any(path, kHeaders); }
+
+Expected<void> Checker::check(const CheckInput& input, Language language, std::span<const CppSource> headers, CheckReport& report) {
+  ++report.files;
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<Finding> findings;
+  if (language == Language::python) {
+    const auto facts = python_.facts("source.py", input.bytes);
+    if (!facts) return failure(facts.error());
+    if (const auto* refused = std::get_if<Refused>(&*facts)) {
+      report.unjudged.push_back({.path = input.path, .line = refused->line, .message = refused->message});
+      return {};
+    }
+    auto judged = judge_facts(std::get<std::string>(*facts));
+    if (!judged) return failure(judged.error());
+    findings = std::move(*judged);
+    for (Finding& finding : findings) finding.file.clear();
+  } else {
+    findings = judge_cuda({.name = file_name(input.path), .text = input.bytes}, headers);
+  }
+  report.file_ms.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) { return a.line < b.line; });
+  const std::string folder = input.path.substr(0, input.path.rfind('/') + 1);
+  for (Finding& finding : findings) {
+    // A header's findings are told where it is included, under its own name.
+    finding.file = finding.file == file_name(input.path) || finding.file.empty() ? input.path : folder + finding.file;
+    report.findings.push_back(std::move(finding));
+  }
+  return {};
+}
+
+}  // namespace kq

@@ -1,0 +1,59 @@
+#include "tools/check/checker.h"
+
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+#include "tools/stack.h"
+
+namespace kq {
+namespace {
+
+Checker checker() {
+  const char* named = std::getenv("KQ_PYTHON");
+  return Checker({.python = named != nullptr ? named : KQ_TEST_PYTHON, .harness = own_folder() + "/../share/kq/harness"});
+}
+std::vector<std::string> told(const CheckReport& report) {
+  std::vector<std::string> lines;
+  for (const Finding& finding : report.findings) lines.push_back(finding.file + ":" + std::to_string(finding.line) + " " + finding.rule);
+  return lines;
+}
+using Lines = std::vector<std::string>;
+
+TEST(Language, is_told_by_name_and_content) {
+  EXPECT_EQ(language_of("a/b.py", ""), Language::python);
+  EXPECT_EQ(language_of("k.cu", ""), Language::cuda);
+  EXPECT_EQ(language_of("k.cuh", ""), Language::cuda);
+  EXPECT_EQ(language_of("k.bin", "\x7f" "ELF..."), Language::library);
+  EXPECT_EQ(language_of("k.txt", "import torch"), std::nullopt);
+}
+
+TEST(Checker, findings_have_the_path_they_were_asked_with) {
+  Checker check{checker()};
+  CheckReport report;
+  ASSERT_TRUE(check.check({"dir/a.py", "import torch\n\ntorch.cuda.Stream()\n"}, Language::python, {}, report));
+  ASSERT_TRUE(check.check({"dir/k.cu", "cudaStreamCreate(&s);"}, Language::cuda, {}, report));
+  EXPECT_EQ(told(report), (Lines{"dir/a.py:3 cuda_stream_create", "dir/k.cu:1 cuda_stream_create"}));
+  EXPECT_EQ(report.files, 2u);
+  EXPECT_EQ(report.file_ms.size(), 2u);
+}
+
+TEST(Checker, a_header_beside_a_source_is_read_with_it) {
+  Checker check{checker()};
+  CheckReport report;
+  const std::vector<CppSource> headers{{"own.cuh", "\ninline void f() { cudaStreamCreate(&s); }\n#define MAKE cudaStreamCreate\n"}};
+  ASSERT_TRUE(check.check({"dir/k.cu", "#include \"own.cuh\"\nvoid g() { MAKE(&s); }"}, Language::cuda, headers, report));
+  EXPECT_EQ(told(report), (Lines{"dir/own.cuh:2 cuda_stream_create", "dir/k.cu:2 cuda_stream_create"}));
+}
+
+TEST(Checker, what_is_no_source_is_told_with_its_line) {
+  Checker check{checker()};
+  CheckReport report;
+  ASSERT_TRUE(check.check({"a.py", "x = 1\ny = (\n"}, Language::python, {}, report));
+  ASSERT_EQ(report.unjudged.size(), 1u);
+  EXPECT_EQ(report.unjudged[0].line, 2u);
+  EXPECT_NE(report.unjudged[0].message.find("never closed"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace kq

@@ -1,0 +1,150 @@
+#include "tools/check/facts_child.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "net/clock.h"
+
+namespace kq {
+namespace {
+
+constexpr rlim_t kMemoryBytesMax = 4ull << 30;
+constexpr std::size_t kHeaderBytesMax = 64;
+constexpr std::size_t kAnswerBytesMax = 16u << 20;
+
+bool wait_for(int fd, short events, std::int64_t deadline_ms) {
+  for (;;) {
+    const std::int64_t left_ms = deadline_ms - monotonic_now_ms();
+    if (left_ms <= 0) return false;
+    pollfd one{.fd = fd, .events = events, .revents = 0};
+    const int ready = ::poll(&one, 1, static_cast<int>(std::min<std::int64_t>(left_ms, 1000)));
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) return false;
+  }
+}
+
+[[noreturn]] void become(const FactsChildOptions& options, int in, int out) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::dup2(in, STDIN_FILENO);
+  ::dup2(out, STDOUT_FILENO);
+  const rlimit memory{kMemoryBytesMax, kMemoryBytesMax}, none{0, 0};
+  ::setrlimit(RLIMIT_AS, &memory);
+  ::setrlimit(RLIMIT_CORE, &none);
+  ::signal(SIGPIPE, SIG_DFL);
+  const std::string server = options.harness + "/facts_server.py";
+  std::array<char*, 6> words{const_cast<char*>(options.python.c_str()), const_cast<char*>("-I"), const_cast<char*>("-S"), const_cast<char*>("-B"),
+                             const_cast<char*>(server.c_str()), nullptr};
+  ::execvp(words[0], words.data());
+  ::_exit(127);
+}
+
+}  // namespace
+
+FactsChild::~FactsChild() { stop(); }
+
+Expected<void> FactsChild::start() {
+  int to_child[2], from_child[2];
+  if (::pipe2(to_child, O_CLOEXEC) != 0) return our_fault(std::string("cannot make a pipe: ") + std::strerror(errno));
+  if (::pipe2(from_child, O_CLOEXEC) != 0) {
+    ::close(to_child[0]);
+    ::close(to_child[1]);
+    return our_fault(std::string("cannot make a pipe: ") + std::strerror(errno));
+  }
+  pid_ = ::fork();
+  if (pid_ == 0) become(options_, to_child[0], from_child[1]);
+  ::close(to_child[0]);
+  ::close(from_child[1]);
+  in_ = to_child[1];
+  out_ = from_child[0];
+  ahead_.clear();
+  if (pid_ < 0) {
+    stop();
+    return our_fault(std::string("cannot start a process: ") + std::strerror(errno));
+  }
+  ::fcntl(in_, F_SETFL, O_NONBLOCK);
+  return {};
+}
+
+void FactsChild::stop() {
+  if (in_ >= 0) ::close(in_);
+  if (out_ >= 0) ::close(out_);
+  in_ = out_ = -1;
+  if (pid_ > 0) {
+    ::kill(pid_, SIGKILL);
+    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+  pid_ = -1;
+}
+
+bool FactsChild::send(std::string_view bytes, std::int64_t deadline_ms) {
+  while (!bytes.empty()) {
+    if (!wait_for(in_, POLLOUT, deadline_ms)) return false;
+    const ssize_t n = ::write(in_, bytes.data(), bytes.size());
+    if (n < 0 && errno != EINTR && errno != EAGAIN) return false;
+    if (n > 0) bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+bool FactsChild::receive(std::string& into, std::size_t bytes, std::int64_t deadline_ms) {
+  while (ahead_.size() < bytes) {
+    if (!wait_for(out_, POLLIN, deadline_ms)) return false;
+    std::array<char, 1 << 16> buffer;
+    const ssize_t n = ::read(out_, buffer.data(), buffer.size());
+    if (n == 0 || (n < 0 && errno != EINTR)) return false;
+    if (n > 0) ahead_.append(buffer.data(), static_cast<std::size_t>(n));
+  }
+  into.append(ahead_, 0, bytes);
+  ahead_.erase(0, bytes);
+  return true;
+}
+
+bool FactsChild::receive_line(std::string& into, std::int64_t deadline_ms) {
+  do {
+    if (into.size() == kHeaderBytesMax || !receive(into, 1, deadline_ms)) return false;
+  } while (into.back() != '\n');
+  return true;
+}
+
+Expected<std::variant<std::string, Refused>> FactsChild::facts(std::string_view name, std::string_view source) {
+  if (pid_ < 0) {
+    if (const auto started = start(); !started) return failure(started.error());
+  }
+  const std::int64_t deadline_ms = monotonic_now_ms() + options_.limit_ms;
+  const std::string request = std::to_string(name.size()) + " " + std::to_string(source.size()) + "\n" + std::string(name) + std::string(source);
+  std::string header, body;
+  const bool is_answered = send(request, deadline_ms) && receive_line(header, deadline_ms);
+  std::uint32_t line = 1;
+  std::size_t size = 0;
+  const std::size_t first = header.find(' '), second = header.find(' ', first + 1);
+  bool is_right = is_answered && second != std::string::npos;
+  if (is_right) {
+    std::from_chars(header.data() + first + 1, header.data() + second, line);
+    is_right = std::from_chars(header.data() + second + 1, header.data() + header.size() - 1, size).ec == std::errc() && size <= kAnswerBytesMax &&
+               receive(body, size, deadline_ms);
+  }
+  if (is_right) {
+    has_answered_ = true;
+    if (header.starts_with("facts ")) return body;
+    return Refused{.line = std::max(line, 1u), .message = body};
+  }
+  stop();
+  // One that never answered is not ended by this source.
+  if (!has_answered_) {
+    return our_fault("'" + options_.python + "' does not run " + options_.harness + "/facts_server.py; set KQ_PYTHON to a Python of 3.10 or newer");
+  }
+  return Refused{.line = 1, .message = "it takes too long or too much memory to be read"};
+}
+
+}  // namespace kq

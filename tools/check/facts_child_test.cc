@@ -1,0 +1,56 @@
+#include "tools/check/facts_child.h"
+
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+#include "core/limits.h"
+#include "tools/stack.h"
+
+namespace kq {
+namespace {
+
+FactsChildOptions options() {
+  const char* named = std::getenv("KQ_PYTHON");
+  return {.python = named != nullptr ? named : KQ_TEST_PYTHON, .harness = own_folder() + "/../share/kq/harness"};
+}
+
+TEST(FactsChild, answers_one_source_after_another) {
+  FactsChild child(options());
+  const auto first = child.facts("a.py", "f()\n");
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_EQ(std::get<std::string>(*first), "file\ta.py\t2\n1\tcall\tf\n");
+  const auto second = child.facts("b.py", "x = (\n");
+  ASSERT_TRUE(second);
+  EXPECT_EQ(std::get<Refused>(*second).line, 1u);
+  const auto third = child.facts("c.py", "");
+  ASSERT_TRUE(third);
+  EXPECT_EQ(std::get<std::string>(*third), "file\tc.py\t2\n");
+}
+
+TEST(FactsChild, takes_a_source_of_the_largest_size) {
+  FactsChild child(options());
+  const std::string source = "x = '" + std::string(kFileBytesMax - 7, 'x') + "'\n";
+  ASSERT_TRUE(child.facts("a.py", source));
+  EXPECT_TRUE(child.facts("b.py", "f()\n"));
+}
+
+TEST(FactsChild, one_that_never_answers_is_our_fault) {
+  FactsChildOptions given = options();
+  given.limit_ms = 0;
+  FactsChild late(given);
+  EXPECT_FALSE(late.facts("a.py", "f()\n"));
+}
+
+TEST(FactsChild, a_python_that_is_none_is_our_fault) {
+  FactsChildOptions wrong = options();
+  wrong.python = "no-such-python";
+  FactsChild child(wrong);
+  const auto facts = child.facts("a.py", "f()\n");
+  ASSERT_FALSE(facts);
+  EXPECT_EQ(facts.error().code, ExitCode::our_fault);
+  EXPECT_NE(facts.error().message.find("KQ_PYTHON"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace kq
