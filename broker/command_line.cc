@@ -3,6 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdint>
+#include <optional>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "core/version.h"
@@ -35,12 +38,31 @@ std::optional<std::int64_t> duration_ms(const std::string& text, std::int64_t mi
   return number * factor;
 }
 
+constexpr std::uint64_t kBytesMaxMin = 1u << 20;
+constexpr std::uint64_t kBytesMaxMax = 1ull << 50;
+
+// "512M", "100G", "2TiB": a whole number and a unit, each 1024 times the one before; within the bounds.
+std::optional<std::uint64_t> bytes_in(const std::string& text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc()) return std::nullopt;
+  std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  if (unit.ends_with("iB")) unit.remove_suffix(2);
+  const std::size_t power = unit.size() == 1 ? std::string_view("KMGT").find(unit) : std::string_view::npos;
+  if (power == std::string_view::npos) return std::nullopt;
+  const std::uint64_t factor = 1ull << (10 * (power + 1));
+  if (number > kBytesMaxMax / factor || number * factor < kBytesMaxMin) return std::nullopt;
+  return number * factor;
+}
+
 }  // namespace
 
 std::variant<CommandLine, EarlyEnd> parse_command_line(int argc, const char* const* argv) {
   CommandLine line{.bind = kDefaultBind, .store_dir = "", .options = {}};
   std::string lease = "30s";
   std::string keep;
+  std::string jobs_bytes;
+  std::string submitter_bytes;
   int ready_fd = -1;
   CLI::App app("kq-broker takes kernel jobs from producers, keeps them on disk, and leases them to workers",
                "kq-broker");
@@ -61,6 +83,8 @@ std::variant<CommandLine, EarlyEnd> parse_command_line(int argc, const char* con
   app.add_option("--submitter-jobs-max", line.options.submitter_jobs_max, "the same for one submitter")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}))
       ->capture_default_str();
+  app.add_option("--jobs-bytes-max", jobs_bytes, "the same in bytes of them and their files, such as 512M, 100G (the default), 2T");
+  app.add_option("--submitter-bytes-max", submitter_bytes, "the same for one submitter; 50G is the default");
   app.add_option("--keep-for", keep,
                  "remove a finished job this long after its end or after it was last asked for, such as 30d, 36h; the best of each board stays");
   app.add_option("--keep-jobs", line.options.keep_jobs,
@@ -95,6 +119,16 @@ std::variant<CommandLine, EarlyEnd> parse_command_line(int argc, const char* con
   }
   line.options.lease_ms = static_cast<std::uint32_t>(*lease_ms);
   line.options.heartbeat_ms = line.options.lease_ms / kHeartbeatsPerLease;
+  for (const auto& [flag, text, into] : {std::tuple("--jobs-bytes-max", &jobs_bytes, &line.options.unfinished_bytes_max),
+                                         std::tuple("--submitter-bytes-max", &submitter_bytes, &line.options.submitter_bytes_max)}) {
+    if (text->empty()) continue;
+    const auto bytes = bytes_in(*text);
+    if (!bytes) {
+      return EarlyEnd{ExitCode::bad_input,
+                      std::string("kq-broker: ") + flag + ": a size from 1M to 1024T is needed, such as 100G, got '" + *text + "'\n"};
+    }
+    *into = *bytes;
+  }
   if (!keep.empty()) {
     const auto keep_ms = duration_ms(keep, kKeepMsMin, kKeepMsMax);
     if (!keep_ms) {

@@ -60,6 +60,19 @@ TEST_F(CommandLineTest, leases_have_a_unit_and_bounds) {
   }
 }
 
+TEST_F(CommandLineTest, quotas_in_bytes_have_a_unit_and_bounds) {
+  const auto options = [](const auto& line) { return std::get<CommandLine>(line).options; };
+  EXPECT_EQ(options(parse({"--store", "s"})).unfinished_bytes_max, 100ull << 30);
+  EXPECT_EQ(options(parse({"--store", "s", "--jobs-bytes-max", "2T"})).unfinished_bytes_max, 2ull << 40);
+  EXPECT_EQ(options(parse({"--store", "s", "--submitter-bytes-max", "512MiB"})).submitter_bytes_max, 512ull << 20);
+  EXPECT_EQ(options(parse({"--store", "s", "--submitter-bytes-max", "1024K"})).submitter_bytes_max, 1ull << 20);
+  for (const char* wrong : {"100", "1023K", "1025T", "10 G", "5X", "G", "-1G", "1GB", "1iB", "99999999999999999999G"}) {
+    const auto end = std::get<EarlyEnd>(parse({"--store", "s", "--jobs-bytes-max", wrong}));
+    EXPECT_EQ(end.code, ExitCode::bad_input) << wrong;
+    EXPECT_THAT(end.text, HasSubstr("--jobs-bytes-max: a size from 1M to 1024T is needed, such as 100G, got '")) << wrong;
+  }
+}
+
 TEST_F(CommandLineTest, jobs_are_kept_for_ever_unless_somebody_says_otherwise) {
   const auto options = [](const auto& line) { return std::get<CommandLine>(line).options; };
   EXPECT_EQ(options(parse({"--store", "s"})).keep_ms, 0);

@@ -110,7 +110,8 @@ Expected<void> answer(Step& step, const Caller& caller, const BrokerQuery&) {
                                .running = static_cast<std::uint32_t>(session.leases.size()),
                                .last_seen_ms = session.last_seen_ms,
                                .labels = session.labels,
-                               .draining = state.draining.contains(session.worker)});
+                               .draining = state.draining.contains(session.worker),
+                               .backends = session.backends});
   }
   return pass_on<BrokerReply>(step, caller, std::move(answers));
 }
@@ -175,22 +176,35 @@ Expected<void> answer(Step& step, const Caller& caller, const DeadQuery& query) 
 Expected<void> answer(Step& step, const Caller& caller, const QueueQuery& query) {
   const State& state = step.state;
   QueueReply answers{.lanes = {}, .waiting = state.timers.waiting_n};
+  // There may be a lane for each of many submitters: their names are copied for one page only.
+  struct Ranked {
+    std::tuple<bool, bool, int, std::int64_t> rank;
+    const LaneId* id;
+    const Lane* lane;
+  };
+  std::map<std::uint32_t, bool> served;
+  std::vector<Ranked> all;
   for (const auto& [id, entry] : state.scheduler.lanes()) {
-    const std::string& submitter = *state.scheduler.submitters.name(id.submitter);
-    const Requirements& needs = *state.scheduler.classes.name(id.needs);
-    answers.lanes.push_back({.needs = needs,
-                             .priority = id.priority,
-                             .submitter = submitter,
-                             .queued = entry.lane.size(),
-                             .oldest_ms = entry.lane.head() == nullptr ? 0 : entry.lane.head()->submitted_at_ms,
-                             .served = state.workers.serves(needs),
-                             .paused = state.paused.contains("") || state.paused.contains(submitter)});
+    const auto [is_served, is_new] = served.try_emplace(id.needs);
+    if (is_new) is_served->second = state.workers.serves(*state.scheduler.classes.name(id.needs));
+    const bool paused = state.paused.contains("") || state.paused.contains(*state.scheduler.submitters.name(id.submitter));
+    const std::int64_t oldest_ms = entry.lane.head() == nullptr ? 0 : entry.lane.head()->submitted_at_ms;
+    all.push_back({.rank = {paused, !is_served->second, -static_cast<int>(id.priority), oldest_ms}, .id = &id, .lane = &entry.lane});
   }
-  const auto rank = [](const LaneRow& row) { return std::tuple(row.paused, !row.served, -static_cast<int>(row.priority), row.oldest_ms); };
-  std::stable_sort(answers.lanes.begin(), answers.lanes.end(),
-                   [&](const LaneRow& a, const LaneRow& b) { return rank(a) < rank(b); });
-  answers.more = answers.lanes.size() > rows_max(query.limit);
-  if (answers.more) answers.lanes.resize(rows_max(query.limit));
+  std::stable_sort(all.begin(), all.end(), [](const Ranked& a, const Ranked& b) { return a.rank < b.rank; });
+  const std::size_t first = std::min<std::size_t>(query.skip, all.size());
+  const std::size_t end = std::min(first + rows_max(query.limit), all.size());
+  for (const Ranked& one : std::span(all).subspan(first, end - first)) {
+    const auto& [paused, unserved, priority, oldest_ms] = one.rank;
+    answers.lanes.push_back({.needs = *state.scheduler.classes.name(one.id->needs),
+                             .priority = one.id->priority,
+                             .submitter = *state.scheduler.submitters.name(one.id->submitter),
+                             .queued = one.lane->size(),
+                             .oldest_ms = oldest_ms,
+                             .served = !unserved,
+                             .paused = paused});
+  }
+  answers.more = end < all.size();
   return pass_on<QueueReply>(step, caller, std::move(answers));
 }
 

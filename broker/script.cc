@@ -155,7 +155,7 @@ std::optional<ClientRequest> operation_in(const Command& command) {
     return JobsQuery{.state = state, .after_seq = command.number("after", 0), .limit = limit};
   }
   if (command.name == "dead") return DeadQuery{.after_seq = command.number("after", 0), .limit = limit};
-  if (command.name == "queue") return QueueQuery{.limit = limit};
+  if (command.name == "queue") return QueueQuery{.limit = limit, .skip = static_cast<std::uint32_t>(command.number("skip", 0))};
   return std::nullopt;
 }
 

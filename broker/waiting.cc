@@ -33,6 +33,10 @@ void explain_wait(const State& state, const JobRecord& record, JobStatus& status
     status.why = WaitReason::no_worker;
     return;
   }
+  if (!state.workers.serves(record.needs, state.draining)) {
+    status.why = WaitReason::draining;
+    return;
+  }
   status.why = WaitReason::behind;
   const auto needs = state.scheduler.classes.find(record.needs);
   const auto submitter = state.scheduler.submitters.find(record.submitter);

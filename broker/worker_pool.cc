@@ -66,8 +66,9 @@ void WorkerPool::remove(SessionId id) {
   sessions_.erase(place);
 }
 
-bool WorkerPool::serves(const Requirements& needs) const {
-  return std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& entry) { return entry.second.serves(needs); });
+bool WorkerPool::serves(const Requirements& needs, const std::set<std::string>& but) const {
+  return std::any_of(sessions_.begin(), sessions_.end(),
+                     [&](const auto& entry) { return entry.second.serves(needs) && !but.contains(entry.second.worker); });
 }
 
 }  // namespace kq

@@ -57,8 +57,8 @@ class WorkerPool {
   void move(Session& session, const std::string& peer);
   void remove(SessionId id);
 
-  // Whether any session could run such jobs.
-  bool serves(const Requirements& needs) const;
+  // Whether any session could run such jobs; of a worker that is not in `but`.
+  bool serves(const Requirements& needs, const std::set<std::string>& but = {}) const;
 
   std::size_t size() const { return sessions_.size(); }
   std::map<SessionId, Session>& all() { return sessions_; }  // in order of their arrival

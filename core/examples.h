@@ -159,7 +159,7 @@ inline std::vector<ClientRequest> client_requests() {
           CancelJobs{.seqs = {42, 43}}, RetryJobs{.seqs = {42}}, PurgeDead{.seqs = {43}},
           Pause{.submitter = "ada@lab", .paused = false}, Drain{.worker = "gpu-7/4711", .draining = false},
           JobsQuery{.state = JobState::leased, .after_seq = 41, .limit = 100}, DeadQuery{.after_seq = 41, .limit = 100},
-          QueueQuery{.limit = 100}, StatsQuery{}, Backup{.dir = "/backup/monday"}};
+          QueueQuery{.limit = 100, .skip = 256}, StatsQuery{}, Backup{.dir = "/backup/monday"}};
 }
 
 inline JobRow job_row() {
@@ -189,7 +189,7 @@ inline std::vector<ClientReply> client_replies() {
           .leased = 3,
           .workers =
               {{.worker = "gpu-7/4711", .devices = {device()}, .running = 3, .last_seen_ms = 1'760'000'002'000,
-                .labels = {"nvlink"}, .draining = true}}},
+                .labels = {"nvlink"}, .draining = true, .backends = {Backend::torch, Backend::cuda}}}},
       Refused{.reason = "run is empty"},
       ActionReply{.jobs = {{.seq = 42, .done = true, .state = JobState::finished, .reason = "it has a verdict"}}},
       Done{},

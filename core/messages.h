@@ -81,10 +81,10 @@ struct SubmitAck {
   std::vector<JobAck> jobs;
 };
 // Why a queued job does not run yet.
-enum class WaitReason { none, behind, no_worker, not_before, after_failure, paused };
+enum class WaitReason { none, behind, no_worker, not_before, after_failure, paused, draining };
 template <>
-inline constexpr std::array<std::string_view, 6> kEnumNames<WaitReason>{"none", "behind", "no_worker", "not_before", "after_failure",
-                                                                        "paused"};
+inline constexpr std::array<std::string_view, 7> kEnumNames<WaitReason>{"none", "behind", "no_worker", "not_before", "after_failure",
+                                                                        "paused", "draining"};
 struct JobStatus {
   Sequence seq = 0;
   JobState state = JobState::queued;
@@ -116,6 +116,7 @@ struct WorkerStatus {
   std::int64_t last_seen_ms = 0;
   std::vector<std::string> labels{};
   bool draining = false;
+  std::vector<Backend> backends{};  // empty: all
 };
 struct BrokerReply {
   std::string version;
@@ -258,6 +259,7 @@ template <class V> void fields(V& v, BoardReply& x) { v("rows", x.rows); v("last
 template <class V> void fields(V& v, WorkerStatus& x) {
   v("worker", x.worker); v("devices", x.devices); v("running", x.running); v("last_seen_ms", x.last_seen_ms);
   v("labels", x.labels); v("draining", x.draining);
+  v("backends", x.backends);
 }
 template <class V> void fields(V& v, BrokerReply& x) {
   v("version", x.version); v("queued", x.queued); v("leased", x.leased); v("workers", x.workers);

@@ -49,9 +49,11 @@ struct DeadQuery {
   Sequence after_seq = 0;
   std::uint32_t limit = 0;
 };
-// What waits, by lane; the lanes that are due next come first. At most min(limit, kQueryRowsMax) come back.
+// What waits, by lane; the lanes that are due next come first. At most min(limit, kQueryRowsMax) come back, after the first `skip`: a lane
+// that moves between two questions may be in both answers, or in none.
 struct QueueQuery {
   std::uint32_t limit = 0;
+  std::uint32_t skip = 0;
 };
 // Every figure the broker keeps of itself.
 struct StatsQuery {};
@@ -116,7 +118,7 @@ template <class V> void fields(V& v, Pause& x) { v("submitter", x.submitter); v(
 template <class V> void fields(V& v, Drain& x) { v("worker", x.worker); v("draining", x.draining); }
 template <class V> void fields(V& v, JobsQuery& x) { v("state", x.state); v("after_seq", x.after_seq); v("limit", x.limit); }
 template <class V> void fields(V& v, DeadQuery& x) { v("after_seq", x.after_seq); v("limit", x.limit); }
-template <class V> void fields(V& v, QueueQuery& x) { v("limit", x.limit); }
+template <class V> void fields(V& v, QueueQuery& x) { v("limit", x.limit); v("skip", x.skip); }
 template <class V> void fields(V&, StatsQuery&) {}
 template <class V> void fields(V& v, Backup& x) { v("dir", x.dir); }
 template <class V> void fields(V& v, JobAction& x) { v("seq", x.seq); v("done", x.done); v("state", x.state); v("reason", x.reason); }

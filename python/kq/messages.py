@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from kq.hash import NO_HASH, Hash
 from kq.queue import OPERATION_REPLIES, OPERATIONS, Operation, OperationReply
 from kq.records import DeviceInfo, JobState, LeaderboardRow, RunRow
-from kq.submission import Submission
+from kq.submission import Backend, Submission
 from kq.word import Word
 
 PROTOCOL_VERSION = 1
@@ -97,6 +97,7 @@ class WaitReason(Word):
     NOT_BEFORE = "not_before"
     AFTER_FAILURE = "after_failure"
     PAUSED = "paused"
+    DRAINING = "draining"
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,7 @@ class WorkerStatus:
     last_seen_ms: int = 0  # Unix time
     labels: list[str] = field(default_factory=list)
     draining: bool = False
+    backends: list[Backend] = field(default_factory=list)  # none: all
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,7 @@ class DeadQuery:
 @dataclass(frozen=True)
 class QueueQuery:
     limit: int = 0
+    skip: int = 0
 
 
 @dataclass(frozen=True)

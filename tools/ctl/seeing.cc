@@ -47,6 +47,19 @@ std::string lane_state(const LaneRow& lane) {
   return lane.served ? "served" : "no worker";
 }
 
+void list_lane(Listing& listing, const LaneRow& lane, std::int64_t now_ms) {
+  JsonObject object{{"priority", json_text(to_string(lane.priority))},
+                    {"submitter", json_text(lane.submitter)},
+                    {"needs", Json{needs_object(lane.needs)}},
+                    {"queued", json_number(lane.queued)},
+                    {"oldest_ms", json_time(lane.oldest_ms)},
+                    {"served", Json{lane.served}},
+                    {"paused", Json{lane.paused}}};
+  listing.add({std::string(to_string(lane.priority)), lane.submitter.empty() ? "-" : lane.submitter, needs_text(lane.needs),
+               std::string(to_string(lane.needs.backend)), std::to_string(lane.queued), age_text(now_ms - lane.oldest_ms), lane_state(lane)},
+              std::move(object));
+}
+
 std::string devices_text(const std::vector<DeviceInfo>& devices) {
   std::map<std::string, std::size_t> count;
   for (const DeviceInfo& device : devices) ++count[device.model.empty() ? std::string(to_string(device.kind)) : device.model];
@@ -59,6 +72,13 @@ std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
   return text;
+}
+
+// "torch, cuda"; "all" where the worker did not say.
+std::vector<std::string> backends_of(const WorkerStatus& worker) {
+  std::vector<std::string> names;
+  for (const Backend backend : worker.backends) names.emplace_back(to_string(backend));
+  return names;
 }
 
 std::string worker_state(const WorkerStatus& worker) {
@@ -75,6 +95,7 @@ JsonObject worker_object(const WorkerStatus& worker) {
   }
   return {{"worker", json_text(worker.worker)},       {"state", json_text(worker_state(worker))},
           {"running", json_number(worker.running)},   {"devices", Json{std::move(devices)}},
+          {"backends", worker.backends.empty() ? Json{nullptr} : json_texts(backends_of(worker))},
           {"labels", json_texts(worker.labels)},      {"last_seen_ms", json_time(worker.last_seen_ms)}};
 }
 
@@ -107,30 +128,26 @@ Expected<ExitCode> ctl_queue(int argc, const char* const* argv, const CtlWorld& 
   if (const auto code = flags.parse(argc, argv)) return *code;
   auto client = connect(world, broker);
   if (!client) return failure(client.error());
-  const auto queue = ask<QueueReply>(*client, QueueQuery{kQueryRowsMax});
-  if (!queue) return failure(queue.error());
-
   Listing listing(world.out, broker.json, "lanes",
                   {{"priority"}, {"submitter"}, {"needs"}, {"backend"}, {"queued", true}, {"oldest", true}, {"state"}});
   std::uint64_t queued = 0;
-  for (const LaneRow& lane : queue->lanes) {
-    queued += lane.queued;
-    JsonObject object{{"priority", json_text(to_string(lane.priority))},
-                      {"submitter", json_text(lane.submitter)},
-                      {"needs", Json{needs_object(lane.needs)}},
-                      {"queued", json_number(lane.queued)},
-                      {"oldest_ms", json_time(lane.oldest_ms)},
-                      {"served", Json{lane.served}},
-                      {"paused", Json{lane.paused}}};
-    listing.add({std::string(to_string(lane.priority)), lane.submitter.empty() ? "-" : lane.submitter, needs_text(lane.needs),
-                 std::string(to_string(lane.needs.backend)), std::to_string(lane.queued), age_text(world.unix_now_ms() - lane.oldest_ms),
-                 lane_state(lane)},
-                std::move(object));
+  std::uint64_t waiting = 0;
+  QueueQuery query{.limit = kQueryRowsMax};
+  for (bool more = true; more;) {
+    const auto queue = ask<QueueReply>(*client, query);
+    if (!queue) return failure(queue.error());
+    waiting = queue->waiting;
+    more = queue->more && !queue->lanes.empty();
+    query.skip += static_cast<std::uint32_t>(queue->lanes.size());
+    for (const LaneRow& lane : queue->lanes) {
+      queued += lane.queued;
+      list_lane(listing, lane, world.unix_now_ms());
+    }
   }
-  listing.finish({{"waiting", json_number(queue->waiting)}, {"more", Json{queue->more}}});
+  listing.finish({{"waiting", json_number(waiting)}});
   if (broker.json) return ExitCode::ok;
-  world.out << counted(queued, "job") << " in " << counted(listing.rows_n(), "lane") << (queue->more ? ", and there are more lanes" : "");
-  if (queue->waiting > 0) world.out << "; " << counted(queue->waiting, "job") << (queue->waiting == 1 ? " waits" : " wait") << " for a later time";
+  world.out << counted(queued, "job") << " in " << counted(listing.rows_n(), "lane");
+  if (waiting > 0) world.out << "; " << counted(waiting, "job") << (waiting == 1 ? " waits" : " wait") << " for a later time";
   world.out << '\n';
   return ExitCode::ok;
 }
@@ -144,10 +161,10 @@ Expected<ExitCode> ctl_workers(int argc, const char* const* argv, const CtlWorld
   if (!client) return failure(client.error());
   const auto status = ask<BrokerReply>(*client, BrokerQuery{});
   if (!status) return failure(status.error());
-  Listing listing(world.out, broker.json, "workers", {{"worker"}, {"state"}, {"running", true}, {"devices"}, {"labels"}, {"heard", true}});
+  Listing listing(world.out, broker.json, "workers", {{"worker"}, {"state"}, {"running", true}, {"devices"}, {"backends"}, {"labels"}, {"heard", true}});
   for (const WorkerStatus& worker : status->workers) {
     listing.add({worker.worker, worker_state(worker), std::to_string(worker.running), devices_text(worker.devices),
-                 worker.labels.empty() ? "-" : joined(worker.labels), age_text(world.unix_now_ms() - worker.last_seen_ms) + " ago"},
+                 worker.backends.empty() ? "all" : joined(backends_of(worker)), worker.labels.empty() ? "-" : joined(worker.labels), age_text(world.unix_now_ms() - worker.last_seen_ms) + " ago"},
                 worker_object(worker));
   }
   listing.finish();

@@ -46,6 +46,20 @@ TEST(ctl_seeing, the_queue_is_told_by_lane_in_the_order_of_the_broker) {
             "4 jobs in 2 lanes; 1 job waits for a later time\n");
 }
 
+TEST(ctl_seeing, a_queue_of_many_lanes_is_read_page_by_page) {
+  ScriptedWorld kq;
+  kq.on<QueueQuery>([&](const QueueQuery& query) {
+    QueueReply reply{.lanes = {}, .more = query.skip < 512};
+    for (std::uint32_t i = query.skip; i < std::min(query.skip + query.limit, 600u); ++i) {
+      reply.lanes.push_back({.needs = {}, .submitter = "s" + std::to_string(i), .queued = 1, .oldest_ms = kq.unix_now_ms});
+    }
+    return reply;
+  });
+  EXPECT_EQ(kq.run({"queue"}), 0);
+  EXPECT_TRUE(kq.out.str().ends_with("600 jobs in 600 lanes\n"));
+  EXPECT_NE(kq.out.str().find("s599"), std::string::npos);
+}
+
 TEST(ctl_seeing, workers_are_told_with_devices_and_labels_and_none_is_exit_code_5) {
   ScriptedWorld kq;
   BrokerReply status;
@@ -56,13 +70,14 @@ TEST(ctl_seeing, workers_are_told_with_devices_and_labels_and_none_is_exit_code_
   EXPECT_EQ(kq.out.str(), "{\"workers\": []}\n");
 
   const DeviceInfo gpu{.kind = DeviceKind::cuda, .model = "NVIDIA H200", .uuid = "u", .arch = "sm_90", .memory_bytes = 1};
-  status.workers = {{.worker = "n1:7", .devices = {gpu, gpu}, .running = 2, .last_seen_ms = kq.unix_now_ms - 1'000, .labels = {"big", "lab"}},
+  status.workers = {{.worker = "n1:7", .devices = {gpu, gpu}, .running = 2, .last_seen_ms = kq.unix_now_ms - 1'000, .labels = {"big", "lab"},
+                     .backends = {Backend::torch, Backend::cuda}},
                     {.worker = "n2:8", .devices = {{}}, .last_seen_ms = kq.unix_now_ms, .draining = true}};
   EXPECT_EQ(kq.run({"workers"}), 0);
   EXPECT_EQ(kq.out.str(),
-            "worker  state     running  devices          labels      heard\n"
-            "n1:7    busy            2  2 x NVIDIA H200  big, lab  1 s ago\n"
-            "n2:8    draining        0  cpu              -         0 s ago\n");
+            "worker  state     running  devices          backends     labels      heard\n"
+            "n1:7    busy            2  2 x NVIDIA H200  torch, cuda  big, lab  1 s ago\n"
+            "n2:8    draining        0  cpu              all          -         0 s ago\n");
 }
 
 TEST(ctl_seeing, a_broker_that_refuses_is_answered_in_its_own_words) {

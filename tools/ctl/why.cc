@@ -19,7 +19,11 @@ bool has_device(const WorkerStatus& worker, const Requirements& needs) {
   return std::any_of(worker.devices.begin(), worker.devices.end(), [&](const DeviceInfo& device) { return serves(device, needs); });
 }
 
-// Those with the device and the labels; what they can build they do not tell.
+bool builds(const WorkerStatus& worker, Backend backend) {
+  return worker.backends.empty() || std::find(worker.backends.begin(), worker.backends.end(), backend) != worker.backends.end();
+}
+
+// Those with the device and the labels.
 std::vector<WorkerStatus> able_of(const Requirements& needs, const std::vector<WorkerStatus>& workers) {
   std::vector<WorkerStatus> able;
   std::copy_if(workers.begin(), workers.end(), std::back_inserter(able), [&](const WorkerStatus& worker) {
@@ -29,11 +33,11 @@ std::vector<WorkerStatus> able_of(const Requirements& needs, const std::vector<W
   return able;
 }
 
-// Nothing while one of them takes jobs.
-std::optional<std::string> drained(const std::vector<WorkerStatus>& able) {
-  if (able.empty() || !std::all_of(able.begin(), able.end(), [](const WorkerStatus& worker) { return worker.draining; })) return std::nullopt;
+std::string all_drain(const Requirements& needs, const std::vector<WorkerStatus>& workers) {
+  std::vector<WorkerStatus> able = able_of(needs, workers);
+  std::erase_if(able, [&](const WorkerStatus& worker) { return !builds(worker, needs.backend); });
   return "waits for a worker: " + (able.size() == 1 ? able.front().worker + ", the only one that could run it, is draining"
-                                                    : "all " + counted(able.size(), "worker") + " that could run it are draining");
+                                                    : "all that could run it are draining");
 }
 
 // What is missing for a job that no worker serves: workers are looked at as the broker does, one wish after the other.
@@ -45,9 +49,8 @@ std::string nobody_serves(const Requirements& needs, const std::vector<WorkerSta
     return "waits for " + needs_text(device) + ": " +
            (workers.size() == 1 ? "the only worker has none" : "none of the " + counted(workers.size(), "worker") + " has one");
   }
-  const std::vector<WorkerStatus> able = able_of(needs, workers);
-  if (able.empty()) return "waits for " + needs_text(needs) + ": no worker has both, or all of the labels";
-  return drained(able).value_or("waits for a worker that can build " + std::string(to_string(needs.backend)) + " kernels");
+  if (able_of(needs, workers).empty()) return "waits for " + needs_text(needs) + ": no worker has both, or all of the labels";
+  return "waits for a worker that can build " + std::string(to_string(needs.backend)) + " kernels";
 }
 
 std::string turn_text(const JobStatus& status) {
@@ -61,7 +64,7 @@ std::string waiting_text(const JobStatus& status, const JobRecord& job, const st
   const std::string until = when_text(status.until_ms) + ", in " + age_text(status.until_ms - now_ms);
   switch (status.why) {
     case WaitReason::behind:
-      return drained(able_of(job.needs, workers)).value_or(turn_text(status));
+      return turn_text(status);
     case WaitReason::no_worker:
       return nobody_serves(job.needs, workers);
     case WaitReason::not_before:
@@ -72,6 +75,8 @@ std::string waiting_text(const JobStatus& status, const JobRecord& job, const st
     case WaitReason::paused:
       return "waits because " + (job.submitter.empty() ? "the queue" : "the queue, or its submitter " + job.submitter + ",") +
              " is paused; kq-ctl resume goes on";
+    case WaitReason::draining:
+      return all_drain(job.needs, workers);
     case WaitReason::none:
       return "waits; this broker does not say why";
   }

@@ -46,12 +46,21 @@ TEST(ctl_why, a_job_that_no_worker_serves_says_what_is_missing) {
   EXPECT_EQ(text({.labels = {"big"}}, {cpu, gpu}),
             "job 7 waits for a worker labelled big with any device: no worker has both, or all of the labels");
   EXPECT_EQ(text({.backend = Backend::cuda, .labels = {"lab"}}, {cpu, gpu}), "job 7 waits for a worker that can build cuda kernels");
-  WorkerStatus draining = gpu;
+}
+
+TEST(ctl_why, a_job_whose_workers_all_drain_says_so) {
+  WorkerStatus draining = worker(DeviceKind::cuda, "NVIDIA H200", {"lab"});
   draining.draining = true;
-  EXPECT_EQ(text({.labels = {"lab"}}, {cpu, draining}), "job 7 waits for a worker: n1:7, the only one that could run it, is draining");
-  JobStatus behind = waiting(WaitReason::behind);
-  EXPECT_EQ(why_text(behind, job({.labels = {"lab"}}), {cpu, draining}, kNow),
-            "job 7 waits for a worker: n1:7, the only one that could run it, is draining");
+  draining.backends = {Backend::torch};
+  WorkerStatus other = draining;
+  other.worker = "n2:8";
+  const auto text = [&](std::vector<WorkerStatus> workers) {
+    return why_text(waiting(WaitReason::draining), job({.labels = {"lab"}}), workers, kNow);
+  };
+  EXPECT_EQ(text({worker(DeviceKind::cpu, "EPYC"), draining}), "job 7 waits for a worker: n1:7, the only one that could run it, is draining");
+  EXPECT_EQ(text({other, draining}), "job 7 waits for a worker: all that could run it are draining");
+  other.backends = {Backend::triton};
+  EXPECT_EQ(text({other, draining}), "job 7 waits for a worker: n1:7, the only one that could run it, is draining");
 }
 
 TEST(ctl_why, times_and_pauses_are_told) {
