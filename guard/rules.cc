@@ -67,7 +67,7 @@ constexpr Name kThreads[] = {
 constexpr Clause kHostThread[] = {{.kinds = kUses, .names = kThreads}};
 
 constexpr Name kLoose[] = {"*cudaStreamFireAndForget*", "*cudaStreamTailLaunch*", "*cudaStreamGraphFireAndForget*", "*cudaStreamGraphTailLaunch*"};
-constexpr Name kDeviceRuntime[] = {"cudaLaunchDevice*", "cudaCDP*", "cudaGetParameterBuffer*", "__cudaCDP*"};
+constexpr Name kDeviceRuntime[] = {"cudaLaunchDevice*", "cudaGetParameterBuffer*", "__cudaCDP*"};
 constexpr Clause kDeviceLaunch[] = {{.kinds = kAnywhere, .names = kLoose}, {.kinds = kinds({symbol, value, call}), .names = kDeviceRuntime}};
 
 // --- the clock, the caller, the tools
@@ -144,7 +144,7 @@ constexpr Name kLimitSix[] = {"(cudaLimit)6,*", "(cudaLimit)0x6,*", "(cudaLimit)
 constexpr Clause kPersistingL2[] = {{.kinds = kAnywhere | kinds({read}), .names = kPersisting},
                                     {.kinds = kinds({call}), .names = kSetLimit, .with = kLimitSix}};
 
-constexpr Name kCupti[] = {"cupti*", "cupti.*", "*.cupti*", "cuda.bindings.cupti*"};
+constexpr Name kCupti[] = {"cupti*", "*.cupti*", "libcupti*"};
 constexpr Clause kProfilerTamper[] = {{.kinds = kAnywhere, .names = kCupti}};
 
 // --- what was built
@@ -161,7 +161,7 @@ constexpr Name kLibraries[] = {
 constexpr Name kBinaryNote[] = {"source.binary"};
 constexpr Clause kDynamicLibrary[] = {{.kinds = kAnywhere | kinds({option}), .names = kLibraries}, {.kinds = kinds({note}), .names = kBinaryNote}};
 
-constexpr Name kPoolSymbols[] = {"_ZN3c104cuda*17getStreamFromPool*", "_ZN3c104cuda*20setCurrentCUDAStream*", "_ZN3c104cuda*21getStreamFromExternal*",
+constexpr Name kPoolSymbols[] = {"_ZN3c104cuda17getStreamFromPool*", "_ZN3c104cuda20setCurrentCUDAStream*", "_ZN3c104cuda21getStreamFromExternal*",
                                  "_ZNSt6thread15_M_start_thread*", "pthread_create"};
 constexpr Clause kPoolStream[] = {{.kinds = kinds({symbol}), .names = kPoolSymbols}};
 

@@ -1,17 +1,39 @@
 #include "gpu_worker/build/outcome.h"
 
+#include <filesystem>
+
 #include "core/limits.h"
+#include "gpu_worker/build/cache.h"
 #include "gpu_worker/scratch.h"
+#include "guard/elf.h"
 #include "guard/facts.h"
 
 namespace kq {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr std::size_t kStatusBytesMax = 32;
+constexpr std::size_t kElfMagicBytes = 4;
 
 Verdict failed(Stage stage, std::string message) {
   return ended(VerdictName::build_failed,
                {.stage = stage, .reason = {}, .message = std::move(message), .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
+}
+
+// What was built is judged by what it asks for, whichever source it was made of. Device code is among it.
+std::optional<Verdict> judge_built(const std::string& dir) {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(dir, error)) {
+    const std::string path = entry.path().string();
+    const auto start = read_child_file(path, kElfMagicBytes);
+    if (!start || !is_elf(*start)) continue;
+    const auto bytes = read_child_file(path, kBuildBytesMax);
+    if (!bytes) return failed(Stage::guard, bytes.error().message);
+    const auto findings = judge_elf(*bytes, entry.path().filename().string());
+    if (const Finding* finding = first_rejected(findings)) return rejected(*finding);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -25,7 +47,7 @@ std::optional<Verdict> read_outcome(const std::string& dir) {
   }
   const auto status = read_child_file(dir + "/status", kStatusBytesMax);
   const std::string word = status ? status->substr(0, status->find_first_of(" \n")) : "missing";
-  if (word == "ok") return std::nullopt;
+  if (word == "ok") return judge_built(dir);
   std::string message = read_child_file(dir + "/message", kMessageTextMax).value_or("");
   if (word == "unsupported") {
     return ended(VerdictName::unsupported_here,
@@ -40,7 +62,7 @@ Verdict rejected(const Finding& finding) {
                                        .message = finding.message,
                                        .hint = finding.hint,
                                        .rule = finding.rule,
-                                       .place = finding.file + ":" + std::to_string(finding.line),
+                                       .place = finding.line == 0 ? finding.file : finding.file + ":" + std::to_string(finding.line),
                                        .mismatch = {}});
 }
 

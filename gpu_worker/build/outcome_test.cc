@@ -60,6 +60,13 @@ TEST_F(BuildOutcomeTest, a_broken_rule_weighs_more_than_the_status) {
   EXPECT_EQ(read().find("build_failed at guard: facts, line 1"), 0u) << read();
 }
 
+TEST_F(BuildOutcomeTest, what_was_built_is_judged_by_what_it_asks_for) {
+  leave("status", "ok\n");
+  leave("module.so", std::string("\x7f" "ELF") + std::string(100, '\0'));
+  EXPECT_EQ(read().find("rejected at guard: was built so that its use of CUDA cannot be seen"), 0u) << read();
+  EXPECT_EQ(evidence_of(*read_outcome(dir_))->place, "module.so");
+}
+
 TEST_F(BuildOutcomeTest, a_message_is_no_longer_than_it_may_be) {
   leave("status", "failed\n");
   leave("message", std::string(2 * kMessageTextMax, 'x'));

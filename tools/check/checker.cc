@@ -4,13 +4,13 @@
 #include <chrono>
 
 #include "core/limits.h"
+#include "guard/elf.h"
 
 namespace kq {
 namespace {
 
 constexpr std::string_view kCpp[] = {".cu", ".cuh", ".cc", ".cpp", ".cxx", ".c", ".h", ".hpp", ".hh", ".inl"};
 constexpr std::string_view kHeaders[] = {".cuh", ".h", ".hpp", ".hh", ".inl"};
-constexpr std::string_view kElf = "\x7f" "ELF";
 
 bool ends_with_any(std::string_view path, std::span<const std::string_view> endings) {
   return std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) { return path.ends_with(ending); });
@@ -21,7 +21,7 @@ std::string_view file_name(std::string_view path) { return path.substr(path.rfin
 }  // namespace
 
 std::optional<Language> language_of(std::string_view path, std::string_view bytes) {
-  if (bytes.starts_with(kElf)) return Language::library;
+  if (is_elf(bytes)) return Language::library;
   if (path.ends_with(".py")) return Language::python;
   if (ends_with_any(path, kCpp)) return Language::cuda;
   return std::nullopt;
@@ -44,6 +44,8 @@ Expected<void> Checker::check(const CheckInput& input, Language language, std::s
     if (!judged) return failure(judged.error());
     findings = std::move(*judged);
     for (Finding& finding : findings) finding.file.clear();
+  } else if (language == Language::library) {
+    findings = judge_elf(input.bytes, file_name(input.path));
   } else {
     findings = judge_cuda({.name = file_name(input.path), .text = input.bytes}, headers);
   }

@@ -32,7 +32,9 @@ std::string uri_of(std::string_view path) {
 }
 
 Json location_of(std::string_view path, std::uint32_t line) {
-  return {{"physicalLocation", {{"artifactLocation", {{"uri", uri_of(path)}}}, {"region", {{"startLine", line}}}}}};
+  Json place{{"artifactLocation", {{"uri", uri_of(path)}}}};
+  if (line != 0) place["region"] = {{"startLine", line}};  // a built library has no lines
+  return {{"physicalLocation", place}};
 }
 
 std::string sentence(std::string text) {
@@ -60,7 +62,8 @@ double percentile(std::vector<double> values, double part) {
 std::string report_text(const CheckReport& report) {
   std::string text;
   for (const Finding& finding : report.findings) {
-    text += printable(finding.file) + ":" + std::to_string(finding.line) + " " + finding.rule + " " +
+    const std::string line = finding.line == 0 ? "" : ":" + std::to_string(finding.line);
+    text += printable(finding.file) + line + " " + finding.rule + " " +
             (finding.severity == Severity::review ? "review: " : "") + printable(finding.message) + "; " + finding.hint + "\n";
   }
   return text;

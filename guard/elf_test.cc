@@ -1,0 +1,104 @@
+#include "guard/elf.h"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include <gtest/gtest.h>
+
+namespace kq {
+namespace {
+
+std::string bytes_of(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+std::string rules_of(std::string_view bytes) {
+  std::string text;
+  for (const Finding& finding : judge_elf(bytes, "x.so")) text += finding.rule + " ";
+  return text;
+}
+bool uses(const ElfImports& imports, std::string_view symbol) {
+  return std::find(imports.symbols.begin(), imports.symbols.end(), symbol) != imports.symbols.end();
+}
+
+TEST(Elf, symbols_are_those_that_relocations_name) {
+  const auto imports = read_elf(bytes_of(KQ_ELF_STREAMS));
+  ASSERT_TRUE(imports) << imports.error().message;
+  EXPECT_TRUE(imports->is_dynamic);
+  EXPECT_TRUE(uses(*imports, "cudaStreamCreateWithFlags"));
+  EXPECT_TRUE(uses(*imports, "cudaLaunchKernel_ptsz"));
+  EXPECT_TRUE(uses(*imports, "dlsym"));
+  EXPECT_FALSE(uses(*imports, "make"));
+  EXPECT_TRUE(std::is_sorted(imports->symbols.begin(), imports->symbols.end()));
+}
+
+TEST(Elf, section_headers_are_not_believed) {
+  std::string bytes = bytes_of(KQ_ELF_STREAMS);
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  header.e_shnum = header.e_shstrndx = 0;
+  header.e_shoff = 0;
+  std::memcpy(bytes.data(), &header, sizeof header);
+  EXPECT_TRUE(uses(*read_elf(bytes), "cudaStreamCreateWithFlags"));
+}
+
+TEST(JudgeElf, rejects_streams_and_tells_look_ups) {
+  const std::string rules = rules_of(bytes_of(KQ_ELF_STREAMS));
+  EXPECT_NE(rules.find("stream_per_thread"), std::string::npos) << rules;
+  EXPECT_NE(rules.find("cuda_stream_create"), std::string::npos) << rules;
+  EXPECT_NE(rules.find("dynamic_library"), std::string::npos) << rules;
+}
+
+TEST(JudgeElf, lets_an_honest_library_pass) { EXPECT_EQ(rules_of(bytes_of(KQ_ELF_HONEST)), ""); }
+
+TEST(JudgeElf, says_when_a_cuda_runtime_was_linked_in) {
+  std::string bytes = bytes_of(KQ_ELF_STREAMS);
+  EXPECT_EQ(rules_of(bytes).find("hidden_imports"), std::string::npos);
+  bytes += ".nvFatBinSegment";
+  EXPECT_NE(rules_of(bytes).find("hidden_imports"), std::string::npos);
+  // Device code whose host code registers it with the shared runtime is as it should be.
+  EXPECT_EQ(rules_of(bytes_of(KQ_ELF_HONEST) + ".nvFatBinSegment"), "");
+}
+
+TEST(JudgeElf, says_when_code_may_be_written) {
+  std::string bytes = bytes_of(KQ_ELF_HONEST);
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  for (std::size_t i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr program;
+    char* at = bytes.data() + header.e_phoff + i * sizeof program;
+    std::memcpy(&program, at, sizeof program);
+    if (program.p_type == PT_LOAD) program.p_flags = PF_R | PF_W | PF_X;
+    std::memcpy(at, &program, sizeof program);
+  }
+  EXPECT_NE(rules_of(bytes).find("hidden_imports"), std::string::npos);
+}
+
+TEST(JudgeElf, what_no_loader_takes_hides_its_imports) {
+  EXPECT_EQ(rules_of(std::string("\x7f" "ELF") + std::string(60, '\0')), "hidden_imports ");
+  EXPECT_EQ(rules_of("\x7f" "ELF"), "hidden_imports ");
+  EXPECT_FALSE(read_elf(""));
+}
+
+// Whatever is cut off or changed, the reader ends, and stays within the bytes: that is for the sanitizers to see.
+TEST(Elf, damaged_files_are_read_or_refused) {
+  const std::string whole = bytes_of(KQ_ELF_STREAMS);
+  for (std::size_t size = 0; size < whole.size(); size += 1 + size / 50) (void)read_elf(std::string_view(whole).substr(0, size));
+  Elf64_Ehdr header;
+  std::memcpy(&header, whole.data(), sizeof header);
+  const std::size_t interesting = header.e_phoff + std::size_t{header.e_phnum} * sizeof(Elf64_Phdr);
+  for (std::size_t at = 4; at < interesting; ++at) {
+    for (const char value : {'\x00', '\x7f', '\xff'}) {
+      std::string bytes = whole;
+      bytes[at] = value;
+      (void)read_elf(bytes);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kq

@@ -1,0 +1,6 @@
+// A library that launches on the current stream, as an extension of torch does: what elf_test.cc reads.
+extern "C" {
+int cudaLaunchKernel(const void* kernel, void* stream);
+int __cudaRegisterFatBinary(void* code);
+int launch(const void* kernel, void* stream) { return __cudaRegisterFatBinary(nullptr) + cudaLaunchKernel(kernel, stream); }
+}

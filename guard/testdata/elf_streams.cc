@@ -1,0 +1,11 @@
+// A library that asks for streams by name: what elf_test.cc reads.
+extern "C" {
+int cudaStreamCreateWithFlags(void** stream, unsigned flags);
+int cudaLaunchKernel_ptsz(const void* kernel);
+void* dlsym(void* library, const char* name);
+
+int make(void** stream) { return cudaStreamCreateWithFlags(stream, 1); }
+int launch(const void* kernel) { return cudaLaunchKernel_ptsz(kernel); }
+extern void* const kLookUp;
+void* const kLookUp = reinterpret_cast<void*>(&dlsym);  // a relocation of data, not of a call
+}
