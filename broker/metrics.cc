@@ -20,21 +20,7 @@ double seconds(std::int64_t ms) {
   return static_cast<double>(ms) / 1e3;
 }
 
-// "0.01", "600": as Prometheus writes a bound.
-std::string bound_text(std::int64_t ms) {
-  if (ms % 1'000 == 0) return std::to_string(ms / 1'000);
-  std::string text = std::to_string(seconds(ms));
-  text.erase(text.find_last_not_of('0') + 1);
-  return text;
-}
-
 }  // namespace
-
-void Metrics::leased(std::int64_t wait_ms) {
-  const auto bucket = std::lower_bound(kWaitBoundsMs.begin(), kWaitBoundsMs.end(), wait_ms) - kWaitBoundsMs.begin();
-  ++waits_n_[static_cast<std::size_t>(bucket)];
-  waits_ms_ += std::max<std::int64_t>(wait_ms, 0);
-}
 
 void Metrics::append_to(std::vector<Metric>& metrics) const {
   const auto count = [](std::uint64_t n) { return static_cast<double>(n); };
@@ -63,14 +49,8 @@ void Metrics::append_to(std::vector<Metric>& metrics) const {
   add(metrics, "kq_lease_expirations_total", {}, count(lapsed_n_));
   add(metrics, "kq_jobs_removed_total", {}, count(removed_jobs_n_));
   add(metrics, "kq_files_removed_total", {}, count(removed_files_n_));
-  std::uint64_t so_far = 0;
-  for (std::size_t i = 0; i < waits_n_.size(); ++i) {
-    so_far += waits_n_[i];
-    const std::string bound = i < kWaitBoundsMs.size() ? bound_text(kWaitBoundsMs[i]) : "+Inf";
-    add(metrics, "kq_job_wait_seconds_bucket", {{"le", bound}}, count(so_far));
-  }
-  add(metrics, "kq_job_wait_seconds_sum", {}, seconds(waits_ms_));
-  add(metrics, "kq_job_wait_seconds_count", {}, count(so_far));
+  wait_s_.append_to(metrics, "kq_job_wait_seconds");
+  results_.append_to(metrics);
 }
 
 std::vector<Metric> metrics_of(const State& state, std::int64_t now_ms) {
@@ -88,12 +68,15 @@ std::vector<Metric> metrics_of(const State& state, std::int64_t now_ms) {
   }
   add(metrics, "kq_queue_oldest_age_seconds", {}, seconds(now_ms - oldest_ms));
   add(metrics, "kq_queue_submitters", {}, static_cast<double>(state.accounts.by_submitter().size()));
+  std::int64_t silent_ms = 0;
   std::map<std::string, double> workers{{"busy", 0}, {"idle", 0}, {"draining", 0}};
   for (const auto& [id, session] : state.workers.all()) {
+    silent_ms = std::max(silent_ms, now_ms - session.last_seen_ms);
     const bool draining = state.draining.contains(session.worker);
     workers[draining ? "draining" : session.leases.empty() ? "idle" : "busy"] += 1;
   }
   for (const auto& [in, n] : workers) add(metrics, "kq_workers", {{"state", in}}, n);
+  add(metrics, "kq_worker_heartbeat_age_seconds", {}, seconds(silent_ms));
   add(metrics, "kq_disk_free_bytes", {}, static_cast<double>(state.space.free_bytes));
   add(metrics, "kq_disk_nearly_full", {}, state.space.nearly_full ? 1 : 0);
   return metrics;

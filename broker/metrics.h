@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "broker/histogram.h"
+#include "broker/result_metrics.h"
 #include "core/enum_names.h"
 #include "core/operations.h"
 #include "core/submission.h"
@@ -20,9 +22,11 @@ class Metrics {
   void reused() { ++reused_n_; }
   void refused() { ++refused_n_; }
   void busy() { ++busy_n_; }
-  void leased(std::int64_t wait_ms);
+  void leased(std::int64_t wait_ms) { wait_s_.add(static_cast<double>(wait_ms) / 1e3); }
   void lapsed() { ++lapsed_n_; }
   void failed() { ++failed_n_; }
+  // A worker's result that counts.
+  void heard(const Result& result) { results_.heard(result); }
   void removed_job() { ++removed_jobs_n_; }
   void removed_file() { ++removed_files_n_; }
   void finished(Backend backend, VerdictName verdict) {
@@ -33,8 +37,6 @@ class Metrics {
   void append_to(std::vector<Metric>& metrics) const;
 
  private:
-  // Upper bounds of the histogram of waits, in ms; the last bucket has none.
-  static constexpr std::array<std::int64_t, 8> kWaitBoundsMs{10, 100, 1'000, 10'000, 60'000, 600'000, 3'600'000, 86'400'000};
   static constexpr std::size_t kBackends = kEnumNames<Backend>.size();
   static constexpr std::size_t kVerdictNames = kEnumNames<VerdictName>.size();
 
@@ -47,8 +49,8 @@ class Metrics {
   std::uint64_t failed_n_ = 0;
   std::uint64_t removed_jobs_n_ = 0;
   std::uint64_t removed_files_n_ = 0;
-  std::array<std::uint64_t, kWaitBoundsMs.size() + 1> waits_n_{};
-  std::int64_t waits_ms_ = 0;
+  Histogram<8> wait_s_{{0.01, 0.1, 1, 10, 60, 600, 3'600, 86'400}};
+  ResultMetrics results_;
 };
 
 // Counters and present figures.

@@ -60,6 +60,9 @@ TEST(PrometheusTest, every_metric_of_the_broker_has_its_family_and_every_family_
   MemoryStore store;
   State state{.options = {}, .store = &store};
   state.metrics.finished(Backend::torch, VerdictName::passed);
+  Result rejected;
+  rejected.verdict = ended(VerdictName::rejected, {});
+  state.metrics.heard(rejected);
   MetricsBoard board;
   board.publish(metrics_of(state, 5'000), 5'000);
   const std::string text = board.text(5'000);
@@ -93,6 +96,12 @@ TEST(PrometheusTest, promtool_finds_nothing_wrong) {
       metrics.push_back({name, {{"label", "\\ \" \n é"}}, 1.5});
     }
   }
+  // And of the figures themselves: a histogram must be one for each set of labels.
+  Metrics counted;
+  Result passed;
+  passed.verdict = Passed{};
+  counted.heard(passed);
+  counted.append_to(metrics);
   const auto file = std::filesystem::temp_directory_path() / ("kq-metrics-" + std::to_string(::getpid()));
   std::ofstream(file) << prometheus_text(metrics);
   EXPECT_EQ(std::system(("promtool check metrics < " + file.string()).c_str()), 0);

@@ -18,6 +18,7 @@ Expected<void> take_results(Step& step, const std::string& peer, std::uint64_t r
     Job* job = current(step.state, result.lease);
     if (job == nullptr) continue;  // too late: the answer is that nobody waits for it
     if (Session* holder = step.state.workers.find(job->tenure->holder)) holder->failures_n = 0;
+    step.state.metrics.heard(result.result);
     if (auto done = finish(step, *job, std::move(result.result)); !done) return done;
   }
   for (const AttemptError& error : batch.errors) {
