@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::size_t kArgumentDepthMax = 48;  // of macros in arguments of macros
 constexpr std::size_t kDirectivesMax = 4096;
+constexpr std::int64_t kMarkedLineMax = 1 << 30;  // leaves room for the lines behind a mark
 
 // Macros of common headers that join or pass on names: they are used here without their headers.
 constexpr std::string_view kKnownMacros =
@@ -107,7 +108,7 @@ void Preprocessor::read_done(const CppSource& source) {
       const std::string_view path = file_name(content_of(tokens[i + 2].text));
       const auto known = std::find(files_.begin() + 1, files_.end(), path);
       file = known == files_.end() ? 0 : static_cast<std::uint32_t>(known - files_.begin());
-      line = static_cast<std::uint32_t>(std::clamp<std::int64_t>(number_of(tokens[i + 1].text).value_or(1), 1, UINT32_MAX));
+      line = static_cast<std::uint32_t>(std::clamp<std::int64_t>(number_of(tokens[i + 1].text).value_or(1), 1, kMarkedLineMax));
       mark_line = tokens[i].line + 1;
     } else if (file != 0 && !is_word(tokens[i], "#")) {
       for (std::size_t k = i; k < end; ++k) {

@@ -14,7 +14,8 @@ MARKS = re.compile(
     r"__global__|__device__|#\s*include|#\s*define|extern\s+\"C\"|cudaStream|cuStream|<<<|TORCH_LIBRARY|PYBIND11_MODULE|torch::Tensor|at::Tensor|"
     r"getStreamFromPool|dlsym|cudaGraph"
 )
-SHAPE = re.compile(r"[{};]|#\s*(?:include|define)")
+# What sentences do not have: a call that ends a statement, a body, a directive.
+SHAPE = re.compile(r"\)\s*;\s*(?:\n|$|\}|/)|\)\s*(?:const\s*)?\{|^\s*#\s*(?:include|define)", re.M)
 PYTHON = re.compile(r"(?:^|[;\n])[ \t]*(?:import[ \t]+\w|from[ \t]+[\w.]+[ \t]+import[ \t])")
 
 # Calls that compile or parse a text of C or CUDA, whichever library they are of.

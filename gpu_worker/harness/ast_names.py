@@ -161,7 +161,7 @@ class Resolver:
         where = self._scope_of(name, scope)
         if where is None:
             module = scope.module()
-            return (*(f"{star}.{name}" for star in module.stars), name)
+            return (*(joined(star, name) for star in module.stars), name)
         return self._bound(where.values[name], name)
 
     def _bound(self, values: list[Bound], name: str) -> tuple[Value, ...]:

@@ -12,13 +12,14 @@ INNER = ("f_", "tb_", "gi_", "cr_", "co_", "__")
 # Mentioning one of these, a source may call its functions by names that it makes up.
 DYNAMIC = frozenset(
     "globals locals vars eval exec __import__ dir import_module modules __dict__ __globals__ getmembers get_objects get_referrers getattr_static "
-    "_getframe currentframe __main__ attrgetter methodcaller".split()
+    "_getframe currentframe __main__ attrgetter methodcaller getattr __getattribute__ inspect ctypes loads runpy FunctionType __code__".split()
 )
+MAIN = "if __name__ == '__main__'"  # the owner of what stands there
 ENTRY = "ModelNew"  # what the harness asks a file for
 
 
 class Place(NamedTuple):
-    """Which function of the module a thing stands in, if any, and whether it is plain that it never runs."""
+    """Which function of the module a thing stands in, if any, or MAIN; and whether it is plain that it never runs."""
 
     owner: str = ""
     is_dead: bool = False
@@ -44,8 +45,10 @@ class Walk:
         self._mentioned: dict[str, set[str]] = {"": set()}
         self._line = 0  # of what exec runs; 0: lines are their own
         self._has_entry = False
+        self._module_names: dict[str, Any] = {}
 
     def module(self, body: list[ast.stmt], scope: Scope) -> None:
+        self._module_names = scope.values
         self._body(body, scope)
 
     def payload(self, tree: ast.Module, line: int, scope: Scope, place: Place) -> None:
@@ -61,11 +64,13 @@ class Walk:
     # --- who is never called
 
     def never_called(self) -> frozenset[str]:
-        """Functions of the module that nothing in it mentions, and what only they mention. Nobody else calls them: the harness asks for
-        the entry alone. None where the source may call by names that it makes up."""
+        """Functions of the module that nothing in it mentions, and what only they mention; and what is for the main program. Nobody else
+        calls them: the harness asks for the entry alone. None where the source may call by names that it makes up."""
         everything = set().union(*self._mentioned.values())
-        if not self._has_entry or not DYNAMIC.isdisjoint(everything):
+        if not DYNAMIC.isdisjoint(everything) or "__name__" in self._module_names:
             return frozenset()
+        if not self._has_entry:
+            return frozenset([MAIN])
         reached: set[str] = set()
         waiting = set(self._mentioned[""]) | {name for name, is_called in self._functions.items() if is_called}
         while waiting:
@@ -73,10 +78,11 @@ class Walk:
             if name not in reached:
                 reached.add(name)
                 waiting |= self._mentioned.get(name, set()) - reached
-        return frozenset(name for name in self._functions if name not in reached)
+        return frozenset([MAIN, *(name for name in self._functions if name not in reached)])
 
     def _mention(self, name: str) -> None:
-        self._mentioned.setdefault(self._place.owner, set()).add(name)
+        if not self._place.is_dead:
+            self._mentioned.setdefault(self._place.owner, set()).add(name)
 
     # --- arguments become values of parameters
 
@@ -176,7 +182,11 @@ class Walk:
 
     def _call(self, node: ast.Call, scope: Scope) -> None:
         self.calls.append((node, scope, self._place))
-        self._node(node.func, scope)
+        match node:
+            case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(), *_]):
+                pass  # its name is plain to see
+            case _:
+                self._node(node.func, scope)
         for value in node.args:
             self._node(value, scope)
         for keyword in node.keywords:
@@ -333,9 +343,13 @@ class Walk:
                 scope.elsewhere[name] = where
 
     def _if(self, node: ast.If | ast.While, scope: Scope) -> None:
-        self._node(node.test, scope)
         kept = self._place
-        self._place = kept._replace(is_dead=kept.is_dead or _is_never(node.test))
+        if _is_main(node.test) and not kept.owner:
+            self._place = kept._replace(owner=MAIN)
+        else:
+            self._node(node.test, scope)
+            if isinstance(node.test, ast.Constant) and not node.test.value:
+                self._place = kept._replace(is_dead=True)
         self._body(node.body, scope)
         self._place = kept
         self._body(node.orelse, scope)
@@ -363,7 +377,9 @@ class Walk:
         self._decorators(decorators, scope)
         kept = self._place
         if is_named and scope.outer is None and not kept.owner:
-            self._functions[node.name] = bool(decorators) or self._functions.get(node.name, False)
+            # Names like __getattr__ are for the interpreter to call.
+            is_called = bool(decorators) or node.name.startswith("__")
+            self._functions[node.name] = is_called or self._functions.get(node.name, False)
             self._place = kept._replace(owner=node.name)
         if is_named:
             self._body(node.body, inner)
@@ -400,13 +416,9 @@ class Walk:
             self._node(decorator, scope)
 
 
-def _is_never(test: ast.expr) -> bool:
-    """if False, if 0, if TYPE_CHECKING, if __name__ == "__main__": a submission is imported, never run as a program."""
+def _is_main(test: ast.expr) -> bool:
+    """__name__ == "__main__": a submission is imported, never run as a program."""
     match test:
-        case ast.Constant(value=value):
-            return not value
-        case ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"):
-            return True
         case ast.Compare(left=ast.Name(id="__name__"), ops=[ast.Eq()], comparators=[ast.Constant(value="__main__")]):
             return True
     return False

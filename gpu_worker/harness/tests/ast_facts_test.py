@@ -134,7 +134,20 @@ FOLLOWED = [
         "import torch\nclass ModelNew:\n    x = globals()['de' + 'bug']()\ndef debug():\n    torch.cuda.Stream()",
         "5 call torch.cuda.Stream",
     ),
+    (
+        "import torch\nclass ModelNew: ...\ndef bench():\n    torch.cuda.Stream()\nif __name__ == '__main__':\n    bench()",
+        "4 call torch.cuda.Stream  dead",
+    ),
     ("import torch\ndef debug():\n    torch.cuda.Stream()", "3 call torch.cuda.Stream"),
+    # What only looks as if it never ran.
+    ("import torch\n__name__ = '__main__'\nif __name__ == '__main__':\n    torch.cuda.Stream()", "4 call torch.cuda.Stream"),
+    ("import torch\nTYPE_CHECKING = True\nif TYPE_CHECKING:\n    torch.cuda.Stream()", "4 call torch.cuda.Stream"),
+    ("import torch\nclass ModelNew: ...\ndef __getattr__(name):\n    torch.cuda.Stream()", "4 call torch.cuda.Stream"),
+    (
+        "import torch, new\nclass ModelNew: ...\ndef debug():\n    torch.cuda.Stream()\ngetattr(new, 'de' + 'bug')()",
+        "4 call torch.cuda.Stream",
+    ),
+    ("import torch\nclass ModelNew: ...\ndef debug():\n    torch.cuda.Stream()\nnew.debug()", "4 call torch.cuda.Stream"),
     # C++ in texts.
     ('load_inline(cuda_sources="cuda" "StreamCreate(&s);")', "1 code cudaStreamCreate(&s);\\n 1"),
     ("A = 'cudaStream'\nload_inline('x', '', A + 'Create(&s);')", "2 code cudaStreamCreate(&s);\\n 1"),
@@ -197,7 +210,7 @@ class AstFacts(unittest.TestCase):
     def test_a_sentence_about_cuda_is_no_code(self) -> None:
         for source in (
             '"""Never calls cudaStreamCreate(&s); see __global__ void f() {}"""',
-            "raise RuntimeError('cudaStreamCreate failed: use the current stream')",
+            "raise RuntimeError('cudaStreamCreate(&s) failed; use the current stream: torch.cuda.Stream() is not allowed')",
             "def f():\n    '#include <x>; cudaStreamCreate(&s);'",
         ):
             with self.subTest(source):

@@ -1,0 +1,35 @@
+# Children that are launched to be forgotten.
+# expect: rejected async
+# guard: device_launch
+# row: 24
+import torch
+import torch.nn as nn
+from torch.utils.cpp_extension import load_inline
+
+SOURCE = r"""
+#include <torch/extension.h>
+#include <ATen/cuda/CUDAContext.h>
+
+__global__ void relu(const float* x, float* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = fmaxf(x[i], 0.0f);
+}
+
+__global__ void parent(const float* x, float* y, int n) {
+  relu<<<(n + 255) / 256, 256, 0, cudaStreamFireAndForget>>>(x, y, n);
+}
+
+torch::Tensor run(torch::Tensor x) {
+  auto y = torch::empty_like(x);
+  const int n = static_cast<int>(x.numel());
+  relu<<<(n + 255) / 256, 256, 0, 0>>>(x.data_ptr<float>(), y.data_ptr<float>(), n);
+  return y;
+}
+"""
+
+module = load_inline(name="device_side_launch", cpp_sources="torch::Tensor run(torch::Tensor x);", cuda_sources=SOURCE, functions=["run"], extra_cuda_cflags=["-rdc=true"])
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return module.run(x)

@@ -1,0 +1,36 @@
+# A function of the driver, by a name in two strings.
+# expect: rejected stream
+# guard: cuda_stream_create
+# row: 8
+import torch
+import torch.nn as nn
+from torch.utils.cpp_extension import load_inline
+
+SOURCE = r"""
+#include <torch/extension.h>
+#include <ATen/cuda/CUDAContext.h>
+
+__global__ void relu(const float* x, float* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = fmaxf(x[i], 0.0f);
+}
+
+#include <dlfcn.h>
+
+torch::Tensor run(torch::Tensor x) {
+  auto y = torch::empty_like(x);
+  const int n = static_cast<int>(x.numel());
+  void* make = dlsym(RTLD_DEFAULT, "cuStream" "Create");
+  cudaStream_t side;
+  reinterpret_cast<int (*)(cudaStream_t*, unsigned)>(make)(&side, 1);
+  relu<<<(n + 255) / 256, 256, 0, side>>>(x.data_ptr<float>(), y.data_ptr<float>(), n);
+  return y;
+}
+"""
+
+module = load_inline(name="drv_dlsym_split_name", cpp_sources="torch::Tensor run(torch::Tensor x);", cuda_sources=SOURCE, functions=["run"])
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return module.run(x)

@@ -1,0 +1,30 @@
+# Flags that choose how code is generated.
+# expect: passed
+# guard: clean
+import torch
+import torch.nn as nn
+from torch.utils.cpp_extension import load_inline
+
+SOURCE = r"""
+#include <torch/extension.h>
+#include <ATen/cuda/CUDAContext.h>
+
+__global__ void relu(const float* x, float* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = fmaxf(x[i], 0.0f);
+}
+
+torch::Tensor run(torch::Tensor x) {
+  auto y = torch::empty_like(x);
+  const int n = static_cast<int>(x.numel());
+  relu<<<(n + 255) / 256, 256, 0, 0>>>(x.data_ptr<float>(), y.data_ptr<float>(), n);
+  return y;
+}
+"""
+
+module = load_inline(name="honest_compiler_flags", cpp_sources="torch::Tensor run(torch::Tensor x);", cuda_sources=SOURCE, functions=["run"], extra_cuda_cflags=["-O3", "--use_fast_math", "-std=c++17", "-gencode=arch=compute_90,code=sm_90"], extra_cflags=["-O3"], extra_ldflags=["-lcublas"])
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return module.run(x)

@@ -1,0 +1,16 @@
+# A helper that nothing calls makes a stream: for review.
+# expect: passed
+# guard: review cuda_stream_create
+# row: H18
+import torch
+import torch.nn as nn
+
+def debug_overlap(x):
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        return torch.relu(x)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.relu(x)

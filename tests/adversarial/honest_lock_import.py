@@ -1,0 +1,20 @@
+# A lock around a cache.
+# expect: passed
+# guard: clean
+# row: H19
+# matrix: honest: threading.Lock
+import threading
+
+import torch
+import torch.nn as nn
+
+LOCK = threading.Lock()
+LOCAL = threading.local()
+SEEN = {}
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        with LOCK:
+            SEEN[x.shape] = True
+        return torch.relu(x)

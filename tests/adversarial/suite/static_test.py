@@ -1,0 +1,39 @@
+"""What the static guard alone says of every row: hostile ones are rejected by the rule that is meant, honest ones are not."""
+
+import json
+import os
+import subprocess
+import unittest
+from collections import defaultdict
+from pathlib import Path
+
+from rows import FOLDER, complaint, rows
+
+ROOT = FOLDER.parents[1]
+BIN = Path(os.environ.get("KQ_BIN") or ROOT / "build/release/bin").resolve()
+
+
+class Static(unittest.TestCase):
+    def test_every_row(self) -> None:
+        done = subprocess.run([BIN / "kq-check", "--format", "json", FOLDER], capture_output=True, text=True, timeout=120)
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        findings = defaultdict(list)
+        for one in json.loads(done.stdout)["findings"]:
+            findings[Path(one["file"]).name].append(one)
+        for row in rows():
+            with self.subTest(row.path.name):
+                self.assertIsNone(wrong := complaint(row, findings[row.path.name]), wrong)
+
+    def test_every_row_says_what_must_come_of_it(self) -> None:
+        for row in rows():
+            with self.subTest(row.path.name):
+                self.assertTrue(row.guard and (row.is_hostile or row.expect == "passed"), row)
+
+    def test_there_are_honest_rows_for_hostile_ones(self) -> None:
+        hostile = sum(row.is_hostile for row in rows())
+        self.assertGreaterEqual(hostile, 90)
+        self.assertGreaterEqual(len(rows()) - hostile, 45)
+
+
+if __name__ == "__main__":
+    unittest.main()
