@@ -44,9 +44,11 @@ struct Plan {
   std::optional<double> atol;
   Limits limits;
 };
+inline constexpr std::int32_t kKilledForMemory = 1 << 16;  // above what waitpid uses
+
 struct ChildExited {
   ChildRole role = ChildRole::submission;
-  std::int32_t wait_status = 0;  // as of waitpid
+  std::int32_t wait_status = 0;  // as of waitpid; with kKilledForMemory where its control group had no more memory to give
 };
 
 // The judge's answer: a verdict with its samples, or an Error of ours in words.

@@ -18,7 +18,7 @@ TEST(Inventory, says_what_there_is_and_what_is_missing) {
   EXPECT_EQ(said["failures"], nlohmann::json({"no second one"}));
   EXPECT_EQ(said["software"]["torch"], "2.11.0");
   EXPECT_EQ(said["sandbox"].size(), 9u);
-  EXPECT_EQ(said["sandbox_missing"], nlohmann::json({"landlock"}));
+  EXPECT_EQ(said["sandbox_missing"], nlohmann::json({"landlock", "cgroup"}));
   EXPECT_EQ(said["backends"], nlohmann::json({"torch", "triton"}));
 }
 

@@ -4,7 +4,7 @@
 // this socket right after its fork, before anything of a submission is read.
 //
 //   zygote -> control, once:  {"ready": true, "python": "3.11.2", "torch": "2.11.0", "triton": "3.6.0", "cuda": "13.0",
-//                              "backends": ["torch", "triton", "cuda"], "sandbox": "uid,user,pid,mount,ipc,net,uts,rlimits,landlock,seccomp"}
+//                              "backends": ["torch", "triton", "cuda"], "sandbox": "uid,user,pid,mount,ipc,net,uts,rlimits,landlock,seccomp,cgroup"}
 //                             or {"error": "one sentence"} and exit
 //   control -> zygote:        {"id": 7, "role": "reference" | "submission" | "build", "device": "cpu" | "cuda", "backend": "torch",
 //                              "dir": DIR, "uid": 61000, "entry": "add.py", "problem": "relu.py", "precision": "as_given",
@@ -12,7 +12,7 @@
 //                             with descriptors: [log pipe] for build, [log pipe, channel socket] otherwise
 //   zygote -> control:        {"id": 7, "pid": 1234}   forked; 1234 is the process to kill: everything of the child dies with it
 //                             {"id": 7, "error": "one sentence"}   could not fork or enter the sandbox: our fault
-//                             {"id": 7, "exit": 9}     gone, with this wait status; comes once for every pid
+//                             {"id": 7, "exit": 9}     gone, with this wait status (core/plan.h); comes once for every pid
 //
 // DIR holds src/ (the submission's and the problem's files and, for a submission, what the build made: read-only in the child),
 // work/ (its current directory) and, for a build, out/ (what it makes). "uid" is 0 to keep the zygote's own.

@@ -24,6 +24,7 @@ constexpr LayerAdvice kLayerAdvice[] = {
     {"uts", "start kq-worker as root, or allow user namespaces"},
     {"landlock", "a kernel of 5.13 or newer with landlock among its lsm= has it"},
     {"seccomp", "a kernel with CONFIG_SECCOMP_FILTER has it"},
+    {"cgroup", "start kq-worker as root, or by systemd with Delegate=yes and DelegateSubgroup=worker: shared memory is then limited too"},
 };
 
 std::string advice_for(std::string_view layer) {

@@ -85,10 +85,12 @@ class Forked:
 
     order_id: int | None
     lifeline: socket.socket
+    group: str  # its control group
 
 
 class Forker:
     def __init__(self, control: socket.socket, device: str, stub_path: str) -> None:
+        from harness.cgroup import Cgroups
         from harness.sandbox import ALL_LAYERS
         from harness.stub import Stub
 
@@ -96,6 +98,7 @@ class Forker:
         self._device = device
         self._stub = Stub(stub_path)
         self._wanted = ALL_LAYERS
+        self._cgroups = Cgroups.find()
         self._children: dict[int, Forked] = {}
         # Nobody may look into this process, nor keep alive what a child left behind.
         self._stub.hide()
@@ -152,7 +155,9 @@ class Forker:
                 os.read(self._wake, 4096)
                 self.reap()
             if self._control.fileno() in ready and not self.take_order():
-                return
+                break
+        if self._cgroups is not None:
+            self._cgroups.close()
 
     def take_order(self) -> bool:
         """Carries out one order. False: control is gone."""
@@ -184,6 +189,7 @@ class Forker:
     def fork(self, order: dict[str, Any], fds: list[int]) -> tuple[int, str]:
         """A child inside its sandbox: the pid to kill, and the layers in force."""
         from harness import huge_pages
+        from harness.cgroup import MARGIN_BYTES
         from harness.child import Child
 
         self.check_innocence()
@@ -191,9 +197,14 @@ class Forker:
         if self._forks == HUGE_PAGES_AFTER:
             huge_pages.collapse()
         child = Child(order, self._stub, self._wanted)
+        group = f"child-{self._forks}"
+        if self._cgroups is not None:
+            self._cgroups.make(group, order["host_bytes"] + order["scratch_bytes"] + MARGIN_BYTES)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         a = os.fork()
         if a == 0:
+            if self._cgroups is not None:
+                self._cgroups.enter(group)
             child.run(fds[0], fds[1] if len(fds) > 1 else None, theirs.fileno())
         theirs.close()
         ours.settimeout(ANSWER_LIMIT_S)
@@ -204,8 +215,9 @@ class Forker:
             os.kill(a, signal.SIGKILL)
             os.waitpid(a, 0)
             ours.close()
+            self.leave(group)
             raise
-        self._children[b] = Forked(order["id"], ours)
+        self._children[b] = Forked(order["id"], ours, group)
         try:
             ours.send(b"go")
             layers = self.hear(ours, "in")
@@ -214,7 +226,7 @@ class Forker:
             os.kill(b, signal.SIGKILL)
             raise Refused(str(error)) from error
         ours.setblocking(False)
-        return b, layers
+        return b, layers if self._cgroups is None else f"{layers},cgroup"
 
     def hear(self, lifeline: socket.socket, expected: str) -> str:
         try:
@@ -250,10 +262,21 @@ class Forker:
                 return
             child = self._children.pop(pid, None)
             if child is not None:
+                end = last_word(child.lifeline, status) | self.leave(child.group)
                 if child.order_id is not None:
-                    self.report({"id": child.order_id, "exit": last_word(child.lifeline, status)})
+                    self.report({"id": child.order_id, "exit": end})
                 child.lifeline.close()
             self.kill_orphans()
+
+    def leave(self, group: str) -> int:
+        """What the child's control group adds to its wait status; the group goes."""
+        from harness.cgroup import KILLED_FOR_MEMORY
+
+        if self._cgroups is None:
+            return 0
+        killed = self._cgroups.killed_for_memory(group)
+        self._cgroups.remove(group)
+        return KILLED_FOR_MEMORY if killed else 0
 
     def kill_orphans(self) -> None:
         """Without a pid namespace, what outlives a killed supervisor becomes our child."""

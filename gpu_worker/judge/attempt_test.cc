@@ -265,7 +265,9 @@ TEST(Attempt, an_exit_is_told_by_its_kind) {
   EXPECT_TRUE(segv.reference_usable);
   const Report killed = house.run(end_with(house, Command::load, 9));
   EXPECT_EQ(ending(killed), "crashed/signal 9 at load");
-  EXPECT_NE(evidence_in(killed).hint.find("memory limit"), std::string::npos);
+  EXPECT_NE(evidence_in(killed).hint.find("no more memory"), std::string::npos);
+  const Report hog = house.run(end_with(house, Command::call, 9 | kKilledForMemory));
+  EXPECT_EQ(ending(hog), "out_of_memory/host at run");
   const Report exit = house.run(end_with(house, Command::call, 3 << 8));
   EXPECT_EQ(ending(exit), "runtime_error at run");
   EXPECT_EQ(evidence_in(exit).message, "it ended its process with status 3");

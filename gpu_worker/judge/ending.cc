@@ -69,9 +69,13 @@ Stop submission_exited(const Exited& exited, const Doing& doing) {
   if (!WIFSIGNALED(exited.wait_status)) {
     return Ended{doing.phase == Phase::run ? VerdictName::runtime_error : VerdictName::load_failed, std::move(found)};
   }
+  if ((exited.wait_status & kKilledForMemory) != 0) {
+    found.reason = "host";
+    return Ended{VerdictName::out_of_memory, std::move(found)};
+  }
   const int signal = WTERMSIG(exited.wait_status);
   found.reason = "signal " + std::to_string(signal);
-  if (signal == SIGKILL) found.hint = "the kernel kills a process that goes over its memory limit";
+  if (signal == SIGKILL) found.hint = "the kernel kills a process when the machine has no more memory";
   if (signal == SIGSYS) found.hint = "the sandbox kills a process that asks for a forbidden system call";
   return Ended{VerdictName::crashed, std::move(found)};
 }
@@ -93,6 +97,9 @@ Stop submission_ended(const Outcome& outcome, const Doing& doing) {
 
 Stop reference_ended(const Outcome& outcome, const Doing& doing) {
   VerdictName name = VerdictName::problem_invalid;
+  if (const auto* exited = std::get_if<Exited>(&outcome); exited != nullptr && (exited->wait_status & kKilledForMemory) != 0) {
+    name = VerdictName::too_large;
+  }
   if (const auto* answered = std::get_if<Answered>(&outcome)) {
     const bool is_memory = answered->failure == Failure::out_of_host_memory || answered->failure == Failure::out_of_gpu_memory;
     if (is_memory) name = VerdictName::too_large;

@@ -7,6 +7,7 @@ import time
 import unittest
 from pathlib import Path
 
+from harness.cgroup import KILLED_FOR_MEMORY
 from harness.page import Command, Failure
 from world import RELU, RELU_NEW, Child, WorldTest, Zygote, shared_zygote, take_shared_zygote
 
@@ -54,6 +55,13 @@ class Hostile(WorldTest):
         begun = time.monotonic()
         self.assertEqual(child.kill(), signal.SIGKILL)
         self.assertLess(time.monotonic() - begun, 5)
+
+    def test_shared_memory_counts_as_memory(self) -> None:
+        if "cgroup" not in self.zygote.hello["sandbox"].split(","):
+            self.skipTest("no control groups can be made here")
+        hog = "import mmap\nm = mmap.mmap(-1, 2 << 30)\nfor at in range(0, 2 << 30, 4096): m[at] = 1\ntime.sleep(1000)"
+        child = self.calling(hog, host_bytes=256 << 20, scratch_bytes=64 << 20)
+        self.assertEqual(self.zygote.exit_of(child.id), signal.SIGKILL | KILLED_FOR_MEMORY)
 
     def test_whoever_it_leaves_behind_dies_with_it(self) -> None:
         daemon = "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        while True: time.sleep(1)\n    os._exit(0)\n"
@@ -134,8 +142,9 @@ class ZygoteItself(unittest.TestCase):
             "uid,user,pid,mount,ipc,net,uts,rlimits" if os.geteuid() == 0 else "user,pid,mount,ipc,net,uts,rlimits"
         )
         layers = zygote.hello["sandbox"].split(",")
-        # A kernel may be built without Landlock.
-        self.assertEqual(",".join(layer for layer in layers if layer != "landlock"), expected + ",seccomp")
+        # A kernel may be built without Landlock, and control groups are not everybody's.
+        certain = [layer for layer in layers if layer not in ("landlock", "cgroup")]
+        self.assertEqual(",".join(certain), expected + ",seccomp")
         for field in ("python", "torch", "triton", "cuda"):
             self.assertIn(field, zygote.hello)
 

@@ -1,0 +1,63 @@
+"""Control groups of both versions over a made-up tree; what the kernel does with them is in hostile_test."""
+
+import os
+import tempfile
+import unittest
+from pathlib import Path
+
+from harness.cgroup import MARGIN_BYTES, PREFIX, Cgroups, legacy, remove_abandoned, unified
+
+assert MARGIN_BYTES > 0
+
+
+class Trees(unittest.TestCase):
+    def setUp(self) -> None:
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.root = Path(directory.name)
+
+    def group(self, path: str, **files: str) -> Path:
+        group = self.root / path
+        group.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            (group / name.replace("__", ".")).write_text(text)
+        return group
+
+    def test_version_2_goes_below_the_root_or_beside_a_delegated_group(self) -> None:
+        self.group(".", cgroup__controllers="memory pids")
+        own = self.group("system.slice/kq.service/worker", cgroup__controllers="memory pids")
+        self.assertEqual(unified(self.root, "0::/\n"), [self.root])
+        self.assertEqual(unified(self.root, "0::/system.slice/kq.service/worker\n"), [own, own.parent])
+        self.assertEqual(unified(self.root, "4:memory:/x\n"), [])
+
+    def test_version_1_needs_its_memory_hierarchy(self) -> None:
+        memory, pids = self.group("memory/box"), self.group("pids")
+        own = "8:pids:/\n4:memory:/box\n1:cpu,cpuacct:/\n0::/\n"
+        self.assertEqual(legacy(self.root, own), [memory, pids])
+        self.assertEqual(legacy(self.root, "8:pids:/\n"), [])
+
+    def test_a_tree_without_limits_is_not_taken_for_one(self) -> None:
+        self.group(".", cgroup__controllers="memory pids")
+        self.assertIsNone(Cgroups.find(self.root, "0::/\n"))
+
+    def test_an_end_for_want_of_memory_is_read_from_either_version(self) -> None:
+        for file, words, killed in (
+            ("memory.events", "low 0\noom 3\noom_kill 0\noom_group_kill 0\n", False),
+            ("memory.events", "low 0\noom 3\noom_kill 12\n", True),
+            ("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n", False),
+            ("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n", True),
+        ):
+            with self.subTest(words):
+                (self.group(words.replace("\n", " ") + "/child") / file).write_text(words)
+                groups = Cgroups([self.root / words.replace("\n", " ")], 2)
+                self.assertEqual(groups.killed_for_memory("child"), killed)
+
+    def test_what_a_dead_zygote_left_goes_and_what_a_living_one_has_stays(self) -> None:
+        self.group(f"{PREFIX}4194305/child-1")  # above the highest pid there can be
+        self.group(f"{PREFIX}{os.getpid()}/child-1")
+        remove_abandoned([self.root])
+        self.assertEqual([path.name for path in self.root.iterdir()], [f"{PREFIX}{os.getpid()}"])
+
+
+if __name__ == "__main__":
+    unittest.main()
