@@ -96,7 +96,7 @@ TEST(JudgeCuda, lets_honest_words_pass) {
 }
 
 TEST(JudgeCuda, a_preprocessors_output_is_judged_by_its_marks) {
-  const auto findings = judge_preprocessed({"k.cu", "# 1 \"cuda_runtime.h\"\ncudaStreamCreate(x);\n# 41 \"k.cu\"\n\ncudaStreamCreate(&s);\n"});
+  const auto findings = judge_preprocessed({"k.cu", "# 1 \"/usr/include/cuda_runtime.h\"\ncudaStreamCreate(x);\n# 41 \"k.cu\"\n\ncudaStreamCreate(&s);\n"});
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].line, 42u);
 }

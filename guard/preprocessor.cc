@@ -105,8 +105,10 @@ void Preprocessor::read_done(const CppSource& source) {
     while (end < tokens.size() && !tokens[end].is_first) ++end;
     const bool is_mark = is_word(tokens[i], "#") && end - i >= 3 && tokens[i + 1].kind == TokenKind::number && tokens[i + 2].kind == TokenKind::text;
     if (is_mark) {
-      const std::string_view path = file_name(content_of(tokens[i + 2].text));
-      const auto known = std::find(files_.begin() + 1, files_.end(), path);
+      const std::string_view path = content_of(tokens[i + 2].text);
+      auto known = std::find(files_.begin() + 1, files_.end(), file_name(path));
+      const bool is_plain = !path.empty() && path.front() != '<' && path.find('/') == std::string_view::npos;
+      if (known == files_.end() && others_.empty() && is_plain && files_.size() < kIncludesMax) known = files_.insert(files_.end(), std::string(path));
       file = known == files_.end() ? 0 : static_cast<std::uint32_t>(known - files_.begin());
       line = static_cast<std::uint32_t>(std::clamp<std::int64_t>(number_of(tokens[i + 1].text).value_or(1), 1, kMarkedLineMax));
       mark_line = tokens[i].line + 1;

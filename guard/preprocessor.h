@@ -39,7 +39,8 @@ struct Directive {  // that says something by itself: define, pragma, line
 class Preprocessor {
  public:
   // `others`: what the first source, or one that it includes, may include. `is_done`: the text is a preprocessor's output, whose line
-  // marks say which file a line is of; what is of none of the sources is left out.
+  // marks say which file a line is of; what is of none of the sources is left out. Where no others are given, marks without a folder
+  // are of the submission.
   Preprocessor(const CppSource& source, std::span<const CppSource> others, bool is_done = false);
   Preprocessor(const Preprocessor&) = delete;
 

@@ -15,6 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kStatusBytesMax = 32;
 constexpr std::size_t kElfMagicBytes = 4;
+constexpr std::size_t kPreprocessedBytesMax = 4u << 20;
 
 Verdict failed(Stage stage, std::string message) {
   return ended(VerdictName::build_failed,
@@ -44,6 +45,11 @@ std::optional<Verdict> read_outcome(const std::string& dir) {
     const auto findings = judge_facts(*facts);
     if (!findings) return failed(Stage::guard, findings.error().message);
     if (const Finding* finding = first_rejected(*findings)) return rejected(*finding);
+  }
+  // What macros of headers made of the source.
+  if (const auto text = read_child_file(dir + "/source.ii", kPreprocessedBytesMax)) {
+    const auto findings = judge_preprocessed({.name = "source.ii", .text = *text});
+    if (const Finding* finding = first_rejected(findings)) return rejected(*finding);
   }
   const auto status = read_child_file(dir + "/status", kStatusBytesMax);
   const std::string word = status ? status->substr(0, status->find_first_of(" \n")) : "missing";

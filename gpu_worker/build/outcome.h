@@ -11,7 +11,7 @@
 
 namespace kq {
 
-// Reads `dir`/facts, status and message, and the import table of every library and cubin there. Nothing: the build went well.
+// Reads `dir`/facts, source.ii, status and message, and the import table of every library and cubin there. Nothing: the build went well.
 std::optional<Verdict> read_outcome(const std::string& dir);
 
 // The end of a submission whose source breaks a rule.

@@ -60,6 +60,15 @@ TEST_F(BuildOutcomeTest, a_broken_rule_weighs_more_than_the_status) {
   EXPECT_EQ(read().find("build_failed at guard: facts, line 1"), 0u) << read();
 }
 
+TEST_F(BuildOutcomeTest, what_a_preprocessor_made_of_the_source_is_judged) {
+  leave("status", "ok\n");
+  leave("source.ii", "# 7 \"k.cu\"\nk<<<1, 2, 0, ((cudaStream_t)0x0)>>>();\n");
+  EXPECT_EQ(read(), "built");
+  leave("source.ii", "# 7 \"k.cu\"\nk<<<1, 2, 0, ((cudaStream_t)0x2)>>>();\n");
+  EXPECT_EQ(read(), "rejected at guard: uses a stream by a special handle: stream_number 0x2");
+  EXPECT_EQ(evidence_of(*read_outcome(dir_))->place, "k.cu:7");
+}
+
 TEST_F(BuildOutcomeTest, what_was_built_is_judged_by_what_it_asks_for) {
   leave("status", "ok\n");
   leave("module.so", std::string("\x7f" "ELF") + std::string(100, '\0'));

@@ -8,6 +8,7 @@ It leaves in out/:
     log            what the compiler said
     module.cubin   cuda only: the device code
     kernels        cuda only: NAME <TAB> its name in the cubin
+    source.ii      cuda only: the source's own lines after g++ -E, with the toolkit's headers; where there is a compiler
 """
 
 import re
@@ -16,6 +17,7 @@ from pathlib import Path
 from harness.ast_facts import facts_of
 from harness.kernel_spec import BadSpec, read_spec
 from harness.nvrtc import CompileError, Nvrtc, NvrtcMissing
+from harness.preprocess import preprocessed
 from harness.role import Job
 
 MESSAGE_MAX = 2000
@@ -72,6 +74,10 @@ def compile_cuda(job: Job) -> None:
         options.append(f"--include-path={nvrtc.include}")
         # CUDA 13 keeps its C++ library apart.
         options += [f"--include-path={path}" for path in (nvrtc.include / "cccl",) if path.is_dir()]
+    includes = [Path(option.partition("=")[2]) for option in options if option.startswith("--include-path=")]
+    lines = preprocessed(entry, includes, [option for option in spec.compiler_options if option.startswith("-D")])
+    if lines is not None:
+        (job.out / "source.ii").write_bytes(lines)
     try:
         compiled = nvrtc.compile(source, entry.name, options + list(spec.compiler_options), [kernel])
     except CompileError as error:

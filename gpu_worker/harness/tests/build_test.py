@@ -1,6 +1,7 @@
 """Build children of a real zygote: what they leave in out/."""
 
 import json
+import shutil
 import unittest
 from pathlib import Path
 
@@ -58,6 +59,23 @@ class Builds(WorldTest):
         self.assertEqual((out / "status").read_text(), "ok\n", (out / "message").read_text())
         self.assertEqual((out / "module.cubin").read_bytes()[:4], b"\x7fELF")
         self.assertEqual((out / "kernels").read_text(), "add\t_Z3addPKfPfi\n")
+
+    @unittest.skipUnless(shutil.which("g++"), "no g++ here")
+    def test_a_source_is_preprocessed_with_the_toolkits_headers(self) -> None:
+        out = self.build(
+            {
+                "add.cu": '#include "own.h"\n#include <cuda_runtime_api.h>\n\nHANDLE lane() { return cudaStreamPerThread; }\n' + ADD,
+                "own.h": "#define HANDLE cudaStream_t\nint own;\n",
+                "add.json": json.dumps(SPEC),
+            },
+            backend="cuda",
+            entry="add.cu",
+        )
+        lines = (out / "source.ii").read_text()
+        self.assertIn("cudaStream_t lane() { return ((cudaStream_t)0x2); }", lines)
+        self.assertIn('# 1 "own.h"', lines)
+        self.assertNotIn("cudaStreamCreate", lines)
+        self.assertLess(len(lines), 2000)
 
     def test_kernels_keep_their_c_names_and_templates_are_named(self) -> None:
         self.assertEqual(

@@ -1,0 +1,61 @@
+"""What g++ makes of a CUDA source with the toolkit's headers: for the guard, beside what it reads without headers.
+
+Macros of headers are replaced there, so that a name which only they join is seen. Without a compiler, without an include, or where it finds fault
+with the source, there is nothing: the guard has read the source already.
+"""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+LIMIT_S = 15
+OUTPUT_MAX = 64 << 20  # bytes that a compiler may write; headers are most of it
+KEPT_MAX = 2 << 20  # bytes of the submission's own lines among them
+MARK = re.compile(rb'^# (\d+) "((?:[^"\\]|\\.)*)"')
+# Whose lines pretend to be of elsewhere would be taken for a header's.
+INCLUDE = re.compile(rb"^[ \t]*(?:#|%:)[ \t]*include", re.M)
+LINE_DIRECTIVE = re.compile(rb"^[ \t]*(?:#|%:)[ \t]*(?:line\b|\d)", re.M)
+CPP = (".cu", ".cuh", ".cc", ".cpp", ".cxx", ".c", ".h", ".hpp", ".hh", ".inl")
+
+
+def preprocessed(source: Path, includes: Iterable[Path], defines: Iterable[str]) -> bytes | None:
+    """The lines that come from the source and from files beside it, with marks `# LINE "NAME"`."""
+    compiler = shutil.which("g++")
+    beside = [path for path in source.parent.iterdir() if path.is_file()]
+    texts = [path.read_bytes() for path in beside if path.name.endswith(CPP)]
+    if compiler is None or not any(map(INCLUDE.search, texts)) or any(map(LINE_DIRECTIVE.search, texts)):
+        return None
+    command = [compiler, "-E", "-x", "c++", "-std=gnu++17", "-D__CUDACC__", "-D__NVCC__", *defines, f"-I{source.parent}"]
+    command += [f"-I{path}" for path in includes] + [str(source)]
+    try:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    except OSError:
+        return None
+    assert process.stdout is not None
+    try:
+        output = process.stdout.read(OUTPUT_MAX)
+        if process.wait(LIMIT_S) != 0:
+            return None
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        process.kill()
+        process.wait()
+    kept = b"".join(own_lines(output, {path.name for path in beside}, source.parent))
+    return kept if len(kept) <= KEPT_MAX else None
+
+
+def own_lines(output: bytes, names: set[str], folder: Path) -> Iterator[bytes]:
+    is_own = False
+    for line in output.splitlines(keepends=True):
+        mark = MARK.match(line)
+        if mark is None:
+            if is_own:
+                yield line
+            continue
+        path = Path(mark.group(2).decode(errors="replace"))
+        is_own = path.name in names and path.parent == folder
+        if is_own:
+            yield b'# %d "%s"\n' % (int(mark.group(1)), path.name.encode())
