@@ -15,6 +15,7 @@ import time
 import unittest
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("KQ_BIN") or ROOT / "build/release/bin").resolve()
@@ -119,17 +120,24 @@ def kill_children(parent: int, name: str) -> None:
                     os.kill(int(child), signal.SIGKILL)
 
 
-@contextlib.contextmanager
-def program(name: str, *words: str | Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A program that says when it is ready; killed at the end of the block if it still runs."""
+def start(name: str, *words: str | Path, stderr: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
+    """A program that says when it is ready, once it is."""
     ready, tell = os.pipe()
     command = [str(BIN / name), *map(str, words), "--ready-fd", str(tell)]
-    process = subprocess.Popen(command, pass_fds=[tell], env=environment(), stdin=subprocess.DEVNULL)
+    process = subprocess.Popen(command, pass_fds=[tell], env=environment(), stdin=subprocess.DEVNULL, stderr=stderr)
     os.close(tell)
+    with open(ready) as pipe:
+        if not pipe.readline():
+            process.kill()
+            raise AssertionError(f"{name} did not start: exit code {process.wait(30)}")
+    return process
+
+
+@contextlib.contextmanager
+def program(name: str, *words: str | Path) -> Iterator[subprocess.Popen[bytes]]:
+    """The same; killed at the end of the block if it still runs."""
+    process = start(name, *words)
     try:
-        with open(ready) as pipe:
-            if not pipe.readline():
-                raise AssertionError(f"{name} did not start: exit code {process.wait(30)}")
         yield process
     finally:
         if process.poll() is None:

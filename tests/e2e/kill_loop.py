@@ -1,0 +1,345 @@
+"""kill -9, many times: the broker, its workers and whoever submits, while jobs come and go; then everything is counted.
+
+    kill_loop.py [--kills N] [--seed N] [--json FILE]
+
+The broker, its store and kq-submit are the real programs. Workers speak the real worker's protocol and make their results up
+(light_worker.cc), so that no kill costs more than a fraction of a second. Each kill is of one process, or of the broker and another one, at a
+moment that chance chooses; what was killed is started again at once, kq-submit with the same jobs. Now and then a worker is stopped for longer than
+its leases last, and goes on: its results are late.
+
+What must be true in the end, and the exit code is 0 only if it is: every job that was acknowledged is there under the number that was
+acknowledged, is finished, and has one result, of the attempt that its record names; no work has two jobs; what was seen finished has not changed;
+kq-ctl verify finds nothing, also in stores whose broker was just killed, and it folds every board again.
+"""
+
+import argparse
+import csv
+import hashlib
+import json
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import kq
+
+JOBS_PER_ORDER = 100
+WORKERS = 2
+SUBMITTERS = 2
+MEAN_REST_S = 0.1  # between two orders of a submitter
+LOOKS = 4  # how often, between the kills, the store of a killed broker is verified and the rows so far are kept
+LEASE_S = 2
+FREEZE_CHANCE = 0.2  # at each kill
+CALM_S = 120
+
+
+class Failure(Exception):
+    pass
+
+
+def expect(condition: object, what: str) -> None:
+    if not condition:
+        raise Failure(what)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is compared of a row, of which there are many."""
+
+    number: int
+    attempt: int
+    state: str
+    verdict: str
+    worker: str
+    all: bytes  # a hash of every column
+
+
+def rows_of(store: Path, run: str) -> dict[str, Row]:
+    command = [str(kq.BIN / "kq-dump"), "--run", run, "--store", str(store)]
+    rows = {}
+    with subprocess.Popen(command, env=kq.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as dump:
+        for row in csv.DictReader(dump.stdout):
+            digest = hashlib.blake2b("\0".join(row.values()).encode(), digest_size=16).digest()
+            rows[row["label"]] = Row(
+                int(row["job_id"]), int(row["attempt"]), row["state"], row["verdict"], row["worker"], digest
+            )
+        said = dump.stderr.read()
+    expect(dump.returncode in (0, 5), f"kq-dump ended with {dump.returncode}: {said}")  # 5: nothing of that run yet
+    return rows
+
+
+class Submitter:
+    """One after another hands in orders of jobs that nobody else has, each until it is acknowledged."""
+
+    def __init__(self, loop: "Loop", name: str) -> None:
+        self.loop, self.name = loop, name
+        self.orders_n = 0
+        self.numbers: dict[str, int] = {}  # acknowledged, by label
+        self.process: subprocess.Popen[str] | None = None
+        self.labels: list[str] = []
+        self.again = False  # the order was acknowledged before
+        self.rests_until = 0.0
+
+    def begin_order(self) -> None:
+        self.labels = [f"{self.name}/{self.orders_n:05}/{i:03}" for i in range(JOBS_PER_ORDER)]
+        sources = {label: f"# {label}\n{kq.RIGHT}" for label in self.labels}
+        self.folder = kq.write_sweep(self.loop.folder / self.name / str(self.orders_n), sources)
+        self.orders_n += 1
+        self.again = False
+        self.submit()
+
+    def submit(self) -> None:
+        command = [str(kq.BIN / "kq-submit"), str(self.folder), "--run", self.name, "--broker", self.loop.url, "--timeout", "60"]
+        self.process = subprocess.Popen(
+            command, env=kq.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
+        )
+
+    def look(self, more: bool) -> None:
+        """Goes on where its process has ended; with a new order if there are to be more."""
+        if self.process is None:
+            if more and time.monotonic() >= self.rests_until:
+                self.begin_order()
+            return
+        if self.process.poll() is None:
+            return
+        out, err = self.process.communicate()
+        if self.process.returncode == -signal.SIGKILL:
+            return self.submit()
+        expect(self.process.returncode == 0, f"kq-submit ended with {self.process.returncode}: {err}")
+        numbers = dict(zip(self.labels, map(int, out.split()), strict=True))
+        if self.again:
+            expect(all(self.numbers[label] == n for label, n in numbers.items()), f"{self.name}: a job has another number than before")
+        self.numbers |= numbers
+        self.process = None
+        self.rests_until = time.monotonic() + self.loop.random.uniform(0, 2 * MEAN_REST_S)
+        # Every tenth order is handed in once more: that must change nothing.
+        if self.orders_n % 10 == 0 and not self.again:
+            self.again = True
+            self.submit()
+
+
+class Loop:
+    def __init__(self, folder: Path, kills_n: int, seed: int) -> None:
+        self.folder, self.kills_n = folder, kills_n
+        self.random = random.Random(seed)
+        self.url = f"ipc://{folder}/b"
+        self.log = (folder / "log").open("ab")
+        self.killed: Counter[str] = Counter()
+        self.start_ms: list[float] = []  # of the broker, after a kill
+        self.workers_n = 0
+        self.freezes_n = 0
+        self.frozen: dict[int, tuple[subprocess.Popen[bytes], float]] = {}  # until when, by process number
+        self.broker: subprocess.Popen[bytes] | None = None
+        self.workers: list[subprocess.Popen[bytes]] = []
+        self.submitters = [Submitter(self, f"s{i}") for i in range(SUBMITTERS)]
+        self.seen: dict[str, Row] = {}  # finished jobs, by label
+
+    # ---- processes
+
+    def start_broker(self) -> None:
+        began = time.monotonic()
+        self.broker = kq.start("kq-broker", "--bind", self.url, "--store", self.folder / "store", "--lease", f"{LEASE_S}s", stderr=self.log)
+        self.start_ms.append((time.monotonic() - began) * 1e3)
+
+    def start_worker(self) -> subprocess.Popen[bytes]:
+        self.workers_n += 1
+        command = [str(kq.BIN / "light_worker"), self.url, f"w{self.workers_n}"]
+        return subprocess.Popen(command, env=kq.environment(), stdin=subprocess.DEVNULL, stderr=self.log)
+
+    def kill(self, process: subprocess.Popen, what: str) -> None:
+        expect(process.poll() is None, f"the {what} has ended by itself, with {process.returncode}")
+        process.kill()
+        process.wait(30)
+        self.killed[what] += 1
+
+    def kill_worker(self) -> None:
+        awake = [place for place, worker in enumerate(self.workers) if worker.pid not in self.frozen]
+        if not awake:
+            return  # who is stopped is to report late
+        place = self.random.choice(awake)
+        self.kill(self.workers[place], "worker")
+        self.workers[place] = self.start_worker()
+
+    def kill_submitter(self) -> bool:
+        running = [one for one in self.submitters if one.process is not None and one.process.poll() is None]
+        if running:
+            process = self.random.choice(running).process
+            process.kill()
+            if process.wait(30) == -signal.SIGKILL:
+                self.killed["submitter"] += 1
+                return True
+        return False
+
+    def kill_broker(self) -> None:
+        self.kill(self.broker, "broker")
+
+    def kill_one(self) -> None:
+        """Or two at the same time."""
+        chance = self.random.random()
+        if chance < 0.45:
+            self.kill_broker()
+            if chance < 0.1:
+                self.kill_worker()
+            self.start_broker()
+        elif chance < 0.7 or not self.kill_submitter():
+            self.kill_worker()
+
+    def freeze(self) -> None:
+        worker = self.random.choice(self.workers)
+        if not self.frozen:  # the other one works
+            worker.send_signal(signal.SIGSTOP)
+            self.frozen[worker.pid] = (worker, time.monotonic() + LEASE_S + self.random.uniform(0.2, 2))
+            self.freezes_n += 1
+
+    def thaw(self, all_of_them: bool = False) -> None:
+        for pid, (worker, until) in list(self.frozen.items()):
+            if all_of_them or time.monotonic() >= until:
+                worker.send_signal(signal.SIGCONT)
+                del self.frozen[pid]
+
+    def close(self) -> None:
+        everybody = [self.broker, *self.workers, *(one.process for one in self.submitters)]
+        for process in everybody:
+            if process is not None and process.poll() is None:
+                process.kill()
+                process.wait(30)
+        self.log.close()
+
+    # ---- what happens
+
+    def run(self) -> dict[str, object]:
+        began = time.monotonic()
+        self.start_broker()
+        self.workers = [self.start_worker() for _ in range(WORKERS)]
+        looks = {self.kills_n * (i + 1) // (LOOKS + 1) for i in range(LOOKS)}
+        while self.killed.total() < self.kills_n:
+            self.go_on_for(self.random.uniform(0.02, 0.3))
+            before = self.killed.total()
+            self.kill_one()
+            if self.random.random() < FREEZE_CHANCE:
+                self.freeze()
+            if any(before < look <= self.killed.total() for look in looks):
+                self.look()
+        kills_s = time.monotonic() - began
+        self.calm_down()
+        counts = self.count()
+        return {
+            "kills": dict(self.killed),
+            "freezes": self.freezes_n,
+            "kills_s": round(kills_s, 1),
+            "broker_start_ms": {"median": round(sorted(self.start_ms)[len(self.start_ms) // 2], 1), "max": round(max(self.start_ms), 1)},
+            **counts,
+        }
+
+    def go_on_for(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while True:
+            self.thaw()
+            for submitter in self.submitters:
+                submitter.look(more=True)
+            left = end - time.monotonic()
+            if left <= 0:
+                return
+            time.sleep(min(left, 0.01))
+
+    def look(self) -> None:
+        """The store of a killed broker is whole, and what is finished is kept to be compared."""
+        self.kill_broker()
+        self.verify()
+        for label, row in self.rows().items():
+            if row.state == "finished":
+                known = self.seen.setdefault(label, row)
+                expect(known == row, f"job {row.number} was finished, and has changed: {known} is {row}")
+        self.start_broker()
+
+    def rows(self) -> dict[str, Row]:
+        return {label: row for one in self.submitters for label, row in rows_of(self.folder / "store", one.name).items()}
+
+    def verify(self) -> dict[str, int]:
+        done = kq.kq("ctl", "verify", "--store", self.folder / "store", "--json")
+        expect(done.returncode == 0, f"kq-ctl verify: {done.stdout}{done.stderr}")
+        return json.loads(done.stdout)
+
+    def unfinished_n(self) -> int:
+        done = kq.kq("ctl", "stats", "--json", KQ_BROKER=self.url)
+        expect(done.returncode == 0, f"kq-ctl stats: {done.stderr}")
+        return sum(one["value"] for one in json.loads(done.stdout)["metrics"] if one["name"] == "kq_queue_jobs")
+
+    def calm_down(self) -> None:
+        """Nothing is killed any more: all that was begun is acknowledged, all that was acknowledged finishes."""
+        self.thaw(all_of_them=True)
+
+        def all_acknowledged() -> bool:
+            for submitter in self.submitters:
+                submitter.look(more=False)
+            return all(submitter.process is None for submitter in self.submitters)
+
+        kq.wait_until(all_acknowledged, "every order is acknowledged", CALM_S)
+        kq.wait_until(lambda: self.unfinished_n() == 0, "every job is finished", CALM_S)
+        self.broker.terminate()
+        expect(self.broker.wait(30) == 0, "kq-broker ended with another code than 0")
+
+    def count(self) -> dict[str, object]:
+        acknowledged = {label: n for one in self.submitters for label, n in one.numbers.items()}
+        rows = self.rows()
+        lost = sorted(acknowledged.keys() - rows.keys())
+        expect(not lost, f"{len(lost)} acknowledged jobs are lost, {lost[:3]}")
+        expect(len(rows) == len(acknowledged), "there are jobs that nobody acknowledged")
+        verdicts: Counter[str] = Counter()
+        for label, row in rows.items():
+            self.check_row(label, row, acknowledged[label])
+            verdicts[row.verdict] += 1
+        for label, row in self.seen.items():
+            expect(rows[label] == row, f"job {row.number} was finished, and has changed: {row} is {rows[label]}")
+        found = self.verify()
+        expect(found["finished"] == len(acknowledged), f"{found['finished']} jobs for {len(acknowledged)} pieces of work")
+        expect(found["results"] == len(acknowledged), f"{found['results']} results for {len(acknowledged)} jobs")
+        return {"jobs": len(rows), "verdicts": dict(verdicts), "attempts": sum(row.attempt for row in rows.values())}
+
+    def check_row(self, label: str, row: Row, number: int) -> None:
+        expect(row.number == number, f"{label} was acknowledged as job {number} and is job {row.number}")
+        expect(row.state == "finished", f"job {number} is {row.state}")
+        # Our own failures may use up all attempts of a job: each worker that dies with it is one.
+        if row.verdict == "abandoned":
+            return
+        wanted = "wrong_answer" if label.endswith("9") else "passed"
+        expect(row.verdict == wanted, f"job {number} is {row.verdict} instead of {wanted}")
+        tag = f"{number}/{row.attempt}"
+        expect(row.worker.split()[1:] == [tag], f"job {number}, attempt {row.attempt}, has the result of {row.worker}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=100, help="how many (default: 100)")
+    parser.add_argument("--seed", type=int, default=None, help="of what chance decides; the moments themselves are the machine's")
+    parser.add_argument("--json", metavar="FILE", help="write the figures there, too")
+    arguments = parser.parse_args()
+    seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 32)
+    with tempfile.TemporaryDirectory(prefix="kq-kill.", dir="/tmp") as folder:
+        loop = Loop(Path(folder), arguments.kills, seed)
+        try:
+            figures = {"seed": seed, **loop.run()}
+        except (Failure, AssertionError) as failed:
+            print(f"after {loop.killed.total()} kills, seed {seed}: {failed}", file=sys.stderr)
+            sys.stderr.write((Path(folder) / "log").read_text(errors="replace")[-4000:])
+            return 1
+        finally:
+            loop.close()
+    if arguments.json:
+        Path(arguments.json).write_text(json.dumps(figures, indent=2) + "\n")
+    kills = ", ".join(f"{n} of a {what}" for what, n in sorted(figures["kills"].items()))
+    start = figures["broker_start_ms"]
+    print(f"seed {seed}: {sum(figures['kills'].values())} kill -9 ({kills}) in {figures['kills_s']} s; a worker was stopped {figures['freezes']} times")
+    print(f"the broker was there again in {start['median']} ms (median), {start['max']} ms (longest)")
+    print(f"{figures['jobs']} jobs acknowledged, {figures['attempts']} attempts; {figures['verdicts']}")
+    print("0 lost, 0 doubled, 0 changed after their end, 0 of another attempt; kq-ctl verify finds nothing")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+// A worker that judges nothing: kq-worker's protocol (gpu_worker/worker.h) over its real link, and results made up in no time. For
+// kill_loop.py, which needs thousands of jobs and no torch.
+//
+//   light_worker URL NAME
+//
+// A job whose label ends in 9 gets wrong_answer, any other passes with a time drawn for the attempt; one that ends in 77 runs for seconds, so that
+// a late result of another worker may meet it. Which attempt a result is of stands in
+// its `worker`: NAME SEQ/ATTEMPT.
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <deque>
+#include <map>
+#include <random>
+#include <string>
+
+#include "core/codec.h"
+#include "gpu_worker/worker.h"
+#include "net/clock.h"
+#include "net/endpoint.h"
+#include "net/zmq_link.h"
+
+namespace {
+
+using namespace kq;
+
+constexpr std::size_t kDevices = 8;
+constexpr std::int64_t kRunMsMax = 5;
+constexpr std::int64_t kLongRunMsMax = 3'000;
+constexpr std::int64_t kLookMs = 20;
+
+class LightWorker {
+ public:
+  LightWorker(ClientLink& link, std::string name, std::uint64_t epoch)
+      : link_(link), name_(std::move(name)), random_(epoch), worker_(options(epoch)) {}
+
+  Expected<void> work() {
+    for (;;) {
+      std::int64_t wait_ms = std::clamp<std::int64_t>(wake_at_ms_ - monotonic_now_ms(), 0, kLookMs);
+      if (!running_.empty()) wait_ms = std::clamp<std::int64_t>(running_.begin()->first - monotonic_now_ms(), 0, wait_ms);
+      auto packet = link_.receive(wait_ms);
+      if (!packet) return failure(std::move(packet.error()));
+      if (*packet) {
+        auto message = decode_message<WorkerReply>(**packet);
+        if (!message) return failure(std::move(message.error()));
+        step(BrokerSaid{std::move(message->body)});
+      }
+      const std::int64_t now_ms = monotonic_now_ms();
+      while (!running_.empty() && running_.begin()->first <= now_ms) {
+        const auto lease = running_.extract(running_.begin()).mapped();
+        step(RunDone{lease->id, result_of(*lease)});
+      }
+      if (now_ms >= wake_at_ms_) step(Tick{});
+    }
+  }
+
+ private:
+  WorkerOptions options(std::uint64_t epoch) const {
+    DeviceInfo cpu;
+    cpu.model = "made up";
+    return {.name = name_, .epoch = epoch, .devices = std::vector<DeviceInfo>(kDevices, cpu), .build_slots = 64, .leases_ahead = 4};
+  }
+
+  void step(WorkerEvent event) {
+    std::deque<WorkerEvent> events;
+    events.push_back(std::move(event));
+    for (; !events.empty(); events.pop_front()) {
+      const WorkerReady ready = worker_.step(std::move(events.front()), monotonic_now_ms());
+      for (const std::string& note : ready.notes) std::fprintf(stderr, "light_worker: %s\n", note.c_str());
+      for (const BuildStart& start : ready.builds) {
+        events.push_back(BuildDone{start.lease->id, Built{.verdict = std::nullopt, .dir = "none", .cached = false, .ms = 1}});
+      }
+      for (const RunStart& start : ready.runs) {
+        const bool is_long = start.lease->submission.label.ends_with("77");
+        std::uniform_int_distribution<std::int64_t> ms(0, is_long ? kLongRunMsMax : kRunMsMax);
+        running_.emplace(monotonic_now_ms() + ms(random_), start.lease);
+      }
+      for (const WorkerRequest& request : ready.sends) link_.send(encode_message(Message<WorkerRequest>{0, request}));
+      wake_at_ms_ = ready.wake_at_ms;
+    }
+  }
+
+  Result result_of(const Lease& lease) {
+    Result result;
+    result.device = lease.device;
+    result.worker = name_ + " " + std::to_string(lease.id.seq) + "/" + std::to_string(lease.id.attempt);
+    if (lease.submission.label.ends_with('9')) {
+      result.verdict = ended(VerdictName::wrong_answer, {});
+      return result;
+    }
+    Measurement measurement;
+    measurement.method = "made up";
+    measurement.submission.samples_n = 1;
+    measurement.submission.median_ns = static_cast<double>(std::uniform_int_distribution<int>(1'000, 1'000'000)(random_));
+    result.verdict = Passed{measurement, {}};
+    return result;
+  }
+
+  ClientLink& link_;
+  const std::string name_;
+  std::mt19937_64 random_;
+  Worker worker_;
+  std::multimap<std::int64_t, std::shared_ptr<const Lease>> running_;  // by their end
+  std::int64_t wake_at_ms_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::uint64_t epoch = 0;
+  const auto endpoints = argc == 3 ? parse_broker_url(argv[1]) : bad_input("usage: light_worker URL NAME");
+  if (!endpoints || ::getrandom(&epoch, sizeof epoch, 0) != sizeof epoch) {
+    std::fprintf(stderr, "light_worker: %s\n", endpoints ? "getrandom failed" : endpoints.error().message.c_str());
+    return 2;
+  }
+  auto link = connect_client(endpoints->worker);
+  const auto done = link ? LightWorker(**link, argv[2], epoch).work() : failure(link.error());
+  std::fprintf(stderr, "light_worker: %s\n", done.error().message.c_str());
+  return 3;
+}
