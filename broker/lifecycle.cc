@@ -192,6 +192,7 @@ Expected<void> enqueue(Step& step, JobRecord record, std::shared_ptr<const Submi
   Job* job = step.state.jobs.find(record.seq);
   if (job != nullptr) {  // it ended in this very turn
     step.state.jobs.revive(*job);
+    if (!submission) submission = std::move(job->submission);  // if it also came in this turn the store does not have it yet
     *job = {.record = std::move(record), .lane = *lane};
   } else {
     job = &step.state.jobs.insert({.record = std::move(record), .lane = *lane});
