@@ -189,7 +189,7 @@ inline std::vector<ClientReply> client_replies() {
           .leased = 3,
           .workers =
               {{.worker = "gpu-7/4711", .devices = {device()}, .running = 3, .last_seen_ms = 1'760'000'002'000,
-                .labels = {"nvlink"}, .draining = true, .backends = {Backend::torch, Backend::cuda}}}},
+                .labels = {"nvlink"}, .draining = true, .backends = {Backend::triton, Backend::cuda}}}},
       Refused{.reason = "run is empty"},
       ActionReply{.jobs = {{.seq = 42, .done = true, .state = JobState::finished, .reason = "it has a verdict"}}},
       Done{},
