@@ -16,6 +16,7 @@ import argparse
 import csv
 import hashlib
 import json
+import os
 import random
 import signal
 import subprocess
@@ -315,7 +316,7 @@ class Loop:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=100, help="how many (default: 100)")
+    parser.add_argument("--kills", type=int, default=int(os.environ.get("KQ_KILLS") or 8), help="how many (default: KQ_KILLS, or 8)")
     parser.add_argument("--seed", type=int, default=None, help="of what chance decides; the moments themselves are the machine's")
     parser.add_argument("--json", metavar="FILE", help="write the figures there, too")
     arguments = parser.parse_args()
