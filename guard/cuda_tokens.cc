@@ -47,7 +47,9 @@ class Reader {
     note_variables();
     looks_up_ = std::any_of(tokens_.begin(), tokens_.end(), [](const Token& token) { return is_one_of(token.text, kLookUps); });
     for (std::size_t i = 0; i < tokens_.size();) i = read_at(i);
-    if (preprocessor_.is_cut_off()) add(1, tokens_.empty() ? 1 : tokens_.back().line, FactKind::note, "source.macros", "");
+    const std::uint32_t last = tokens_.empty() ? 1 : tokens_.back().line;
+    if (preprocessor_.is_cut_off()) add(1, last, FactKind::note, "source.macros", "");
+    if (preprocessor_.is_partly_read()) add(1, last, FactKind::note, "source.parts", "");
   }
 
  private:

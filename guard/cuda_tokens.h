@@ -6,7 +6,7 @@
 //   value   a name alone
 //   text    a string that is a name, in a source that looks functions up by name
 //   option  what a #define or #pragma says
-//   note    what makes a source hard to read: "source.macros", "source.line"
+//   note    what makes a source hard to read: "source.macros" beyond measure, "source.parts", "source.line"
 //
 // A plain number that is cast to a stream, or stands as the stream of a launch, is a call of "stream_number" unless it is the default stream.
 #pragma once

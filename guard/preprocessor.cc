@@ -175,12 +175,12 @@ void Preprocessor::define(Line line) {
     line = line.subspan(std::min(i + 1, line.size()));
   }
   macro.body.assign(line.begin(), line.end());
-  std::vector<Macro>& known = macros_[name];
+  std::vector<Macro>& known = macros_[name].definitions;
   if (is_certain()) known.clear();
   if (known.size() < kAlternativesMax) {
     known.push_back(std::move(macro));
   } else {
-    is_cut_off_ = true;
+    is_partly_read_ = true;
   }
 }
 
@@ -199,7 +199,7 @@ void Preprocessor::include(Line line, std::size_t depth) {
   for (const CppSource& other : others_) {
     if (other.name != file_name(name)) continue;
     if (depth == kIncludeDepthMax || includes_ == kIncludesMax) {
-      is_cut_off_ = true;
+      is_partly_read_ = true;
       return;
     }
     ++includes_;
@@ -242,8 +242,8 @@ Preprocessor::Truth Preprocessor::truth_of(Line condition) {
   for (int hops = 0; hops < 8 && condition.size() == 1 && condition.front().kind == TokenKind::name; ++hops) {
     if (condition.front().text == "true" || condition.front().text == "false") return (condition.front().text == "true") != is_negated ? Truth::yes : Truth::no;
     const auto found = macros_.find(condition.front().text);
-    if (found == macros_.end() || found->second.size() != 1 || found->second.front().is_function) return Truth::unknown;
-    condition = found->second.front().body;
+    if (found == macros_.end() || found->second.definitions.size() != 1 || found->second.definitions.front().is_function) return Truth::unknown;
+    condition = found->second.definitions.front().body;
   }
   if (condition.size() != 1 || condition.front().kind != TokenKind::number) return Truth::unknown;
   const auto number = number_of(condition.front().text);
@@ -260,7 +260,7 @@ void Preprocessor::expand(Line in, Tokens& out, std::size_t depth) {
     const Token token = work.back();
     work.pop_back();
     if (token.kind == TokenKind::end_of_macro) {
-      if (active_.size() > active_before) active_.pop_back();
+      if (active_.size() > active_before) end_macro();
       continue;
     }
     if (out.size() >= kTokensMax || out_.size() >= kTokensMax) {
@@ -268,19 +268,21 @@ void Preprocessor::expand(Line in, Tokens& out, std::size_t depth) {
       break;
     }
     const auto found = token.kind == TokenKind::name ? macros_.find(token.text) : macros_.end();
-    const bool is_macro = found != macros_.end() && std::find(active_.begin(), active_.end(), token.text) == active_.end();
-    if (!is_macro || ++expansions_ > kExpansionsMax || depth > kArgumentDepthMax) {
+    const bool is_macro = found != macros_.end() && !found->second.is_active;
+    if (!is_macro || ++expansions_ > kExpansionsMax || work_ > kWorkMax || depth > kArgumentDepthMax) {
       is_cut_off_ = is_cut_off_ || is_macro;
       out.push_back(token);
       continue;
     }
     std::vector<Tokens> arguments;
-    const bool has_arguments = std::any_of(found->second.begin(), found->second.end(), [](const Macro& macro) { return macro.is_function; }) &&
-                               take_arguments(work, arguments);
+    const std::vector<Macro>& definitions = found->second.definitions;
+    const bool has_arguments =
+        std::any_of(definitions.begin(), definitions.end(), [](const Macro& macro) { return macro.is_function; }) && take_arguments(work, arguments);
     Tokens replacement;
     bool is_replaced = false;
-    for (const Macro& macro : found->second) {
+    for (const Macro& macro : definitions) {
       if (macro.is_function && !has_arguments) continue;
+      for (const Tokens& argument : arguments) work_ += argument.size();
       const Tokens one = substitute(macro, arguments, token, depth);
       replacement.insert(replacement.end(), one.begin(), one.end());
       is_replaced = true;
@@ -289,11 +291,17 @@ void Preprocessor::expand(Line in, Tokens& out, std::size_t depth) {
       out.push_back(token);
       continue;
     }
-    active_.push_back(found->first);
+    active_.push_back(&found->second);
+    found->second.is_active = true;
     work.push_back({.kind = TokenKind::end_of_macro});
     work.insert(work.end(), replacement.rbegin(), replacement.rend());
   }
-  active_.resize(active_before);
+  while (active_.size() > active_before) end_macro();
+}
+
+void Preprocessor::end_macro() {
+  active_.back()->is_active = false;
+  active_.pop_back();
 }
 
 // The tokens between parentheses that follow next, split at commas. False, and nothing taken, where none follow.
@@ -303,8 +311,9 @@ bool Preprocessor::take_arguments(Tokens& work, std::vector<Tokens>& arguments) 
   if (at == 0 || !is_word(work[at - 1], "(")) return false;
   int depth = 0;
   arguments.emplace_back();
-  while (at > 0) {
+  while (at > 0 && work_ <= kWorkMax) {
     const Token token = work[--at];
+    ++work_;
     if (token.kind == TokenKind::end_of_macro) continue;
     if (is_word(token, "(") && depth++ == 0) continue;
     if (is_word(token, ")") && --depth == 0) {
@@ -323,6 +332,7 @@ bool Preprocessor::take_arguments(Tokens& work, std::vector<Tokens>& arguments) 
       arguments.back().push_back(token);
     }
   }
+  is_cut_off_ = is_cut_off_ || work_ > kWorkMax;
   arguments.clear();
   return false;
 }
@@ -375,7 +385,8 @@ Preprocessor::Tokens Preprocessor::substitute(const Macro& macro, const std::vec
     } else {
       result.insert(result.end(), part.begin(), part.end());
     }
-    if (result.size() > kTokensMax) {
+    work_ += part.size();
+    if (result.size() > kTokensMax || work_ > kWorkMax) {
       is_cut_off_ = true;
       break;
     }

@@ -22,12 +22,14 @@ struct CppSource {
   std::string_view text;
 };
 
-// Bounds of what a source may grow to; beyond them macros stay as they are, and `is_cut_off` says so.
+// Bounds of what a source may grow to; beyond them macros stay as they are, and `is_cut_off` says so. Nobody writes what goes over them.
 inline constexpr std::size_t kTokensMax = 600'000;
 inline constexpr std::size_t kExpansionsMax = 200'000;
+inline constexpr std::size_t kWorkMax = 8'000'000;  // tokens that are passed on by macros or looked at as their arguments
+// Bounds that a source may go over for good reasons; `is_partly_read` says so.
 inline constexpr std::size_t kIncludesMax = 64;
 inline constexpr std::size_t kIncludeDepthMax = 16;
-inline constexpr std::size_t kAlternativesMax = 4;  // definitions of one macro, in branches of conditionals
+inline constexpr std::size_t kAlternativesMax = 16;  // definitions of one macro, in branches of conditionals
 
 struct Directive {  // that says something by itself: define, pragma, line
   std::string_view word;
@@ -48,6 +50,7 @@ class Preprocessor {
   const std::vector<Directive>& directives() const { return directives_; }
   std::string_view file(std::uint32_t index) const { return files_[index]; }
   bool is_cut_off() const { return is_cut_off_; }
+  bool is_partly_read() const { return is_partly_read_; }
 
  private:
   struct Macro {
@@ -79,6 +82,7 @@ class Preprocessor {
   void note(std::string_view word, Line rest);
 
   void expand(Line in, Tokens& out, std::size_t depth);
+  void end_macro();
   bool take_arguments(Tokens& work, std::vector<Tokens>& arguments);
   Tokens substitute(const Macro& macro, const std::vector<Tokens>& arguments, const Token& at, std::size_t depth);
   Token pasted(const Token& left, const Token& right);
@@ -88,14 +92,20 @@ class Preprocessor {
   std::vector<std::string> files_;
   std::deque<CppText> texts_;
   std::deque<std::string> kept_;
-  std::map<std::string_view, std::vector<Macro>> macros_;
-  std::vector<std::string_view> active_;  // macros whose replacement is being read
+  struct Name {
+    std::vector<Macro> definitions{};
+    bool is_active = false;  // its replacement is being read
+  };
+  std::map<std::string_view, Name> macros_;
+  std::vector<Name*> active_;
   std::vector<Branch> branches_;
   std::vector<Token> out_;
   std::vector<Directive> directives_;
   std::size_t expansions_ = 0;
+  std::size_t work_ = 0;
   std::size_t includes_ = 0;
   bool is_cut_off_ = false;
+  bool is_partly_read_ = false;
 };
 
 }  // namespace kq

@@ -116,7 +116,7 @@ constexpr Name kListers[] = {"dir", "inspect.getmembers"};
 constexpr Name kListed[] = {"torch", "torch.cuda*", "torch._C*", "time"};
 constexpr Clause kComputedName[] = {{.kinds = kinds({call, value, read}), .names = kComputed}, {.kinds = kinds({call}), .names = kListers, .with = kListed}};
 
-constexpr Name kEncodings[] = {"source.encoding", "source.identifier"};
+constexpr Name kEncodings[] = {"source.encoding", "source.identifier", "source.macros"};
 constexpr Clause kDisguised[] = {{.kinds = kinds({note}), .names = kEncodings}};
 
 constexpr Name kPerThreadOptions[] = {"*"};
@@ -218,7 +218,7 @@ constexpr Clause kDeviceState[] = {{.kinds = kinds({call, text, symbol}), .names
 constexpr Name kProfilers[] = {"torch.profiler.*", "torch.autograd.profiler.*", "torch.cuda.profiler.*", "*cudaProfilerStart"};
 constexpr Clause kProfiler[] = {{.kinds = kinds({call}), .names = kProfilers}};
 
-constexpr Name kHoles[] = {"source.computed", "source.macros"};
+constexpr Name kHoles[] = {"source.computed", "source.parts"};
 constexpr Name kHoledNames[] = {"cu*$*", "*$*Stream*", "*Stream*$*"};
 constexpr Clause kComputedSource[] = {{.kinds = kinds({note}), .names = kHoles}, {.kinds = kinds({call, value}), .names = kHoledNames}};
 
@@ -271,7 +271,8 @@ constexpr Rule kRules[] = {
      "it stood in the file."},
     {"disguised_source", reject, "policy", kDisguised, "is written so that it reads otherwise than it runs",
      "use UTF-8, and plain letters where a name has plain letters",
-     "Another encoding can turn a comment into code, and full-width letters are the same name to Python and another one to a reader."},
+     "Another encoding can turn a comment into code, full-width letters are the same name to Python and another one to a reader, and macros that grow "
+     "beyond any measure are there to tire whoever reads them."},
     {"compiler_flag", reject, "policy", kCompilerFlag, "hands the compiler a flag that is not allowed", "choose code generation only: -O3, -arch, --use_fast_math, -D...",
      "Flags that load plugins, name other compilers, read other files or link the CUDA runtime statically change what runs, or hide it."},
     {"tool_environment", reject, "policy", kToolEnvironment, "sets a variable that changes the compiler or the loader", "leave it to the evaluator",
@@ -288,7 +289,7 @@ constexpr Rule kRules[] = {
     {"computed_name", review, "policy", kComputedName, "looks up a name that is only known when it runs", kNothingToDo,
      "An attribute of torch.cuda or of a library whose name could not be told may be a stream."},
     {"computed_source", review, "policy", kComputedSource, "compiles a source that is only known when it runs", kNothingToDo,
-     "Parts of a C++ source that are put in when it runs, or macros beyond any measure, could not be read."},
+     "Parts of a C++ source that are put in when it runs, or that are behind very many headers or branches, could not be read."},
     {"dynamic_library", review, "policy", kDynamicLibrary, "loads a library or looks up functions in one", kNothingToDo,
      "Functions that are looked up by name are in no import table. Names of streams among them are found where they are constant."},
     {"pool_stream", review, "policy", kPoolStream, "links functions of torch that hand out streams or threads", kNothingToDo,
