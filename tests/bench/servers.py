@@ -1,6 +1,7 @@
 """The servers under load: how each is started with its own data directory, and what it takes of the machine."""
 
 import os
+import random
 import resource
 import shutil
 import signal
@@ -60,12 +61,16 @@ def version(kind: Kind) -> str:
 
 
 def free_port() -> int:
-    """A port that is free, and the next one too: kq-broker needs two."""
+    """A port that is free, and the next one too: kq-broker needs two.
+
+    Below those that the kernel gives to whoever connects: who connects again and again while a server is down would get its very port one day,
+    and talk to himself.
+    """
     for _ in range(100):
+        port = random.randrange(10_000, 32_000)
         with socket.socket() as first, socket.socket() as second:
-            first.bind(("127.0.0.1", 0))
-            port = first.getsockname()[1]
             try:
+                first.bind(("127.0.0.1", port))
                 second.bind(("127.0.0.1", port + 1))
             except (OSError, OverflowError):
                 continue
