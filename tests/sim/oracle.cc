@@ -80,6 +80,7 @@ void Oracle::committing(std::span<const Write> writes, const Store& disk) {
     }
   }
   for (const Write& write : writes) {
+    if (write.family == Family::run && write.value) named_[write.key] = decode<RunEntry>(*write.value)->seq;
     if (write.family == Family::board && write.value)
       check_board_write(write.key, *decode<LeaderboardRow>(*write.value));
   }
@@ -500,7 +501,9 @@ std::string Oracle::unfinished_text() const {
 void Oracle::ended(const Store& disk) {
   for (const auto& [key, entry] : entries_) {
     const auto bytes = disk.get(Family::run, key);
-    if (is_removed(entry.seq)) continue;
+    // A request that is repeated late may have given the label to another job, which was removed with it.
+    const auto named = named_.find(key);
+    if (is_removed(entry.seq) || (named != named_.end() && is_removed(named->second))) continue;
     if (!bytes || !*bytes) violated("the entry of label " + entry.submission.label + " is lost");
   }
   for (const auto& [seq, record] : jobs_) {

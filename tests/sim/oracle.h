@@ -96,6 +96,7 @@ class Oracle {
   bool is_disk_full_ = false;
   std::map<Hash, Sequence> promises_;
   std::map<std::string, RunEntry> entries_;  // by key: the newest submission of each label that was acknowledged
+  std::map<std::string, Sequence> named_;    // by key: the job that each label was last given to
   std::map<Peer, Hello> workers_;            // as each address said last
   std::set<LeaseId> granted_;
   std::set<Sequence> begun_;  // that had an attempt since they were submitted or brought back
