@@ -316,7 +316,7 @@ class Loop:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=int(os.environ.get("KQ_KILLS") or 8), help="how many (default: KQ_KILLS, or 8)")
+    parser.add_argument("--kills", type=int, default=int(os.environ.get("KQ_KILLS") or 5), help="how many (default: KQ_KILLS, or 5)")
     parser.add_argument("--seed", type=int, default=None, help="of what chance decides; the moments themselves are the machine's")
     parser.add_argument("--json", metavar="FILE", help="write the figures there, too")
     arguments = parser.parse_args()
