@@ -56,7 +56,6 @@ class Handout {
       }
     }
     send();
-    wake_for_rested();
     return {};
   }
 
@@ -160,13 +159,6 @@ class Handout {
     }
   }
 
-  void wake_for_rested() {
-    if (state_.scheduler.empty()) return;
-    for (const auto& [id, session] : state_.workers.all()) {
-      if (session.rests_until_ms > step_.now_ms) step_.ready.wake_at(session.rests_until_ms);
-    }
-  }
-
   Step& step_;
   State& state_;
   std::map<SessionId, Parcel> parcels_;
@@ -236,7 +228,10 @@ Expected<void> dispatch(Step& step) {
   if (!step.state.scheduler.hungry().empty()) step.ready.wake_at(step.now_ms);
   if (const auto next = step.state.jobs.next_deadline_ms()) step.ready.wake_at(*next);
   if (const auto next = step.state.timers.next_ms) step.ready.wake_at(*next);
-  for (const auto& [id, session] : step.state.workers.all()) step.ready.wake_at(session.last_seen_ms + step.state.options.lease_ms);
+  for (const auto& [id, session] : step.state.workers.all()) {
+    step.ready.wake_at(session.last_seen_ms + step.state.options.lease_ms);
+    if (session.rests_until_ms > step.now_ms && !step.state.scheduler.empty()) step.ready.wake_at(session.rests_until_ms);
+  }
   return {};
 }
 

@@ -1,5 +1,12 @@
 // kq-doctor: what works here, and what to do about the rest.
-#include <cstdio>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
 #include <iostream>
 
 #include "tools/cuda_finder.h"
@@ -15,18 +22,29 @@ using kq::Expected;
 const std::string kProgram = "kq-doctor";
 constexpr std::size_t kSaidBytesMax = 1u << 20;
 
-// The last line that kq-worker --self-test wrote, or why there is none. It waits as long as torch takes to be imported.
+// What kq-worker --self-test wrote, or why there is nothing. It waits as long as torch takes to be imported.
 Expected<kq::Json> asked(const std::string& devices) {
-  const std::string command = "'" + kq::own_folder() + "/kq-worker' --self-test --log-level off --devices " + devices;
-  std::FILE* pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr) return kq::our_fault("kq-worker cannot be started");
+  std::array<std::string, 6> words{kq::own_folder() + "/kq-worker", "--self-test", "--log-level", "off", "--devices", devices};
+  std::array<char*, 7> argv{};
+  for (std::size_t i = 0; i < words.size(); ++i) argv[i] = words[i].data();
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return kq::our_fault(std::string("cannot make a pipe: ") + std::strerror(errno));
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  pid_t pid = 0;
+  const int error = ::posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::close(ends[1]);
   std::string said;
-  for (char bytes[4096]; said.size() < kSaidBytesMax;) {
-    const std::size_t n = std::fread(bytes, 1, sizeof bytes, pipe);
-    if (n == 0) break;
-    said.append(bytes, n);
+  for (char bytes[4096]; error == 0 && said.size() < kSaidBytesMax;) {
+    const ssize_t n = ::read(ends[0], bytes, sizeof bytes);
+    if (n <= 0) break;
+    said.append(bytes, static_cast<std::size_t>(n));
   }
-  ::pclose(pipe);
+  ::close(ends[0]);
+  if (error != 0) return kq::our_fault(words[0] + " cannot be started: " + std::strerror(error));
+  ::waitpid(pid, nullptr, 0);
   auto json = kq::parse_json(said);
   if (!json) return kq::our_fault("kq-worker --self-test gave no answer");
   return json;
