@@ -1,6 +1,7 @@
 # A result whose class is changed afterwards.
 # expect: rejected policy
 # guard: tensor_subclass
+# run: runtime_error
 import torch
 import torch.nn as nn
 

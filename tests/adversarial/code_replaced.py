@@ -1,6 +1,7 @@
 # The code of a library function replaced.
 # expect: rejected policy
 # guard: rewrites_caller
+# run: wrong_answer value
 import torch
 import torch.nn as nn
 

@@ -1,6 +1,7 @@
 # A mode that sees every operation.
 # expect: rejected policy
 # guard: tensor_subclass
+# run: wrong_answer nan | wrong_answer value
 import torch
 import torch.nn as nn
 from torch.utils._python_dispatch import TorchDispatchMode

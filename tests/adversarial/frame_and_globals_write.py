@@ -1,6 +1,7 @@
 # The caller's globals rewritten.
 # expect: rejected policy
 # guard: rewrites_caller
+# run: wrong_answer value
 # row: 29
 import sys
 

@@ -1,6 +1,7 @@
 # A library function's globals rewritten.
 # expect: rejected policy
 # guard: rewrites_caller
+# run: harmless
 import torch
 import torch.nn as nn
 

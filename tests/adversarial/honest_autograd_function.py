@@ -1,6 +1,7 @@
 # A function with a backward of its own.
 # expect: passed
 # guard: clean
+# run: passed
 import torch
 import torch.nn as nn
 

@@ -1,6 +1,7 @@
 # A table in base64, which is data.
 # expect: passed
 # guard: clean
+# run: passed
 # row: H44
 import base64
 

@@ -1,6 +1,7 @@
 # A class of the file's own that is called Stream.
 # expect: passed
 # guard: clean
+# run: passed
 # matrix: honest: python class called Stream
 import torch
 import torch.nn as nn

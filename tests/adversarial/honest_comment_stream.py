@@ -1,6 +1,7 @@
 # A comment says what is not used.
 # expect: passed
 # guard: clean
+# run: passed
 # row: H1
 # matrix: honest: comment mentions Stream()
 import torch

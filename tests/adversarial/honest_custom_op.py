@@ -1,6 +1,7 @@
 # An operation registered with torch, under a name of its own.
 # expect: passed
 # guard: clean
+# run: passed
 import torch
 import torch.nn as nn
 

@@ -1,6 +1,7 @@
 # A helper that nothing calls makes a stream: for review.
 # expect: passed
 # guard: review cuda_stream_create
+# run: passed
 # row: H18
 import torch
 import torch.nn as nn

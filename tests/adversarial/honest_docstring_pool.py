@@ -1,6 +1,7 @@
 # A docstring names who hands out streams.
 # expect: passed
 # guard: clean
+# run: passed
 # row: H2
 # matrix: honest: docstring names creators
 import torch

@@ -1,6 +1,7 @@
 # Variables that torch itself reads.
 # expect: passed
 # guard: clean
+# run: passed
 import os
 
 import torch

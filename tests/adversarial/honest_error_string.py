@@ -1,6 +1,7 @@
 # A message that speaks of streams.
 # expect: passed
 # guard: clean
+# run: passed
 # row: H17
 import torch
 import torch.nn as nn

@@ -1,6 +1,7 @@
 # Modules are put into eval mode; nothing is evaluated.
 # expect: passed
 # guard: clean
+# run: passed
 import torch
 import torch.nn as nn
 

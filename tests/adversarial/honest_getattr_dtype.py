@@ -1,6 +1,7 @@
 # An attribute of torch by a name that is computed.
 # expect: passed
 # guard: clean
+# run: passed
 import torch
 import torch.nn as nn
 

@@ -1,6 +1,7 @@
 # Names in Greek, which read as they run.
 # expect: passed
 # guard: clean
+# run: passed
 import torch
 import torch.nn as nn
 

@@ -1,6 +1,7 @@
 # An import that may fail.
 # expect: passed
 # guard: clean
+# run: passed
 # matrix: honest: try/except import guard
 import torch
 import torch.nn as nn

@@ -1,6 +1,7 @@
 # A lock around a cache.
 # expect: passed
 # guard: clean
+# run: passed
 # row: H19
 # matrix: honest: threading.Lock
 import threading

@@ -1,6 +1,7 @@
 # A program's own bench, below the usual line: it is not run here.
 # expect: passed
 # guard: review cuda_graph
+# run: passed
 import torch
 import torch.nn as nn
 

@@ -1,6 +1,7 @@
 # A hundred lines of output.
 # expect: passed
 # guard: clean
+# run: passed
 # row: H40
 import sys
 

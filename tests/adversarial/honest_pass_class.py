@@ -1,6 +1,7 @@
 # An exception class with nothing in it.
 # expect: passed
 # guard: clean
+# run: passed
 # row: H21
 # matrix: honest: `pass` in exception class
 import torch

@@ -1,6 +1,7 @@
 # A triton kernel: its launcher asks for the raw stream itself.
 # expect: passed
 # guard: clean
+# run: passed
 # row: H13
 import torch
 import torch.nn as nn

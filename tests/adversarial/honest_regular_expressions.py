@@ -1,6 +1,7 @@
 # re.compile compiles no program.
 # expect: passed
 # guard: clean
+# run: passed
 import re
 
 import torch

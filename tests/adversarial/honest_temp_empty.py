@@ -1,6 +1,7 @@
 # A buffer that is wholly written.
 # expect: passed
 # guard: clean
+# run: passed
 # row: H30
 import torch
 import torch.nn as nn

@@ -1,6 +1,7 @@
 # Settings of torch.
 # expect: passed
 # guard: clean
+# run: passed
 # row: H33
 import torch
 import torch.nn as nn

@@ -1,6 +1,7 @@
 # Words that hold the word.
 # expect: passed
 # guard: clean
+# run: passed
 # row: H9
 # matrix: honest: make_upstream helper
 import torch

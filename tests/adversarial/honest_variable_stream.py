@@ -1,6 +1,7 @@
 # A list that is called stream.
 # expect: passed
 # guard: clean
+# run: passed
 # row: H3
 # matrix: honest: variable named stream
 import torch

@@ -1,6 +1,7 @@
 # A tensor that computes when somebody looks.
 # expect: rejected policy
 # guard: tensor_subclass
+# run: wrong_answer value
 # row: 40
 import torch
 import torch.nn as nn

@@ -1,6 +1,7 @@
 # A module put in the place of another.
 # expect: rejected policy
 # guard: rewrites_caller
+# run: harmless
 import math
 import sys
 

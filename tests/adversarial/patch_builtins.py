@@ -1,6 +1,7 @@
 # A builtin replaced.
 # expect: rejected policy
 # guard: rewrites_caller
+# run: harmless
 import builtins
 
 import torch

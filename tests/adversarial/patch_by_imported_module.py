@@ -1,6 +1,7 @@
 # By a module that was imported by name.
 # expect: rejected policy
 # guard: patches_clock
+# run: harmless
 import importlib
 
 import torch

@@ -1,6 +1,7 @@
 # By unittest.mock.
 # expect: rejected policy
 # guard: patches_clock
+# run: harmless
 from unittest import mock
 
 import torch

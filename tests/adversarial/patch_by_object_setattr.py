@@ -1,6 +1,7 @@
 # By type.__setattr__, on a class under another name.
 # expect: rejected policy
 # guard: patches_clock
+# run: harmless
 import torch
 import torch.nn as nn
 

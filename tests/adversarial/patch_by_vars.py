@@ -1,6 +1,7 @@
 # By the module's dict.
 # expect: rejected policy
 # guard: patches_clock
+# run: harmless
 import torch
 import torch.nn as nn
 

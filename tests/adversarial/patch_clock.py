@@ -1,6 +1,7 @@
 # A clock that stands still.
 # expect: rejected policy
 # guard: patches_clock
+# run: harmless
 # row: 27
 import time
 

@@ -1,6 +1,7 @@
 # Comparisons that are always content: the judge compares elsewhere.
-# expect: passed
+# expect: harmless
 # guard: review patches_torch
+# run: harmless
 import torch
 import torch.nn as nn
 

@@ -1,6 +1,7 @@
 # Events that measure nothing.
 # expect: rejected policy
 # guard: patches_clock
+# run: harmless
 # row: 26
 import torch
 import torch.nn as nn

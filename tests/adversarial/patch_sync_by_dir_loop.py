@@ -1,6 +1,7 @@
 # Whatever in torch.cuda begins with sync, replaced in a loop.
 # expect: rejected policy
 # guard: patches_clock
+# run: harmless
 # matrix: hostile: dir() loop patching sync*
 import torch
 import torch.nn as nn

@@ -1,6 +1,7 @@
 # An executor, imported by name.
 # expect: rejected async
 # guard: host_thread
+# run: wrong_answer value | wrong_answer nan | rejected async | harmless
 # matrix: hostile: executor by from-import
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,6 +1,7 @@
 # A thread of the lowest kind.
 # expect: rejected async
 # guard: host_thread
+# run: wrong_answer value | wrong_answer nan | rejected async | harmless
 # matrix: hostile: _thread
 import _thread
 

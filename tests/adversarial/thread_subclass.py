@@ -1,6 +1,7 @@
 # A class derived from Thread.
 # expect: rejected async
 # guard: host_thread
+# run: wrong_answer value | wrong_answer nan | rejected async | harmless
 import threading
 
 import torch

@@ -1,6 +1,7 @@
 # A timer that finishes the work later.
 # expect: rejected async
 # guard: host_thread
+# run: wrong_answer value | wrong_answer nan | rejected async | harmless
 # matrix: hostile: threading.Timer
 import threading
 

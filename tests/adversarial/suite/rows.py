@@ -3,10 +3,16 @@
     # What it does, in a sentence.
     # expect: rejected stream | passed | ...     the verdict of the whole evaluator, with its reason
     # guard: RULE | review RULE | clean          what the static guard alone must say
+    # run: wrong_answer value | crashed signal 9 optional: the verdicts it may end with where it runs and no guard has read it, on the CPU
     # row: 12                                    optional: the name it has in the list of known attacks
+    # problem: softmax                           optional: what it computes, of problems/; otherwise relu
+    # times: 2                                   optional: how often it runs before the honest job does
+    # long                                       optional: takes more than a second or two
     # matrix: hostile: words                     optional: its line in the detection matrix (honest, hostile or policy)
 
-C++ files have the same behind //. Files of one stem belong together: X.cu and X.json.
+C++ files have the same behind //. Files of one stem belong together: X.cu and X.json. Names begin with honest_ for honest rows and with
+mutant_ for right kernels with a small mistake; all others are hostile. A hostile row that is `harmless` ends as passed because what it tries
+fails, or changes nothing: such a row gives a wrong answer where it succeeds.
 """
 
 import re
@@ -14,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[1]
-HEADER = re.compile(r"^(?:#|//) (expect|guard|row|matrix): (.+)$", re.M)
+HEADER = re.compile(r"^(?:#|//) (expect|guard|run|row|problem|times|matrix): (.+)$", re.M)
+LONG = re.compile(r"^(?:#|//) long$", re.M)
 
 
 @dataclass(frozen=True)
@@ -23,10 +30,39 @@ class Row:
     expect: str
     guard: str
     matrix: str = ""
+    run: str = ""
+    problem: str = "relu"
+    times: int = 1
+    is_long: bool = False
 
     @property
     def is_hostile(self) -> bool:
-        return self.expect.startswith("rejected")
+        return not self.path.name.startswith("honest_")
+
+    @property
+    def is_mutant(self) -> bool:
+        return self.path.name.startswith("mutant_")
+
+    @property
+    def kind(self) -> str:
+        return "mutant" if self.is_mutant else "hostile" if self.is_hostile else "honest"
+
+    @property
+    def backend(self) -> str:
+        return "cuda" if self.path.suffix == ".cu" else "torch"
+
+    @property
+    def endings(self) -> list[str]:
+        return ["passed" if ending == "harmless" else ending for ending in self.run.split(" | ")]
+
+    @property
+    def control(self) -> Path:
+        """The honest job on the same problem."""
+        return FOLDER / "problems" / f"{self.problem}_right.py"
+
+
+def problem_of(row: Row) -> Path:
+    return FOLDER / "problems" / f"{row.problem}.py"
 
 
 def rows() -> list[Row]:
@@ -34,8 +70,20 @@ def rows() -> list[Row]:
     for path in sorted(FOLDER.iterdir()):
         if path.suffix not in (".py", ".cu"):
             continue
-        said = dict(HEADER.findall(path.read_text()[:2000]))
-        found.append(Row(path, said.get("expect", ""), said.get("guard", ""), said.get("matrix", "")))
+        text = path.read_text()[:2000]
+        said = dict(HEADER.findall(text))
+        found.append(
+            Row(
+                path=path,
+                expect=said.get("expect", ""),
+                guard=said.get("guard", ""),
+                matrix=said.get("matrix", ""),
+                run=said.get("run", ""),
+                problem=said.get("problem", "relu"),
+                times=int(said.get("times", "1")),
+                is_long=LONG.search(text) is not None,
+            )
+        )
     return found
 
 

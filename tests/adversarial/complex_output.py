@@ -1,0 +1,11 @@
+# The right values as complex numbers.
+# expect: wrong_answer dtype
+# guard: clean
+# run: wrong_answer dtype
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.complex(torch.relu(x), torch.zeros_like(x))

@@ -1,0 +1,11 @@
+# No elements at all: nothing could differ.
+# expect: wrong_answer shape
+# guard: clean
+# run: wrong_answer shape
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.empty(0)

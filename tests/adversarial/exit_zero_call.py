@@ -1,0 +1,13 @@
+# Ends its process with success, in a call.
+# expect: runtime_error
+# guard: review process
+# run: runtime_error
+import os
+
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        os._exit(0)

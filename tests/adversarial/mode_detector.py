@@ -1,0 +1,17 @@
+# Right until it has been called a few times.
+# expect: wrong_answer value
+# guard: clean
+# run: wrong_answer value
+# row: 33
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        return torch.relu(x) if self.calls <= 3 else torch.zeros_like(x)

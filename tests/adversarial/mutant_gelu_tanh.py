@@ -1,0 +1,12 @@
+# The approximation by tanh.
+# expect: wrong_answer value
+# guard: clean
+# run: wrong_answer value
+# problem: gelu
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return nn.functional.gelu(x, approximate='tanh')

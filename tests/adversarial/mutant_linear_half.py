@@ -1,0 +1,16 @@
+# Products in half precision.
+# expect: wrong_answer value
+# guard: clean
+# run: wrong_answer value
+# problem: linear
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(100, 50)
+
+    def forward(self, x):
+        return nn.functional.linear(x.bfloat16(), self.linear.weight.bfloat16(), self.linear.bias.bfloat16()).float()

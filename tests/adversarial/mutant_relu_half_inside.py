@@ -1,0 +1,12 @@
+# Half precision inside.
+# expect: wrong_answer value
+# guard: clean
+# run: wrong_answer value
+# problem: relu
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.relu(x.half()).float()

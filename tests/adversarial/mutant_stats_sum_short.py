@@ -1,0 +1,12 @@
+# The sum leaves the last column out.
+# expect: wrong_answer value
+# guard: clean
+# run: wrong_answer value
+# problem: stats
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return x[:, :-1].sum(dim=1), x.argmax(dim=1), x.var(dim=1)

@@ -1,0 +1,11 @@
+# A quantized tensor.
+# expect: runtime_error
+# guard: clean
+# run: runtime_error
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.quantize_per_tensor(torch.relu(x), 0.1, 0, torch.quint8)

@@ -1,0 +1,11 @@
+# Right but for noise.
+# expect: wrong_answer value
+# guard: clean
+# run: wrong_answer value
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.relu(x) + torch.randn_like(x)

@@ -1,0 +1,123 @@
+"""The device lane that rows run on (suite/lane_rows.cc), and what a row may have left behind on the machine."""
+
+import contextlib
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rows import FOLDER
+
+ROOT = FOLDER.parents[1]
+BIN = Path(os.environ.get("KQ_BIN") or ROOT / "build/release/bin").resolve()
+START_LIMIT_S = 200
+ANSWER_LIMIT_S = 60
+# Where a child could leave something that the next one, or somebody else, would find.
+SHARED = tuple(Path(folder) for folder in ("/tmp", "/var/tmp", "/dev/shm", "/run/lock", "/dev/mqueue"))
+OURS = ("kq-", "tmp", "pytest", "hsperfdata", "torchinductor")  # of other tests, which run at the same time
+MARK = "kq_marker"  # in the name of whatever a row tries to leave
+
+TRIALS = (2, 1, 3)
+
+
+def python() -> str:
+    """The interpreter with torch: KQ_PYTHON, else the one that runs this."""
+    return os.environ.get("KQ_PYTHON") or sys.executable
+
+
+@dataclass(frozen=True)
+class Ending:
+    verdict: str  # "wrong_answer value"
+    message: str
+    log: str
+    median_ns: float
+    sandbox: str
+
+
+class Lane:
+    """One lane for many rows: its Python is warm, its judge and its zygote must outlive them all."""
+
+    def __init__(self, device: str = "cpu") -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="kq-rows."))
+        command = [str(BIN / "lane_rows"), python(), str(self.folder), device]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        self._left = b""
+        self.started = self._receive(START_LIMIT_S)
+        if "error" in self.started:
+            raise AssertionError(f"no lane: {self.started['error']}")
+
+    def run(self, entry: Path, problem: Path, backend: str = "torch") -> Ending:
+        order = {"entry": str(entry), "problem": str(problem), "backend": backend, "trials": TRIALS}
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(order).encode() + b"\n")
+        answer = self._receive(ANSWER_LIMIT_S)
+        for who in ("judge", "zygote"):
+            if answer[who] != self.started[who]:
+                raise AssertionError(f"{entry.name}: the {who} of the lane is another one than before: {answer}")
+        if "error" in answer:
+            raise AssertionError(f"{entry.name}: an error of ours: {answer['error']}")
+        verdict = f"{answer['verdict']} {answer['reason']}".strip()
+        return Ending(verdict, answer["message"], answer["log"], answer["median_ns"], answer["sandbox"])
+
+    def close(self) -> None:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.close()
+        try:
+            self.process.wait(30)
+        finally:
+            self.process.kill()
+            self.process.wait()
+            self.process.stdout.close()
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def left_behind(self) -> list[str]:
+        """Processes and files that no lane has between two jobs."""
+        return self._processes_left() + self._files_left()
+
+    def _receive(self, limit_s: float) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        while b"\n" not in self._left:
+            if not select.select([self.process.stdout], [], [], limit_s)[0]:
+                raise AssertionError(f"the lane has not answered for {limit_s:.0f} s")
+            piece = os.read(self.process.stdout.fileno(), 1 << 16)
+            if not piece:
+                raise AssertionError(f"the lane is gone: exit code {self.process.wait(30)}")
+            self._left += piece
+        line, self._left = self._left.split(b"\n", 1)
+        return json.loads(line)
+
+    def _processes_left(self) -> list[str]:
+        """Of the lane's own tree there are the judge, the zygote and the two processes of the reference; of its slots' users the last two."""
+        parents, owners, names = {}, {}, {}
+        for entry in Path("/proc").iterdir():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                name, rest = (entry / "stat").read_text().split("(", 1)[1].rsplit(")", 1)
+                parents[int(entry.name)] = int(rest.split()[1])
+                owners[int(entry.name)] = entry.stat().st_uid
+                names[int(entry.name)] = name
+        tree, edge = set(), {self.process.pid}
+        while edge:
+            edge = {pid for pid, parent in parents.items() if parent in edge} - tree
+            tree |= edge
+        reference = {pid for pid in tree if parents[pid] not in (self.process.pid,)}
+        uids = set(self.started["uids"]) - {0}
+        strangers = {pid for pid, uid in owners.items() if uid in uids} - tree
+        found = [f"process {pid} ({names[pid]}) of a slot's user, outside of the lane's tree" for pid in sorted(strangers)]
+        if len(reference) > 2:
+            found.append(f"{len(reference)} processes below judge and zygote, 2 of the reference are meant to be: {sorted(reference)}")
+        return found
+
+    def _files_left(self) -> list[str]:
+        scratch = Path(self.started["scratch"])
+        rooms = {path.name for path in scratch.iterdir()} if scratch.exists() else set()
+        found = [f"{scratch / name}" for name in sorted(rooms - {"reference"})]
+        for folder in SHARED:
+            with contextlib.suppress(OSError):
+                found += [str(path) for path in folder.iterdir() if MARK in path.name]
+        return found

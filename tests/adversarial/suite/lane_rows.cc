@@ -1,0 +1,138 @@
+// A device lane with its real judge, zygote and children, told what to run line by line: the run-time stage of the suite.
+//
+// It opens the lane, prints one line, and then answers each line of its input with one line of its output, JSON both:
+//
+//   <-  {"ready": true, "judge": PID, "zygote": PID, "scratch": DIR, "uids": [N, N]}
+//   ->  {"entry": FILE, "problem": FILE, "backend": "torch", "trials": [CORRECTNESS, WARMUP, TIMED]}
+//   <-  {"verdict": "wrong_answer", "reason": "value", "message": "...", "log": "...", "median_ns": N, "samples": N, "sandbox": "uid,...",
+//        "judge": PID, "zygote": PID}   or   {"error": "one sentence"}
+//
+// The static guard belongs to the build lane, which is not here: what it would have rejected runs, and there is no switch in a worker that
+// turns it off.
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "gpu_worker/lane.h"
+#include "gpu_worker/process.h"
+
+namespace kq {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+// Short, because hostile rows run into them; long enough for two busy cores.
+constexpr std::uint32_t kCallLimitMs = 1'500;
+constexpr std::uint32_t kLoadLimitMs = 4'000;
+constexpr std::int64_t kAttemptLimitMs = 30'000;
+constexpr std::uint64_t kHostBytes = 512ull << 20;
+// As the worker's slots: numbers that belong to nobody, and not to another lane of this kind that runs at the same time.
+std::uint32_t first_uid() { return ::geteuid() == 0 ? 62'000 + static_cast<std::uint32_t>(::getpid()) % 1'000 * 2 : 0; }
+
+std::string content_of_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream bytes;
+  bytes << file.rdbuf();
+  return bytes.str();
+}
+
+LaneOptions options_of(const std::string& python, const std::string& root, DeviceKind device) {
+  const std::string programs = program_directory();
+  Limits limits;
+  limits.call_limit_ms = kCallLimitMs;
+  limits.load_limit_ms = kLoadLimitMs;
+  limits.timed_budget_ms = 200;
+  limits.host_bytes_max = kHostBytes;
+  return {.device = device,
+          .index = 0,
+          .worker = "rows",
+          .judge_program = programs + "/kq-judge",
+          .zygote = {.python = python,
+                     .harness = programs + "/../share/kq/harness",
+                     .stub = programs + "/../lib/libkqstub.so",
+                     .device = device,
+                     .device_index = 0},
+          .scratch = root + "/scratch",
+          .first_uid = first_uid(),
+          .limits = limits,
+          .attempt_limit_ms = kAttemptLimitMs};
+}
+
+Lease lease_of(const json& order, const DeviceInfo& device) {
+  const std::string entry = order.at("entry");
+  const std::string problem = order.at("problem");
+  const std::string source = content_of_file(entry);
+  const std::string reference = content_of_file(problem);
+  Lease lease;
+  lease.id = {1, 1};
+  lease.device = device;
+  lease.submission.label = "row";
+  lease.submission.backend = parse_enum<Backend>(order.at("backend").get<std::string>()).value_or(Backend::torch);
+  lease.submission.files = {{fs::path(entry).filename(), sha256(source)}};
+  lease.submission.problem.name = "problem";
+  lease.submission.problem.file = fs::path(problem).filename();
+  lease.submission.problem.hash = sha256(reference);
+  const auto& trials = order.at("trials");
+  lease.submission.trials = {.correctness = trials.at(0), .warmup = trials.at(1), .timed = trials.at(2)};
+  lease.blobs = {{sha256(source), source}, {sha256(reference), reference}};
+  return lease;
+}
+
+json answer_of(const Expected<Result>& result) {
+  if (!result) return {{"error", result.error().message}};
+  const Evidence* evidence = evidence_of(result->verdict);
+  const Measurement* measurement = measurement_of(result->verdict);
+  return {{"verdict", to_string(name_of(result->verdict))},
+          {"reason", evidence == nullptr ? "" : evidence->reason},
+          {"message", evidence == nullptr ? "" : evidence->message},
+          {"log", result->log},
+          {"median_ns", measurement == nullptr ? 0.0 : measurement->submission.median_ns},
+          {"samples", result->samples.submission_ns.size()},
+          {"sandbox", result->sandbox}};
+}
+
+void say(const json& line) { std::cout << line.dump(-1, ' ', false, json::error_handler_t::replace) << std::endl; }
+
+int run(const std::string& python, const std::string& root, DeviceKind device) {
+  ::signal(SIGPIPE, SIG_IGN);
+  fs::create_directories(root + "/built");
+  const LaneOptions options = options_of(python, root, device);
+  auto lane = Lane::open(options);
+  if (!lane) {
+    say({{"error", lane.error().message}});
+    return 3;
+  }
+  const auto zygote_of = [&] {
+    const auto zygote = (*lane)->zygote();
+    return zygote ? (*zygote)->process() : 0;
+  };
+  say({{"ready", true},
+       {"judge", (*lane)->judge_process()},
+       {"zygote", zygote_of()},
+       {"scratch", options.scratch},
+       {"uids", {options.first_uid, options.first_uid + 1}}});
+  for (std::string line; std::getline(std::cin, line);) {
+    const json order = json::parse(line);
+    json answer = answer_of((*lane)->run(lease_of(order, (*lane)->device()), {.verdict = {}, .dir = root + "/built"}));
+    answer["judge"] = (*lane)->judge_process();
+    answer["zygote"] = zygote_of();
+    say(answer);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace kq
+
+int main(int argc, char** argv) {
+  const auto device = argc == 4 ? kq::parse_enum<kq::DeviceKind>(argv[3]) : std::nullopt;
+  if (device) return kq::run(argv[1], argv[2], *device);
+  std::cerr << "usage: lane_rows PYTHON FOLDER cpu|cuda\n";
+  return 2;
+}

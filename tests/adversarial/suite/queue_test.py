@@ -1,0 +1,49 @@
+"""Rows through a broker and a worker, guard and all: each ends as its header expects of the whole evaluator, and the worker goes on."""
+
+import sys
+import unittest
+
+from rows import FOLDER, rows
+
+sys.path.insert(0, str(FOLDER.parent / "e2e"))
+import kq  # noqa: E402
+
+# One of each kind of ending; what is left to the guard is among them.
+CHOSEN = (
+    "early_done", "answer_with_endless_shape", "page_unmapped", "window_replaced", "exit_zero_import", "fork_that_survives", "kill_everyone",
+    "py_side_stream", "thread_raw", "host_mem_balloon", "mode_detector", "mutant_relu_half_inside", "honest_writes_its_scratch",
+)
+
+
+class ThroughTheQueue(kq.Queue):
+    def test_rows_end_as_expected_and_the_worker_is_still_leased_to(self) -> None:
+        found = {row.path.stem: row for row in rows()}
+        sources = {f"relu/{name}": found[name].path.read_text() for name in CHOSEN}
+        with self.broker(), self.worker() as worker:
+            self.wait_for_worker()
+            jobs = kq.write_sweep(self.folder / "jobs", sources, trials=(3, 1, 3))
+            self.assert_end(kq.kq("submit", jobs, "--run", "hostile", KQ_BROKER=self.url), 0)
+            kq.wait_until(lambda: len(self.finished("hostile")) == len(CHOSEN), "every row has ended")
+            for row in self.finished("hostile"):
+                name = row["label"].removeprefix("relu/")
+                with self.subTest(name):
+                    ending = f"{row['verdict']} {row['reason']}".strip()
+                    expected = [one.replace("harmless", "passed") for one in found[name].expect.split(" | ")]
+                    self.assertIn(ending, expected, row["message"])
+                    self.assertTrue(ending == "passed" or row["median_us"] == "", "figures of a row that did not pass")
+                    if row["verdict"] != "rejected" or "tamper" in ending:
+                        self.assertIn("rlimits", row["sandbox"], "the row tells which layers were in force")
+            # The same worker, and an honest job of a key that is new.
+            self.submit("honest", {"relu/honest": kq.RIGHT + "# after them all\n"})
+            kq.wait_until(lambda: self.finished("honest"), "the honest job has ended")
+            self.assertEqual([row["verdict"] for row in self.finished("honest")], ["passed"])
+            self.assertIsNone(worker.poll())
+            workers = self.ctl_json("workers")["workers"]
+            self.assertEqual([one["worker"].rpartition(":")[2] for one in workers], [str(worker.pid)])
+
+    def finished(self, run: str) -> list[dict[str, str]]:
+        return [row for row in kq.dump(run, "--broker", self.url) if row["state"] == "finished"]
+
+
+if __name__ == "__main__":
+    unittest.main()

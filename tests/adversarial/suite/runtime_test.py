@@ -1,0 +1,101 @@
+"""What becomes of rows that run: no guard has read them. Each ends as its header says, and after it an honest job is as well off as before.
+
+A part of the rows, so that it takes seconds; all of them where KQ_ADVERSARIAL=all; those with a piece of text in their name where
+KQ_ADVERSARIAL is that text.
+"""
+
+import math
+import os
+import statistics
+import time
+import unittest
+from collections import Counter
+
+from lane import Lane
+from rows import Row, problem_of, rows
+
+CHOICE = os.environ.get("KQ_ADVERSARIAL", "")
+EVERY_NTH = 10  # of the rows, where there is no time for all
+SLOWER_AT_MOST = 20  # than the honest job usually is: the machine does other things meanwhile
+
+
+def chosen() -> list[Row]:
+    """By problem, so that a reference serves many rows."""
+    all_rows = sorted((row for row in rows() if row.run), key=lambda row: row.problem)
+    if CHOICE == "all":
+        return all_rows
+    if CHOICE:
+        return [row for row in all_rows if CHOICE in row.path.name]
+    # lane_test has a row that runs into its limit.
+    return [row for i, row in enumerate(all_rows) if i % EVERY_NTH == 0 and not row.is_long and "timed_out" not in row.run]
+
+
+def table_of(endings: Counter[tuple[str, str]]) -> list[str]:
+    """As docs/integrity.md has it."""
+    kinds = sorted({kind for kind, _ in endings})
+    lines = ["| ending | " + " | ".join(kinds) + " |", "|---|" + "---|" * len(kinds)]
+    for verdict in sorted({verdict for _, verdict in endings}):
+        lines.append(f"| {verdict} | " + " | ".join(str(endings[kind, verdict] or ".") for kind in kinds) + " |")
+    return [*lines, "| **all** | " + " | ".join(str(sum(n for (k, _), n in endings.items() if k == kind)) for kind in kinds) + " |"]
+
+
+class Runtime(unittest.TestCase):
+    lane: Lane
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.lane = Lane()
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.lane.close()
+
+    def test_rows(self) -> None:
+        times: dict[str, list[float]] = {}
+        endings: Counter[tuple[str, str]] = Counter()
+        for row in chosen():
+            with self.subTest(row.path.name):
+                begun = time.monotonic()
+                for _ in range(row.times):
+                    ending = self.lane.run(row.path, problem_of(row), row.backend)
+                    words = f"{row.path.name}: {ending.verdict} ({ending.message})\n{ending.log[-1500:]}"
+                    self.assertIn(ending.verdict, row.endings, words)
+                    self.assertIn("rlimits", ending.sandbox, "the row tells which layers were in force")
+                # Nothing of it is there any more, and an honest job does not notice that it was.
+                self.assertEqual(self.lane.left_behind(), [], row.path.name)
+                known = times.setdefault(row.problem, [])
+                known.append(self.honest_job_after(row, SLOWER_AT_MOST * statistics.median(known) if known else math.inf))
+                endings[row.kind, ending.verdict] += 1
+                if CHOICE:
+                    print(f"{row.path.stem:40} {ending.verdict:28} {time.monotonic() - begun:6.2f} s", flush=True)
+        print("\n".join(table_of(endings)), flush=True)
+
+    def honest_job_after(self, row: Row, limit_ns: float) -> float:
+        """Its time, which is a usual one: at the second try, where the machine was busy during the first."""
+        took_ns = []
+        while not took_ns or (took_ns[-1] > limit_ns and len(took_ns) < 5):
+            control = self.lane.run(row.control, problem_of(row))
+            self.assertEqual(control.verdict, "passed", f"the honest job after {row.path.name}: {control.message}")
+            took_ns.append(control.median_ns)
+        self.assertLessEqual(took_ns[-1], limit_ns, f"the honest job after {row.path.name}: {took_ns}")
+        return took_ns[-1]
+
+
+class Rows(unittest.TestCase):
+    def test_there_are_as_many_as_promised(self) -> None:
+        ran = [row for row in rows() if row.run]
+        self.assertGreaterEqual(sum(row.is_mutant for row in ran), 20)
+        self.assertGreaterEqual(sum(row.is_hostile and not row.is_mutant for row in ran), 100)
+        self.assertGreaterEqual(sum(not row.is_hostile for row in ran), 25)
+
+    def test_no_hostile_row_may_pass_but_for_nothing(self) -> None:
+        for row in rows():
+            with self.subTest(row.path.name):
+                self.assertTrue(row.run or "rejected" in row.expect or row.expect == "passed", "decided by neither stage")
+                if row.is_hostile:
+                    self.assertNotIn("passed", row.run, "say 'blocked' or 'gainless' where it gains nothing by passing")
+                    self.assertTrue(row.control.exists() and problem_of(row).exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

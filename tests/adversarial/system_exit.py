@@ -1,0 +1,11 @@
+# Raises what ends a program.
+# expect: runtime_error
+# guard: clean
+# run: runtime_error
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        raise SystemExit(0)

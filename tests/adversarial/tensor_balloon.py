@@ -1,0 +1,14 @@
+# Takes memory by tensors.
+# expect: out_of_memory host
+# guard: clean
+# run: out_of_memory host
+# row: 67
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        kept = []
+        while True:
+            kept.append(torch.ones(4 << 20))

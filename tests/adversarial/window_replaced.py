@@ -1,0 +1,22 @@
+# Puts private memory in the window's place: the judge sees none of it.
+# expect: wrong_answer value | wrong_answer nan | crashed signal 11
+# guard: review reads_system
+# run: wrong_answer value | wrong_answer nan | crashed signal 11
+import ctypes
+
+import torch
+import torch.nn as nn
+
+def window():
+    for line in open("/proc/self/maps"):
+        if "memfd" in line and "kq-page" not in line:
+            begin, end = (int(word, 16) for word in line.split()[0].split("-"))
+            return begin, end - begin
+    raise RuntimeError("no window")
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        begin, size = window()
+        ctypes.CDLL(None).mmap(ctypes.c_void_p(begin), ctypes.c_size_t(size), 3, 0x32, -1, 0)
+        return torch.relu(x)
