@@ -51,7 +51,7 @@ Inventory take_inventory(const std::vector<LaneOptions>& lanes) {
 
 bool is_without_sandbox(const std::string& layers) {
   const auto words = words_of(layers);
-  return std::all_of(words.begin(), words.end(), [](const std::string& word) { return word == "rlimits"; });
+  return std::all_of(words.begin(), words.end(), [](const std::string& word) { return word == "rlimits" || word == "watchdog"; });
 }
 
 std::string to_json(const Inventory& inventory) {

@@ -24,6 +24,7 @@ TEST(Inventory, says_what_there_is_and_what_is_missing) {
 
 TEST(Inventory, limits_alone_are_no_sandbox) {
   EXPECT_TRUE(is_without_sandbox("rlimits"));
+  EXPECT_TRUE(is_without_sandbox("rlimits,watchdog"));
   EXPECT_TRUE(is_without_sandbox(""));
   EXPECT_FALSE(is_without_sandbox("rlimits,seccomp"));
 }

@@ -35,7 +35,8 @@ json to_json(std::uint64_t id, const ChildOrder& order, DeviceKind device) {
           {"precision", to_string(order.precision)},
           {"arch", order.arch},
           {"host_bytes", order.host_bytes},
-          {"scratch_bytes", order.scratch_bytes}};
+          {"scratch_bytes", order.scratch_bytes},
+          {"window_bytes", order.window_bytes}};
 }
 
 }  // namespace
@@ -121,6 +122,12 @@ Expected<std::optional<int>> Zygote::wait(std::uint64_t id, std::int64_t timeout
   return std::optional<int>();
 }
 
+int Zygote::left_by(std::uint64_t id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = children_.find(id);
+  return found == children_.end() ? 0 : found->second.left;
+}
+
 void Zygote::forget(std::uint64_t id) {
   const std::lock_guard lock(mutex_);
   children_.erase(id);
@@ -150,6 +157,7 @@ void Zygote::handle(const std::string& packet) {
   child.answered = true;
   if (news->pid) child.pid = *news->pid;
   if (news->exit) child.exit = *news->exit;
+  child.left = news->left;
   child.error = std::move(news->error);
 }
 

@@ -8,11 +8,12 @@
 //                             or {"error": "one sentence"} and exit
 //   control -> zygote:        {"id": 7, "role": "reference" | "submission" | "build", "device": "cpu" | "cuda", "backend": "torch",
 //                              "dir": DIR, "uid": 61000, "entry": "add.py", "problem": "relu.py", "precision": "as_given",
-//                              "arch": "sm_90", "host_bytes": N, "scratch_bytes": N}
+//                              "arch": "sm_90", "host_bytes": N, "scratch_bytes": N, "window_bytes": N}
 //                             with descriptors: [log pipe] for build, [log pipe, channel socket] otherwise
 //   zygote -> control:        {"id": 7, "pid": 1234}   forked; 1234 is the process to kill: everything of the child dies with it
 //                             {"id": 7, "error": "one sentence"}   could not fork or enter the sandbox: our fault
-//                             {"id": 7, "exit": 9}     gone, with this wait status (core/plan.h); comes once for every pid
+//                             {"id": 7, "exit": 9, "left": 0}     gone, with this wait status (core/plan.h); comes once for every pid. "left"
+//                                processes of its control group were killed and are there all the same: they hang in the kernel
 //
 // DIR holds src/ (the submission's and the problem's files and, for a submission, what the build made: read-only in the child),
 // work/ (its current directory) and, for a build, out/ (what it makes). "uid" is 0 to keep the zygote's own.
@@ -46,6 +47,7 @@ struct ChildOrder {
   std::string arch;     // of device code, for builds
   std::uint64_t host_bytes = 0;
   std::uint64_t scratch_bytes = 0;
+  std::uint64_t window_bytes = 0;  // most that the judge's window may have: it is not the child's memory
 };
 
 struct ZygoteOptions {
@@ -75,6 +77,8 @@ class Zygote {
   void kill(std::uint64_t id);
   // The wait status once it is gone; nothing at the deadline.
   Expected<std::optional<int>> wait(std::uint64_t id, std::int64_t timeout_ms);
+  // How many of its processes would not go, once it is gone itself.
+  int left_by(std::uint64_t id) const;
   // The child is gone or given up: drops what is known of it.
   void forget(std::uint64_t id);
 
@@ -82,6 +86,7 @@ class Zygote {
   struct Child {
     int pid = 0;
     std::optional<int> exit;
+    int left = 0;
     std::string error;
     bool answered = false;
   };

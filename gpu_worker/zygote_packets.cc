@@ -48,6 +48,7 @@ std::optional<ZygoteNews> parse_zygote_news(std::string_view packet) {
   return ZygoteNews{.id = id->get<std::uint64_t>(),
                     .pid = number_of(news, "pid"),
                     .exit = number_of(news, "exit"),
+                    .left = number_of(news, "left").value_or(0),
                     .error = text_of(news, "error")};
 }
 

@@ -28,6 +28,7 @@ struct ZygoteNews {
   std::uint64_t id = 0;
   std::optional<int> pid;   // forked
   std::optional<int> exit;  // gone, with this wait status
+  int left = 0;             // of its processes that would not go
   std::string error;        // not forked, and why
 };
 std::optional<ZygoteNews> parse_zygote_news(std::string_view packet);

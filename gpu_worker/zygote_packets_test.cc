@@ -30,6 +30,8 @@ TEST(zygote_news, tells_of_forks_ends_and_failures) {
   EXPECT_EQ(forked->pid, 1234);
   EXPECT_FALSE(forked->exit);
   EXPECT_EQ(parse_zygote_news(R"({"id": 7, "exit": 9})")->exit, 9);
+  EXPECT_EQ(parse_zygote_news(R"({"id": 7, "exit": 9})")->left, 0);
+  EXPECT_EQ(parse_zygote_news(R"({"id": 7, "exit": 9, "left": 2})")->left, 2);
   EXPECT_EQ(parse_zygote_news(R"({"id": 7, "error": "no memory"})")->error, "no memory");
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/plan.h"
 #include "gpu_worker/build/outcome.h"
 #include "gpu_worker/log_pump.h"
 #include "gpu_worker/scratch.h"
@@ -13,7 +14,6 @@ namespace kq {
 namespace {
 
 constexpr std::uint64_t kScratchBytes = 1ull << 30;
-constexpr std::uint64_t kHostBytes = 4ull << 30;
 constexpr std::int64_t kLookMs = 20;  // how often a build looks whether it is still wanted
 
 Built ended_build(VerdictName name, Evidence evidence) {
@@ -46,6 +46,20 @@ std::optional<Built> judge_cpp_files(const Lease& lease) {
     if (const Finding* finding = first_rejected(findings)) return Built{.verdict = rejected(*finding), .dir = {}, .cached = false, .ms = 0};
   }
   return std::nullopt;
+}
+
+// A compiler that the kernel ended for its memory, or that said itself that it could get no more of it.
+bool was_out_of_memory(int status, const std::string& said) {
+  if ((status & kKilledForMemory) != 0) return true;
+  constexpr std::string_view kWords[] = {"MemoryError", "std::bad_alloc", "out of memory", "Cannot allocate memory"};
+  return std::any_of(std::begin(kWords), std::end(kWords), [&](std::string_view word) { return said.find(word) != std::string::npos; });
+}
+
+Built out_of_memory(std::uint64_t host_bytes) {
+  return ended_build(VerdictName::out_of_memory, {.stage = Stage::build,
+                                                  .reason = "host",
+                                                  .message = "the build took more memory than a build may have, " + std::to_string(host_bytes >> 20) + " MiB",
+                                                  .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
 }
 
 // The wait status once the child is gone; nothing at the limit, or when it is to stop.
@@ -103,8 +117,9 @@ Expected<Built> Builder::run_child(const Lease& lease, const std::string& arch, 
                                   .problem = problem_file(lease),
                                   .precision = lease.submission.problem.precision,
                                   .arch = arch,
-                                  .host_bytes = kHostBytes,
-                                  .scratch_bytes = kScratchBytes},
+                                  .host_bytes = options_.host_bytes,
+                                  .scratch_bytes = kScratchBytes,
+                                  .window_bytes = 0},
                                  log->second.get(), -1);
   log->second = Fd();
   if (!child) return failure(child.error());
@@ -123,13 +138,18 @@ Expected<Built> Builder::run_child(const Lease& lease, const std::string& arch, 
                                                 .message = "the build took longer than " + std::to_string(options_.limit_ms / 1000) + " s",
                                                 .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
   }
-  if (!WIFEXITED(**status) || WEXITSTATUS(**status) != 0) {
+  const bool is_whole = WIFEXITED(**status) && WEXITSTATUS(**status) == 0;
+  if (!is_whole && was_out_of_memory(**status, text)) return out_of_memory(options_.host_bytes);
+  if (!is_whole) {
     return ended_build(VerdictName::build_failed, {.stage = Stage::build,
                                                    .reason = {},
                                                    .message = shortened("the compiler's process died: " + text),
                                                    .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
   }
   Built built = outcome(lease, scratch->out(), false);
+  // A compiler that was killed, of a child that lives on and tells of it in its way.
+  const bool has_failed = built.verdict && name_of(*built.verdict) == VerdictName::build_failed;
+  if (has_failed && (**status & kKilledForMemory) != 0) return out_of_memory(options_.host_bytes);
   if (built.verdict && name_of(*built.verdict) != VerdictName::compiled_only) return built;
   const auto entry = cache_.put(key, scratch->out());
   if (!entry && entry.error().code == ExitCode::bad_input) {

@@ -18,6 +18,7 @@ struct BuilderOptions {
   std::uint32_t uid = 0;   // of build children; 0 keeps ours
   std::string no_gpu_arch; // what device code is compiled for where no GPU says
   std::uint32_t limit_ms = 120'000;
+  std::uint64_t host_bytes = 4ull << 30;  // private memory of each process of a build
 };
 
 class Builder {

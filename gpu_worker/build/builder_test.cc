@@ -137,6 +137,20 @@ TEST_F(BuilderTest, a_stopped_build_ends_at_once) {
   EXPECT_LT(took, std::chrono::seconds(2));
 }
 
+TEST_F(BuilderTest, a_build_that_takes_too_much_memory_says_so) {
+  const std::string source = "template <int n, int at> struct Tree { static const int v = Tree<n - 1, 2 * at>::v + Tree<n - 1, 2 * at + 1>::v; };\n"
+                             "template <int at> struct Tree<0, at> { static const int v = at % 3; };\n"
+                             "extern \"C\" __global__ void copy(const float* x, float* out) { out[0] = Tree<24, 1>::v; }";
+  Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90", .host_bytes = 192u << 20},
+                  BuildCache(root_ / "cache"), [] { return Expected<std::shared_ptr<Zygote>>(zygote_); });
+  const auto built = builder.build(lease_of(Backend::cuda, {{"k.cu", source}, {"k.json", std::string(kContract)}}));
+  if (verdict_of(built) == "unsupported_here") GTEST_SKIP() << "skipped: no CUDA toolkit: " << evidence(built).message;
+  ASSERT_EQ(verdict_of(built), "out_of_memory") << evidence(built).message;
+  EXPECT_EQ(evidence(built).reason, "host");
+  EXPECT_EQ(evidence(built).stage, Stage::build);
+  EXPECT_NE(evidence(built).message.find("more memory than a build may have"), std::string::npos) << evidence(built).message;
+}
+
 TEST_F(BuilderTest, a_cuda_kernel_compiles_without_a_gpu) {
   const std::string source = "extern \"C\" __global__ void copy(const float* x, float* out) { out[threadIdx.x] = x[threadIdx.x]; }";
   const auto built = build_cuda(source);

@@ -59,6 +59,10 @@ std::optional<Verdict> read_outcome(const std::string& dir) {
     return ended(VerdictName::unsupported_here,
                  {.stage = Stage::build, .reason = {}, .message = std::move(message), .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
   }
+  if (word == "memory") {
+    return ended(VerdictName::out_of_memory,
+                 {.stage = Stage::build, .reason = "host", .message = std::move(message), .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
+  }
   return failed(Stage::build, message.empty() ? "the build left no result" : std::move(message));
 }
 

@@ -2,7 +2,7 @@
 
 It leaves in out/:
 
-    status         ok, failed or unsupported
+    status         ok, failed, memory or unsupported
     message        one sentence, with file:line where there is one
     facts          guard/facts.h
     log            what the compiler said
@@ -28,6 +28,7 @@ GLOBAL = re.compile(
 COMMENTS = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 # "add.cu(12): error: ..." of NVRTC
 COMPLAINT = re.compile(r"^(?P<file>[^\s(]+)\((?P<line>\d+)\): (?:catastrophic )?error:? ?(?P<words>.*)$", re.MULTILINE)
+NO_MEMORY = "catastrophic error: out of memory"
 
 
 class BuildFailed(Exception):
@@ -42,6 +43,8 @@ def run(job: Job) -> int:
             compile_cuda(job)
     except (BuildFailed, BadSpec) as error:
         status, message = "failed", str(error)
+    except MemoryError:
+        status, message = "memory", "the build took more memory than a build may have"
     except NvrtcMissing as error:
         status, message = "unsupported", str(error)
     (job.out / "message").write_text(message[:MESSAGE_MAX], errors="replace")
@@ -82,6 +85,8 @@ def compile_cuda(job: Job) -> None:
         compiled = nvrtc.compile(source, entry.name, options + list(spec.compiler_options), [kernel])
     except CompileError as error:
         (job.out / "log").write_text(str(error)[:LOG_MAX], errors="replace")
+        if NO_MEMORY in str(error):
+            raise MemoryError from error
         raise BuildFailed(first_complaint(str(error), entry.name)) from error
     (job.out / "log").write_text(compiled.log[:LOG_MAX], errors="replace")
     (job.out / "kernels").write_text("".join(f"{name}\t{lowered}\n" for name, lowered in compiled.names.items()))

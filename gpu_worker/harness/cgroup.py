@@ -5,6 +5,8 @@ the child as well. Version 2 where our own group was delegated to us, else versi
 """
 
 import os
+import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +15,9 @@ PREFIX = "kq-"  # and the pid of the zygote
 MEMORY_FILES = ("memory.max", "memory.limit_in_bytes")
 PROCESSES_MAX = 512  # and threads, of one child
 MARGIN_BYTES = 256 << 20  # page tables, the kernel's own and what a fork copies before the job begins
+EMPTY_LIMIT_S = 5.0  # until the last process of a killed group is gone: it takes milliseconds
+ABANDONED_LIMIT_S = 2.0  # the same for a group that a killed zygote left, whose children are dying by themselves
+LOOK_S = 0.002
 KILLED_FOR_MEMORY = 1 << 16  # in a wait status, above what the kernel uses: ChildExited in core/plan.h
 
 
@@ -33,7 +38,7 @@ class Cgroups:
             return None
         for version, places in [*((2, [place]) for place in unified(root, own)), (1, legacy(root, own))]:
             remove_abandoned(places)
-            groups = Cgroups([place / f"{PREFIX}{os.getpid()}" for place in places], version)
+            groups = Cgroups([place / f"{PREFIX}{os.getpid()}-{start_of(os.getpid())}" for place in places], version)
             if places and groups.usable():
                 return groups
         return None
@@ -79,6 +84,11 @@ class Cgroups:
                     return counts.get("oom_kill", "0") != "0"
         return False
 
+    def end(self, name: str, limit_s: float = EMPTY_LIMIT_S) -> int:
+        """Freezes what is still in a child's group, kills it and waits until it is gone. How many are there all the same."""
+        left = {pid for group in self.groups(name) for pid in empty(group, limit_s)}
+        return len(left)
+
     def remove(self, name: str) -> None:
         """Once its processes have ended; those that are still on their way out are tried again later."""
         self._left += self.groups(name)
@@ -109,11 +119,70 @@ def offer(group: Path) -> None:
 
 
 def remove_abandoned(places: list[Path]) -> None:
-    """What a zygote that was killed left behind."""
+    """What a zygote that was killed left behind. Its name is that of a process and of when it began: numbers are used again."""
     for group in (group for place in places for group in place.glob(f"{PREFIX}*")):
-        if not Path("/proc", group.name.removeprefix(PREFIX)).exists():
-            for part in [*group.glob("*/"), group]:
-                removed(part)
+        pid, _, start = group.name.removeprefix(PREFIX).partition("-")
+        if start_of(pid) is not None and start in ("", start_of(pid)):
+            continue
+        for part in [*group.glob("*/"), group]:
+            empty(part, ABANDONED_LIMIT_S)
+            removed(part)
+
+
+def start_of(pid: int | str) -> str | None:
+    """When a process began, in ticks since the machine did; None when there is none of this number."""
+    try:
+        return Path("/proc", str(pid), "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
+    except OSError:
+        return None
+
+
+def empty(group: Path, limit_s: float) -> list[int]:
+    """Kills every process of a group, and waits for the last of them: those that are left at the limit.
+
+    Frozen first, none of them can fork while they are counted. Version 1 has no such switch in these hierarchies; there the group is looked
+    through again and again, and its limit of processes keeps them from winning.
+    """
+    left = members(group)
+    if left:
+        switch(group, "cgroup.freeze")
+    deadline = time.monotonic() + limit_s
+    while left:
+        if not switch(group, "cgroup.kill"):
+            for pid in left:
+                kill(pid)
+        left = members(group)
+        if not left or time.monotonic() > deadline:
+            break
+        time.sleep(LOOK_S)
+    return left
+
+
+def members(group: Path) -> list[int]:
+    try:
+        return [int(pid) for pid in (group / "cgroup.procs").read_text(encoding="ascii").split()]
+    except OSError:
+        return []
+
+
+def switch(group: Path, file: str) -> bool:
+    try:
+        fd = os.open(group / file, os.O_WRONLY)  # which is not there in version 1, and must not be made
+    except OSError:
+        return False
+    try:
+        return os.write(fd, b"1") == 1
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+
+
+def kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
 
 
 def legacy(root: Path, own: str) -> list[Path]:

@@ -31,6 +31,7 @@ ORDER: dict[str, tuple[type, Any]] = {
     "arch": (str, ""),
     "host_bytes": (int, 4 << 30),
     "scratch_bytes": (int, 1 << 30),
+    "window_bytes": (int, 8 << 30),  # of the judge's, which a child maps
 }
 
 
@@ -38,7 +39,7 @@ class Refused(Exception):
     """An order that cannot be carried out, in one sentence."""
 
 
-def main(control_fd: int, device: str, stub_path: str) -> int:
+def main(control_fd: int, device: str, stub_path: str, with_cgroups: bool = True) -> int:
     control = socket.socket(fileno=control_fd)
     gc.disable()  # what is imported stays: looking through it again and again finds nothing
     try:
@@ -48,7 +49,7 @@ def main(control_fd: int, device: str, stub_path: str) -> int:
         control.send(json.dumps({"error": words}).encode())
         return 3
     try:
-        forker = Forker(control, device, stub_path)
+        forker = Forker(control, device, stub_path, with_cgroups)
         layers = forker.probe()
     except (OSError, Refused) as error:
         control.send(json.dumps({"error": f"no sandbox can be had here: {error}"}).encode())
@@ -86,19 +87,22 @@ class Forked:
     order_id: int | None
     lifeline: socket.socket
     group: str  # its control group
+    over_memory: bool = False  # the watchdog has killed it
 
 
 class Forker:
-    def __init__(self, control: socket.socket, device: str, stub_path: str) -> None:
+    def __init__(self, control: socket.socket, device: str, stub_path: str, with_cgroups: bool) -> None:
         from harness.cgroup import Cgroups
         from harness.sandbox import ALL_LAYERS
         from harness.stub import Stub
+        from harness.watchdog import Watchdog
 
         self._control = control
         self._device = device
         self._stub = Stub(stub_path)
         self._wanted = ALL_LAYERS
-        self._cgroups = Cgroups.find()
+        self._cgroups = Cgroups.find() if with_cgroups else None
+        self._watchdog = Watchdog() if self._cgroups is None else None
         self._children: dict[int, Forked] = {}
         # Nobody may look into this process, nor keep alive what a child left behind.
         self._stub.hide()
@@ -150,7 +154,8 @@ class Forker:
         poll.register(self._control, select.POLLIN)
         poll.register(self._wake, select.POLLIN)
         while True:
-            ready = {fd for fd, _ in poll.poll()}
+            ready = {fd for fd, _ in poll.poll(self.look_ms())}
+            self.look_after_memory()
             if self._wake in ready:
                 os.read(self._wake, 4096)
                 self.reap()
@@ -158,6 +163,20 @@ class Forker:
                 break
         if self._cgroups is not None:
             self._cgroups.close()
+
+    def look_ms(self) -> int | None:
+        """How long nobody need be looked after."""
+        from harness.watchdog import LOOK_MS
+
+        return None if self._watchdog is None or self._watchdog.idle else LOOK_MS
+
+    def look_after_memory(self) -> None:
+        if self._watchdog is None:
+            return
+        for pid in self._watchdog.over():
+            self._children[pid].over_memory = True
+            self._watchdog.forget(pid)
+            os.kill(pid, signal.SIGKILL)
 
     def take_order(self) -> bool:
         """Carries out one order. False: control is gone."""
@@ -198,8 +217,9 @@ class Forker:
             huge_pages.collapse()
         child = Child(order, self._stub, self._wanted)
         group = f"child-{self._forks}"
+        memory_bytes = order["host_bytes"] + order["scratch_bytes"] + MARGIN_BYTES
         if self._cgroups is not None:
-            self._cgroups.make(group, order["host_bytes"] + order["scratch_bytes"] + MARGIN_BYTES)
+            self._cgroups.make(group, memory_bytes)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         a = os.fork()
         if a == 0:
@@ -226,7 +246,9 @@ class Forker:
             os.kill(b, signal.SIGKILL)
             raise Refused(str(error)) from error
         ours.setblocking(False)
-        return b, layers if self._cgroups is None else f"{layers},cgroup"
+        if self._watchdog is not None:
+            self._watchdog.watch(b, memory_bytes + order["window_bytes"])
+        return b, f"{layers},{'watchdog' if self._cgroups is None else 'cgroup'}"
 
     def hear(self, lifeline: socket.socket, expected: str) -> str:
         try:
@@ -253,6 +275,8 @@ class Forker:
 
     def reap(self) -> None:
         """Reports every child that has ended, and ends what it may have left behind."""
+        from harness.cgroup import KILLED_FOR_MEMORY
+
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -260,23 +284,29 @@ class Forker:
                 return
             if pid == 0:
                 return
+            self.kill_orphans()
             child = self._children.pop(pid, None)
             if child is not None:
-                end = last_word(child.lifeline, status) | self.leave(child.group)
+                end = last_word(child.lifeline, status)
+                killed, left = self.leave(child.group)
+                if self._watchdog is not None:
+                    self._watchdog.forget(pid)
+                if child.over_memory:
+                    killed, end = KILLED_FOR_MEMORY, int(signal.SIGKILL)
                 if child.order_id is not None:
-                    self.report({"id": child.order_id, "exit": end})
+                    self.report({"id": child.order_id, "exit": end | killed, "left": left})
                 child.lifeline.close()
-            self.kill_orphans()
 
-    def leave(self, group: str) -> int:
-        """What the child's control group adds to its wait status; the group goes."""
+    def leave(self, group: str) -> tuple[int, int]:
+        """What the child's control group adds to its wait status, and how many processes would not go; the group goes."""
         from harness.cgroup import KILLED_FOR_MEMORY
 
         if self._cgroups is None:
-            return 0
+            return 0, 0
+        left = self._cgroups.end(group)
         killed = self._cgroups.killed_for_memory(group)
         self._cgroups.remove(group)
-        return KILLED_FOR_MEMORY if killed else 0
+        return KILLED_FOR_MEMORY if killed else 0, left
 
     def kill_orphans(self) -> None:
         """Without a pid namespace, what outlives a killed supervisor becomes our child."""

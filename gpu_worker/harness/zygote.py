@@ -22,13 +22,16 @@ def main() -> int:
     from harness import forker
 
     del sys.path[0]
-    return forker.main(CONTROL_FD, arguments.device, arguments.stub)
+    return forker.main(CONTROL_FD, arguments.device, arguments.stub, not arguments.without_cgroups)
 
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="forks the children of a kq worker; started by kq-worker")
     parser.add_argument("--device", choices=["cpu", "cuda"], required=True)
     parser.add_argument("--stub", required=True, help="path of libkqstub.so")
+    parser.add_argument(
+        "--without-cgroups", action="store_true", help="watch the memory of children, as where no control groups are"
+    )
     return parser.parse_args()
 
 

@@ -22,7 +22,8 @@
 
 namespace kq::sandbox {
 
-// THE LAYERS, in the order they are reported. After them comes "cgroup", which the zygote takes before begin() (harness/cgroup.py).
+// THE LAYERS, in the order they are reported. After them comes "cgroup", which the zygote takes before begin() (harness/cgroup.py), or
+// "watchdog" where it cannot (harness/watchdog.py).
 enum Layer : std::uint32_t {
   kUid = 1u << 0,      // a uid and gid of its own, no other groups
   kUser = 1u << 1,     // user namespace; no further ones inside

@@ -1,11 +1,13 @@
 """Control groups of both versions over a made-up tree; what the kernel does with them is in hostile_test."""
 
 import os
+import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-from harness.cgroup import MARGIN_BYTES, PREFIX, Cgroups, legacy, remove_abandoned, unified
+from harness.cgroup import MARGIN_BYTES, PREFIX, Cgroups, legacy, remove_abandoned, start_of, unified
 
 assert MARGIN_BYTES > 0
 
@@ -53,10 +55,31 @@ class Trees(unittest.TestCase):
                 self.assertEqual(groups.killed_for_memory("child"), killed)
 
     def test_what_a_dead_zygote_left_goes_and_what_a_living_one_has_stays(self) -> None:
+        own = f"{PREFIX}{os.getpid()}-{start_of(os.getpid())}"
         self.group(f"{PREFIX}4194305/child-1")  # above the highest pid there can be
-        self.group(f"{PREFIX}{os.getpid()}/child-1")
+        self.group(f"{PREFIX}{os.getpid()}-12345/child-1")  # a number that was used again
+        self.group(f"{own}/child-1")
         remove_abandoned([self.root])
-        self.assertEqual([path.name for path in self.root.iterdir()], [f"{PREFIX}{os.getpid()}"])
+        self.assertEqual([path.name for path in self.root.iterdir()], [own])
+
+    def test_a_group_is_killed_and_waited_for(self) -> None:
+        groups = Cgroups.find()
+        if groups is None:
+            self.skipTest("no control groups can be made here")
+        self.addCleanup(groups.close)
+        groups.make("child-1", 1 << 30)
+        bomb = "import os\nfor _ in range(5): os.fork()\nprint('x', flush=True)\nimport time; time.sleep(1000)"
+        child = subprocess.Popen(
+            [sys.executable, "-c", bomb], stdout=subprocess.PIPE, preexec_fn=lambda: groups.enter("child-1")
+        )
+        assert child.stdout is not None
+        for _ in range(32):
+            child.stdout.readline()
+        self.assertEqual(groups.end("child-1"), 0)
+        groups.remove("child-1")
+        self.assertFalse(any(group.exists() for group in groups.groups("child-1")))
+        child.wait(10)
+        child.stdout.close()
 
 
 if __name__ == "__main__":

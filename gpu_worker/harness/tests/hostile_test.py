@@ -143,7 +143,7 @@ class ZygoteItself(unittest.TestCase):
         )
         layers = zygote.hello["sandbox"].split(",")
         # A kernel may be built without Landlock, and control groups are not everybody's.
-        certain = [layer for layer in layers if layer not in ("landlock", "cgroup")]
+        certain = [layer for layer in layers if layer not in ("landlock", "cgroup", "watchdog")]
         self.assertEqual(",".join(certain), expected + ",seccomp")
         for field in ("python", "torch", "triton", "cuda"):
             self.assertIn(field, zygote.hello)
@@ -181,6 +181,22 @@ class ZygoteItself(unittest.TestCase):
         answer = zygote.await_packet(lambda packet: packet.get("id") == 0, 30)
         self.assertIn("no JSON", answer["error"])
         self.assertIsNone(zygote.process.poll())
+
+    def test_without_control_groups_memory_is_watched(self) -> None:
+        zygote = Zygote(more=("--without-cgroups",))
+        self.addCleanup(zygote.close)
+        self.assertEqual(zygote.hello["sandbox"].split(",")[-1], "watchdog")
+        hog = "import mmap, torch\nm = mmap.mmap(-1, 1 << 30)\nwhile True:\n    m.seek(0)\n    while m.tell() < len(m):\n        m.write(b'1' * (1 << 20))\n"
+        root = tempfile.TemporaryDirectory(prefix="kq-harness.")
+        self.addCleanup(root.cleanup)
+        files = {"problem.py": RELU, "new.py": hog}
+        child = Child(zygote, Path(root.name) / "1", files, host_bytes=128 << 20, scratch_bytes=16 << 20, window_bytes=0)
+        self.addCleanup(child.close)
+        child.share_window()
+        child.do(Command.ATTACH)
+        child.begin(Command.LOAD)
+        self.assertEqual(zygote.exit_of(child.id), signal.SIGKILL | KILLED_FOR_MEMORY)
+        child.channel.close()
 
     def test_its_death_ends_its_children(self) -> None:
         for kill in (True, False):

@@ -45,11 +45,11 @@ RELU_NEW = RELU.replace("Model", "ModelNew")
 class Zygote:
     """Control's end of one zygote."""
 
-    def __init__(self, python: str = sys.executable, device: str = "cpu", harness: Path = HARNESS) -> None:
+    def __init__(self, python: str = sys.executable, device: str = "cpu", harness: Path = HARNESS, more: tuple[str, ...] = ()) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket = ours
         self.device = device
-        command = [python, str(harness / "zygote.py"), "--device", device, "--stub", STUB]
+        command = [python, str(harness / "zygote.py"), "--device", device, "--stub", STUB, *more]
         # The zygote finds its socket as descriptor 3, whatever its number is here.
         shell = ["sh", "-c", f'exec "$@" 3<&{theirs.fileno()}', "sh", *command]
         environment = {
