@@ -50,7 +50,8 @@ Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
   const auto pid = start_process({.argv = {options.python, options.harness + "/zygote.py", "--device", std::string(to_string(options.device)),
                                            "--stub", options.stub},
                                   .environment = {{"CUDA_VISIBLE_DEVICES", on_gpu ? gpu_word(options.device_index) : ""},
-                                                  {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}},
+                                                  {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
+                                                  {"GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"}},  // harness/huge_pages.py says what for
                                   .inherited = kInherited,
                                   .socket = pair->second.get()});
   if (!pid) return failure(pid.error());

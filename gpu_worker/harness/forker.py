@@ -10,12 +10,15 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
+from harness.huge_pages import HugePages
+from harness.stub import Stub
+
 PACKET_BYTES = 160 << 10
 FDS_MAX = 4
 FDS_OF_ROLE = {"reference": 2, "submission": 2, "build": 1}  # [log pipe], or [log pipe, channel]
 ANSWER_LIMIT_S = 20.0  # of a child until it is in its sandbox: it takes milliseconds
 PROBE_BYTES = 64 << 20
-HUGE_PAGES_AFTER = 12  # children; making huge pages takes 0.1 to 0.6 s, and each later child then takes 35 ms less
+HUGE_PAGES_AFTER = 24  # children; moving the rest into them takes 0.1 to 0.6 s, and each later child then takes 15 ms less
 
 # The fields of an order; those without a default must be there.
 ORDER: dict[str, tuple[type, Any]] = {
@@ -42,14 +45,17 @@ class Refused(Exception):
 def main(control_fd: int, device: str, stub_path: str, with_cgroups: bool = True) -> int:
     control = socket.socket(fileno=control_fd)
     gc.disable()  # what is imported stays: looking through it again and again finds nothing
+    stub = Stub(stub_path)
+    huge_pages = HugePages(stub)
     try:
         versions = import_everything()
     except ImportError as error:
         words = f"{sys.executable} cannot import torch, triton and numpy ({error}); set KQ_PYTHON to an interpreter that can"
         control.send(json.dumps({"error": words}).encode())
         return 3
+    huge_pages.settle()
     try:
-        forker = Forker(control, device, stub_path, with_cgroups)
+        forker = Forker(control, device, stub, huge_pages, with_cgroups)
         layers = forker.probe()
     except (OSError, Refused) as error:
         control.send(json.dumps({"error": f"no sandbox can be had here: {error}"}).encode())
@@ -91,15 +97,17 @@ class Forked:
 
 
 class Forker:
-    def __init__(self, control: socket.socket, device: str, stub_path: str, with_cgroups: bool) -> None:
+    def __init__(
+        self, control: socket.socket, device: str, stub: Stub, huge_pages: HugePages, with_cgroups: bool
+    ) -> None:
         from harness.cgroup import Cgroups
         from harness.sandbox import ALL_LAYERS
-        from harness.stub import Stub
         from harness.watchdog import Watchdog
 
         self._control = control
         self._device = device
-        self._stub = Stub(stub_path)
+        self._stub = stub
+        self._huge_pages = huge_pages
         self._wanted = ALL_LAYERS
         self._cgroups = Cgroups.find() if with_cgroups else None
         self._watchdog = Watchdog() if self._cgroups is None else None
@@ -207,14 +215,13 @@ class Forker:
 
     def fork(self, order: dict[str, Any], fds: list[int]) -> tuple[int, str]:
         """A child inside its sandbox: the pid to kill, and the layers in force."""
-        from harness import huge_pages
         from harness.cgroup import MARGIN_BYTES
         from harness.child import Child
 
         self.check_innocence()
         self._forks += 1
         if self._forks == HUGE_PAGES_AFTER:
-            huge_pages.collapse()
+            self._huge_pages.collapse()
         child = Child(order, self._stub, self._wanted)
         group = f"child-{self._forks}"
         memory_bytes = order["host_bytes"] + order["scratch_bytes"] + MARGIN_BYTES

@@ -24,6 +24,12 @@ KQ_STUB_API void kq_post_done(void* page, std::uint32_t done);
 KQ_STUB_API void* kq_map_shared(int fd, std::size_t bytes);
 KQ_STUB_API void kq_unmap_shared(void* address, std::size_t bytes);
 
+// gpu_worker/stub/arenas.h; take and give_back have the types of PyObjectArenaAllocator. What is opened is never freed.
+KQ_STUB_API void* kq_arenas_open(std::size_t bytes);
+KQ_STUB_API void* kq_arenas_take(void* arenas, std::size_t bytes);
+KQ_STUB_API void kq_arenas_give_back(void* arenas, void* address, std::size_t bytes);
+KQ_STUB_API void kq_arenas_close(void* arenas);
+
 // Maps device memory shared as a POSIX descriptor, for reading and writing in the current CUDA context. `bytes` is rounded up to the
 // driver's granularity. The descriptor stays the caller's.
 KQ_STUB_API int kq_map_cuda_window(int fd, std::uint64_t bytes, std::uint64_t* pointer, char* error, std::size_t error_bytes);

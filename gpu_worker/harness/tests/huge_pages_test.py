@@ -1,18 +1,52 @@
-"""harness/huge_pages.py moves memory and changes nothing in it."""
+"""harness/huge_pages.py says where memory is to lie, moves it, and changes nothing in it."""
 
+import ctypes
 import mmap
+import os
+import re
 import unittest
 
 from harness import huge_pages
+from harness.stub import Stub
+
+PR_GET_THP_DISABLE = 42
+
+
+def flags_of(address: int) -> list[str]:
+    """Of the mapping that holds an address: "hg" asks for huge pages."""
+    inside = False
+    with open("/proc/self/smaps", encoding="utf-8", errors="replace") as maps:
+        for line in maps:
+            mapping = re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line)
+            if mapping:
+                inside = int(mapping[1], 16) <= address < int(mapping[2], 16)
+            elif inside and line.startswith("VmFlags:"):
+                return line.split()[1:]
+    raise AssertionError("nothing is mapped there")
 
 
 class HugePages(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.pages = huge_pages.HugePages(Stub(os.environ["KQ_TEST_STUB"]))
+        cls.early = [float(i) for i in range(200_000)]
+        cls.pages.settle()
+        cls.late = [float(i) for i in range(200_000)]
+
+    def test_what_is_made_before_it_settles_asks_for_them_and_nothing_later(self) -> None:
+        setting = huge_pages.SETTING.read_text() if huge_pages.SETTING.exists() else ""
+        if setting:
+            self.assertIn("hg", flags_of(id(self.early[-1])))
+            self.assertNotIn("hg", flags_of(id(self.late[-1])))
+        refused = ctypes.CDLL(None).prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0)
+        self.assertEqual(refused, int("[madvise]" in setting))
+
     def test_what_lies_in_memory_stays(self) -> None:
         pattern = bytes(range(256)) * 16
         with mmap.mmap(-1, 4 * huge_pages.HUGE_BYTES, flags=mmap.MAP_PRIVATE) as memory:
             for at in range(0, len(memory), len(pattern)):
                 memory[at : at + len(pattern)] = pattern
-            huge_pages.collapse()
+            self.pages.collapse()
             self.assertEqual(memory[:].count(pattern), len(memory) // len(pattern))
 
     def test_private_memory_without_a_file_is_meant_and_nothing_else(self) -> None:

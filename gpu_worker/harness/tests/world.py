@@ -55,6 +55,7 @@ class Zygote:
         environment = {
             **os.environ,
             "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+            "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
             "CUDA_VISIBLE_DEVICES": "0" if device == "cuda" else "",
         }
         self.process = subprocess.Popen(shell, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, env=environment)
