@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,8 +54,11 @@ bool wait_for(int fd, short events, std::int64_t deadline_ms) {
 FactsChild::~FactsChild() { stop(); }
 
 Expected<void> FactsChild::start() {
+  // A socket, because only its writer can say that it wants no SIGPIPE when the child is gone.
   int to_child[2], from_child[2];
-  if (::pipe2(to_child, O_CLOEXEC) != 0) return our_fault(std::string("cannot make a pipe: ") + std::strerror(errno));
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, to_child) != 0) {
+    return our_fault(std::string("cannot make a pair of sockets: ") + std::strerror(errno));
+  }
   if (::pipe2(from_child, O_CLOEXEC) != 0) {
     ::close(to_child[0]);
     ::close(to_child[1]);
@@ -71,7 +75,6 @@ Expected<void> FactsChild::start() {
     stop();
     return our_fault(std::string("cannot start a process: ") + std::strerror(errno));
   }
-  ::fcntl(in_, F_SETFL, O_NONBLOCK);
   return {};
 }
 
@@ -87,10 +90,10 @@ void FactsChild::stop() {
   pid_ = -1;
 }
 
-bool FactsChild::send(std::string_view bytes, std::int64_t deadline_ms) {
+bool FactsChild::send_all(std::string_view bytes, std::int64_t deadline_ms) {
   while (!bytes.empty()) {
     if (!wait_for(in_, POLLOUT, deadline_ms)) return false;
-    const ssize_t n = ::write(in_, bytes.data(), bytes.size());
+    const ssize_t n = ::send(in_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && errno != EINTR && errno != EAGAIN) return false;
     if (n > 0) bytes.remove_prefix(static_cast<std::size_t>(n));
   }
@@ -124,7 +127,7 @@ Expected<std::variant<std::string, Refused>> FactsChild::facts(std::string_view 
   const std::int64_t deadline_ms = monotonic_now_ms() + options_.limit_ms;
   const std::string request = std::to_string(name.size()) + " " + std::to_string(source.size()) + "\n" + std::string(name) + std::string(source);
   std::string header, body;
-  const bool is_answered = send(request, deadline_ms) && receive_line(header, deadline_ms);
+  const bool is_answered = send_all(request, deadline_ms) && receive_line(header, deadline_ms);
   std::uint32_t line = 1;
   std::size_t size = 0;
   const std::size_t first = header.find(' '), second = header.find(' ', first + 1);

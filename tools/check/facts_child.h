@@ -39,7 +39,7 @@ class FactsChild {
  private:
   Expected<void> start();
   void stop();
-  bool send(std::string_view bytes, std::int64_t deadline_ms);
+  bool send_all(std::string_view bytes, std::int64_t deadline_ms);
   bool receive(std::string& into, std::size_t bytes, std::int64_t deadline_ms);  // appends
   bool receive_line(std::string& into, std::int64_t deadline_ms);
 
