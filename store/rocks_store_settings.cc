@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "store/rocks_store_log.h"
+#include "store/rocks_store_memtable.h"
 
 namespace kq {
 namespace {
@@ -37,6 +38,7 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const std::shared_ptr
 
   rocksdb::ColumnFamilyOptions options;
   options.compression = rocksdb::kLZ4Compression;
+  options.memtable_factory = sorted_leaves();
   options.write_buffer_size = 16 * kMegabyte;
   switch (family) {
     case Family::ids:  // asked about every submission, most of them new; in no order, so that a large memtable is slow
@@ -99,6 +101,8 @@ rocksdb::DBOptions db_options(const std::string& dir, OpenMode mode, rocksdb::En
   options.write_buffer_manager = std::make_shared<rocksdb::WriteBufferManager>(kMemtableBytesMax);
   options.listeners.push_back(std::make_shared<NoRecovery>());
   options.max_bgerror_resume_count = 0;
+  // One thread commits, and the memtables are made for one (rocks_store_memtable.h).
+  options.allow_concurrent_memtable_write = false;
   // A store opened for reading writes nothing.
   if (mode == OpenMode::read_write) options.info_log = open_info_log(dir);
   return options;
