@@ -69,13 +69,17 @@ std::vector<Metric> metrics_of(const State& state, std::int64_t now_ms) {
   add(metrics, "kq_queue_oldest_age_seconds", {}, seconds(now_ms - oldest_ms));
   add(metrics, "kq_queue_submitters", {}, static_cast<double>(state.accounts.by_submitter().size()));
   std::int64_t silent_ms = 0;
-  std::map<std::string, double> workers{{"busy", 0}, {"idle", 0}, {"draining", 0}};
+  std::map<std::string, double> workers{{"busy", 0}, {"idle", 0}, {"draining", 0}, {"quarantined", 0}};
+  double quarantined = 0;
   for (const auto& [id, session] : state.workers.all()) {
     silent_ms = std::max(silent_ms, now_ms - session.last_seen_ms);
     const bool draining = state.draining.contains(session.worker);
-    workers[draining ? "draining" : session.leases.empty() ? "idle" : "busy"] += 1;
+    quarantined += static_cast<double>(session.quarantined.size());
+    const bool is_out = session.devices.empty() && !session.quarantined.empty();
+    workers[is_out ? "quarantined" : draining ? "draining" : session.leases.empty() ? "idle" : "busy"] += 1;
   }
   for (const auto& [in, n] : workers) add(metrics, "kq_workers", {{"state", in}}, n);
+  add(metrics, "kq_devices_quarantined", {}, quarantined);
   add(metrics, "kq_worker_heartbeat_age_seconds", {}, seconds(silent_ms));
   add(metrics, "kq_disk_free_bytes", {}, static_cast<double>(state.space.free_bytes));
   add(metrics, "kq_disk_nearly_full", {}, state.space.nearly_full ? 1 : 0);

@@ -111,7 +111,8 @@ Expected<void> answer(Step& step, const Caller& caller, const BrokerQuery&) {
                                .last_seen_ms = session.last_seen_ms,
                                .labels = session.labels,
                                .draining = state.draining.contains(session.worker),
-                               .backends = session.backends});
+                               .backends = session.backends,
+                               .quarantined = session.quarantined});
   }
   return pass_on<BrokerReply>(step, caller, std::move(answers));
 }

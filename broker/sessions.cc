@@ -29,6 +29,12 @@ std::optional<std::string> complaint_about(const Hello& hello, const State& stat
   for (const std::string& label : hello.labels) {
     if (const auto wrong = name_complaint(label)) return "a label " + *wrong;
   }
+  if (hello.quarantined.size() > state.options.devices_max) {
+    return std::to_string(hello.quarantined.size()) + " quarantined devices, at most " + std::to_string(state.options.devices_max) + " are allowed";
+  }
+  for (const std::string& sentence : hello.quarantined) {
+    if (sentence.size() > kMessageTextMax) return std::string("a quarantined device's sentence is too long");
+  }
   if (!std::is_sorted(hello.labels.begin(), hello.labels.end())) return "its labels must be sorted";
   if (hello.credit > state.options.credit_max) {
     return "credit " + std::to_string(hello.credit) + ", at most " + std::to_string(state.options.credit_max) +
@@ -79,6 +85,10 @@ Expected<void> greet(Step& step, const std::string& peer, std::uint64_t request_
   session->credit = hello.credit;
   session->labels = hello.labels;
   session->backends = hello.backends;
+  if (hello.quarantined.size() > session->quarantined.size()) {
+    step.ready.note(NoteLevel::warning, "worker " + hello.worker + ": quarantined " + hello.quarantined.back());
+  }
+  session->quarantined = hello.quarantined;
   session->last_seen_ms = step.now_ms;
   const BrokerOptions& options = step.state.options;
   step.ready.send_to_worker(peer, request_id, Welcome{options.heartbeat_ms, options.lease_ms});

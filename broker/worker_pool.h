@@ -29,6 +29,7 @@ struct Session {
   std::int64_t last_seen_ms = 0;
   std::vector<std::string> labels{};   // sorted
   std::vector<Backend> backends{};     // empty: all
+  std::vector<std::string> quarantined{};  // of its devices: why they are not among them any more
   std::set<Sequence> leases{};         // of jobs whose tenure it holds
   std::size_t strays_n = 0;            // leases it listed last that count no more: they still keep it busy
   std::optional<std::uint64_t> warm_problem{};  // of the job it got last: QueueEntry::problem

@@ -117,6 +117,7 @@ struct WorkerStatus {
   std::vector<std::string> labels{};
   bool draining = false;
   std::vector<Backend> backends{};  // empty: all
+  std::vector<std::string> quarantined{};  // devices it does not use any more: one sentence each
 };
 struct BrokerReply {
   std::string version;
@@ -141,6 +142,7 @@ struct Hello {
   std::string evaluator;     // kEvaluatorVersion of the worker; the broker refuses another
   std::vector<std::string> labels{};  // sorted; jobs may ask for them
   std::vector<Backend> backends{};  // that work here; empty: all
+  std::vector<std::string> quarantined{};  // devices that did not come back clean after a job and are not among `devices`: a sentence each
 };
 struct LeaseId {
   Sequence seq = 0;
@@ -259,7 +261,7 @@ template <class V> void fields(V& v, BoardReply& x) { v("rows", x.rows); v("last
 template <class V> void fields(V& v, WorkerStatus& x) {
   v("worker", x.worker); v("devices", x.devices); v("running", x.running); v("last_seen_ms", x.last_seen_ms);
   v("labels", x.labels); v("draining", x.draining);
-  v("backends", x.backends);
+  v("backends", x.backends); v("quarantined", x.quarantined);
 }
 template <class V> void fields(V& v, BrokerReply& x) {
   v("version", x.version); v("queued", x.queued); v("leased", x.leased); v("workers", x.workers);
@@ -267,7 +269,7 @@ template <class V> void fields(V& v, BrokerReply& x) {
 template <class V> void fields(V& v, Refused& x) { v("reason", x.reason); }
 template <class V> void fields(V& v, Hello& x) {
   v("worker", x.worker); v("epoch", x.epoch); v("devices", x.devices); v("credit", x.credit); v("evaluator", x.evaluator);
-  v("labels", x.labels); v("backends", x.backends);
+  v("labels", x.labels); v("backends", x.backends); v("quarantined", x.quarantined);
 }
 template <class V> void fields(V& v, LeaseId& x) { v("seq", x.seq); v("attempt", x.attempt); }
 template <class V> void fields(V& v, Heartbeat& x) { v("epoch", x.epoch); v("leases", x.leases); }

@@ -9,7 +9,11 @@ namespace kq {
 namespace {
 
 constexpr std::uint64_t kScratchBytes = 1ull << 30;  // of a child's /tmp and work
+// The deadlines of taking a child down, step by step: it is killed, and with its namespace all that it started; its control group is
+// frozen, killed and empty (harness/cgroup.py, EMPTY_LIMIT_S); its scratch is gone; the device has its memory back. The judge asks the
+// device after every plan whether it still answers. What misses one of them is quarantined.
 constexpr std::int64_t kReapLimitMs = 10'000;        // SIGKILL of a process with an endless kernel takes 82 ms until reaped
+constexpr std::int64_t kMemoryBackLimitMs = 5'000;
 constexpr std::int64_t kStopLimitMs = 1'000;         // for the judge to notice that a stopped submission is gone
 constexpr std::int64_t kLogLimitMs = 1'000;
 constexpr std::int64_t kLookMs = 5;                  // how often the lane looks for exits while the judge works
@@ -32,6 +36,9 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
   const auto judge = lane->judge();
   if (!judge) return failure(judge.error());
   lane->device_ = (*judge)->device();
+  const LaneOptions& given = lane->options_;
+  auto watch = given.watch ? given.watch(lane->device_) : given.device == DeviceKind::cuda ? watch_gpu(lane->device_.uuid) : nullptr;
+  lane->cleanliness_ = std::make_unique<Cleanliness>(std::move(watch));
   const auto zygote = lane->zygote();
   if (!zygote) return failure(zygote.error());
   return lane;
@@ -81,6 +88,7 @@ bool Lane::has_reference_for(const Lease& lease) const {
 Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_token stop) {
   const std::int64_t start_ms = monotonic_now_ms();
   if (stop.stop_requested()) return our_fault("stopped before it began");
+  if (quarantine_) return our_fault("quarantined " + *quarantine_);
   auto judge = this->judge();
   if (!judge) return failure(judge.error());
 
@@ -124,6 +132,8 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
   const std::string layers = submission->zygote->sandbox();
   const std::string log = reap(std::move(*submission));
   if (!report || !report->reference_usable) drop_reference();
+  if (const auto complaint = cleanliness_->complaint(kMemoryBackLimitMs)) quarantine_for(*complaint);
+  if (quarantine_) return our_fault("quarantined " + *quarantine_);
   if (!report) {
     judge_.reset();  // whatever state it is in: the next job gets a new one
     return failure(report.error());
@@ -167,7 +177,8 @@ Expected<Lane::Child> Lane::fork(ChildRole role, const Lease& lease, const Built
                                    .precision = lease.submission.problem.precision,
                                    .arch = device_.arch,
                                    .host_bytes = options_.limits.host_bytes_max,
-                                   .scratch_bytes = kScratchBytes},
+                                   .scratch_bytes = kScratchBytes,
+                                   .window_bytes = options_.limits.window_bytes_max},
                                   log->second.get(), ends->second.get());
   if (!id) return failure(id.error());
   channel = std::move(ends->first);
@@ -209,12 +220,23 @@ Expected<Report> Lane::await(Child& submission, const std::stop_token& stop) {
   }
 }
 
-// Kills, waits, and returns what it printed.
-std::string Lane::reap(Child child) const {
+// Kills, waits until nothing of it is left, and returns what it printed.
+std::string Lane::reap(Child child) {
   child.zygote->kill(child.id);
-  (void)child.zygote->wait(child.id, kReapLimitMs);
+  const auto exit = child.zygote->wait(child.id, kReapLimitMs);
+  if (exit && !*exit) quarantine_for("a child is there " + std::to_string(kReapLimitMs / 1000) + " s after it was killed");
+  if (const int left = child.zygote->left_by(child.id); left > 0) {
+    quarantine_for(std::to_string(left) + " processes of a child would not be killed");
+  }
   child.zygote->forget(child.id);
-  return child.log.finish(kLogLimitMs);
+  std::string log = child.log.finish(kLogLimitMs);
+  if (const auto removed = child.scratch.remove(); !removed) quarantine_for(removed.error().message);
+  return log;
+}
+
+// The first reason stays. A worker that is leaving kills its zygote under its children, and looks at nothing any more.
+void Lane::quarantine_for(const std::string& why) {
+  if (!quarantine_ && !aborted_) quarantine_ = (device_.uuid.empty() ? device_.model : device_.model + " " + device_.uuid) + ": " + why;
 }
 
 }  // namespace kq

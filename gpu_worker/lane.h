@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -13,6 +14,7 @@
 #include <string>
 
 #include "core/messages.h"
+#include "gpu_worker/gpu_watch.h"
 #include "gpu_worker/judge_link.h"
 #include "gpu_worker/log_pump.h"
 #include "gpu_worker/scratch.h"
@@ -30,6 +32,7 @@ struct LaneOptions {
   std::string scratch;        // parent of this lane's scratch directories
   std::uint32_t first_uid = 0;  // of the reference; the submission gets the next one; 0 keeps ours
   Limits limits;
+  std::function<std::unique_ptr<GpuWatch>(const DeviceInfo&)> watch = {};  // of the device; NVML for a GPU where nobody says otherwise
   std::int64_t attempt_limit_ms = 15 * 60'000;  // the whole attempt, whatever the judge says
 };
 
@@ -48,6 +51,9 @@ class Lane {
   // From any thread: kills every child of this lane. What runs, or is built from its zygote, ends at once with an Error; nothing starts
   // any more.
   void abort();
+  // Why nothing may run here any more: something of a job did not go away, or the device is not what it was. The job that was noticed
+  // with ended in an Error, and is tried again elsewhere.
+  const std::optional<std::string>& quarantine() const { return quarantine_; }
   int judge_process() const { return judge_ ? judge_->process() : 0; }  // for tests
 
  private:
@@ -69,7 +75,8 @@ class Lane {
   Expected<JudgeLink*> judge();
   Expected<Child> fork(ChildRole role, const Lease& lease, const Built* built, Fd& channel);
   Expected<Report> await(Child& submission, const std::stop_token& stop);
-  std::string reap(Child child) const;
+  std::string reap(Child child);
+  void quarantine_for(const std::string& why);
   void drop_reference();
   bool has_reference_for(const Lease& lease) const;
 
@@ -77,6 +84,8 @@ class Lane {
   DeviceInfo device_;
   std::unique_ptr<JudgeLink> judge_;
   std::optional<Reference> reference_;
+  std::unique_ptr<Cleanliness> cleanliness_;
+  std::optional<std::string> quarantine_;
   std::uint64_t plans_ = 0;
 
   std::atomic<bool> aborted_ = false;

@@ -48,7 +48,7 @@ class LaneTest : public ::testing::Test {
     const std::string programs = program_directory();
     Limits limits;
     limits.call_limit_ms = 2'000;
-    auto lane = Lane::open({.device = DeviceKind::cpu,
+    options_ = LaneOptions{.device = DeviceKind::cpu,
                             .index = 0,
                             .worker = "test",
                             .judge_program = programs + "/kq-judge",
@@ -59,7 +59,8 @@ class LaneTest : public ::testing::Test {
                                        .device_index = 0},
                             .scratch = root_ / "scratch",
                             .first_uid = ::geteuid() == 0 ? 61100u : 0u,
-                            .limits = limits});
+                            .limits = limits};
+    auto lane = Lane::open(options_);
     ASSERT_TRUE(lane) << lane.error().message;
     lane_ = std::move(*lane);
   }
@@ -92,8 +93,10 @@ class LaneTest : public ::testing::Test {
   }
 
   static fs::path root_;
+  static LaneOptions options_;
   static std::unique_ptr<Lane> lane_;
 };
+LaneOptions LaneTest::options_;
 fs::path LaneTest::root_;
 std::unique_ptr<Lane> LaneTest::lane_;
 
@@ -198,6 +201,31 @@ TEST_F(LaneTest, an_attempt_stopped_before_it_began_does_not_begin) {
   std::stop_source stop;
   stop.request_stop();
   EXPECT_FALSE(lane_->run(lease_of(submission("return x + 1")), {.verdict = {}, .dir = root_ / "built"}, stop.get_token()));
+}
+
+// A device that is watched by somebody who finds fault with it.
+class Faulty : public GpuWatch {
+ public:
+  std::optional<std::uint64_t> ownerless_bytes() override { return std::nullopt; }
+  std::vector<std::uint64_t> errors() override { return asked_++ < 2 ? std::vector<std::uint64_t>{} : std::vector<std::uint64_t>{31, 79}; }
+
+ private:
+  int asked_ = 0;
+};
+
+TEST_F(LaneTest, a_device_that_does_not_come_back_clean_takes_no_job_any_more) {
+  LaneOptions options = options_;
+  options.scratch = root_ / "quarantined";
+  options.watch = [](const DeviceInfo&) { return std::make_unique<Faulty>(); };
+  auto lane = Lane::open(options);
+  ASSERT_TRUE(lane) << lane.error().message;
+  const auto run_here = [&] { return (*lane)->run(lease_of(submission("return x + 1")), {.verdict = {}, .dir = root_ / "built"}); };
+  ASSERT_EQ(verdict_of(run_here()), "passed");
+  EXPECT_EQ((*lane)->quarantine(), std::nullopt);
+  EXPECT_NE(verdict_of(run_here()).find("the driver reports Xid 79"), std::string::npos);
+  ASSERT_NE((*lane)->quarantine(), std::nullopt);
+  EXPECT_NE((*lane)->quarantine()->find("Xid 79"), std::string::npos);
+  EXPECT_EQ(verdict_of(run_here()), "error: quarantined " + *(*lane)->quarantine());
 }
 
 // The last one: the lane does nothing afterwards.

@@ -139,11 +139,12 @@ Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lane
       });
     }
     for (RunStart& start : ready.runs) {
-      lane_crews[start.device]->ask([&mailbox, &lane = *lanes[start.device], lease = start.lease, built = std::move(start.built),
+      lane_crews[start.device]->ask([&mailbox, &lane = *lanes[start.device], device = start.device, lease = start.lease, built = std::move(start.built),
                                       stop = going[start.lease->id].get_token()] {
         auto result = lane.run(*lease, built, stop);
         log_result(*lease, result, stop.stop_requested());
         mailbox.put(RunDone{lease->id, std::move(result)});
+        if (lane.quarantine()) mailbox.put(DeviceLost{device, *lane.quarantine()});
       });
     }
     for (const LeaseId& id : ready.stops) going[id].request_stop();

@@ -21,9 +21,22 @@ tl::unexpected<Error> cannot(const std::string& what, const std::string& path) {
   return our_fault("cannot " + what + " " + path + ": " + std::strerror(errno));
 }
 
-void remove_tree(const std::string& dir) {
-  std::error_code ignored;  // what a hostile child made unremovable stays, and make() of that name says so
-  fs::remove_all(dir, ignored);
+// Directories that their owner locked: we may be no other than that owner. Links are not followed.
+void unlock(const std::string& dir) {
+  std::error_code ignored;
+  fs::permissions(dir, fs::perms::owner_all, ignored);
+  for (fs::directory_iterator entry(dir, fs::directory_options::skip_permission_denied, ignored), end; !ignored && entry != end; entry.increment(ignored)) {
+    if (entry->symlink_status(ignored).type() == fs::file_type::directory) unlock(entry->path());
+  }
+}
+
+std::error_code remove_tree(const std::string& dir) {
+  std::error_code error;
+  fs::remove_all(dir, error);
+  if (!error) return error;
+  unlock(dir);
+  fs::remove_all(dir, error);
+  return error;
 }
 
 Expected<void> write_file(const std::string& path, std::string_view bytes) {
@@ -42,8 +55,8 @@ Expected<void> write_file(const std::string& path, std::string_view bytes) {
 
 Expected<Scratch> Scratch::make(const std::string& parent, const std::string& name, std::uint32_t uid) {
   Scratch scratch(parent + "/" + name);
-  remove_tree(scratch.dir_);
-  std::error_code error;
+  std::error_code error = remove_tree(scratch.dir_);
+  if (error) return our_fault("cannot remove what is left at " + scratch.dir_ + ": " + error.message());
   fs::create_directories(scratch.dir_, error);
   if (error) return our_fault("cannot make " + scratch.dir_ + ": " + error.message());
   for (const char* part : {"/src", "/work", "/out"}) {
@@ -60,8 +73,13 @@ Scratch& Scratch::operator=(Scratch&& other) noexcept {
   std::swap(dir_, other.dir_);
   return *this;
 }
-Scratch::~Scratch() {
-  if (!dir_.empty()) remove_tree(dir_);
+Scratch::~Scratch() { (void)remove(); }
+
+Expected<void> Scratch::remove() {
+  const std::string dir = std::exchange(dir_, {});
+  if (dir.empty()) return {};
+  if (const std::error_code error = remove_tree(dir)) return our_fault("cannot remove " + dir + ": " + error.message());
+  return {};
 }
 
 Expected<void> Scratch::put(std::string_view name, std::string_view bytes) const {

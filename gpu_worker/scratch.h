@@ -19,6 +19,9 @@ class Scratch {
   Scratch& operator=(Scratch&& other) noexcept;
   ~Scratch();
 
+  // Now, and told when something of it stays. The destructor does the same in silence.
+  Expected<void> remove();
+
   const std::string& dir() const { return dir_; }
   std::string out() const { return dir_ + "/out"; }
 

@@ -91,5 +91,19 @@ TEST_F(ScratchTest, a_lease_without_its_blob_is_our_fault) {
   EXPECT_TRUE(put_sources(*scratch, lease, true));
 }
 
+TEST(scratch, what_its_owner_locked_is_removed_all_the_same) {
+  const auto root = std::filesystem::temp_directory_path() / ("kq-scratch-locked-" + std::to_string(::getpid()));
+  auto scratch = Scratch::make(root, "child", 0);
+  ASSERT_TRUE(scratch);
+  const std::filesystem::path locked = scratch->dir() + "/work/locked";
+  std::filesystem::create_directories(locked / "inner");
+  std::filesystem::permissions(locked / "inner", std::filesystem::perms::none);
+  std::filesystem::permissions(locked, std::filesystem::perms::none);
+  EXPECT_TRUE(scratch->remove());
+  EXPECT_TRUE(std::filesystem::is_empty(root));
+  EXPECT_TRUE(scratch->remove()) << "nothing is left to do";
+  std::filesystem::remove_all(root);
+}
+
 }  // namespace
 }  // namespace kq

@@ -26,7 +26,7 @@ Result from_build(const Lease& lease, const Built& built, const std::string& wor
 }  // namespace
 
 Worker::Worker(WorkerOptions options)
-    : options_(std::move(options)), busy_(options_.devices.size(), false), last_problem_(options_.devices.size()) {
+    : options_(std::move(options)), busy_(options_.devices.size(), false), lost_(options_.devices.size()), last_problem_(options_.devices.size()) {
   KQ_CHECK(!options_.devices.empty() && options_.build_slots > 0);
 }
 
@@ -65,14 +65,18 @@ void Worker::take(LeaseBatch& batch) {
   if (batch.epoch != options_.epoch) return;  // meant for an earlier process under this identity
   for (Lease& lease : batch.leases) {
     if (held_.contains(lease.id)) continue;  // sent twice
-    const auto device = lane_for(lease.device);
     Held& held = held_[lease.id];
     held.lease = std::make_shared<const Lease>(std::move(lease));
-    if (device) {
-      held.device = *device;
-    } else {
-      report(held, our_fault("leased for a device this worker does not have"));
-    }
+    settle(held);
+  }
+}
+
+// On one of the devices it was meant for; back to the broker where there is none.
+void Worker::settle(Held& held) {
+  if (const auto device = lane_for(held)) {
+    held.device = *device;
+  } else {
+    report(held, our_fault("leased for a device this worker does not have"));
   }
 }
 
@@ -97,12 +101,14 @@ void Worker::revoke(const LeaseId& id, WorkerReady& ready) {
 }
 
 // Of several equal devices the one with the fewest leases.
-std::optional<std::size_t> Worker::lane_for(const DeviceInfo& device) const {
+std::optional<std::size_t> Worker::lane_for(const Held& lease) const {
   std::vector<std::size_t> load(options_.devices.size());
-  for (const auto& [id, held] : held_) ++load[held.device];
+  for (const auto& [id, held] : held_) {
+    if (&held != &lease) ++load[held.device];
+  }
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < load.size(); ++i) {
-    if (options_.devices[i] == device && (!best || load[i] < load[*best])) best = i;
+    if (options_.devices[i] == lease.lease->device && lost_[i].empty() && (!best || load[i] < load[*best])) best = i;
   }
   return best;
 }
@@ -123,6 +129,7 @@ void Worker::on(BuildDone& done, std::int64_t, WorkerReady&) {
   } else {
     held.built = std::move(*done.built);
     held.phase = Phase::waiting_run;
+    if (!lost_[held.device].empty()) settle(held);
   }
 }
 
@@ -136,6 +143,17 @@ void Worker::on(RunDone& done, std::int64_t, WorkerReady&) {
   }
   KQ_CHECK(found->second.phase == Phase::running);
   report(found->second, std::move(done.result));
+}
+
+void Worker::on(DeviceLost& lost, std::int64_t now_ms, WorkerReady& ready) {
+  if (!lost_[lost.device].empty()) return;
+  lost_[lost.device] = lost.why;
+  ready.notes.push_back("quarantined " + lost.why + "; nothing runs there until this worker starts anew");
+  for (auto& [id, held] : held_) {
+    if (held.device == lost.device && (held.phase == Phase::waiting_build || held.phase == Phase::waiting_run)) settle(held);
+  }
+  welcome_ = false;  // say Hello again: without it
+  next_hello_ms_ = now_ms;
 }
 
 void Worker::on(DrainAsked&, std::int64_t now_ms, WorkerReady&) {
@@ -171,7 +189,7 @@ void Worker::start_builds(WorkerReady& ready) {
 void Worker::start_runs(WorkerReady& ready) {
   if (draining_) return;
   for (std::size_t device = 0; device < busy_.size(); ++device) {
-    if (busy_[device]) continue;
+    if (busy_[device] || !lost_[device].empty()) continue;
     Held* oldest = nullptr;
     Held* next = nullptr;
     for (auto& [id, held] : held_) {
@@ -195,14 +213,24 @@ void Worker::start_runs(WorkerReady& ready) {
 void Worker::talk(std::int64_t now_ms, WorkerReady& ready) {
   if (!welcome_ && now_ms >= next_hello_ms_) {
     next_hello_ms_ = now_ms + options_.resend_ms;
-    const auto lanes = static_cast<std::uint32_t>(options_.devices.size());
+    std::vector<DeviceInfo> devices;
+    std::vector<std::string> quarantined;
+    for (std::size_t i = 0; i < lost_.size(); ++i) {
+      if (lost_[i].empty()) {
+        devices.push_back(options_.devices[i]);
+      } else {
+        quarantined.push_back(lost_[i]);
+      }
+    }
+    const auto lanes = static_cast<std::uint32_t>(devices.size());
     ready.sends.push_back(Hello{.worker = options_.name,
                                 .epoch = options_.epoch,
-                                .devices = options_.devices,
+                                .devices = std::move(devices),
                                 .credit = draining_ ? 0 : lanes * (1 + options_.leases_ahead),
                                 .evaluator = std::string(kEvaluatorVersion),
                                 .labels = options_.labels,
-                                .backends = options_.backends});
+                                .backends = options_.backends,
+                                .quarantined = std::move(quarantined)});
   }
 
   ResultBatch results{.epoch = options_.epoch, .results = {}, .errors = {}};

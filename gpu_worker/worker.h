@@ -40,9 +40,11 @@ struct Built {
 struct BrokerSaid { WorkerReply reply; };
 struct BuildDone { LeaseId lease; Expected<Built> built; };  // each BuildStart ends with one, stopped or not
 struct RunDone { LeaseId lease; Expected<Result> result; };
+// A device that did not come back clean: nothing runs on it any more.
+struct DeviceLost { std::size_t device = 0; std::string why; };
 struct DrainAsked {};  // take nothing new, finish what runs, say Goodbye
 struct Tick {};
-using WorkerEvent = std::variant<BrokerSaid, BuildDone, RunDone, DrainAsked, Tick>;
+using WorkerEvent = std::variant<BrokerSaid, BuildDone, RunDone, DeviceLost, DrainAsked, Tick>;
 
 struct BuildStart { std::shared_ptr<const Lease> lease; };
 struct RunStart { std::shared_ptr<const Lease> lease; Built built; std::size_t device = 0; };
@@ -79,12 +81,14 @@ class Worker {
   void on(BrokerSaid& said, std::int64_t now_ms, WorkerReady& ready);
   void on(BuildDone& done, std::int64_t now_ms, WorkerReady& ready);
   void on(RunDone& done, std::int64_t now_ms, WorkerReady& ready);
+  void on(DeviceLost& lost, std::int64_t now_ms, WorkerReady& ready);
   void on(DrainAsked&, std::int64_t now_ms, WorkerReady& ready);
   void on(Tick&, std::int64_t now_ms, WorkerReady& ready);
 
   void take(LeaseBatch& batch);
+  void settle(Held& held);
   void revoke(const LeaseId& id, WorkerReady& ready);
-  std::optional<std::size_t> lane_for(const DeviceInfo& device) const;
+  std::optional<std::size_t> lane_for(const Held& lease) const;
   void report(Held& held, Expected<Result> result);
   void start_builds(WorkerReady& ready);
   void start_runs(WorkerReady& ready);
@@ -94,6 +98,7 @@ class Worker {
   WorkerOptions options_;
   std::map<LeaseId, Held> held_;
   std::vector<bool> busy_;                // by device
+  std::vector<std::string> lost_;         // by device: why nothing runs on it any more; empty where all is well
   std::vector<Hash> last_problem_;        // by device: its reference child is up
   bool welcome_ = false;
   bool draining_ = false;

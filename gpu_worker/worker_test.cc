@@ -61,6 +61,32 @@ TEST_F(WorkerTest, says_hello_again_and_names_its_leases_after_the_broker_forgot
   EXPECT_EQ(heartbeats[0].leases, (std::vector<LeaseId>{{1, 1}}));
 }
 
+TEST_F(WorkerTest, a_lost_device_is_not_offered_any_more_and_what_waited_for_it_goes_to_its_equal_or_back) {
+  Worker two{{.name = "w", .epoch = 7, .devices = {kCpu, kCpu}}};
+  two.step(BrokerSaid{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now);
+  two.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = {lease(1), lease(2), lease(3)}}}, now);
+  two.step(BuildDone{{1, 1}, Built{}}, now);
+  two.step(BuildDone{{2, 1}, Built{}}, now);
+  two.step(BuildDone{{3, 1}, Built{}}, now);  // behind 1 on device 0
+  two.step(RunDone{{1, 1}, our_fault("not clean")}, now);
+  auto ready = two.step(DeviceLost{0, "cpu: 2 processes are left"}, now);
+  ASSERT_EQ(ready.notes.size(), 1u);
+  const auto hello = all<Hello>(ready);
+  ASSERT_EQ(hello.size(), 1u);
+  EXPECT_EQ(hello[0].devices.size(), 1u);
+  EXPECT_EQ(hello[0].quarantined, std::vector<std::string>{"cpu: 2 processes are left"});
+  two.step(BrokerSaid{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now);
+  EXPECT_TRUE(all<Hello>(two.step(DeviceLost{0, "cpu: again"}, now)).empty());
+  // Lease 3 moved over, or runs there already where it was put first.
+  ready = two.step(RunDone{{2, 1}, passed()}, now);
+  ready = two.step(RunDone{{3, 1}, passed()}, now);
+  ready = two.step(DeviceLost{1, "cpu: too"}, now);
+  EXPECT_EQ(all<Hello>(ready)[0].devices.size(), 0u);
+  EXPECT_EQ(all<Hello>(ready)[0].credit, 0u);
+  ready = two.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = {lease(4)}}}, now);
+  EXPECT_EQ(all<ResultBatch>(ready)[0].errors[0].lease.seq, 4u);
+}
+
 TEST_F(WorkerTest, builds_ahead_while_the_device_is_busy) {
   auto ready = take({lease(1), lease(2), lease(3)});
   ASSERT_EQ(ready.builds.size(), 1u);

@@ -140,6 +140,7 @@ class WorkerStatus:
     labels: list[str] = field(default_factory=list)
     draining: bool = False
     backends: list[Backend] = field(default_factory=list)  # none: all
+    quarantined: list[str] = field(default_factory=list)  # devices it does not use any more: one sentence each
 
 
 @dataclass(frozen=True)

@@ -60,11 +60,12 @@ void list_lane(Listing& listing, const LaneRow& lane, std::int64_t now_ms) {
               std::move(object));
 }
 
-std::string devices_text(const std::vector<DeviceInfo>& devices) {
+std::string devices_text(const WorkerStatus& worker) {
   std::map<std::string, std::size_t> count;
-  for (const DeviceInfo& device : devices) ++count[device.model.empty() ? std::string(to_string(device.kind)) : device.model];
+  for (const DeviceInfo& device : worker.devices) ++count[device.model.empty() ? std::string(to_string(device.kind)) : device.model];
   std::string text;
   for (const auto& [model, n] : count) text += (text.empty() ? "" : ", ") + (n > 1 ? std::to_string(n) + " x " : "") + model;
+  for (const std::string& sentence : worker.quarantined) text += (text.empty() ? "" : "; ") + ("quarantined: " + sentence);
   return text;
 }
 
@@ -82,6 +83,7 @@ std::vector<std::string> backends_of(const WorkerStatus& worker) {
 }
 
 std::string worker_state(const WorkerStatus& worker) {
+  if (worker.devices.empty() && !worker.quarantined.empty()) return "quarantined";
   return worker.draining ? "draining" : worker.running > 0 ? "busy" : "idle";
 }
 
@@ -96,6 +98,7 @@ JsonObject worker_object(const WorkerStatus& worker) {
   return {{"worker", json_text(worker.worker)},       {"state", json_text(worker_state(worker))},
           {"running", json_number(worker.running)},   {"devices", Json{std::move(devices)}},
           {"backends", worker.backends.empty() ? Json{nullptr} : json_texts(backends_of(worker))},
+          {"quarantined", json_texts(worker.quarantined)},
           {"labels", json_texts(worker.labels)},      {"last_seen_ms", json_time(worker.last_seen_ms)}};
 }
 
@@ -163,7 +166,7 @@ Expected<ExitCode> ctl_workers(int argc, const char* const* argv, const CtlWorld
   if (!status) return failure(status.error());
   Listing listing(world.out, broker.json, "workers", {{"worker"}, {"state"}, {"running", true}, {"devices"}, {"backends"}, {"labels"}, {"heard", true}});
   for (const WorkerStatus& worker : status->workers) {
-    listing.add({worker.worker, worker_state(worker), std::to_string(worker.running), devices_text(worker.devices),
+    listing.add({worker.worker, worker_state(worker), std::to_string(worker.running), devices_text(worker),
                  worker.backends.empty() ? "all" : joined(backends_of(worker)), worker.labels.empty() ? "-" : joined(worker.labels), age_text(world.unix_now_ms() - worker.last_seen_ms) + " ago"},
                 worker_object(worker));
   }

@@ -80,6 +80,22 @@ TEST(ctl_seeing, workers_are_told_with_devices_and_labels_and_none_is_exit_code_
             "n2:8    draining        0  cpu              all          -         0 s ago\n");
 }
 
+TEST(ctl_seeing, a_quarantined_device_is_told_with_its_reason) {
+  ScriptedWorld kq;
+  const DeviceInfo gpu{.kind = DeviceKind::cuda, .model = "NVIDIA H200", .uuid = "u", .arch = "sm_90", .memory_bytes = 1};
+  BrokerReply status;
+  status.workers = {{.worker = "n1:7", .devices = {gpu}, .last_seen_ms = kq.unix_now_ms, .quarantined = {"GPU-1: Xid 79"}},
+                    {.worker = "n2:8", .devices = {}, .last_seen_ms = kq.unix_now_ms, .quarantined = {"cpu: 2 processes are left"}}};
+  kq.on<BrokerQuery>([&](const auto&) { return status; });
+  EXPECT_EQ(kq.run({"workers"}), 0);
+  EXPECT_EQ(kq.out.str(),
+            "worker  state        running  devices                                  backends  labels    heard\n"
+            "n1:7    idle               0  NVIDIA H200; quarantined: GPU-1: Xid 79  all       -       0 s ago\n"
+            "n2:8    quarantined        0  quarantined: cpu: 2 processes are left   all       -       0 s ago\n");
+  EXPECT_EQ(kq.run({"workers", "--json"}), 0);
+  EXPECT_NE(kq.out.str().find("\"quarantined\": [\"GPU-1: Xid 79\"]"), std::string::npos) << kq.out.str();
+}
+
 TEST(ctl_seeing, a_broker_that_refuses_is_answered_in_its_own_words) {
   ScriptedWorld kq;
   kq.on<StatsQuery>([](const auto&) { return Refused{"the role submit may not ask this"}; });

@@ -1,0 +1,41 @@
+// What the driver says of a GPU, asked from outside of every process that uses it: whether all of a child's memory came back, and whether
+// the device complained.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kq {
+
+class GpuWatch {
+ public:
+  virtual ~GpuWatch() = default;
+  // Memory in use that belongs to no process that runs; nothing where the driver does not tell what belongs to whom.
+  virtual std::optional<std::uint64_t> ownerless_bytes() = 0;
+  // Xid numbers since the last time this was asked.
+  virtual std::vector<std::uint64_t> errors() = 0;
+};
+
+// By NVML, opened with dlopen. Null where there is no such GPU or no NVML.
+std::unique_ptr<GpuWatch> watch_gpu(const std::string& uuid);
+
+// One device between two jobs. The state to come back to is that of its construction, when no job has run.
+class Cleanliness {
+ public:
+  explicit Cleanliness(std::unique_ptr<GpuWatch> watch);
+  // Waits until what a dead child had is free again, at most limit_ms. What is wrong with the device, in a sentence; nothing when all is well.
+  std::optional<std::string> complaint(std::int64_t limit_ms);
+
+ private:
+  std::unique_ptr<GpuWatch> watch_;
+  std::optional<std::uint64_t> ownerless_at_first_;
+};
+
+// Errors that are the doing of a program and end with it, by NVIDIA's list of Xid numbers; after any other the device is not trusted.
+bool ends_with_its_program(std::uint64_t xid);
+
+}  // namespace kq
