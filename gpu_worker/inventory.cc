@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/version.h"
+#include "gpu_worker/escape_check.h"
 #include "gpu_worker/stub/sandbox.h"
 
 namespace kq {
@@ -45,6 +46,8 @@ Inventory take_inventory(const std::vector<LaneOptions>& lanes) {
     inventory.software = (*zygote)->software();
     inventory.sandbox = (*zygote)->sandbox();
     inventory.backends = (*zygote)->backends();
+    if (is_without_sandbox(inventory.sandbox)) continue;
+    if (const auto held = test_sandbox(**lane, options.zygote.harness); !held) inventory.failures.push_back(held.error().message);
   }
   return inventory;
 }

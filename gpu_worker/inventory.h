@@ -12,13 +12,13 @@ namespace kq {
 
 struct Inventory {
   std::vector<DeviceInfo> devices;     // that could be opened
-  std::vector<std::string> failures;   // one sentence for each that could not, and for a zygote that does not start
+  std::vector<std::string> failures;   // one sentence for each that could not, for a zygote that does not start, for a sandbox with a way out
   Software software;
   std::string sandbox;                 // layers in force, "uid,user,pid"; empty where no zygote started
   std::vector<Backend> backends;
 };
 
-// Opens each lane and starts its zygote, then ends both.
+// Opens each lane, starts its zygote and tests the sandbox (escape_check.h), then ends all of them.
 Inventory take_inventory(const std::vector<LaneOptions>& lanes);
 
 // Whether nothing but limits lies between a job and this machine.

@@ -43,6 +43,7 @@ class Lane {
   ~Lane();
 
   const DeviceInfo& device() const { return device_; }
+  const std::string& scratch() const { return options_.scratch; }
   // A living zygote; also what the build lane forks from.
   Expected<std::shared_ptr<Zygote>> zygote();
   // One attempt, blocking. An Error is ours, or says that it was stopped: then the submission dies at once, and the lane is ready for the

@@ -95,7 +95,7 @@ TEST(scratch, what_its_owner_locked_is_removed_all_the_same) {
   const auto root = std::filesystem::temp_directory_path() / ("kq-scratch-locked-" + std::to_string(::getpid()));
   auto scratch = Scratch::make(root, "child", 0);
   ASSERT_TRUE(scratch);
-  const std::filesystem::path locked = scratch->dir() + "/work/locked";
+  const std::filesystem::path locked = std::filesystem::path(scratch->dir()) / "work" / "locked";
   std::filesystem::create_directories(locked / "inner");
   std::filesystem::permissions(locked / "inner", std::filesystem::perms::none);
   std::filesystem::permissions(locked, std::filesystem::perms::none);

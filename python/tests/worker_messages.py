@@ -18,6 +18,7 @@ class Hello:
     evaluator: str = ""
     labels: list[str] = field(default_factory=list)
     backends: list[Backend] = field(default_factory=list)
+    quarantined: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

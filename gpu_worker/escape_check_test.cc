@@ -1,0 +1,74 @@
+// The self-test with a real lane: where it must hold, and where its submission is another one.
+#include "gpu_worker/escape_check.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "gpu_worker/process.h"
+
+namespace kq {
+namespace {
+
+namespace fs = std::filesystem;
+
+class EscapeCheck : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    root_ = fs::temp_directory_path() / ("kq-self-test-" + std::to_string(::getpid()));
+    const std::string programs = program_directory();
+    const char* python = std::getenv("KQ_PYTHON");
+    Limits limits;
+    limits.load_limit_ms = 20'000;
+    auto lane = Lane::open({.device = DeviceKind::cpu,
+                            .index = 0,
+                            .worker = "test",
+                            .judge_program = programs + "/kq-judge",
+                            .zygote = {.python = python != nullptr ? python : KQ_TEST_PYTHON,
+                                       .harness = programs + "/../share/kq/harness",
+                                       .stub = programs + "/../lib/libkqstub.so",
+                                       .device = DeviceKind::cpu,
+                                       .device_index = 0},
+                            .scratch = root_ / "scratch",
+                            .first_uid = ::geteuid() == 0 ? 61300u : 0u,
+                            .limits = limits});
+    ASSERT_TRUE(lane) << lane.error().message;
+    lane_ = std::move(*lane);
+  }
+  static void TearDownTestSuite() {
+    lane_.reset();
+    fs::remove_all(root_);
+  }
+  static std::string harness() { return program_directory() + "/../share/kq/harness"; }
+
+  static fs::path root_;
+  static std::unique_ptr<Lane> lane_;
+};
+fs::path EscapeCheck::root_;
+std::unique_ptr<Lane> EscapeCheck::lane_;
+
+TEST_F(EscapeCheck, the_sandbox_of_this_machine_holds) {
+  const auto held = test_sandbox(*lane_, harness());
+  EXPECT_TRUE(held) << held.error().message;
+  EXPECT_EQ(lane_->quarantine(), std::nullopt);
+}
+
+// The same attempts, one of which is told that it worked.
+TEST_F(EscapeCheck, a_way_out_is_told_by_its_name) {
+  const fs::path folder = root_ / "holes";
+  fs::create_directories(folder);
+  std::ifstream own(harness() + "/self_test.py");
+  std::ofstream(folder / "self_test.py") << own.rdbuf() << "\nATTEMPTS['reach the network'] = lambda: True\n";
+  const auto held = test_sandbox(*lane_, folder);
+  ASSERT_FALSE(held);
+  EXPECT_NE(held.error().message.find("it could reach the network"), std::string::npos) << held.error().message;
+}
+
+TEST_F(EscapeCheck, without_its_file_it_is_an_error) { EXPECT_FALSE(test_sandbox(*lane_, root_ / "nothing")); }
+
+}  // namespace
+}  // namespace kq

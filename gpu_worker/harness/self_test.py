@@ -1,0 +1,165 @@
+"""What a worker tries before it takes a job: a submission that looks for a way out of its sandbox, and tells the ways it found.
+
+Run as any submission, in the sandbox that submissions get here (gpu_worker/escape_check.cc). Each attempt is one that ends the sandbox's promise
+where it succeeds; what the kernel merely lacks is no way out. It is its own problem too: the reference adds one and tries nothing.
+"""
+
+import ctypes
+import os
+import signal
+import socket
+
+import torch
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+ATTEMPTS = {}
+
+
+def attempt(function):
+    ATTEMPTS[function.__name__.replace("_", " ")] = function
+    return function
+
+
+def opens(path, mode="rb"):
+    try:
+        with open(path, mode) as file:
+            file.read(1) if "r" in mode and "+" not in mode else file.write(b"")
+        return True
+    except OSError:
+        return False
+
+
+def does(call, *words):
+    try:
+        call(*words)
+        return True
+    except OSError:
+        return False
+
+
+@attempt
+def read_secrets_of_the_host():
+    return any(opens(path) for path in ("/etc/shadow", "/etc/sudoers", "/proc/kcore", "/dev/mem", "/dev/sda", "/dev/vda"))
+
+
+@attempt
+def write_where_only_reading_is_meant():
+    places = ("/kq_escape", "/usr/kq_escape", "/etc/kq_escape", f"{os.path.dirname(torch.__file__)}/kq_escape", f"{__file__}.kq_escape")
+    made = [path for path in places if does(os.mkdir, path)]
+    for path in made:
+        os.rmdir(path)
+    return bool(made) or opens("/proc/sys/kernel/hostname", "r+b") or opens("/proc/sysrq-trigger", "wb")
+
+
+@attempt
+def look_into_another_process():
+    others = [name for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]
+    looks = [f"/proc/{pid}/{what}" for pid in others for what in ("environ", "mem", "maps")]
+    return any(opens(path) for path in looks) or any(does(os.listdir, f"/proc/{pid}/fd") for pid in others)
+
+
+@attempt
+def trace_or_read_its_parent():
+    room = ctypes.create_string_buffer(64)
+    vector = (ctypes.c_uint64 * 2)(ctypes.addressof(room), 64)
+    parent = os.getppid()
+    pidfd = LIBC.syscall(434, parent, 0)
+    return (
+        LIBC.ptrace(0x4206, parent, None, None) == 0
+        or LIBC.process_vm_readv(parent, vector, 1, vector, 1, 0) >= 0
+        or (pidfd >= 0 and LIBC.syscall(438, pidfd, 3, 0) >= 0)
+    )
+
+
+@attempt
+def end_its_supervisor():
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        does(os.kill, os.getppid(), number)
+    return os.getppid() == 0  # where that worked nobody is left to say so
+
+
+@attempt
+def signal_a_stranger():
+    own = {os.getpid(), os.getppid()}
+    return any(does(os.kill, pid, 0) for pid in range(1, 70_000) if pid not in own)
+
+
+@attempt
+def become_somebody_else():
+    if os.getuid() == 0:
+        return True
+    return does(os.setuid, 0) or does(os.setgid, 0) or does(os.setgroups, [0])
+
+
+@attempt
+def take_capabilities_or_namespaces():
+    with open("/proc/self/status", encoding="ascii") as status:
+        lines = dict(line.split(":\t") for line in status if line.startswith(("Cap", "NoNewPrivs")))
+    held = any(int(lines[name], 16) for name in ("CapEff", "CapPrm", "CapInh"))
+    made = any(LIBC.unshare(flag) == 0 for flag in (0x10000000, 0x00020000, 0x40000000))
+    return held or made or int(lines["NoNewPrivs"]) != 1 or LIBC.mount(b"none", b"/tmp", b"tmpfs", 0, None) == 0
+
+
+@attempt
+def use_refused_system_calls():
+    room = ctypes.create_string_buffer(4096)
+    # add_key, bpf, perf_event_open, userfaultfd, io_uring_setup, open_by_handle_at, init_module, kexec_load, setns, move_mount, fsopen
+    return any(LIBC.syscall(number, room, room, 4096, 0, 0) >= 0 for number in (248, 321, 298, 323, 425, 304, 175, 246, 308, 429, 430))
+
+
+@attempt
+def reach_the_network():
+    with open("/proc/net/dev", encoding="ascii") as table:
+        names = {line.partition(":")[0].strip() for line in table if ":" in line}
+    if names - {"lo", "sit0", "tunl0", "ip6tnl0", "gre0", "gretap0", "erspan0", "ip_vti0", "ip6_vti0", "ip6gre0"}:
+        return True
+    for kind, address in ((socket.SOCK_STREAM, ("192.0.2.1", 80)), (socket.SOCK_DGRAM, ("192.0.2.1", 53))):
+        with socket.socket(socket.AF_INET, kind) as way:
+            way.settimeout(0.1)
+            if does(way.connect, address):
+                return True
+    return False
+
+
+@attempt
+def find_descriptors_of_the_worker():
+    return any(int(fd) > 4 and "socket" in os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}"))
+
+
+@attempt
+def raise_its_limits():
+    import resource
+
+    found = [resource.getrlimit(which) for which in (resource.RLIMIT_CORE, resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE)]
+    return any(hard == resource.RLIM_INFINITY for _, hard in found)
+
+
+def worked(function):
+    try:
+        return function()
+    except OSError:
+        return False
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x + 1
+
+
+class ModelNew(Model):
+    def __init__(self):
+        super().__init__()
+        found = [name for name, function in ATTEMPTS.items() if worked(function)]
+        if found:
+            raise RuntimeError("it could " + "; ".join(found))
+        if os.fork() == 0:  # left behind: the worker must find it gone
+            os.setsid()
+            signal.pause()
+
+
+def get_inputs():
+    return [torch.rand(16)]
+
+
+def get_init_inputs():
+    return []
