@@ -7,6 +7,7 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,13 +22,12 @@ constexpr std::size_t kTagBytes = 8;  // behind the user's key: RocksDB's number
 struct Key {
   std::string_view user;
   std::uint64_t tag = 0;
-  std::uint64_t front = 0;  // the first eight bytes of `user`, which decide most comparisons
+  std::uint64_t front = 0;  // of `user`, where it was asked for
 
   static Key of(std::string_view internal) {
     Key key;
     key.user = internal.substr(0, internal.size() - kTagBytes);
     std::memcpy(&key.tag, internal.data() + key.user.size(), kTagBytes);
-    key.front = front_of(key.user);
     return key;
   }
   static Key in(const char* entry) {
@@ -39,15 +39,15 @@ struct Key {
     }
     return of({entry, bytes});
   }
-  static std::uint64_t front_of(std::string_view user) {
+  // The eight bytes behind the first `shared_n`, as a number: these decide most comparisons.
+  static std::uint64_t front_of(std::string_view user, std::size_t shared_n) {
     std::uint64_t front = 0;
-    std::memcpy(&front, user.data(), std::min(user.size(), sizeof front));
+    std::memcpy(&front, user.data() + shared_n, std::min(user.size() - shared_n, sizeof front));
     return __builtin_bswap64(front);
   }
 
   // Of equal keys the one written last comes first.
   bool operator<(const Key& other) const {
-    if (front != other.front) return front < other.front;
     const int order = user.compare(other.user);
     return order != 0 ? order < 0 : tag > other.tag;
   }
@@ -85,7 +85,9 @@ class SortedLeaves final : public rocksdb::MemTableRep {
 
   void Insert(rocksdb::KeyHandle handle) override {
     const auto* entry = static_cast<const char*>(handle);
-    const Key key = Key::in(entry);
+    Key key = Key::in(entry);
+    share(key.user);
+    key.front = Key::front_of(key.user, shared_.size());
     if (leaves_.empty()) {
       add_leaf(0);
     } else if (!is_beside_last(key)) {
@@ -248,11 +250,28 @@ class SortedLeaves final : public rocksdb::MemTableRep {
   }
 
   // Of the first entry that does not come before the key.
-  Place place_of(const Key& key) const {
+  Place place_of(Key key) const {
     if (leaves_.empty()) return {};
+    // A key that does not begin as all do is before or behind all.
+    if (const int order = key.user.substr(0, shared_.size()).compare(shared_); order != 0) return {order < 0 ? 0 : leaves_.size(), 0};
+    key.front = Key::front_of(key.user, shared_.size());
     const std::size_t leaf = leaf_of(key);
     const std::size_t entry = leaves_[leaf]->place(key);
     return entry == leaves_[leaf]->n ? Place{leaf + 1, 0} : Place{leaf, entry};
+  }
+
+  // Keys of one lane or run begin alike. Where one begins otherwise, which is seldom, every front is made anew.
+  void share(std::string_view user) {
+    if (leaves_.empty()) shared_ = user;
+    const auto alike = std::mismatch(shared_.begin(), shared_.end(), user.begin(), user.end()).first - shared_.begin();
+    const auto alike_n = static_cast<std::size_t>(alike);
+    if (alike_n == shared_.size()) return;
+    shared_.resize(alike_n);
+    for (std::size_t i = 0; i < leaves_.size(); ++i) {
+      Leaf& leaf = *leaves_[i];
+      for (std::size_t j = 0; j < leaf.n; ++j) leaf.fronts[j] = Key::front_of(Key::in(leaf.entries[j]).user, alike_n);
+      fronts_[i] = leaf.fronts[0];
+    }
   }
 
   void add_leaf(std::size_t i) {
@@ -278,6 +297,7 @@ class SortedLeaves final : public rocksdb::MemTableRep {
     last_place_ -= kept;
   }
 
+  std::string shared_;                         // how every key begins
   std::vector<std::unique_ptr<Leaf>> leaves_;  // none empty
   std::vector<std::uint64_t> fronts_;          // of the first entry of each
   std::size_t last_leaf_ = 0;                  // where the last entry was inserted

@@ -51,6 +51,7 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const std::shared_ptr
       table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(kFilterBitsPerKey));
       options.memtable_prefix_bloom_size_ratio = kMemtableFilterShare;
       options.memtable_whole_key_filtering = true;
+      options.compression = rocksdb::kNoCompression;
       options.enable_blob_files = true;
       options.min_blob_size = kBlobBytesMin;
       options.blob_compression_type = rocksdb::kNoCompression;
