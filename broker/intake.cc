@@ -123,7 +123,7 @@ class Intake {
     state_.retention.name_files(submission);
     step_.ready.write(Family::ids, hash_key(key), sequence_key(seq));
     step_.ready.write(Family::body, sequence_key(seq), encode(submission));
-    step_.ready.write(Family::run, run_key(run_, submission.label), encode(RunEntry{seq, {}}));
+    step_.ready.write(Family::run, run_key(run_, submission.label), encode(ShortRunEntry{seq}));
     state_.metrics.submitted(submission.backend);
     took_new_ = true;
     return JobAck{.acceptance = Acceptance::accepted, .seq = seq, .state = JobState::queued, .reason = ""};

@@ -356,6 +356,7 @@ KQ_RECORD(Result);
 KQ_RECORD(Samples);
 KQ_RECORD(Requirements);
 KQ_RECORD(RunEntry);
+KQ_RECORD(ShortRunEntry);
 KQ_RECORD(RunRow);
 KQ_RECORD(LeaderboardRow);
 #undef KQ_RECORD

@@ -167,6 +167,7 @@ TEST(Codec, every_record_of_defaults_comes_back_as_it_was) {
   expect_round_trip(Result{});
   expect_round_trip(Samples{});
   expect_round_trip(RunEntry{});
+  EXPECT_EQ(decode<RunEntry>(encode(ShortRunEntry{.seq = 7})).value(), (RunEntry{.seq = 7, .submission = {}}));
   expect_round_trip(RunRow{});
   expect_round_trip(LeaderboardRow{});
 }

@@ -61,11 +61,14 @@ class MsgpackWriter {
   // Text and bytes are alike to the format: `str` holds any bytes.
   void text(std::string_view text) {
     const std::size_t n = text.size();
-    if (n < 32) {
-      put_byte(static_cast<std::uint8_t>(0xA0 | n));
-    } else {
-      length(n, 0xD9, 0xDA, 0xDB);
+    if (n < kShortBytes) {  // nearly all: names of fields, and most values
+      reserve(1 + kShortBytes);
+      block_[used_] = static_cast<char>(0xA0 | n);
+      copy_short(block_ + used_ + 1, text.data(), n);
+      used_ += 1 + n;
+      return;
     }
+    length(n, 0xD9, 0xDA, 0xDB);
     append(text);
   }
   void binary(std::string_view bytes) {
@@ -78,6 +81,22 @@ class MsgpackWriter {
  private:
   static constexpr std::size_t kBlockBytes = 1024;
   static constexpr std::size_t kHeadBytesMax = 9;
+  static constexpr std::size_t kShortBytes = 32;  // text below it has a head of one byte
+
+  // In two moves that may overlap, without a call.
+  static void copy_short(char* to, const char* from, std::size_t n) {
+    const auto move = [&]<std::size_t kBytes>() {
+      char head[kBytes], tail[kBytes];
+      std::memcpy(head, from, kBytes);
+      std::memcpy(tail, from + n - kBytes, kBytes);
+      std::memcpy(to, head, kBytes);
+      std::memcpy(to + n - kBytes, tail, kBytes);
+    };
+    if (n >= 16) return move.template operator()<16>();
+    if (n >= 8) return move.template operator()<8>();
+    if (n >= 4) return move.template operator()<4>();
+    for (std::size_t i = 0; i < n; ++i) to[i] = from[i];
+  }
 
   void count(std::size_t n, unsigned fixed, std::uint8_t wide, std::uint8_t widest) {
     if (n < 16) return put_byte(static_cast<std::uint8_t>(fixed | n));
@@ -94,11 +113,9 @@ class MsgpackWriter {
   template <class T>
   void put(std::uint8_t type, T value) {
     reserve(kHeadBytesMax);
-    block_[used_++] = static_cast<char>(type);
-    for (std::size_t shift = 8 * sizeof value; shift > 0;) {
-      shift -= 8;
-      block_[used_++] = static_cast<char>(value >> shift);
-    }
+    block_[used_] = static_cast<char>(type);
+    for (std::size_t i = 0; i < sizeof value; ++i) block_[used_ + 1 + i] = static_cast<char>(value >> 8 * (sizeof value - 1 - i));
+    used_ += 1 + sizeof value;
   }
   void put_byte(std::uint8_t byte) {
     reserve(1);

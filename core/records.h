@@ -69,6 +69,11 @@ struct RunEntry {
 // No label is empty, so this cannot be meant.
 inline bool is_as_first_submitted(const RunEntry& entry) { return entry.submission.label.empty(); }
 
+// What is written of an entry that is as first submitted, which most are: the submission is left out.
+struct ShortRunEntry {
+  Sequence seq = 0;
+};
+
 // One row of a run, joined for readers.
 struct RunRow {
   std::string run;
@@ -86,6 +91,7 @@ template <class V> void fields(V& v, JobRecord& x) {
   v("problem", x.problem); v("not_before_ms", x.not_before_ms); v("deadline_ms", x.deadline_ms); v("bytes", x.bytes);
 }
 template <class V> void fields(V& v, RunEntry& x) { v("seq", x.seq); v("submission", x.submission); }
+template <class V> void fields(V& v, ShortRunEntry& x) { v("seq", x.seq); }
 template <class V> void fields(V& v, RunRow& x) { v("run", x.run); v("entry", x.entry); v("job", x.job); v("result", x.result); }
 
 }  // namespace kq

@@ -12,12 +12,11 @@ namespace {
 
 // Appends one field of the key as `name=length:bytes;`, so that no two different submissions spell the same text.
 void put(std::string& text, std::string_view name, std::string_view value) {
-  text += name;
-  text += '=';
-  text += std::to_string(value.size());
-  text += ':';
-  text += value;
-  text += ';';
+  char length[24];
+  char* const end = std::to_chars(length + 1, length + sizeof length - 1, value.size()).ptr;
+  length[0] = '=';
+  *end = ':';
+  text.append(name).append(length, static_cast<std::size_t>(end + 1 - length)).append(value) += ';';
 }
 
 std::string shortest(std::optional<double> value) {
@@ -70,7 +69,9 @@ std::optional<std::string> name_complaint(std::string_view name) {
 }
 
 Hash submission_key(const Submission& submission) {
+  constexpr std::size_t kUsualBytes = 512;
   std::string text;
+  text.reserve(kUsualBytes);
   put(text, "evaluator", kEvaluatorVersion);
   put(text, "backend", to_string(submission.backend));
   for (const SourceFile& file : submission.files) {
