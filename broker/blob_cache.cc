@@ -34,6 +34,26 @@ Expected<const Blob*> BlobCache::find(const Store& store, const Hash& hash) {
   return &put(std::move(**blob));
 }
 
+Expected<void> BlobCache::read(const Store& store, const std::vector<Hash>& hashes) {
+  std::vector<Hash> left = hashes;
+  for (const Packing packing : {Packing::zstd, Packing::raw}) {
+    std::vector<std::string> keys;
+    for (const Hash& hash : left) keys.push_back(blob_key(hash, packing == Packing::zstd));
+    auto values = store.get_many(Family::blob, keys);
+    if (!values) return failure(std::move(values.error()));
+    std::vector<Hash> missing;
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      if ((*values)[i]) {
+        put({.hash = left[i], .bytes = std::move(*(*values)[i]), .packing = packing});
+      } else {
+        missing.push_back(left[i]);
+      }
+    }
+    left = std::move(missing);
+  }
+  return {};
+}
+
 void BlobCache::forget(const Hash& hash) {
   const auto place = places_.find(hash);
   if (place == places_.end()) return;

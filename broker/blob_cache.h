@@ -22,6 +22,9 @@ class BlobCache {
   // From RAM or from the store, or null. Good until the next call.
   Expected<const Blob*> find(const Store& store, const Hash& hash);
 
+  // Brings those of them here that the store has: cheaper than as many calls of find(). They stay as what was put.
+  Expected<void> read(const Store& store, const std::vector<Hash>& hashes);
+
   // It is no longer in the store.
   void forget(const Hash& hash);
 

@@ -29,6 +29,18 @@ TEST(BlobCache, finds_what_is_in_ram_or_on_disk_raw_or_packed) {
   EXPECT_EQ(*blobs.find(store, blob('d').hash), nullptr);
 }
 
+TEST(BlobCache, reads_many_at_once_and_leaves_out_what_is_nowhere) {
+  MemoryStore store;
+  BlobCache blobs;
+  save(store, blob('b'));
+  save(store, blob('c', 1, Packing::zstd));
+  ASSERT_TRUE(blobs.read(store, {blob('b').hash, blob('c').hash, blob('d').hash}));
+  const MemoryStore empty;
+  EXPECT_EQ(**blobs.find(empty, blob('b').hash), blob('b'));
+  EXPECT_EQ(**blobs.find(empty, blob('c').hash), blob('c', 1, Packing::zstd));
+  EXPECT_FALSE(blobs.has(blob('d').hash));
+}
+
 TEST(BlobCache, forgets_what_is_no_longer_in_the_store) {
   MemoryStore store;
   BlobCache blobs;

@@ -50,6 +50,15 @@ void Lane::refill(std::span<const Waiting> more, bool exhausted) {
   if (exhausted) close_window_if_whole();
 }
 
+std::vector<Sequence> Lane::front(std::size_t jobs_max) const {
+  std::vector<Sequence> seqs;
+  for (const Waiting& waiting : window_) {
+    if (seqs.size() >= jobs_max) break;
+    seqs.push_back(waiting.seq);
+  }
+  return seqs;
+}
+
 void Lane::restore(const Waiting& waiting) {
   ++total_;
   if (window_end_ != kNoRest) return;

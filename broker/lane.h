@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "core/job.h"
 
@@ -50,6 +51,9 @@ class Lane {
   void refill(std::span<const Waiting> more, bool exhausted);
   // At a restart: the next job of the index, in order.
   void restore(const Waiting& waiting);
+
+  // The first ones of the window, at most so many.
+  std::vector<Sequence> front(std::size_t jobs_max) const;
 
   std::uint64_t size() const { return total_; }
   bool empty() const { return total_ == 0; }

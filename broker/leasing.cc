@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "broker/lifecycle.h"
+#include "broker/read_ahead.h"
 #include "core/check.h"
 #include "store/keys.h"
 #include "store/reader.h"
@@ -17,6 +18,8 @@ namespace {
 
 // A worker that missed this many heartbeats is probably gone: what it has may still come, but it gets nothing new.
 constexpr std::int64_t kQuietHeartbeats = 3;
+
+constexpr std::size_t kReadAhead = 64;  // jobs that are read from disk at once
 
 // What leaves for one worker; several messages if the blobs are many.
 struct Parcel {
@@ -37,6 +40,7 @@ class Handout {
   Expected<void> run() {
     if (state_.paused.contains("")) return {};
     std::vector<Session*> sessions = with_credit();
+    for (const Session* session : sessions) credit_ += session->free_credit();
     std::set<const Session*> done;  // workers with a GPU that nothing is left for: others may have what runs anywhere
     // One lease to each worker in turn, the least busy first, so that few jobs spread over many workers.
     for (bool any = true; any && !state_.scheduler.empty();) {
@@ -82,6 +86,10 @@ class Handout {
     const auto place = state_.scheduler.choose(offer);
     if (!place) return false;
     ++granted_n_;
+    if (state_.jobs.find(place->seq) == nullptr) {
+      const std::size_t more = std::min({kReadAhead, credit_ - granted_n_ + 1, state_.options.leases_per_step_max - granted_n_ + 1});
+      if (auto read = read_ahead(step_, place->lane, more); !read) return failure(std::move(read.error()));
+    }
     auto found = load(step_, place->seq);
     if (!found) return failure(std::move(found.error()));
     if (*found == nullptr) return our_fault("store: job " + std::to_string(place->seq) + " is in family 'queue' and not queued");
@@ -162,6 +170,7 @@ class Handout {
   Step& step_;
   State& state_;
   std::map<SessionId, Parcel> parcels_;
+  std::size_t credit_ = 0;  // of all, before the first lease
   std::size_t granted_n_ = 0;
   bool a_gpu_is_free_ = false;  // a job that runs anywhere then waits for it
 };
