@@ -134,6 +134,12 @@ Cell schema(const RunRow&) {
 Cell files_n(const RunRow& row) {
   return to_cell(row.entry.submission.files.size());
 }
+// Of what ran; the layers tell that something did.
+Cell tier_of(const RunRow& row) {
+  if (!row.result || row.result->sandbox.empty()) return {};
+  const bool is_device_code = row.entry.submission.backend == Backend::cuda && row.result->device.kind == DeviceKind::cuda;
+  return to_cell(is_device_code ? 0u : 2u);
+}
 Cell build_cached(const RunRow& row) {
   return row.result ? to_cell(row.result->times.build_cached) : Cell();
 }
@@ -241,6 +247,7 @@ constexpr Column kColumns[] = {
     {"triton", "", "its triton", software<&Software::triton>},
     {"cuda", "", "its CUDA", software<&Software::cuda>},
     {"sandbox", "", "layers of isolation in force", result<&Result::sandbox>},
+    {"tier", "", "what of the submission could run on the host: 0 nothing, 2 all of it", tier_of},
 };
 // clang-format on
 

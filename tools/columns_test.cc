@@ -71,6 +71,18 @@ TEST(columns, a_failed_row_has_evidence_and_no_figures) {
     EXPECT_EQ(cell(row, figure), kUnknown) << figure;
 }
 
+TEST(columns, device_code_alone_is_tier_0_and_what_did_not_run_has_none) {
+  RunRow row = ended_row("relu/a", VerdictName::wrong_answer, {});
+  row.result->sandbox = "uid,user";
+  row.result->device.kind = DeviceKind::cuda;
+  row.entry.submission.backend = Backend::cuda;
+  EXPECT_EQ(cell(row, "tier"), count(0));
+  row.entry.submission.backend = Backend::triton;
+  EXPECT_EQ(cell(row, "tier"), count(2));
+  row.result->sandbox = "";
+  EXPECT_EQ(cell(row, "tier"), kUnknown);
+}
+
 TEST(columns, an_unfinished_row_knows_no_ending) {
   const RunRow row = queued_row("relu/slow");
   EXPECT_EQ(cell(row, "state"), text("queued"));

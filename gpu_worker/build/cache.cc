@@ -37,7 +37,7 @@ Expected<void> copy_build(const std::string& from, const std::string& to) {
 }  // namespace
 
 Hash build_key(const Submission& submission, const std::string& arch, const Software& software) {
-  std::string text = "kq-build/1\n";
+  std::string text = "kq-build/2\n";
   const auto put = [&text](std::string_view value) { text += std::to_string(value.size()) + ":" + std::string(value) + "\n"; };
   put(kVersion);  // the harness that reads the sources comes with it
   put(kEvaluatorVersion);

@@ -7,13 +7,14 @@ It leaves in out/:
     facts          guard/facts.h
     log            what the compiler said
     module.cubin   cuda only: the device code
-    kernels        cuda only: NAME <TAB> its name in the cubin
+    launch         cuda only: the kernel and its arguments, for the launcher (harness/launch_file.py)
     source.ii      cuda only: the source's own lines after g++ -E, with the toolkit's headers; where there is a compiler
 """
 
 import re
 from pathlib import Path
 
+from harness import launch_file
 from harness.ast_facts import facts_of
 from harness.kernel_spec import BadSpec, read_spec
 from harness.nvrtc import CompileError, Nvrtc, NvrtcMissing
@@ -89,7 +90,7 @@ def compile_cuda(job: Job) -> None:
             raise MemoryError from error
         raise BuildFailed(first_complaint(str(error), entry.name)) from error
     (job.out / "log").write_text(compiled.log[:LOG_MAX], errors="replace")
-    (job.out / "kernels").write_text("".join(f"{name}\t{lowered}\n" for name, lowered in compiled.names.items()))
+    (job.out / "launch").write_text(launch_file.text_of(spec, compiled.names[kernel]))
     (job.out / "module.cubin").write_bytes(compiled.cubin)
 
 

@@ -1,6 +1,8 @@
 """Each backend against the reference, on the CPU where it can run there."""
 
+import signal
 import unittest
+from pathlib import Path
 
 from harness.page import Command, Failure
 from world import RELU, WorldTest
@@ -53,6 +55,15 @@ class Backends(WorldTest):
         )
         self.assert_ok(submission.do(Command.LOAD))
         self.assert_failed(submission.do(Command.CALL), Failure.RUNTIME_ERROR, "(new.py:")
+
+    def test_device_code_gets_a_child_without_python(self) -> None:
+        """Here there is no driver, and it says so; everything before that is as on a GPU."""
+        child = self.child({"problem.py": RELU}, backend="cuda", device="cuda", entry="add.cu")
+        answer = child.do(Command.NULL_CALL)
+        supervised = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
+        self.assertEqual([Path(f"/proc/{pid}/comm").read_text().strip() for pid in supervised], ["kq-launcher"])
+        self.assert_failed(answer, Failure.UNSUPPORTED_HERE, "libcuda.so.1")
+        self.assertEqual(child.kill(), signal.SIGKILL)
 
     def test_cuda_is_unsupported_without_a_gpu(self) -> None:
         _, submission = self.pair(RELU, "", backend="cuda", entry="add.cu")

@@ -58,7 +58,11 @@ class Builds(WorldTest):
         out = self.cuda()
         self.assertEqual((out / "status").read_text(), "ok\n", (out / "message").read_text())
         self.assertEqual((out / "module.cubin").read_bytes()[:4], b"\x7fELF")
-        self.assertEqual((out / "kernels").read_text(), "add\t_Z3addPKfPfi\n")
+        self.assertEqual(
+            (out / "launch").read_text(),
+            "kernel\t_Z3addPKfPfi\ngrid\t1\t1\t1\nblock\t32\t1\t1\nshared\t0\n"
+            "arg\tx\ttensor\tinput\tfloat32\t4,8\t-\narg\tout\ttensor\toutput\tfloat32\t4,8\t-\narg\tn\tint\tinput\tfloat32\t-\t32\n",
+        )
 
     @unittest.skipUnless(shutil.which("g++"), "no g++ here")
     def test_a_source_is_preprocessed_with_the_toolkits_headers(self) -> None:
@@ -79,12 +83,16 @@ class Builds(WorldTest):
 
     def test_kernels_keep_their_c_names_and_templates_are_named(self) -> None:
         self.assertEqual(
-            (self.cuda(f'extern "C" {ADD.replace("#include <cuda_fp16.h>", "").strip()}') / "kernels").read_text(),
-            "add\tadd\n",
+            self.kernel_of(self.cuda(f'extern "C" {ADD.replace("#include <cuda_fp16.h>", "").strip()}')), "add"
         )
         template = ADD.replace("__global__", "template <int K> __global__")
-        kernels = (self.cuda(template, {**SPEC, "kernel_name": "add<4>"}) / "kernels").read_text()
-        self.assertTrue(kernels.startswith("add<4>\t_Z3addILi4"), kernels)
+        kernel = self.kernel_of(self.cuda(template, {**SPEC, "kernel_name": "add<4>"}))
+        self.assertTrue(kernel.startswith("_Z3addILi4"), kernel)
+
+    def kernel_of(self, out: Path) -> str:
+        word, name = (out / "launch").read_text().splitlines()[0].split("\t")
+        self.assertEqual(word, "kernel")
+        return name
 
     def test_what_does_not_compile_has_its_place(self) -> None:
         self.assert_failed(self.cuda(ADD.replace("x[i]", "y[i]")), 'add.cu:5: identifier "y" is undefined')

@@ -3,6 +3,7 @@
 import json
 import time
 import unittest
+from pathlib import Path
 
 from backends_test import TRITON
 from build_test import ADD
@@ -40,7 +41,7 @@ class OnGpu(WorldTest):
         )
         self.assertEqual(self.zygote.exit_of(build.id), 0, build.log(1))
         self.assertEqual((build.dir / "out/status").read_text(), "ok\n", (build.dir / "out/message").read_text())
-        return {name: (build.dir / "out" / name).read_bytes() for name in ("module.cubin", "kernels")}
+        return {name: (build.dir / "out" / name).read_bytes() for name in ("module.cubin", "launch")}
 
     def cuda_pair(self, source: str, spec: object) -> tuple[Child, Child]:
         made = self.built(source, spec)
@@ -83,6 +84,37 @@ class OnGpu(WorldTest):
 
     def test_cuda(self) -> None:
         reference, submission = self.cuda_pair(RELU_CU, RELU_JSON)
+        self.assert_ok(submission.do(Command.LOAD, 7))
+        self.compare(reference, submission)
+
+    def test_a_cuda_child_runs_no_python(self) -> None:
+        _, submission = self.cuda_pair(RELU_CU, RELU_JSON)
+        supervised = Path(f"/proc/{submission.pid}/task/{submission.pid}/children").read_text().split()
+        self.assertEqual([Path(f"/proc/{pid}/comm").read_text().strip() for pid in supervised], ["kq-launcher"])
+
+    def test_a_cuda_kernel_that_does_not_fit_the_problem(self) -> None:
+        args = [*RELU_JSON["args"], {"name": "y", "type": "tensor"}]
+        _, submission = self.cuda_pair(RELU_CU, {**RELU_JSON, "args": args})
+        words = "argument y is neither a parameter of forward() (x) nor a state of the reference (it has none)"
+        self.assert_failed(submission.do(Command.LOAD, 7), Failure.LOAD_FAILED, words)
+
+    def test_a_launch_that_cannot_be(self) -> None:
+        launch = {"launch": {"grid": {"x": 1}, "block": {"x": 100_000}}}
+        _, submission = self.cuda_pair(RELU_CU, {**RELU_JSON, **launch})
+        self.assert_ok(submission.do(Command.LOAD, 7))
+        self.assert_failed(submission.do(Command.CALL), Failure.RUNTIME_ERROR, "launching")
+
+    def test_a_cuda_kernel_of_numbers_and_a_changed_input(self) -> None:
+        source = RELU_CU.replace("const float* x, float* out, int n", "float* x, float limit, bool on, long long n").replace(
+            "out[i] = x[i] > 0 ? x[i] : 0", "x[i] = on && x[i] > limit ? x[i] : 0"
+        )
+        args = [
+            {"name": "x", "type": "tensor", "role": "inout"},
+            {"name": "limit", "type": "float", "value": 0},
+            {"name": "on", "type": "bool", "value": True},
+            {"name": "n", "type": "int", "value": 32},
+        ]
+        reference, submission = self.cuda_pair(source, {**RELU_JSON, "args": args})
         self.assert_ok(submission.do(Command.LOAD, 7))
         self.compare(reference, submission)
 

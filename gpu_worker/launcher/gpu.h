@@ -1,0 +1,40 @@
+// The port to the GPU of a launcher child: what it takes to load one module, launch its kernel on the default stream and wait for it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "gpu_worker/channel.h"
+#include "gpu_worker/launcher/launch_plan.h"
+
+namespace kq::launcher {
+
+// What a child says against itself.
+struct Fault {
+  channel::Failure failure = channel::Failure::runtime_error;
+  std::string text;
+};
+template <class T>
+using Outcome = tl::expected<T, Fault>;
+
+class Gpu {
+ public:
+  virtual ~Gpu() = default;
+  // Memory that the judge shares; its address here. The descriptor stays the caller's.
+  virtual Outcome<std::uint64_t> map(int fd, std::uint64_t bytes) = 0;
+  virtual Outcome<void> unmap(std::uint64_t address, std::uint64_t bytes) = 0;
+  // The kernel that launch() launches.
+  virtual Outcome<void> load(std::string_view cubin, const LaunchPlan& plan) = 0;
+  virtual Outcome<void> copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) = 0;
+  virtual Outcome<void> launch(const LaunchPlan& plan, void** parameters) = 0;
+  // One word is written on the device.
+  virtual Outcome<void> touch() = 0;
+  virtual Outcome<void> synchronize() = 0;
+};
+
+// The first GPU this process may see, by the driver; its context is made.
+Outcome<std::unique_ptr<Gpu>> open_gpu();
+
+}  // namespace kq::launcher

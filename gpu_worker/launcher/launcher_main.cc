@@ -1,0 +1,36 @@
+// kq-launcher: a submission child without Python. The zygote's child has built the walls (harness/child.py) and becomes this program; all that
+// is left of the submission is device code that its build has made.
+//
+//   kq-launcher SOURCE      with the channel socket at descriptor 3; SOURCE holds launch and module.cubin
+//
+// The order matters: the context is made with the calls that a driver needs for it, and before a byte of the build is read the few that
+// launching takes are all that is left. Exit codes: 0 the judge is gone, 2 usage, 3 no page came or no filter could be had.
+#include <signal.h>
+
+#include <cstdio>
+
+#include "gpu_worker/launcher/allowed_calls.h"
+#include "gpu_worker/launcher/serve.h"
+
+namespace {
+
+constexpr int kChannel = 3;
+
+int end_with(int code, const char* words) {
+  std::fprintf(stderr, "kq-launcher: %s\n", words);
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return end_with(2, "usage: kq-launcher SOURCE, with the channel socket at descriptor 3");
+  ::signal(SIGPIPE, SIG_IGN);
+  auto gpu = kq::launcher::open_gpu();
+  if (const auto few = kq::launcher::allow_few_system_calls(); !few) return end_with(3, few.error().message.c_str());
+  kq::channel::Page* const page = kq::launcher::receive_page(kChannel);
+  if (page == nullptr) return end_with(3, "no page came, or one of another layout");
+  // From here on what a submission has built is read.
+  kq::launcher::Server(std::move(gpu), *page, kChannel, argv[1]).run();
+  return 0;
+}

@@ -1,0 +1,159 @@
+// A whole device lane on a real GPU: device code by the launcher, without Python; and a device that is clean again after whatever a job did.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "gpu_worker/build/builder.h"
+#include "gpu_worker/escape_check.h"
+#include "gpu_worker/lane.h"
+#include "gpu_worker/process.h"
+
+namespace kq {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kProblem = R"(
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x + 1
+def get_inputs():
+    return [torch.rand(4096)]
+def get_init_inputs():
+    return []
+)";
+
+constexpr std::string_view kContract = R"({"kernel_name": "plus", "args": [
+  {"name": "x", "type": "tensor", "role": "input", "tensor_spec": {"shape": [4096], "dtype": "float32"}},
+  {"name": "out", "type": "tensor", "role": "output", "tensor_spec": {"shape": [4096], "dtype": "float32"}},
+  {"name": "n", "type": "int", "value": 4096}],
+  "launch": {"grid": {"x": 16}, "block": {"x": 256}}})";
+
+// The body is the statement for element i of n.
+std::string kernel(const std::string& body) {
+  return "extern \"C\" __global__ void plus(const float* x, float* out, int n) {\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  " + body + "\n}\n";
+}
+std::string model(const std::string& body) {
+  return "import os, torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        " + body + "\n";
+}
+
+class LaneGpuTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    root_ = fs::temp_directory_path() / ("kq-lane-gpu-" + std::to_string(::getpid()));
+    const std::string programs = program_directory();
+    const char* python = std::getenv("KQ_PYTHON");
+    Limits limits;
+    limits.call_limit_ms = 3'000;
+    auto lane = Lane::open({.device = DeviceKind::cuda,
+                            .index = 0,
+                            .worker = "test",
+                            .judge_program = programs + "/kq-judge",
+                            .zygote = {.python = python == nullptr ? "python3" : python,
+                                       .harness = programs + "/../share/kq/harness",
+                                       .stub = programs + "/../lib/libkqstub.so",
+                                       .device = DeviceKind::cuda,
+                                       .device_index = 0},
+                            .scratch = root_ / "lane",
+                            .first_uid = ::geteuid() == 0 ? 61400u : 0u,
+                            .limits = limits});
+    if (!lane && lane.error().code == ExitCode::nothing) return;
+    ASSERT_TRUE(lane) << lane.error().message;
+    lane_ = std::move(*lane);
+  }
+  static void TearDownTestSuite() {
+    lane_.reset();
+    fs::remove_all(root_);
+  }
+  void SetUp() override {
+    if (!lane_) GTEST_SKIP() << "skipped: no GPU";
+  }
+
+  static Lease lease_of(Backend backend, const std::vector<std::pair<std::string, std::string>>& files) {
+    Lease lease;
+    lease.id = {1, 1};
+    lease.device = lane_->device();
+    lease.submission.label = "test";
+    lease.submission.backend = backend;
+    lease.submission.problem.name = "plus";
+    lease.submission.problem.file = "plus.py";
+    lease.submission.problem.hash = sha256(kProblem);
+    lease.submission.trials = {.correctness = 2, .warmup = 1, .timed = 5};
+    lease.blobs = {{sha256(kProblem), std::string(kProblem)}};
+    for (const auto& [name, bytes] : files) {
+      lease.submission.files.push_back({name, sha256(bytes)});
+      lease.blobs.push_back({sha256(bytes), bytes});
+    }
+    return lease;
+  }
+  static Expected<Result> run(const Lease& lease) {
+    Builder builder({.scratch = root_ / "builds", .uid = ::geteuid() == 0 ? 61410u : 0u, .no_gpu_arch = "sm_90"}, BuildCache(root_ / "cache"),
+                    [] { return lane_->zygote(); });
+    const auto built = builder.build(lease);
+    if (!built) return failure(built.error());
+    if (built->verdict) return our_fault("the build ended it: " + std::string(to_string(name_of(*built->verdict))) + " " + evidence_of(*built->verdict)->message);
+    return lane_->run(lease, *built);
+  }
+  static Expected<Result> run_cuda(const std::string& body) { return run(lease_of(Backend::cuda, {{"k.cu", kernel(body)}, {"k.json", std::string(kContract)}})); }
+  static Expected<Result> run_torch(const std::string& body) { return run(lease_of(Backend::torch, {{"k.py", model(body)}})); }
+
+  static std::string ending(const Expected<Result>& result) {
+    if (!result) return "error: " + result.error().message;
+    const Evidence* evidence = evidence_of(result->verdict);
+    std::string text(to_string(name_of(result->verdict)));
+    if (evidence != nullptr) text += " " + evidence->reason + ": " + evidence->message;
+    if (!result->log.empty()) text += "\nlog: " + result->log;
+    return text;
+  }
+
+  static fs::path root_;
+  static std::unique_ptr<Lane> lane_;
+};
+fs::path LaneGpuTest::root_;
+std::unique_ptr<Lane> LaneGpuTest::lane_;
+
+TEST_F(LaneGpuTest, device_code_passes_without_python) {
+  const auto result = run_cuda("if (i < n) out[i] = x[i] + 1.0f;");
+  ASSERT_EQ(ending(result).substr(0, 6), "passed") << ending(result);
+  const auto& measured = measurement_of(result->verdict)->submission;
+  std::printf("    %s\n    median %.2f us of %zu samples\n", result->sandbox.c_str(), measured.median_ns / 1e3, result->samples.submission_ns.size());
+}
+
+TEST_F(LaneGpuTest, device_code_is_judged_as_any_other) {
+  EXPECT_EQ(ending(run_cuda("if (i < n) out[i] = x[i] + 2.0f;")).substr(0, 18), "wrong_answer value");
+  EXPECT_EQ(ending(run_cuda("if (i < n - 1) out[i] = x[i] + 1.0f;")).substr(0, 12), "wrong_answer");
+  EXPECT_EQ(ending(run_cuda("out[i + (1ll << 40)] = x[i] + 1.0f;")).substr(0, 9), "gpu_fault");
+  EXPECT_EQ(ending(run_cuda("while (clock64() != -1) {}")).substr(0, 9), "timed_out");
+  EXPECT_EQ(ending(run_cuda("if (i < n) out[i] = x[i] + 1.0f;")).substr(0, 6), "passed");
+}
+
+TEST_F(LaneGpuTest, the_device_is_clean_after_whatever_a_job_did) {
+  for (const std::string& body : {std::string("y = torch.empty(1 << 36, dtype=torch.uint8, device='cuda'); os._exit(1)"),
+                                  std::string("y = [torch.empty(1 << 30, dtype=torch.uint8, device='cuda') for _ in range(16)]; os.abort()"),
+                                  std::string("torch.cuda._sleep(1 << 40); return x + 1")}) {
+    EXPECT_NE(ending(run_torch(body)).substr(0, 6), "passed") << body;
+    EXPECT_EQ(lane_->quarantine(), std::nullopt) << body;
+    EXPECT_EQ(ending(run_torch("return x + 1")).substr(0, 6), "passed") << "after " << body;
+  }
+}
+
+TEST_F(LaneGpuTest, the_sandbox_holds_beside_a_gpu) {
+  const auto held = test_sandbox(*lane_, program_directory() + "/../share/kq/harness");
+  EXPECT_TRUE(held) << held.error().message;
+}
+
+// What a driver tells of memory and errors, and that it is watched at all.
+TEST_F(LaneGpuTest, the_driver_says_what_is_left) {
+  const auto watch = watch_gpu(lane_->device().uuid);
+  ASSERT_TRUE(watch) << "no NVML";
+  const auto ownerless = watch->ownerless_bytes();
+  std::printf("    memory without an owner: %s\n", ownerless ? (std::to_string(*ownerless >> 20) + " MiB").c_str() : "the driver does not tell whose it is");
+}
+
+}  // namespace
+}  // namespace kq
