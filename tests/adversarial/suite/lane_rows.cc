@@ -2,7 +2,7 @@
 //
 // It opens the lane, prints one line, and then answers each line of its input with one line of its output, JSON both:
 //
-//   <-  {"ready": true, "judge": PID, "zygote": PID, "scratch": DIR, "uids": [N, N]}
+//   <-  {"ready": true, "judge": PID, "zygote": PID, "scratch": DIR, "uids": [N, ...]}
 //   ->  {"entry": FILE, "problem": FILE, "backend": "torch", "trials": [CORRECTNESS, WARMUP, TIMED]}
 //   <-  {"verdict": "wrong_answer", "reason": "value", "message": "...", "log": "...", "median_ns": N, "samples": N, "sandbox": "uid,...",
 //        "judge": PID, "zygote": PID}   or   {"error": "one sentence"}
@@ -33,7 +33,7 @@ constexpr std::uint32_t kLoadLimitMs = 4'000;
 constexpr std::int64_t kAttemptLimitMs = 30'000;
 constexpr std::uint64_t kHostBytes = 512ull << 20;
 // As the worker's slots: numbers that belong to nobody, and not to another lane of this kind that runs at the same time.
-std::uint32_t first_uid() { return ::geteuid() == 0 ? 62'000 + static_cast<std::uint32_t>(::getpid()) % 1'000 * 2 : 0; }
+std::uint32_t first_uid() { return ::geteuid() == 0 ? 62'000 + static_cast<std::uint32_t>(::getpid()) % 500 * 4 : 0; }
 
 std::string content_of_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -116,7 +116,7 @@ int run(const std::string& python, const std::string& root, DeviceKind device) {
        {"judge", (*lane)->judge_process()},
        {"zygote", zygote_of()},
        {"scratch", options.scratch},
-       {"uids", {options.first_uid, options.first_uid + 1}}});
+       {"uids", {options.first_uid, options.first_uid + 1, options.first_uid + 2}}});
   for (std::string line; std::getline(std::cin, line);) {
     const json order = json::parse(line);
     json answer = answer_of((*lane)->run(lease_of(order, (*lane)->device()), {.verdict = {}, .dir = root + "/built"}));
