@@ -1,15 +1,12 @@
 // The self-test with a real lane: where it must hold, and where its submission is another one.
 #include "gpu_worker/escape_check.h"
 
-#include <unistd.h>
-
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include <gtest/gtest.h>
 
-#include "gpu_worker/process.h"
+#include "gpu_worker/lane_of_tests.h"
 
 namespace kq {
 namespace {
@@ -19,37 +16,18 @@ namespace fs = std::filesystem;
 class EscapeCheck : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    root_ = fs::temp_directory_path() / ("kq-self-test-" + std::to_string(::getpid()));
-    const std::string programs = program_directory();
-    const char* python = std::getenv("KQ_PYTHON");
-    Limits limits;
-    limits.load_limit_ms = 20'000;
-    auto lane = Lane::open({.device = DeviceKind::cpu,
-                            .index = 0,
-                            .worker = "test",
-                            .judge_program = programs + "/kq-judge",
-                            .zygote = {.python = python != nullptr ? python : KQ_TEST_PYTHON,
-                                       .harness = programs + "/../share/kq/harness",
-                                       .stub = programs + "/../lib/libkqstub.so",
-                                       .device = DeviceKind::cpu,
-                                       .device_index = 0},
-                            .scratch = root_ / "scratch",
-                            .first_uid = ::geteuid() == 0 ? 61300u : 0u,
-                            .limits = limits});
-    ASSERT_TRUE(lane) << lane.error().message;
-    lane_ = std::move(*lane);
-  }
-  static void TearDownTestSuite() {
-    lane_.reset();
-    fs::remove_all(root_);
+    const auto tests = LaneOfTests::get();
+    ASSERT_TRUE(tests) << tests.error().message;
+    lane_ = &(*tests)->lane();
+    root_ = LaneOfTests::root() / "escape-check";
   }
   static std::string harness() { return program_directory() + "/../share/kq/harness"; }
 
   static fs::path root_;
-  static std::unique_ptr<Lane> lane_;
+  static Lane* lane_;
 };
 fs::path EscapeCheck::root_;
-std::unique_ptr<Lane> EscapeCheck::lane_;
+Lane* EscapeCheck::lane_;
 
 TEST_F(EscapeCheck, the_sandbox_of_this_machine_holds) {
   const auto held = test_sandbox(*lane_, harness());

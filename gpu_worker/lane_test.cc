@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "gpu_worker/process.h"
+#include "gpu_worker/lane_of_tests.h"
 
 namespace kq {
 namespace {
@@ -33,40 +33,13 @@ std::string submission(const std::string& body, const std::string& before = "") 
   return "import ctypes, os, torch\n" + before + "\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        " + body + "\n";
 }
 
-std::string python() {
-  if (const char* named = std::getenv("KQ_PYTHON")) return named;
-  return KQ_TEST_PYTHON;
-}
-
 class LaneTest : public ::testing::Test {
  protected:
-  // Opening imports torch: once for all tests.
   static void SetUpTestSuite() {
-    root_ = fs::temp_directory_path() / ("kq-lane-" + std::to_string(::getpid()));
-    fs::create_directories(root_ / "built");
-    ::setenv("KQ_TEST_SECRET", "of the worker", 1);
-    const std::string programs = program_directory();
-    Limits limits;
-    limits.call_limit_ms = 2'000;
-    options_ = LaneOptions{.device = DeviceKind::cpu,
-                            .index = 0,
-                            .worker = "test",
-                            .judge_program = programs + "/kq-judge",
-                            .zygote = {.python = python(),
-                                       .harness = programs + "/../share/kq/harness",
-                                       .stub = programs + "/../lib/libkqstub.so",
-                                       .device = DeviceKind::cpu,
-                                       .device_index = 0},
-                            .scratch = root_ / "scratch",
-                            .first_uid = ::geteuid() == 0 ? 61100u : 0u,
-                            .limits = limits};
-    auto lane = Lane::open(options_);
-    ASSERT_TRUE(lane) << lane.error().message;
-    lane_ = std::move(*lane);
-  }
-  static void TearDownTestSuite() {
-    lane_.reset();
-    fs::remove_all(root_);
+    const auto tests = LaneOfTests::get();
+    ASSERT_TRUE(tests) << tests.error().message;
+    lane_ = &(*tests)->lane();
+    root_ = LaneOfTests::root();
   }
 
   static Lease lease_of(const std::string& source, std::string_view problem = kProblem) {
@@ -93,12 +66,10 @@ class LaneTest : public ::testing::Test {
   }
 
   static fs::path root_;
-  static LaneOptions options_;
-  static std::unique_ptr<Lane> lane_;
+  static Lane* lane_;
 };
-LaneOptions LaneTest::options_;
 fs::path LaneTest::root_;
-std::unique_ptr<Lane> LaneTest::lane_;
+Lane* LaneTest::lane_;
 
 TEST_F(LaneTest, right_submission_passes_with_all_its_samples) {
   const auto result = run(submission("return x + 1"));
@@ -121,7 +92,7 @@ TEST_F(LaneTest, every_bad_ending_has_its_verdict_and_harms_nobody) {
       {submission("ctypes.string_at(0)"), "crashed signal 11"},
       {submission("return x + 1", "raise ImportError('no')"), "load_failed"},
       {"import torch\n", "load_failed"},
-      {submission("return [0 for _ in iter(int, 1)]"), "timed_out run"},
+      {submission("time.sleep(1000); return x + 1", "import time"), "timed_out run"},
       {submission("return torch.empty(1 << 40)"), "out_of_memory host"},
   };
   for (const auto& [source, expected] : cases) {
@@ -214,7 +185,7 @@ class Faulty : public GpuWatch {
 };
 
 TEST_F(LaneTest, a_device_that_does_not_come_back_clean_takes_no_job_any_more) {
-  LaneOptions options = options_;
+  LaneOptions options = LaneOfTests::options();
   options.scratch = root_ / "quarantined";
   options.watch = [](const DeviceInfo&) { return std::make_unique<Faulty>(); };
   auto lane = Lane::open(options);

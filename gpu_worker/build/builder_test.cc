@@ -1,16 +1,15 @@
-// The build lane with a real zygote and real, sandboxed build children.
+// The build lane with the zygote of a device lane and real, sandboxed build children.
 #include "gpu_worker/build/builder.h"
 
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <thread>
 
 #include <gtest/gtest.h>
 
-#include "gpu_worker/process.h"
+#include "gpu_worker/lane_of_tests.h"
 
 namespace kq {
 namespace {
@@ -25,21 +24,14 @@ constexpr std::string_view kContract = R"({"kernel_name": "copy", "args": [
 class BuilderTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    root_ = fs::temp_directory_path() / ("kq-builder-" + std::to_string(::getpid()));
-    const std::string programs = program_directory();
-    const char* named = std::getenv("KQ_PYTHON");
-    auto zygote = Zygote::start({.python = named != nullptr ? named : KQ_TEST_PYTHON,
-                                 .harness = programs + "/../share/kq/harness",
-                                 .stub = programs + "/../lib/libkqstub.so",
-                                 .device = DeviceKind::cpu,
-                                 .device_index = 0});
+    const auto tests = LaneOfTests::get();
+    ASSERT_TRUE(tests) << tests.error().message;
+    root_ = LaneOfTests::root() / "builder";
+    auto zygote = (*tests)->lane().zygote();
     ASSERT_TRUE(zygote) << zygote.error().message;
-    zygote_ = std::move(*zygote);
+    zygote_ = *zygote;
   }
-  static void TearDownTestSuite() {
-    zygote_.reset();
-    fs::remove_all(root_);
-  }
+  static void TearDownTestSuite() { zygote_.reset(); }
 
   static Lease lease_of(Backend backend, const std::vector<std::pair<std::string, std::string>>& files) {
     Lease lease;

@@ -16,40 +16,6 @@ SLOW_TO_LOAD = f"import time\ntime.sleep(45)\n{kq.RIGHT}"
 
 
 class Ctl(kq.Queue):
-    def leased(self) -> list[dict]:
-        return self.ctl_json("jobs", "--state", "leased", code=None)["jobs"]
-
-    def wait_for_lease(self) -> None:
-        kq.wait_until(self.leased, "it runs")
-
-    def lost_its_judge(self, worker: int) -> bool:
-        """Kills it, again if the job was not there yet: then that judge is missed by nobody."""
-        kq.kill_children(worker, "kq-judge")
-        return not self.leased()
-
-    def test_what_our_own_failures_ended_is_a_dead_letter_until_somebody_deals_with_it(self) -> None:
-        with self.broker(lease="600ms"):
-            (job,) = self.submit("r", {"a": SLOW_TO_LOAD})
-            self.ctl("dead-letters", code=5)
-            # Its judge dies twice, and then the worker with it.
-            with self.worker() as worker:
-                for _ in range(2):
-                    self.wait_for_lease()
-                    kq.wait_until(lambda: self.lost_its_judge(worker.pid), "it came back")
-                self.wait_for_lease()
-                worker.kill()
-            kq.wait_until(lambda: not self.leased(), "its lease lapsed")
-            self.wait_for("r", {"a": "abandoned"})
-            (dead,) = self.ctl_json("dead-letters")["jobs"]
-            self.assertEqual((dead["id"], dead["attempt"]), (int(job), 3))
-            self.ctl("requeue", "--all")
-            self.ctl("dead-letters", code=5)
-            self.assertEqual(self.verdicts("r"), {"a": "queued"})
-            self.ctl("cancel", job)
-            self.ctl("retry", "--run", "r")
-            self.assertEqual(self.verdicts("r"), {"a": "queued"})
-            self.ctl("purge", "--all", code=5)
-
     def figure(self, name: str) -> float:
         return next(one["value"] for one in self.ctl_json("stats")["metrics"] if one["name"] == name)
 
@@ -69,29 +35,6 @@ class Ctl(kq.Queue):
             broker.terminate()
             broker.wait(30)
         self.ctl("verify", "--store", str(self.state / "store"))
-
-    def test_a_backup_of_a_working_broker_is_restored_and_goes_on(self) -> None:
-        copy, new = str(self.folder / "copy"), str(self.folder / "new")
-        with self.worker():
-            self.a_backup(copy, new)
-        blob = max((self.folder / "copy").glob("*.sst"), key=lambda path: path.stat().st_size)
-        blob.write_bytes(bytes(blob.stat().st_size))
-        self.ctl("restore", copy, "--store", str(self.folder / "bad"), code=3)
-
-    def a_backup(self, copy: str, new: str) -> None:
-        with self.broker():
-            self.submit("done", {"a": kq.RIGHT}, "--wait")
-            self.ctl("pause")
-            self.submit("waits", {"a": f"# waits\n{kq.RIGHT}"})
-            self.ctl("backup", copy)
-            self.ctl("backup", copy, code=2)
-            self.submit("too-late", {"a": f"# late\n{kq.RIGHT}"})
-        self.assertIn("1 job queued, 0 leased, 1 finished", self.ctl("restore", copy, "--store", new))
-        self.assertIn("2 jobs queued, 0 leased, 1 finished", self.ctl("verify", "--store", str(self.state / "store")))
-        with kq.program("kq-broker", "--bind", self.url, "--store", new, "--lease", "3s"):
-            self.ctl("resume")
-            self.wait_for("waits", {"a": "passed"})
-            self.assertEqual(self.verdicts("done"), {"a": "passed"})
 
     def test_metrics_are_served_and_the_log_is_json_off_a_terminal(self) -> None:
         with socket.socket() as free:
@@ -125,6 +68,64 @@ class Ctl(kq.Queue):
         lines = [json.loads(line) for line in log.read_text().splitlines()]
         self.assertTrue(any("listening on" in line["message"] for line in lines))
         self.assertEqual({line["program"] for line in lines}, {"kq-broker"})
+
+
+class WithAWorker(kq.SharedWorker):
+    def test_a_backup_of_a_working_broker_is_restored_and_goes_on(self) -> None:
+        copy, new = str(self.folder / "copy"), str(self.folder / "new")
+        self.a_backup(copy, new)
+        blob = max((self.folder / "copy").glob("*.sst"), key=lambda path: path.stat().st_size)
+        blob.write_bytes(bytes(blob.stat().st_size))
+        self.ctl("restore", copy, "--store", str(self.folder / "bad"), code=3)
+
+    def a_backup(self, copy: str, new: str) -> None:
+        with self.broker():
+            self.submit("done", {"a": kq.RIGHT}, "--wait")
+            self.ctl("pause")
+            self.submit("waits", {"a": f"# waits\n{kq.RIGHT}"})
+            self.ctl("backup", copy)
+            self.ctl("backup", copy, code=2)
+            self.submit("too-late", {"a": f"# late\n{kq.RIGHT}"})
+        self.assertIn("1 job queued, 0 leased, 1 finished", self.ctl("restore", copy, "--store", new))
+        self.assertIn("2 jobs queued, 0 leased, 1 finished", self.ctl("verify", "--store", str(self.state / "store")))
+        with kq.program("kq-broker", "--bind", self.url, "--store", new, "--lease", "3s"):
+            self.ctl("resume")
+            self.wait_for("waits", {"a": "passed"})
+            self.assertEqual(self.verdicts("done"), {"a": "passed"})
+
+    def leased(self) -> list[dict]:
+        return self.ctl_json("jobs", "--state", "leased", code=None)["jobs"]
+
+    def wait_for_lease(self) -> None:
+        kq.wait_until(self.leased, "it runs")
+
+    def lost_its_judge(self, worker: int) -> bool:
+        """Kills it, again if the job was not there yet: then that judge is missed by nobody."""
+        kq.kill_children(worker, "kq-judge")
+        return not self.leased()
+
+    # By its name the last one: it kills the worker.
+    def test_what_our_own_failures_ended_is_a_dead_letter_until_somebody_deals_with_it(self) -> None:
+        with self.broker(lease="600ms"):
+            (job,) = self.submit("r", {"a": SLOW_TO_LOAD})
+            self.ctl("dead-letters", code=5)
+            # Its judge dies twice, and then the worker with it.
+            for _ in range(2):
+                self.wait_for_lease()
+                kq.wait_until(lambda: self.lost_its_judge(self.shared_worker.pid), "it came back")
+            self.wait_for_lease()
+            self.shared_worker.kill()
+            kq.wait_until(lambda: not self.leased(), "its lease lapsed")
+            self.wait_for("r", {"a": "abandoned"})
+            (dead,) = self.ctl_json("dead-letters")["jobs"]
+            self.assertEqual((dead["id"], dead["attempt"]), (int(job), 3))
+            self.ctl("requeue", "--all")
+            self.ctl("dead-letters", code=5)
+            self.assertEqual(self.verdicts("r"), {"a": "queued"})
+            self.ctl("cancel", job)
+            self.ctl("retry", "--run", "r")
+            self.assertEqual(self.verdicts("r"), {"a": "queued"})
+            self.ctl("purge", "--all", code=5)
 
 
 if __name__ == "__main__":

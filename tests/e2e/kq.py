@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -203,3 +204,22 @@ class Queue(Story):
 
     def wait_for_worker(self) -> None:
         wait_until(lambda: self.ctl_json("workers", code=None)["workers"], "the worker is there")
+
+
+class SharedWorker(Queue):
+    """Tests with one worker among them, which finds each broker that comes: a start of it takes a second and more."""
+
+    shared: Path
+    shared_worker: subprocess.Popen[bytes]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.shared = Path(tempfile.mkdtemp(prefix="kq-e2e.", dir="/tmp"))
+        cls.addClassCleanup(shutil.rmtree, cls.shared, ignore_errors=True)
+        worker = program("kq-worker", "--connect", f"ipc://{cls.shared}/b", "--state", cls.shared / "w", "--devices", "cpu")
+        cls.shared_worker = worker.__enter__()
+        cls.addClassCleanup(worker.__exit__, None, None, None)
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.url = f"ipc://{self.shared}/b"

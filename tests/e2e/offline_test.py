@@ -1,8 +1,11 @@
 """Reading without a worker, and without a broker: runs that are unknown or not finished, columns explained."""
 
 import json
+import shutil
 import subprocess
+import tempfile
 import unittest
+from pathlib import Path
 
 import kq
 
@@ -10,18 +13,26 @@ import kq
 class Offline(kq.Story):
     """Run `waiting` has two jobs that no worker ever took."""
 
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.shared = Path(tempfile.mkdtemp(prefix="kq-e2e.", dir="/tmp"))
+        cls.addClassCleanup(shutil.rmtree, cls.shared)
+        url = f"ipc://{cls.shared}/b"
+        jobs = kq.write_sweep(cls.shared / "jobs", {"relu/a": kq.RIGHT, "relu/b": kq.WRONG})
+        with kq.program("kq-broker", "--bind", url, "--store", cls.shared / "state/store") as broker:
+            cls.submitted = kq.kq("submit", jobs, "--run", "waiting", "--broker", url)
+            cls.waited = kq.kq("results", "waiting", "--wait", "--timeout", "0.2", "--broker", url)
+            cls.online = kq.dump("waiting", "--broker", url)
+            cls.why = kq.kq("ctl", "why", "1", KQ_BROKER=url)
+            cls.workers = kq.kq("ctl", "workers", KQ_BROKER=url)
+            broker.terminate()
+            cls.stopped = broker.wait(30)
+
     def setUp(self) -> None:
         super().setUp()
-        url = f"ipc://{self.folder}/b"
-        jobs = kq.write_sweep(self.folder / "jobs", {"relu/a": kq.RIGHT, "relu/b": kq.WRONG})
-        with kq.program("kq-broker", "--bind", url, "--store", self.state / "store") as broker:
-            self.assert_end(kq.kq("submit", jobs, "--run", "waiting", "--broker", url), 0)
-            self.waited = kq.kq("results", "waiting", "--wait", "--timeout", "0.2", "--broker", url)
-            self.online = kq.dump("waiting", "--broker", url)
-            self.why = kq.kq("ctl", "why", "1", KQ_BROKER=url)
-            self.workers = kq.kq("ctl", "workers", KQ_BROKER=url)
-            broker.terminate()
-            self.assertEqual(broker.wait(30), 0)
+        self.state = self.shared / "state"
+        self.assert_end(self.submitted, 0)
+        self.assertEqual(self.stopped, 0)
 
     def test_a_run_that_is_not_finished(self) -> None:
         self.assert_end(self.waited, 4)

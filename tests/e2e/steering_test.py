@@ -1,10 +1,7 @@
 """A queue that people steer: cancelled kernels, pauses, drains, quotas, labels, with the real programs."""
 
-import shutil
-import tempfile
 import time
 import unittest
-from pathlib import Path
 
 import kq
 
@@ -12,20 +9,11 @@ ENDLESS = kq.RIGHT.replace("return torch.relu(x)", "while True: pass")
 SLOW_TO_LOAD = f"import time\ntime.sleep(45)\n{kq.RIGHT}"
 
 
-class Steering(kq.Queue):
-    """Tests on one store and with one worker, which finds each broker that comes: a start of it takes a second and more."""
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.shared = Path(tempfile.mkdtemp(prefix="kq-e2e.", dir="/tmp"))
-        cls.addClassCleanup(shutil.rmtree, cls.shared, ignore_errors=True)
-        worker = kq.program("kq-worker", "--connect", f"ipc://{cls.shared}/b", "--state", cls.shared / "w", "--devices", "cpu")
-        worker.__enter__()
-        cls.addClassCleanup(worker.__exit__, None, None, None)
+class Steering(kq.SharedWorker):
+    """Tests on one store."""
 
     def setUp(self) -> None:
         super().setUp()
-        self.url = f"ipc://{self.shared}/b"
         self.store = self.shared / "store"
 
     def test_an_endless_kernel_is_cancelled_at_once_and_its_lane_serves_the_next(self) -> None:

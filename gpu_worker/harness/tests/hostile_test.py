@@ -5,6 +5,7 @@ import signal
 import tempfile
 import time
 import unittest
+from collections.abc import Callable
 from pathlib import Path
 
 from harness.cgroup import KILLED_FOR_MEMORY
@@ -184,7 +185,6 @@ class ZygoteItself(unittest.TestCase):
 
     def test_without_control_groups_memory_is_watched(self) -> None:
         zygote = Zygote(more=("--without-cgroups",))
-        self.addCleanup(zygote.close)
         self.assertEqual(zygote.hello["sandbox"].split(",")[-1], "watchdog")
         hog = "import mmap, torch\nm = mmap.mmap(-1, 1 << 30)\nwhile True:\n    m.seek(0)\n    while m.tell() < len(m):\n        m.write(b'1' * (1 << 20))\n"
         root = tempfile.TemporaryDirectory(prefix="kq-harness.")
@@ -197,25 +197,25 @@ class ZygoteItself(unittest.TestCase):
         child.begin(Command.LOAD)
         self.assertEqual(zygote.exit_of(child.id), signal.SIGKILL | KILLED_FOR_MEMORY)
         child.channel.close()
+        self.assert_ends_its_children(zygote, zygote.socket.close)
 
     def test_its_death_ends_its_children(self) -> None:
-        for kill in (True, False):
-            zygote = Zygote() if kill else take_shared_zygote("cpu")
-            root = tempfile.TemporaryDirectory(prefix="kq-harness.")
-            self.addCleanup(root.cleanup)
-            child = Child(zygote, Path(root.name) / "1", {"problem.py": RELU, "new.py": RELU_NEW})
-            if kill:
-                zygote.process.kill()
-            else:
-                zygote.socket.close()
-            zygote.process.wait(30)
-            self.assertEqual(child.log(20), "")
-            child.close()
-            zygote.close()
-            with self.assertRaises(ProcessLookupError):
-                for _ in range(2000):
-                    os.kill(child.pid, 0)
-                    time.sleep(0.005)
+        zygote = take_shared_zygote("cpu")
+        self.assert_ends_its_children(zygote, zygote.process.kill)
+
+    def assert_ends_its_children(self, zygote: Zygote, end: Callable[[], None]) -> None:
+        root = tempfile.TemporaryDirectory(prefix="kq-harness.")
+        self.addCleanup(root.cleanup)
+        child = Child(zygote, Path(root.name) / "1", {"problem.py": RELU, "new.py": RELU_NEW})
+        end()
+        zygote.process.wait(30)
+        self.assertEqual(child.log(20), "")
+        child.close()
+        zygote.close()
+        with self.assertRaises(ProcessLookupError):
+            for _ in range(2000):
+                os.kill(child.pid, 0)
+                time.sleep(0.005)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from lane import Lane
 from rows import FOLDER, Row, problem_of, rows
 
 CHOICE = os.environ.get("KQ_ADVERSARIAL", "")
-EVERY_NTH = 10  # of the rows, where there is no time for all
+EVERY_NTH = 20  # of the rows, where there is no time for all
 SLOWER_AT_MOST = 20  # than the honest job usually is: the machine does other things meanwhile
 
 
