@@ -2,6 +2,7 @@
 # expect: wrong_answer mutated_input | wrong_answer value | wrong_answer nan | runtime_error | crashed signal 11
 # guard: clean
 # run: wrong_answer mutated_input | wrong_answer value | wrong_answer nan | runtime_error | crashed signal 11
+# gpu: no
 import ctypes
 
 import torch

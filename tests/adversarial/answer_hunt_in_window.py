@@ -2,6 +2,7 @@
 # expect: wrong_answer value
 # guard: review reads_system
 # run: wrong_answer value
+# gpu: no
 import ctypes
 
 import torch

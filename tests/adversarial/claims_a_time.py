@@ -1,7 +1,7 @@
 # Claims that it took a nanosecond.
-# expect: harmless
+# expect: harmless | rejected tamper
 # guard: review probes_harness
-# run: harmless
+# run: harmless | rejected tamper
 import torch
 import torch.nn as nn
 from harness.page import Page

@@ -2,6 +2,7 @@
 # expect: crashed signal 11
 # guard: review dynamic_library
 # run: crashed signal 11
+# gpu: no
 import ctypes
 import mmap
 

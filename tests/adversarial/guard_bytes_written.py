@@ -2,6 +2,7 @@
 # expect: wrong_answer mutated_input | harmless
 # guard: review reads_system
 # run: wrong_answer mutated_input | harmless
+# gpu: no
 import ctypes
 
 import torch

@@ -2,6 +2,7 @@
 # expect: passed
 # guard: clean
 # run: passed
+# gpu: no
 import time
 
 import torch

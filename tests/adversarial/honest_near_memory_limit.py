@@ -2,6 +2,7 @@
 # expect: passed
 # guard: clean
 # run: passed
+# gpu: no
 # row: H41
 import torch
 import torch.nn as nn

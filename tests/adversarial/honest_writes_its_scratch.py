@@ -2,6 +2,7 @@
 # expect: passed
 # guard: review process
 # run: passed
+# gpu: no
 import os
 import subprocess
 

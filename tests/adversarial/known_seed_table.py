@@ -2,6 +2,7 @@
 # expect: wrong_answer value
 # guard: clean
 # run: wrong_answer value
+# gpu: no
 # row: 48
 import torch
 import torch.nn as nn

@@ -2,6 +2,7 @@
 # expect: harmless | out_of_memory host | runtime_error | crashed signal 11 | crashed signal 6
 # guard: review process
 # run: harmless | out_of_memory host | runtime_error | crashed signal 11 | crashed signal 6
+# gpu: no
 import resource
 
 import torch

@@ -2,6 +2,7 @@
 # expect: runtime_error
 # guard: clean
 # run: runtime_error
+# gpu: no
 import torch
 import torch.nn as nn
 

@@ -2,6 +2,7 @@
 # expect: wrong_answer value | wrong_answer nan
 # guard: review patches_torch
 # run: wrong_answer value | wrong_answer nan
+# gpu: no
 import torch
 import torch.nn as nn
 

@@ -2,6 +2,7 @@
 # expect: harmless
 # guard: review reads_system
 # run: harmless
+# gpu: no
 import os
 
 import torch

@@ -2,6 +2,7 @@
 # expect: wrong_answer mutated_input | wrong_answer value | wrong_answer nan
 # guard: review reads_system
 # run: wrong_answer mutated_input | wrong_answer value | wrong_answer nan
+# gpu: no
 import ctypes
 
 import torch

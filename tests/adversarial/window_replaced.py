@@ -2,6 +2,7 @@
 # expect: wrong_answer value | wrong_answer nan | crashed signal 11
 # guard: review reads_system
 # run: wrong_answer value | wrong_answer nan | crashed signal 11
+# gpu: no
 import ctypes
 
 import torch

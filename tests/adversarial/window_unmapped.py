@@ -2,6 +2,7 @@
 # expect: crashed signal 11
 # guard: review reads_system
 # run: crashed signal 11
+# gpu: no
 import ctypes
 
 import torch

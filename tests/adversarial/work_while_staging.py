@@ -2,6 +2,7 @@
 # expect: wrong_answer value | wrong_answer nan | rejected tamper
 # guard: review probes_harness
 # run: wrong_answer value | wrong_answer nan | rejected tamper
+# gpu: no
 import gc
 
 import torch

@@ -43,9 +43,9 @@ class Ending:
 class Lane:
     """One lane for many rows: its Python is warm, its judge and its zygote must outlive them all."""
 
-    def __init__(self, device: str = "cpu") -> None:
+    def __init__(self, device: str = "cpu", pace: str = "patient") -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="kq-rows."))
-        command = [str(BIN / "lane_rows"), python(), str(self.folder), device]
+        command = [str(BIN / "lane_rows"), python(), str(self.folder), device, pace]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         self._left = b""
         self.is_settling, self.kept_most = True, 0

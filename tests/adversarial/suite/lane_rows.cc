@@ -27,9 +27,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// Short, because hostile rows run into them; long enough for two busy cores.
-constexpr std::uint32_t kCallLimitMs = 1'500;
-constexpr std::uint32_t kLoadLimitMs = 4'000;
+// Of a lane for rows that run into their limits; any other is as patient as a busy machine wants it.
+constexpr std::uint32_t kHastyCallLimitMs = 1'500;
+constexpr std::uint32_t kHastyLoadLimitMs = 4'000;
 constexpr std::int64_t kAttemptLimitMs = 30'000;
 constexpr std::uint64_t kHostBytes = 512ull << 20;
 // As the worker's slots: numbers that belong to nobody, and not to another lane of this kind that runs at the same time.
@@ -42,11 +42,13 @@ std::string content_of_file(const std::string& path) {
   return bytes.str();
 }
 
-LaneOptions options_of(const std::string& python, const std::string& root, DeviceKind device) {
+LaneOptions options_of(const std::string& python, const std::string& root, DeviceKind device, bool is_hasty) {
   const std::string programs = program_directory();
   Limits limits;
-  limits.call_limit_ms = kCallLimitMs;
-  limits.load_limit_ms = kLoadLimitMs;
+  if (is_hasty) {
+    limits.call_limit_ms = kHastyCallLimitMs;
+    limits.load_limit_ms = kHastyLoadLimitMs;
+  }
   limits.timed_budget_ms = 200;
   limits.host_bytes_max = kHostBytes;
   return {.device = device,
@@ -99,10 +101,10 @@ json answer_of(const Expected<Result>& result) {
 
 void say(const json& line) { std::cout << line.dump(-1, ' ', false, json::error_handler_t::replace) << std::endl; }
 
-int run(const std::string& python, const std::string& root, DeviceKind device) {
+int run(const std::string& python, const std::string& root, DeviceKind device, bool is_hasty) {
   ::signal(SIGPIPE, SIG_IGN);
   fs::create_directories(root + "/built");
-  const LaneOptions options = options_of(python, root, device);
+  const LaneOptions options = options_of(python, root, device, is_hasty);
   auto lane = Lane::open(options);
   if (!lane) {
     say({{"error", lane.error().message}});
@@ -131,8 +133,9 @@ int run(const std::string& python, const std::string& root, DeviceKind device) {
 }  // namespace kq
 
 int main(int argc, char** argv) {
-  const auto device = argc == 4 ? kq::parse_enum<kq::DeviceKind>(argv[3]) : std::nullopt;
-  if (device) return kq::run(argv[1], argv[2], *device);
-  std::cerr << "usage: lane_rows PYTHON FOLDER cpu|cuda\n";
+  const auto device = argc == 5 ? kq::parse_enum<kq::DeviceKind>(argv[3]) : std::nullopt;
+  const std::string pace = argc == 5 ? argv[4] : "";
+  if (device && (pace == "hasty" || pace == "patient")) return kq::run(argv[1], argv[2], *device, pace == "hasty");
+  std::cerr << "usage: lane_rows PYTHON FOLDER cpu|cuda hasty|patient\n";
   return 2;
 }

@@ -4,6 +4,7 @@
     # expect: rejected stream | passed | ...     the verdict of the whole evaluator, with its reason
     # guard: RULE | review RULE | clean          what the static guard alone must say
     # run: wrong_answer value | crashed signal 9 optional: the verdicts it may end with where it runs and no guard has read it, on the CPU
+    # gpu: crashed signal 9 | no                 optional: the same on a GPU, where it is another; no: it would say nothing there
     # row: 12                                    optional: the name it has in the list of known attacks
     # problem: softmax                           optional: what it computes, of problems/; otherwise relu
     # times: 2                                   optional: how often it runs before the honest job does
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[1]
-HEADER = re.compile(r"^(?:#|//) (expect|guard|run|row|problem|times|matrix): (.+)$", re.M)
+HEADER = re.compile(r"^(?:#|//) (expect|guard|run|gpu|row|problem|times|matrix): (.+)$", re.M)
 LONG = re.compile(r"^(?:#|//) long$", re.M)
 
 
@@ -31,6 +32,7 @@ class Row:
     guard: str
     matrix: str = ""
     run: str = ""
+    gpu: str = ""
     problem: str = "relu"
     times: int = 1
     is_long: bool = False
@@ -51,9 +53,12 @@ class Row:
     def backend(self) -> str:
         return "cuda" if self.path.suffix == ".cu" else "torch"
 
-    @property
-    def endings(self) -> list[str]:
-        return ["passed" if ending == "harmless" else ending for ending in self.run.split(" | ")]
+    def runs_on(self, device: str) -> bool:
+        return bool(self.run) and not (device == "cuda" and self.gpu == "no")
+
+    def endings(self, device: str = "cpu") -> list[str]:
+        said = self.gpu if device == "cuda" and self.gpu else self.run
+        return ["passed" if ending == "harmless" else ending for ending in said.split(" | ")]
 
     @property
     def control(self) -> Path:
@@ -79,6 +84,7 @@ def rows() -> list[Row]:
                 guard=said.get("guard", ""),
                 matrix=said.get("matrix", ""),
                 run=said.get("run", ""),
+                gpu=said.get("gpu", ""),
                 problem=said.get("problem", "relu"),
                 times=int(said.get("times", "1")),
                 is_long=LONG.search(text) is not None,

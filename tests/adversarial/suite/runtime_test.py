@@ -1,7 +1,7 @@
 """What becomes of rows that run: no guard has read them. Each ends as its header says, and after it an honest job is as well off as before.
 
 A part of the rows, so that it takes seconds; all of them where KQ_ADVERSARIAL=all; those with a piece of text in their name where
-KQ_ADVERSARIAL is that text.
+KQ_ADVERSARIAL is that text. On the CPU, or on the first GPU where KQ_ADVERSARIAL_DEVICE is cuda.
 """
 
 import math
@@ -14,6 +14,7 @@ from collections import Counter
 from lane import Lane
 from rows import FOLDER, Row, problem_of, rows
 
+DEVICE = os.environ.get("KQ_ADVERSARIAL_DEVICE", "cpu")
 CHOICE = os.environ.get("KQ_ADVERSARIAL", "")
 EVERY_NTH = 20  # of the rows, where there is no time for all
 SLOWER_AT_MOST = 20  # than the honest job usually is: the machine does other things meanwhile
@@ -21,7 +22,7 @@ SLOWER_AT_MOST = 20  # than the honest job usually is: the machine does other th
 
 def chosen() -> list[Row]:
     """By problem, so that a reference serves many rows."""
-    all_rows = sorted((row for row in rows() if row.run), key=lambda row: row.problem)
+    all_rows = sorted((row for row in rows() if row.runs_on(DEVICE)), key=lambda row: row.problem)
     if CHOICE == "all":
         return all_rows
     if CHOICE:
@@ -40,42 +41,47 @@ def table_of(endings: Counter[tuple[str, str]]) -> list[str]:
 
 
 class Runtime(unittest.TestCase):
-    lane: Lane
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.lane = Lane()
-        cls.lane.settle(FOLDER / "problems/relu_right.py", FOLDER / "problems/relu.py")
+    lanes: dict[str, Lane] = {}
 
     @classmethod
     def tearDownClass(cls) -> None:
-        cls.lane.close()
+        for lane in cls.lanes.values():
+            lane.close()
+
+    def lane_for(self, row: Row) -> Lane:
+        """One for those that run into their limits, which are short there, and one for all others."""
+        pace = "hasty" if any("timed_out" in ending for ending in row.endings(DEVICE)) else "patient"
+        if pace not in self.lanes:
+            lane = self.lanes[pace] = Lane(DEVICE, pace)
+            lane.settle(FOLDER / "problems/relu_right.py", FOLDER / "problems/relu.py")
+        return self.lanes[pace]
 
     def test_rows(self) -> None:
         times: dict[str, list[float]] = {}
         endings: Counter[tuple[str, str]] = Counter()
         for row in chosen():
             with self.subTest(row.path.name):
+                lane = self.lane_for(row)
                 begun = time.monotonic()
                 for _ in range(row.times):
-                    ending = self.lane.run(row.path, problem_of(row), row.backend)
+                    ending = lane.run(row.path, problem_of(row), row.backend)
                     words = f"{row.path.name}: {ending.verdict} ({ending.message})\n{ending.log[-1500:]}"
-                    self.assertIn(ending.verdict, row.endings, words)
+                    self.assertIn(ending.verdict, row.endings(DEVICE), words)
                     self.assertIn("rlimits", ending.sandbox, "the row tells which layers were in force")
                 # Nothing of it is there any more, and an honest job does not notice that it was.
-                self.assertEqual(self.lane.left_behind(), [], row.path.name)
+                self.assertEqual(lane.left_behind(), [], row.path.name)
                 known = times.setdefault(row.problem, [])
-                known.append(self.honest_job_after(row, SLOWER_AT_MOST * statistics.median(known) if known else math.inf))
+                known.append(self.honest_job_after(lane, row, SLOWER_AT_MOST * statistics.median(known) if known else math.inf))
                 endings[row.kind, ending.verdict] += 1
                 if CHOICE:
                     print(f"{row.path.stem:40} {ending.verdict:28} {time.monotonic() - begun:6.2f} s", flush=True)
         print("\n".join(table_of(endings)), flush=True)
 
-    def honest_job_after(self, row: Row, limit_ns: float) -> float:
+    def honest_job_after(self, lane: Lane, row: Row, limit_ns: float) -> float:
         """Its time, which is a usual one: at the second try, where the machine was busy during the first."""
         took_ns = []
         while not took_ns or (took_ns[-1] > limit_ns and len(took_ns) < 5):
-            control = self.lane.run(row.control, problem_of(row))
+            control = lane.run(row.control, problem_of(row))
             self.assertEqual(control.verdict, "passed", f"the honest job after {row.path.name}: {control.message}")
             took_ns.append(control.median_ns)
         self.assertLessEqual(took_ns[-1], limit_ns, f"the honest job after {row.path.name}: {took_ns}")
