@@ -49,6 +49,7 @@ class Lane:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         self._left = b""
         self.is_settling, self.kept_most = True, 0
+        self.kept_rooms: set[str] = set()
         self.started = self._receive(START_LIMIT_S)
         if "error" in self.started:
             raise AssertionError(f"no lane: {self.started['error']}")
@@ -125,7 +126,9 @@ class Lane:
     def _files_left(self) -> list[str]:
         scratch = Path(self.started["scratch"])
         rooms = {path.name for path in scratch.iterdir()} if scratch.exists() else set()
-        found = [f"{scratch / name}" for name in sorted(rooms - {"reference"})]
+        if self.is_settling:
+            self.kept_rooms = rooms
+        found = [f"{scratch / name}" for name in sorted(rooms - self.kept_rooms)]
         for folder in SHARED:
             with contextlib.suppress(OSError):
                 found += [str(path) for path in folder.iterdir() if MARK in path.name]
