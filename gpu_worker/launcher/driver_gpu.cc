@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <utility>
 
 #include "gpu_worker/judge/cuda_driver.h"
@@ -31,12 +30,6 @@ class DriverGpu : public Gpu {
     driver_ = *driver;
     void* const library = ::dlopen(kLibrary, RTLD_NOW | RTLD_NOLOAD);
     set_attribute_ = library == nullptr ? nullptr : reinterpret_cast<SetAttribute>(::dlsym(library, "cuFuncSetAttribute"));
-    if (library != nullptr) {
-      make_event_ = reinterpret_cast<MakeEvent>(::dlsym(library, "cuEventCreate"));
-      record_ = reinterpret_cast<Record>(::dlsym(library, "cuEventRecord"));
-      elapsed_ = reinterpret_cast<Elapsed>(::dlsym(library, "cuEventElapsedTime_v2"));
-      if (elapsed_ == nullptr) elapsed_ = reinterpret_cast<Elapsed>(::dlsym(library, "cuEventElapsedTime"));
-    }
     if (set_attribute_ == nullptr) return tl::unexpected(Fault{Failure::unsupported_here, "the CUDA driver has no cuFuncSetAttribute"});
     cuda::Ordinal device = 0;
     cuda::Context context = nullptr;
@@ -46,11 +39,7 @@ class DriverGpu : public Gpu {
         .and_then([&] { return said("making a context", driver_.context_retain(&context, device)); })
         .and_then([&] { return said("making a context", driver_.context_set_current(context)); })
         .and_then([&] { return said("getting a word of memory", driver_.allocate(&word_, 256)); })
-        .and_then([&] {
-          has_clock_ = make_event_ != nullptr && record_ != nullptr && elapsed_ != nullptr && make_event_(&start_, 0) == cuda::kSuccess &&
-                       make_event_(&stop_, 0) == cuda::kSuccess;
-          return touch();
-        })
+        .and_then([&] { return touch(); })
         .and_then([&] { return synchronize(); });
   }
 
@@ -92,23 +81,7 @@ class DriverGpu : public Gpu {
   Outcome<void> touch() override { return said("writing a word", driver_.fill_words(word_, 1, 1)); }
   Outcome<void> synchronize() override { return said("waiting", driver_.synchronize()); }
 
-  void start_clock() override {
-    if (has_clock_) record_(start_, nullptr);
-  }
-
-  Outcome<std::int64_t> finish() override {
-    if (has_clock_) record_(stop_, nullptr);
-    if (auto waited = synchronize(); !waited) return tl::unexpected(waited.error());
-    float milliseconds = 0;
-    if (!has_clock_ || elapsed_(&milliseconds, start_, stop_) != cuda::kSuccess) milliseconds = 0;
-    return std::llround(static_cast<double>(milliseconds) * 1e6);
-  }
-
  private:
-  using Event = void*;
-  using MakeEvent = cuda::Result (*)(Event*, unsigned);
-  using Record = cuda::Result (*)(Event, cuda::Stream);
-  using Elapsed = cuda::Result (*)(float*, Event, Event);
   using SetAttribute = cuda::Result (*)(cuda::Function, int, int);
 
   Outcome<void> said(const std::string& what, cuda::Result result) const {
@@ -124,12 +97,6 @@ class DriverGpu : public Gpu {
   SetAttribute set_attribute_ = nullptr;
   cuda::Function function_ = nullptr;
   cuda::Pointer word_ = 0;
-  MakeEvent make_event_ = nullptr;
-  Record record_ = nullptr;
-  Elapsed elapsed_ = nullptr;
-  Event start_ = nullptr;
-  Event stop_ = nullptr;
-  bool has_clock_ = false;
 };
 
 }  // namespace

@@ -32,10 +32,6 @@ class Gpu {
   // One word is written on the device.
   virtual Outcome<void> touch() = 0;
   virtual Outcome<void> synchronize() = 0;
-  // The child's own clock, a hint for the judge: events on the default stream. finish() waits until everything launched is done, and gives the
-  // nanoseconds since start_clock(); 0 where they cannot be had.
-  virtual void start_clock() = 0;
-  virtual Outcome<std::int64_t> finish() = 0;
 };
 
 // The first GPU this process may see, by the driver; its context is made.

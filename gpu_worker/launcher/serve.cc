@@ -70,7 +70,6 @@ void Server::run(std::int64_t look_ns) {
     const int woken = kq_wait_go(&page_, seen, seed, look_ns);
     seed = page_.seed;  // a kernel draws nothing
     if (woken == kGo) {
-      if (gpu_) (*gpu_)->start_clock();
       seen = page_.go;
       answer(page_.command);
       kq_post_done(&page_, seen);
@@ -142,19 +141,12 @@ Outcome<void> Server::call() {
     if (auto copied = (*gpu_)->copy(copy.to, copy.from, copy.bytes); !copied) return copied;
   }
   if (auto launched = (*gpu_)->launch(*plan_, binding_->parameters()); !launched) return launched;
-  return finish();
+  return (*gpu_)->synchronize();
 }
 
 Outcome<void> Server::null_call() {
   if (auto touched = (*gpu_)->touch(); !touched) return touched;
-  return finish();
-}
-
-Outcome<void> Server::finish() {
-  const auto took_ns = (*gpu_)->finish();
-  if (!took_ns) return tl::unexpected(took_ns.error());
-  page_.event_ns = *took_ns;
-  return {};
+  return (*gpu_)->synchronize();
 }
 
 }  // namespace kq::launcher

@@ -30,7 +30,6 @@ class Server {
   Outcome<void> load();
   Outcome<void> call();
   Outcome<void> null_call();
-  Outcome<void> finish();
 
   Outcome<std::unique_ptr<Gpu>> gpu_;
   channel::Page& page_;
