@@ -55,15 +55,16 @@ TEST(BlobCache, forgets_what_was_not_used_for_longest) {
   MemoryStore store;
   BlobCache blobs;
   const std::size_t third = BlobCache::kBytesMax / 3;
-  blobs.put(blob('a', third));
-  blobs.put(blob('b', third));
-  blobs.put(blob('c', third));
-  EXPECT_TRUE(blobs.find(store, blob('a', third).hash));
-  blobs.put(blob('d', third));
-  EXPECT_TRUE(blobs.has(blob('b', third).hash)) << "it may not be on disk yet";
+  const Blob a = blob('a', third), b = blob('b', third), c = blob('c', third), d = blob('d', third);
+  blobs.put(a);
+  blobs.put(b);
+  blobs.put(c);
+  EXPECT_TRUE(blobs.find(store, a.hash));
+  blobs.put(d);
+  EXPECT_TRUE(blobs.has(b.hash)) << "it may not be on disk yet";
   blobs.shrink();
-  EXPECT_TRUE(blobs.has(blob('a', third).hash));
-  EXPECT_FALSE(blobs.has(blob('b', third).hash));
+  EXPECT_TRUE(blobs.has(a.hash));
+  EXPECT_FALSE(blobs.has(b.hash));
   EXPECT_LE(blobs.size_bytes(), BlobCache::kBytesMax);
 }
 

