@@ -51,9 +51,14 @@ inline Requirements requirements() {
 
 inline Measurement measurement() {
   return {.method = "bracket",
-          .submission = {.samples_n = 3, .median_ns = 2, .mean_ns = 2.5, .std_ns = 0.5, .min_ns = 1.5, .max_ns = 4},
-          .reference = {.samples_n = 4, .median_ns = 20, .mean_ns = 25, .std_ns = 5, .min_ns = 15, .max_ns = 40},
-          .overhead_ns = 143'000.25};
+          .submission = {.samples_n = 3, .median_ns = 2, .mean_ns = 2.5, .std_ns = 0.5, .min_ns = 1.5, .max_ns = 4,
+                         .p95_ns = 3.5, .p99_ns = 3.75},
+          .reference = {.samples_n = 4, .median_ns = 20, .mean_ns = 25, .std_ns = 5, .min_ns = 15, .max_ns = 40,
+                        .p95_ns = 35, .p99_ns = 37.5},
+          .overhead_ns = 143'000.25,
+          .drift_ns = -250.5,
+          .attested_ns = 2.25,
+          .event_ns = 2};
 }
 
 inline Correctness correctness() {
@@ -231,6 +236,7 @@ inline std::vector<WorkerReply> worker_replies() {
 
 inline std::vector<JudgeRequest> judge_requests() {
   return {Plan{.id = 7,
+               .fresh_calibrator = false,
                .fresh_reference = false,
                .backend = Backend::cuda,
                .trials = {.correctness = 7, .warmup = 3, .timed = 100},
@@ -247,7 +253,7 @@ inline std::vector<JudgeRequest> judge_requests() {
 
 inline std::vector<JudgeReply> judge_replies() {
   return {JudgeReady{.device = device()},
-          Report{.id = 7, .verdict = suspect(), .samples = samples(), .error = "none", .reference_usable = true}};
+          Report{.id = 7, .verdict = suspect(), .samples = samples(), .error = "none", .reference_usable = true, .disagreement = "none"}};
 }
 
 }  // namespace kq::examples

@@ -6,6 +6,14 @@
 #include <vector>
 
 namespace kq {
+namespace {
+
+// The smallest sample that at least `percent` of all do not exceed.
+double nearest_rank(std::span<const std::int64_t> sorted, std::size_t percent) {
+  return static_cast<double>(sorted[(sorted.size() * percent + 99) / 100 - 1]);
+}
+
+}  // namespace
 
 Statistics summarise(std::span<const std::int64_t> samples_ns) {
   if (samples_ns.empty()) return {};
@@ -21,7 +29,9 @@ Statistics summarise(std::span<const std::int64_t> samples_ns) {
           .mean_ns = mean,
           .std_ns = n < 2 ? 0 : std::sqrt(squares / static_cast<double>(n - 1)),
           .min_ns = static_cast<double>(sorted.front()),
-          .max_ns = static_cast<double>(sorted.back())};
+          .max_ns = static_cast<double>(sorted.back()),
+          .p95_ns = n < kP95SamplesMin ? 0 : nearest_rank(sorted, 95),
+          .p99_ns = n < kP99SamplesMin ? 0 : nearest_rank(sorted, 99)};
 }
 
 double speedup(const Measurement& measurement) {

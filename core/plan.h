@@ -1,7 +1,7 @@
 // What the worker's control process and its judge process say to each other: a Plan goes in, a Report comes out.
 //
 // Both ends are our own code on one socket pair; the codec's limits hold here too. Descriptors of the children's channels travel beside
-// the Plan, first the reference's, then the submission's (gpu_worker/channel.h).
+// the Plan, first the calibrator's, then the reference's, then the submission's (gpu_worker/channel.h).
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@
 
 namespace kq {
 
-enum class ChildRole { reference, submission, build };
+enum class ChildRole { reference, submission, build, calibrator };
 template <>
-inline constexpr std::array<std::string_view, 3> kEnumNames<ChildRole>{"reference", "submission", "build"};
+inline constexpr std::array<std::string_view, 4> kEnumNames<ChildRole>{"reference", "submission", "build", "calibrator"};
 
 // Limits of one attempt. A call's limit is call_limit_ms plus call_limit_factor times the reference's own time for that call.
 struct Limits {
@@ -36,8 +36,9 @@ inline constexpr std::uint32_t kTimedSamplesMin = 5;
 // One attempt, as the judge sees it.
 struct Plan {
   std::uint64_t id = 0;             // echoed in the Report
-  bool fresh_reference = true;      // the reference child was forked for this attempt; false: it is the one of the last attempt, and
-                                    // only the submission's descriptor travels with this message
+  // Whether these children were forked for this attempt; false: they are those of the last one, and no descriptor travels for them.
+  bool fresh_calibrator = true;
+  bool fresh_reference = true;
   Backend backend = Backend::torch;
   Trials trials;
   std::optional<double> rtol;
@@ -58,6 +59,7 @@ struct Report {
   Samples samples;
   std::string error;             // set exactly when there is no verdict
   bool reference_usable = false; // the reference child may serve the next attempt on the same problem
+  std::string disagreement = {}; // of a passed one: its own clock and the judge's cannot both be right, in words; else empty
 };
 // The judge's first message: its device is open. It exits with ExitCode::nothing instead where there is no such device.
 struct JudgeReady {
@@ -78,12 +80,13 @@ template <class V> void fields(V& v, Limits& x) {
   v("window_bytes_max", x.window_bytes_max); v("host_bytes_max", x.host_bytes_max);
 }
 template <class V> void fields(V& v, Plan& x) {
-  v("id", x.id); v("fresh_reference", x.fresh_reference); v("backend", x.backend); v("trials", x.trials); v("rtol", x.rtol);
+  v("id", x.id); v("fresh_calibrator", x.fresh_calibrator); v("fresh_reference", x.fresh_reference); v("backend", x.backend); v("trials", x.trials); v("rtol", x.rtol);
   v("atol", x.atol); v("limits", x.limits);
 }
 template <class V> void fields(V& v, ChildExited& x) { v("role", x.role); v("wait_status", x.wait_status); }
 template <class V> void fields(V& v, Report& x) {
   v("id", x.id); v("verdict", x.verdict); v("samples", x.samples); v("error", x.error); v("reference_usable", x.reference_usable);
+  v("disagreement", x.disagreement);
 }
 template <class V> void fields(V& v, JudgeReady& x) { v("device", x.device); }
 

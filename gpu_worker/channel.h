@@ -1,8 +1,8 @@
 // The shared page between the judge and one child: commands one way, untrusted answers the other.
 //
 // Theory of operation. The judge makes one page (a memfd) and one window (a memfd, or device memory shared as a POSIX descriptor) per
-// child and hands both over a socket pair with SCM_RIGHTS: one byte 'P' with the page, one byte 'W' with the window. The child never
-// writes to that socket. From then on everything is a command in the page:
+// child and hands both over a socket pair with SCM_RIGHTS: one byte 'P' with the page, one byte 'W' with the window, on a GPU one byte 'A'
+// with an arena besides. The child never writes to that socket. From then on everything is a command in the page:
 //
 //   judge                                            child (stub, python harness)
 //   fills command, seed, tables
@@ -19,7 +19,7 @@
 
 namespace kq::channel {
 
-inline constexpr std::uint32_t kMagic = 0x6B710001;  // "kq", layout 1
+inline constexpr std::uint32_t kMagic = 0x6B710002;  // "kq", layout 2
 inline constexpr std::uint32_t kInputsMax = 64;
 inline constexpr std::uint32_t kOutputsMax = 64;
 inline constexpr std::uint32_t kStatesMax = 2048;     // parameters and buffers of a model
@@ -29,10 +29,12 @@ inline constexpr std::uint64_t kAlign = 256;          // of every tensor in a wi
 
 enum class Command : std::uint32_t {
   none = 0,
-  attach = 1,       // receive the window from the socket ('W'), map it in place of an earlier one; tables hold the final offsets.
+  attach = 1,       // receive the window from the socket ('W'), map it in place of an earlier one; tables hold the final offsets. With the
+                    // first one comes the arena ('A') where arena_bytes is not 0: there torch makes what calls allocate, so that an
+                    // output need not be copied to be seen by the judge
                     // The first command of a submission; comes after `load` for a reference
   null_call = 2,    // GPU: one one-word operation of this process on the device, then synchronise; CPU: only answer. What a call costs
-                    // when nothing is called: the switch of the GPU to this process is part of it
+                    // when nothing is called: the switch of the GPU to this process is part of it, and reading its own clock
   load = 3,         // reference: import, construct under `seed`, draw inputs, call once, fill the tables (sizes, no offsets)
                     // submission: import, construct under `seed`, take the state out of the window where names and shapes match
                     // A reference may be told to load again under another seed
@@ -40,8 +42,8 @@ enum class Command : std::uint32_t {
   make_inputs = 5,  // reference: seed, get_inputs(), cast, copy into the window; fill the input table again: shapes and dtypes as at
                     // `load`, values of integers, reals and booleans as drawn (the judge carries these over to the submission's table)
   call = 6,         // seed, call on the inputs in the window and the plain values in the input table, bring every output to its place in
-                    // the window, synchronise, fill the output table with what came out (kind, dtype, shape, plain value; the judge
-                    // reads neither name nor offset). An output that does not fit its place is not brought, only described
+                    // the window unless it lies in the arena, synchronise, fill the output table with what came out (kind, dtype, shape, plain value, and
+                    // place and offset of one in the arena; the judge does not read the name). An output that does not fit its place is not brought, only described
   stage = 7,        // what a call needs and is not part of it, sent before every call and null call: seed every generator, wrap the
                     // tensors of the tables, one one-word operation on a GPU. The call that follows does not seed again
 };
@@ -62,6 +64,8 @@ enum class Failure : std::uint32_t {
 
 // Of an argument or output; none is Python's None. A state is always a tensor.
 enum class Kind : std::uint32_t { none = 0, tensor = 1, integer = 2, real = 3, boolean = 4 };
+
+enum class Place : std::uint32_t { window = 0, arena = 1 };
 
 enum class Dtype : std::uint32_t {
   none = 0, float64 = 1, float32 = 2, float16 = 3, bfloat16 = 4, int64 = 5, int32 = 6, int16 = 7, int8 = 8, uint8 = 9, boolean = 10,
@@ -87,9 +91,9 @@ struct TensorDesc {
   Kind kind;
   Dtype dtype;
   std::uint32_t ndim;
-  std::uint32_t reserved;
+  Place place;                   // of an output
   std::int64_t shape[kDimsMax];
-  std::uint64_t offset;          // in the window, a multiple of kAlign; set by the judge
+  std::uint64_t offset;          // in the window, a multiple of kAlign, set by the judge; in the arena, set by the child
   std::uint64_t bytes;           // product of shape times the element
   std::int64_t integer;          // value of kind integer or boolean
   double real;                   // value of kind real
@@ -106,13 +110,14 @@ struct Page {
   std::uint64_t seed;
   std::uint64_t spin_ns;         // how long the child spins on `go` before it sleeps
   std::uint64_t window_bytes;
+  std::uint64_t arena_bytes;     // 0: there is none
 
   // Written by the child.
   std::uint32_t done;            // futex word
   Status status;
   Failure failure;
   std::uint32_t text_bytes;
-  std::int64_t event_ns;         // the child's own CUDA-event time of the call: a hint, 0 where there is none
+  std::int64_t event_ns;         // the child's own time of the call (CUDA events; on the CPU its monotonic clock): a hint; 0: none
   char text[kTextMax];           // why it failed, for people
 
   // Written by either side, in turn.
@@ -125,8 +130,8 @@ struct Page {
   TensorDesc states[kStatesMax];
 };
 static_assert(offsetof(Page, go) == 8);
-static_assert(offsetof(Page, done) == 40);
-static_assert(offsetof(Page, inputs_n) == 64 + kTextMax);
-static_assert(offsetof(Page, inputs) == 80 + kTextMax);
+static_assert(offsetof(Page, done) == 48);
+static_assert(offsetof(Page, inputs_n) == 72 + kTextMax);
+static_assert(offsetof(Page, inputs) == 88 + kTextMax);
 
 }  // namespace kq::channel

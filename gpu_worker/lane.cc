@@ -29,6 +29,19 @@ Report too_slow(std::uint64_t plan, std::int64_t limit_ms) {
   return report;
 }
 
+std::uint32_t uid_offset(ChildRole role) {
+  static_assert(kUidsPerLane == 3);
+  return role == ChildRole::reference ? 0 : role == ChildRole::submission ? 1 : 2;
+}
+
+Verdict tampered(const std::string& disagreement) {
+  return ended(VerdictName::rejected, {.stage = Stage::judge,
+                                       .reason = "tamper",
+                                       .message = disagreement + ", twice in fresh processes",
+                                       .hint = "leave CUDA events and clocks of the process alone",
+                                       .rule = "clock", .place = {}, .mismatch = {}});
+}
+
 }  // namespace
 
 Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
@@ -44,12 +57,20 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
   return lane;
 }
 
-Lane::~Lane() { drop_reference(); }
+Lane::~Lane() {
+  drop_calibrator();
+  drop_reference();
+}
 
 void Lane::abort() {
   aborted_ = true;
   const std::lock_guard lock(zygote_mutex_);
   if (zygote_) zygote_->stop();
+}
+
+void Lane::drop_calibrator() {
+  if (calibrator_) reap(std::move(*calibrator_));
+  calibrator_.reset();
 }
 
 void Lane::drop_reference() {
@@ -71,7 +92,8 @@ Expected<std::shared_ptr<Zygote>> Lane::zygote() {
 
 Expected<JudgeLink*> Lane::judge() {
   if (!judge_ || !judge_->alive()) {
-    drop_reference();  // a new judge knows no old child
+    drop_calibrator();  // a new judge knows no old child
+    drop_reference();
     judge_.reset();
     auto started = JudgeLink::start(options_.judge_program, options_.device, options_.index);
     if (!started) return failure(started.error());
@@ -85,37 +107,76 @@ bool Lane::has_reference_for(const Lease& lease) const {
          reference_->precision == lease.submission.problem.precision;
 }
 
+// Once more in a fresh child where the clock of the submission's process and the judge's cannot both be right: a machine may be disturbed
+// once, a forged clock is so every time.
 Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_token stop) {
   const std::int64_t start_ms = monotonic_now_ms();
+  auto attempt = this->attempt(lease, built, stop);
+  if (attempt && !attempt->report.disagreement.empty()) {
+    attempt = this->attempt(lease, built, stop);
+    if (attempt && !attempt->report.disagreement.empty()) attempt->report.verdict = tampered(attempt->report.disagreement);
+  }
+  if (!attempt) return failure(attempt.error());
+
+  Report& report = attempt->report;
+  const bool is_passed = name_of(*report.verdict) == VerdictName::passed;
+  Result result{.verdict = std::move(*report.verdict),
+                .device = device_,
+                .worker = options_.worker,
+                .times = {.build_ms = built.ms, .build_cached = built.cached, .run_ms = monotonic_now_ms() - start_ms},
+                .software = std::move(attempt->software),
+                .sandbox = std::move(attempt->sandbox),
+                .log = std::move(attempt->log),
+                .samples = is_passed ? std::move(report.samples) : Samples()};  // figures of wrong answers are kept nowhere
+  result.software.kq = kVersion;
+  return result;
+}
+
+Expected<Lane::Attempt> Lane::attempt(const Lease& lease, const Built& built, const std::stop_token& stop) {
   if (stop.stop_requested()) return our_fault("stopped before it began");
   if (quarantine_) return our_fault("quarantined " + *quarantine_);
   auto judge = this->judge();
   if (!judge) return failure(judge.error());
 
-  // The reference child: the one of the last job where it is the same problem, else a new one.
+  // The children that are kept: a new one each where there is none, and a reference of its own for every problem.
+  Fd calibrator_channel;
   Fd reference_channel;
-  const bool fresh = !has_reference_for(lease);
-  if (fresh) {
+  const bool fresh_calibrator = !has_calibrator();
+  if (fresh_calibrator) {
+    drop_calibrator();
+    auto child = fork(ChildRole::calibrator, lease, nullptr, calibrator_channel);
+    if (!child) return failure(child.error());
+    calibrator_.emplace(std::move(*child));
+  }
+  const bool fresh_reference = !has_reference_for(lease);
+  if (fresh_reference) {
     drop_reference();
     auto child = fork(ChildRole::reference, lease, nullptr, reference_channel);
-    if (!child) return failure(child.error());
-    reference_.emplace(Reference{lease.submission.problem.hash, lease.submission.problem.precision, std::move(*child)});
+    if (child) reference_.emplace(Reference{lease.submission.problem.hash, lease.submission.problem.precision, std::move(*child)});
+    if (!child) {
+      if (fresh_calibrator) drop_calibrator();
+      return failure(child.error());
+    }
   }
 
   // The submission child: new for every attempt.
   Fd submission_channel;
   auto submission = fork(ChildRole::submission, lease, &built, submission_channel);
   if (!submission) {
-    if (fresh) drop_reference();  // the judge never got to know it
+    // The judge never got to know these.
+    if (fresh_calibrator) drop_calibrator();
+    if (fresh_reference) drop_reference();
     return failure(submission.error());
   }
 
   // From here on the judge decides.
   std::vector<int> channels;
-  if (fresh) channels.push_back(reference_channel.get());
+  if (fresh_calibrator) channels.push_back(calibrator_channel.get());
+  if (fresh_reference) channels.push_back(reference_channel.get());
   channels.push_back(submission_channel.get());
   const Plan plan{.id = ++plans_,
-                  .fresh_reference = fresh,
+                  .fresh_calibrator = fresh_calibrator,
+                  .fresh_reference = fresh_reference,
                   .backend = lease.submission.backend,
                   .trials = lease.submission.trials,
                   .rtol = lease.submission.problem.rtol,
@@ -123,15 +184,16 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
                   .limits = options_.limits};
   auto report = [&]() -> Expected<Report> {
     if (const auto begun = (*judge)->begin(plan, channels); !begun) return failure(begun.error());
+    calibrator_channel = Fd();
     reference_channel = Fd();
     submission_channel = Fd();
     return await(*submission, stop);
   }();
 
-  const Software versions = submission->zygote->software();
-  const std::string layers = submission->zygote->sandbox();
-  const std::string log = reap(std::move(*submission));
+  Attempt attempt{.report = {}, .software = submission->zygote->software(), .sandbox = submission->zygote->sandbox(), .log = {}};
+  attempt.log = reap(std::move(*submission));
   if (!report || !report->reference_usable) drop_reference();
+  if (!report || !report->verdict) drop_calibrator();
   if (const auto complaint = cleanliness_->complaint(kMemoryBackLimitMs)) quarantine_for(*complaint);
   if (quarantine_) return our_fault("quarantined " + *quarantine_);
   if (!report) {
@@ -140,27 +202,20 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
   }
   if (stop.stop_requested()) return our_fault("stopped");
   if (!report->verdict) return our_fault("the judge could not finish: " + report->error);
-
-  Result result{.verdict = std::move(*report->verdict),
-                .device = device_,
-                .worker = options_.worker,
-                .times = {.build_ms = built.ms, .build_cached = built.cached, .run_ms = monotonic_now_ms() - start_ms},
-                .software = versions,
-                .sandbox = layers,
-                .log = log,
-                .samples = std::move(report->samples)};
-  result.software.kq = kVersion;
-  return result;
+  attempt.report = std::move(*report);
+  return attempt;
 }
 
 Expected<Lane::Child> Lane::fork(ChildRole role, const Lease& lease, const Built* built, Fd& channel) {
   const bool is_submission = role == ChildRole::submission;
-  const std::uint32_t uid = options_.first_uid == 0 ? 0 : options_.first_uid + (is_submission ? 1 : 0);
+  const std::uint32_t uid = options_.first_uid == 0 ? 0 : options_.first_uid + uid_offset(role);
   auto living = zygote();
   if (!living) return failure(living.error());
   auto scratch = Scratch::make(options_.scratch, std::string(to_string(role)), uid);
   if (!scratch) return failure(scratch.error());
-  if (const auto put = put_sources(*scratch, lease, is_submission); !put) return failure(put.error());
+  if (role != ChildRole::calibrator) {
+    if (const auto put = put_sources(*scratch, lease, is_submission); !put) return failure(put.error());
+  }
   if (built != nullptr) {
     if (const auto put = scratch->put_all(built->dir); !put) return failure(put.error());
   }
@@ -198,7 +253,8 @@ Expected<Report> Lane::await(Child& submission, const std::stop_token& stop) {
       if ((*report)->id != plans_) return our_fault("the judge answered another plan");
       return std::move(**report);
     }
-    for (auto [child, role] : {std::pair{&reference_->child, ChildRole::reference}, std::pair{&submission, ChildRole::submission}}) {
+    for (auto [child, role] : {std::pair{&*calibrator_, ChildRole::calibrator}, std::pair{&reference_->child, ChildRole::reference},
+                               std::pair{&submission, ChildRole::submission}}) {
       if (child->exit_told) continue;
       const auto status = child->zygote->wait(child->id, 0);
       if (!status) return failure(status.error());

@@ -1,6 +1,6 @@
 // A device lane: one judge, one zygote, one job at a time on one device. Sections 4 to 6 of a job's life happen here.
 //
-// The lane keeps the reference child of the last problem; a submission child is forked per job and dies with it. A dead judge or zygote is
+// The lane keeps its calibrator, and the reference child of the last problem; a submission child is forked per job and dies with it. A dead judge or zygote is
 // started again at the next job; the job that saw it die ends in an Error of ours and is tried again elsewhere or here.
 #pragma once
 
@@ -23,6 +23,9 @@
 
 namespace kq {
 
+// One user for each role, so that no child may touch another.
+inline constexpr std::uint32_t kUidsPerLane = 3;
+
 struct LaneOptions {
   DeviceKind device = DeviceKind::cpu;
   int index = 0;
@@ -30,7 +33,7 @@ struct LaneOptions {
   std::string judge_program;
   ZygoteOptions zygote;
   std::string scratch;        // parent of this lane's scratch directories
-  std::uint32_t first_uid = 0;  // of the reference; the submission gets the next one; 0 keeps ours
+  std::uint32_t first_uid = 0;  // of kUidsPerLane that are its own; 0 keeps ours
   Limits limits;
   std::function<std::unique_ptr<GpuWatch>(const DeviceInfo&)> watch = {};  // of the device; NVML for a GPU where nobody says otherwise
   std::int64_t attempt_limit_ms = 15 * 60'000;  // the whole attempt, whatever the judge says
@@ -72,18 +75,30 @@ class Lane {
     Child child;
   };
 
+  // A report, and what is known of the submission's child beyond it.
+  struct Attempt {
+    Report report;
+    Software software;
+    std::string sandbox;
+    std::string log;
+  };
+
   explicit Lane(LaneOptions options) : options_(std::move(options)) {}
   Expected<JudgeLink*> judge();
+  Expected<Attempt> attempt(const Lease& lease, const Built& built, const std::stop_token& stop);
   Expected<Child> fork(ChildRole role, const Lease& lease, const Built* built, Fd& channel);
   Expected<Report> await(Child& submission, const std::stop_token& stop);
   std::string reap(Child child);
+  void drop_calibrator();
   void quarantine_for(const std::string& why);
   void drop_reference();
+  bool has_calibrator() const { return calibrator_ && calibrator_->zygote->alive(); }
   bool has_reference_for(const Lease& lease) const;
 
   LaneOptions options_;
   DeviceInfo device_;
   std::unique_ptr<JudgeLink> judge_;
+  std::optional<Child> calibrator_;
   std::optional<Reference> reference_;
   std::unique_ptr<Cleanliness> cleanliness_;
   std::optional<std::string> quarantine_;

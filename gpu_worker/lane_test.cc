@@ -108,6 +108,30 @@ TEST_F(LaneTest, what_a_submission_prints_is_kept_and_believed_by_nobody) {
   EXPECT_NE(result->log.find("passed"), std::string::npos);
 }
 
+TEST_F(LaneTest, a_forged_clock_is_noticed_and_gains_nothing) {
+  const std::string slow = "import time; time.sleep(0.002); return x + 1";
+  const std::string forge =
+      "import sys\n"
+      "from harness.page import Page\n"
+      "frame = sys._getframe()\n"
+      "while 'stub' not in frame.f_locals: frame = frame.f_back\n"
+      "stub = frame.f_locals['stub']\n"
+      "def complete(page, done):\n"
+      "    Page.from_address(page).event_ns = 1000\n"
+      "    stub.post_done(page, done)\n"
+      "    return 0\n"
+      "stub.complete = complete\n";
+  const auto forged = run(submission(slow, forge));
+  EXPECT_EQ(verdict_of(forged), "rejected tamper");
+  ASSERT_TRUE(forged && evidence_of(forged->verdict));
+  EXPECT_EQ(evidence_of(forged->verdict)->rule, "clock");
+  EXPECT_TRUE(forged->samples.submission_ns.empty());
+  const auto honest = run(submission(slow));
+  ASSERT_EQ(verdict_of(honest), "passed");
+  EXPECT_GT(measurement_of(honest->verdict)->submission.median_ns, 1.9e6);
+  EXPECT_GT(measurement_of(honest->verdict)->event_ns, 2e6);
+}
+
 TEST_F(LaneTest, the_seed_of_a_call_does_not_tell_its_inputs) {
   EXPECT_EQ(verdict_of(run(submission("return x + 1 + float(torch.equal(torch.rand(64), x))"))), "passed");
 }

@@ -124,7 +124,7 @@ Expected<std::uint64_t> random_epoch() {
 }
 
 // Ordinary users' numbers end at 60000 (login.defs); 61000 upward belongs to nobody. Only root can take another uid.
-std::uint32_t slot_uid(std::size_t slot) { return ::geteuid() == 0 ? 61000 + static_cast<std::uint32_t>(slot) * 2 : 0; }
+std::uint32_t slot_uid(std::size_t slot) { return ::geteuid() == 0 ? 61000 + static_cast<std::uint32_t>(slot) * kq::kUidsPerLane : 0; }
 
 Expected<std::vector<kq::LaneOptions>> lanes_of(const Flags& flags, const std::string& scratch, const std::string& name) {
   const auto wanted = wanted_devices(flags.devices);

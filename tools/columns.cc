@@ -152,9 +152,15 @@ Cell tags(const RunRow& row) {
     joined += (joined.empty() ? "" : ";") + name + "=" + value;
   return to_cell(joined);
 }
-Cell overhead_us(const RunRow& row) {
+template <double Measurement::*Member>
+Cell clock_us(const RunRow& row) {
   const Measurement* found = measurement_in(row);
-  return found != nullptr ? us(found->overhead_ns) : Cell();
+  return found != nullptr && found->submission.samples_n > 0 && found->*Member != 0 ? us(found->*Member) : Cell();
+}
+template <double Statistics::*Member>
+Cell percentile_us(const RunRow& row) {
+  const Measurement* found = measurement_in(row);
+  return found != nullptr && found->submission.*Member > 0 ? us(found->submission.*Member) : Cell();
 }
 Cell speedup_of(const RunRow& row) {
   const Measurement* found = measurement_in(row);
@@ -224,7 +230,12 @@ constexpr Column kColumns[] = {
     {"std_us", "us", "sample standard deviation", time_us<kOurs, &Statistics::std_ns>},
     {"min_us", "us", "fastest sample", time_us<kOurs, &Statistics::min_ns>},
     {"max_us", "us", "slowest sample", time_us<kOurs, &Statistics::max_ns>},
-    {"overhead_us", "us", "time of an empty call, already taken off every sample", overhead_us},
+    {"p95_us", "us", "95th percentile; empty below 20 samples", percentile_us<&Statistics::p95_ns>},
+    {"p99_us", "us", "99th percentile; empty below 100 samples", percentile_us<&Statistics::p99_ns>},
+    {"attested_us", "us", "median by the judge's clock alone", clock_us<&Measurement::attested_ns>},
+    {"event_us", "us", "median by the submission's own clock, a hint", clock_us<&Measurement::event_ns>},
+    {"overhead_us", "us", "time of an empty call, already taken off every sample", clock_us<&Measurement::overhead_ns>},
+    {"drift_us", "us", "how far the empty call of a trusted process moved meanwhile", clock_us<&Measurement::drift_ns>},
     // reference
     {"reference_samples_n", "", "timed samples of the reference", samples_n<kTheirs>},
     {"reference_us", "us", "median time of the reference, same inputs and clock", time_us<kTheirs, &Statistics::median_ns>},

@@ -50,8 +50,13 @@ class Channel:
             raise RuntimeError(f"the judge sent {data!r} with {len(fds)} descriptors, expected {tag!r} with one")
         return fds[0]
 
-    def serve(self, seed: Callable[[int], None], handle: Callable[[int], None]) -> None:
-        """Answers commands until the judge is gone.
+    def serve(
+        self, seed: Callable[[int], None], handle: Callable[[int], bool], explain: Callable[[int], None]
+    ) -> None:
+        """Answers commands until the judge is gone. `handle` fills the page and says whether the answer is an ok one.
+
+        What it launched is waited for in the stub, which then says done without a step of Python between; where CUDA fails there,
+        `explain` fills the page anew.
 
         Seeding takes longer than a small kernel. It is done as soon as the judge has laid down a seed, before `go` where there is time.
         """
@@ -67,8 +72,11 @@ class Channel:
             if woken == GO:
                 self._seen = page.go
                 ready = page.command == Command.STAGE
-                handle(page.command)
-                stub.post_done(address, self._seen)
+                command = page.command
+                if not handle(command) or stub.complete(address, self._seen) != 0:
+                    if page.status == Status.OK:
+                        explain(command)
+                    stub.post_done(address, self._seen)
             elif woken == TIMEOUT and self._judge_is_gone():
                 return
 

@@ -18,10 +18,13 @@ from typing import Any, NoReturn
 from harness import build, environment, view
 from harness.channel import Channel, ChannelClosed
 from harness.reference import Reference
-from harness.role import Job
+from harness.role import Job, Role
 from harness.sandbox import Sandbox
 from harness.stub import Stub
 from harness.submission import Submission
+
+# Who serves a channel. A calibrator is a role that nothing was added to: it runs our code only.
+ROLES: dict[str, type[Role]] = {"reference": Reference, "submission": Submission, "calibrator": Role}
 
 # Where a child has its descriptors.
 CHANNEL_FD = 3
@@ -122,9 +125,8 @@ def work(job: Job, stub: Stub) -> int:
         launcher = Path(stub.path).parent / LAUNCHER
         os.execv(launcher, [LAUNCHER, str(job.source)])
     sys.path.insert(0, str(job.source))
-    role = Reference if job.role == "reference" else Submission
     try:
-        role(job, Channel(socket.socket(fileno=CHANNEL_FD), stub), stub).serve()
+        ROLES[job.role](job, Channel(socket.socket(fileno=CHANNEL_FD), stub), stub).serve()
     except ChannelClosed:
         pass
     return 0

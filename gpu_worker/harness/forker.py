@@ -15,7 +15,7 @@ from harness.stub import Stub
 
 PACKET_BYTES = 160 << 10
 FDS_MAX = 4
-FDS_OF_ROLE = {"reference": 2, "submission": 2, "build": 1}  # [log pipe], or [log pipe, channel]
+FDS_OF_ROLE = {"reference": 2, "submission": 2, "calibrator": 2, "build": 1}  # [log pipe], or [log pipe, channel]
 ANSWER_LIMIT_S = 20.0  # of a child until it is in its sandbox: it takes milliseconds
 PROBE_BYTES = 64 << 20
 HUGE_PAGES_AFTER = 24  # children; moving the rest into them takes 0.1 to 0.6 s, and each later child then takes 15 ms less

@@ -4,7 +4,7 @@ import ctypes
 from ctypes import c_char, c_double, c_int64, c_uint32, c_uint64
 from enum import IntEnum
 
-MAGIC = 0x6B710001
+MAGIC = 0x6B710002
 INPUTS_MAX = 64
 OUTPUTS_MAX = 64
 STATES_MAX = 2048
@@ -48,13 +48,18 @@ class Kind(IntEnum):
     BOOLEAN = 4
 
 
+class Place(IntEnum):
+    WINDOW = 0
+    ARENA = 1
+
+
 class TensorDesc(ctypes.Structure):
     _fields_ = [
         ("name", c_char * 80),
         ("kind", c_uint32),
         ("dtype", c_uint32),
         ("ndim", c_uint32),
-        ("reserved", c_uint32),
+        ("place", c_uint32),
         ("shape", c_int64 * DIMS_MAX),
         ("offset", c_uint64),
         ("bytes", c_uint64),
@@ -72,6 +77,7 @@ class Page(ctypes.Structure):
         ("seed", c_uint64),
         ("spin_ns", c_uint64),
         ("window_bytes", c_uint64),
+        ("arena_bytes", c_uint64),
         ("done", c_uint32),
         ("status", c_uint32),
         ("failure", c_uint32),

@@ -1,5 +1,6 @@
 """What reference and submission children have in common: a channel, a window, a device, and commands answered one by one."""
 
+import contextlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ import torch
 
 from harness.channel import Channel
 from harness.failures import Failed, classify, describe
-from harness.page import Command, Failure, TensorDesc
+from harness.page import Command, Failure, Place, TensorDesc
 from harness.stub import Stub
 from harness.tensors import PRECISIONS, Spec, Window, fill_tensor, seed_everything, value_of
 
@@ -60,6 +61,10 @@ class Role:
         self._stub = stub
         self._window: Window | None = None
         self._word: torch.Tensor | None = None
+        self._arena: tuple[int, int] | None = None  # pointer and bytes
+        self._pool_use: contextlib.AbstractContextManager[None] | None = None
+        self._in_pool = False
+        self._kept: list[torch.Tensor] = []  # the outputs of the last call: the judge looks at them where they are
         self._staged: dict[str, list[Any]] = {}
         self._views: dict[bytes, list[Any]] = {}
         self._commands: dict[int, Callable[[], None]] = {
@@ -77,16 +82,17 @@ class Role:
             self.warm_up()
         except Exception as error:  # told to the judge as the answer to its first command
             self._commands = dict.fromkeys(self._commands, _raiser(error))
-        self.channel.serve(seed_everything, self.handle)
+        self.channel.serve(seed_everything, self.handle, self.explain)
 
     def warm_up(self) -> None:
         """The CUDA context, ahead of the first command: it takes 0.2 s and must not fall into anybody's measurement."""
         if self.job.on_gpu:
             torch.cuda.init()
             self._word = torch.zeros(1, dtype=torch.int32, device=self.job.device)
+            self._stub.clock_use_cuda()
             torch.cuda.synchronize()
 
-    def handle(self, command: int) -> None:
+    def handle(self, command: int) -> bool:
         try:
             work = self._commands.get(command)
             if work is None:
@@ -96,8 +102,17 @@ class Role:
                 self._staged.clear()
         except BaseException as error:  # SystemExit and KeyboardInterrupt too: they came out of a model
             self.channel.answer_failed(self.failure_of(error, command), describe(error, str(self.job.source)))
-        else:
-            self.channel.answer_ok()
+            return False
+        self.channel.answer_ok()
+        return True
+
+    def explain(self, command: int) -> None:
+        """CUDA failed after the command: what torch says of it."""
+        try:
+            torch.cuda.synchronize()
+            raise Failed(Failure.GPU_FAULT, "CUDA could not finish what was launched")
+        except Exception as error:
+            self.channel.answer_failed(self.failure_of(error, command), describe(error, str(self.job.source)))
 
     def failure_of(self, error: BaseException, command: int) -> Failure:
         otherwise = Failure.LOAD_FAILED if command in (Command.ATTACH, Command.LOAD) else Failure.RUNTIME_ERROR
@@ -112,6 +127,22 @@ class Role:
             self._window = self._map(fd, self.page.window_bytes)
         finally:
             os.close(fd)
+        if self.page.arena_bytes and self._arena is None:
+            self.map_arena()
+
+    def map_arena(self) -> None:
+        """Memory that the judge has mapped as well, for what calls allocate; what a model is made of needs no place there."""
+        fd = self.channel.receive_fd(b"A")
+        try:
+            size = self.page.arena_bytes
+            pointer = self._stub.map_cuda_window(fd, size)
+        finally:
+            os.close(fd)
+        self._arena = (pointer, size)
+        self._stub.arena_use(pointer, size)
+        allocator = torch.cuda.memory.CUDAPluggableAllocator(self._stub.path, "kq_arena_malloc", "kq_arena_free")
+        self._pool = torch.cuda.MemPool(allocator.allocator())
+        self._pool_use = torch.cuda.use_mem_pool(self._pool)
 
     def _map(self, fd: int, size: int) -> Window:
         if not self.job.on_gpu:
@@ -127,10 +158,13 @@ class Role:
         """What a call costs when nothing is called: on a GPU the switch to this process, so it must have something to do there."""
         if self._word is not None:
             self._word.zero_()
-        self.synchronize()
 
     def stage(self) -> None:
         """Whatever a call needs that is not the model's own work: it must not fall into the measurement."""
+        self._kept = []
+        if self._pool_use is not None and not self._in_pool:
+            self._pool_use.__enter__()  # for good: calls are all that is left, and who drops it leaves the pool
+            self._in_pool = True
         self._staged = {table: self.views(table) for table in ("inputs", "outputs")}
         self.null_call()
 
@@ -140,7 +174,7 @@ class Role:
         return self.views("inputs") if found is None else found
 
     def load(self) -> None:
-        raise NotImplementedError
+        raise Failed(Failure.LOAD_FAILED, f"a {self.job.role} child loads nothing")
 
     def put_state(self) -> None:
         raise Failed(Failure.RUNTIME_ERROR, f"a {self.job.role} child puts no state")
@@ -149,7 +183,7 @@ class Role:
         raise Failed(Failure.RUNTIME_ERROR, f"a {self.job.role} child makes no inputs")
 
     def call(self) -> None:
-        raise NotImplementedError
+        raise Failed(Failure.RUNTIME_ERROR, f"a {self.job.role} child calls nothing")
 
     def entries(self, table: str) -> list[TensorDesc]:
         entries: list[TensorDesc] = getattr(self.page, table)[: getattr(self.page, f"{table}_n")]
@@ -180,15 +214,26 @@ class Role:
             self._staged["outputs"] = self.views("outputs")
         return self._staged["outputs"]
 
+    def _lies_in_arena(self, output: torch.Tensor, entry: TensorDesc) -> bool:
+        """Tells the judge where, when it does."""
+        if self._arena is None or not output.is_cuda or not output.is_contiguous():
+            return False
+        offset = output.data_ptr() - self._arena[0]
+        if not 0 <= offset <= self._arena[1] - entry.bytes:
+            return False
+        entry.place, entry.offset = Place.ARENA, offset
+        return True
+
     def put_outputs(self, outputs: list[torch.Tensor]) -> str:
         """Brings outputs into the window where they are what the table expects, and says in words where they are not."""
         if len(outputs) != self.page.outputs_n:
             self.page.outputs_n = min(len(outputs), len(self.page.outputs))
             return f"returned {len(outputs)} outputs"
+        self._kept = outputs
         complaint = ""
         for i, (output, view) in enumerate(zip(outputs, self.output_views())):
             if output.dtype == view.dtype and output.shape == view.shape:
-                if output.data_ptr() != view.data_ptr() or not output.is_contiguous() or output.device != view.device:
+                if not self._lies_in_arena(output, self.page.outputs[i]) and not _is(output, view):
                     view.copy_(output)
             else:
                 entry = self.page.outputs[i]
@@ -196,6 +241,11 @@ class Role:
                 fill_tensor(entry, f"out{i}", output.dtype, output.shape)
                 complaint = f"output {i} is {Spec(output.dtype, output.shape)}, expected {expected}"
         return complaint
+
+
+def _is(output: torch.Tensor, view: torch.Tensor) -> bool:
+    """It was written where it belongs."""
+    return output.data_ptr() == view.data_ptr() and output.is_contiguous() and output.device == view.device
 
 
 def _raiser(error: Exception) -> Callable[[], None]:

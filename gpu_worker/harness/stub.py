@@ -19,6 +19,9 @@ class Stub:
         self._library = ctypes.CDLL(path)
         self._layout = self.function("kq_layout", c_int64, c_char_p)
         self.wait_go = self.function("kq_wait_go", c_int, c_void_p, c_uint32, c_uint64, c_int64)
+        self.complete = self.function("kq_complete", c_int, c_void_p, c_uint32)
+        self.arena_use = self.function("kq_arena_use", None, c_uint64, c_uint64)
+        self._clock_use_cuda = self.function("kq_clock_use_cuda", c_int, c_char_p, c_size_t)
         self.post_done = self.function("kq_post_done", None, c_void_p, c_uint32)
         self._map = self.function(
             "kq_map_cuda_window", c_int, c_int, c_uint64, ctypes.POINTER(c_uint64), c_char_p, c_size_t
@@ -51,6 +54,11 @@ class Stub:
         buffer = (ctypes.c_ubyte * size).from_address(address)
         weakref.finalize(buffer, self._unmap_shared, address, size).atexit = False
         return buffer
+
+    def clock_use_cuda(self) -> None:
+        error = ctypes.create_string_buffer(ERROR_BYTES)
+        if self._clock_use_cuda(error, ERROR_BYTES) != 0:
+            raise StubError(error.value.decode(errors="replace"))
 
     def map_cuda_window(self, fd: int, size: int) -> int:
         """The device pointer of the window behind a descriptor."""

@@ -1,75 +1,93 @@
 #include "gpu_worker/judge/attempt.h"
 
-#include <algorithm>
-
+#include "gpu_worker/judge/attested.h"
 #include "gpu_worker/judge/bracket.h"
 
 namespace kq::judge {
 namespace {
 
-enum class TrialKind { correctness, warmup, timed };
-
-std::vector<TrialKind> schedule(const Trials& trials) {
-  std::vector<TrialKind> kinds;
-  kinds.insert(kinds.end(), trials.correctness, TrialKind::correctness);
-  kinds.insert(kinds.end(), trials.warmup, TrialKind::warmup);
-  kinds.insert(kinds.end(), trials.timed, TrialKind::timed);
-  if (kinds.empty()) kinds.push_back(TrialKind::correctness);  // nothing passes unchecked
-  return kinds;
-}
-
 std::int64_t call_limit_ms(const Limits& limits, std::int64_t reference_ns) {
   return limits.call_limit_ms + static_cast<std::int64_t>(limits.call_limit_factor * static_cast<double>(reference_ns) / 1e6);
 }
 
+Statistics published(std::span<const std::int64_t> samples_ns, double median_ns) {
+  Statistics statistics = summarise(samples_ns);
+  statistics.median_ns = median_ns;
+  return statistics;
+}
+
 }  // namespace
 
-Report Judge::run(const Plan& plan, std::vector<Fd> channels) {
+Report Judge::run(const Plan& plan, Channels channels) {
   Report report;
   report.id = plan.id;
-  auto verdict = attempt(plan, std::move(channels), report.samples);
+  auto verdict = attempt(plan, std::move(channels), report);
   if (verdict) {
     report.verdict = std::move(*verdict);
   } else if (auto* ended = std::get_if<Ended>(&verdict.error())) {
     report.verdict = std::move(*ended);
   } else {
     report.error = std::get<Error>(verdict.error()).message;
+    calibrator_.reset();
   }
-  if (!verdict) report.samples = {};  // figures of wrong answers are kept nowhere
-
   const bool is_judged = report.verdict && name_of(*report.verdict) != VerdictName::problem_invalid;
   report.reference_usable = is_judged && reference_ && reference_->usable();
   if (!report.reference_usable) reference_.reset();
   return report;
 }
 
-Step<Verdict> Judge::attempt(const Plan& plan, std::vector<Fd> channels, Samples& samples) {
+Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report) {
   const std::uint64_t seed = draw_();  // of both constructors
 
-  // 1. The reference: its model, its window, its state.
+  // 1. The children of our own and the reference: its model, its window, its state.
+  if (const auto opened = open_children(plan, channels); !opened) return tl::unexpected(opened.error());
+  if (const auto loaded = load_reference(plan, seed); !loaded) return tl::unexpected(loaded.error());
+
+  // 2. The submission: its window, the clock's overhead, then its own code.
+  auto submission = SubmissionSide::open(device_, std::move(channels.submission), exits_, waiting_, plan, *reference_);
+  if (!submission) return tl::unexpected(submission.error());
+  const auto before = calibrator_->calibrate(plan.limits.load_limit_ms);
+  if (!before) return tl::unexpected(before.error());
+  if (const auto loaded = (*submission)->load(plan, seed); !loaded) return tl::unexpected(loaded.error());
+
+  // 3. The trials. Every output of every kind is checked.
+  auto times = run_trials(plan, **submission);
+  if (!times) return tl::unexpected(times.error());
+  const auto after = calibrator_->calibrate(plan.limits.load_limit_ms);
+  if (!after) return tl::unexpected(after.error());
+
+  // 4. It passed: its time.
+  const double drift_ns = after->median_ns - before->median_ns;
+  report.samples = std::move(times->samples);
+  const Attested ours = attest(report.samples.submission_ns, times->submission_events_ns, drift_ns);
+  const Attested theirs = attest(report.samples.reference_ns, times->reference_events_ns, drift_ns);
+  report.disagreement = ours.disagreement;
+  return Passed{.measurement = {.method = "attested",
+                                .submission = published(report.samples.submission_ns, ours.median_ns),
+                                .reference = published(report.samples.reference_ns, theirs.median_ns),
+                                .overhead_ns = (*submission)->overhead().median_ns,
+                                .drift_ns = drift_ns,
+                                .attested_ns = ours.attested_ns,
+                                .event_ns = ours.event_ns},
+                .correctness = (*submission)->correctness()};
+}
+
+Step<void> Judge::open_children(const Plan& plan, Channels& channels) {
+  if (plan.fresh_calibrator) {
+    calibrator_.reset();
+    auto opened = Calibrator::open(device_, std::move(channels.calibrator), exits_, waiting_);
+    if (!opened) return tl::unexpected(opened.error());
+    calibrator_ = std::move(*opened);
+  }
+  if (!calibrator_) return stop(Error{ExitCode::our_fault, "the plan counts on a calibrator that the judge does not have"});
   if (plan.fresh_reference) {
     reference_.reset();
-    auto opened = ReferenceSide::open(device_, std::move(channels.front()), exits_, waiting_, plan);
+    auto opened = ReferenceSide::open(device_, std::move(channels.reference), exits_, waiting_, plan);
     if (!opened) return tl::unexpected(opened.error());
     reference_ = std::move(*opened);
   }
   if (!reference_) return stop(Error{ExitCode::our_fault, "the plan counts on a reference child that the judge does not have"});
-  if (const auto loaded = load_reference(plan, seed); !loaded) return tl::unexpected(loaded.error());
-
-  // 2. The submission: its window, the clock's overhead, then its own code.
-  auto submission = SubmissionSide::open(device_, std::move(channels.back()), exits_, waiting_, plan, *reference_);
-  if (!submission) return tl::unexpected(submission.error());
-  if (const auto loaded = (*submission)->load(plan, seed); !loaded) return tl::unexpected(loaded.error());
-
-  // 3. The trials. Every output of every kind is checked.
-  if (const auto ran = run_trials(plan, **submission, samples); !ran) return tl::unexpected(ran.error());
-
-  // 4. It passed.
-  return Passed{.measurement = {.method = "bracket",
-                                .submission = summarise(samples.submission_ns),
-                                .reference = summarise(samples.reference_ns),
-                                .overhead_ns = (*submission)->overhead_ns()},
-                .correctness = (*submission)->correctness()};
+  return {};
 }
 
 Step<void> Judge::load_reference(const Plan& plan, std::uint64_t seed) {
@@ -82,34 +100,55 @@ Step<void> Judge::load_reference(const Plan& plan, std::uint64_t seed) {
   return loaded;
 }
 
-Step<void> Judge::run_trials(const Plan& plan, SubmissionSide& submission, Samples& samples) {
-  const double overhead_ns = submission.overhead_ns();
+Step<Judge::Times> Judge::run_trials(const Plan& plan, SubmissionSide& submission) {
+  const Overhead& overhead = submission.overhead();
+  Times times;
   std::uint32_t number = 0;
+  std::uint32_t voids = 0;
   std::int64_t timed_ns = 0;
-  for (const TrialKind kind : schedule(plan.trials)) {
-    const std::uint64_t seed = draw_();
-    const auto reference_bracket = reference_->make_trial(plan, draw_(), seed);
-    if (!reference_bracket) return tl::unexpected(reference_bracket.error());
-    if (number == 0) {
-      if (const auto agreed = reference_->agree_with_itself(plan, seed); !agreed) return tl::unexpected(agreed.error());
-    }
-    const std::int64_t reference_ns = sample_ns(*reference_bracket, overhead_ns);
+  for (const TrialKind kind : make_schedule(plan.trials, draw_)) {
+    // Only slowness ends the timing early, nothing a submission would want; what is checked is checked all the same.
+    const bool is_enough = times.samples.submission_ns.size() >= kTimedSamplesMin && timed_ns > plan.limits.timed_budget_ms * 1'000'000LL;
+    if (is_enough && (kind == TrialKind::timed || kind == TrialKind::decoy)) continue;
 
-    const auto bracket = submission.run(plan, {.number = number,
-                                               .seed = seed,
-                                               .poison = poison_word(draw_()),
-                                               .limit_ms = call_limit_ms(plan.limits, reference_ns)});
-    if (!bracket) return tl::unexpected(bracket.error());
-    if (kind == TrialKind::timed) {
-      samples.reference_ns.push_back(reference_ns);
-      samples.submission_ns.push_back(sample_ns(*bracket, overhead_ns));
-      // Only slowness ends this early: nothing a submission would want.
-      timed_ns += samples.submission_ns.back();
-      if (samples.submission_ns.size() >= kTimedSamplesMin && timed_ns > plan.limits.timed_budget_ms * 1'000'000LL) break;
+    auto timed = run_trial(plan, submission, number++);
+    while (timed && timed->submission.absence_ns > overhead.absence_ns + kAbsenceNs) {
+      if (++voids > kVoidTrialsMax) {
+        Evidence found = evidence(Stage::judge, "async", "for " + std::to_string(timed->submission.absence_ns / 1000) +
+                                                             " us before a call the GPU did work that was not the judge's, in trial " +
+                                                             std::to_string(number - 1));
+        found.rule = "quiet";
+        found.hint = "nothing may run on the GPU between calls: no kernel that stays, no thread that launches";
+        return stop(VerdictName::rejected, std::move(found));
+      }
+      timed = run_trial(plan, submission, number++);
     }
-    ++number;
+    if (!timed) return tl::unexpected(timed.error());
+    if (kind != TrialKind::timed) continue;
+    times.samples.reference_ns.push_back(sample_ns(timed->reference.bracket_ns, overhead.median_ns));
+    times.samples.submission_ns.push_back(sample_ns(timed->submission.bracket_ns, overhead.median_ns));
+    times.reference_events_ns.push_back(timed->reference.event_ns);
+    times.submission_events_ns.push_back(timed->submission.event_ns);
+    timed_ns += times.samples.submission_ns.back();
   }
-  return {};
+  return times;
+}
+
+// Inputs of its own, the reference's call, the submission's call, all outputs checked.
+Step<Judge::Timed> Judge::run_trial(const Plan& plan, SubmissionSide& submission, std::uint32_t number) {
+  const std::uint64_t seed = draw_();
+  const auto reference = reference_->make_trial(plan, draw_(), seed);
+  if (!reference) return tl::unexpected(reference.error());
+  if (number == 0) {
+    if (const auto agreed = reference_->agree_with_itself(plan, seed); !agreed) return tl::unexpected(agreed.error());
+  }
+  const std::int64_t reference_ns = sample_ns(reference->bracket_ns, submission.overhead().median_ns);
+  const auto called = submission.run(plan, {.number = number,
+                                            .seed = seed,
+                                            .poison = poison_word(draw_()),
+                                            .limit_ms = call_limit_ms(plan.limits, reference_ns)});
+  if (!called) return tl::unexpected(called.error());
+  return Timed{*reference, *called};
 }
 
 }  // namespace kq::judge

@@ -2,35 +2,52 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <vector>
 
 #include "core/plan.h"
+#include "gpu_worker/judge/calibration.h"
 #include "gpu_worker/judge/reference_side.h"
+#include "gpu_worker/judge/schedule.h"
 #include "gpu_worker/judge/submission_side.h"
 
 namespace kq::judge {
 
-// Judges attempts one after another, and keeps the reference child from one to the next.
+// A trial during which somebody else had the device is void and comes again; after this many of one attempt it is rejected.
+inline constexpr std::uint32_t kVoidTrialsMax = 3;
+// What more than the absence of any null call is somebody else's doing: the switch to another context and back takes 140 us and more, the
+// longest gap of an undisturbed hold 12 us (measured on an H200).
+inline constexpr std::int64_t kAbsenceNs = 60'000;
+
+// Judges attempts one after another, and keeps calibrator and reference from one to the next.
 class Judge {
  public:
-  // `draw` gives 64 random bits that no child can know beforehand.
-  Judge(Device& device, Exits& exits, Waiting waiting, std::function<std::uint64_t()> draw)
+  Judge(Device& device, Exits& exits, Waiting waiting, Draw draw)
       : device_(device), exits_(exits), waiting_(waiting), draw_(std::move(draw)) {}
 
-  // Always an answer. `channels` are [reference, submission] of a plan with a fresh reference, else [submission].
-  Report run(const Plan& plan, std::vector<Fd> channels);
+  // Always an answer. `channels` are those of the children that the plan calls fresh, and the submission's.
+  Report run(const Plan& plan, Channels channels);
 
  private:
-  Step<Verdict> attempt(const Plan& plan, std::vector<Fd> channels, Samples& samples);
+  struct Times {
+    Samples samples;                         // attested
+    std::vector<std::int64_t> submission_events_ns;  // what the children said of the same calls
+    std::vector<std::int64_t> reference_events_ns;
+  };
+  struct Timed {  // of one trial, raw
+    ReferenceSide::Called reference;
+    SubmissionSide::Called submission;
+  };
+  Step<Verdict> attempt(const Plan& plan, Channels channels, Report& report);
+  Step<void> open_children(const Plan& plan, Channels& channels);
   Step<void> load_reference(const Plan& plan, std::uint64_t seed);
-  Step<void> run_trials(const Plan& plan, SubmissionSide& submission, Samples& samples);
+  Step<Times> run_trials(const Plan& plan, SubmissionSide& submission);
+  Step<Timed> run_trial(const Plan& plan, SubmissionSide& submission, std::uint32_t number);
 
   Device& device_;
   Exits& exits_;
   Waiting waiting_;
-  std::function<std::uint64_t()> draw_;
+  Draw draw_;
+  std::unique_ptr<Calibrator> calibrator_;
   std::unique_ptr<ReferenceSide> reference_;
 };
 

@@ -33,13 +33,16 @@ TEST(Attempt, a_right_submission_passes_with_figures) {
   EXPECT_TRUE(report.error.empty());
   EXPECT_TRUE(report.reference_usable);
   const Measurement& measurement = *measurement_of(*report.verdict);
-  EXPECT_EQ(measurement.method, "bracket");
+  EXPECT_EQ(measurement.method, "attested");
+  EXPECT_EQ(measurement.attested_ns, measurement.submission.median_ns);
+  EXPECT_EQ(measurement.event_ns, 0);
+  EXPECT_TRUE(report.disagreement.empty());
   EXPECT_EQ(measurement.submission.samples_n, 3u);
   EXPECT_EQ(measurement.reference.samples_n, 3u);
   EXPECT_GE(measurement.submission.min_ns, 1);
   EXPECT_GT(measurement.overhead_ns, 0);
   EXPECT_EQ(report.samples.submission_ns.size(), 3u);
-  EXPECT_EQ(correctness_of(*report.verdict)->trials_passed, 6u);
+  EXPECT_EQ(correctness_of(*report.verdict)->trials_passed, 7u);  // with a decoy
   EXPECT_EQ(correctness_of(*report.verdict)->max_abs_err, 0);
 }
 
@@ -52,8 +55,8 @@ TEST(Attempt, every_trial_has_inputs_and_a_seed_of_its_own) {
     inputs.insert(*fake_data<float>(turn, turn.page.inputs[0]));
   }));
   EXPECT_EQ(ending(report), "passed");
-  EXPECT_EQ(seeds.size(), 6u);
-  EXPECT_GE(inputs.size(), 5u);
+  EXPECT_EQ(seeds.size(), 7u);
+  EXPECT_GE(inputs.size(), 6u);
 }
 
 TEST(Attempt, both_sides_get_the_same_seeds) {
@@ -72,7 +75,7 @@ TEST(Attempt, the_seed_of_the_inputs_is_no_submissions_to_know) {
   std::set<std::uint64_t> known, inputs;
   house.run([&](FakeTurn& turn) { known.insert(turn.seed); },
             [&](FakeTurn& turn) { if (turn.command == Command::make_inputs) inputs.insert(turn.seed); });
-  EXPECT_EQ(inputs.size(), 6u);
+  EXPECT_EQ(inputs.size(), 7u);
   for (const std::uint64_t seed : inputs) EXPECT_FALSE(known.contains(seed));
 }
 
@@ -135,14 +138,14 @@ TEST(Attempt, a_wrong_value_is_named) {
   EXPECT_TRUE(report.samples.submission_ns.empty());
 }
 
-TEST(Attempt, the_last_timed_trial_is_checked_like_the_first) {
+TEST(Attempt, the_last_trial_is_checked_like_the_first) {
   FakeHouse house;
   int calls = 0;
   const Report report = house.run(at(Command::call, [&](FakeTurn& turn) {
-    if (++calls == 6) *fake_data<std::int32_t>(turn, turn.page.outputs[1]) += 1;
+    if (++calls == 7) *fake_data<std::int32_t>(turn, turn.page.outputs[1]) += 1;
   }));
   ASSERT_EQ(ending(report), "wrong_answer/value at judge");
-  EXPECT_EQ(evidence_in(report).mismatch->trial, 5u);
+  EXPECT_EQ(evidence_in(report).mismatch->trial, 6u);
   EXPECT_EQ(evidence_in(report).mismatch->output, 1u);
 }
 
@@ -178,6 +181,15 @@ TEST(Attempt, an_offset_of_the_childs_own_is_not_followed) {
   FakeHouse house;
   const Report report = house.run(at(Command::call, [](FakeTurn& turn) { turn.page.outputs[0].offset = 1ull << 60; }));
   EXPECT_EQ(ending(report), "passed");
+}
+
+TEST(Attempt, a_place_where_no_memory_is_is_tampering) {
+  FakeHouse house;
+  const Report report = house.run(at(Command::call, [](FakeTurn& turn) { turn.page.outputs[0].place = channel::Place::arena; }));
+  ASSERT_EQ(ending(report), "rejected/tamper at judge");
+  EXPECT_EQ(evidence_in(report).rule, "channel");
+  EXPECT_EQ(ending(house.run(at(Command::call, [](FakeTurn& turn) { turn.page.outputs[0].place = static_cast<channel::Place>(2); }))),
+            "rejected/tamper at run");
 }
 
 TEST(Attempt, a_mutated_input_is_noticed) {
@@ -224,6 +236,90 @@ TEST(Attempt, the_reference_is_timed_on_the_same_clock) {
   ASSERT_EQ(ending(report), "passed");
   const Measurement& measurement = *measurement_of(*report.verdict);
   EXPECT_GE(measurement.reference.min_ns + measurement.overhead_ns, 3e6 - 1);
+}
+
+// A child's own clock: `ns` in every call.
+Twist says(std::int64_t ns) {
+  return [ns](FakeTurn& turn) { turn.page.event_ns = turn.command == Command::call ? ns : 0; };
+}
+
+TEST(Attempt, the_childs_own_clock_gains_the_slack_at_most) {
+  FakeHouse house;
+  const Report report = house.run([](FakeTurn& turn) {
+    if (turn.command == Command::call) ::usleep(1'000);
+    says(1)(turn);
+  });
+  ASSERT_EQ(ending(report), "passed");
+  const Measurement& measurement = *measurement_of(*report.verdict);
+  EXPECT_EQ(measurement.event_ns, 1);
+  EXPECT_LT(measurement.submission.median_ns, measurement.attested_ns);
+  EXPECT_GE(measurement.submission.median_ns, measurement.attested_ns * 0.98 - 2'000);
+  EXPECT_NE(report.disagreement.find("the clock inside of the submission's process 0.0 us"), std::string::npos);
+}
+
+TEST(Attempt, a_calibrator_that_slows_down_is_told_as_drift) {
+  FakeHouse house;
+  bool is_slow = false;
+  house.calibrator_script = [&](FakeTurn&) { ::usleep(is_slow ? 2'000 : 100); };
+  const Report report = house.run(at(Command::load, [&](FakeTurn&) { is_slow = true; }));
+  ASSERT_EQ(ending(report), "passed");
+  EXPECT_GT(measurement_of(*report.verdict)->drift_ns, 1e6);
+}
+
+TEST(Attempt, a_calibrator_that_fails_is_our_fault_and_replaced) {
+  FakeHouse house;
+  house.calibrator_script = [](FakeTurn& turn) { turn.fail(Failure::gpu_fault, "lost"); };
+  EXPECT_EQ(ending(house.run()), "error: a fresh calibrator child could not be set up: lost");
+  house.calibrator_script = [](FakeTurn&) {};
+  EXPECT_EQ(ending(house.run()), "passed");
+}
+
+// The CPU, but for a clock that says how long somebody else had the device before each call under it.
+class BusyDevice : public Device {
+ public:
+  explicit BusyDevice(std::function<std::int64_t()> absence_ns) : absence_ns_(std::move(absence_ns)) {}
+  const DeviceInfo& info() const override { return cpu_->info(); }
+  Expected<std::unique_ptr<Memory>> make_window(std::uint64_t bytes) override { return cpu_->make_window(bytes); }
+  Expected<std::unique_ptr<Memory>> make_private(std::uint64_t bytes) override { return cpu_->make_private(bytes); }
+  Expected<std::unique_ptr<Memory>> make_arena(std::uint64_t bytes) override { return cpu_->make_arena(bytes); }
+  Expected<void> copy(const Memory& to, std::uint64_t to_offset, const Memory& from, std::uint64_t from_offset, std::uint64_t bytes) override {
+    return cpu_->copy(to, to_offset, from, from_offset, bytes);
+  }
+  Expected<void> read(std::span<std::byte> to, const Memory& from, std::uint64_t offset) override { return cpu_->read(to, from, offset); }
+  Expected<void> fill(const Memory& to, std::uint64_t offset, std::uint64_t bytes, std::uint32_t word) override {
+    return cpu_->fill(to, offset, bytes, word);
+  }
+  Expected<void> probe() override { return {}; }
+  Expected<void> settle() override { return {}; }
+  Expected<void> begin_hold() override { return {}; }
+  Expected<void> hold() override { return {}; }
+  void release() override {}
+  std::int64_t absence_ns() override { return absence_ns_(); }
+
+ private:
+  std::unique_ptr<Device> cpu_ = std::move(*open_cpu_device());
+  std::function<std::int64_t()> absence_ns_;
+};
+
+TEST(Attempt, a_trial_beside_somebody_elses_work_comes_again) {
+  FakeHouse house;
+  int calls = 0;
+  std::int64_t absence_ns = 40'000;
+  house.use(std::make_unique<BusyDevice>([&] { return absence_ns; }));
+  const Report report = house.run(at(Command::call, [&](FakeTurn&) { absence_ns = ++calls % 3 == 0 ? 40'000 + kAbsenceNs + 1 : 40'000; }));
+  ASSERT_EQ(ending(report), "passed");
+  EXPECT_EQ(report.samples.submission_ns.size(), 3u);
+  EXPECT_GE(calls, 9);
+}
+
+TEST(Attempt, work_between_the_calls_is_rejected) {
+  FakeHouse house;
+  std::int64_t absence_ns = 0;
+  house.use(std::make_unique<BusyDevice>([&] { return absence_ns; }));
+  const Report report = house.run(at(Command::load, [&](FakeTurn&) { absence_ns = 2'390'000; }));
+  ASSERT_EQ(ending(report), "rejected/async at judge");
+  EXPECT_EQ(evidence_in(report).rule, "quiet");
+  EXPECT_NE(evidence_in(report).message.find("for 2390 us before a call"), std::string::npos);
 }
 
 TEST(Attempt, a_hanging_call_times_out) {
@@ -384,12 +480,10 @@ TEST(Attempt, plain_outputs_are_compared_by_value) {
   };
   FakeHouse house;
   for (const float w : {0.25f, 0.75f}) {
+    FakeChild calibrator([](FakeTurn&) {});
     FakeChild reference(quiet(0.25f));
     FakeChild submission(quiet(w));
-    std::vector<Fd> channels;
-    channels.push_back(reference.take_socket());
-    channels.push_back(submission.take_socket());
-    EXPECT_EQ(ending(house.judge.run(house.plan, std::move(channels))), w == 0.25f ? "passed" : "wrong_answer/value at judge");
+    EXPECT_EQ(ending(house.judge->run(house.plan, {calibrator.take_socket(), reference.take_socket(), submission.take_socket()})), w == 0.25f ? "passed" : "wrong_answer/value at judge");
   }
 }
 

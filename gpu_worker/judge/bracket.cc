@@ -5,14 +5,33 @@
 
 namespace kq::judge {
 
-Expected<Outcome> bracket(Device& device, Child& child, const Order& order, std::uint64_t seed,
-                          const std::function<Expected<void>()>& prepare) {
+Expected<Outcome> bracket(Device& device, Child& child, const Order& order, std::uint64_t seed, const Around& around) {
   child.lay_seed(seed);
   auto staged = child.command({.command = channel::Command::stage, .limit_ms = order.limit_ms});
   if (!staged) return failure(staged.error());
   if (const auto* answered = std::get_if<Answered>(&*staged); answered == nullptr || !answered->ok) return staged;
-  if (const auto prepared = prepare(); !prepared) return failure(prepared.error());
-  return child.command(order, [&] { return device.probe(); });
+
+  if (const auto begun = device.begin_hold(); !begun) return failure(begun.error());
+  const auto prepared = around.prepare ? around.prepare() : Expected<void>();
+  if (!prepared) {
+    device.release();
+    return failure(prepared.error());
+  }
+  if (const auto held = device.hold(); !held) return failure(held.error());
+
+  bool is_probed = false;
+  auto outcome = child.command(order, {.at_go = [&] { device.release(); },
+                                       .at_done = [&] {
+                                         is_probed = true;
+                                         return device.probe();
+                                       }});
+  if (!is_probed) return outcome;
+  const auto* answered = outcome ? std::get_if<Answered>(&*outcome) : nullptr;
+  const auto taken = answered != nullptr && answered->ok && around.take ? around.take(*answered) : Expected<void>();
+  const auto settled = device.settle();
+  if (!taken) return failure(taken.error());
+  if (!settled) return failure(settled.error());
+  return outcome;
 }
 
 std::int64_t sample_ns(std::int64_t bracket_ns, double overhead_ns) {

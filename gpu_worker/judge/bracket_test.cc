@@ -14,17 +14,17 @@ constexpr std::int64_t kLimitMs = 20'000;
 
 class BracketTest : public testing::Test {
  protected:
-  Expected<Outcome> run(FakeChild::Script script, const std::function<Expected<void>()>& prepare) {
+  Expected<Outcome> run(FakeChild::Script script, const Around& around) {
     FakeChild fake(std::move(script));
     const auto child = std::move(*Child::start(fake.take_socket(), ChildRole::submission, exits_, Waiting::sleep));
-    return bracket(*device_, *child, {.command = Command::call, .limit_ms = kLimitMs}, 99, prepare);
+    return bracket(*device_, *child, {.command = Command::call, .limit_ms = kLimitMs}, 99, around);
   }
 
   std::unique_ptr<Device> device_ = std::move(*open_cpu_device());
   FakeExits exits_;
 };
 
-TEST_F(BracketTest, wakes_the_child_then_prepares_then_calls) {
+TEST_F(BracketTest, wakes_the_child_then_prepares_then_calls_then_takes) {
   std::vector<std::string> events;
   std::uint64_t seed = 0;
   const auto outcome = run(
@@ -32,38 +32,56 @@ TEST_F(BracketTest, wakes_the_child_then_prepares_then_calls) {
         events.push_back(turn.command == Command::call ? "call" : "null");
         seed = turn.seed;
       },
-      [&]() -> Expected<void> {
-        events.push_back("prepare");
-        return {};
-      });
+      {.prepare = [&]() -> Expected<void> {
+         events.push_back("prepare");
+         return {};
+       },
+       .take = [&](const Answered&) -> Expected<void> {
+         events.push_back("take");
+         return {};
+       }});
   ASSERT_TRUE(outcome);
   EXPECT_TRUE(std::holds_alternative<Answered>(*outcome));
-  EXPECT_EQ(events, (std::vector<std::string>{"null", "prepare", "call"}));
+  EXPECT_EQ(events, (std::vector<std::string>{"null", "prepare", "call", "take"}));
   EXPECT_EQ(seed, 99u);
 }
 
 TEST_F(BracketTest, preparation_is_not_counted) {
   const std::int64_t start_ns = clock_ns();
-  const auto outcome = run([](FakeTurn&) {}, []() -> Expected<void> {
+  const auto outcome = run([](FakeTurn&) {}, {.prepare = []() -> Expected<void> {
     ::usleep(20'000);
     return {};
-  });
+  }});
   EXPECT_LE(std::get<Answered>(*outcome).bracket_ns, clock_ns() - start_ns - 20'000'000);
 }
 
 TEST_F(BracketTest, a_child_that_fails_to_wake_is_not_called) {
   bool is_prepared = false;
   const auto outcome = run([](FakeTurn& turn) { turn.fail(channel::Failure::gpu_fault, "illegal address"); },
-                           [&]() -> Expected<void> {
+                           {.prepare = [&]() -> Expected<void> {
                              is_prepared = true;
                              return {};
-                           });
+                           }});
   EXPECT_EQ(std::get<Answered>(*outcome).failure, channel::Failure::gpu_fault);
   EXPECT_FALSE(is_prepared);
 }
 
-TEST_F(BracketTest, failing_preparation_is_ours) {
-  EXPECT_FALSE(run([](FakeTurn&) {}, []() -> Expected<void> { return our_fault("no"); }));
+TEST_F(BracketTest, nothing_is_taken_of_a_call_that_failed) {
+  bool is_taken = false;
+  const auto outcome = run([](FakeTurn& turn) {
+                             if (turn.command == Command::call) turn.fail(channel::Failure::runtime_error, "no");
+                           },
+                           {.take = [&](const Answered&) -> Expected<void> {
+                             is_taken = true;
+                             return {};
+                           }});
+  EXPECT_FALSE(std::get<Answered>(*outcome).ok);
+  EXPECT_FALSE(is_taken);
+}
+
+TEST_F(BracketTest, failing_preparation_or_taking_is_ours) {
+  EXPECT_FALSE(run([](FakeTurn&) {}, {.prepare = []() -> Expected<void> { return our_fault("no"); }}));
+  EXPECT_FALSE(run([](FakeTurn&) {}, {.take = [](const Answered&) -> Expected<void> { return our_fault("no"); }}));
 }
 
 TEST(Sample, is_the_bracket_less_the_overhead_but_never_nothing) {

@@ -19,6 +19,12 @@ std::optional<std::uint64_t> first_difference(std::span<const std::byte> a, std:
 }  // namespace
 
 Expected<void> Checks::compare(Comparison& comparison, Place expected, Place got, std::uint64_t bytes) {
+  const auto agreed = device_.agree(comparison.dtype(), comparison.tolerance(), expected.memory, expected.offset, got.memory, got.offset, bytes);
+  if (!agreed) return failure(agreed.error());
+  if (*agreed) {
+    comparison.add_agreed(bytes / channel::element_bytes(comparison.dtype()), (*agreed)->max_abs_err, (*agreed)->max_rel_err);
+    return {};
+  }
   const std::uint64_t piece = expected_.size() * sizeof(Word);
   for (std::uint64_t at = 0; at < bytes; at += piece) {
     const auto e = std::as_writable_bytes(std::span(expected_)).first(std::min(piece, bytes - at));
@@ -31,6 +37,9 @@ Expected<void> Checks::compare(Comparison& comparison, Place expected, Place got
 }
 
 Expected<std::optional<std::uint64_t>> Checks::difference(Place expected, Place got, std::uint64_t bytes) {
+  const auto same = device_.same(expected.memory, expected.offset, got.memory, got.offset, bytes);
+  if (!same) return failure(same.error());
+  if (*same && **same) return std::optional<std::uint64_t>();
   const std::uint64_t piece = expected_.size() * sizeof(Word);
   for (std::uint64_t at = 0; at < bytes; at += piece) {
     const auto e = std::as_writable_bytes(std::span(expected_)).first(std::min(piece, bytes - at));

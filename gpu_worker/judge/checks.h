@@ -1,4 +1,4 @@
-// Looking at device memory from the host, a piece at a time.
+// Looking at device memory: on the device itself where it can tell that all is right, else from the host, a piece at a time.
 #pragma once
 
 #include <cstddef>

@@ -118,6 +118,11 @@ void Child::send_window(const Memory& window) {
   send('W', window.fd());
 }
 
+void Child::send_arena(const Memory& arena) {
+  page_->arena_bytes = arena.bytes();
+  send('A', arena.fd());
+}
+
 void Child::lay_seed(std::uint64_t seed) { std::atomic_ref(page_->seed).store(seed, std::memory_order_relaxed); }
 
 void Child::send(char byte, int fd) {
@@ -126,15 +131,18 @@ void Child::send(char byte, int fd) {
 
 std::uint32_t Child::done() const { return load(page_->done); }
 
-Expected<Outcome> Child::command(const Order& order, const std::function<Expected<void>()>& at_done) {
+Expected<Outcome> Child::command(const Order& order, const Hooks& hooks) {
   KQ_CHECK(usable_);
   usable_ = false;  // until it has answered
-  if (hung_up_) return gone();
-  if (done() != commands_) return Malformed{"answered before it was asked"};
+  if (hung_up_ || done() != commands_) {
+    if (hooks.at_go) hooks.at_go();
+    return hung_up_ ? gone() : Malformed{"answered before it was asked"};
+  }
 
   page_->command = order.command;
   const std::int64_t start_ns = clock_ns();
   store(page_->go, ++commands_);
+  if (hooks.at_go) hooks.at_go();
   futex(&page_->go, FUTEX_WAKE, INT_MAX, nullptr);
 
   // The bracket is open.
@@ -146,8 +154,8 @@ Expected<Outcome> Child::command(const Order& order, const std::function<Expecte
     case Wake::timed_out: return TimedOut{order.limit_ms};
     case Wake::out_of_turn: return Malformed{"answered a command it was not given"};
   }
-  if (at_done) {
-    if (const auto ran = at_done(); !ran) return failure(ran.error());
+  if (hooks.at_done) {
+    if (const auto ran = hooks.at_done(); !ran) return failure(ran.error());
   }
   const std::int64_t bracket_ns = clock_ns() - start_ns;
   // The bracket is closed.

@@ -41,6 +41,13 @@ struct Malformed {
 };
 using Outcome = std::variant<Answered, Exited, TimedOut, Malformed>;
 
+// The judge's ends of an attempt's channels, as they come from control; none for a child that is kept from the last attempt.
+struct Channels {
+  Fd calibrator = {};
+  Fd reference = {};
+  Fd submission = {};
+};
+
 struct Order {
   channel::Command command = channel::Command::none;
   std::int64_t limit_ms = 0;
@@ -60,15 +67,21 @@ class Child {
   void write_inputs(const std::vector<Tensor>& inputs);
   void write_outputs(const std::vector<Tensor>& outputs);
   void write_states(const std::vector<Tensor>& states);
-  // Hands over the window that the next `attach` maps.
+  // Hands over the window that the next `attach` maps, and with the first one the arena, where there is one.
   void send_window(const Memory& window);
+  void send_arena(const Memory& arena);
 
   // The seed of the commands from now on. Laid down as early as possible: a child seeds its generators before `go` where there is time.
   void lay_seed(std::uint64_t seed);
 
-  // Gives one command and waits for its outcome. `at_done` runs as soon as the child says done, before anything of the answer is read.
-  // An Error is ours: control is gone, or at_done failed.
-  Expected<Outcome> command(const Order& order, const std::function<Expected<void>()>& at_done = {});
+  // What the judge does under the clock.
+  struct Hooks {
+    std::function<void()> at_go = {};               // as soon as the child can see `go`
+    std::function<Expected<void>()> at_done = {};   // as soon as it says done, before anything of the answer is read
+  };
+  // Gives one command and waits for its outcome. An Error is ours: control is gone, or at_done failed. `at_go` runs whatever happens.
+  Expected<Outcome> command(const Order& order, const Hooks& hooks);
+  Expected<Outcome> command(const Order& order) { return command(order, {}); }
 
   // It answered every command so far.
   bool usable() const { return usable_; }

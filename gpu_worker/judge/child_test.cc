@@ -115,13 +115,13 @@ TEST(Child, runs_at_done_inside_of_the_bracket) {
   bool was_answered_first = false;
   bool is_answered = false;
   Pair pair([&](FakeTurn&) { is_answered = true; });
-  const auto outcome = pair.child->command({.command = Command::call, .limit_ms = kLongMs}, [&]() -> Expected<void> {
+  const auto outcome = pair.child->command({.command = Command::call, .limit_ms = kLongMs}, {.at_done = [&]() -> Expected<void> {
     was_answered_first = is_answered;
     const std::int64_t start_ns = clock_ns();
     while (clock_ns() - start_ns < 1'000'000) {
     }
     return {};
-  });
+  }});
   EXPECT_TRUE(was_answered_first);
   EXPECT_GE(std::get<Answered>(*outcome).bracket_ns, 1'000'000);
 }
@@ -129,7 +129,7 @@ TEST(Child, runs_at_done_inside_of_the_bracket) {
 TEST(Child, a_failing_at_done_is_our_error) {
   Pair pair(nothing);
   EXPECT_FALSE(pair.child->command({.command = Command::call, .limit_ms = kLongMs},
-                                   []() -> Expected<void> { return our_fault("probe"); }));
+                                   {.at_done = []() -> Expected<void> { return our_fault("probe"); }}));
   EXPECT_FALSE(pair.child->usable());
 }
 

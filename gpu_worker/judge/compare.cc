@@ -158,6 +158,12 @@ void Comparison::add(std::span<const std::byte> expected, std::span<const std::b
   }
 }
 
+void Comparison::add_agreed(std::uint64_t elements, double max_abs_err, double max_rel_err) {
+  total_ += elements;
+  max_abs_err_ = std::max(max_abs_err_, max_abs_err);
+  max_rel_err_ = std::max(max_rel_err_, max_rel_err);
+}
+
 Mismatch Comparison::mismatch() const {
   return {.trial = 0,
           .output = 0,

@@ -33,6 +33,10 @@ class Comparison {
 
   // The next piece of both: the same whole number of elements, aligned for their dtype.
   void add(std::span<const std::byte> expected, std::span<const std::byte> got);
+  // Instead of all pieces: `elements` that somebody else found to agree, with their worst errors.
+  void add_agreed(std::uint64_t elements, double max_abs_err, double max_rel_err);
+  channel::Dtype dtype() const { return dtype_; }
+  Tolerance tolerance() const { return tolerance_; }
 
   bool equal() const { return mismatched_ == 0; }
   // "nan": NaN or infinity where the reference is finite; "value" otherwise.

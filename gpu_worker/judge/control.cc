@@ -11,19 +11,23 @@ Expected<PlanPacket> Control::next_plan() {
     auto packet = receive(-1);
     if (!packet) return failure(packet.error());
     if (!*packet) continue;
-    submission_exit_.reset();
-    if ((*packet)->plan.fresh_reference) reference_exit_.reset();
+    exits_.erase(ChildRole::submission);
+    if ((*packet)->plan.fresh_calibrator) exits_.erase(ChildRole::calibrator);
+    if ((*packet)->plan.fresh_reference) exits_.erase(ChildRole::reference);
     return std::move(**packet);
   }
 }
 
 Expected<std::optional<int>> Control::exit_of(ChildRole role, std::int64_t timeout_ms) {
-  const std::optional<int>& exit = role == ChildRole::reference ? reference_exit_ : submission_exit_;
-  if (exit) return exit;
+  auto known = [&] {
+    const auto exit = exits_.find(role);
+    return exit == exits_.end() ? std::nullopt : std::optional(exit->second);
+  };
+  if (known()) return known();
   const auto packet = receive(timeout_ms);
   if (!packet) return failure(packet.error());
   if (*packet) return our_fault("control sent a plan while another one runs");
-  return exit;
+  return known();
 }
 
 // Takes note of an exit; hands a plan on.
@@ -34,16 +38,21 @@ Expected<std::optional<PlanPacket>> Control::receive(std::int64_t timeout_ms) {
   auto message = decode_message<JudgeRequest>((*packet)->bytes);
   if (!message) return our_fault("control sent nonsense: " + message.error().message);
   if (const auto* exited = std::get_if<ChildExited>(&message->body)) {
-    (exited->role == ChildRole::reference ? reference_exit_ : submission_exit_) = exited->wait_status;
+    exits_[exited->role] = exited->wait_status;
     return std::optional<PlanPacket>();
   }
   Plan& plan = std::get<Plan>(message->body);
-  const std::size_t channels_n = plan.fresh_reference ? 2 : 1;
-  if ((*packet)->fds.size() != channels_n) {
-    return our_fault("control sent a plan with " + std::to_string((*packet)->fds.size()) + " channels, must be " +
-                     std::to_string(channels_n));
+  std::vector<Fd>& fds = (*packet)->fds;
+  const std::size_t channels_n = 1 + (plan.fresh_calibrator ? 1 : 0) + (plan.fresh_reference ? 1 : 0);
+  if (fds.size() != channels_n) {
+    return our_fault("control sent a plan with " + std::to_string(fds.size()) + " channels, must be " + std::to_string(channels_n));
   }
-  return std::optional<PlanPacket>(PlanPacket{std::move(plan), std::move((*packet)->fds)});
+  Channels channels;
+  auto next = fds.begin();
+  if (plan.fresh_calibrator) channels.calibrator = std::move(*next++);
+  if (plan.fresh_reference) channels.reference = std::move(*next++);
+  channels.submission = std::move(*next);
+  return std::optional<PlanPacket>(PlanPacket{std::move(plan), std::move(channels)});
 }
 
 }  // namespace kq::judge

@@ -1,19 +1,20 @@
 // The judge's end of the socket to the control process: plans come in with the children's channels, exits of children in between.
 //
-// Control tells of an exit at most once per child, and only between a plan and the next one. A reference child outlives its plan, so its
-// exit is remembered until a fresh one comes; a submission's is forgotten with the next plan.
+// Control tells of an exit at most once per child, and only between a plan and the next one. Calibrator and reference outlive a plan, so
+// their exits are remembered until a fresh one comes; a submission's is forgotten with the next plan.
 #pragma once
 
-#include <vector>
+#include <map>
 
 #include "gpu_worker/fd.h"
+#include "gpu_worker/judge/child.h"
 #include "gpu_worker/judge/exits.h"
 
 namespace kq::judge {
 
 struct PlanPacket {
   Plan plan;
-  std::vector<Fd> channels;  // [reference, submission] for a fresh reference, else [submission]
+  Channels channels;
 };
 
 class Control : public Exits {
@@ -29,8 +30,7 @@ class Control : public Exits {
   Expected<std::optional<PlanPacket>> receive(std::int64_t timeout_ms);
 
   int socket_;
-  std::optional<int> reference_exit_;
-  std::optional<int> submission_exit_;
+  std::map<ChildRole, int> exits_;
 };
 
 }  // namespace kq::judge

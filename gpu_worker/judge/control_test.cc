@@ -9,9 +9,10 @@
 namespace kq::judge {
 namespace {
 
-Plan plan(std::uint64_t id, bool fresh_reference) {
+Plan plan(std::uint64_t id, bool fresh_reference, bool fresh_calibrator = false) {
   Plan plan;
   plan.id = id;
+  plan.fresh_calibrator = fresh_calibrator;
   plan.fresh_reference = fresh_reference;
   return plan;
 }
@@ -21,7 +22,7 @@ class ControlTest : public testing::Test {
   ControlTest() : ends_(std::move(*packet_pair())), control_(ends_.second.get()) {}
 
   void send(const JudgeRequest& request, std::size_t channels_n) {
-    const std::array<int, 2> fds{ends_.first.get(), ends_.first.get()};
+    const std::array<int, 3> fds{ends_.first.get(), ends_.first.get(), ends_.first.get()};
     ASSERT_TRUE(send_packet(ends_.first.get(), encode_message(Message<JudgeRequest>{0, request}), std::span(fds).first(channels_n)));
   }
 
@@ -32,13 +33,21 @@ class ControlTest : public testing::Test {
 TEST_F(ControlTest, a_plan_brings_its_channels) {
   send(plan(7, true), 2);
   send(plan(8, false), 1);
+  send(plan(9, true, true), 3);
   const auto fresh = control_.next_plan();
   ASSERT_TRUE(fresh);
   EXPECT_EQ(fresh->plan.id, 7u);
-  EXPECT_EQ(fresh->channels.size(), 2u);
+  EXPECT_FALSE(fresh->channels.calibrator);
+  EXPECT_TRUE(fresh->channels.reference);
+  EXPECT_TRUE(fresh->channels.submission);
   const auto reused = control_.next_plan();
   ASSERT_TRUE(reused);
-  EXPECT_EQ(reused->channels.size(), 1u);
+  EXPECT_FALSE(reused->channels.reference);
+  EXPECT_TRUE(reused->channels.submission);
+  const auto first = control_.next_plan();
+  ASSERT_TRUE(first);
+  EXPECT_TRUE(first->channels.calibrator);
+  EXPECT_TRUE(first->channels.reference);
 }
 
 TEST_F(ControlTest, a_plan_without_its_channels_is_an_error) {

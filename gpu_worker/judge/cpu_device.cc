@@ -69,6 +69,9 @@ class CpuDevice : public Device {
     return map(bytes, MAP_PRIVATE | MAP_ANONYMOUS, Fd());
   }
 
+  // There is no allocator of torch's to hook into: what a call returns is copied, and that copy is part of the call.
+  Expected<std::unique_ptr<Memory>> make_arena(std::uint64_t) override { return std::unique_ptr<Memory>(); }
+
   Expected<void> copy(const Memory& to, std::uint64_t to_offset, const Memory& from, std::uint64_t from_offset,
                       std::uint64_t bytes) override {
     std::memcpy(at(to, to_offset, bytes), at(from, from_offset, bytes), bytes);
@@ -88,6 +91,13 @@ class CpuDevice : public Device {
   }
 
   Expected<void> probe() override { return {}; }
+  Expected<void> settle() override { return {}; }
+
+  // Any core may run a child at any time: there is nothing to hold.
+  Expected<void> begin_hold() override { return {}; }
+  Expected<void> hold() override { return {}; }
+  void release() override {}
+  std::int64_t absence_ns() override { return 0; }
 
  private:
   static std::uint64_t rounded(std::uint64_t bytes) {

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdio>
+#include <optional>
 
 #include "core/check.h"
 #include "gpu_worker/fd.h"
+#include "gpu_worker/judge/cuda_hold.h"
+#include "gpu_worker/judge/cuda_kernels.h"
 
 namespace kq::judge {
 namespace {
@@ -15,23 +19,6 @@ using cuda::error_of;
 using cuda::kSuccess;
 using cuda::Pointer;
 using cuda::Result;
-
-// The probe: one thread writes one word. In PTX, so that no toolkit is needed and the driver fits it to any GPU.
-constexpr const char* kProbePtx = R"(
-.version 7.0
-.target sm_70
-.address_size 64
-.visible .entry kq_probe(.param .u64 at)
-{
-  .reg .b32 %one;
-  .reg .b64 %address;
-  ld.param.u64 %address, [at];
-  cvta.to.global.u64 %address, %address;
-  mov.u32 %one, 1;
-  st.global.u32 [%address], %one;
-  ret;
-}
-)";
 
 tl::unexpected<Error> failed(const Driver& driver, const char* function, Result result) {
   return failure(error_of(driver, function, result));
@@ -95,13 +82,14 @@ class CudaDevice : public Device {
  public:
   CudaDevice(const Driver& driver, cuda::Ordinal ordinal) : driver_(driver), ordinal_(ordinal) {}
   ~CudaDevice() override {
-    probe_word_.reset();
-    if (module_ != nullptr) driver_.module_unload(module_);
+    hold_.reset();
+    kernels_.reset();
+    words_.reset();
     if (is_retained_) driver_.context_release(ordinal_);
   }
 
   Expected<void> open(int index) {
-    return describe(index).and_then([this] { return make_context(); }).and_then([this] { return make_probe(); });
+    return describe(index).and_then([this] { return make_context(); }).and_then([this] { return make_kernels(); });
   }
 
   const DeviceInfo& info() const override { return info_; }
@@ -130,7 +118,8 @@ class CudaDevice : public Device {
     const Pointer source = at(from, from_offset, bytes);
     if (bytes == 0) return {};
     if (const Result r = driver_.copy(target, source, bytes); r != kSuccess) return failed(driver_, "cuMemcpyDtoD", r);
-    return synchronize();
+    if (hold_) hold_->note_copied(bytes);
+    return complete();
   }
 
   Expected<void> read(std::span<std::byte> to, const Memory& from, std::uint64_t offset) override {
@@ -145,16 +134,50 @@ class CudaDevice : public Device {
     const Pointer target = at(to, offset, bytes);
     if (bytes == 0) return {};
     if (const Result r = driver_.fill_words(target, word, bytes / 4); r != kSuccess) return failed(driver_, "cuMemsetD32", r);
-    return synchronize();
+    return complete();
   }
 
-  Expected<void> probe() override {
-    Pointer word = probe_word_->address();
-    void* parameters[] = {&word};
-    if (const Result r = driver_.launch(probe_, 1, 1, 1, 1, 1, 1, 0, nullptr, parameters, nullptr); r != kSuccess) {
-      return failed(driver_, "cuLaunchKernel of the probe", r);
+  Expected<std::unique_ptr<Memory>> make_arena(std::uint64_t bytes) override { return make_window(bytes); }
+
+  Expected<void> probe() override { return hold_->probe(); }
+  Expected<void> settle() override { return hold_->settle(); }
+
+  Expected<void> begin_hold() override { return hold_->begin(); }
+  Expected<void> hold() override { return hold_->hold(); }
+  void release() override { hold_->release(); }
+  std::int64_t absence_ns() override { return hold_->absence_ns(); }
+
+  Expected<std::optional<bool>> same(const Memory& a, std::uint64_t a_offset, const Memory& b, std::uint64_t b_offset,
+                                     std::uint64_t bytes) override {
+    const Pointer first = at(a, a_offset, bytes);
+    const Pointer second = at(b, b_offset, bytes);
+    std::uint32_t differs = 0;
+    return fill(*words_, 0, sizeof differs, 0)
+        .and_then([&] { return kernels_->differ(first, second, bytes, words_->address()); })
+        .and_then([&] { return read(std::as_writable_bytes(std::span(&differs, 1)), *words_, 0); })
+        .map([&] { return std::optional(differs == 0); });
+  }
+
+  Expected<std::optional<Agreement>> agree(channel::Dtype dtype, Tolerance tolerance, const Memory& expected, std::uint64_t expected_offset,
+                                           const Memory& got, std::uint64_t got_offset, std::uint64_t bytes) override {
+    const auto format = cuda::float_format(dtype);
+    if (!format) {
+      return same(expected, expected_offset, got, got_offset, bytes).map([](std::optional<bool> is_same) {
+        return is_same && *is_same ? std::optional(Agreement{}) : std::nullopt;
+      });
     }
-    return synchronize();
+    const Pointer theirs = at(expected, expected_offset, bytes);
+    const Pointer ours = at(got, got_offset, bytes);
+    cuda::AgreeWords words{};
+    return fill(*words_, 0, sizeof words, 0)
+        .and_then([&] {
+          return kernels_->agree(*format, theirs, ours, bytes / format->part_bytes, tolerance.rtol, tolerance.atol, words_->address());
+        })
+        .and_then([&] { return read(std::as_writable_bytes(std::span(&words, 1)), *words_, 0); })
+        .map([&] {
+          if (words.wrong > 0) return std::optional<Agreement>();
+          return std::optional(Agreement{std::bit_cast<double>(words.max_abs_err), std::bit_cast<double>(words.max_rel_err)});
+        });
   }
 
  private:
@@ -201,16 +224,17 @@ class CudaDevice : public Device {
     return {};
   }
 
-  Expected<void> make_probe() {
-    if (const Result r = driver_.module_load(&module_, kProbePtx); r != kSuccess) return failed(driver_, "cuModuleLoadData of the probe", r);
-    if (const Result r = driver_.module_function(&probe_, module_, "kq_probe"); r != kSuccess) {
-      return failed(driver_, "cuModuleGetFunction of the probe", r);
-    }
-    auto word = make_private(4);
-    if (!word) return failure(word.error());
-    if (!*word) return our_fault("not even one word of free memory on " + info_.model);
-    probe_word_ = std::move(*word);
-    return probe();
+  Expected<void> make_kernels() {
+    kernels_.emplace();
+    if (auto loaded = kernels_->load(driver_); !loaded) return loaded;
+    auto words = make_private(sizeof(cuda::AgreeWords));
+    if (!words) return failure(words.error());
+    if (!*words) return our_fault("not even one word of free memory on " + info_.model);
+    words_ = std::move(*words);
+    const auto l2_bytes = attribute(cuda::kL2Bytes);
+    if (!l2_bytes) return failure(l2_bytes.error());
+    hold_.emplace(driver_, *kernels_);
+    return hold_->open(static_cast<std::uint64_t>(*l2_bytes));
   }
 
   Expected<int> attribute(int number) {
@@ -218,6 +242,8 @@ class CudaDevice : public Device {
     if (const Result r = driver_.device_attribute(&value, number, ordinal_); r != kSuccess) return failed(driver_, "cuDeviceGetAttribute", r);
     return value;
   }
+
+  Expected<void> complete() { return hold_ && hold_->is_begun() ? Expected<void>() : synchronize(); }
 
   Expected<void> synchronize() {
     const Result r = driver_.synchronize();
@@ -254,9 +280,9 @@ class CudaDevice : public Device {
   DeviceInfo info_;
   std::size_t granularity_ = 0;
   bool is_retained_ = false;
-  cuda::Module module_ = nullptr;
-  cuda::Function probe_ = nullptr;
-  std::unique_ptr<Memory> probe_word_;
+  std::optional<cuda::Kernels> kernels_;
+  std::optional<cuda::Hold> hold_;
+  std::unique_ptr<Memory> words_;  // what kernels write
 };
 
 }  // namespace

@@ -2,192 +2,21 @@
 // can show is in tests/gpu.
 #include "gpu_worker/judge/cuda_device.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <array>
-#include <cstring>
-#include <functional>
-#include <map>
-#include <set>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "gpu_worker/judge/fake_driver.h"
+
 namespace kq::judge {
 namespace {
 
-using cuda::Driver;
-using cuda::Pointer;
-using cuda::Result;
-
-constexpr std::size_t kGranularity = 2u << 20;
-constexpr Result kBroken = 700;
-
-// What the fake driver holds. Function pointers carry no state, so there is one for the program; each test begins with a new one.
-struct FakeGpu {
-  int devices_n = 1;
-  std::string failing;                 // the function that fails
-  Result failure = kBroken;
-  std::map<std::uint64_t, int> allocations;  // handle -> memfd
-  std::set<std::uint64_t> mapped;
-  std::map<std::uint64_t, std::size_t> reserved;
-  std::set<std::uint64_t> allocated;
-  int retained = 0;
-  int modules = 0;
-  int syncs_needed = 0;                // asynchronous work not waited for
-  cuda::AllocationProperties asked{};
-};
-FakeGpu gpu;
-
-Result result(const char* function) { return gpu.failing == function ? gpu.failure : cuda::kSuccess; }
-
-template <class T>
-T* host(Pointer at) {
-  return reinterpret_cast<T*>(at);
-}
-
-Driver fake_driver() {
-  Driver driver{};
-  driver.init = [](unsigned) { return result("init"); };
-  driver.error_string = [](Result, const char** text) {
-    *text = "told";
-    return cuda::kSuccess;
-  };
-  driver.device_count = [](int* count) {
-    *count = gpu.devices_n;
-    return cuda::kSuccess;
-  };
-  driver.device_get = [](cuda::Ordinal* device, int index) {
-    *device = index;
-    return result("device_get");
-  };
-  driver.device_name = [](char* name, int bytes, cuda::Ordinal) {
-    std::snprintf(name, static_cast<std::size_t>(bytes), "NVIDIA H200");
-    return result("device_name");
-  };
-  driver.device_uuid = [](cuda::Uuid* uuid, cuda::Ordinal) {
-    for (unsigned i = 0; i < 16; ++i) uuid->bytes[i] = static_cast<unsigned char>(i * 17);
-    return cuda::kSuccess;
-  };
-  driver.device_attribute = [](int* value, int attribute, cuda::Ordinal) {
-    *value = attribute == cuda::kCapabilityMajor ? 9 : attribute == cuda::kCapabilityMinor ? 0 : gpu.failing != "no posix handles";
-    return result("device_attribute");
-  };
-  driver.device_memory = [](std::size_t* bytes, cuda::Ordinal) {
-    *bytes = 1ull << 37;
-    return cuda::kSuccess;
-  };
-  driver.context_flags = [](cuda::Ordinal, unsigned) { return cuda::kSuccess; };
-  driver.context_retain = [](cuda::Context* context, cuda::Ordinal) {
-    *context = &gpu;
-    if (result("context_retain") == cuda::kSuccess) ++gpu.retained;
-    return result("context_retain");
-  };
-  driver.context_release = [](cuda::Ordinal) {
-    --gpu.retained;
-    return cuda::kSuccess;
-  };
-  driver.context_set_current = [](cuda::Context) { return cuda::kSuccess; };
-  driver.synchronize = [] {
-    gpu.syncs_needed = 0;
-    return result("synchronize");
-  };
-  driver.granularity = [](std::size_t* bytes, const cuda::AllocationProperties*, int) {
-    *bytes = kGranularity;
-    return cuda::kSuccess;
-  };
-  driver.memory_create = [](cuda::Allocation* allocation, std::size_t bytes, const cuda::AllocationProperties* properties, unsigned long long) {
-    if (result("memory_create") != cuda::kSuccess) return result("memory_create");
-    if (bytes % kGranularity != 0) return Result{1};
-    gpu.asked = *properties;
-    const int fd = ::memfd_create("fake", MFD_CLOEXEC);
-    EXPECT_EQ(::ftruncate(fd, static_cast<off_t>(bytes)), 0);
-    *allocation = static_cast<cuda::Allocation>(fd);
-    gpu.allocations[*allocation] = fd;
-    return cuda::kSuccess;
-  };
-  driver.memory_export = [](void* handle, cuda::Allocation allocation, int, unsigned long long) {
-    if (result("memory_export") != cuda::kSuccess) return result("memory_export");
-    *static_cast<int*>(handle) = ::dup(gpu.allocations.at(allocation));
-    return cuda::kSuccess;
-  };
-  driver.memory_release = [](cuda::Allocation allocation) {
-    ::close(gpu.allocations.at(allocation));
-    gpu.allocations.erase(allocation);
-    return cuda::kSuccess;
-  };
-  driver.address_reserve = [](Pointer* at, std::size_t bytes, std::size_t, Pointer, unsigned long long) {
-    if (result("address_reserve") != cuda::kSuccess) return result("address_reserve");
-    *at = reinterpret_cast<Pointer>(::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    gpu.reserved[*at] = bytes;
-    return cuda::kSuccess;
-  };
-  driver.address_free = [](Pointer at, std::size_t bytes) {
-    EXPECT_EQ(gpu.reserved.at(at), bytes);
-    ::munmap(host<void>(at), bytes);
-    gpu.reserved.erase(at);
-    return cuda::kSuccess;
-  };
-  driver.memory_map = [](Pointer at, std::size_t bytes, std::size_t, cuda::Allocation allocation, unsigned long long) {
-    if (result("memory_map") != cuda::kSuccess) return result("memory_map");
-    ::mmap(host<void>(at), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, gpu.allocations.at(allocation), 0);
-    gpu.mapped.insert(at);
-    return cuda::kSuccess;
-  };
-  driver.memory_unmap = [](Pointer at, std::size_t) {
-    gpu.mapped.erase(at);
-    return cuda::kSuccess;
-  };
-  driver.set_access = [](Pointer, std::size_t, const cuda::AccessDescription*, std::size_t) { return result("set_access"); };
-  driver.allocate = [](Pointer* at, std::size_t bytes) {
-    if (result("allocate") != cuda::kSuccess) return result("allocate");
-    *at = reinterpret_cast<Pointer>(::operator new(bytes));
-    gpu.allocated.insert(*at);
-    return cuda::kSuccess;
-  };
-  driver.free = [](Pointer at) {
-    ::operator delete(host<void>(at));
-    gpu.allocated.erase(at);
-    return cuda::kSuccess;
-  };
-  driver.copy = [](Pointer to, Pointer from, std::size_t bytes) {
-    std::memcpy(host<void>(to), host<void>(from), bytes);
-    ++gpu.syncs_needed;
-    return result("copy");
-  };
-  driver.copy_to_host = [](void* to, Pointer from, std::size_t bytes) {
-    std::memcpy(to, host<void>(from), bytes);
-    return result("copy_to_host");
-  };
-  driver.fill_words = [](Pointer to, unsigned word, std::size_t words) {
-    std::fill_n(host<unsigned>(to), words, word);
-    ++gpu.syncs_needed;
-    return result("fill_words");
-  };
-  driver.module_load = [](cuda::Module* module, const void* image) {
-    EXPECT_NE(std::strstr(static_cast<const char*>(image), "kq_probe"), nullptr);
-    if (result("module_load") != cuda::kSuccess) return result("module_load");
-    *module = &gpu;
-    ++gpu.modules;
-    return cuda::kSuccess;
-  };
-  driver.module_unload = [](cuda::Module) {
-    --gpu.modules;
-    return cuda::kSuccess;
-  };
-  driver.module_function = [](cuda::Function* function, cuda::Module, const char*) {
-    *function = &gpu;
-    return result("module_function");
-  };
-  driver.launch = [](cuda::Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, cuda::Stream, void** parameters,
-                     void**) {
-    **static_cast<std::uint32_t**>(parameters[0]) = 1;
-    ++gpu.syncs_needed;
-    return result("launch");
-  };
-  return driver;
-}
+using fake::FakeGpu;
+using fake::fake_driver;
+using fake::gpu;
+using fake::kBroken;
+using fake::kGranularity;
 
 class CudaDeviceTest : public testing::Test {
  protected:
@@ -198,6 +27,7 @@ class CudaDeviceTest : public testing::Test {
     EXPECT_TRUE(gpu.mapped.empty());
     EXPECT_TRUE(gpu.reserved.empty());
     EXPECT_TRUE(gpu.allocated.empty());
+    EXPECT_TRUE(gpu.host_allocated.empty());
     EXPECT_EQ(gpu.retained, 0);
     EXPECT_EQ(gpu.modules, 0);
   }
@@ -237,7 +67,7 @@ TEST_F(CudaDeviceTest, a_device_without_shared_handles_is_refused) {
 
 TEST_F(CudaDeviceTest, gives_back_what_it_had_when_opening_fails) {
   for (const char* function : {"device_get", "device_name", "device_attribute", "context_retain", "module_load", "module_function", "allocate",
-                               "launch", "synchronize"}) {
+                               "launch", "synchronize", "host_allocate", "host_pointer", "reset_persisting", "fill_words"}) {
     gpu = FakeGpu();
     gpu.failing = function;
     const auto opened = open_cuda_device(fake_driver(), 0);
@@ -245,7 +75,7 @@ TEST_F(CudaDeviceTest, gives_back_what_it_had_when_opening_fails) {
     EXPECT_EQ(opened.error().code, ExitCode::our_fault);
     EXPECT_EQ(gpu.retained, 0) << function;
     EXPECT_EQ(gpu.modules, 0) << function;
-    EXPECT_TRUE(gpu.allocated.empty()) << function;
+    EXPECT_TRUE(gpu.allocated.empty() && gpu.host_allocated.empty()) << function;
   }
 }
 
@@ -287,7 +117,42 @@ TEST_F(CudaDeviceTest, every_operation_is_complete_when_it_returns) {
   ASSERT_TRUE(device().read(std::as_writable_bytes(std::span(words)), *buffer, 4));
   EXPECT_EQ(words, (std::array<std::uint32_t, 4>{0, 0x01020304, 0x01020304, 0}));
   ASSERT_TRUE(device().probe());
+  ASSERT_TRUE(device().copy(*buffer, 4, *window, 508, 16));
+  EXPECT_NE(gpu.syncs_needed, 0) << "between probe and settle nothing is waited for";
+  ASSERT_TRUE(device().settle());
   EXPECT_EQ(gpu.syncs_needed, 0);
+}
+
+TEST_F(CudaDeviceTest, between_begin_and_hold_nothing_is_waited_for) {
+  const auto window = std::move(*device().make_window(4096));
+  gpu.launched.clear();
+  ASSERT_TRUE(device().begin_hold());
+  ASSERT_TRUE(device().fill(*window, 0, 8, 1));
+  ASSERT_TRUE(device().copy(*window, 8, *window, 0, 8));
+  EXPECT_GE(gpu.syncs_needed, 3);
+  ASSERT_TRUE(device().hold());
+  EXPECT_EQ(gpu.launched, (std::vector<std::string>{"kq_hold", "kq_stamp", "kq_hold"}));
+  device().release();
+  ASSERT_TRUE(device().probe());
+  ASSERT_TRUE(device().settle());
+  EXPECT_EQ(gpu.syncs_needed, 0);
+  EXPECT_GE(device().absence_ns(), 1'000 + 3'000);
+  ASSERT_TRUE(device().fill(*window, 0, 8, 1));
+  EXPECT_EQ(gpu.syncs_needed, 0);
+}
+
+TEST_F(CudaDeviceTest, sameness_is_found_on_the_device) {
+  const auto a = std::move(*device().make_private(64));
+  const auto b = std::move(*device().make_private(64));
+  ASSERT_TRUE(device().fill(*a, 0, 64, 7));
+  ASSERT_TRUE(device().fill(*b, 0, 64, 7));
+  EXPECT_EQ(*device().same(*a, 0, *b, 0, 61), std::optional(true));
+  reinterpret_cast<char*>(b->address())[60] = 1;
+  EXPECT_EQ(*device().same(*a, 0, *b, 0, 60), std::optional(true));
+  EXPECT_EQ(*device().same(*a, 0, *b, 0, 61), std::optional(false));
+  EXPECT_EQ(*device().same(*a, 3, *b, 3, 58), std::optional(false));
+  EXPECT_TRUE((*device().agree(channel::Dtype::int32, {}, *a, 0, *b, 0, 60)).has_value());
+  EXPECT_FALSE((*device().agree(channel::Dtype::uint8, {}, *a, 0, *b, 0, 64)).has_value());
 }
 
 TEST_F(CudaDeviceTest, failing_operations_say_which) {
@@ -300,9 +165,9 @@ TEST_F(CudaDeviceTest, failing_operations_say_which) {
   gpu.failing = "copy_to_host";
   EXPECT_EQ(device().read(bytes, *window, 0).error().message, "cuMemcpyDtoH: told (700)");
   gpu.failing = "launch";
-  EXPECT_EQ(device().probe().error().message, "cuLaunchKernel of the probe: told (700)");
+  EXPECT_EQ(device().probe().error().message, "cuLaunchKernel of kq_probe: told (700)");
   gpu.failing = "synchronize";
-  EXPECT_EQ(device().probe().error().message, "cuCtxSynchronize: told (700)");
+  EXPECT_EQ(device().settle().error().message, "cuCtxSynchronize: told (700)");
 }
 
 }  // namespace

@@ -42,6 +42,7 @@ Expected<Driver> open_driver(const std::string& library) {
   found.find("cuDevicePrimaryCtxRelease_v2", driver.context_release);
   found.find("cuCtxSetCurrent", driver.context_set_current);
   found.find("cuCtxSynchronize", driver.synchronize);
+  found.find("cuStreamQuery", driver.stream_query);
   found.find("cuMemGetAllocationGranularity", driver.granularity);
   found.find("cuMemCreate", driver.memory_create);
   found.find("cuMemExportToShareableHandle", driver.memory_export);
@@ -54,6 +55,10 @@ Expected<Driver> open_driver(const std::string& library) {
   found.find("cuMemSetAccess", driver.set_access);
   found.find("cuMemAlloc_v2", driver.allocate);
   found.find("cuMemFree_v2", driver.free);
+  found.find("cuMemHostAlloc", driver.host_allocate);
+  found.find("cuMemHostGetDevicePointer_v2", driver.host_pointer);
+  found.find("cuMemFreeHost", driver.host_free);
+  found.find("cuCtxResetPersistingL2Cache", driver.reset_persisting);
   found.find("cuMemcpyDtoD_v2", driver.copy);
   found.find("cuMemcpyDtoH_v2", driver.copy_to_host);
   found.find("cuMemsetD32_v2", driver.fill_words);

@@ -23,6 +23,9 @@ using Stream = void*;               // CUstream
 
 inline constexpr Result kSuccess = 0;
 inline constexpr Result kOutOfMemory = 2;               // CUDA_ERROR_OUT_OF_MEMORY
+inline constexpr Result kNotReady = 600;                // CUDA_ERROR_NOT_READY
+inline constexpr int kL2Bytes = 38;                     // CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE
+inline constexpr unsigned kHostMapped = 2;              // CU_MEMHOSTALLOC_DEVICEMAP
 inline constexpr int kCapabilityMajor = 75;             // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
 inline constexpr int kCapabilityMinor = 76;             // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR
 inline constexpr int kHasVirtualMemory = 102;           // CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
@@ -70,6 +73,7 @@ struct Driver {
   Result (*context_release)(Ordinal device);
   Result (*context_set_current)(Context context);
   Result (*synchronize)();
+  Result (*stream_query)(Stream stream);
   Result (*granularity)(std::size_t* bytes, const AllocationProperties* properties, int option);
   Result (*memory_create)(Allocation* allocation, std::size_t bytes, const AllocationProperties* properties, unsigned long long flags);
   Result (*memory_export)(void* handle, Allocation allocation, int type, unsigned long long flags);
@@ -82,6 +86,10 @@ struct Driver {
   Result (*set_access)(Pointer at, std::size_t bytes, const AccessDescription* access, std::size_t access_n);
   Result (*allocate)(Pointer* at, std::size_t bytes);
   Result (*free)(Pointer at);
+  Result (*host_allocate)(void** at, std::size_t bytes, unsigned flags);
+  Result (*host_pointer)(Pointer* at, void* host, unsigned flags);
+  Result (*host_free)(void* at);
+  Result (*reset_persisting)();
   Result (*copy)(Pointer to, Pointer from, std::size_t bytes);
   Result (*copy_to_host)(void* to, Pointer from, std::size_t bytes);
   Result (*fill_words)(Pointer to, unsigned word, std::size_t words);

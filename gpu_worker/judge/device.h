@@ -1,16 +1,18 @@
 // The port to where tensors live: host memory (cpu_device.cc) or a GPU (cuda_device.cc). Everything above it is the same code for both.
 //
 // A window is shared with one child by its descriptor; a private buffer is never mapped by anyone else. Every operation is complete
-// when it returns. An Error is always our own fault; "no room" is a normal answer and comes back as a null pointer.
+// when it returns, except between begin_hold() and hold(), and between probe() and settle(). An Error is always our own fault; "no room" is a normal answer and comes back as a null pointer.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "core/device.h"
 #include "core/error.h"
+#include "gpu_worker/judge/compare.h"
 
 namespace kq::judge {
 
@@ -33,6 +35,11 @@ class Memory {
   int fd_ = -1;
 };
 
+struct Agreement {
+  double max_abs_err = 0;
+  double max_rel_err = 0;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -40,14 +47,42 @@ class Device {
   virtual const DeviceInfo& info() const = 0;
   virtual Expected<std::unique_ptr<Memory>> make_window(std::uint64_t bytes) = 0;
   virtual Expected<std::unique_ptr<Memory>> make_private(std::uint64_t bytes) = 0;
+  // Memory like a window's, for what a child's calls allocate; null also where children cannot be made to allocate there.
+  virtual Expected<std::unique_ptr<Memory>> make_arena(std::uint64_t bytes) = 0;
 
   virtual Expected<void> copy(const Memory& to, std::uint64_t to_offset, const Memory& from, std::uint64_t from_offset,
                               std::uint64_t bytes) = 0;
   virtual Expected<void> read(std::span<std::byte> to, const Memory& from, std::uint64_t offset) = 0;
   // Writes `word` over and over; offset and bytes are multiples of four.
   virtual Expected<void> fill(const Memory& to, std::uint64_t offset, std::uint64_t bytes, std::uint32_t word) = 0;
-  // Runs one word of work in the judge's own context and waits for it: on a GPU it waits for whatever a child left running.
+  // Runs one word of work in the judge's own context and waits for it: on a GPU it waits for whatever a child left running. Nobody else
+  // gets the device from there until settle(); what copy() does meanwhile is only queued.
   virtual Expected<void> probe() = 0;
+  // What was queued since the probe is complete, and the device free again.
+  virtual Expected<void> settle() = 0;
+
+  // What is looked at on the device itself. Nothing is an answer: then the caller looks from the host, which also finds out where.
+  virtual Expected<std::optional<bool>> same(const Memory& /*a*/, std::uint64_t /*a_offset*/, const Memory& /*b*/,
+                                             std::uint64_t /*b_offset*/, std::uint64_t /*bytes*/) {
+    return std::nullopt;
+  }
+  // Worst errors of a tensor whose elements all agree; nothing where one may not.
+  virtual Expected<std::optional<Agreement>> agree(channel::Dtype /*dtype*/, Tolerance /*tolerance*/, const Memory& /*expected*/,
+                                                   std::uint64_t /*expected_offset*/, const Memory& /*got*/,
+                                                   std::uint64_t /*got_offset*/, std::uint64_t /*bytes*/) {
+    return std::nullopt;
+  }
+
+  // Opens the sequence before a call: what copy() and fill() do from here on is only queued, and runs without a pause once hold() comes.
+  virtual Expected<void> begin_hold() = 0;
+  // Ends that sequence: empties the device's caches and keeps it busy with the judge's own work until release(). Returns after a random time, of which the
+  // caller may make `go` at any moment. A hold that nobody releases ends by itself.
+  virtual Expected<void> hold() = 0;
+  // Ends the hold. Does not block: it runs under the clock.
+  virtual void release() = 0;
+  // Of the last hold, once it is settled: for how long around the call the device may have been somebody else's. Beginning and emptying the
+  // caches are in it, so that only the excess over other holds means anything. 0 where nothing can be said.
+  virtual std::int64_t absence_ns() = 0;
 };
 
 }  // namespace kq::judge

@@ -10,6 +10,7 @@
 #include <climits>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string_view>
@@ -26,24 +27,24 @@ class FakeExits : public Exits {
  public:
   void tell(ChildRole role, int wait_status) {
     const std::lock_guard lock(mutex_);
-    (role == ChildRole::reference ? reference_ : submission_) = wait_status;
+    exits_[role] = wait_status;
   }
   void forget(ChildRole role) {
     const std::lock_guard lock(mutex_);
-    (role == ChildRole::reference ? reference_ : submission_).reset();
+    exits_.erase(role);
   }
   Expected<std::optional<int>> exit_of(ChildRole role, std::int64_t) override {
     const std::lock_guard lock(mutex_);
     if (is_control_gone) return our_fault("control is gone");
-    return role == ChildRole::reference ? reference_ : submission_;
+    const auto exit = exits_.find(role);
+    return exit == exits_.end() ? std::nullopt : std::optional(exit->second);
   }
 
   std::atomic<bool> is_control_gone = false;
 
  private:
   std::mutex mutex_;
-  std::optional<int> reference_;
-  std::optional<int> submission_;
+  std::map<ChildRole, int> exits_;
 };
 
 // What a script sees when a command has come. Whatever it leaves undone is answered with Status::ok.

@@ -108,17 +108,30 @@ struct FakeHouse {
   Report run_with(Twist submission_twist, Fd reference_socket) {
     exits.forget(ChildRole::submission);
     FakeChild submission(fake_submission(std::move(submission_twist)));
-    std::vector<Fd> channels;
-    if (reference_socket) channels.push_back(std::move(reference_socket));
-    channels.push_back(submission.take_socket());
-    return judge.run(plan, std::move(channels));
+    Channels channels{.calibrator = {}, .reference = std::move(reference_socket), .submission = submission.take_socket()};
+    plan.fresh_calibrator = !calibrator;
+    if (!calibrator) {
+      calibrator = std::make_unique<FakeChild>(calibrator_script);
+      channels.calibrator = calibrator->take_socket();
+    }
+    Report report = judge->run(plan, std::move(channels));
+    if (!report.verdict) calibrator.reset();  // as a lane does
+    return report;
+  }
+
+  // Another device, before the first run.
+  void use(std::unique_ptr<Device> other) {
+    device = std::move(other);
+    judge = std::make_unique<Judge>(*device, exits, Waiting::sleep, [this] { return random(); });
   }
 
   std::unique_ptr<Device> device = std::move(*open_cpu_device());
   FakeExits exits;
   std::mt19937_64 random{1};
+  FakeChild::Script calibrator_script = [](FakeTurn&) {};
+  std::unique_ptr<FakeChild> calibrator;
   std::unique_ptr<FakeChild> reference;
-  Judge judge{*device, exits, Waiting::sleep, [this] { return random(); }};
+  std::unique_ptr<Judge> judge = std::make_unique<Judge>(*device, exits, Waiting::sleep, [this] { return random(); });
   Plan plan;
 };
 

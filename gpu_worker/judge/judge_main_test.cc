@@ -72,17 +72,19 @@ TEST(JudgeProgram, serves_plans_until_control_hangs_up) {
   ASSERT_TRUE(ready && std::holds_alternative<JudgeReady>(*ready));
   EXPECT_EQ(std::get<JudgeReady>(*ready).device.kind, DeviceKind::cpu);
 
+  FakeChild calibrator([](FakeTurn&) {});
   FakeChild reference(fake_reference());
+  const Fd calibrator_socket = calibrator.take_socket();
   const Fd reference_socket = reference.take_socket();
   for (std::uint64_t id = 1; id <= 2; ++id) {
     FakeChild submission(fake_submission());
     const Fd submission_socket = submission.take_socket();
     Plan plan;
     plan.id = id;
-    plan.fresh_reference = id == 1;
+    plan.fresh_calibrator = plan.fresh_reference = id == 1;
     plan.trials = {.correctness = 1, .warmup = 0, .timed = 2};
     std::vector<int> channels{submission_socket.get()};
-    if (plan.fresh_reference) channels.insert(channels.begin(), reference_socket.get());
+    if (id == 1) channels.insert(channels.begin(), {calibrator_socket.get(), reference_socket.get()});
     ASSERT_TRUE(send_packet(judge.socket(), encode_message(Message<JudgeRequest>{0, plan}), channels));
     const auto reply = judge.reply();
     ASSERT_TRUE(reply && std::holds_alternative<Report>(*reply));
@@ -97,14 +99,16 @@ TEST(JudgeProgram, serves_plans_until_control_hangs_up) {
 TEST(JudgeProgram, is_told_of_an_exit) {
   Program judge({"--device", "cpu", "--index", "0"});
   ASSERT_TRUE(judge.reply());
+  FakeChild calibrator([](FakeTurn&) {});
   FakeChild reference(fake_reference());
   FakeChild submission(fake_submission(at(channel::Command::load, [&](FakeTurn& turn) {
     turn.ends = true;
     EXPECT_TRUE(send_packet(judge.socket(), encode_message(Message<JudgeRequest>{0, ChildExited{ChildRole::submission, 6}})));
   })));
+  const Fd calibrator_socket = calibrator.take_socket();
   const Fd reference_socket = reference.take_socket();
   const Fd submission_socket = submission.take_socket();
-  const std::array<int, 2> channels{reference_socket.get(), submission_socket.get()};
+  const std::array<int, 3> channels{calibrator_socket.get(), reference_socket.get(), submission_socket.get()};
   ASSERT_TRUE(send_packet(judge.socket(), encode_message(Message<JudgeRequest>{0, Plan{}}), channels));
   const auto reply = judge.reply();
   ASSERT_TRUE(reply && std::holds_alternative<Report>(*reply));

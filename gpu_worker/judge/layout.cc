@@ -12,6 +12,7 @@ constexpr std::uint64_t kGap = channel::kAlign;
 Region place(std::vector<Tensor>& tensors, std::uint64_t begin) {
   std::uint64_t at = begin + kGap;
   for (Tensor& tensor : tensors) {
+    tensor.place = channel::Place::window;
     tensor.offset = at;
     at += (tensor.bytes + channel::kAlign - 1) / channel::kAlign * channel::kAlign + kGap;
   }

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "gpu_worker/judge/bracket.h"
+#include "gpu_worker/judge/outputs.h"
 
 namespace kq::judge {
 namespace {
@@ -32,6 +33,7 @@ Step<void> ReferenceSide::load(const Plan& plan, std::uint64_t seed) {
   auto described = accept(child_->command({.command = Command::load, .limit_ms = limit_ms}), doing(Phase::load));
   if (!described) return tl::unexpected(described.error());
 
+  const bool is_first = !window_;
   const bool is_new = !window_ || !fits(layout_, described->tables);
   if (is_new) {
     if (const auto made = make_windows(plan, std::move(described->tables)); !made) return made;
@@ -41,6 +43,7 @@ Step<void> ReferenceSide::load(const Plan& plan, std::uint64_t seed) {
   child_->write_states(layout_.tables.states);
   if (is_new) {
     child_->send_window(*window_);
+    if (is_first && arena_) child_->send_arena(*arena_);
     auto attached = accept(child_->command({.command = Command::attach, .limit_ms = limit_ms}), doing(Phase::load));
     if (!attached) return tl::unexpected(attached.error());
   }
@@ -69,10 +72,14 @@ Step<void> ReferenceSide::make_windows(const Plan& plan, Tables tables) {
   window_ = std::move(*window);
   pristine_ = std::move(*pristine);
   expected_ = std::move(*expected);
+  if (arena_) return {};  // a child keeps its arena
+  auto arena = device_.make_arena(arena_bytes(layout_));
+  if (!arena) return stop(arena.error());
+  arena_ = std::move(*arena);
   return {};
 }
 
-Step<std::int64_t> ReferenceSide::make_trial(const Plan& plan, std::uint64_t inputs_seed, std::uint64_t seed) {
+Step<ReferenceSide::Called> ReferenceSide::make_trial(const Plan& plan, std::uint64_t inputs_seed, std::uint64_t seed) {
   child_->lay_seed(inputs_seed);
   auto drawn = accept(child_->command({.command = Command::make_inputs, .limit_ms = plan.limits.load_limit_ms}), doing(Phase::run));
   if (!drawn) return tl::unexpected(drawn.error());
@@ -86,22 +93,21 @@ Step<std::int64_t> ReferenceSide::make_trial(const Plan& plan, std::uint64_t inp
   if (const auto copied = device_.copy(*pristine_, 0, *window_, region.begin, region.bytes()); !copied) return stop(copied.error());
 
   // From here on the inputs of this trial are out of anyone's reach.
-  auto called = call(plan, seed);
+  auto called = call(plan, seed, *expected_);
   if (!called) return tl::unexpected(called.error());
   outputs_ = layout_.tables.outputs;
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     outputs_[i].integer = called->tables.outputs[i].integer;
     outputs_[i].real = called->tables.outputs[i].real;
   }
-  if (const auto copied = device_.copy(*expected_, 0, *window_, layout_.outputs.begin, layout_.outputs.bytes()); !copied) {
-    return stop(copied.error());
-  }
   if (const auto noted = note_mutated_inputs(); !noted) return tl::unexpected(noted.error());
-  return called->bracket_ns;
+  return Called{called->bracket_ns, called->event_ns};
 }
 
 Step<void> ReferenceSide::agree_with_itself(const Plan& plan, std::uint64_t seed) {
-  auto called = call(plan, seed);
+  auto again = make_memory(device_, &Device::make_private, layout_.outputs.bytes());
+  if (!again) return tl::unexpected(again.error());
+  auto called = call(plan, seed, **again);
   if (!called) return tl::unexpected(called.error());
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     const Tensor& output = outputs_[i];
@@ -110,8 +116,8 @@ Step<void> ReferenceSide::agree_with_itself(const Plan& plan, std::uint64_t seed
     const channel::Dtype dtype = is_tensor ? output.dtype : first.dtype;
     Comparison comparison(dtype, tolerance_for(dtype, plan.rtol, plan.atol));
     if (is_tensor) {
-      const auto compared = checks_.compare(comparison, {*expected_, output.offset - layout_.outputs.begin}, {*window_, output.offset},
-                                            output.bytes);
+      const std::uint64_t at = output.offset - layout_.outputs.begin;
+      const auto compared = checks_.compare(comparison, {*expected_, at}, {**again, at}, output.bytes);
       if (!compared) return stop(compared.error());
     } else {
       comparison.add(first.bytes, plain_value(called->tables.outputs[i]).bytes);
@@ -127,15 +133,19 @@ Step<void> ReferenceSide::agree_with_itself(const Plan& plan, std::uint64_t seed
   return {};
 }
 
-// One call on the pristine inputs, its output table checked.
-Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed) {
+// One call on the pristine inputs, its output table checked, its outputs taken.
+Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed, const Memory& to) {
   const Region& region = layout_.inputs;
   child_->write_inputs(inputs_);
   child_->write_outputs(layout_.tables.outputs);
-  auto called = accept(bracket(device_, *child_, {.command = Command::call, .limit_ms = plan.limits.load_limit_ms}, seed,
-                               [&] { return device_.copy(*window_, region.begin, *pristine_, 0, region.bytes()); }),
+  auto prepare = [&] { return device_.copy(*window_, region.begin, *pristine_, 0, region.bytes()); };
+  auto take = [&](const Answered& answered) {
+    return take_outputs(device_, layout_, *window_, arena_.get(), answered.tables.outputs, to);
+  };
+  auto called = accept(bracket(device_, *child_, {.command = Command::call, .limit_ms = plan.limits.load_limit_ms}, seed, {prepare, take}),
                        doing(Phase::run));
   if (!called) return called;
+  if (!places_are_possible(called->tables.outputs, arena_.get())) return invalid("says that an output lies where there is no memory");
   if (!same_form(layout_.tables.outputs, called->tables.outputs)) return invalid("returns outputs of another shape or dtype for another seed");
   return called;
 }

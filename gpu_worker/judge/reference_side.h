@@ -20,9 +20,13 @@ class ReferenceSide {
 
   // Constructs the model under the seed of this attempt; lays out the window, where it is another one than before; puts the state there.
   Step<void> load(const Plan& plan, std::uint64_t seed);
-  // Draws the inputs of one trial and computes its expected outputs. Returns the bracket of that call. `seed` is that of both sides'
+  // Draws the inputs of one trial and computes its expected outputs. `seed` is that of both sides'
   // calls; a submission learns it before its clock starts, so `inputs_seed` must be one that it never sees.
-  Step<std::int64_t> make_trial(const Plan& plan, std::uint64_t inputs_seed, std::uint64_t seed);
+  struct Called {
+    std::int64_t bracket_ns = 0;
+    std::int64_t event_ns = 0;  // what the child says
+  };
+  Step<Called> make_trial(const Plan& plan, std::uint64_t inputs_seed, std::uint64_t seed);
   // Calls once more on the inputs of the last trial: the reference must agree with itself.
   Step<void> agree_with_itself(const Plan& plan, std::uint64_t seed);
 
@@ -43,7 +47,7 @@ class ReferenceSide {
   ReferenceSide(Device& device, std::unique_ptr<Child> child) : device_(device), child_(std::move(child)), checks_(device) {}
   Doing doing(Phase phase) const { return {ChildRole::reference, phase, device_.info().kind}; }
   Step<void> make_windows(const Plan& plan, Tables tables);
-  Step<Answered> call(const Plan& plan, std::uint64_t seed);
+  Step<Answered> call(const Plan& plan, std::uint64_t seed, const Memory& to);
   Step<void> note_mutated_inputs();
 
   Device& device_;
@@ -51,6 +55,7 @@ class ReferenceSide {
   Checks checks_;
   Layout layout_;
   std::unique_ptr<Memory> window_;
+  std::unique_ptr<Memory> arena_;  // made with the first window, null where there is none
   std::unique_ptr<Memory> pristine_;
   std::unique_ptr<Memory> expected_;
   std::vector<Tensor> inputs_;

@@ -1,10 +1,9 @@
 #include "gpu_worker/judge/submission_side.h"
 
 #include <algorithm>
-#include <array>
 
-#include "core/measurement.h"
 #include "gpu_worker/judge/bracket.h"
+#include "gpu_worker/judge/outputs.h"
 
 namespace kq::judge {
 namespace {
@@ -25,7 +24,10 @@ Step<std::unique_ptr<SubmissionSide>> SubmissionSide::open(Device& device, Fd ch
   if (!child) return stop(child.error());
   std::unique_ptr<SubmissionSide> side(new SubmissionSide(device, std::move(*child), reference));
   if (const auto attached = side->attach(plan); !attached) return tl::unexpected(attached.error());
-  if (const auto calibrated = side->calibrate(plan); !calibrated) return tl::unexpected(calibrated.error());
+  // It still runs our code only, so its null calls can be trusted.
+  const auto overhead = calibrate(device, *side->child_, side->doing(Phase::setup), plan.limits.load_limit_ms);
+  if (!overhead) return tl::unexpected(overhead.error());
+  side->overhead_ = *overhead;
   return side;
 }
 
@@ -41,21 +43,13 @@ Step<void> SubmissionSide::attach(const Plan& plan) {
   child_->write_outputs(layout.tables.outputs);
   child_->write_states(layout.tables.states);
   child_->send_window(*window_);
+  // No room for an arena is no reason to stop: outputs are copied then.
+  auto arena = device_.make_arena(arena_bytes(layout));
+  if (!arena) return stop(arena.error());
+  arena_ = std::move(*arena);
+  if (arena_) child_->send_arena(*arena_);
   auto attached = accept(child_->command({.command = Command::attach, .limit_ms = plan.limits.load_limit_ms}), doing(Phase::setup));
   if (!attached) return tl::unexpected(attached.error());
-  return {};
-}
-
-// The child still runs our code only, so its null calls can be trusted.
-Step<void> SubmissionSide::calibrate(const Plan& plan) {
-  std::array<std::int64_t, kNullCalls> brackets{};
-  for (std::int64_t& bracket_ns : brackets) {
-    const Order order{.command = Command::null_call, .limit_ms = plan.limits.load_limit_ms};
-    auto called = accept(bracket(device_, *child_, order, 0, [&] { return device_.probe(); }), doing(Phase::setup));
-    if (!called) return tl::unexpected(called.error());
-    bracket_ns = called->bracket_ns;
-  }
-  overhead_ns_ = summarise(brackets).median_ns;
   return {};
 }
 
@@ -71,29 +65,35 @@ Step<void> SubmissionSide::load(const Plan& plan, std::uint64_t seed) {
   return {};
 }
 
-Step<std::int64_t> SubmissionSide::run(const Plan& plan, const Trial& trial) {
+Step<SubmissionSide::Called> SubmissionSide::run(const Plan& plan, const Trial& trial) {
   const Layout& layout = reference_.layout();
   const Region& inputs = layout.inputs;
   const Region& outputs = layout.outputs;
   child_->write_inputs(reference_.inputs());
   child_->write_outputs(layout.tables.outputs);
-  auto called = accept(bracket(device_, *child_, {.command = Command::call, .limit_ms = trial.limit_ms}, trial.seed,
-                               [&]() -> Expected<void> {
-                                 const auto poisoned = device_.fill(*window_, outputs.begin, outputs.bytes(), trial.poison);
-                                 if (!poisoned) return poisoned;
-                                 return device_.copy(*window_, inputs.begin, reference_.pristine_inputs(), 0, inputs.bytes());
-                               }),
+  auto prepare = [&]() -> Expected<void> {
+    const auto poisoned = device_.fill(*window_, outputs.begin, outputs.bytes(), trial.poison);
+    if (!poisoned) return poisoned;
+    return device_.copy(*window_, inputs.begin, reference_.pristine_inputs(), 0, inputs.bytes());
+  };
+  auto take = [&](const Answered& answered) {
+    return take_outputs(device_, layout, *window_, arena_.get(), answered.tables.outputs, *snapshot_);
+  };
+  auto called = accept(bracket(device_, *child_, {.command = Command::call, .limit_ms = trial.limit_ms}, trial.seed, {prepare, take}),
                        doing(Phase::run));
   if (!called) return tl::unexpected(called.error());
-
-  // The snapshot comes first: what a child writes later does not count.
-  if (const auto copied = device_.copy(*snapshot_, 0, *window_, outputs.begin, outputs.bytes()); !copied) return stop(copied.error());
+  const std::int64_t absence_ns = device_.absence_ns();
+  if (!places_are_possible(called->tables.outputs, arena_.get())) {
+    Evidence found = evidence(Stage::judge, "tamper", "it says that an output lies where there is no memory");
+    found.rule = "channel";
+    return stop(VerdictName::rejected, std::move(found));
+  }
   if (const auto right = check_forms(trial, called->tables.outputs); !right) return tl::unexpected(right.error());
   if (const auto right = check_guards(trial); !right) return tl::unexpected(right.error());
   if (const auto right = check_values(plan, trial, called->tables.outputs); !right) return tl::unexpected(right.error());
   if (const auto right = check_inputs(trial); !right) return tl::unexpected(right.error());
   ++correctness_.trials_passed;
-  return called->bracket_ns;
+  return Called{called->bracket_ns, called->event_ns, absence_ns};
 }
 
 Step<void> SubmissionSide::check_forms(const Trial& trial, const std::vector<Tensor>& got) const {

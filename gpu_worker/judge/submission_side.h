@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "gpu_worker/judge/calibration.h"
 #include "gpu_worker/judge/checks.h"
 #include "gpu_worker/judge/ending.h"
 #include "gpu_worker/judge/reference_side.h"
@@ -17,7 +18,7 @@ class SubmissionSide {
                                                     const ReferenceSide& reference);
 
   // The interval of a null call, in every bracket and no part of a sample.
-  double overhead_ns() const { return overhead_ns_; }
+  const Overhead& overhead() const { return overhead_; }
 
   // Copies the reference's state in, then constructs the submission under the seed of this attempt.
   Step<void> load(const Plan& plan, std::uint64_t seed);
@@ -28,8 +29,13 @@ class SubmissionSide {
     std::uint32_t poison = 0;       // what the outputs hold before the call
     std::int64_t limit_ms = 0;
   };
-  // One call on the trial that the reference has just made; every output checked. Returns the bracket.
-  Step<std::int64_t> run(const Plan& plan, const Trial& trial);
+  struct Called {
+    std::int64_t bracket_ns = 0;
+    std::int64_t event_ns = 0;    // what the child says
+    std::int64_t absence_ns = 0;  // Device::absence_ns
+  };
+  // One call on the trial that the reference has just made; every output checked.
+  Step<Called> run(const Plan& plan, const Trial& trial);
 
   // Worst errors seen in right answers.
   const Correctness& correctness() const { return correctness_; }
@@ -39,7 +45,6 @@ class SubmissionSide {
       : device_(device), child_(std::move(child)), reference_(reference), checks_(device) {}
   Doing doing(Phase phase) const { return {ChildRole::submission, phase, device_.info().kind}; }
   Step<void> attach(const Plan& plan);
-  Step<void> calibrate(const Plan& plan);
   Step<void> check_forms(const Trial& trial, const std::vector<Tensor>& got) const;
   Step<void> check_guards(const Trial& trial);
   Step<void> check_values(const Plan& plan, const Trial& trial, const std::vector<Tensor>& got);
@@ -51,8 +56,9 @@ class SubmissionSide {
   const ReferenceSide& reference_;
   Checks checks_;
   std::unique_ptr<Memory> window_;
+  std::unique_ptr<Memory> arena_;     // null: there is none
   std::unique_ptr<Memory> snapshot_;  // of the outputs, taken right after the bracket
-  double overhead_ns_ = 0;
+  Overhead overhead_;
   Correctness correctness_;
 };
 

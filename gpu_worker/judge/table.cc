@@ -12,6 +12,7 @@ namespace {
 
 using channel::Dtype;
 using channel::Kind;
+using channel::Place;
 using channel::TensorDesc;
 
 constexpr std::array<std::string_view, 5> kKindNames{"None", "tensor", "integer", "real", "boolean"};
@@ -51,6 +52,9 @@ tl::expected<Tensor, std::string> read_row(const TensorDesc& row) {
   tensor.integer = row.integer;
   tensor.real = row.real;
   if (row.kind != Kind::tensor) return tensor;
+  if (row.place != Place::window && row.place != Place::arena) return tl::unexpected<std::string>("an unknown place");
+  tensor.place = row.place;
+  if (row.place == Place::arena) tensor.offset = row.offset;
 
   if (!known(row.dtype, kDtypeNames) || row.dtype == Dtype::none) return tl::unexpected<std::string>("an unknown dtype");
   if (row.ndim > channel::kDimsMax) return tl::unexpected<std::string>("too many dimensions");
@@ -89,6 +93,7 @@ TensorDesc row_of(const Tensor& tensor) {
   row.dtype = tensor.dtype;
   row.ndim = static_cast<std::uint32_t>(tensor.shape.size());
   std::copy(tensor.shape.begin(), tensor.shape.end(), row.shape);
+  row.place = tensor.place;
   row.offset = tensor.offset;
   row.bytes = tensor.bytes;
   row.integer = tensor.integer;

@@ -22,7 +22,8 @@ struct Tensor {
   channel::Dtype dtype = channel::Dtype::none;
   std::vector<std::int64_t> shape = {};
   std::uint64_t bytes = 0;
-  std::uint64_t offset = 0;  // of its place in a window; set by the judge's layout only
+  channel::Place place = channel::Place::window;
+  std::uint64_t offset = 0;  // in the window, set by the judge's layout only; in the arena, what the child says: to be held to its size
   std::int64_t integer = 0;
   double real = 0;
 };

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "gpu_worker/stub/call_clock.h"
 #include "gpu_worker/stub/stub.h"
 
 namespace kq {
@@ -31,11 +32,11 @@ constexpr Field kLayout[] = {
     {"inputs_max", channel::kInputsMax}, {"outputs_max", channel::kOutputsMax}, {"states_max", channel::kStatesMax},
     {"dims_max", channel::kDimsMax}, {"text_max", channel::kTextMax}, {"align", channel::kAlign},
     KQ_FIELD(Page, magic), KQ_FIELD(Page, page_bytes), KQ_FIELD(Page, go), KQ_FIELD(Page, command), KQ_FIELD(Page, seed),
-    KQ_FIELD(Page, spin_ns), KQ_FIELD(Page, window_bytes), KQ_FIELD(Page, done), KQ_FIELD(Page, status), KQ_FIELD(Page, failure),
+    KQ_FIELD(Page, spin_ns), KQ_FIELD(Page, window_bytes), KQ_FIELD(Page, arena_bytes), KQ_FIELD(Page, done), KQ_FIELD(Page, status), KQ_FIELD(Page, failure),
     KQ_FIELD(Page, text_bytes), KQ_FIELD(Page, event_ns), KQ_FIELD(Page, text), KQ_FIELD(Page, inputs_n), KQ_FIELD(Page, outputs_n),
     KQ_FIELD(Page, states_n), KQ_FIELD(Page, reserved), KQ_FIELD(Page, inputs), KQ_FIELD(Page, outputs), KQ_FIELD(Page, states),
     KQ_FIELD(TensorDesc, name), KQ_FIELD(TensorDesc, kind), KQ_FIELD(TensorDesc, dtype), KQ_FIELD(TensorDesc, ndim),
-    KQ_FIELD(TensorDesc, reserved), KQ_FIELD(TensorDesc, shape), KQ_FIELD(TensorDesc, offset), KQ_FIELD(TensorDesc, bytes),
+    KQ_FIELD(TensorDesc, place), KQ_FIELD(TensorDesc, shape), KQ_FIELD(TensorDesc, offset), KQ_FIELD(TensorDesc, bytes),
     KQ_FIELD(TensorDesc, integer), KQ_FIELD(TensorDesc, real)};
 #undef KQ_FIELD
 
@@ -94,7 +95,17 @@ std::int64_t kq_layout(const char* name) {
 }
 
 int kq_wait_go(void* page, std::uint32_t go_seen, std::uint64_t seed_seen, std::int64_t timeout_ns) {
-  return kq::wait_go(*static_cast<kq::channel::Page*>(page), go_seen, seed_seen, timeout_ns);
+  const kq::Woken woken = kq::wait_go(*static_cast<kq::channel::Page*>(page), go_seen, seed_seen, timeout_ns);
+  if (woken == kq::go) kq::start_call_clock();
+  return woken;
+}
+
+int kq_complete(void* page, std::uint32_t done) {
+  std::int64_t event_ns = 0;
+  if (!kq::stop_call_clock(event_ns)) return -1;
+  static_cast<kq::channel::Page*>(page)->event_ns = event_ns;
+  kq_post_done(page, done);
+  return 0;
 }
 
 void kq_post_done(void* page, std::uint32_t done) {

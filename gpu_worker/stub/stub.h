@@ -14,8 +14,11 @@
 KQ_STUB_API std::int64_t kq_layout(const char* name);
 
 // Waits until `go` differs from `go_seen` (1), or the judge has laid down another seed than `seed_seen` (2), or the time is over (0).
-// Spins page->spin_ns, then sleeps on the futex; a new seed is noticed while spinning only.
+// Spins page->spin_ns, then sleeps on the futex; a new seed is noticed while spinning only. The child's own clock starts with `go`.
 KQ_STUB_API int kq_wait_go(void* page, std::uint32_t go_seen, std::uint64_t seed_seen, std::int64_t timeout_ns);
+// Waits until everything this process has launched is done, notes its own time since `go` in the page, and says done. -1 when CUDA
+// fails: then nothing is said.
+KQ_STUB_API int kq_complete(void* page, std::uint32_t done);
 // From here on the judge may read the answer.
 KQ_STUB_API void kq_post_done(void* page, std::uint32_t done);
 
@@ -34,6 +37,16 @@ KQ_STUB_API void kq_arenas_close(void* arenas);
 // driver's granularity. The descriptor stays the caller's.
 KQ_STUB_API int kq_map_cuda_window(int fd, std::uint64_t bytes, std::uint64_t* pointer, char* error, std::size_t error_bytes);
 KQ_STUB_API int kq_unmap_cuda_window(std::uint64_t pointer, std::uint64_t bytes, char* error, std::size_t error_bytes);
+
+// From here on the child's own clock is CUDA's: events on the default stream of the current context. Recording the first one right at `go`,
+// before Python runs, also has the GPU switch to this process while it does.
+KQ_STUB_API int kq_clock_use_cuda(char* error, std::size_t error_bytes);
+
+// Device memory that torch's pluggable allocator hands out: from the arena while there is room, else the driver's. The signatures are
+// those torch expects (torch.cuda.memory.CUDAPluggableAllocator).
+KQ_STUB_API void kq_arena_use(std::uint64_t pointer, std::uint64_t bytes);
+KQ_STUB_API void* kq_arena_malloc(std::ptrdiff_t bytes, int device, void* stream);
+KQ_STUB_API void kq_arena_free(void* pointer, std::ptrdiff_t bytes, int device, void* stream);
 
 // gpu_worker/stub/sandbox.h and supervise.h. The steps return the layers in force as bits, or -1 with a sentence.
 struct kq_sandbox_options {

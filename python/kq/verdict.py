@@ -69,6 +69,8 @@ class Statistics:
     std_ns: float = 0
     min_ns: float = 0
     max_ns: float = 0
+    p95_ns: float = 0  # 0 below 20 samples
+    p99_ns: float = 0  # 0 below 100 samples
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,12 @@ class Measurement:
     """The figures of a passed job, in nanoseconds."""
 
     method: str = ""
-    submission: Statistics = Statistics()
+    submission: Statistics = Statistics()  # its median is the published time
     reference: Statistics = Statistics()  # the problem's own Model, same inputs, same clock
     overhead_ns: float = 0  # subtracted from every sample
+    drift_ns: float = 0  # how far a trusted null call moved during the trials
+    attested_ns: float = 0  # median by the judge's clock alone
+    event_ns: float = 0  # median by the submission's own clock, a hint; 0 where there is none
 
     @property
     def speedup(self) -> float:

@@ -87,10 +87,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   house.plan.trials = {.correctness = 1, .warmup = 0, .timed = 1};
   FakeChild reference(child_of(true, pokes));
   FakeChild submission(child_of(false, pokes));
-  std::vector<Fd> channels;
-  channels.push_back(reference.take_socket());
-  channels.push_back(submission.take_socket());
-  const Report report = house.judge.run(house.plan, std::move(channels));
+  FakeChild calibrator([](FakeTurn&) {});
+  const Report report = house.judge->run(house.plan, {calibrator.take_socket(), reference.take_socket(), submission.take_socket()});
 
   KQ_CHECK(report.id == house.plan.id && report.verdict.has_value() != !report.error.empty());
   if (!report.verdict) return 0;

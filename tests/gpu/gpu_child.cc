@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <atomic>
+#include <chrono>
 #include <string_view>
 
 #include "gpu_worker/channel.h"
@@ -96,6 +97,19 @@ class GpuChild {
         driver_.synchronize();
         return launched;
       }
+      case GpuAct::late: {
+        page.status = channel::Status::ok;
+        const cuda::Pointer output = window_ + page.outputs[0].offset;
+        say_done();
+        const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(spin_ns);
+        while (std::chrono::steady_clock::now() < until) {
+        }
+        return launch(output, 0) && driver_.synchronize() == kSuccess;
+      }
+      case GpuAct::leave:
+        page.status = channel::Status::ok;
+        say_done();
+        return launch(word_, spin_ns);
       case GpuAct::copy:
         driver_.copy(window_ + page.outputs[0].offset, window_ + page.inputs[0].offset, page.inputs[0].bytes);
         return driver_.synchronize() == kSuccess;

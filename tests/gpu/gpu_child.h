@@ -13,6 +13,8 @@ enum class GpuAct : std::uint32_t {
   spin_early = 1,    // says done right after the launch
   copy = 2,          // brings the first input into the first output
   fault = 3,         // writes to an address that is nobody's
+  late = 5,          // says done, waits on the CPU for so many nanoseconds, then writes the first word of the first output
+  leave = 4,         // says done, then launches: its kernel runs between this call and the next
 };
 inline constexpr std::uint64_t act_seed(GpuAct act, std::uint32_t spin_ns) {
   return static_cast<std::uint64_t>(act) << 32 | spin_ns;

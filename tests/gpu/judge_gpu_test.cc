@@ -1,4 +1,5 @@
 // The judge on a real GPU: windows across processes, the clock, and living through what a child does to its own context.
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -7,7 +8,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstring>
 #include <optional>
+#include <random>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +20,7 @@
 #include "gpu_worker/judge/attempt.h"
 #include "gpu_worker/judge/bracket.h"
 #include "gpu_worker/judge/cuda_device.h"
+#include "gpu_worker/judge/outputs.h"
 #include "tests/gpu/gpu_child.h"
 
 namespace kq::judge {
@@ -77,14 +82,28 @@ class JudgeGpuTest : public testing::Test {
     device_ = std::move(*opened);
   }
 
+  bool alive() { return device_->probe().and_then([this] { return device_->settle(); }).has_value(); }
+
   std::unique_ptr<Child> start(ChildProcess& process) {
     auto child = Child::start(process.take_socket(), ChildRole::submission, process, Waiting::spin);
     return child ? std::move(*child) : nullptr;
   }
 
+  // A zeroed window that the child has mapped; null when that failed.
+  std::unique_ptr<Memory> attach(Child& child, const Layout& layout) {
+    auto window = std::move(*device_->make_window(layout.bytes()));
+    if (!window || !device_->fill(*window, 0, layout.bytes(), 0)) return nullptr;
+    child.write_inputs(layout.tables.inputs);
+    child.write_outputs(layout.tables.outputs);
+    child.send_window(*window);
+    const auto attached = child.command({.command = Command::attach, .limit_ms = kLimitMs});
+    const auto* answered = attached ? std::get_if<Answered>(&*attached) : nullptr;
+    return answered != nullptr && answered->ok ? std::move(window) : nullptr;
+  }
+
   // One bracket of a call, or of a null call; -1 when it was not answered.
   std::int64_t bracket_ns(Child& child, Command command, std::uint64_t seed) {
-    const auto outcome = bracket(*device_, child, {.command = command, .limit_ms = kLimitMs}, seed, [&] { return device_->probe(); });
+    const auto outcome = bracket(*device_, child, {.command = command, .limit_ms = kLimitMs}, seed, {});
     const auto* answered = outcome ? std::get_if<Answered>(&*outcome) : nullptr;
     return answered != nullptr && answered->ok ? answered->bracket_ns : -1;
   }
@@ -93,6 +112,15 @@ class JudgeGpuTest : public testing::Test {
     for (int i = 0; i < n; ++i) all.push_back(bracket_ns(child, command, seed));
     std::sort(all.begin(), all.end());
     return all;
+  }
+
+  // Host bytes into device memory: what the judge itself never does.
+  static void write(const Memory& to, std::span<const std::byte> bytes) {
+    void* const library = ::dlopen("libcuda.so.1", RTLD_NOW);
+    using Copy = cuda::Result (*)(cuda::Pointer, const void*, std::size_t);
+    const auto copy = reinterpret_cast<Copy>(::dlsym(library, "cuMemcpyHtoD_v2"));
+    ASSERT_NE(copy, nullptr);
+    ASSERT_EQ(copy(to.address(), bytes.data(), bytes.size()), cuda::kSuccess);
   }
 
   std::unique_ptr<Device> device_;
@@ -140,7 +168,7 @@ TEST_F(JudgeGpuTest, fills_copies_and_reads) {
   std::array<std::uint32_t, 4> words{};
   ASSERT_TRUE(device_->read(std::as_writable_bytes(std::span(words)), *buffer, 4));
   EXPECT_EQ(words, (std::array<std::uint32_t, 4>{0, 0x01020304, 0x01020304, 0}));
-  EXPECT_TRUE(device_->probe());
+  EXPECT_TRUE(alive());
 }
 
 TEST_F(JudgeGpuTest, no_room_is_an_answer) {
@@ -151,7 +179,7 @@ TEST_F(JudgeGpuTest, no_room_is_an_answer) {
   const auto buffer = device_->make_private(beyond);
   ASSERT_TRUE(buffer) << buffer.error().message;
   EXPECT_EQ(*buffer, nullptr);
-  EXPECT_TRUE(device_->probe());
+  EXPECT_TRUE(alive());
 }
 
 TEST_F(JudgeGpuTest, memory_comes_back_when_windows_go_away) {
@@ -168,14 +196,9 @@ TEST_F(JudgeGpuTest, a_child_reads_and_writes_its_window) {
   const Layout layout = make_layout({.inputs = {words}, .outputs = {words}});
   ChildProcess process;
   const auto child = start(process);
-  const auto window = std::move(*device_->make_window(layout.bytes()));
-  ASSERT_TRUE(device_->fill(*window, 0, layout.bytes(), 0));
+  const auto window = attach(*child, layout);
+  ASSERT_TRUE(window);
   ASSERT_TRUE(device_->fill(*window, layout.tables.inputs[0].offset, 4096, 0x0BADCAFE));
-  child->write_inputs(layout.tables.inputs);
-  child->write_outputs(layout.tables.outputs);
-  child->send_window(*window);
-  const auto attached = child->command({.command = Command::attach, .limit_ms = kLimitMs});
-  ASSERT_TRUE(attached && std::holds_alternative<Answered>(*attached) && std::get<Answered>(*attached).ok);
   ASSERT_GE(bracket_ns(*child, Command::call, act_seed(GpuAct::copy, 0)), 0);
   Checks checks(*device_);
   EXPECT_EQ(*checks.difference(0x0BADCAFE, {*window, layout.tables.outputs[0].offset}, 4096), std::nullopt);
@@ -218,6 +241,114 @@ TEST_F(JudgeGpuTest, saying_done_early_gains_nothing) {
   }
 }
 
+// A call that says done at once and launches a little later, so that the probe has come and gone: what it writes must not be taken.
+TEST_F(JudgeGpuTest, what_is_launched_after_the_probe_is_not_taken) {
+  const Tensor words{.name = "x", .kind = channel::Kind::tensor, .dtype = channel::Dtype::int32, .shape = {1024}, .bytes = 4096};
+  const Layout layout = make_layout({.inputs = {words}, .outputs = {words}});
+  ChildProcess process;
+  const auto child = start(process);
+  const auto window = attach(*child, layout);
+  ASSERT_TRUE(window);
+  const auto taken = std::move(*device_->make_private(layout.outputs.bytes()));
+  const std::uint64_t output = layout.tables.outputs[0].offset;
+  Checks checks(*device_);
+  std::int64_t quiet_ns = 0;
+  for (int i = 0; i < kNullCalls; ++i) {
+    ASSERT_GE(bracket_ns(*child, Command::null_call, 0), 0);
+    quiet_ns = std::max(quiet_ns, device_->absence_ns());
+  }
+  for (const std::uint32_t delay_us : {0u, 100u, 150u, 200u, 250u, 300u, 400u}) {
+    for (int i = 0; i < 10; ++i) {
+      const auto outcome = bracket(
+          *device_, *child, {.command = Command::call, .limit_ms = kLimitMs}, act_seed(GpuAct::late, delay_us * 1'000),
+          {.prepare = [&] { return device_->fill(*window, output, 4096, 0x7FC07FC0); },
+           .take = [&](const Answered& answered) -> Expected<void> {
+             ::usleep(500);  // whatever takes the judge long
+             return take_outputs(*device_, layout, *window, nullptr, answered.tables.outputs, *taken);
+           }});
+      ASSERT_TRUE(outcome && std::holds_alternative<Answered>(*outcome));
+      const auto* answered = std::get_if<Answered>(&*outcome);
+      const auto untouched = checks.difference(0x7FC07FC0, {*taken, output - layout.outputs.begin}, 4);
+      ASSERT_TRUE(untouched);
+      if (*untouched) {
+        // It ran before the probe, and the clock has it; or the trial is void.
+        EXPECT_TRUE(us(answered->bracket_ns) > delay_us || device_->absence_ns() > quiet_ns + kAbsenceNs)
+            << delay_us << " us: bracket " << us(answered->bracket_ns) << " us, absence " << us(device_->absence_ns()) << " us";
+      }
+    }
+  }
+}
+
+// Medians of a hundred calls, of null calls and of calls that leave a kernel of 30 ms behind.
+TEST_F(JudgeGpuTest, work_before_a_call_does_not_stay_unseen) {
+  ChildProcess process;
+  const auto child = start(process);
+  std::vector<std::int64_t> quiet, busy;
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_GE(bracket_ns(*child, Command::null_call, 0), 0);
+    quiet.push_back(device_->absence_ns());
+  }
+  for (int i = 0; i < 40; ++i) {
+    ASSERT_GE(bracket_ns(*child, Command::call, act_seed(GpuAct::leave, 30'000'000)), 0);
+    busy.push_back(device_->absence_ns());
+  }
+  std::ranges::sort(quiet);
+  print("absence, quiet", quiet);
+  const auto seen = std::ranges::count_if(busy, [&](std::int64_t ns) { return ns > quiet.back() + kAbsenceNs; });
+  std::ranges::sort(busy);
+  print("absence, kernels left", busy);
+  std::printf("    %td of 40 seen; quiet at most %.1f us\n", seen, us(quiet.back()));
+  EXPECT_LT(quiet[98] - quiet[50], kAbsenceNs);
+  EXPECT_GE(seen, kVoidTrialsMax * 4);
+}
+
+// Changes every element of a floating-point tensor: in its last bit, or beyond the tolerance.
+void nudge(channel::Dtype dtype, std::span<std::byte> bytes, bool is_beyond) {
+  using channel::Dtype;
+  const bool is_half = dtype == Dtype::float16 || dtype == Dtype::bfloat16;
+  const bool is_double = dtype == Dtype::float64 || dtype == Dtype::complex128;
+  const std::size_t width = is_half ? 2 : is_double ? 8 : 4;
+  const std::size_t bit = !is_beyond ? 0 : is_double ? 30 : dtype == Dtype::bfloat16 ? 3 : is_half ? 5 : 12;
+  for (std::size_t at = 0; at < bytes.size(); at += width) bytes[at + bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
+}
+
+// Random tensors, right, slightly wrong and broken ones, of every dtype and of sizes with a rest.
+TEST_F(JudgeGpuTest, the_device_finds_what_the_host_finds) {
+  using channel::Dtype;
+  constexpr std::uint64_t kElements = 100'003;
+  std::mt19937_64 random(3);
+  const auto a = std::move(*device_->make_window(kElements * 16));
+  const auto b = std::move(*device_->make_window(kElements * 16));
+  for (const Dtype dtype : {Dtype::float64, Dtype::float32, Dtype::float16, Dtype::bfloat16, Dtype::complex64, Dtype::complex128, Dtype::int64,
+                            Dtype::int32, Dtype::int16, Dtype::uint8, Dtype::boolean}) {
+    const std::uint64_t bytes = kElements * channel::element_bytes(dtype);
+    const Tolerance tolerance = tolerance_for(dtype, {}, {});
+    for (int round = 0; round < 6; ++round) {
+      std::vector<std::byte> host(bytes);
+      for (std::byte& byte : host) byte = static_cast<std::byte>(dtype == Dtype::boolean ? random() % 2 : random());
+      write(*a, host);
+      // 0: equal; 1: the last bit of one byte in the middle; 2: the last byte; 3: one at random; 4 and 5: small errors everywhere
+      if (round == 1) host[bytes / 2] ^= std::byte{1};
+      if (round == 2) host[bytes - 1] ^= std::byte{64};
+      if (round == 3) host[random() % bytes] ^= std::byte{16};
+      if (round >= 4 && tolerance.rtol > 0) nudge(dtype, host, round == 5);
+      write(*b, host);
+      Comparison by_host(dtype, tolerance);
+      std::vector<std::byte> expected(bytes), got(bytes);
+      ASSERT_TRUE(device_->read(expected, *a, 0) && device_->read(got, *b, 0));
+      by_host.add(expected, got);
+      const auto by_device = device_->agree(dtype, tolerance, *a, 0, *b, 0, bytes);
+      ASSERT_TRUE(by_device) << by_device.error().message;
+      EXPECT_EQ(by_device->has_value(), by_host.equal()) << "dtype " << static_cast<int>(dtype) << " round " << round;
+      EXPECT_EQ(*device_->same(*a, 0, *b, 0, bytes), std::optional(expected == got));
+      if (*by_device) {
+        EXPECT_NEAR((*by_device)->max_abs_err, by_host.max_abs_err(), 1e-6 * by_host.max_abs_err());
+        EXPECT_NEAR((*by_device)->max_rel_err, by_host.max_rel_err(), 1e-6 * by_host.max_rel_err());
+      }
+    }
+  }
+}
+
 TEST_F(JudgeGpuTest, lives_on_when_a_child_faults) {
   const auto window = std::move(*device_->make_window(kMiB));
   ASSERT_TRUE(device_->fill(*window, 0, kMiB, 7));
@@ -225,7 +356,7 @@ TEST_F(JudgeGpuTest, lives_on_when_a_child_faults) {
   const auto child = start(process);
   EXPECT_EQ(bracket_ns(*child, Command::call, act_seed(GpuAct::fault, 0)), -1);
   process.kill();
-  EXPECT_TRUE(device_->probe());
+  EXPECT_TRUE(alive());
   Checks checks(*device_);
   EXPECT_EQ(*checks.difference(7, {*window, 0}, kMiB), std::nullopt);
 }
@@ -240,7 +371,7 @@ TEST_F(JudgeGpuTest, lives_on_when_a_child_hangs_on_the_gpu) {
   EXPECT_TRUE(std::holds_alternative<TimedOut>(*outcome));
   const std::int64_t start_ns = clock_ns();
   process.kill();
-  EXPECT_TRUE(device_->probe());
+  EXPECT_TRUE(alive());
   std::printf("    killed and probed in %.1f ms\n", us(clock_ns() - start_ns) / 1e3);
 }
 

@@ -1,0 +1,50 @@
+#include "gpu_worker/judge/attested.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+#include "core/measurement.h"
+
+namespace kq::judge {
+namespace {
+
+// The standard error of a median, by the median absolute deviation: sigma = 1.4826 MAD and error = sqrt(pi / 2) sigma / sqrt(n), both for
+// normal samples (Rousseeuw and Croux, Alternatives to the Median Absolute Deviation, 1993; Kenney and Keeping, Mathematics of Statistics).
+double standard_error(std::span<const std::int64_t> samples_ns, double median_ns) {
+  std::vector<std::int64_t> deviations;
+  deviations.reserve(samples_ns.size());
+  for (const std::int64_t sample : samples_ns) deviations.push_back(std::llabs(sample - std::llround(median_ns)));
+  return 1.2533 * 1.4826 * summarise(deviations).median_ns / std::sqrt(static_cast<double>(samples_ns.size()));
+}
+
+std::string in_words(double attested_ns, double event_ns) {
+  char text[160];
+  std::snprintf(text, sizeof text, "the judge's clock says %.1f us a call, the clock inside of the submission's process %.1f us",
+                attested_ns / 1e3, event_ns / 1e3);
+  return text;
+}
+
+}  // namespace
+
+Attested attest(std::span<const std::int64_t> samples_ns, std::span<const std::int64_t> events_ns, double drift_ns) {
+  if (samples_ns.empty()) return {};
+  Attested attested;
+  attested.attested_ns = summarise(samples_ns).median_ns;
+  if (std::ranges::all_of(events_ns, [](std::int64_t event) { return event > 0; })) attested.event_ns = summarise(events_ns).median_ns;
+  if (attested.event_ns <= 0) {
+    attested.event_ns = 0;
+    attested.median_ns = attested.attested_ns;
+    return attested;
+  }
+  const double slack = std::min(3 * standard_error(samples_ns, attested.attested_ns) + std::abs(drift_ns),
+                                std::max(kSlackMaxNs, kSlackMaxShare * attested.attested_ns));
+  attested.median_ns = std::max({attested.event_ns, attested.attested_ns - slack, 1.0});
+  if (std::abs(attested.event_ns - attested.attested_ns) > std::max(kDisagreeNs, kDisagreeShare * attested.attested_ns)) {
+    attested.disagreement = in_words(attested.attested_ns, attested.event_ns);
+  }
+  return attested;
+}
+
+}  // namespace kq::judge

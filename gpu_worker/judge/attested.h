@@ -1,0 +1,34 @@
+// From samples to the time that is published. Pure.
+//
+// An attested sample is the judge's bracket less the overhead of a null call (bracket.h): no child can make it smaller, but it carries
+// the error of that calibration, 1 to 2 us on a GPU. The child's own clock (CUDA events) is finer and worth nothing by itself. So
+//
+//   published = max(median of the child's times, median of the attested samples - slack)
+//   slack     = min(3 standard errors of that median + drift of the overhead, cap)
+//
+// What a liar gains is the slack at most. It would grow with samples that the submission scatters on purpose, so the standard error is
+// that of the median by the median absolute deviation, and the cap holds it to what calibration can be off.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace kq::judge {
+
+inline constexpr double kSlackMaxNs = 2'000;        // or kSlackMaxShare of the time, where that is more
+inline constexpr double kSlackMaxShare = 0.02;
+inline constexpr double kDisagreeNs = 50'000;       // the two clocks may differ by this much,
+inline constexpr double kDisagreeShare = 0.25;      // or by this share of the attested time, where that is more
+
+struct Attested {
+  double median_ns = 0;  // the published one
+  double attested_ns = 0;
+  double event_ns = 0;   // 0: the child gave no times
+  std::string disagreement;  // in words, where the child's clock and the judge's cannot both be right; else empty
+};
+
+// `samples_ns` and `events_ns` are of the same calls. Times of a child that are not positive count as none.
+Attested attest(std::span<const std::int64_t> samples_ns, std::span<const std::int64_t> events_ns, double drift_ns);
+
+}  // namespace kq::judge

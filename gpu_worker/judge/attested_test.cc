@@ -1,0 +1,70 @@
+#include "gpu_worker/judge/attested.h"
+
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace kq::judge {
+namespace {
+
+using Samples = std::vector<std::int64_t>;
+
+Samples around(std::int64_t ns, std::int64_t spread_ns, std::size_t n, std::uint64_t seed = 1) {
+  std::mt19937_64 random(seed);
+  Samples samples(n);
+  for (auto& sample : samples) sample = ns - spread_ns + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(2 * spread_ns + 1));
+  return samples;
+}
+
+TEST(Attested, without_samples_or_events_there_is_nothing_to_weigh) {
+  EXPECT_EQ(attest({}, {}, 0).median_ns, 0);
+  const Attested alone = attest(Samples{10, 20, 30}, {}, 5);
+  EXPECT_EQ(alone.median_ns, 20);
+  EXPECT_EQ(alone.attested_ns, 20);
+  EXPECT_EQ(alone.event_ns, 0);
+  EXPECT_TRUE(alone.disagreement.empty());
+}
+
+TEST(Attested, an_honest_event_refines_within_the_slack) {
+  const Attested found = attest(around(100'000, 1'500, 100), around(99'900, 100, 100), 0);
+  EXPECT_NEAR(found.median_ns, 99'900, 60);
+  EXPECT_TRUE(found.disagreement.empty());
+}
+
+TEST(Attested, an_event_above_the_judges_time_is_taken_at_its_word) {
+  EXPECT_EQ(attest(Samples{100, 100, 100}, Samples{140, 140, 140}, 0).median_ns, 140);
+}
+
+TEST(Attested, a_forged_event_gains_the_slack_and_no_more) {
+  const Attested steady = attest(around(10'000, 100, 100), Samples(100, 1), 0);
+  EXPECT_GT(steady.median_ns, 9'900);
+  // Scattering half of the calls on purpose widens any error bar; the cap holds.
+  Samples scattered(100, 10'000);
+  for (std::size_t i = 0; i < 49; ++i) scattered[i] = 10'000 + static_cast<std::int64_t>(i) * 1'000'000;
+  EXPECT_GE(attest(scattered, Samples(100, 1), 0).median_ns, 10'000 - kSlackMaxNs);
+  EXPECT_GE(attest(around(10'000'000, 4'000'000, 20), Samples(20, 9'000'000), 0).median_ns, 9'000'000);
+}
+
+TEST(Attested, drift_widens_the_slack_up_to_the_cap) {
+  const Samples samples(50, 50'000);
+  EXPECT_EQ(attest(samples, Samples(50, 1'000), 0).median_ns, 50'000);
+  EXPECT_EQ(attest(samples, Samples(50, 1'000), 700).median_ns, 49'300);
+  EXPECT_EQ(attest(samples, Samples(50, 1'000), -700).median_ns, 49'300);
+  EXPECT_EQ(attest(samples, Samples(50, 1'000), 1e9).median_ns, 48'000);
+}
+
+TEST(Attested, clocks_that_cannot_both_be_right_are_told) {
+  EXPECT_TRUE(attest(Samples(9, 100'000), Samples(9, 60'000), 0).disagreement.empty());
+  EXPECT_EQ(attest(Samples(9, 1'000'000), Samples(9, 3'000), 0).disagreement,
+            "the judge's clock says 1000.0 us a call, the clock inside of the submission's process 3.0 us");
+  EXPECT_FALSE(attest(Samples(9, 1'000'000), Samples(9, 2'000'000), 0).disagreement.empty());
+}
+
+TEST(Attested, nonsense_of_a_child_counts_as_none) {
+  EXPECT_EQ(attest(Samples{100, 100}, Samples{0, 50}, 0).median_ns, 100);
+  EXPECT_EQ(attest(Samples{100, 100}, Samples{-50, -50}, 0).median_ns, 100);
+}
+
+}  // namespace
+}  // namespace kq::judge

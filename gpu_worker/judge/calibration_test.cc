@@ -1,0 +1,44 @@
+#include "gpu_worker/judge/calibration.h"
+
+#include <gtest/gtest.h>
+
+#include "gpu_worker/judge/cpu_device.h"
+#include "gpu_worker/judge/fake_child.h"
+
+namespace kq::judge {
+namespace {
+
+class CalibratorTest : public testing::Test {
+ protected:
+  Step<Overhead> run(FakeChild::Script script) {
+    FakeChild fake(std::move(script));
+    auto calibrator = Calibrator::open(*device_, fake.take_socket(), exits_, Waiting::sleep);
+    if (!calibrator) return tl::unexpected(calibrator.error());
+    return (*calibrator)->calibrate(5'000);
+  }
+
+  std::unique_ptr<Device> device_ = std::move(*open_cpu_device());
+  FakeExits exits_;
+};
+
+TEST_F(CalibratorTest, the_overhead_is_the_median_of_null_calls) {
+  int calls = 0;
+  const auto overhead = run([&](FakeTurn& turn) {
+    if (turn.command != channel::Command::null_call) return;
+    ++calls;
+    ::usleep(calls == 3 ? 50'000 : 500);  // one disturbed call does not move it
+  });
+  ASSERT_TRUE(overhead);
+  EXPECT_EQ(calls, kNullCalls);
+  EXPECT_GE(overhead->median_ns, 500'000);
+  EXPECT_LT(overhead->median_ns, 40'000'000);
+}
+
+TEST_F(CalibratorTest, one_that_fails_is_our_fault) {
+  const auto overhead = run([](FakeTurn& turn) { turn.fail(channel::Failure::gpu_fault, "no CUDA"); });
+  ASSERT_FALSE(overhead);
+  EXPECT_EQ(std::get<Error>(overhead.error()).message, "a fresh calibrator child could not be set up: no CUDA");
+}
+
+}  // namespace
+}  // namespace kq::judge

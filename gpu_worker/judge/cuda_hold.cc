@@ -1,0 +1,132 @@
+#include "gpu_worker/judge/cuda_hold.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+
+#include "core/check.h"
+#include "gpu_worker/judge/child.h"
+
+namespace kq::judge::cuda {
+namespace {
+
+constexpr std::uint64_t kHoldLimitNs = 1'000'000'000;  // of a hold that nobody releases: ten thousand times the longest honest one
+constexpr std::int64_t kBeginLimitNs = 10'000'000'000;  // until our own kernel runs; another context's slice is 2.4 ms
+constexpr int kLooksPerCheck = 1 << 14;
+constexpr std::int64_t kWaitMinNs = 20'000;            // of the random wait before `go`
+constexpr std::uint64_t kWaitSpreadNs = 180'000;
+constexpr std::uint64_t kLingerNs = 150'000;           // with a switch of 140 us, launches may take 0.3 ms before any of it is measured
+constexpr std::uint64_t kCopiedPerNs = 500;            // bytes: a sixth of what an H200 copies at; slower than that is no copying
+constexpr std::uint64_t kFlushPerL2 = 2;               // bytes written per byte of cache: nothing older stays
+constexpr std::uint64_t kFlushBytesMin = 8u << 20;
+
+std::int64_t random_wait_ns() {
+  std::uint64_t bits = 0;
+  KQ_CHECK(::getrandom(&bits, sizeof bits, 0) == sizeof bits);
+  return kWaitMinNs + static_cast<std::int64_t>(bits % kWaitSpreadNs);
+}
+
+}  // namespace
+
+Hold::~Hold() {
+  if (flush_ != 0) driver_.free(flush_);
+  if (shared_ != nullptr) driver_.host_free(shared_);
+}
+
+Expected<void> Hold::open(std::uint64_t l2_bytes) {
+  void* at = nullptr;
+  if (const Result r = driver_.host_allocate(&at, sizeof(Shared), kHostMapped); r != kSuccess) {
+    return failure(error_of(driver_, "cuMemHostAlloc", r));
+  }
+  shared_ = new (at) Shared{};
+  if (const Result r = driver_.host_pointer(&device_shared_, shared_, 0); r != kSuccess) {
+    return failure(error_of(driver_, "cuMemHostGetDevicePointer", r));
+  }
+  flush_bytes_ = std::max(kFlushPerL2 * l2_bytes, kFlushBytesMin) / 4 * 4;
+  if (const Result r = driver_.allocate(&flush_, flush_bytes_); r != kSuccess) {
+    flush_ = 0;
+    return failure(error_of(driver_, "cuMemAlloc of the buffer that empties the cache", r));
+  }
+  return begin().and_then([this] { return hold(); }).and_then([this]() -> Expected<void> {
+    release();
+    return probe();
+  }).and_then([this] { return settle(); });
+}
+
+Expected<void> Hold::begin() {
+  // Lines that a call has made persist would survive the flush.
+  if (const Result r = driver_.reset_persisting(); r != kSuccess) return failure(error_of(driver_, "cuCtxResetPersistingL2Cache", r));
+  ++number_;
+  is_begun_ = true;
+  const std::int64_t start_ns = clock_ns();
+  const auto begun = kernels_.hold(device_shared_ + offsetof(Shared, gate), number_, kHoldLimitNs, 0).and_then([this] {
+    return wait_for(shared_->gate.running);
+  });
+  begin_wait_ns_ = clock_ns() - start_ns;
+  return begun;
+}
+
+Expected<void> Hold::hold() {
+  is_begun_ = false;
+  const auto queued = kernels_.stamp(device_shared_ + offsetof(Shared, before_ns))
+                          .and_then([this]() -> Expected<void> {
+                            const Result r = driver_.fill_words(flush_, number_, flush_bytes_ / 4);
+                            return r == kSuccess ? Expected<void>() : failure(error_of(driver_, "cuMemsetD32 of the cache", r));
+                          })
+                          .and_then([this] { return kernels_.hold(device_shared_ + offsetof(Shared, holder), number_, kHoldLimitNs, kLingerNs); });
+  std::atomic_ref(shared_->gate.released).store(number_, std::memory_order_release);
+  if (!queued) return queued;
+  if (const auto begun = wait_for(shared_->holder.running); !begun) return begun;
+  const std::int64_t until_ns = clock_ns() + random_wait_ns();
+  while (clock_ns() < until_ns) {
+  }
+  return {};
+}
+
+void Hold::release() {
+  is_begun_ = false;
+  std::atomic_ref(shared_->holder.released).store(number_, std::memory_order_release);
+  std::atomic_ref(shared_->gate.released).store(number_, std::memory_order_release);
+}
+
+Expected<void> Hold::probe() {
+  ++number_;
+  is_begun_ = true;
+  copied_bytes_ = 0;
+  return kernels_.probe(device_shared_ + offsetof(Shared, probed), number_)
+      .and_then([this] { return kernels_.hold(device_shared_ + offsetof(Shared, gate), number_, kHoldLimitNs, 0); })
+      .and_then([this] { return wait_for(shared_->probed); });
+}
+
+Expected<void> Hold::settle() {
+  is_begun_ = false;
+  const auto stamped = kernels_.stamp(device_shared_ + offsetof(Shared, after_ns));
+  std::atomic_ref(shared_->gate.released).store(number_, std::memory_order_release);
+  if (!stamped) return stamped;
+  if (const Result r = driver_.synchronize(); r != kSuccess) return failure(error_of(driver_, "cuCtxSynchronize", r));
+  const auto& holder = static_cast<const volatile Shared*>(shared_)->holder;
+  const auto& gate = static_cast<const volatile Shared*>(shared_)->gate;
+  const auto since = [](std::uint64_t from_ns, std::uint64_t to_ns) { return static_cast<std::int64_t>(to_ns - from_ns); };
+  absence_before_ns_ = begin_wait_ns_ + since(shared_->before_ns, holder.began_ns) + static_cast<std::int64_t>(holder.gap_ns);
+  const std::int64_t copying_ns = since(gate.ended_ns, shared_->after_ns) - static_cast<std::int64_t>(copied_bytes_ / kCopiedPerNs);
+  absence_after_ns_ = static_cast<std::int64_t>(gate.gap_ns) + std::max<std::int64_t>(copying_ns, 0);
+  return {};
+}
+
+// Until the GPU has written the number there.
+Expected<void> Hold::wait_for(std::uint32_t& word) const {
+  const std::int64_t start_ns = clock_ns();
+  for (int look = 1; std::atomic_ref(word).load(std::memory_order_acquire) != number_; ++look) {
+    if (look % kLooksPerCheck != 0) continue;
+    // A context that broke never writes anything; asking the driver is what tells.
+    if (const Result r = driver_.stream_query(nullptr); r != kSuccess && r != kNotReady) return failure(error_of(driver_, "cuStreamQuery", r));
+    if (clock_ns() - start_ns > kBeginLimitNs) return our_fault("the GPU did not run the judge's own work within 10 s");
+  }
+  return {};
+}
+
+std::int64_t Hold::absence_ns() const { return absence_before_ns_ + absence_after_ns_; }
+
+}  // namespace kq::judge::cuda

@@ -1,0 +1,72 @@
+// Keeping the GPU busy with the judge's own work before and after a call, so that nobody else's work there stays unseen or counts.
+//
+//   begin   a gate: one thread that waits for the host, so that everything queued from here on runs without a pause
+//   (copies and fills of the caller)
+//   hold    stamp | empty the L2 cache | holder: one thread that waits for `go`; the gate opens
+//   release the holder goes on for kLingerNs and ends, under the clock
+//   (the call)
+//   probe   a word of ours has run; a gate behind it keeps the GPU, so that what is copied now is what was there then
+//   (copies of the caller)
+//   settle  stamp; the gate opens, and everything is waited for
+//
+// A GPU runs one context at a time (there is no MPS here) and switches when one has nothing more to do, or its slice of some milliseconds
+// is over. So anybody else's work shows as time in which the judge's did not advance: until the first gate begins, which waits for a slice
+// of theirs; on the way from a stamp to what is queued behind it; or as a gap while a gate or the holder looks at its clock.
+//
+// The holder lingers so that a call's launches are queued when the GPU switches to them, as they are in any stream that is busy: what is
+// measured is the work and not how fast a host that has just woken launches it. The linger is in every bracket, so in the overhead too.
+#pragma once
+
+#include <cstdint>
+
+#include "core/error.h"
+#include "gpu_worker/judge/cuda_driver.h"
+#include "gpu_worker/judge/cuda_kernels.h"
+
+namespace kq::judge::cuda {
+
+class Hold {
+ public:
+  Hold(const Driver& driver, const Kernels& kernels) : driver_(driver), kernels_(kernels) {}
+  ~Hold();
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+
+  // `l2_bytes` of the device's cache. Goes through one hold, so that what the driver loads lazily is there.
+  Expected<void> open(std::uint64_t l2_bytes);
+  Expected<void> begin();
+  Expected<void> hold();
+  void release();
+  Expected<void> probe();
+  Expected<void> settle();
+  bool is_begun() const { return is_begun_; }
+  std::int64_t absence_ns() const;
+  // Between probe and settle: so many bytes were queued to be copied, whose time is no absence.
+  void note_copied(std::uint64_t bytes) { copied_bytes_ += bytes; }
+
+ private:
+  Expected<void> wait_for(std::uint32_t& word) const;
+  // In mapped host memory, a cache line each.
+  struct alignas(64) Shared {
+    HoldWords gate;
+    alignas(64) HoldWords holder;
+    alignas(64) std::uint64_t before_ns;  // stamps
+    alignas(64) std::uint64_t after_ns;
+    alignas(64) std::uint32_t probed;
+  };
+
+  const Driver& driver_;
+  const Kernels& kernels_;
+  Shared* shared_ = nullptr;
+  Pointer device_shared_ = 0;
+  Pointer flush_ = 0;
+  std::uint64_t flush_bytes_ = 0;
+  std::uint32_t number_ = 0;
+  std::int64_t begin_wait_ns_ = 0;
+  std::int64_t absence_before_ns_ = 0;
+  std::int64_t absence_after_ns_ = 0;
+  std::uint64_t copied_bytes_ = 0;
+  bool is_begun_ = false;  // between begin and hold, or probe and settle: a gate is closed
+};
+
+}  // namespace kq::judge::cuda

@@ -1,0 +1,322 @@
+#include "gpu_worker/judge/cuda_kernels.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace kq::judge::cuda {
+namespace {
+
+using channel::Dtype;
+
+constexpr unsigned kBlock = 256;        // threads
+constexpr unsigned kBlocksMax = 2'048;  // more work is done by each thread in a loop
+
+constexpr std::string_view kHead = R"(
+.version 7.0
+.target sm_70
+.address_size 64
+
+.visible .entry kq_probe(.param .u64 at, .param .u32 number)
+{
+  .reg .b32 %number;
+  .reg .b64 %at;
+  ld.param.u64 %at, [at];
+  cvta.to.global.u64 %at, %at;
+  ld.param.u32 %number, [number];
+  st.volatile.global.u32 [%at], %number;
+  ret;
+}
+
+.visible .entry kq_stamp(.param .u64 at)
+{
+  .reg .b64 %at, %now;
+  ld.param.u64 %at, [at];
+  cvta.to.global.u64 %at, %at;
+  mov.u64 %now, %globaltimer;
+  st.volatile.global.u64 [%at], %now;
+  ret;
+}
+
+.visible .entry kq_hold(.param .u64 words, .param .u32 number, .param .u64 limit, .param .u64 linger)
+{
+  .reg .pred %p;
+  .reg .b32 %number, %seen;
+  .reg .b64 %words, %limit, %linger, %began, %last, %now, %gap, %worst, %seen_at;
+  ld.param.u64 %words, [words];
+  cvta.to.global.u64 %words, %words;
+  ld.param.u32 %number, [number];
+  ld.param.u64 %limit, [limit];
+  ld.param.u64 %linger, [linger];
+  mov.u64 %began, %globaltimer;
+  mov.u64 %last, %began;
+  mov.u64 %worst, 0;
+  st.volatile.global.u64 [%words+8], %began;
+  st.volatile.global.u32 [%words+4], %number;
+  membar.sys;
+LOOK:
+  ld.volatile.global.u32 %seen, [%words];
+  mov.u64 %now, %globaltimer;
+  sub.u64 %gap, %now, %last;
+  max.u64 %worst, %worst, %gap;
+  mov.u64 %last, %now;
+  setp.eq.u32 %p, %seen, %number;
+  @%p bra RELEASED;
+  sub.u64 %gap, %now, %began;
+  setp.lt.u64 %p, %gap, %limit;
+  @%p bra LOOK;
+RELEASED:
+  mov.u64 %seen_at, %now;
+LINGER:
+  mov.u64 %now, %globaltimer;
+  sub.u64 %gap, %now, %last;
+  max.u64 %worst, %worst, %gap;
+  mov.u64 %last, %now;
+  sub.u64 %gap, %now, %seen_at;
+  setp.lt.u64 %p, %gap, %linger;
+  @%p bra LINGER;
+  st.volatile.global.u64 [%words+16], %worst;
+  st.volatile.global.u64 [%words+24], %now;
+  ret;
+}
+)";
+
+// NAME, WORD (the type that is loaded) and SIZE are filled in.
+constexpr std::string_view kDiffer = R"(
+.visible .entry NAME(.param .u64 a, .param .u64 b, .param .u64 n, .param .u64 found)
+{
+  .reg .pred %p;
+  .reg .b32 %x, %y, %block, %threads, %thread, %blocks;
+  .reg .b64 %a, %b, %n, %found, %i, %step, %at;
+  ld.param.u64 %a, [a];
+  ld.param.u64 %b, [b];
+  ld.param.u64 %n, [n];
+  ld.param.u64 %found, [found];
+  cvta.to.global.u64 %a, %a;
+  cvta.to.global.u64 %b, %b;
+  cvta.to.global.u64 %found, %found;
+  mov.u32 %block, %ctaid.x;
+  mov.u32 %threads, %ntid.x;
+  mov.u32 %thread, %tid.x;
+  mov.u32 %blocks, %nctaid.x;
+  mul.wide.u32 %i, %block, %threads;
+  cvt.u64.u32 %at, %thread;
+  add.u64 %i, %i, %at;
+  mul.wide.u32 %step, %blocks, %threads;
+NEXT:
+  setp.ge.u64 %p, %i, %n;
+  @%p bra DONE;
+  mad.lo.u64 %at, %i, SIZE, %a;
+  ld.global.WORD %x, [%at];
+  mad.lo.u64 %at, %i, SIZE, %b;
+  ld.global.WORD %y, [%at];
+  add.u64 %i, %i, %step;
+  setp.eq.u32 %p, %x, %y;
+  @%p bra NEXT;
+  mov.u32 %x, 1;
+  st.global.u32 [%found], %x;
+DONE:
+  ret;
+}
+)";
+
+// NAME, SIZE and LOAD are filled in. LOAD brings the number at %at into %value, a double.
+constexpr std::string_view kAgree = R"(
+.visible .entry NAME(.param .u64 expected, .param .u64 got, .param .u64 n, .param .f64 rtol, .param .f64 atol, .param .u64 words)
+{
+  .reg .pred %p, %q;
+  .reg .b16 %half;
+  .reg .b32 %word, %block, %threads, %thread, %blocks;
+  .reg .b64 %expected, %got, %n, %words, %i, %step, %at, %bits, %known;
+  .reg .f32 %single;
+  .reg .f64 %value, %e, %g, %rtol, %atol, %size, %error, %limit, %relative, %worst_abs, %worst_rel;
+  ld.param.u64 %expected, [expected];
+  ld.param.u64 %got, [got];
+  ld.param.u64 %n, [n];
+  ld.param.f64 %rtol, [rtol];
+  ld.param.f64 %atol, [atol];
+  ld.param.u64 %words, [words];
+  cvta.to.global.u64 %expected, %expected;
+  cvta.to.global.u64 %got, %got;
+  cvta.to.global.u64 %words, %words;
+  mov.f64 %worst_abs, 0d0000000000000000;
+  mov.f64 %worst_rel, 0d0000000000000000;
+  mov.u32 %block, %ctaid.x;
+  mov.u32 %threads, %ntid.x;
+  mov.u32 %thread, %tid.x;
+  mov.u32 %blocks, %nctaid.x;
+  mul.wide.u32 %i, %block, %threads;
+  cvt.u64.u32 %at, %thread;
+  add.u64 %i, %i, %at;
+  mul.wide.u32 %step, %blocks, %threads;
+NEXT:
+  setp.ge.u64 %p, %i, %n;
+  @%p bra DONE;
+  mad.lo.u64 %at, %i, SIZE, %expected;
+  LOAD
+  mov.f64 %e, %value;
+  mad.lo.u64 %at, %i, SIZE, %got;
+  LOAD
+  mov.f64 %g, %value;
+  add.u64 %i, %i, %step;
+  setp.eq.f64 %p, %e, %g;
+  @%p bra NEXT;
+  testp.notanumber.f64 %p, %e;
+  testp.notanumber.f64 %q, %g;
+  @!%p bra NUMBER;
+  @%q bra NEXT;
+  bra WRONG;
+NUMBER:
+  @%q bra WRONG;
+  testp.finite.f64 %p, %e;
+  @!%p bra WRONG;
+  testp.finite.f64 %p, %g;
+  @!%p bra WRONG;
+  abs.f64 %size, %e;
+  sub.f64 %error, %g, %e;
+  abs.f64 %error, %error;
+  fma.rn.f64 %limit, %rtol, %size, %atol;
+  setp.gt.f64 %p, %error, %limit;
+  @%p bra WRONG;
+  max.f64 %worst_abs, %worst_abs, %error;
+  setp.eq.f64 %p, %size, 0d0000000000000000;
+  @%p bra NEXT;
+  div.rn.f64 %relative, %error, %size;
+  max.f64 %worst_rel, %worst_rel, %relative;
+  bra NEXT;
+WRONG:
+  mov.u64 %bits, 1;
+  red.global.add.u64 [%words], %bits;
+  bra NEXT;
+DONE:
+  mov.b64 %bits, %worst_abs;
+  ld.volatile.global.u64 %known, [%words+8];
+  setp.le.u64 %p, %bits, %known;
+  @%p bra RELATIVE;
+  red.global.max.u64 [%words+8], %bits;
+RELATIVE:
+  mov.b64 %bits, %worst_rel;
+  ld.volatile.global.u64 %known, [%words+16];
+  setp.le.u64 %p, %bits, %known;
+  @%p bra END;
+  red.global.max.u64 [%words+16], %bits;
+END:
+  ret;
+}
+)";
+
+struct Differ {
+  const char* kernel;
+  std::string_view word;
+  std::uint64_t bytes;
+};
+constexpr Differ kWords{"kq_differ_words", "u32", 4};
+constexpr Differ kBytes{"kq_differ_bytes", "u8", 1};
+
+struct Agree {
+  FloatFormat format;
+  std::string_view load;
+};
+constexpr Agree kAgrees[] = {
+    {{"kq_agree_float64", 8}, "ld.global.f64 %value, [%at];"},
+    {{"kq_agree_float32", 4}, "ld.global.f32 %single, [%at]; cvt.f64.f32 %value, %single;"},
+    {{"kq_agree_float16", 2}, "ld.global.b16 %half, [%at]; cvt.f32.f16 %single, %half; cvt.f64.f32 %value, %single;"},
+    {{"kq_agree_bfloat16", 2},
+     "ld.global.b16 %half, [%at]; cvt.u32.u16 %word, %half; shl.b32 %word, %word, 16; mov.b32 %single, %word; cvt.f64.f32 %value, %single;"},
+};
+
+std::string filled(std::string_view pattern, std::initializer_list<std::pair<std::string_view, std::string>> values) {
+  std::string text(pattern);
+  for (const auto& [name, value] : values) {
+    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + value.size())) text.replace(at, name.size(), value);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string ptx() {
+  std::string text(kHead);
+  for (const Differ& differ : {kWords, kBytes}) {
+    text += filled(kDiffer, {{"NAME", differ.kernel}, {"WORD", std::string(differ.word)}, {"SIZE", std::to_string(differ.bytes)}});
+  }
+  for (const Agree& agree : kAgrees) {
+    text += filled(kAgree, {{"NAME", agree.format.kernel}, {"LOAD", std::string(agree.load)}, {"SIZE", std::to_string(agree.format.part_bytes)}});
+  }
+  return text;
+}
+
+std::optional<FloatFormat> float_format(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::float64: case Dtype::complex128: return kAgrees[0].format;
+    case Dtype::float32: case Dtype::complex64: return kAgrees[1].format;
+    case Dtype::float16: return kAgrees[2].format;
+    case Dtype::bfloat16: return kAgrees[3].format;
+    default: return std::nullopt;
+  }
+}
+
+Kernels::~Kernels() {
+  if (module_ != nullptr) driver_->module_unload(module_);
+}
+
+Expected<void> Kernels::load(const Driver& driver) {
+  driver_ = &driver;
+  if (const Result r = driver.module_load(&module_, ptx().c_str()); r != kSuccess) {
+    module_ = nullptr;
+    return failure(error_of(driver, "cuModuleLoadData of the judge's kernels", r));
+  }
+  std::vector<std::string> names{"kq_probe", "kq_stamp", "kq_hold", kWords.kernel, kBytes.kernel};
+  for (const Agree& agree : kAgrees) names.emplace_back(agree.format.kernel);
+  for (const std::string& name : names) {
+    if (const Result r = driver.module_function(&functions_[name], module_, name.c_str()); r != kSuccess) {
+      return failure(error_of(driver, ("cuModuleGetFunction of " + name).c_str(), r));
+    }
+  }
+  return {};
+}
+
+Expected<void> Kernels::launch(const char* kernel, std::uint64_t threads, void** parameters) const {
+  const auto block = static_cast<unsigned>(std::min<std::uint64_t>(threads, kBlock));
+  const auto blocks = static_cast<unsigned>(std::min<std::uint64_t>((threads + kBlock - 1) / kBlock, kBlocksMax));
+  const Result r = driver_->launch(functions_.find(kernel)->second, blocks, 1, 1, block, 1, 1, 0, nullptr, parameters, nullptr);
+  return r == kSuccess ? Expected<void>() : failure(error_of(*driver_, (std::string("cuLaunchKernel of ") + kernel).c_str(), r));
+}
+
+Expected<void> Kernels::probe(Pointer word, std::uint32_t number) const {
+  void* parameters[] = {&word, &number};
+  return launch("kq_probe", 1, parameters);
+}
+
+Expected<void> Kernels::stamp(Pointer at) const {
+  void* parameters[] = {&at};
+  return launch("kq_stamp", 1, parameters);
+}
+
+Expected<void> Kernels::hold(Pointer words, std::uint32_t number, std::uint64_t limit_ns, std::uint64_t linger_ns) const {
+  void* parameters[] = {&words, &number, &limit_ns, &linger_ns};
+  return launch("kq_hold", 1, parameters);
+}
+
+Expected<void> Kernels::differ(Pointer a, Pointer b, std::uint64_t bytes, Pointer found) const {
+  // Whole words where both begin at one, then what is left.
+  std::uint64_t words = a % 4 == 0 && b % 4 == 0 ? bytes / 4 : 0;
+  if (words > 0) {
+    void* parameters[] = {&a, &b, &words, &found};
+    if (const auto launched = launch(kWords.kernel, words, parameters); !launched) return launched;
+  }
+  Pointer a_rest = a + words * 4;
+  Pointer b_rest = b + words * 4;
+  std::uint64_t rest = bytes - words * 4;
+  if (rest == 0) return {};
+  void* parameters[] = {&a_rest, &b_rest, &rest, &found};
+  return launch(kBytes.kernel, rest, parameters);
+}
+
+Expected<void> Kernels::agree(const FloatFormat& format, Pointer expected, Pointer got, std::uint64_t parts, double rtol, double atol,
+                              Pointer words) const {
+  if (parts == 0) return {};
+  void* parameters[] = {&expected, &got, &parts, &rtol, &atol, &words};
+  return launch(format.kernel, parts, parameters);
+}
+
+}  // namespace kq::judge::cuda

@@ -1,0 +1,59 @@
+#include "gpu_worker/judge/outputs.h"
+
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "gpu_worker/judge/cpu_device.h"
+
+namespace kq::judge {
+namespace {
+
+Tensor words(std::int64_t n) {
+  return {.name = "y", .kind = channel::Kind::tensor, .dtype = channel::Dtype::int32, .shape = {n}, .bytes = static_cast<std::uint64_t>(n) * 4};
+}
+
+class OutputsTest : public testing::Test {
+ protected:
+  static std::int32_t& at(const Memory& memory, std::uint64_t offset) { return *reinterpret_cast<std::int32_t*>(memory.address() + offset); }
+  Tensor in_arena(std::int64_t n, std::uint64_t offset) {
+    Tensor tensor = words(n);
+    tensor.place = channel::Place::arena;
+    tensor.offset = offset;
+    return tensor;
+  }
+  Expected<void> take(const std::vector<Tensor>& got) { return take_outputs(*device_, layout_, *window_, arena_.get(), got, *taken_); }
+  std::uint64_t offset(std::size_t i) const { return layout_.tables.outputs[i].offset - layout_.outputs.begin; }
+
+  std::unique_ptr<Device> device_ = std::move(*open_cpu_device());
+  Layout layout_ = make_layout({.inputs = {}, .outputs = {words(1), words(4)}});
+  std::unique_ptr<Memory> window_ = std::move(*device_->make_window(layout_.bytes()));
+  std::unique_ptr<Memory> arena_ = std::move(*device_->make_window(4096));
+  std::unique_ptr<Memory> taken_ = std::move(*device_->make_private(layout_.outputs.bytes()));
+};
+
+TEST_F(OutputsTest, come_from_the_window_and_from_the_arena) {
+  at(*window_, layout_.tables.outputs[0].offset) = 7;
+  at(*window_, layout_.tables.outputs[1].offset) = 8;
+  at(*arena_, 1024) = 9;
+  ASSERT_TRUE(take({words(1), in_arena(4, 1024)}));
+  EXPECT_EQ(at(*taken_, offset(0)), 7);
+  EXPECT_EQ(at(*taken_, offset(1)), 9);
+}
+
+TEST_F(OutputsTest, what_cannot_be_is_not_followed) {
+  for (const std::uint64_t bad : {std::uint64_t{4096}, std::uint64_t{4084}, ~std::uint64_t{0}, std::uint64_t{1} << 60}) {
+    EXPECT_FALSE(places_are_possible({in_arena(4, bad)}, arena_.get())) << bad;
+    EXPECT_TRUE(take({words(1), in_arena(4, bad)}));
+  }
+  EXPECT_TRUE(places_are_possible({in_arena(4, 4080), words(9)}, arena_.get()));
+  EXPECT_FALSE(places_are_possible({in_arena(4, 0)}, nullptr));
+  EXPECT_TRUE(take({in_arena(1000, 0), words(4), words(4)})) << "another size or number than the layout's";
+}
+
+TEST_F(OutputsTest, an_arena_has_room_for_more_than_the_outputs) {
+  EXPECT_GT(arena_bytes(layout_), 3 * layout_.outputs.bytes());
+}
+
+}  // namespace
+}  // namespace kq::judge

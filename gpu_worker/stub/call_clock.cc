@@ -1,0 +1,81 @@
+#include "gpu_worker/stub/call_clock.h"
+
+#include <dlfcn.h>
+
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+
+#include "gpu_worker/stub/stub.h"
+
+namespace kq {
+namespace {
+
+using CUresult = int;
+using CUevent = void*;
+using CUstream = void*;
+
+// The few declarations of cuda.h that are needed; all null without CUDA.
+struct CudaClock {
+  CUresult (*create)(CUevent*, unsigned) = nullptr;
+  CUresult (*record)(CUevent, CUstream) = nullptr;
+  CUresult (*synchronize)() = nullptr;
+  CUresult (*elapsed)(float*, CUevent, CUevent) = nullptr;
+  CUevent start = nullptr;
+  CUevent stop = nullptr;
+};
+CudaClock cuda;
+bool is_cuda = false;
+std::int64_t start_ns = 0;
+
+std::int64_t now_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+}
+
+template <class F>
+bool find(void* library, const char* name, F& function) {
+  function = reinterpret_cast<F>(::dlsym(library, name));
+  return function != nullptr;
+}
+
+}  // namespace
+
+void start_call_clock() {
+  start_ns = now_ns();
+  if (is_cuda) cuda.record(cuda.start, nullptr);
+}
+
+bool stop_call_clock(std::int64_t& elapsed_ns) {
+  if (!is_cuda) {
+    elapsed_ns = now_ns() - start_ns;
+    return true;
+  }
+  float milliseconds = 0;
+  if (cuda.record(cuda.stop, nullptr) != 0 || cuda.synchronize() != 0) return false;
+  // Events that were not recorded, as after a context was reset, are no failure of the call: there is no hint then.
+  if (cuda.elapsed(&milliseconds, cuda.start, cuda.stop) != 0) milliseconds = 0;
+  elapsed_ns = std::llround(static_cast<double>(milliseconds) * 1e6);
+  return true;
+}
+
+std::string use_cuda_clock() {
+  void* library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+  if (library == nullptr) return "no CUDA driver here: libcuda.so.1 cannot be opened";
+  const bool whole = find(library, "cuEventCreate", cuda.create) && find(library, "cuEventRecord", cuda.record) &&
+                     find(library, "cuCtxSynchronize", cuda.synchronize) &&
+                     (find(library, "cuEventElapsedTime_v2", cuda.elapsed) || find(library, "cuEventElapsedTime", cuda.elapsed));
+  if (!whole) return "the CUDA driver is too old: it has no events";
+  if (cuda.create(&cuda.start, 0) != 0 || cuda.create(&cuda.stop, 0) != 0) return "cuEventCreate failed: no context is current";
+  is_cuda = true;
+  return {};
+}
+
+}  // namespace kq
+
+int kq_clock_use_cuda(char* error, std::size_t error_bytes) {
+  const std::string sentence = kq::use_cuda_clock();
+  if (error_bytes > 0) std::snprintf(error, error_bytes, "%s", sentence.c_str());
+  return sentence.empty() ? 0 : -1;
+}
