@@ -33,8 +33,8 @@ enum class Command : std::uint32_t {
                     // first one comes the arena ('A') where arena_bytes is not 0: there torch makes what calls allocate, so that an
                     // output need not be copied to be seen by the judge
                     // The first command of a submission; comes after `load` for a reference
-  null_call = 2,    // GPU: one one-word operation of this process on the device, then synchronise; CPU: only answer. What a call costs
-                    // when nothing is called: the switch of the GPU to this process is part of it, and reading its own clock
+  null_call = 2,    // GPU: writes touch_bytes of this process's own memory, at least a word, then synchronises; CPU: only answers. What a
+                    // call costs when nothing is called: the switch of the GPU to this process is part of it, and reading its clock
   load = 3,         // reference: import, construct under `seed`, draw inputs, call once, fill the tables (sizes, no offsets)
                     // submission: import, construct under `seed`, take the state out of the window where names and shapes match
                     // A reference may be told to load again under another seed
@@ -111,6 +111,7 @@ struct Page {
   std::uint64_t spin_ns;         // how long the child spins on `go` before it sleeps
   std::uint64_t window_bytes;
   std::uint64_t arena_bytes;     // 0: there is none
+  std::uint64_t touch_bytes;     // what a null call writes on a GPU: as a call does, it leaves the caches to others than the judge
 
   // Written by the child.
   std::uint32_t done;            // futex word
@@ -130,8 +131,8 @@ struct Page {
   TensorDesc states[kStatesMax];
 };
 static_assert(offsetof(Page, go) == 8);
-static_assert(offsetof(Page, done) == 48);
-static_assert(offsetof(Page, inputs_n) == 72 + kTextMax);
-static_assert(offsetof(Page, inputs) == 88 + kTextMax);
+static_assert(offsetof(Page, done) == 56);
+static_assert(offsetof(Page, inputs_n) == 80 + kTextMax);
+static_assert(offsetof(Page, inputs) == 96 + kTextMax);
 
 }  // namespace kq::channel

@@ -78,6 +78,7 @@ class Page(ctypes.Structure):
         ("spin_ns", c_uint64),
         ("window_bytes", c_uint64),
         ("arena_bytes", c_uint64),
+        ("touch_bytes", c_uint64),
         ("done", c_uint32),
         ("status", c_uint32),
         ("failure", c_uint32),

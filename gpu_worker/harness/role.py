@@ -88,7 +88,7 @@ class Role:
         """The CUDA context, ahead of the first command: it takes 0.2 s and must not fall into anybody's measurement."""
         if self.job.on_gpu:
             torch.cuda.init()
-            self._word = torch.zeros(1, dtype=torch.int32, device=self.job.device)
+            self._word = torch.zeros(1, dtype=torch.uint8, device=self.job.device)
             self._stub.clock_use_cuda()
             torch.cuda.synchronize()
 
@@ -156,8 +156,12 @@ class Role:
 
     def null_call(self) -> None:
         """What a call costs when nothing is called: on a GPU the switch to this process, so it must have something to do there."""
-        if self._word is not None:
-            self._word.zero_()
+        if self._word is None:
+            return
+        touched = max(self.page.touch_bytes, 1)
+        if self._word.numel() < touched:
+            self._word = torch.zeros(touched, dtype=torch.uint8, device=self.job.device)
+        self._word[:touched].zero_()
 
     def stage(self) -> None:
         """Whatever a call needs that is not the model's own work: it must not fall into the measurement."""
@@ -166,7 +170,8 @@ class Role:
             self._pool_use.__enter__()  # for good: calls are all that is left, and who drops it leaves the pool
             self._in_pool = True
         self._staged = {table: self.views(table) for table in ("inputs", "outputs")}
-        self.null_call()
+        if self._word is not None:
+            self._word[:1].zero_()
 
     def input_views(self) -> list[Any]:
         """The arguments of a call, each handed out once: a model may do to the object what it likes."""

@@ -46,14 +46,15 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   // 2. The submission: its window, the clock's overhead, then its own code.
   auto submission = SubmissionSide::open(device_, std::move(channels.submission), exits_, waiting_, plan, *reference_);
   if (!submission) return tl::unexpected(submission.error());
-  const auto before = calibrator_->calibrate(plan.limits.load_limit_ms);
+  const std::uint64_t touch_bytes = reference_->layout().bytes();
+  const auto before = calibrator_->calibrate(touch_bytes, plan.limits.load_limit_ms);
   if (!before) return tl::unexpected(before.error());
   if (const auto loaded = (*submission)->load(plan, seed); !loaded) return tl::unexpected(loaded.error());
 
   // 3. The trials. Every output of every kind is checked.
   auto times = run_trials(plan, **submission);
   if (!times) return tl::unexpected(times.error());
-  const auto after = calibrator_->calibrate(plan.limits.load_limit_ms);
+  const auto after = calibrator_->calibrate(touch_bytes, plan.limits.load_limit_ms);
   if (!after) return tl::unexpected(after.error());
 
   // 4. It passed: its time.

@@ -8,7 +8,8 @@
 
 namespace kq::judge {
 
-Step<Overhead> calibrate(Device& device, Child& child, const Doing& doing, std::int64_t limit_ms) {
+Step<Overhead> calibrate(Device& device, Child& child, const Doing& doing, std::uint64_t touch_bytes, std::int64_t limit_ms) {
+  child.lay_touch(std::min(touch_bytes, kTouchBytesMax));
   std::array<std::int64_t, kNullCalls> brackets{};
   Overhead overhead;
   for (std::int64_t& bracket_ns : brackets) {
@@ -28,8 +29,8 @@ Step<std::unique_ptr<Calibrator>> Calibrator::open(Device& device, Fd channel, E
   return std::unique_ptr<Calibrator>(new Calibrator(device, std::move(*child)));
 }
 
-Step<Overhead> Calibrator::calibrate(std::int64_t limit_ms) {
-  return judge::calibrate(device_, *child_, {ChildRole::calibrator, Phase::setup, device_.info().kind}, limit_ms);
+Step<Overhead> Calibrator::calibrate(std::uint64_t touch_bytes, std::int64_t limit_ms) {
+  return judge::calibrate(device_, *child_, {ChildRole::calibrator, Phase::setup, device_.info().kind}, touch_bytes, limit_ms);
 }
 
 }  // namespace kq::judge

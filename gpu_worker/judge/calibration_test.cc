@@ -14,7 +14,7 @@ class CalibratorTest : public testing::Test {
     FakeChild fake(std::move(script));
     auto calibrator = Calibrator::open(*device_, fake.take_socket(), exits_, Waiting::sleep);
     if (!calibrator) return tl::unexpected(calibrator.error());
-    return (*calibrator)->calibrate(5'000);
+    return (*calibrator)->calibrate(1 << 20, 5'000);
   }
 
   std::unique_ptr<Device> device_ = std::move(*open_cpu_device());

@@ -123,6 +123,8 @@ void Child::send_arena(const Memory& arena) {
   send('A', arena.fd());
 }
 
+void Child::lay_touch(std::uint64_t bytes) { page_->touch_bytes = bytes; }
+
 void Child::lay_seed(std::uint64_t seed) { std::atomic_ref(page_->seed).store(seed, std::memory_order_relaxed); }
 
 void Child::send(char byte, int fd) {

@@ -71,6 +71,9 @@ class Child {
   void send_window(const Memory& window);
   void send_arena(const Memory& arena);
 
+  // What null calls write from now on.
+  void lay_touch(std::uint64_t bytes);
+
   // The seed of the commands from now on. Laid down as early as possible: a child seeds its generators before `go` where there is time.
   void lay_seed(std::uint64_t seed);
 

@@ -394,6 +394,36 @@ TEST_F(JudgeGpuTest, looking_at_memory_is_fast_enough) {
   EXPECT_TRUE(comparison.equal());
 }
 
+// All that a trial costs the judge besides its two brackets, for inputs and outputs of one size.
+TEST_F(JudgeGpuTest, the_judges_own_work_of_a_trial) {
+  for (const std::uint64_t bytes : {64ull << 10, 4 * kMiB, 64 * kMiB}) {
+    const auto window = std::move(*device_->make_window(2 * bytes));
+    const auto pristine = std::move(*device_->make_private(bytes));
+    const auto expected = std::move(*device_->make_private(bytes));
+    const auto snapshot = std::move(*device_->make_private(bytes));
+    for (const Memory* memory : {window.get(), pristine.get(), expected.get(), snapshot.get()}) {
+      ASSERT_TRUE(device_->fill(*memory, 0, memory->bytes() / 4 * 4, 0x3F800000));
+    }
+    Checks checks(*device_);
+    std::vector<std::int64_t> times_ns;
+    for (int i = 0; i < 50; ++i) {
+      const std::int64_t start_ns = clock_ns();
+      ASSERT_TRUE(device_->copy(*pristine, 0, *window, 0, bytes));         // the reference's inputs
+      ASSERT_TRUE(device_->copy(*expected, 0, *window, bytes, bytes));     // and outputs
+      ASSERT_EQ(*checks.difference({*pristine, 0}, {*window, 0}, bytes), std::nullopt);  // what it has changed
+      ASSERT_TRUE(device_->fill(*window, bytes, bytes, 0x3F800000));       // poison
+      ASSERT_TRUE(device_->copy(*window, 0, *pristine, 0, bytes));         // the submission's inputs
+      ASSERT_TRUE(device_->copy(*snapshot, 0, *window, bytes, bytes));     // its outputs
+      Comparison comparison(channel::Dtype::float32, tolerance_for(channel::Dtype::float32, {}, {}));
+      ASSERT_TRUE(checks.compare(comparison, {*expected, 0}, {*snapshot, 0}, bytes));
+      ASSERT_EQ(*checks.difference({*pristine, 0}, {*window, 0}, bytes), std::nullopt);  // untouched inputs
+      times_ns.push_back(clock_ns() - start_ns);
+    }
+    std::ranges::sort(times_ns);
+    print((std::to_string(bytes >> 10) + " KiB in and out").c_str(), times_ns);
+  }
+}
+
 }  // namespace
 }  // namespace kq::judge
 
