@@ -38,8 +38,8 @@ class DriverGpu : public Gpu {
         .and_then([&] { return said("making a context", driver_.context_flags(device, cuda::kScheduleSpin)); })
         .and_then([&] { return said("making a context", driver_.context_retain(&context, device)); })
         .and_then([&] { return said("making a context", driver_.context_set_current(context)); })
-        .and_then([&] { return said("getting a word of memory", driver_.allocate(&word_, 256)); })
-        .and_then([&] { return touch(); })
+        .and_then([&] { return touch(256); })
+        .and_then([&] { return use_clock(); })
         .and_then([&] { return synchronize(); });
   }
 
@@ -78,11 +78,26 @@ class DriverGpu : public Gpu {
     return said("launching", driver_.launch(function_, grid[0], grid[1], grid[2], block[0], block[1], block[2], plan.shared_bytes, nullptr, parameters, nullptr));
   }
 
-  Outcome<void> touch() override { return said("writing a word", driver_.fill_words(word_, 1, 1)); }
+  Outcome<void> touch(std::uint64_t bytes) override {
+    if (bytes > touched_bytes_) {
+      if (auto had = said("giving back memory", driver_.free(touched_)); !had) return had;
+      touched_ = 0;
+      touched_bytes_ = 0;
+      if (auto got = said("getting memory", driver_.allocate(&touched_, bytes)); !got) return got;
+      touched_bytes_ = bytes;
+    }
+    return said("writing memory", driver_.fill_words(touched_, 1, std::max<std::uint64_t>(bytes / 4, 1)));
+  }
   Outcome<void> synchronize() override { return said("waiting", driver_.synchronize()); }
 
  private:
   using SetAttribute = cuda::Result (*)(cuda::Function, int, int);
+
+  static Outcome<void> use_clock() {
+    std::array<char, kErrorBytes> error{};
+    if (kq_clock_use_cuda(error.data(), error.size()) != 0) return tl::unexpected(Fault{Failure::runtime_error, error.data()});
+    return {};
+  }
 
   Outcome<void> said(const std::string& what, cuda::Result result) const {
     if (result == cuda::kSuccess) return {};
@@ -96,7 +111,8 @@ class DriverGpu : public Gpu {
   cuda::Driver driver_{};
   SetAttribute set_attribute_ = nullptr;
   cuda::Function function_ = nullptr;
-  cuda::Pointer word_ = 0;
+  cuda::Pointer touched_ = 0;
+  std::uint64_t touched_bytes_ = 0;
 };
 
 }  // namespace

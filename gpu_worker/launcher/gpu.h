@@ -29,8 +29,8 @@ class Gpu {
   virtual Outcome<void> load(std::string_view cubin, const LaunchPlan& plan) = 0;
   virtual Outcome<void> copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) = 0;
   virtual Outcome<void> launch(const LaunchPlan& plan, void** parameters) = 0;
-  // One word is written on the device.
-  virtual Outcome<void> touch() = 0;
+  // So many bytes are written on the device, at least a word.
+  virtual Outcome<void> touch(std::uint64_t bytes) = 0;
   virtual Outcome<void> synchronize() = 0;
 };
 

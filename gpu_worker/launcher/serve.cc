@@ -80,7 +80,11 @@ void Server::run(std::int64_t look_ns) {
 }
 
 void Server::answer(Command command) {
-  const auto done = handle(command);
+  auto done = handle(command);
+  if (done) {
+    (void)kq_finish(&page_);  // what failed there is told by the driver in words
+    done = (*gpu_)->synchronize();
+  }
   page_.status = done ? Status::ok : Status::failed;
   page_.failure = done ? Failure::none : done.error().failure;
   const std::string text = done ? std::string() : done.error().text.substr(0, channel::kTextMax - 1);
@@ -94,8 +98,8 @@ Outcome<void> Server::handle(Command command) {
     case Command::attach: return attach();
     case Command::load: return load();
     case Command::call: return call();
-    case Command::null_call:
-    case Command::stage: return null_call();
+    case Command::null_call: return (*gpu_)->touch(page_.touch_bytes);
+    case Command::stage: return (*gpu_)->touch(0);
     case Command::none:
     case Command::put_state:
     case Command::make_inputs: break;
@@ -132,7 +136,7 @@ Outcome<void> Server::load() {
   }
   plan_ = std::move(*plan);
   binding_ = std::move(*binding);
-  return (*gpu_)->synchronize();
+  return {};
 }
 
 Outcome<void> Server::call() {
@@ -140,13 +144,7 @@ Outcome<void> Server::call() {
   for (const Binding::Copy& copy : binding_->fill(window_, page_)) {
     if (auto copied = (*gpu_)->copy(copy.to, copy.from, copy.bytes); !copied) return copied;
   }
-  if (auto launched = (*gpu_)->launch(*plan_, binding_->parameters()); !launched) return launched;
-  return (*gpu_)->synchronize();
-}
-
-Outcome<void> Server::null_call() {
-  if (auto touched = (*gpu_)->touch(); !touched) return touched;
-  return (*gpu_)->synchronize();
+  return (*gpu_)->launch(*plan_, binding_->parameters());
 }
 
 }  // namespace kq::launcher

@@ -29,7 +29,6 @@ class Server {
   Outcome<void> attach();
   Outcome<void> load();
   Outcome<void> call();
-  Outcome<void> null_call();
 
   Outcome<std::unique_ptr<Gpu>> gpu_;
   channel::Page& page_;

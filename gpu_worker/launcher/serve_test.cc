@@ -49,7 +49,7 @@ class HostGpu : public Gpu {
     **static_cast<int**>(parameters[plan.args.size() - 1]) = 7;
     return {};
   }
-  Outcome<void> touch() override { return {}; }
+  Outcome<void> touch(std::uint64_t) override { return {}; }
   Outcome<void> synchronize() override {
     if (fails_) return tl::unexpected(Fault{Failure::gpu_fault, "CUDA error: an illegal memory access was encountered (700), waiting"});
     return {};

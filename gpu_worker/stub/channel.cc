@@ -100,10 +100,15 @@ int kq_wait_go(void* page, std::uint32_t go_seen, std::uint64_t seed_seen, std::
   return woken;
 }
 
-int kq_complete(void* page, std::uint32_t done) {
+int kq_finish(void* page) {
   std::int64_t event_ns = 0;
   if (!kq::stop_call_clock(event_ns)) return -1;
   static_cast<kq::channel::Page*>(page)->event_ns = event_ns;
+  return 0;
+}
+
+int kq_complete(void* page, std::uint32_t done) {
+  if (kq_finish(page) != 0) return -1;
   kq_post_done(page, done);
   return 0;
 }

@@ -16,8 +16,9 @@ KQ_STUB_API std::int64_t kq_layout(const char* name);
 // Waits until `go` differs from `go_seen` (1), or the judge has laid down another seed than `seed_seen` (2), or the time is over (0).
 // Spins page->spin_ns, then sleeps on the futex; a new seed is noticed while spinning only. The child's own clock starts with `go`.
 KQ_STUB_API int kq_wait_go(void* page, std::uint32_t go_seen, std::uint64_t seed_seen, std::int64_t timeout_ns);
-// Waits until everything this process has launched is done, notes its own time since `go` in the page, and says done. -1 when CUDA
-// fails: then nothing is said.
+// Waits until everything this process has launched is done, and notes its own time since `go` in the page. -1 when CUDA fails.
+KQ_STUB_API int kq_finish(void* page);
+// kq_finish, and then says done; when CUDA fails nothing is said.
 KQ_STUB_API int kq_complete(void* page, std::uint32_t done);
 // From here on the judge may read the answer.
 KQ_STUB_API void kq_post_done(void* page, std::uint32_t done);

@@ -396,7 +396,7 @@ TEST_F(JudgeGpuTest, looking_at_memory_is_fast_enough) {
 
 // All that a trial costs the judge besides its two brackets, for inputs and outputs of one size.
 TEST_F(JudgeGpuTest, the_judges_own_work_of_a_trial) {
-  for (const std::uint64_t bytes : {64ull << 10, 4 * kMiB, 64 * kMiB}) {
+  for (const std::uint64_t bytes : {kMiB / 16, 4 * kMiB, 64 * kMiB}) {
     const auto window = std::move(*device_->make_window(2 * bytes));
     const auto pristine = std::move(*device_->make_private(bytes));
     const auto expected = std::move(*device_->make_private(bytes));
