@@ -108,7 +108,7 @@ TEST_F(LaneTest, what_a_submission_prints_is_kept_and_believed_by_nobody) {
   EXPECT_NE(result->log.find("passed"), std::string::npos);
 }
 
-TEST_F(LaneTest, a_forged_clock_is_noticed_and_gains_nothing) {
+TEST_F(LaneTest, a_forged_clock_gains_nothing) {
   const std::string slow = "import time; time.sleep(0.002); return x + 1";
   const std::string forge =
       "import sys\n"
@@ -122,10 +122,9 @@ TEST_F(LaneTest, a_forged_clock_is_noticed_and_gains_nothing) {
       "    return 0\n"
       "stub.complete = complete\n";
   const auto forged = run(submission(slow, forge));
-  EXPECT_EQ(verdict_of(forged), "rejected tamper");
-  ASSERT_TRUE(forged && evidence_of(forged->verdict));
-  EXPECT_EQ(evidence_of(forged->verdict)->rule, "clock");
-  EXPECT_TRUE(forged->samples.submission_ns.empty());
+  ASSERT_EQ(verdict_of(forged), "passed");
+  EXPECT_EQ(measurement_of(forged->verdict)->event_ns, 1000);
+  EXPECT_GT(measurement_of(forged->verdict)->submission.median_ns, 1.9e6);
   const auto honest = run(submission(slow));
   ASSERT_EQ(verdict_of(honest), "passed");
   EXPECT_GT(measurement_of(honest->verdict)->submission.median_ns, 1.9e6);

@@ -1,6 +1,7 @@
 """libkqstub.so through ctypes: gpu_worker/stub/stub.h in Python."""
 
 import ctypes
+import os
 import weakref
 from ctypes import c_char_p, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 
@@ -15,7 +16,7 @@ class StubError(Exception):
 
 class Stub:
     def __init__(self, path: str) -> None:
-        self.path = path
+        self.path = os.path.realpath(path)  # a way over a directory beside it would not be there in a child's view
         self._library = ctypes.CDLL(path)
         self._layout = self.function("kq_layout", c_int64, c_char_p)
         self.wait_go = self.function("kq_wait_go", c_int, c_void_p, c_uint32, c_uint64, c_int64)

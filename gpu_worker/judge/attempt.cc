@@ -62,7 +62,8 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   report.samples = std::move(times->samples);
   const Attested ours = attest(report.samples.submission_ns, times->submission_events_ns, drift_ns);
   const Attested theirs = attest(report.samples.reference_ns, times->reference_events_ns, drift_ns);
-  report.disagreement = ours.disagreement;
+  // A judge that sleeps is woken late where there are few cores, and that is nobody's forgery.
+  if (waiting_ == Waiting::spin) report.disagreement = ours.disagreement;
   return Passed{.measurement = {.method = "attested",
                                 .submission = published(report.samples.submission_ns, ours.median_ns),
                                 .reference = published(report.samples.reference_ns, theirs.median_ns),

@@ -25,7 +25,7 @@ struct Attested {
   double median_ns = 0;  // the published one
   double attested_ns = 0;
   double event_ns = 0;   // 0: the child gave no times
-  std::string disagreement;  // in words, where the child's clock and the judge's cannot both be right; else empty
+  std::string disagreement;  // in words, where the child's clock and that of a judge that spins cannot both be right; else empty
 };
 
 // `samples_ns` and `events_ns` are of the same calls. Times of a child that are not positive count as none.

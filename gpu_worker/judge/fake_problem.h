@@ -119,10 +119,10 @@ struct FakeHouse {
     return report;
   }
 
-  // Another device, before the first run.
-  void use(std::unique_ptr<Device> other) {
+  // Another device or way of waiting, before the first run.
+  void use(std::unique_ptr<Device> other, Waiting waiting = Waiting::sleep) {
     device = std::move(other);
-    judge = std::make_unique<Judge>(*device, exits, Waiting::sleep, [this] { return random(); });
+    judge = std::make_unique<Judge>(*device, exits, waiting, [this] { return random(); });
   }
 
   std::unique_ptr<Device> device = std::move(*open_cpu_device());
