@@ -54,7 +54,7 @@ bool add_rules(scmp_filter_ctx filter) {
 
 Expected<void> allow_few_system_calls() {
   const std::unique_ptr<void, Release> filter(seccomp_init(SCMP_ACT_ERRNO(EPERM)));
-  if (filter == nullptr || !add_rules(filter.get())) return our_fault("the list of allowed system calls cannot be made");
+  if (filter == nullptr || seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) != 0 || !add_rules(filter.get())) return our_fault("the list of allowed system calls cannot be made");
   (void)seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);
   const int loaded = seccomp_load(filter.get());
   if (loaded != 0) return our_fault(std::string("cannot allow a few system calls only: ") + std::strerror(-loaded));

@@ -2,6 +2,7 @@
 # expect: harmless | runtime_error | rejected tamper
 # guard: clean
 # run: harmless | runtime_error | rejected tamper
+# gpu: harmless | runtime_error | rejected tamper | gpu_fault
 import os
 
 import torch

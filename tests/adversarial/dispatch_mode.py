@@ -2,6 +2,7 @@
 # expect: rejected policy
 # guard: tensor_subclass
 # run: wrong_answer nan | wrong_answer value
+# gpu: wrong_answer nan | wrong_answer value | runtime_error
 import torch
 import torch.nn as nn
 from torch.utils._python_dispatch import TorchDispatchMode

@@ -2,6 +2,7 @@
 # expect: harmless | rejected tamper | runtime_error
 # guard: clean
 # run: harmless | rejected tamper | runtime_error
+# gpu: harmless | rejected tamper | runtime_error | gpu_fault
 # row: 59
 import os
 

@@ -2,6 +2,7 @@
 # expect: harmless | wrong_answer value | wrong_answer nan | rejected tamper | runtime_error | timed_out run
 # guard: review process
 # run: harmless | wrong_answer value | wrong_answer nan | rejected tamper | runtime_error | timed_out run
+# gpu: wrong_answer value | wrong_answer nan | rejected tamper | runtime_error | timed_out run | gpu_fault
 import os
 import time
 

@@ -2,6 +2,7 @@
 # expect: harmless
 # guard: review process
 # run: harmless
+# gpu: harmless | crashed signal 9
 # row: 62
 import os
 import signal

@@ -2,6 +2,7 @@
 # expect: harmless
 # guard: review dynamic_library
 # run: harmless
+# gpu: harmless | rejected tamper
 # row: 27
 import ctypes
 
