@@ -1,5 +1,7 @@
 #include "gpu_worker/judge/attempt.h"
 
+#include <algorithm>
+
 #include "gpu_worker/judge/attested.h"
 #include "gpu_worker/judge/bracket.h"
 
@@ -8,6 +10,12 @@ namespace {
 
 std::int64_t call_limit_ms(const Limits& limits, std::int64_t reference_ns) {
   return limits.call_limit_ms + static_cast<std::int64_t>(limits.call_limit_factor * static_cast<double>(reference_ns) / 1e6);
+}
+
+std::vector<std::int64_t> samples_of(std::span<const std::int64_t> brackets_ns, double overhead_ns) {
+  std::vector<std::int64_t> samples(brackets_ns.size());
+  std::ranges::transform(brackets_ns, samples.begin(), [&](std::int64_t bracket_ns) { return sample_ns(bracket_ns, overhead_ns); });
+  return samples;
 }
 
 Statistics published(std::span<const std::int64_t> samples_ns, double median_ns) {
@@ -57,17 +65,18 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   const auto after = calibrator_->calibrate(touch_bytes, plan.limits.load_limit_ms);
   if (!after) return tl::unexpected(after.error());
 
-  // 4. It passed: its time.
+  // 4. It passed: its time. The three calibrations differ by chance more than by anything else, so their mean is the best there is.
   const double drift_ns = after->median_ns - before->median_ns;
-  report.samples = std::move(times->samples);
-  const Attested ours = attest(report.samples.submission_ns, times->submission_events_ns, drift_ns);
-  const Attested theirs = attest(report.samples.reference_ns, times->reference_events_ns, drift_ns);
+  const double overhead_ns = ((*submission)->overhead().median_ns + before->median_ns + after->median_ns) / 3;
+  report.samples = {samples_of(times->submission.brackets_ns, overhead_ns), samples_of(times->reference.brackets_ns, overhead_ns)};
+  const Attested ours = attest(report.samples.submission_ns, times->submission.events_ns, drift_ns);
+  const Attested theirs = attest(report.samples.reference_ns, times->reference.events_ns, drift_ns);
   // A judge that sleeps is woken late where there are few cores, and that is nobody's forgery.
   if (waiting_ == Waiting::spin) report.disagreement = ours.disagreement;
   return Passed{.measurement = {.method = "attested",
                                 .submission = published(report.samples.submission_ns, ours.median_ns),
                                 .reference = published(report.samples.reference_ns, theirs.median_ns),
-                                .overhead_ns = (*submission)->overhead().median_ns,
+                                .overhead_ns = overhead_ns,
                                 .drift_ns = drift_ns,
                                 .attested_ns = ours.attested_ns,
                                 .event_ns = ours.event_ns},
@@ -102,15 +111,15 @@ Step<void> Judge::load_reference(const Plan& plan, std::uint64_t seed) {
   return loaded;
 }
 
-Step<Judge::Times> Judge::run_trials(const Plan& plan, SubmissionSide& submission) {
+Step<Judge::TimedTrials> Judge::run_trials(const Plan& plan, SubmissionSide& submission) {
   const Overhead& overhead = submission.overhead();
-  Times times;
+  TimedTrials times;
   std::uint32_t number = 0;
   std::uint32_t voids = 0;
   std::int64_t timed_ns = 0;
   for (const TrialKind kind : make_schedule(plan.trials, draw_)) {
     // Only slowness ends the timing early, nothing a submission would want; what is checked is checked all the same.
-    const bool is_enough = times.samples.submission_ns.size() >= kTimedSamplesMin && timed_ns > plan.limits.timed_budget_ms * 1'000'000LL;
+    const bool is_enough = times.submission.brackets_ns.size() >= kTimedSamplesMin && timed_ns > plan.limits.timed_budget_ms * 1'000'000LL;
     if (is_enough && (kind == TrialKind::timed || kind == TrialKind::decoy)) continue;
 
     auto timed = run_trial(plan, submission, number++);
@@ -127,11 +136,11 @@ Step<Judge::Times> Judge::run_trials(const Plan& plan, SubmissionSide& submissio
     }
     if (!timed) return tl::unexpected(timed.error());
     if (kind != TrialKind::timed) continue;
-    times.samples.reference_ns.push_back(sample_ns(timed->reference.bracket_ns, overhead.median_ns));
-    times.samples.submission_ns.push_back(sample_ns(timed->submission.bracket_ns, overhead.median_ns));
-    times.reference_events_ns.push_back(timed->reference.event_ns);
-    times.submission_events_ns.push_back(timed->submission.event_ns);
-    timed_ns += times.samples.submission_ns.back();
+    times.reference.brackets_ns.push_back(timed->reference.bracket_ns);
+    times.reference.events_ns.push_back(timed->reference.event_ns);
+    times.submission.brackets_ns.push_back(timed->submission.bracket_ns);
+    times.submission.events_ns.push_back(timed->submission.event_ns);
+    timed_ns += sample_ns(timed->submission.bracket_ns, overhead.median_ns);
   }
   return times;
 }

@@ -29,9 +29,12 @@ class Judge {
 
  private:
   struct Times {
-    Samples samples;                         // attested
-    std::vector<std::int64_t> submission_events_ns;  // what the children said of the same calls
-    std::vector<std::int64_t> reference_events_ns;
+    std::vector<std::int64_t> brackets_ns;
+    std::vector<std::int64_t> events_ns;  // what the child said of the same calls
+  };
+  struct TimedTrials {
+    Times submission;
+    Times reference;
   };
   struct Timed {  // of one trial, raw
     ReferenceSide::Called reference;
@@ -40,7 +43,7 @@ class Judge {
   Step<Verdict> attempt(const Plan& plan, Channels channels, Report& report);
   Step<void> open_children(const Plan& plan, Channels& channels);
   Step<void> load_reference(const Plan& plan, std::uint64_t seed);
-  Step<Times> run_trials(const Plan& plan, SubmissionSide& submission);
+  Step<TimedTrials> run_trials(const Plan& plan, SubmissionSide& submission);
   Step<Timed> run_trial(const Plan& plan, SubmissionSide& submission, std::uint32_t number);
 
   Device& device_;

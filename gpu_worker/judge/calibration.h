@@ -1,8 +1,8 @@
 // What a bracket holds besides the call: the switch of the GPU there and back, the wake-up, the probe.
 //
-// It is measured as the bracket of null calls, less the time that these took by their own clock, of a child that has run our code only: of the submission child before it loads anything,
-// which gives the overhead that is taken off every sample; and of a calibrator, a child that never runs anything else, before and after
-// the trials, which tells how far the overhead has moved meanwhile.
+// It is measured as the bracket of null calls, less the time that these took by their own clock, of children that have run our code only:
+// of the submission child before it loads anything, and of a calibrator, which never runs anything else, before and after the trials. The
+// mean of the three is taken off every sample; the calibrator's two tell how far the overhead has moved meanwhile.
 #pragma once
 
 #include <memory>
