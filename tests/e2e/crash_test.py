@@ -1,6 +1,6 @@
 """kill -9 of the worker, of the broker, and of both, while a run is under way: each job ends with exactly one result.
 
-KQ_E2E_JOBS says how many jobs; default 24, and 200 in CI.
+KQ_E2E_JOBS says how many jobs; default 16, and 200 in CI.
 """
 
 import os
@@ -10,7 +10,7 @@ from collections import Counter
 
 import kq
 
-JOBS = int(os.environ.get("KQ_E2E_JOBS") or 24)
+JOBS = int(os.environ.get("KQ_E2E_JOBS") or 16)
 
 
 class Crash(kq.Story):
