@@ -3,11 +3,11 @@
 import torch
 
 from harness.backends import BACKENDS, Call
-from harness.backends.context import Argument, Context
+from harness.backends.context import Context
 from harness.failures import Failed
 from harness.page import Failure
 from harness.role import Role
-from harness.tensors import Spec, outputs_of, seed_everything
+from harness.tensors import outputs_of, seed_everything
 
 
 class Submission(Role):
@@ -22,23 +22,8 @@ class Submission(Role):
 
     def context(self) -> Context:
         seed = self.page.seed
-        arguments = [
-            Argument(
-                entry.name.decode(errors="replace"),
-                Spec.of(entry) if entry.dtype else None,
-                None if entry.dtype else self.view(entry),
-            )
-            for entry in self.entries("inputs")
-        ]
         states = {entry.name.decode(errors="replace"): self.view(entry) for entry in self.entries("states")}
-        return Context(
-            job=self.job,
-            seed=lambda: seed_everything(seed),
-            arguments=arguments,
-            outputs=[Spec.of(entry) for entry in self.entries("outputs")],
-            states=states,
-            output_views=self.output_views,
-        )
+        return Context(job=self.job, seed=lambda: seed_everything(seed), states=states)
 
     def call(self) -> None:
         if self.model is None:

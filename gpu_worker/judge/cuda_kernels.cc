@@ -80,6 +80,19 @@ LINGER:
 }
 )";
 
+// EACH of what follows: every thread takes the elements %i, %i + %step, ... below %n, until none is left.
+constexpr std::string_view kEach = R"(mov.u32 %block, %ctaid.x;
+  mov.u32 %threads, %ntid.x;
+  mov.u32 %thread, %tid.x;
+  mov.u32 %blocks, %nctaid.x;
+  mul.wide.u32 %i, %block, %threads;
+  cvt.u64.u32 %at, %thread;
+  add.u64 %i, %i, %at;
+  mul.wide.u32 %step, %blocks, %threads;
+NEXT:
+  setp.ge.u64 %p, %i, %n;
+  @%p bra DONE;)";
+
 // NAME, WORD (the type that is loaded) and SIZE are filled in.
 constexpr std::string_view kDiffer = R"(
 .visible .entry NAME(.param .u64 a, .param .u64 b, .param .u64 n, .param .u64 found)
@@ -94,17 +107,7 @@ constexpr std::string_view kDiffer = R"(
   cvta.to.global.u64 %a, %a;
   cvta.to.global.u64 %b, %b;
   cvta.to.global.u64 %found, %found;
-  mov.u32 %block, %ctaid.x;
-  mov.u32 %threads, %ntid.x;
-  mov.u32 %thread, %tid.x;
-  mov.u32 %blocks, %nctaid.x;
-  mul.wide.u32 %i, %block, %threads;
-  cvt.u64.u32 %at, %thread;
-  add.u64 %i, %i, %at;
-  mul.wide.u32 %step, %blocks, %threads;
-NEXT:
-  setp.ge.u64 %p, %i, %n;
-  @%p bra DONE;
+  EACH
   mad.lo.u64 %at, %i, SIZE, %a;
   ld.global.WORD %x, [%at];
   mad.lo.u64 %at, %i, SIZE, %b;
@@ -140,17 +143,7 @@ constexpr std::string_view kAgree = R"(
   cvta.to.global.u64 %words, %words;
   mov.f64 %worst_abs, 0d0000000000000000;
   mov.f64 %worst_rel, 0d0000000000000000;
-  mov.u32 %block, %ctaid.x;
-  mov.u32 %threads, %ntid.x;
-  mov.u32 %thread, %tid.x;
-  mov.u32 %blocks, %nctaid.x;
-  mul.wide.u32 %i, %block, %threads;
-  cvt.u64.u32 %at, %thread;
-  add.u64 %i, %i, %at;
-  mul.wide.u32 %step, %blocks, %threads;
-NEXT:
-  setp.ge.u64 %p, %i, %n;
-  @%p bra DONE;
+  EACH
   mad.lo.u64 %at, %i, SIZE, %expected;
   LOAD
   mov.f64 %e, %value;
@@ -237,10 +230,10 @@ std::string filled(std::string_view pattern, std::initializer_list<std::pair<std
 std::string ptx() {
   std::string text(kHead);
   for (const Differ& differ : {kWords, kBytes}) {
-    text += filled(kDiffer, {{"NAME", differ.kernel}, {"WORD", std::string(differ.word)}, {"SIZE", std::to_string(differ.bytes)}});
+    text += filled(kDiffer, {{"EACH", std::string(kEach)}, {"NAME", differ.kernel}, {"WORD", std::string(differ.word)}, {"SIZE", std::to_string(differ.bytes)}});
   }
   for (const Agree& agree : kAgrees) {
-    text += filled(kAgree, {{"NAME", agree.format.kernel}, {"LOAD", std::string(agree.load)}, {"SIZE", std::to_string(agree.format.part_bytes)}});
+    text += filled(kAgree, {{"EACH", std::string(kEach)}, {"NAME", agree.format.kernel}, {"LOAD", std::string(agree.load)}, {"SIZE", std::to_string(agree.format.part_bytes)}});
   }
   return text;
 }

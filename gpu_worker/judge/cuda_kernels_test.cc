@@ -18,7 +18,7 @@ TEST(Ptx, has_every_kernel_and_no_gap_in_its_text) {
                              "kq_agree_float32(", "kq_agree_float16(", "kq_agree_bfloat16("}) {
     EXPECT_NE(text.find(kernel), std::string::npos) << kernel;
   }
-  for (const char* gap : {"NAME", "WORD", "SIZE", "LOAD"}) EXPECT_EQ(text.find(gap), std::string::npos) << gap;
+  for (const char* gap : {"NAME", "WORD", "SIZE", "LOAD", "EACH"}) EXPECT_EQ(text.find(gap), std::string::npos) << gap;
 }
 
 TEST(Ptx, is_accepted_by_the_assembler) {
