@@ -48,12 +48,14 @@ Readiness wait_on(const Pipe& pipe, std::int64_t timeout_ms) {
   return ::read(pipe.read_end, &byte, 1) == 1 ? Readiness::ready : Readiness::closed;
 }
 
-// Whether the process is one of ours and not another that got its number since.
+// Whether the process is one of ours and not another that got its number since. In a container whose process 1 is no init, a dead orphan
+// keeps its number and its name for good: it holds nothing any more.
 bool is_program_of_ours(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
-  std::string name;
-  std::getline(file, name);
-  return name == "kq-broker" || name == "kq-worker";
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  std::getline(file, line);  // "12 (kq-broker) S 1 ..."
+  const auto is = [&](const char* name) { return line.find(std::string("(") + name + ") ") != std::string::npos; };
+  return (is("kq-broker") || is("kq-worker")) && line.find(") Z ") == std::string::npos;
 }
 
 // Those of an earlier stack have been told to end when it died; they still hold the store for a moment.
