@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
-PREFIX = "kq-"  # and the pid of the zygote
+PREFIX = "kq-"  # and whose it is: own_name()
 MEMORY_FILES = ("memory.max", "memory.limit_in_bytes")
 PROCESSES_MAX = 512  # and threads, of one child
 MARGIN_BYTES = 256 << 20  # page tables, the kernel's own and what a fork copies before the job begins
@@ -38,7 +38,7 @@ class Cgroups:
             return None
         for version, places in [*((2, [place]) for place in unified(root, own)), (1, legacy(root, own))]:
             remove_abandoned(places)
-            groups = Cgroups([place / f"{PREFIX}{os.getpid()}-{start_of(os.getpid())}" for place in places], version)
+            groups = Cgroups([place / own_name() for place in places], version)
             if places and groups.usable():
                 return groups
         return None
@@ -118,11 +118,20 @@ def offer(group: Path) -> None:
         pass  # whether it matters shows with the first child
 
 
+def own_name() -> str:
+    """That of a process and of when it began, for numbers are used again, in a namespace of such numbers: another has others."""
+    return f"{PREFIX}{namespace()}-{os.getpid()}-{start_of(os.getpid())}"
+
+
+def namespace() -> int:
+    return os.stat("/proc/self/ns/pid").st_ino
+
+
 def remove_abandoned(places: list[Path]) -> None:
-    """What a zygote that was killed left behind. Its name is that of a process and of when it began: numbers are used again."""
-    for group in (group for place in places for group in place.glob(f"{PREFIX}*")):
-        pid, _, start = group.name.removeprefix(PREFIX).partition("-")
-        if start_of(pid) is not None and start in ("", start_of(pid)):
+    """What a zygote that was killed left behind. Of other namespaces nobody here can tell who lives."""
+    for group in (group for place in places for group in place.glob(f"{PREFIX}{namespace()}-*")):
+        _, pid, start = group.name.removeprefix(PREFIX).split("-")
+        if start_of(pid) == start:
             continue
         for part in [*group.glob("*/"), group]:
             empty(part, ABANDONED_LIMIT_S)

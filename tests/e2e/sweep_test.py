@@ -123,10 +123,12 @@ class Sweep(kq.Story):
         self.addCleanup(sweep.wait)
         self.addCleanup(sweep.kill)
         self.addCleanup(sweep.stderr.close)
+        said = []
         for line in sweep.stderr:
+            said.append(line)
             if until in line:
                 return sweep
-        raise AssertionError(f"the sweep ended before it said '{until}'")
+        raise AssertionError(f"the sweep ended with {sweep.wait(60)} before it said '{until}':\n{''.join(said)}")
 
     def test_what_a_killed_sweep_started_ends_and_an_interrupt_stops_the_next_one(self) -> None:
         killed = self.start_long_sweep("killed", {"relu/c": SLOW}, "accepted 1")

@@ -7,7 +7,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from harness.cgroup import MARGIN_BYTES, PREFIX, Cgroups, legacy, remove_abandoned, start_of, unified
+from harness.cgroup import MARGIN_BYTES, PREFIX, Cgroups, legacy, namespace, own_name, remove_abandoned, unified
 
 assert MARGIN_BYTES > 0
 
@@ -55,12 +55,13 @@ class Trees(unittest.TestCase):
                 self.assertEqual(groups.killed_for_memory("child"), killed)
 
     def test_what_a_dead_zygote_left_goes_and_what_a_living_one_has_stays(self) -> None:
-        own = f"{PREFIX}{os.getpid()}-{start_of(os.getpid())}"
-        self.group(f"{PREFIX}4194305/child-1")  # above the highest pid there can be
-        self.group(f"{PREFIX}{os.getpid()}-12345/child-1")  # a number that was used again
-        self.group(f"{own}/child-1")
+        elsewhere = f"{PREFIX}{namespace() + 1}-1-7"
+        self.group(f"{PREFIX}{namespace()}-4194305-7/child-1")  # above the highest pid there can be
+        self.group(f"{PREFIX}{namespace()}-{os.getpid()}-12345/child-1")  # a number that was used again
+        self.group(f"{own_name()}/child-1")
+        self.group(f"{elsewhere}/child-1")
         remove_abandoned([self.root])
-        self.assertEqual([path.name for path in self.root.iterdir()], [own])
+        self.assertEqual({path.name for path in self.root.iterdir()}, {own_name(), elsewhere})
 
     def test_a_group_is_killed_and_waited_for(self) -> None:
         groups = Cgroups.find()
