@@ -37,6 +37,7 @@ LOOKS = 4  # how often, between the kills, the store of a killed broker is verif
 LEASE_S = 2
 FREEZE_CHANCE = 0.2  # at each kill
 CALM_S = 120
+CALM_PER_KILL_S = 0.5  # the submitters go on while workers lie dead: a thousand kills leave 90,000 jobs behind
 
 
 class Failure(Exception):
@@ -281,7 +282,7 @@ class Loop:
             return all(submitter.process is None for submitter in self.submitters)
 
         kq.wait_until(all_acknowledged, "every order is acknowledged", CALM_S)
-        kq.wait_until(lambda: self.unfinished_n() == 0, "every job is finished", CALM_S)
+        kq.wait_until(lambda: self.unfinished_n() == 0, "every job is finished", CALM_S + CALM_PER_KILL_S * self.kills_n)
         self.broker.terminate()
         expect(self.broker.wait(30) == 0, "kq-broker ended with another code than 0")
 
