@@ -117,14 +117,16 @@ Step<Judge::TimedTrials> Judge::run_trials(const Plan& plan, SubmissionSide& sub
   std::uint32_t number = 0;
   std::uint32_t voids = 0;
   std::int64_t timed_ns = 0;
-  for (const TrialKind kind : make_schedule(plan.trials, draw_)) {
+  const auto schedule = make_schedule(plan.trials, draw_);
+  const std::size_t voids_max = kVoidTrialsMax + schedule.size() / kTrialsPerVoid;
+  for (const TrialKind kind : schedule) {
     // Only slowness ends the timing early, nothing a submission would want; what is checked is checked all the same.
     const bool is_enough = times.submission.brackets_ns.size() >= kTimedSamplesMin && timed_ns > plan.limits.timed_budget_ms * 1'000'000LL;
     if (is_enough && (kind == TrialKind::timed || kind == TrialKind::decoy)) continue;
 
     auto timed = run_trial(plan, submission, number++);
     while (timed && timed->submission.absence_ns > overhead.absence_ns + kAbsenceNs) {
-      if (++voids > kVoidTrialsMax) {
+      if (++voids > voids_max) {
         Evidence found = evidence(Stage::judge, "async", "for " + std::to_string(timed->submission.absence_ns / 1000) +
                                                              " us before a call the GPU did work that was not the judge's, in trial " +
                                                              std::to_string(number - 1));

@@ -12,8 +12,11 @@
 
 namespace kq::judge {
 
-// A trial during which somebody else had the device is void and comes again; after this many of one attempt it is rejected.
+// A trial during which somebody else had the device is void and comes again: nothing is gained by one. An attempt is rejected after this
+// many, and one more for each kTrialsPerVoid of its trials: a host that was busy for a moment looks the same, work of the submission's
+// own is there in every trial.
 inline constexpr std::uint32_t kVoidTrialsMax = 3;
+inline constexpr std::uint32_t kTrialsPerVoid = 4;
 // What more than the absence of any null call is somebody else's doing: the switch to another context and back takes 140 us and more, the
 // longest gap of an undisturbed hold 12 us (measured on an H200).
 inline constexpr std::int64_t kAbsenceNs = 60'000;

@@ -298,7 +298,6 @@ TEST_F(JudgeGpuTest, work_before_a_call_does_not_stay_unseen) {
   std::ranges::sort(busy);
   print("absence, kernels left", busy);
   std::printf("    %td of 40 seen; quiet at most %.1f us\n", seen, us(quiet.back()));
-  EXPECT_LT(quiet[98] - quiet[50], kAbsenceNs);
   EXPECT_GE(seen, kVoidTrialsMax * 4);
 }
 
