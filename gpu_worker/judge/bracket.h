@@ -5,8 +5,9 @@
 //
 // On a GPU the judge's own work keeps the device from `prepare` until `go`: whoever else ran there meanwhile left a gap in it
 // (Device::absence_ns). t2 comes when a word of the judge's own has run there after the child said done: whatever the child left running
-// ran before it, and what it launches later runs after the outputs were taken. So saying done early gains nothing, and the price of switching the GPU there and back is in every bracket; the overhead
-// is the same interval around a null call of a child that has run our code only (calibration.h).
+// ran before it, and what it launches later runs after the outputs were taken. So saying done early gains nothing, and the price of
+// switching the GPU there and back is in every bracket; the overhead is the same interval around a null call of a child that has run our
+// code only (calibration.h).
 #pragma once
 
 #include <cstdint>
