@@ -238,9 +238,12 @@ TEST_F(ZmqDoor, a_revoked_key_is_cut_off_in_the_middle_of_its_connection) {
   ASSERT_TRUE(knock(*a).packet);
   ASSERT_TRUE(knock(*b).packet);
   ASSERT_TRUE(revoke(keys_, "alice"));
-  for (const std::int64_t end_ms = monotonic_now_ms() + kSoonMs; monotonic_now_ms() < end_ms && hears_within(*a, 20);) {
+  // Silence counts from this length on: a busy machine is silent for less.
+  bool is_heard = true;
+  for (const std::int64_t end_ms = monotonic_now_ms() + kSoonMs; is_heard && monotonic_now_ms() < end_ms;) {
+    is_heard = hears_within(*a, 300);
   }
-  EXPECT_FALSE(hears_within(*a, 300));
+  EXPECT_FALSE(is_heard);
   EXPECT_TRUE(hears_within(*b, kSoonMs));
   EXPECT_THAT(note_with("taken back"), HasSubstr("client at 127.0.0.1"));
   EXPECT_EQ(knock(Side::client, alice).refusal, "it does not let this key in");
