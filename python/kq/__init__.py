@@ -1,40 +1,44 @@
 """Client of kq, which evaluates GPU kernels: submit them, wait for them, read their rows, take speedups as rewards.
 
-A script hands over a sweep and reads its rows:
+A script hands over a sweep and reads its rows as they come:
 
     problem = kq.Problem.read("examples/sweep/problems/relu.py")
-    mine = kq.Submission.of(Path("mine.cu"), label="relu/mine", problem=problem, backend="cuda")
+    mine = kq.Submission.of(Path("mine.cu"), label="relu/mine", problem=problem)
     with kq.Client() as client:
-        acks = client.submit("tuesday", [mine])
-        client.wait([ack.seq for ack in acks], timeout=600)
-        for row in client.results("tuesday"):
-            print(row.label, row.verdict.name)
+        batch = client.submit_many("tuesday", [mine])
+        for one in batch.as_completed(timeout=600, progress=True):
+            print(one.label, one.verdict.name if one.verdict else one.infra_error)
 
-A learner asks for one kernel, and for what it is worth:
+A learner asks what kernels are worth:
 
-    async with kq.AsyncClient() as client:
-        evaluation = await client.evaluate(text, problem=problem, backend="triton", timeout=300)
-        reward = kq.reward(evaluation)  # None where evaluation.infra_error says why there is none
+    with kq.Client() as client:
+        for one in client.evaluate_many(texts, problem=problem, timeout=300):
+            print(one.reward, one.infra_error)  # a reward, or why there is none
 """
 
-from kq.aio import AsyncClient
-from kq.client import Client
-from kq.errors import BadInput, BadSource, BrokerUnreachable, Error, GaveUp
-from kq.evaluation import Evaluation, reward
+from kq.aio import AsyncBatch, AsyncClient
+from kq.batch import PendingJob
+from kq.client import Batch, Client, reward
+from kq.completion import first_code_block
+from kq.errors import BadInput, BadSource, BrokerUnreachable, Error, GaveUp, InfraError
+from kq.evaluation import Evaluation, Reward
 from kq.hash import Hash
 from kq.messages import Acceptance, BrokerReply, JobAck, JobStatus, WorkerStatus
 from kq.records import DeviceInfo, DeviceKind, JobRecord, JobState, LeaderboardRow, Result, RunEntry, RunRow, Samples
 from kq.submission import Backend, DeviceWish, Precision, Problem, SourceFile, Submission, Trials
+from kq.tally import Tally
 from kq.verdict import Correctness, Evidence, Fault, Measurement, Mismatch, Stage, Statistics, Verdict, VerdictName
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Acceptance",
+    "AsyncBatch",
     "AsyncClient",
     "Backend",
     "BadInput",
     "BadSource",
+    "Batch",
     "BrokerReply",
     "BrokerUnreachable",
     "Client",
@@ -48,6 +52,7 @@ __all__ = [
     "Fault",
     "GaveUp",
     "Hash",
+    "InfraError",
     "JobAck",
     "JobRecord",
     "JobState",
@@ -55,9 +60,11 @@ __all__ = [
     "LeaderboardRow",
     "Measurement",
     "Mismatch",
+    "PendingJob",
     "Precision",
     "Problem",
     "Result",
+    "Reward",
     "RunEntry",
     "RunRow",
     "Samples",
@@ -65,9 +72,11 @@ __all__ = [
     "Stage",
     "Statistics",
     "Submission",
+    "Tally",
     "Trials",
     "Verdict",
     "VerdictName",
     "WorkerStatus",
+    "first_code_block",
     "reward",
 ]

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
-from uuid import uuid4
 
 import zmq
 import zmq.asyncio
 
-from kq import operations
+from kq import batch, operations
+from kq.batch import Jobs, Outcomes, PendingJob
+from kq.client import POLL_TIMEOUT_S
 from kq.coalesce import OfTasks
-from kq.codec import encode
-from kq.errors import BadInput, BadSource, BrokerUnreachable, Error
-from kq.evaluation import Evaluation
-from kq.hash import Hash
+from kq.errors import BadInput, BrokerUnreachable, Error, GaveUp
+from kq.evaluation import EVALUATE_TIMEOUT_S, Evaluation, GivenProblem, Reward, Source, order_of
 from kq.key import given_key
-from kq.limits import NAME_BYTES_MAX
 from kq.link import RETRY_S, broker_url, connect, decoded, encoded, refused, refuses_unread, resend_s, unanswered
 from kq.messages import Acceptance, BrokerReply, JobAck, JobStatus, Reply, Request
-from kq.operations import Ask, Operation
+from kq.operations import Ask, Operation, Sleep
+from kq.queue import JobAction
 from kq.records import LeaderboardRow, RunRow
 from kq.refusal import Refusal
-from kq.submission import Backend, Problem, SourceFile, Submission
+from kq.submission import Backend, Submission
 from kq.submitter import submitter_name
+from kq.tally import Progress, progress_of
 from kq.watch import Watch
 
 T = TypeVar("T")
@@ -53,9 +52,7 @@ class AsyncClient:
         self._submits = OfTasks(self._submit)
         self._watch = Watch(self._run)
 
-    async def submit(
-        self, run: str, submissions: Iterable[Submission], timeout: float | None = None
-    ) -> list[JobAck]:
+    async def submit(self, run: str, submissions: Iterable[Submission], timeout: float | None = None) -> list[JobAck]:
         """As Client.submit(); what tasks submit at the same time shares batches."""
         return await self._submits.submit(run, operations.checked(run, submissions, self.submitter), timeout)
 
@@ -75,44 +72,87 @@ class AsyncClient:
         """As Client.status()."""
         return await self._run(operations.status())
 
+    async def poll(self, seqs: Sequence[int], timeout: float = POLL_TIMEOUT_S) -> list[JobStatus]:
+        """As Client.poll()."""
+        return await self._run(operations.wait(seqs, timeout, asyncio.get_running_loop().time, first=True))
+
+    async def submit_many(
+        self, run: str, submissions: Iterable[Submission], timeout: float | None = None
+    ) -> AsyncBatch:
+        """As Client.submit_many()."""
+        jobs = Jobs(run)
+        clock = asyncio.get_running_loop().time
+        await self._run(batch.submit_many(jobs, submissions, self.submitter, timeout, clock))
+        return AsyncBatch(self, jobs)
+
+    async def cancel(self, seqs: Iterable[int]) -> list[JobAction]:
+        """As Client.cancel()."""
+        return await self._run(operations.cancel(seqs))
+
     async def evaluate(
         self,
-        source: str | Path | Sequence[SourceFile],
+        source: Source,
         *,
-        problem: Problem | str | Path,
-        backend: Backend | str,
-        timeout: float | None = None,
+        problem: GivenProblem,
+        backend: Backend | str | None = None,
+        timeout: float | None = EVALUATE_TIMEOUT_S,
         contract: Mapping[str, Any] | str | None = None,
         run: str = "evaluate",
         label: str = "",
         fresh: bool = False,
         **fields: Any,
     ) -> Evaluation:
-        """Submits one source, waits for its verdict and returns it with its figures; reward() makes a number of it.
+        """Submits one source, waits for its verdict and returns it with its figures and its reward.
 
         It raises BadInput for what the caller got wrong, and nothing else: what went wrong elsewhere, and the end of
         `timeout` seconds, stand in the Evaluation's `infra_error`. Equal work is evaluated once, however often it is
-        asked for; `fresh` has it done again. `source`, `problem` and `contract` are as in Submission.of(), `fields` are
-        its other fields: device, gpu_model, trials, author, tags. Without a `label` the row is named after its content.
+        asked for; `fresh` has it done again. `source`, `problem`, `backend` and `contract` are as in Submission.of(),
+        `fields` are its other fields: device, gpu_model, trials, author, tags. Without a `label` the row is named
+        after its content.
         """
+        order = order_of(
+            [source],
+            problem=problem,
+            backend=backend,
+            contract=contract,
+            run=run,
+            label=label,
+            fresh=fresh,
+            **fields,
+        )
+        for submission in order.submissions.values():
+            order.settle(await self._in_time(run, submission, timeout))
+        return order.evaluations()[0]
+
+    async def evaluate_many(
+        self,
+        sources: Sequence[Source],
+        *,
+        problem: GivenProblem | Sequence[GivenProblem],
+        timeout: float | None = EVALUATE_TIMEOUT_S,
+        job_timeout: float | None = None,
+        progress: bool | Progress | None = None,
+        **arguments: Any,
+    ) -> list[Evaluation]:
+        """As Client.evaluate_many()."""
+        order = order_of(sources, problem=problem, **arguments)
+        clock = asyncio.get_running_loop().time
+        start_s, jobs, failure = clock(), Jobs(order.run), ""
+        submissions = list(order.submissions.values())
         try:
-            submission = Submission.of(
-                source, label=label, problem=problem, backend=backend, contract=contract, **fields
-            )
-        except BadSource as error:
-            return Evaluation(run, label, bad_source=str(error))
-        if fresh:
-            submission = replace(submission, salt=uuid4().hex)
-        if not label:
-            submission = replace(submission, label=_label_of(submission))
-        try:
-            return await asyncio.wait_for(self._evaluate(run, submission), timeout)
-        except asyncio.TimeoutError:
-            return Evaluation(
-                run, submission.label, failure=f"{submission.label}: not finished within {timeout:g} s; it goes on"
-            )
-        except BrokerUnreachable as error:
-            return Evaluation(run, submission.label, failure=str(error))
+            await self._run(batch.submit_many(jobs, submissions, self.submitter, timeout, clock))
+        except (BrokerUnreachable, GaveUp) as error:
+            failure = str(error)
+        left = None if timeout is None else max(0.0, start_s + timeout - clock())
+        outcomes = batch.as_completed(jobs, clock, left, job_timeout, progress=progress_of(progress))
+        async for one in self._each(outcomes):
+            order.settle(one)
+        order.fail(failure)
+        return order.evaluations()
+
+    async def reward(self, kernel: Source, problem: GivenProblem, **arguments: Any) -> Reward:
+        """As Client.reward()."""
+        return (await self.evaluate(kernel, problem=problem, **arguments)).as_reward()
 
     async def close(self) -> None:
         self._watch.close()
@@ -133,50 +173,83 @@ class AsyncClient:
     ) -> None:
         await self.close()
 
+    async def _in_time(self, run: str, submission: Submission, timeout: float | None) -> Evaluation:
+        label = submission.label
+        try:
+            return await asyncio.wait_for(self._evaluate(run, submission), timeout)
+        except asyncio.TimeoutError:
+            return Evaluation(run, label, failure=f"{label}: not finished within {timeout:g} s; it goes on")
+        except BrokerUnreachable as error:
+            return Evaluation(run, label, failure=str(error))
+
     async def _evaluate(self, run: str, submission: Submission) -> Evaluation:
         (ack,) = await self.submit(run, [submission])
         label = submission.label
         if ack.acceptance is Acceptance.REFUSED:
             return Evaluation(run, label, failure=f"the broker refused it: {ack.reason}")
-        await self._watch.finished(ack.seq)
-        row = await self._run(operations.row(run, label))
-        if row is None or row.entry.seq != ack.seq:
-            raise BadInput(
-                f"{label}: this label of run '{run}' stands for another job by now; each submission needs its own"
-            )
-        if row.result is None:
-            return Evaluation(run, label, ack.seq, row, failure=f"{label}: was queued again by another submission")
-        return Evaluation(run, label, ack.seq, row)
+        while True:
+            await self._watch.finished(ack.seq)
+            row = await self._run(operations.row(run, label))
+            if row is None or row.entry.seq != ack.seq:
+                raise BadInput(
+                    f"{label}: this label of run '{run}' stands for another job by now; each submission needs its own"
+                )
+            if row.result is not None:  # else another submission had it queued again
+                return Evaluation(run, label, ack.seq, row)
 
     async def _submit(self, run: str, submissions: list[Submission], timeout: float | None) -> list[JobAck]:
         clock = asyncio.get_running_loop().time
         return await self._run(operations.submit(run, submissions, self.submitter, timeout, clock))
 
     async def _run(self, operation: Operation[T]) -> T:
-        answer: Reply | None = None
+        answer: Reply | Error | None = None
         while True:
             try:
-                step = operation.send(answer)
+                step = operation.throw(answer) if isinstance(answer, Error) else operation.send(answer)
             except StopIteration as end:
                 return end.value  # type: ignore[no-any-return]
-            if isinstance(step, Ask):
-                answer = await self._ask(step.request, step.timeout_s)
+            answer = await self._done(step)
+
+    async def _each(self, operation: Outcomes) -> AsyncIterator[Evaluation]:
+        """Does what the operation asks for, and yields whatever else it yields."""
+        answer: Reply | Error | None = None
+        while True:
+            try:
+                step = operation.throw(answer) if isinstance(answer, Error) else operation.send(answer)
+            except StopIteration:
+                return
+            answer = None
+            if isinstance(step, Evaluation):
+                yield step
             else:
-                answer = None
-                await asyncio.sleep(step.seconds)
+                answer = await self._done(step)
+
+    async def _done(self, step: Ask | Sleep) -> Reply | Error | None:
+        """The reply to a question, or why there is none; nothing after a pause."""
+        if isinstance(step, Sleep):
+            await asyncio.sleep(step.seconds)
+            return None
+        try:
+            return await self._ask(step.request, step.timeout_s)
+        except Error as error:
+            return error
 
     async def _ask(self, request: Request, timeout_s: float) -> Reply:
         """Sends the request again with the same number until its reply is here: every request may be repeated."""
-        async with self._in_flight:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
+        try:
+            await asyncio.wait_for(self._in_flight.acquire(), timeout_s)
+        except asyncio.TimeoutError:  # so many others have been waiting for an answer all the while
+            raise unanswered(self.url, timeout_s) from None
+        try:
             socket, refusal = self._connected()
             refusal.knock_again()
             self._last_request_id += 1
             request_id = self._last_request_id
             data = encoded(request_id, request)
-            loop = asyncio.get_running_loop()
             reply: asyncio.Future[Reply] = loop.create_future()
             self._waiting[request_id] = reply
-            deadline = loop.time() + timeout_s
             try:
                 while (left := deadline - loop.time()) > 0:
                     pause = resend_s(data) if await _send(socket, data) else RETRY_S
@@ -187,6 +260,8 @@ class AsyncClient:
                         raise refused(self.url, reason)
             finally:
                 del self._waiting[request_id]
+        finally:
+            self._in_flight.release()
         raise unanswered(self.url, timeout_s)
 
     def _connected(self) -> tuple[zmq.asyncio.Socket, Refusal]:
@@ -221,6 +296,7 @@ class AsyncClient:
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(error)
+                future.exception()  # whoever waited may be cancelled by now: nobody need hear of it
 
 
 async def _send(socket: zmq.asyncio.Socket, data: bytes) -> bool:
@@ -231,8 +307,41 @@ async def _send(socket: zmq.asyncio.Socket, data: bytes) -> bool:
         return False
 
 
-def _label_of(submission: Submission) -> str:
-    """Equal work has an equal label, other work another."""
-    digest = str(Hash.of(encode(submission)))[:24]
-    label = f"{submission.problem.name}/{digest}"
-    return label if len(label.encode()) <= NAME_BYTES_MAX else digest
+class AsyncBatch:
+    """As Batch, of AsyncClient.submit_many()."""
+
+    def __init__(self, client: AsyncClient, jobs: Jobs) -> None:
+        self._client = client
+        self._jobs = jobs
+
+    @property
+    def run(self) -> str:
+        return self._jobs.run
+
+    @property
+    def acks(self) -> dict[str, JobAck]:
+        return dict(self._jobs.acks)
+
+    @property
+    def pending(self) -> list[PendingJob]:
+        return self._jobs.pending
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def as_completed(
+        self,
+        timeout: float | None = None,
+        job_timeout: float | None = None,
+        *,
+        progress: bool | Progress | None = None,
+        with_samples: bool = False,
+    ) -> AsyncIterator[Evaluation]:
+        """As Batch.as_completed(), for `async for`."""
+        clock = asyncio.get_running_loop().time
+        return self._client._each(
+            batch.as_completed(self._jobs, clock, timeout, job_timeout, with_samples, progress_of(progress))
+        )
+
+    async def cancel(self) -> list[JobAction]:
+        return await self._client.cancel([job.seq for job in self._jobs.pending])

@@ -5,26 +5,33 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import zmq
 
-from kq import operations
+from kq import batch, operations
+from kq.batch import Jobs, PendingJob
 from kq.coalesce import OfThreads
-from kq.errors import Error
+from kq.errors import BrokerUnreachable, Error, GaveUp
+from kq.evaluation import EVALUATE_TIMEOUT_S, Evaluation, GivenProblem, Order, Reward, Source, order_of
 from kq.key import given_key
 from kq.link import RETRY_S, broker_url, connect, decoded, encoded, refused, refuses_unread, resend_s, unanswered
 from kq.messages import BrokerReply, JobAck, JobStatus, Reply, Request
-from kq.operations import Ask, Operation
+from kq.operations import Ask, Operation, Sleep
+from kq.queue import JobAction
 from kq.records import LeaderboardRow, RunRow
 from kq.refusal import Refusal
 from kq.submission import Submission
 from kq.submitter import submitter_name
+from kq.tally import Progress, progress_of
 
 T = TypeVar("T")
+E = TypeVar("E")
+
+POLL_TIMEOUT_S = 30.0
 
 
 class Client:
@@ -65,8 +72,60 @@ class Client:
         return self._submits.submit(run, operations.checked(run, submissions, self.submitter), timeout)
 
     def wait(self, seqs: Sequence[int], timeout: float | None = None) -> list[JobStatus]:
-        """Returns when all these jobs are finished, in the order asked; raises GaveUp after `timeout` seconds."""
+        """Returns when all these jobs are finished, in the order asked.
+
+        After `timeout` seconds it raises GaveUp, whose `pending` lists those that are not.
+        """
         return self._run(operations.wait(seqs, timeout, time.monotonic))
+
+    def poll(self, seqs: Sequence[int], timeout: float = POLL_TIMEOUT_S) -> list[JobStatus]:
+        """Returns when any of these jobs is finished, or after `timeout` seconds: where all of them stand."""
+        return self._run(operations.wait(seqs, timeout, time.monotonic, first=True))
+
+    def submit_many(self, run: str, submissions: Iterable[Submission], timeout: float | None = None) -> Batch:
+        """As submit(), for any number of jobs, from a list or a generator; what comes back waits for them.
+
+        After any error, GaveUp after `timeout` seconds among them, submitting the same again goes on where it stopped.
+        """
+        jobs = Jobs(run)
+        self._run(batch.submit_many(jobs, submissions, self.submitter, timeout, time.monotonic))
+        return Batch(self, jobs)
+
+    def evaluate(
+        self, source: Source, *, problem: GivenProblem, timeout: float | None = EVALUATE_TIMEOUT_S, **arguments: Any
+    ) -> Evaluation:
+        """Submits one source, waits for its verdict and returns it with its figures and its reward.
+
+        `arguments` are those of AsyncClient.evaluate().
+        """
+        return self._evaluations(order_of([source], problem=problem, **arguments), timeout, None, None)[0]
+
+    def evaluate_many(
+        self,
+        sources: Sequence[Source],
+        *,
+        problem: GivenProblem | Sequence[GivenProblem],
+        timeout: float | None = EVALUATE_TIMEOUT_S,
+        job_timeout: float | None = None,
+        progress: bool | Progress | None = None,
+        **arguments: Any,
+    ) -> list[Evaluation]:
+        """evaluate() for many sources at once, against one problem or one for each: an Evaluation for each, in order.
+
+        It returns after `timeout` seconds at the latest, with what is there by then; a job counts as late `job_timeout`
+        seconds after the broker took it. Equal sources are evaluated once.
+        """
+        return self._evaluations(
+            order_of(sources, problem=problem, **arguments), timeout, job_timeout, progress_of(progress)
+        )
+
+    def reward(self, kernel: Source, problem: GivenProblem, **arguments: Any) -> Reward:
+        """(value, infra_error): what a learner gets for a kernel, or why that is not known. See Evaluation.reward."""
+        return self.evaluate(kernel, problem=problem, **arguments).as_reward()
+
+    def cancel(self, seqs: Iterable[int]) -> list[JobAction]:
+        """Ends jobs, queued or running, of this submitter; what is finished stays so."""
+        return self._run(operations.cancel(seqs))
 
     def results(self, run: str, with_samples: bool = False) -> list[RunRow]:
         """The rows of a run in label order; those of unfinished jobs have no result."""
@@ -95,22 +154,54 @@ class Client:
     ) -> None:
         self.close()
 
+    def _evaluations(
+        self, order: Order, timeout: float | None, job_timeout: float | None, progress: Progress | None
+    ) -> list[Evaluation]:
+        start_s, jobs, failure = time.monotonic(), Jobs(order.run), ""
+        submissions = list(order.submissions.values())
+        try:
+            self._run(batch.submit_many(jobs, submissions, self.submitter, timeout, time.monotonic))
+        except (BrokerUnreachable, GaveUp) as error:
+            failure = str(error)
+        left = None if timeout is None else max(0.0, start_s + timeout - time.monotonic())
+        for one in self._each(batch.as_completed(jobs, time.monotonic, left, job_timeout, progress=progress)):
+            order.settle(one)
+        order.fail(failure)
+        return order.evaluations()
+
     def _run(self, operation: Operation[T]) -> T:
+        try:
+            next(self._each(operation))
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        raise AssertionError("an operation without outcomes yielded one")
+
+    def _each(self, operation: Generator[Ask | Sleep | E, Any, T]) -> Generator[E, None, T]:
+        """Does what the operation asks for, and yields whatever else it yields."""
         answer: Reply | None = None
+        error: Error | None = None
         while True:
             try:
-                step = operation.send(answer)
+                step = operation.send(answer) if error is None else operation.throw(error)
             except StopIteration as end:
                 return end.value  # type: ignore[no-any-return]
+            answer = error = None
             if isinstance(step, Ask):
-                answer = self._ask(step.request, step.timeout_s)
-            else:
-                answer = None
+                try:
+                    answer = self._ask(step.request, step.timeout_s)
+                except Error as failed:
+                    error = failed
+            elif isinstance(step, Sleep):
                 time.sleep(step.seconds)
+            else:
+                yield step
 
     def _ask(self, request: Request, timeout_s: float) -> Reply:
         """Sends the request again with the same number until its reply is here: every request may be repeated."""
-        with self._lock:
+        deadline = time.monotonic() + timeout_s
+        if not self._lock.acquire(timeout=timeout_s):  # another thread has been waiting for an answer all the while
+            raise unanswered(self.url, timeout_s)
+        try:
             if self._refusal is None:
                 raise Error("the client was closed")
             self._refusal.knock_again()
@@ -118,7 +209,7 @@ class Client:
             request_id = self._last_request_id
             data = encoded(request_id, request)
             now = time.monotonic()
-            deadline, send_at = now + timeout_s, now
+            send_at = now
             while now < deadline:
                 if now >= send_at:
                     send_at = now + (resend_s(data) if self._send(data) else RETRY_S)
@@ -130,6 +221,8 @@ class Client:
                 elif reason := self._refusal.reason():
                     raise refused(self.url, reason)
                 now = time.monotonic()
+        finally:
+            self._lock.release()
         raise unanswered(self.url, timeout_s)
 
     def _send(self, data: bytes) -> bool:
@@ -138,3 +231,55 @@ class Client:
             return True
         except zmq.Again:
             return False
+
+
+class Batch:
+    """What submit_many() handed over. Each of its jobs has one outcome, and what has none yet is in `pending`."""
+
+    def __init__(self, client: Client, jobs: Jobs) -> None:
+        self._client = client
+        self._jobs = jobs
+
+    @property
+    def run(self) -> str:
+        return self._jobs.run
+
+    @property
+    def acks(self) -> dict[str, JobAck]:
+        """What the broker said of each label."""
+        return dict(self._jobs.acks)
+
+    @property
+    def pending(self) -> list[PendingJob]:
+        """The jobs without an outcome as they stood when the broker was last asked, and those that were late."""
+        return self._jobs.pending
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def as_completed(
+        self,
+        timeout: float | None = None,
+        job_timeout: float | None = None,
+        *,
+        progress: bool | Progress | None = None,
+        with_samples: bool = False,
+    ) -> Iterator[Evaluation]:
+        """Yields the Evaluation of each job as it comes; of all of them after `timeout` seconds at the latest.
+
+        What is late then, or `job_timeout` seconds after the broker took it, has an infra_error and stays in `pending`:
+        ask again for what it became. `progress` is True for a line on stderr, or a function that is given a Tally.
+        """
+        return self._client._each(
+            batch.as_completed(self._jobs, time.monotonic, timeout, job_timeout, with_samples, progress_of(progress))
+        )
+
+    def cancel(self) -> list[JobAction]:
+        """Ends what is pending."""
+        return self._client.cancel([job.seq for job in self._jobs.pending])
+
+
+def reward(kernel: Source, problem: GivenProblem, *, url: str | None = None, **arguments: Any) -> Reward:
+    """Client.reward() on a connection of its own: for one kernel now and then."""
+    with Client(url) as client:
+        return client.reward(kernel, problem, **arguments)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass, field
 
+from kq.errors import GaveUp
 from kq.limits import SUBMIT_JOBS_MAX
 from kq.messages import JobAck
 from kq.submission import Submission
+
+GRACE_S = 2.0  # for what is on its way when the time is over: its last look, and the way back
 
 
 @dataclass(eq=False)
@@ -22,6 +28,15 @@ class Waiting:
     submissions: list[Submission]
     timeout: float | None
     outcome: Future[list[JobAck]] = field(default_factory=Future)
+    deadline: float = math.inf  # by time.monotonic()
+
+    def __post_init__(self) -> None:
+        if self.timeout is not None:
+            self.deadline = time.monotonic() + self.timeout
+
+    @property
+    def left_s(self) -> float | None:
+        return None if self.timeout is None else max(0.0, self.deadline - time.monotonic())
 
 
 def take_group(waiting: deque[Waiting]) -> list[Waiting]:
@@ -77,16 +92,32 @@ class OfThreads:
         with self._lock:
             self._waiting.append(call)
         while not call.outcome.done():
-            with self._sending:
+            if not self._sending.acquire(timeout=-1 if (left := call.left_s) is None else left):
+                return self._out_of_time(call)
+            try:
                 if not call.outcome.done():
                     self._send_one_group(call)
+            finally:
+                self._sending.release()
         return call.outcome.result()
+
+    def _out_of_time(self, call: Waiting) -> list[JobAck]:
+        with self._lock:
+            if call in self._waiting:
+                self._waiting.remove(call)
+                raise GaveUp(
+                    f"other submissions were on their way for {call.timeout:g} s; nothing of this one was sent"
+                )
+        try:
+            return call.outcome.result(GRACE_S)  # it is on its way with others, whose time is over as well
+        except FutureTimeout:
+            raise GaveUp(f"not acknowledged within {call.timeout:g} s; submit again to go on") from None
 
     def _send_one_group(self, own: Waiting) -> None:
         with self._lock:
             group = take_group(self._waiting)
         try:
-            settle(group, self._send(group[0].run, all_of(group), group[0].timeout))
+            settle(group, self._send(group[0].run, all_of(group), group[0].left_s))
         except Exception as error:
             settle_with_error(group, error)
         except BaseException:  # this thread is interrupted, the others are not
@@ -108,12 +139,18 @@ class OfTasks:
         self._waiting.append(call)
         if self._sender is None or self._sender.done():
             self._sender = asyncio.create_task(self._send_all())
-        return await asyncio.wrap_future(call.outcome)
+        future = asyncio.wrap_future(call.outcome)
+        if timeout is None:
+            return await future
+        try:
+            return await asyncio.wait_for(future, timeout + GRACE_S)
+        except asyncio.TimeoutError:
+            raise GaveUp(f"not acknowledged within {timeout:g} s; submit again to go on") from None
 
     async def _send_all(self) -> None:
         while self._waiting:
             group = take_group(self._waiting)
             try:
-                settle(group, await self._send(group[0].run, all_of(group), group[0].timeout))
+                settle(group, await self._send(group[0].run, all_of(group), group[0].left_s))
             except Exception as error:
                 settle_with_error(group, error)

@@ -3,6 +3,11 @@
 What a kernel did wrong is no error: it is a Verdict, and a normal outcome.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 
 class Error(Exception):
     """Base of all errors of this package."""
@@ -21,4 +26,12 @@ class BrokerUnreachable(Error):
 
 
 class GaveUp(Error):
-    """The time of a wait is over; the jobs go on."""
+    """The time of a wait is over; the jobs go on, and `pending` lists them: a JobStatus each."""
+
+    def __init__(self, what: str, pending: Sequence[Any] = ()) -> None:
+        super().__init__(what)
+        self.pending = list(pending)
+
+
+class InfraError(Error):
+    """There is no figure, and not because of the kernel: a failure of ours, or the end of the time. It is no 0."""

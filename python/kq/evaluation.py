@@ -1,11 +1,34 @@
-"""The outcome of one AsyncClient.evaluate(), and what it is worth to a learner."""
+"""The outcome of one submission, and what it is worth to a learner."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import uuid4
 
+from kq.codec import encode
+from kq.errors import BadInput, BadSource
+from kq.hash import Hash
+from kq.limits import NAME_BYTES_MAX
 from kq.records import RunRow
+from kq.submission import Backend, Problem, SourceFile, Submission
 from kq.verdict import Fault, Verdict, VerdictName
+
+Source = (
+    str | Path | Sequence[SourceFile]
+)  # a kernel: its text, the path of its file, or its files with the entry first
+GivenProblem = Problem | str | Path  # or the path of its file
+
+EVALUATE_TIMEOUT_S = 600.0  # for evaluations of which nobody said how long they may take
+
+
+class Reward(NamedTuple):
+    """Either a value, or the sentence that says why there is none. A failure of ours is never a value."""
+
+    value: float | None
+    infra_error: str | None
 
 
 @dataclass(frozen=True)
@@ -47,6 +70,17 @@ class Evaluation:
         )
 
     @property
+    def reward(self) -> float | None:
+        """The speedup over the reference when it passed, 0 when the kernel is at fault, None when neither is known.
+
+        The speedup is the reference's median time over the submission's, so 1.0 is as fast as the reference. Fault
+        `user` or `policy` earns 0, and so does a source that cannot be a kernel. Where `infra_error` says why there is
+        no reward (a machine failed, the time was over, no worker has such a device), leave the sample out or evaluate
+        it again: a 0 would teach that the kernel was bad.
+        """
+        return 0.0 if self.is_held_against_it else self.speedup
+
+    @property
     def infra_error(self) -> str | None:
         """Why this says nothing about the kernel: a sentence, or None when it does."""
         if self.is_held_against_it or self.speedup is not None:
@@ -60,15 +94,75 @@ class Evaluation:
         message = self.verdict.evidence.message if self.verdict.evidence else ""
         return f"{self.label}: {self.verdict.name.value}" + (f": {message}" if message else "")
 
+    def as_reward(self) -> Reward:
+        return Reward(self.reward, self.infra_error)
 
-def reward(evaluation: Evaluation) -> float | None:
-    """The speedup over the reference when it passed, 0 when the kernel is at fault, None when neither is known.
 
-    The speedup is the reference's median time over the submission's, so 1.0 is as fast as the reference. Fault `user`
-    or `policy` earns 0, and so does a source that cannot be a kernel. Where `evaluation.infra_error` says why there is
-    no reward (a machine failed, the time was over, no worker has such a device), leave the sample out or evaluate it
-    again: a 0 would teach that the kernel was bad.
-    """
-    if evaluation.is_held_against_it:
-        return 0.0
-    return evaluation.speedup
+@dataclass
+class Order:
+    """What evaluate_many() was asked for: the submissions to send, and where each source's outcome will be found."""
+
+    run: str
+    labels: list[str] = field(default_factory=list)  # one per source; equal work has an equal one
+    submissions: dict[str, Submission] = field(default_factory=dict)
+    outcomes: dict[str, Evaluation] = field(default_factory=dict)
+
+    def add(self, source: Source, label: str, fresh: bool, **arguments: Any) -> None:
+        try:
+            submission = Submission.of(source, label=label, **arguments)
+        except BadSource as error:
+            label = label or f"source {len(self.labels)}"
+            self.outcomes[label] = Evaluation(self.run, label, bad_source=str(error))
+            self.labels.append(label)
+            return
+        if fresh:
+            submission = replace(submission, salt=uuid4().hex)
+        if not label:
+            submission = replace(submission, label=label_of(submission))
+        self.labels.append(submission.label)
+        self.submissions[submission.label] = submission
+
+    def settle(self, evaluation: Evaluation) -> None:
+        self.outcomes[evaluation.label] = evaluation
+
+    def fail(self, failure: str) -> None:
+        """Whatever has no outcome yet has this one."""
+        for label in self.submissions:
+            if label not in self.outcomes:
+                self.outcomes[label] = Evaluation(self.run, label, failure=f"{label}: {failure}")
+
+    def evaluations(self) -> list[Evaluation]:
+        return [self.outcomes[label] for label in self.labels]
+
+
+def order_of(
+    sources: Sequence[Source],
+    *,
+    problem: GivenProblem | Sequence[GivenProblem],
+    backend: Backend | str | None = None,
+    contract: Mapping[str, Any] | str | None = None,
+    run: str = "evaluate",
+    label: str = "",
+    fresh: bool = False,
+    **fields: Any,
+) -> Order:
+    """One problem for all of them, or one for each. Only a single source may have a `label` of its own."""
+    order = Order(run)
+    if isinstance(problem, Problem | str | Path):
+        problems = [Problem.given(problem)] * len(sources)
+    else:
+        problems = [Problem.given(one) for one in problem]
+        if len(problems) != len(sources):
+            raise BadInput(
+                f"{len(sources)} sources and {len(problems)} problems; one is needed for all, or one for each"
+            )
+    for source, one in zip(sources, problems, strict=True):
+        order.add(source, label, fresh, problem=one, backend=backend, contract=contract, **fields)
+    return order
+
+
+def label_of(submission: Submission) -> str:
+    """Equal work has an equal label, other work another."""
+    digest = str(Hash.of(encode(submission)))[:24]
+    label = f"{submission.problem.name}/{digest}"
+    return label if len(label.encode()) <= NAME_BYTES_MAX else digest

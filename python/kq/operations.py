@@ -11,7 +11,6 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from kq.batches import batches, part_of, size_of
 from kq.codec import message_name
 from kq.errors import BadInput, BrokerUnreachable, GaveUp
 from kq.limits import QUERY_ROWS_MAX, QUERY_SEQS_MAX, SUBMIT_BYTES_MAX
@@ -32,7 +31,10 @@ from kq.messages import (
     StatusReply,
     SubmitAck,
     SubmitBatch,
+    WaitReason,
 )
+from kq.packing import batches, part_of, size_of
+from kq.queue import ActionReply, CancelJobs, JobAction
 from kq.records import JobState, LeaderboardRow, RunRow
 from kq.submission import Submission
 from kq.validate import check, check_name
@@ -40,10 +42,13 @@ from kq.validate import check, check_name
 ANSWER_TIMEOUT_S = 5.0  # for a broker that is idle or not there
 SUBMIT_TIMEOUT_S = 60.0  # for the acknowledgement of one batch by a busy broker
 SILENCE_S = 60.0  # while waiting: outlives a restart of the broker
+LAST_LOOK_S = 1.0  # what a question may take that is asked at the end of a time
 BUSY_S_MIN = 0.1  # between two tries to submit what a busy broker has no room for
 BUSY_S_MAX = 30.0
 POLL_S_MIN = 0.1
 POLL_S_MAX = 1.0
+ROWS_FIRST = 8  # rows asked for at once, before it is known how close those that are wanted lie
+NAMED_MAX = 5  # jobs that one sentence names
 
 
 @dataclass(frozen=True)
@@ -88,6 +93,7 @@ def submit(
     """One JobAck per submission, in order. Everything is checked before anything is sent.
 
     What a busy broker has no room for is sent again, after longer and longer pauses; GaveUp after `timeout` seconds.
+    A broker that does not answer at all is BrokerUnreachable, no later than that.
     """
     submissions = checked(run, submissions, submitter)
     packed = list(batches(run, submissions, submitter))
@@ -106,12 +112,13 @@ def _send(
     still = list(range(len(batch.jobs)))
     pause = 0.0
     while still:
-        ack = expect(SubmitAck, (yield Ask(part_of(batch, still), SUBMIT_TIMEOUT_S)))
+        patience = min(SUBMIT_TIMEOUT_S, max(deadline - now(), LAST_LOOK_S))
+        ack = expect(SubmitAck, (yield Ask(part_of(batch, still), patience)))
         if len(ack.jobs) != len(still):
             raise BrokerUnreachable(
                 f"the broker acknowledged {len(ack.jobs)} of {len(still)} jobs; are both of one version?"
             )
-        for place, job in zip(still, ack.jobs):
+        for place, job in zip(still, ack.jobs, strict=True):
             acks[place] = job
         busy = [place for place in still if acks[place].acceptance is Acceptance.BUSY]
         if busy:
@@ -129,24 +136,29 @@ def _send(
 
 
 def statuses(seqs: Iterable[int], timeout_s: float) -> Operation[dict[int, JobStatus]]:
-    """Where these jobs stand; BadInput for a job the broker does not know."""
+    """Where these jobs stand; those that the broker does not know are left out."""
     wanted = list(dict.fromkeys(seqs))
     for seq in wanted:
         if not 0 < seq < 1 << 64:
             raise BadInput(f"{seq} is the number of no job; a refused submission has none")
     found: dict[int, JobStatus] = {}
     for start in range(0, len(wanted), QUERY_SEQS_MAX):
-        chunk = wanted[start : start + QUERY_SEQS_MAX]
-        reply = expect(StatusReply, (yield Ask(StatusQuery(chunk), timeout_s)))
+        reply = expect(StatusReply, (yield Ask(StatusQuery(wanted[start : start + QUERY_SEQS_MAX]), timeout_s)))
         found.update((status.seq, status) for status in reply.jobs)
-        for seq in chunk:
-            if seq not in found:
-                raise BadInput(f"the broker knows no job {seq}; is this another broker or store?")
     return found
 
 
-def wait(seqs: Sequence[int], timeout: float | None, now: Callable[[], float]) -> Operation[list[JobStatus]]:
-    """Until all are finished: one JobStatus per seq, in order. GaveUp after `timeout` seconds."""
+def unknown(seq: int) -> str:
+    return f"the broker knows no job {seq}; is this another broker or store?"
+
+
+def wait(
+    seqs: Sequence[int], timeout: float | None, now: Callable[[], float], *, first: bool = False
+) -> Operation[list[JobStatus]]:
+    """Until all are finished: one JobStatus per seq, in order. GaveUp after `timeout` seconds.
+
+    With `first` until any is finished or the time is over, whichever comes first.
+    """
     deadline = math.inf if timeout is None else now() + timeout
     found: dict[int, JobStatus] = {}
     pending = list(dict.fromkeys(seqs))
@@ -154,15 +166,32 @@ def wait(seqs: Sequence[int], timeout: float | None, now: Callable[[], float]) -
     while pending:
         patience = min(SILENCE_S, max(deadline - now(), ANSWER_TIMEOUT_S))
         found.update((yield from statuses(pending, patience)))
+        if missing := [seq for seq in pending if seq not in found]:
+            raise BadInput(unknown(missing[0]))
         still = [seq for seq in pending if found[seq].state is not JobState.FINISHED]
-        if not still:
+        if not still or (first and (len(still) < len(pending) or now() >= deadline)):
             break
         if now() >= deadline:
-            raise GaveUp(f"{len(still)} of {len(set(seqs))} jobs are not finished after {timeout:g} s; they go on")
+            raise GaveUp(
+                f"{len(still)} of {len(set(seqs))} jobs are not finished after {timeout:g} s; they go on: "
+                + named([f"job {seq} ({standing(found[seq])})" for seq in still]),
+                [found[seq] for seq in still],
+            )
         pause = POLL_S_MIN if len(still) < len(pending) else min(pause * 1.5, POLL_S_MAX)
         pending = still
         yield Sleep(max(0.0, min(pause, deadline - now())))
     return [found[seq] for seq in seqs]
+
+
+def standing(status: JobStatus) -> str:
+    """ "queued, no_worker", "leased" """
+    return status.state.value if status.why is WaitReason.NONE else f"{status.state.value}, {status.why.value}"
+
+
+def named(words: Sequence[str]) -> str:
+    """The first of many, and how many more there are."""
+    more = len(words) - NAMED_MAX
+    return ", ".join(words[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
 def results(run: str, with_samples: bool) -> Operation[list[RunRow]]:
@@ -180,14 +209,42 @@ def results(run: str, with_samples: bool) -> Operation[list[RunRow]]:
 
 def row(run: str, label: str) -> Operation[RunRow | None]:
     """The row of one label."""
-    reply = expect(RunReply, (yield Ask(RunQuery(run, label_before(label), 1), ANSWER_TIMEOUT_S)))
-    return reply.rows[0] if reply.rows and reply.rows[0].label == label else None
+    found = yield from rows_of(run, [label], SILENCE_S)
+    return found.get(label)
+
+
+def rows_of(
+    run: str, labels: Iterable[str], timeout_s: float, with_samples: bool = False
+) -> Operation[dict[str, RunRow]]:
+    """The rows of these labels, as far as there are any. As many come in one reply as lie side by side in the run."""
+    wanted = sorted(set(labels), key=str.encode)
+    found: dict[str, RunRow] = {}
+    limit = ROWS_FIRST
+    while wanted:
+        limit = min(limit, len(wanted), QUERY_ROWS_MAX)
+        reply = expect(RunReply, (yield Ask(RunQuery(run, label_before(wanted[0]), limit, with_samples), timeout_s)))
+        hits = {row.label: row for row in reply.rows if row.label in wanted[:limit]}
+        limit = max(1, 2 * len(hits) if len(hits) == limit else len(hits))
+        found |= hits
+        last = reply.rows[-1].label.encode() if reply.rows and reply.more else None
+        # What the reply went past is not there; the first was asked for by name.
+        wanted = [label for label in wanted[1:] if label not in found and last is not None and label.encode() > last]
+    return found
 
 
 def label_before(label: str) -> bytes:
     """What sorts right before a label: nothing can lie between, as the byte 0xFF stands in no label."""
     data = label.encode()
     return data[:-1] + bytes([data[-1] - 1, 0xFF])
+
+
+def cancel(seqs: Iterable[int]) -> Operation[list[JobAction]]:
+    wanted = list(dict.fromkeys(seqs))
+    actions: list[JobAction] = []
+    for start in range(0, len(wanted), QUERY_SEQS_MAX):
+        reply = expect(ActionReply, (yield Ask(CancelJobs(wanted[start : start + QUERY_SEQS_MAX]), SUBMIT_TIMEOUT_S)))
+        actions += reply.jobs
+    return actions
 
 
 def leaderboard() -> Operation[list[LeaderboardRow]]:

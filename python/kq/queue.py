@@ -136,7 +136,9 @@ class StatsReply:
     metrics: list[Metric] = field(default_factory=list)
 
 
-Operation = CancelJobs | RetryJobs | PurgeDead | Pause | Drain | JobsQuery | DeadQuery | QueueQuery | StatsQuery | Backup
+Operation = (
+    CancelJobs | RetryJobs | PurgeDead | Pause | Drain | JobsQuery | DeadQuery | QueueQuery | StatsQuery | Backup
+)
 OperationReply = ActionReply | Done | JobsReply | QueueReply | StatsReply
 OPERATIONS: tuple[type, ...] = (
     CancelJobs, RetryJobs, PurgeDead, Pause, Drain, JobsQuery, DeadQuery, QueueQuery, StatsQuery, Backup,

@@ -98,7 +98,6 @@ class JobRecord:
     bytes: int = 0
 
 
-
 @dataclass(frozen=True)
 class RunEntry:
     seq: int = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,10 @@ from kq.limits import FILE_BYTES_MAX
 from kq.word import Word
 
 LOCAL: Mapping[str, bool] = {"local": True}  # metadata of a field that stays here: it is not part of the record
+
+
+IMPORTS_TRITON = re.compile(rb"^[ \t]*(import|from) triton(?![0-9A-Za-z_])", re.M)
+HAS_JIT = re.compile(rb"^[ \t]*@(triton\.)?jit(?![0-9A-Za-z_])", re.M)
 
 
 class Backend(Word):
@@ -105,6 +110,11 @@ class Problem:
         path = Path(path)
         return cls.of(read_bytes(path), name or path.stem, path.name, **fields)
 
+    @classmethod
+    def given(cls, problem: Problem | str | Path) -> Problem:
+        """Itself, or read from a path."""
+        return problem if isinstance(problem, Problem) else cls.read(problem)
+
 
 @dataclass(frozen=True)
 class Trials:
@@ -149,33 +159,35 @@ class Submission:
         *,
         label: str,
         problem: Problem | str | Path,
-        backend: Backend | str,
+        backend: Backend | str | None = None,
         contract: Mapping[str, Any] | str | None = None,
         **fields: Any,
     ) -> Submission:
         """A submission of a source: its text, the Path of its file, or its files with the entry first.
 
         A CUDA source also needs its IOContract: as `contract`, or as X.json beside a Path to X.cu. `problem` is a
-        Problem, or the path of its file.
+        Problem, or the path of its file. Without a `backend` it is told by the source, as kq-submit does.
         """
-        backend = parsed(Backend, backend, "backend")
-        if not isinstance(problem, Problem):
-            problem = Problem.read(problem)
-        files = files_of(source, backend, contract)
-        return cls(label=label, backend=backend, files=files, problem=problem, **fields)
+        known = parsed(Backend, backend, "backend") if backend is not None else None
+        given = Problem.given(problem)
+        files, known = files_of(source, known, contract)
+        return cls(label=label, backend=known, files=files, problem=given, **fields)
 
 
 def files_of(
-    source: str | Path | Sequence[SourceFile], backend: Backend, contract: Mapping[str, Any] | str | None
-) -> list[SourceFile]:
+    source: str | Path | Sequence[SourceFile], backend: Backend | None, contract: Mapping[str, Any] | str | None
+) -> tuple[list[SourceFile], Backend]:
     if isinstance(source, str):
-        files = [SourceFile.of("submission.cu" if backend is Backend.CUDA else "submission.py", source)]
+        is_cuda = backend is Backend.CUDA or (backend is None and contract is not None)
+        files = [SourceFile.of("submission.cu" if is_cuda else "submission.py", source)]
     elif isinstance(source, Path):
         files = [SourceFile.read(source)]
         if source.suffix == ".cu" and contract is None:
             files.append(SourceFile.read(source.with_suffix(".json")))
     else:
         files = list(source)
+    if backend is None:
+        backend = recognised_backend(files[0]) if files else Backend.TORCH
     if contract is not None and files:
         text = contract if isinstance(contract, str) else json.dumps(contract)
         files.append(SourceFile.of(Path(files[0].name).stem + ".json", text))
@@ -183,7 +195,15 @@ def files_of(
         raise BadInput(
             f"{files[0].name}: a cuda source needs its IOContract; give it as contract, or as X.json beside X.cu"
         )
-    return files
+    return files, backend
+
+
+def recognised_backend(entry: SourceFile) -> Backend:
+    """producer/recognise.h: .cu is cuda, Python that imports triton and has a @triton.jit is triton, the rest torch."""
+    if entry.name.endswith(".cu"):
+        return Backend.CUDA
+    text = entry.content or b""
+    return Backend.TRITON if IMPORTS_TRITON.search(text) and HAS_JIT.search(text) else Backend.TORCH
 
 
 def content_of(text: str | bytes, name: str) -> bytes:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from kq.errors import Error
+from kq.errors import BadInput, Error
 from kq.messages import JobStatus
-from kq.operations import SILENCE_S, Operation, statuses
+from kq.operations import SILENCE_S, Operation, statuses, unknown
 from kq.records import JobState
 
 WATCH_POLL_S = 0.2
@@ -44,16 +44,22 @@ class Watch:
 
     async def _poll(self) -> None:
         while self._waiting:
+            asked = list(self._waiting)
             try:
-                found = await self._drive(statuses(list(self._waiting), SILENCE_S))
+                found = await self._drive(statuses(asked, SILENCE_S))
             except Exception as error:  # whoever waits is told, whatever it is
                 self._fail(error)
                 return
-            for status in found.values():
-                if status.state is not JobState.FINISHED:
+            for seq in asked:
+                status = found.get(seq)
+                if status is not None and status.state is not JobState.FINISHED:
                     continue
-                for future in self._waiting.pop(status.seq, set()):
-                    if not future.done():
+                for future in self._waiting.pop(seq, set()):
+                    if future.done():
+                        continue
+                    if status is None:
+                        future.set_exception(BadInput(unknown(seq)))
+                    else:
                         future.set_result(status)
             await asyncio.sleep(WATCH_POLL_S)
 

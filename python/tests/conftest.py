@@ -111,6 +111,10 @@ class RealBroker:
         with open(ours) as ready:
             assert ready.readline() == f"ready {self.url}\n"
 
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait(STOP_LIMIT_S)
+
     def stop(self) -> None:
         self._process.send_signal(signal.SIGTERM)
         assert self._process.wait(STOP_LIMIT_S) == 0

@@ -40,6 +40,8 @@ class FakeWorker:
         while not self._stopped.is_set():
             if not socket.poll(100):
                 socket.send(encode_message(0, Heartbeat(EPOCH, [result.lease for result in held.values()])))
+                if held:  # until they are acknowledged, as the broker may have died meanwhile
+                    socket.send(encode_message(0, ResultBatch(EPOCH, list(held.values()))))
                 continue
             _, body = decode_message(socket.recv(), REPLIES)
             if isinstance(body, Unknown):

@@ -33,7 +33,7 @@ def test_many_evaluations_at_once(broker: RealBroker, worker: FakeWorker) -> Non
             return list(await asyncio.gather(*calls))
 
     got = run(evaluations())
-    assert [kq.reward(one) for one in got] == [1.5, 0.0] * 50
+    assert [one.reward for one in got] == [1.5, 0.0] * 50
     assert len({one.label for one in got}) == len({one.seq for one in got}) == 100
 
 
@@ -48,7 +48,7 @@ def test_equal_work_is_evaluated_once_unless_wanted_fresh(broker: RealBroker, wo
     first, second, fresh = run(evaluations())
     assert first.seq == second.seq != fresh.seq
     assert first.label == second.label != fresh.label
-    assert kq.reward(fresh) == 1.5
+    assert fresh.reward == 1.5
 
 
 def one_evaluation(url: str, source: str, **arguments: Any) -> kq.Evaluation:
@@ -61,18 +61,18 @@ def one_evaluation(url: str, source: str, **arguments: Any) -> kq.Evaluation:
 
 def test_failure_of_ours_is_no_reward(broker: RealBroker, worker: FakeWorker) -> None:
     one = one_evaluation(broker.url, "# abandoned", label="relu/a", timeout=60)
-    assert (kq.reward(one), one.infra_error) == (None, "relu/a: abandoned: the judge died")
+    assert (one.reward, one.infra_error) == (None, "relu/a: abandoned: the judge died")
 
 
 def test_end_of_time_is_no_reward(broker: RealBroker) -> None:
     one = one_evaluation(broker.url, "# a", label="relu/a", timeout=0.3)
-    assert (kq.reward(one), one.infra_error) == (None, "relu/a: not finished within 0.3 s; it goes on")
+    assert (one.reward, one.infra_error) == (None, "relu/a: not finished within 0.3 s; it goes on")
 
 
 def test_absent_broker_is_no_reward(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operations, "SUBMIT_TIMEOUT_S", 0.2)
     one = one_evaluation(url, "# a")
-    assert kq.reward(one) is None
+    assert one.reward is None
     assert one.infra_error and one.infra_error.startswith(f"broker {url} did not answer within 0.2 s")
 
 
@@ -90,7 +90,7 @@ def test_evaluation_outlives_a_restart_of_the_broker(broker: RealBroker) -> None
             finally:
                 worker.close()
 
-    assert kq.reward(run(evaluation())) == 1.5
+    assert run(evaluation()).reward == 1.5
 
 
 def test_broker_that_goes_away_is_no_reward(scripted: Any, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,13 +101,13 @@ def test_broker_that_goes_away_is_no_reward(scripted: Any, url: str, monkeypatch
 
     scripted(answer)
     one = one_evaluation(url, "# a", timeout=60)
-    assert kq.reward(one) is None
+    assert one.reward is None
     assert one.infra_error and "did not answer within 0.2 s" in one.infra_error
 
 
 def test_source_that_cannot_be_a_kernel_earns_nothing_without_a_job(url: str) -> None:
     one = one_evaluation(url, " \n")
-    assert (kq.reward(one), one.bad_source, one.infra_error) == (0.0, "submission.py: is empty", None)
+    assert (one.reward, one.bad_source, one.infra_error) == (0.0, "submission.py: is empty", None)
 
 
 @pytest.mark.parametrize(

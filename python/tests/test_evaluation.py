@@ -15,34 +15,34 @@ def evaluation(verdict: kq.Verdict) -> kq.Evaluation:
 
 def test_passed_earns_its_speedup() -> None:
     one = evaluation(passed(median_ns=2_000, reference_ns=3_000))
-    assert (kq.reward(one), one.infra_error, one.passed) == (1.5, None, True)
+    assert (one.reward, one.infra_error, one.passed) == (1.5, None, True)
 
 
 @pytest.mark.parametrize("name", list(VerdictName))
 def test_every_verdict_earns_a_reward_or_a_reason(name: VerdictName) -> None:
     one = evaluation(passed() if name is VerdictName.PASSED else ended(name, "because"))
-    assert (kq.reward(one) is None) == (one.infra_error is not None)
+    assert (one.reward is None) == (one.infra_error is not None)
     if name is not VerdictName.PASSED:
         judged = name.fault in (kq.Fault.USER, kq.Fault.POLICY) and name is not VerdictName.CANCELLED
-        assert kq.reward(one) == (0.0 if judged else None)
+        assert one.reward == (0.0 if judged else None)
         assert one.infra_error == (None if judged else f"relu/a: {name}: because")
 
 
 def test_suspect_earns_nothing_though_it_has_figures() -> None:
     suspect = kq.Verdict(VerdictName.SUSPECT, kq.Evidence(), passed().measurement, passed().correctness)
-    assert kq.reward(evaluation(suspect)) == 0.0
+    assert evaluation(suspect).reward == 0.0
 
 
 def test_passed_without_timed_trials_is_no_failure() -> None:
     one = evaluation(passed(median_ns=0, reference_ns=0))
-    assert kq.reward(one) is None
+    assert one.reward is None
     assert one.infra_error == "relu/a: passed, but no trial was timed; ask for trials.timed > 0"
 
 
 def test_a_source_that_cannot_be_a_kernel_earns_nothing() -> None:
-    assert kq.reward(kq.Evaluation("run", "", bad_source="submission.py: is empty")) == 0.0
+    assert kq.Evaluation("run", "", bad_source="submission.py: is empty").reward == 0.0
 
 
 def test_a_failure_of_ours_earns_no_reward() -> None:
     one = kq.Evaluation("run", "relu/a", failure="the broker did not answer")
-    assert (kq.reward(one), one.infra_error) == (None, "the broker did not answer")
+    assert (one.reward, one.infra_error) == (None, "the broker did not answer")

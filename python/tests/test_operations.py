@@ -7,36 +7,12 @@ from typing import Any
 
 import pytest
 from examples import submission
+from world import World
 
 import kq
 from kq import operations
 from kq.messages import JobAck, JobStatus, Refused, RunQuery, RunReply, StatusQuery, StatusReply, SubmitAck, SubmitBatch
-from kq.operations import Ask, Operation
 from kq.records import JobState, RunEntry, RunRow
-
-
-class World:
-    def __init__(self, answer: Callable[[Any], Any]) -> None:
-        self.now_s = 0.0
-        self.asked: list[Any] = []
-        self.answer = answer
-
-    def run(self, operation: Operation[Any]) -> Any:
-        reply = None
-        while True:
-            try:
-                step = operation.send(reply)
-            except StopIteration as end:
-                return end.value
-            if isinstance(step, Ask):
-                self.asked.append(step.request)
-                reply = self.answer(step.request)
-            else:
-                self.now_s += step.seconds
-                reply = None
-
-    def now(self) -> float:
-        return self.now_s
 
 
 def acks(batch: SubmitBatch) -> SubmitAck:
@@ -131,11 +107,20 @@ def test_wait_asks_only_about_unfinished_jobs_and_ever_more_rarely() -> None:
     assert 30 <= world.now_s <= 31 and len(world.asked) < 45
 
 
-def test_wait_gives_up_in_time() -> None:
+def test_wait_gives_up_in_time_and_says_what_is_pending() -> None:
     world = world_where({1: 0, 2: 100})
-    with pytest.raises(kq.GaveUp, match="1 of 2 jobs are not finished after 5 s; they go on"):
+    with pytest.raises(kq.GaveUp, match=r"1 of 2 jobs are not finished after 5 s; they go on: job 2 \(queued\)") as raised:
         world.run(operations.wait([1, 2], 5, world.now))
     assert world.now_s == 5
+    assert [status.seq for status in raised.value.pending] == [2]
+
+
+def test_poll_returns_with_the_first_that_is_finished_or_the_end_of_the_time() -> None:
+    world = world_where({1: 3, 2: 100})
+    got = world.run(operations.wait([1, 2], 30, world.now, first=True))
+    assert [status.state for status in got] == ["finished", "queued"] and 3 <= world.now_s < 5
+    assert [status.state for status in world.run(operations.wait([2], 10, world.now, first=True))] == ["queued"]
+    assert world.now_s < 15
 
 
 def test_wait_of_no_time_asks_once() -> None:
@@ -179,6 +164,17 @@ def test_one_row_is_found_with_one_query(label: str) -> None:
     assert world.run(operations.row("run", label)).label == label
     assert len(world.asked) == 1
     assert world.run(operations.row("run", label + "?")) is None
+
+
+def test_rows_side_by_side_come_in_few_replies_and_lonely_ones_alone() -> None:
+    world = World(rows)
+    near = [f"k/{i}" for i in range(600)]
+    assert set(world.run(operations.rows_of("run", near, 1.0))) == set(near)
+    assert len(world.asked) < 10
+    world.asked.clear()
+    far = [*LABELS[::50], "nobody"]
+    assert set(world.run(operations.rows_of("run", far, 1.0))) == set(far) - {"nobody"}
+    assert sum(query.limit for query in world.asked) < 3 * len(far)
 
 
 def test_a_refusal_is_the_callers_to_hear() -> None:

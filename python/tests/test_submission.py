@@ -9,7 +9,7 @@ from examples import MODEL, ROOT, problem, submission
 
 import kq
 from kq import operations
-from kq.batches import batches
+from kq.packing import batches
 from kq.hash import Hash
 from kq.limits import FILE_BYTES_MAX, SUBMIT_BYTES_MAX, SUBMIT_JOBS_MAX
 from kq.validate import name_complaint

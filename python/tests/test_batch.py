@@ -1,0 +1,178 @@
+"""A batch: one outcome for each submission, in time, whatever the broker does. No network, and a clock that moves by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from examples import passed, submission
+from world import World
+
+import kq
+from kq import batch
+from kq.batch import Jobs
+from kq.limits import SUBMIT_JOBS_MAX
+from kq.messages import JobAck, JobStatus, RunQuery, RunReply, StatusQuery, StatusReply, SubmitAck, SubmitBatch
+from kq.operations import LAST_LOOK_S, SILENCE_S
+from kq.records import JobRecord, JobState, RunEntry, RunRow
+from kq.tally import StatusLine, Tally
+
+NEVER = 1e9
+
+
+class Broker(World):
+    """Finishes each job at its time; silent from `silent_s` on, until `back_s`."""
+
+    def __init__(self, finish_s: dict[str, float], silent_s: float = NEVER, back_s: float = NEVER) -> None:
+        super().__init__(self.reply_to)
+        self.finish_s = finish_s
+        self.silent_s, self.back_s = silent_s, back_s
+        self.jobs: dict[str, int] = {}
+        self.refused = "nobody"
+
+    def reply_to(self, request: Any) -> Any:
+        if self.silent_s <= self.now_s < self.back_s:
+            return None
+        if isinstance(request, SubmitBatch):
+            return SubmitAck([self.ack(job.label) for job in request.jobs])
+        if isinstance(request, StatusQuery):
+            labels = {seq: label for label, seq in self.jobs.items()}
+            return StatusReply([JobStatus(seq, self.state(labels[seq])) for seq in request.seqs if seq in labels])
+        assert isinstance(request, RunQuery)
+        after = sorted(label for label in self.jobs if label.encode() > request.after_label)
+        return RunReply([self.row(label) for label in after[: request.limit]], more=len(after) > request.limit)
+
+    def ack(self, label: str) -> JobAck:
+        if label == self.refused:
+            return JobAck(reason="not here")
+        return JobAck(kq.Acceptance.ACCEPTED, self.jobs.setdefault(label, len(self.jobs) + 1))
+
+    def state(self, label: str) -> JobState:
+        return JobState.FINISHED if self.now_s >= self.finish_s.get(label, NEVER) else JobState.QUEUED
+
+    def row(self, label: str) -> RunRow:
+        done = self.state(label) is JobState.FINISHED
+        seq = self.jobs[label]
+        return RunRow(
+            "r", RunEntry(seq, submission(label)), JobRecord(seq), kq.Result(verdict=passed()) if done else None
+        )
+
+
+def submitted(broker: Broker, *labels: str) -> Jobs:
+    jobs = Jobs("r")
+    broker.run(batch.submit_many(jobs, [submission(label) for label in labels], "ann", None, broker.now))
+    return jobs
+
+
+def outcomes(broker: Broker, jobs: Jobs, **limits: Any) -> list[kq.Evaluation]:
+    return list(broker.each(batch.as_completed(jobs, broker.now, **limits)))
+
+
+def test_outcomes_come_as_jobs_finish_and_once_each() -> None:
+    broker = Broker({"a": 7, "b": 2, "c": 40})
+    jobs = submitted(broker, "a", "b", "c")
+    assert [str(job) for job in jobs.pending] == ["a (job 1): queued", "b (job 2): queued", "c (job 3): queued"]
+    got = outcomes(broker, jobs)
+    assert [(one.label, one.reward, one.infra_error) for one in got] == [(label, 1.5, None) for label in "bac"]
+    assert 40 <= broker.now_s < 42
+    assert jobs.pending == [] and outcomes(broker, jobs) == []
+
+
+def test_what_is_late_has_an_infra_error_and_stays_pending_until_it_is_asked_for_again() -> None:
+    broker = Broker({"a": 1, "b": 50})
+    jobs = submitted(broker, "a", "b")
+    late = outcomes(broker, jobs, timeout=10)[1]
+    assert (broker.now_s, late.label, late.reward) == (10, "b", None)
+    assert late.infra_error == "b: not finished within 10 s; it goes on (queued)"
+    assert [job.label for job in jobs.pending] == ["b"]
+    assert jobs.tally() == Tally(total=2, passed=1, infra=1)
+    (one,) = outcomes(broker, jobs, timeout=60)
+    assert (one.reward, jobs.pending, jobs.tally()) == (1.5, [], Tally(total=2, passed=2))
+
+
+def test_each_job_may_have_its_own_time() -> None:
+    broker = Broker({"a": 3, "b": NEVER})
+    got = outcomes(broker, submitted(broker, "a", "b"), timeout=100, job_timeout=5)
+    assert [one.infra_error for one in got] == [None, "b: not finished within 5 s; it goes on (queued)"]
+    assert broker.now_s == 5
+
+
+@pytest.mark.parametrize("timeout", [0.0, 0.5, 20.0])
+def test_a_silent_broker_holds_nobody_beyond_the_time(timeout: float) -> None:
+    broker = Broker({"a": NEVER, "b": NEVER}, silent_s=0.01)
+    jobs = submitted(broker, "a", "b")
+    broker.now_s = 0.02
+    got = outcomes(broker, jobs, timeout=timeout)
+    assert [one.reward for one in got] == [None, None] and all(one.infra_error for one in got)
+    assert broker.now_s <= 0.02 + timeout + LAST_LOOK_S
+    assert len(jobs.pending) == 2
+
+
+def test_silence_is_borne_for_a_while_and_no_longer() -> None:
+    broker = Broker({"a": 20}, silent_s=5, back_s=5 + SILENCE_S / 2)
+    assert [one.reward for one in outcomes(broker, submitted(broker, "a"))] == [1.5]
+    broker = Broker({"a": 20}, silent_s=5)
+    assert [one.infra_error for one in outcomes(broker, submitted(broker, "a"))] == ["silent"]
+    assert broker.now_s < 5 + SILENCE_S + 2 * LAST_LOOK_S
+
+
+def test_what_will_never_have_a_row_has_an_outcome_that_says_why() -> None:
+    broker = Broker({"a": 1, "b": 1, "c": 1})
+    broker.refused = "c"
+    jobs = submitted(broker, "a", "b", "c")
+    broker.jobs = {"x": 2, "b": 77}  # job 2 has another label by now, and b is another job
+    broker.finish_s["x"] = 0
+    assert {one.label: one.infra_error for one in outcomes(broker, jobs, timeout=9)} == {
+        "a": "a: the broker knows no job 1; is this another broker or store?",
+        "b": "b: this label of run 'r' stands for another job by now",
+        "c": "c: the broker refused it: not here",
+    }
+    assert jobs.pending == []
+
+
+def test_a_generator_is_read_as_it_is_sent() -> None:
+    broker = Broker({})
+    read_n = 0
+
+    def endless() -> Iterator[kq.Submission]:
+        nonlocal read_n
+        while True:
+            assert read_n <= sum(len(batch.jobs) for batch in broker.asked) + SUBMIT_JOBS_MAX
+            read_n += 1
+            yield replace(submission(), label=str(read_n % 1000))
+
+    with pytest.raises(kq.BadInput, match="1: this label is given twice"):
+        broker.run(batch.submit_many(Jobs("r"), endless(), "", None, broker.now))
+    assert len(broker.jobs) == 3 * SUBMIT_JOBS_MAX
+
+
+def test_nothing_of_a_list_is_sent_while_anything_in_it_is_wrong() -> None:
+    broker = Broker({})
+    with pytest.raises(kq.BadInput, match="label is empty"):
+        submitted(broker, *map(str, range(300)), "")
+    assert broker.asked == []
+
+
+def test_progress_is_one_line_that_changes() -> None:
+    broker = Broker({"a": 2, "b": 4})
+    written: list[str] = []
+    line = StatusLine(written.append, in_place=True, columns=60)
+    outcomes(broker, submitted(broker, "a", "b"), progress=line)
+    assert written[0] == "\r[0/2]   0% run 0 q 2 pass 0 fail 0 infra 0"
+    assert written[-2].startswith("\r[2/2] 100% run 0 q 0 pass 2 fail 0 infra 0 0.") and written[-1] == "\n"
+    assert all(len(text) <= 60 for text in written)
+
+
+def test_progress_elsewhere_is_a_line_now_and_then() -> None:
+    written: list[str] = []
+    now = [0.0]
+    line = StatusLine(written.append, in_place=False, now=lambda: now[0])
+    for done in range(101):
+        line(Tally(total=100, passed=done, queued=100 - done))
+    assert len(written) == 20
+    now[0] = 11
+    line(Tally(total=100, passed=100, elapsed_s=50))
+    assert written[-1] == "[100/100] 100% run 0 q 0 pass 100 fail 0 infra 0 2.0/s\n"
+    assert str(Tally(total=9000, passed=1, elapsed_s=1)).endswith("1.0/s eta 2:29:59")

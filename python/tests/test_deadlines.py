@@ -1,0 +1,98 @@
+"""Nothing hangs: a broker that never answers, and every call of both clients is back when its time is over."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from examples import problem, submission
+from scripted_broker import reply
+
+import kq
+from kq.messages import Acceptance, JobAck, SubmitAck, SubmitBatch
+from kq.operations import LAST_LOOK_S
+
+TIMEOUT_S = 0.2
+SLACK_S = 2.0  # of a machine that is busy with other things
+
+
+@pytest.fixture
+def in_time() -> Iterator[None]:
+    start = time.monotonic()
+    yield
+    assert time.monotonic() - start < TIMEOUT_S + 2 * LAST_LOOK_S + SLACK_S
+
+
+@pytest.fixture
+def mute(scripted: Any, url: str, in_time: None) -> str:
+    """It is there, and takes everything, and says nothing."""
+    scripted(lambda number, request: [])
+    return url
+
+
+def taken(number: int, request: Any) -> list[bytes]:
+    """Acknowledges jobs, and says nothing else."""
+    if not isinstance(request, SubmitBatch):
+        return []
+    return reply(number, SubmitAck([JobAck(Acceptance.ACCEPTED, seq + 1) for seq in range(len(request.jobs))]))
+
+
+def test_submit_ends_in_time(connect: Callable[[str], Any], mute: str) -> None:
+    with pytest.raises((kq.BrokerUnreachable, kq.GaveUp)):
+        connect(mute).submit("r", [submission()], timeout=TIMEOUT_S)
+
+
+def test_submit_many_ends_in_time(connect: Callable[[str], Any], mute: str) -> None:
+    with pytest.raises(kq.BrokerUnreachable):
+        connect(mute).submit_many("r", [submission(str(i)) for i in range(1000)], timeout=TIMEOUT_S)
+
+
+def test_evaluations_end_in_time_with_an_infra_error(connect: Callable[[str], Any], mute: str) -> None:
+    sources = ["# a", "# b", " ", "# a"]
+    got = connect(mute).evaluate_many(sources, problem=problem(), timeout=TIMEOUT_S)
+    assert [one.reward for one in got] == [None, None, 0.0, None]
+    assert got[0] == got[3] and all("did not answer within" in (got[i].infra_error or "") for i in (0, 1))
+
+
+def test_what_was_taken_ends_in_time_too(connect: Callable[[str], Any], scripted: Any, url: str, in_time: None) -> None:
+    scripted(taken)
+    got = connect(url).evaluate_many(["# a", "# b"], problem=problem(), timeout=TIMEOUT_S)
+    assert [one.seq for one in got] == [1, 2] and all("not finished within" in (one.infra_error or "") for one in got)
+    one = connect(url).evaluate("# a", problem=problem(), timeout=TIMEOUT_S)
+    assert "not finished within" in (one.infra_error or "")
+
+
+def test_threads_that_share_a_client_do_not_wait_for_one_another(mute: str) -> None:
+    errors: list[Exception] = []
+
+    def submit(client: kq.Client, label: str, timeout: float) -> None:
+        try:
+            client.submit("r", [submission(label)], timeout=timeout)
+        except kq.Error as error:
+            errors.append(error)
+
+    with kq.Client(mute) as client:
+        patient = threading.Thread(target=submit, args=(client, "patient", TIMEOUT_S + LAST_LOOK_S))
+        patient.start()
+        threads = [threading.Thread(target=submit, args=(client, str(i), TIMEOUT_S)) for i in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        with pytest.raises(kq.BadInput):
+            client.wait([0])
+        patient.join()
+    assert len(errors) == 21
+
+
+def test_a_thousand_tasks_at_a_mute_broker_end_in_time(mute: str) -> None:
+    async def rewards() -> list[kq.Reward]:
+        async with kq.AsyncClient(mute) as client:
+            calls = (client.reward(f"# {i}", problem(), timeout=TIMEOUT_S) for i in range(1000))
+            return await asyncio.gather(*calls)
+
+    assert all(value is None and error for value, error in asyncio.run(rewards()))

@@ -1,0 +1,36 @@
+"""docs/python.md: its snippets run one after another, against a real broker and a worker that only pretends."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from conftest import RealBroker
+from examples import ROOT
+from fake_worker import FakeWorker
+from test_broker import judge
+
+SNIPPETS = re.compile(r"^```python\n(.*?)^```", re.M | re.S)
+
+
+@pytest.fixture
+def place(broker: RealBroker, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("KQ_BROKER", broker.url)
+    monkeypatch.chdir(ROOT)
+    worker = FakeWorker(broker.url, judge)
+    yield
+    worker.close()
+
+
+def test_every_snippet_of_the_document_runs(place: None, capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {}
+    snippets = SNIPPETS.findall((ROOT / "docs/python.md").read_text())
+    for number, snippet in enumerate(snippets):
+        exec(compile(snippet, f"docs/python.md, snippet {number}", "exec"), names)
+    names["client"].close()
+    count = len(names["kernels"])
+    assert [one.reward for one in names["evaluations"]] == names["rewards"]
+    assert len(names["outcomes"]) == count and all(one.passed for one in names["outcomes"])
+    assert "passed 1.5" in capsys.readouterr().out
