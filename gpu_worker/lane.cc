@@ -1,6 +1,10 @@
 #include "gpu_worker/lane.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <filesystem>
 
 #include "core/version.h"
 #include "net/clock.h"
@@ -40,6 +44,51 @@ Verdict tampered(const std::string& disagreement) {
                                        .message = disagreement + ", twice in fresh processes",
                                        .hint = "leave CUDA events and clocks of the process alone",
                                        .rule = "clock", .place = {}, .mismatch = {}});
+}
+
+// Calls of an audited child: the streams of a submission are made when it loads or is first called.
+constexpr std::uint32_t kAuditWarmupMax = 2;
+constexpr std::uint32_t kAuditCorrectness = 1;
+
+Trials audit_trials(const Trials& trials) {
+  return {.correctness = kAuditCorrectness, .warmup = std::min(trials.warmup, kAuditWarmupMax), .timed = 0};
+}
+
+// Everything that decides what an audit sees: what runs, on which inputs, in which software.
+Hash audited_content(const Lease& lease, const Software& software) {
+  const Submission& submission = lease.submission;
+  std::string all(to_string(submission.backend));
+  for (const SourceFile& file : submission.files) all += "\n" + file.name + " " + to_hex(file.hash);
+  all += "\n" + to_hex(submission.problem.hash) + " " + std::string(to_string(submission.problem.precision)) + "\n" + software.torch + "\n" + software.triton;
+  return sha256(all);
+}
+
+// Neither end blocks: what finds no room is dropped by who writes, who is the submission's child.
+Expected<std::pair<Fd, Fd>> pipe_for_lines() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return our_fault("pipe for an audit failed");
+  return std::pair{Fd(ends[0]), Fd(ends[1])};
+}
+
+// What a pipe holds now, and no more: a descriptor that escaped must not hold the lane.
+std::string content_of(const Fd& pipe) {
+  std::string text(64u << 10, '\0');
+  const ssize_t n = ::read(pipe.get(), text.data(), text.size());
+  text.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
+  return text;
+}
+
+// It passed when nobody listened and did not when somebody did: kept with its figures, for people to look at.
+Verdict only_unwatched(const Verdict& passed, const Verdict& audited) {
+  const Evidence* const why = evidence_of(audited);
+  std::string message = "it passed, but ended as " + std::string(to_string(name_of(audited))) + " when it was audited";
+  if (why != nullptr && !why->message.empty()) message += ": " + why->message;
+  return Suspect{*measurement_of(passed), *correctness_of(passed),
+                 {.stage = Stage::judge,
+                  .reason = "audit",
+                  .message = std::move(message),
+                  .hint = "do the same work whoever looks on; a profiler inside of a submission cannot work",
+                  .rule = "audit", .place = {}, .mismatch = {}}};
 }
 
 }  // namespace
@@ -111,12 +160,18 @@ bool Lane::has_reference_for(const Lease& lease) const {
 // once, a forged clock is so every time.
 Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_token stop) {
   const std::int64_t start_ms = monotonic_now_ms();
-  auto attempt = this->attempt(lease, built, stop);
+  auto attempt = this->attempt(lease, built, stop, Purpose::judge);
   if (attempt && !attempt->report.disagreement.empty()) {
-    attempt = this->attempt(lease, built, stop);
+    attempt = this->attempt(lease, built, stop, Purpose::judge);
     if (attempt && !attempt->report.disagreement.empty()) attempt->report.verdict = tampered(attempt->report.disagreement);
   }
   if (!attempt) return failure(attempt.error());
+  // Device code is launched by our own program, which makes no streams. What does not pass needs no audit, which costs a child and a context.
+  const bool is_audited = options_.audits && device_.kind == DeviceKind::cuda && lease.submission.backend != Backend::cuda &&
+                          name_of(*attempt->report.verdict) == VerdictName::passed;
+  if (is_audited) {
+    if (const auto audited = audit(lease, built, stop, *attempt); !audited) return failure(audited.error());
+  }
 
   Report& report = attempt->report;
   const bool is_passed = name_of(*report.verdict) == VerdictName::passed;
@@ -132,7 +187,29 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
   return result;
 }
 
-Expected<Lane::Attempt> Lane::attempt(const Lease& lease, const Built& built, const std::stop_token& stop) {
+// Behind the timed child, so that most wrong submissions never come here: the same again in a fresh child that CUPTI listens to.
+Expected<void> Lane::audit(const Lease& lease, const Built& built, const std::stop_token& stop, Attempt& passed) {
+  const Hash content = audited_content(lease, passed.software);
+  auto known = audited_.find(content);
+  if (!known) {
+    auto attempt = this->attempt(lease, built, stop, Purpose::audit);
+    if (!attempt) return failure(attempt.error());
+    const bool has_passed = name_of(*attempt->report.verdict) == VerdictName::passed;
+    const Trials trials = audit_trials(lease.submission.trials);
+    const std::string home = std::filesystem::path(options_.zygote.python).parent_path().parent_path();
+    known = read_audit(attempt->audit, has_passed ? trials.correctness + trials.warmup : 0, home);
+    if (known->is_on && !known->rejection && !has_passed) {
+      passed.report.verdict = only_unwatched(*passed.report.verdict, *attempt->report.verdict);
+      return {};
+    }
+    if (known->is_on) audited_.keep(content, *known);
+  }
+  if (known->is_on) passed.sandbox += ",audit";
+  if (known->rejection) passed.report.verdict = ended(VerdictName::rejected, *known->rejection);
+  return {};
+}
+
+Expected<Lane::Attempt> Lane::attempt(const Lease& lease, const Built& built, const std::stop_token& stop, Purpose purpose) {
   if (stop.stop_requested()) return our_fault("stopped before it began");
   if (quarantine_) return our_fault("quarantined " + *quarantine_);
   auto judge = this->judge();
@@ -161,7 +238,13 @@ Expected<Lane::Attempt> Lane::attempt(const Lease& lease, const Built& built, co
 
   // The submission child: new for every attempt.
   Fd submission_channel;
-  auto submission = fork(ChildRole::submission, lease, &built, submission_channel);
+  std::pair<Fd, Fd> audit;
+  if (purpose == Purpose::audit) {
+    auto made = pipe_for_lines();
+    if (!made) return failure(made.error());
+    audit = std::move(*made);
+  }
+  auto submission = fork(ChildRole::submission, lease, &built, submission_channel, audit.second.get());
   if (!submission) {
     // The judge never got to know these.
     if (fresh_calibrator) drop_calibrator();
@@ -178,7 +261,7 @@ Expected<Lane::Attempt> Lane::attempt(const Lease& lease, const Built& built, co
                   .fresh_calibrator = fresh_calibrator,
                   .fresh_reference = fresh_reference,
                   .backend = lease.submission.backend,
-                  .trials = lease.submission.trials,
+                  .trials = purpose == Purpose::audit ? audit_trials(lease.submission.trials) : lease.submission.trials,
                   .rtol = lease.submission.problem.rtol,
                   .atol = lease.submission.problem.atol,
                   .limits = options_.limits};
@@ -190,8 +273,9 @@ Expected<Lane::Attempt> Lane::attempt(const Lease& lease, const Built& built, co
     return await(*submission, stop);
   }();
 
-  Attempt attempt{.report = {}, .software = submission->zygote->software(), .sandbox = submission->zygote->sandbox(), .log = {}};
+  Attempt attempt{.report = {}, .software = submission->zygote->software(), .sandbox = submission->zygote->sandbox(), .log = {}, .audit = {}};
   attempt.log = reap(std::move(*submission));
+  if (purpose == Purpose::audit) attempt.audit = content_of(audit.first);
   if (!report || !report->reference_usable) drop_reference();
   if (!report || !report->verdict) drop_calibrator();
   if (const auto complaint = cleanliness_->complaint(kMemoryBackLimitMs)) quarantine_for(*complaint);
@@ -206,7 +290,7 @@ Expected<Lane::Attempt> Lane::attempt(const Lease& lease, const Built& built, co
   return attempt;
 }
 
-Expected<Lane::Child> Lane::fork(ChildRole role, const Lease& lease, const Built* built, Fd& channel) {
+Expected<Lane::Child> Lane::fork(ChildRole role, const Lease& lease, const Built* built, Fd& channel, int audit) {
   const bool is_submission = role == ChildRole::submission;
   const std::uint32_t uid = options_.first_uid == 0 ? 0 : options_.first_uid + uid_offset(role);
   auto living = zygote();
@@ -233,8 +317,9 @@ Expected<Lane::Child> Lane::fork(ChildRole role, const Lease& lease, const Built
                                    .arch = device_.arch,
                                    .host_bytes = options_.limits.host_bytes_max,
                                    .scratch_bytes = kScratchBytes,
-                                   .window_bytes = options_.limits.window_bytes_max},
-                                  log->second.get(), ends->second.get());
+                                   .window_bytes = options_.limits.window_bytes_max,
+                                   .audit = audit >= 0},
+                                  log->second.get(), ends->second.get(), audit);
   if (!id) return failure(id.error());
   channel = std::move(ends->first);
   log->second = Fd();

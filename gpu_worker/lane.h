@@ -14,6 +14,7 @@
 #include <string>
 
 #include "core/messages.h"
+#include "gpu_worker/audit.h"
 #include "gpu_worker/gpu_watch.h"
 #include "gpu_worker/judge_link.h"
 #include "gpu_worker/log_pump.h"
@@ -37,6 +38,7 @@ struct LaneOptions {
   Limits limits;
   std::function<std::unique_ptr<GpuWatch>(const DeviceInfo&)> watch = {};  // of the device; NVML for a GPU where nobody says otherwise
   std::int64_t attempt_limit_ms = 15 * 60'000;  // the whole attempt, whatever the judge says
+  bool audits = false;  // what passes on a GPU is called again in a child that CUPTI listens to, unless its content was already
 };
 
 class Lane {
@@ -81,12 +83,15 @@ class Lane {
     Software software;
     std::string sandbox;
     std::string log;
+    std::string audit;  // what the pipe of an audited child held
   };
+  enum class Purpose { judge, audit };
 
   explicit Lane(LaneOptions options) : options_(std::move(options)) {}
   Expected<JudgeLink*> judge();
-  Expected<Attempt> attempt(const Lease& lease, const Built& built, const std::stop_token& stop);
-  Expected<Child> fork(ChildRole role, const Lease& lease, const Built* built, Fd& channel);
+  Expected<Attempt> attempt(const Lease& lease, const Built& built, const std::stop_token& stop, Purpose purpose);
+  Expected<void> audit(const Lease& lease, const Built& built, const std::stop_token& stop, Attempt& passed);
+  Expected<Child> fork(ChildRole role, const Lease& lease, const Built* built, Fd& channel, int audit = -1);
   Expected<Report> await(Child& submission, const std::stop_token& stop);
   std::string reap(Child child);
   void drop_calibrator();
@@ -102,6 +107,7 @@ class Lane {
   std::optional<Reference> reference_;
   std::unique_ptr<Cleanliness> cleanliness_;
   std::optional<std::string> quarantine_;
+  AuditMemory audited_;
   std::uint64_t plans_ = 0;
 
   std::atomic<bool> aborted_ = false;

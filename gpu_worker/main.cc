@@ -49,6 +49,7 @@ struct Flags {
   int ready_fd = -1;
   bool self_test = false;
   bool insecure = false;
+  bool audits = false;
 };
 
 std::string default_state() {
@@ -143,7 +144,8 @@ Expected<std::vector<kq::LaneOptions>> lanes_of(const Flags& flags, const std::s
                                 .device_index = device.index},
                      .scratch = scratch + "/lane" + std::to_string(lanes.size()),
                      .first_uid = slot_uid(lanes.size() + 1),
-                     .limits = {}});
+                     .limits = {},
+                     .audits = flags.audits});
   }
   return lanes;
 }
@@ -259,6 +261,7 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}))->capture_default_str();
   app.add_option("--ready-fd", flags.ready_fd, "write 'ready' to this descriptor once every device is open");
   app.add_flag("--self-test", flags.self_test, "open every device, start what runs jobs, print what was found as JSON, and end");
+  app.add_flag("--audit,!--no-audit", flags.audits, "on a GPU, call what passed once more in a child that CUPTI listens to: a stream of its own is rejected by name");
   app.add_flag("--insecure-no-sandbox", flags.insecure, "work even where nothing can be put between jobs and this user's files");
   try {
     app.parse(argc, argv);

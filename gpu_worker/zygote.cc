@@ -36,7 +36,8 @@ json to_json(std::uint64_t id, const ChildOrder& order, DeviceKind device) {
           {"arch", order.arch},
           {"host_bytes", order.host_bytes},
           {"scratch_bytes", order.scratch_bytes},
-          {"window_bytes", order.window_bytes}};
+          {"window_bytes", order.window_bytes},
+          {"audit", order.audit}};
 }
 
 }  // namespace
@@ -89,12 +90,14 @@ bool Zygote::alive() const {
   return alive_;
 }
 
-Expected<std::uint64_t> Zygote::fork(const ChildOrder& order, int log, int channel) {
+Expected<std::uint64_t> Zygote::fork(const ChildOrder& order, int log, int channel, int audit) {
   std::unique_lock lock(mutex_);
   const std::uint64_t id = next_id_++;
   children_.emplace(id, Child{});
   std::vector<int> fds{log};
   if (channel >= 0) fds.push_back(channel);
+  KQ_CHECK(order.audit == (audit >= 0));
+  if (order.audit) fds.push_back(audit);
   if (const auto sent = send_packet(socket_.get(), to_json(id, order, device_).dump(), fds); !sent) {
     children_.erase(id);
     return failure(sent.error());

@@ -8,8 +8,9 @@
 //                             or {"error": "one sentence"} and exit
 //   control -> zygote:        {"id": 7, "role": "reference" | "submission" | "build", "device": "cpu" | "cuda", "backend": "torch",
 //                              "dir": DIR, "uid": 61000, "entry": "add.py", "problem": "relu.py", "precision": "as_given",
-//                              "arch": "sm_90", "host_bytes": N, "scratch_bytes": N, "window_bytes": N}
-//                             with descriptors: [log pipe] for build, [log pipe, channel socket] otherwise
+//                              "arch": "sm_90", "host_bytes": N, "scratch_bytes": N, "window_bytes": N, "audit": false}
+//                             with descriptors: [log pipe] for build, [log pipe, channel socket] otherwise, and a pipe more for one that
+//                             is audited
 //   zygote -> control:        {"id": 7, "pid": 1234}   forked; 1234 is the process to kill: everything of the child dies with it
 //                             {"id": 7, "error": "one sentence"}   could not fork or enter the sandbox: our fault
 //                             {"id": 7, "exit": 9, "left": 0}     gone, with this wait status (core/plan.h); comes once for every pid. "left"
@@ -48,6 +49,7 @@ struct ChildOrder {
   std::uint64_t host_bytes = 0;
   std::uint64_t scratch_bytes = 0;
   std::uint64_t window_bytes = 0;  // most that the judge's window may have: it is not the child's memory
+  bool audit = false;   // of a submission: CUPTI tells what it does (stub/audit.h)
 };
 
 struct ZygoteOptions {
@@ -72,8 +74,8 @@ class Zygote {
   void stop();
   int process() const { return pid_; }
 
-  // Forks a child. `channel` is empty for a build.
-  Expected<std::uint64_t> fork(const ChildOrder& order, int log, int channel);
+  // Forks a child. `channel` is empty for a build; `audit` is the pipe of one that is audited.
+  Expected<std::uint64_t> fork(const ChildOrder& order, int log, int channel, int audit = -1);
   void kill(std::uint64_t id);
   // The wait status once it is gone; nothing at the deadline.
   Expected<std::optional<int>> wait(std::uint64_t id, std::int64_t timeout_ms);

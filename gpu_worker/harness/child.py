@@ -29,7 +29,7 @@ ROLES: dict[str, type[Role]] = {"reference": Reference, "submission": Submission
 # Where a child has its descriptors.
 CHANNEL_FD = 3
 LIFELINE_FD = 4
-FDS_END = 5
+AUDIT_FD = 5  # of an audited one; C alone keeps it
 
 # Whose place a program without Python takes where the job is device code: gpu_worker/launcher. What calibrates a submission's clock is of
 # its kind, because answering takes either kind its own time.
@@ -58,10 +58,10 @@ class Child:
             has_out=self.role == "build",
         )
 
-    def run(self, log: int, channel: int | None, lifeline: int) -> NoReturn:
+    def run(self, log: int, channel: int | None, lifeline: int, audit: int | None) -> NoReturn:
         """All of process A, and of its forks. Never returns into the zygote's code."""
         try:
-            settle(log, channel, lifeline)
+            settle(log, channel, lifeline, audit)
             self.lifeline = socket.socket(fileno=LIFELINE_FD)
             self.sandbox.begin()
             b = os.fork()
@@ -83,6 +83,7 @@ class Child:
             self.be_job()
         # The log ends with the job, and the judge sees the channel close: B must hold neither.
         os.closerange(0, LIFELINE_FD)
+        os.closerange(AUDIT_FD, AUDIT_FD + 1)
         self.stub.supervise(LIFELINE_FD, c)
 
     def be_job(self) -> NoReturn:
@@ -126,13 +127,14 @@ def work(job: Job, stub: Stub) -> int:
         os.execv(launcher, [LAUNCHER, str(job.source)])
     sys.path.insert(0, str(job.source))
     try:
-        ROLES[job.role](job, Channel(socket.socket(fileno=CHANNEL_FD), stub), stub).serve()
+        audit = AUDIT_FD if job.audit else None
+        ROLES[job.role](job, Channel(socket.socket(fileno=CHANNEL_FD), stub), stub, audit).serve()
     except ChannelClosed:
         pass
     return 0
 
 
-def settle(log: int, channel: int | None, lifeline: int) -> None:
+def settle(log: int, channel: int | None, lifeline: int, audit: int | None) -> None:
     """Only what a child is meant to have, and at the numbers where it looks for it."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -143,4 +145,6 @@ def settle(log: int, channel: int | None, lifeline: int) -> None:
     os.dup2(log, 2)
     os.dup2(null if channel is None else channel, CHANNEL_FD)
     os.dup2(lifeline, LIFELINE_FD)
-    os.closerange(FDS_END, os.sysconf("SC_OPEN_MAX"))
+    if audit is not None:
+        os.dup2(audit, AUDIT_FD)
+    os.closerange(AUDIT_FD + (audit is not None), os.sysconf("SC_OPEN_MAX"))

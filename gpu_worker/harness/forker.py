@@ -15,7 +15,7 @@ from harness.stub import Stub
 
 PACKET_BYTES = 160 << 10
 FDS_MAX = 4
-FDS_OF_ROLE = {"reference": 2, "submission": 2, "calibrator": 2, "build": 1}  # [log pipe], or [log pipe, channel]
+FDS_OF_ROLE = {"reference": 2, "submission": 2, "calibrator": 2, "build": 1}  # [log pipe], or [log pipe, channel]; an audited one has its pipe besides
 ANSWER_LIMIT_S = 20.0  # of a child until it is in its sandbox: it takes milliseconds
 PROBE_BYTES = 64 << 20
 HUGE_PAGES_AFTER = 24  # children; moving the rest into them takes 0.1 to 0.6 s, and each later child then takes 15 ms less
@@ -35,6 +35,7 @@ ORDER: dict[str, tuple[type, Any]] = {
     "host_bytes": (int, 4 << 30),
     "scratch_bytes": (int, 1 << 30),
     "window_bytes": (int, 8 << 30),  # of the judge's, which a child maps
+    "audit": (bool, False),
 }
 
 
@@ -199,10 +200,9 @@ class Forker:
             order = parse_order(packet)
             order_id = order.get("id", 0)
             complete(order)
-            if len(fds) != FDS_OF_ROLE[order["role"]]:
-                raise Refused(
-                    f"{len(fds)} descriptors came with a {order['role']} order, expected {FDS_OF_ROLE[order['role']]}"
-                )
+            expected = FDS_OF_ROLE[order["role"]] + order["audit"]
+            if len(fds) != expected:
+                raise Refused(f"{len(fds)} descriptors came with a {order['role']} order, expected {expected}")
             pid, layers = self.fork(order, fds)
             answer = {"id": order_id, "pid": pid, "sandbox": layers}
         except (Refused, OSError) as error:
@@ -232,7 +232,7 @@ class Forker:
         if a == 0:
             if self._cgroups is not None:
                 self._cgroups.enter(group)
-            child.run(fds[0], fds[1] if len(fds) > 1 else None, theirs.fileno())
+            child.run(fds[0], fds[1] if len(fds) > 1 else None, theirs.fileno(), fds[2] if order["audit"] else None)
         theirs.close()
         ours.settimeout(ANSWER_LIMIT_S)
         try:

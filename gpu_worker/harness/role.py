@@ -30,6 +30,7 @@ class Job:
     problem: str
     precision: torch.dtype | None
     arch: str
+    audit: bool = False
 
     @staticmethod
     def from_order(order: dict[str, Any], source: Path, work: Path, out: Path) -> "Job":
@@ -44,6 +45,7 @@ class Job:
             problem=order.get("problem", ""),
             precision=PRECISIONS[order.get("precision", "as_given")],
             arch=order.get("arch", ""),
+            audit=order.get("audit", False),
         )
 
     @property
@@ -54,11 +56,12 @@ class Job:
 class Role:
     """Answers the commands of a channel. Whatever is raised becomes a failure the judge is told of; it never becomes an ok."""
 
-    def __init__(self, job: Job, channel: Channel, stub: Stub) -> None:
+    def __init__(self, job: Job, channel: Channel, stub: Stub, audit: int | None = None) -> None:
         self.job = job
         self.channel = channel
         self.page = channel.page
         self._stub = stub
+        self._audit = audit  # where CUPTI's words go, in a child whose times nobody takes
         self._window: Window | None = None
         self._word: torch.Tensor | None = None
         self._arena: tuple[int, int] | None = None  # pointer and bytes
@@ -91,6 +94,8 @@ class Role:
             self._word = torch.zeros(1, dtype=torch.uint8, device=self.job.device)
             self._stub.clock_use_cuda()
             torch.cuda.synchronize()
+        if self._audit is not None:
+            self._stub.audit_begin(self._audit)
 
     def handle(self, command: int) -> bool:
         try:
@@ -100,6 +105,8 @@ class Role:
             work()
             if command == Command.CALL:
                 self._staged.clear()
+                if self._audit is not None:
+                    self._stub.audit_listen()
         except BaseException as error:  # SystemExit and KeyboardInterrupt too: they came out of a model
             self.channel.answer_failed(self.failure_of(error, command), describe(error, str(self.job.source)))
             return False

@@ -65,3 +65,8 @@ KQ_STUB_API int kq_adopt_orphans();
 KQ_STUB_API void kq_supervise(int lifeline, int job);
 // Nobody may read our memory or descriptors through /proc, nor trace us.
 KQ_STUB_API int kq_hide();
+
+// gpu_worker/stub/audit.h: from here on what CUPTI announces is written to `fd`, one line each. The descriptor stays ours.
+KQ_STUB_API void kq_audit_begin(int fd);
+// After a call: whether it still would be.
+KQ_STUB_API void kq_audit_listen();

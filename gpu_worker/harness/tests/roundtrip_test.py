@@ -1,5 +1,6 @@
 """Reference and submission children of a real zygote, commanded through real pages and windows."""
 
+import os
 import struct
 import unittest
 
@@ -87,6 +88,16 @@ class Roundtrip(WorldTest):
         self.assert_ok(child.do(Command.ATTACH))
         for _ in range(3):
             self.assert_ok(child.do(Command.NULL_CALL))
+
+    def test_an_audited_child_tells_whether_anybody_listens(self) -> None:
+        """Here nobody can: there is no GPU. What CUPTI tells is shown on one, by tests/gpu/audit_gpu_test.cc."""
+        child = self.child({"problem.py": RELU, "new.py": RELU_NEW}, audit=True)
+        child.share_window()
+        self.assert_ok(child.do(Command.ATTACH))
+        self.assertRegex(os.read(child.audit_fd, 4096).decode(), "^(on|off)\t")
+        child.kill()
+        self.assertEqual(os.read(child.audit_fd, 4096), b"", "nobody else holds the pipe")
+        os.close(child.audit_fd)
 
     def test_ready_time(self) -> None:
         children = [self.child({"problem.py": RELU, "new.py": RELU_NEW}) for _ in range(5)]

@@ -115,6 +115,9 @@ class Child:
         if role != "build":
             self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             fds.append(theirs.fileno())
+        if order.get("audit"):
+            self.audit_fd, audit = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+            fds.append(audit)
         begun = time.monotonic()
         self.id = zygote.send(
             {
@@ -134,6 +137,8 @@ class Child:
             fds,
         )
         os.close(writer)
+        if order.get("audit"):
+            os.close(audit)
         if theirs is not None:
             theirs.close()
         answer = zygote.await_packet(lambda p: p.get("id") == self.id and "exit" not in p)

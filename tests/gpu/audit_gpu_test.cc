@@ -1,0 +1,189 @@
+// The audit on a real GPU: what libraries do by themselves is fine, what a submission does is named, however it came to the function. No guard
+// has read these.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "gpu_worker/lane.h"
+#include "gpu_worker/process.h"
+
+namespace kq {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kProblem = R"(
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+def get_inputs():
+    return [torch.randn(256, 256)]
+def get_init_inputs():
+    return []
+)";
+
+class AuditGpuTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    root_ = fs::temp_directory_path() / ("kq-audit-gpu-" + std::to_string(::getpid()));
+    fs::create_directories(root_ / "built");
+    const std::string programs = program_directory();
+    const char* python = std::getenv("KQ_PYTHON");
+    auto lane = Lane::open({.device = DeviceKind::cuda,
+                            .index = 0,
+                            .worker = "test",
+                            .judge_program = programs + "/kq-judge",
+                            .zygote = {.python = python == nullptr ? "python3" : python,
+                                       .harness = programs + "/../share/kq/harness",
+                                       .stub = programs + "/../lib/libkqstub.so",
+                                       .device = DeviceKind::cuda,
+                                       .device_index = 0},
+                            .scratch = root_ / "lane",
+                            .first_uid = ::geteuid() == 0 ? 61500u : 0u,
+                            .limits = {},
+                            .audits = true});
+    if (!lane && lane.error().code == ExitCode::nothing) return;
+    ASSERT_TRUE(lane) << lane.error().message;
+    lane_ = std::move(*lane);
+  }
+  static void TearDownTestSuite() {
+    lane_.reset();
+    fs::remove_all(root_);
+  }
+  void SetUp() override {
+    if (!lane_) GTEST_SKIP() << "skipped: no GPU";
+  }
+
+  static Expected<Result> run(const std::string& source, Backend backend = Backend::torch) {
+    Lease lease;
+    lease.id = {1, 1};
+    lease.device = lane_->device();
+    lease.submission.label = "test";
+    lease.submission.backend = backend;
+    lease.submission.files = {{"k.py", sha256(source)}};
+    lease.submission.problem.name = "relu";
+    lease.submission.problem.file = "relu.py";
+    lease.submission.problem.hash = sha256(kProblem);
+    lease.submission.trials = {.correctness = 2, .warmup = 1, .timed = 5};
+    lease.blobs = {{sha256(source), source}, {sha256(kProblem), std::string(kProblem)}};
+    return lane_->run(lease, {.verdict = {}, .dir = root_ / "built"});
+  }
+  // Also printed: what these lines say is what a reader of scripts/gpu-check wants to see.
+  static std::string ending(const std::string& name, const Expected<Result>& result) {
+    std::string text = "error";
+    std::string more = result ? "" : result.error().message;
+    if (result) {
+      const Evidence* const evidence = evidence_of(result->verdict);
+      text = std::string(to_string(name_of(result->verdict)));
+      if (evidence != nullptr) text += " " + evidence->reason + " " + evidence->rule;
+      if (evidence != nullptr) more = evidence->message;
+      if (result->sandbox.find(",audit") != std::string::npos) text += " +audit";
+      if (!result->log.empty()) more += "\n      log: " + result->log;
+    }
+    std::printf("    %-28s %s (%lld ms) %s\n", name.c_str(), text.c_str(), result ? static_cast<long long>(result->times.run_ms) : 0, more.c_str());
+    std::fflush(stdout);
+    return text;
+  }
+
+  static fs::path root_;
+  static std::unique_ptr<Lane> lane_;
+};
+fs::path AuditGpuTest::root_;
+std::unique_ptr<Lane> AuditGpuTest::lane_;
+
+std::string model(const std::string& call, const std::string& before = "pass", const std::string& init = "pass") {
+  return "import ctypes, glob, os, subprocess, torch\nimport torch.nn.functional as F\n" + before +
+         "\nclass ModelNew(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n        " + init +
+         "\n    def forward(self, x):\n        " + call + "\n        return torch.relu(x)\n";
+}
+
+constexpr std::string_view kTriton = R"(
+import torch, triton, triton.language as tl
+@triton.jit
+def relu(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.maximum(tl.load(x + i, i < n), 0.0), i < n)
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        relu[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+        return y
+)";
+
+// INTEGRITY: the streams that torch, cuBLAS, cuDNN, cuSOLVER, cuFFT and triton make for themselves are no submission's.
+TEST_F(AuditGpuTest, what_libraries_do_by_themselves_is_fine) {
+  const std::pair<std::string, std::string> calls[] = {
+      {"plain", "pass"},
+      {"cublas", "x @ x; torch.addmm(x, x, x); torch.bmm(x[None], x[None])"},
+      {"cublaslt half", "h = x.half(); h @ h; F.linear(h, h, h[0]); F.gelu(F.linear(h, h, h[0]))"},
+      {"cudnn convolution", "F.conv2d(x.view(1, 4, 128, 128), torch.ones(8, 4, 3, 3, device='cuda')); F.conv3d(x.view(1, 1, 16, 64, 64), torch.ones(2, 1, 3, 3, 3, device='cuda'))"},
+      {"cudnn lstm", "self.m.cuda()(x[None])"},
+      {"attention", "q = x.half().view(1, 4, 256, 64); F.scaled_dot_product_attention(q, q, q, is_causal=True)"},
+      {"cusolver", "torch.linalg.svd(x); torch.linalg.eigh(x @ x.t()); torch.linalg.inv(x[None].expand(4, 256, 256) + 300 * torch.eye(256, device='cuda')); torch.linalg.cholesky(x @ x.t() + 900 * torch.eye(256, device='cuda'))"},
+      {"cufft curand cusparse", "torch.fft.fft2(x); torch.randn(1000, device='cuda'); torch.mm(x.to_sparse_csr(), x)"},
+      {"sort, scan, transfers", "x.sort(); x.cumsum(0); x.cpu().cuda(); x.unique(); x.nonzero(); x.cpu().pin_memory().cuda(non_blocking=True)"},
+      {"autograd", "torch.set_grad_enabled(True); w = x.clone().requires_grad_(); (w @ w).sum().backward(); torch.set_grad_enabled(False)"},
+      {"stack limit", "ctypes.CDLL('libcuda.so.1').cuCtxSetLimit(0, ctypes.c_size_t(4096))"},
+  };
+  for (const auto& [name, call] : calls) {
+    EXPECT_EQ(ending(name, run(model(call, "pass", "self.m = torch.nn.LSTM(256, 64, 2, batch_first=True)"))), "passed +audit") << name;
+  }
+  EXPECT_EQ(ending("triton", run(std::string(kTriton), Backend::triton)), "passed +audit");
+}
+
+TEST_F(AuditGpuTest, content_that_is_known_is_not_audited_again) {
+  const std::string source = model("x + 1");
+  EXPECT_EQ(ending("first", run(source)), "passed +audit");
+  EXPECT_EQ(ending("again", run(source)), "passed +audit");
+}
+
+TEST_F(AuditGpuTest, what_a_submission_does_is_named_whatever_its_disguise) {
+  const std::string runtime = "cudart = ctypes.CDLL([line.split()[-1] for line in open('/proc/self/maps') if 'libcudart' in line][0])";
+  const std::string driver = "cuda = ctypes.CDLL('libcuda.so.1'); s = ctypes.c_void_p()";
+  // A library built at run time, which finds the function by a name that is nowhere written.
+  const std::string native =
+      "open('x.c', 'w').write('''\n#include <dlfcn.h>\nstatic char name[] = \"dvTusfbnDsfbuf\";\n"
+      "int make(void) { char* c = name; for (++c; *c; ++c) --*c; name[0] = 99; name[1] = 117; void* stream = 0;\n"
+      "  int (*create)(void**, unsigned) = (int (*)(void**, unsigned))dlsym(RTLD_DEFAULT, name);\n"
+      "  if (!create) create = (int (*)(void**, unsigned))dlsym(dlopen(\"libcuda.so.1\", 1), name);\n"
+      "  return create ? create(&stream, 1) : -1; }\n''')\n"
+      "subprocess.run(['cc', '-shared', '-fPIC', 'x.c', '-o', 'libcublas.so', '-ldl'], check=True)\n"
+      "native = ctypes.CDLL(os.path.abspath('libcublas.so'))";
+  struct Case {
+    std::string name;
+    std::string source;
+    std::string ending;
+  };
+  const Case cases[] = {
+      {"python stream", model("torch.cuda.Stream()"), "rejected stream cuda_stream_create +audit"},
+      {"generic stream", model("torch.Stream(device='cuda')"), "rejected stream cuda_stream_create +audit"},
+      {"made while loading", model("pass", "pass", "self.s = torch.cuda.Stream()"), "rejected stream cuda_stream_create +audit"},
+      {"runtime by ctypes", model("cudart.cudaStreamCreate(ctypes.byref(ctypes.c_void_p()))", runtime), "rejected stream cuda_stream_create +audit"},
+      {"driver by ctypes", model("cuda.cuStreamCreateWithPriority(ctypes.byref(s), 1, -1)", driver), "rejected stream cuda_stream_create +audit"},
+      {"native, computed name", model("native.make()", native), "rejected stream cuda_stream_create +audit"},
+      {"graph",
+       model("g = torch.cuda.CUDAGraph(); y = x.clone(); torch.cuda.synchronize(); c = torch.cuda.graph(g); c.__enter__(); y.add_(1); c.__exit__(None, None, None); g.replay()"),
+       "rejected stream cuda_stream_create +audit"},
+      {"host function",
+       model("cuda.cuLaunchHostFunc(None, work, None)", driver + "; work = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: None)"),
+       "rejected async host_callback +audit"},
+      {"per-thread copy", model("cuda.cuMemsetD8Async_ptsz(ctypes.c_uint64(x.data_ptr()), 0, 0, None)", driver), "rejected stream stream_per_thread +audit"},
+      {"persisting lines", model("cuda.cuCtxSetLimit(6, ctypes.c_size_t(1 << 20))", driver), "rejected policy persisting_l2 +audit"},
+      {"own context", model("cuda.cuCtxCreate_v2(ctypes.byref(s), 0, 0); cuda.cuCtxPopCurrent_v2(ctypes.byref(s))", driver), "rejected policy cuda_context +audit"},
+  };
+  for (const Case& one : cases) EXPECT_EQ(ending(one.name, run(one.source)), one.ending) << one.name;
+}
+
+TEST_F(AuditGpuTest, who_silences_it_or_behaves_only_unwatched_does_not_rank) {
+  const std::string find = "cupti = ctypes.CDLL([line.split()[-1] for line in open('/proc/self/maps') if 'libcupti' in line][0])";
+  EXPECT_EQ(ending("unsubscribes", run(model("cupti.cuptiFinalize(); torch.cuda.Stream()", find))).substr(0, 8), "rejected");
+  EXPECT_EQ(ending("ends when audited", run(model("os.path.exists('/proc/self/fd/5') and os._exit(0)"))), "suspect audit audit");
+}
+
+}  // namespace
+}  // namespace kq
