@@ -15,9 +15,10 @@
 
 namespace kq {
 
-enum class ChildRole { reference, submission, build, calibrator };
+// build: reads the sources. record: runs them as far as their calls of load_inline. compile: compiles what those asked for.
+enum class ChildRole { reference, submission, build, calibrator, record, compile };
 template <>
-inline constexpr std::array<std::string_view, 4> kEnumNames<ChildRole>{"reference", "submission", "build", "calibrator"};
+inline constexpr std::array<std::string_view, 6> kEnumNames<ChildRole>{"reference", "submission", "build", "calibrator", "record", "compile"};
 
 // Limits of one attempt. A call's limit is call_limit_ms plus call_limit_factor times the reference's own time for that call.
 struct Limits {

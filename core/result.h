@@ -38,6 +38,14 @@ struct Software {
   friend bool operator==(const Software&, const Software&) = default;
 };
 
+// What compiled the job's device or host code, in words for people; empty where nothing was compiled.
+struct Toolchain {
+  std::string compiler = {};  // "nvcc 13.0.88, g++ 12.2.0, mold"; "NVRTC 13.0"
+  std::string flags = {};     // "-O3 --use_fast_math -arch=sm_90a": those that shape the code, with the submission's own
+
+  friend bool operator==(const Toolchain&, const Toolchain&) = default;
+};
+
 struct Result {
   Verdict verdict;
   DeviceInfo device;
@@ -47,6 +55,7 @@ struct Result {
   std::string sandbox;  // the layers in force, comma separated: "uid,user,pid,mount,ipc,net,rlimits"
   std::string log;      // head and tail of what the submission printed; untrusted text, at most kLogBytesMax
   Samples samples;
+  Toolchain toolchain = {};
 
   friend bool operator==(const Result&, const Result&) = default;
 };
@@ -58,9 +67,11 @@ template <class V> void fields(V& v, StageTimes& x) {
 template <class V> void fields(V& v, Software& x) {
   v("kq", x.kq); v("python", x.python); v("torch", x.torch); v("triton", x.triton); v("cuda", x.cuda);
 }
+template <class V> void fields(V& v, Toolchain& x) { v("compiler", x.compiler); v("flags", x.flags); }
 template <class V> void fields(V& v, Result& x) {
   v("verdict", x.verdict); v("device", x.device); v("worker", x.worker); v("times", x.times); v("software", x.software);
   v("sandbox", x.sandbox); v("log", x.log); v("samples", x.samples);
+  v("toolchain", x.toolchain);
 }
 
 }  // namespace kq

@@ -121,7 +121,7 @@ std::variant<SubmitCommandLine, EarlyEnd> parse_submit_command_line(int argc, co
   app.add_option("PATH", words.inputs, "what to submit")->required();
   app.add_option("--problem", words.problem, "the problem of single files: its path, or its name in --problems");
   app.add_option("--problems", words.problems, "directory to look problems up in, such as a KernelBench checkout");
-  app.add_option("--backend", words.backend, "torch, triton or cuda; else told by each file");
+  app.add_option("--backend", words.backend, "torch, triton, cuda or torch_cuda; else told by each file");
   app.add_option("--device", words.device, "any, cpu or cuda");
   app.add_option("--gpu", words.gpu, "only this GPU model, as workers name it");
   app.add_option("--precision", words.precision, "cast floating-point inputs to: as_given, fp32, fp16 or bf16");

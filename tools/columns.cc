@@ -75,6 +75,10 @@ Cell software(const RunRow& row) {
   return row.result ? to_cell(row.result->software.*Member) : Cell();
 }
 template <auto Member>
+Cell toolchain(const RunRow& row) {
+  return row.result ? to_cell(row.result->toolchain.*Member) : Cell();
+}
+template <auto Member>
 Cell stage_time(const RunRow& row) {
   return row.result ? s(row.result->times.*Member) : Cell();
 }
@@ -186,7 +190,7 @@ constexpr Column kColumns[] = {
     {"tags", "", "name=value, joined by semicolons", tags},
     {"idempotency_key", "", "hash of all that decides the result; equal keys are one job", job<&JobRecord::key>},
     // job
-    {"backend", "", "how it is built and called: torch, triton, cuda", submission<&Submission::backend>},
+    {"backend", "", "how it is built and called: torch, triton, cuda, torch_cuda", submission<&Submission::backend>},
     {"precision", "", "what floating-point inputs are cast to", problem<&Problem::precision>},
     {"device_wish", "", "kind of device asked for: any, cpu, cuda", submission<&Submission::device>},
     {"gpu_model_wish", "", "GPU model asked for", submission<&Submission::gpu_model>},
@@ -244,6 +248,8 @@ constexpr Column kColumns[] = {
     // build and run
     {"build_s", "s", "time to build it", stage_time<&StageTimes::build_ms>},
     {"build_cached", "", "whether the build came from the cache", build_cached},
+    {"build_compiler", "", "what compiled it", toolchain<&Toolchain::compiler>},
+    {"build_flags", "", "flags that shaped the code, the submission's own among them", toolchain<&Toolchain::flags>},
     {"run_s", "s", "from its first process to the end of the last", stage_time<&StageTimes::run_ms>},
     // device, host, software, sandbox
     {"device", "", "kind of device it was judged on: cpu, cuda", device<&DeviceInfo::kind>},

@@ -47,6 +47,14 @@ class Software:
 
 
 @dataclass(frozen=True)
+class Toolchain:
+    """What compiled the kernel; empty where nothing was compiled."""
+
+    compiler: str = ""
+    flags: str = ""
+
+
+@dataclass(frozen=True)
 class Samples:
     """Raw samples of the judge's clock, in schedule order."""
 
@@ -64,6 +72,7 @@ class Result:
     sandbox: str = ""
     log: str = ""  # what the kernel printed: untrusted; bytes that are not UTF-8 are shown as U+FFFD
     samples: Samples = field(default_factory=Samples)
+    toolchain: Toolchain = field(default_factory=Toolchain)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ class Backend(Word):
     TORCH = "torch"
     TRITON = "triton"
     CUDA = "cuda"
+    TORCH_CUDA = "torch_cuda"
 
 
 class DeviceWish(Word):

@@ -13,4 +13,5 @@ BACKENDS: dict[str, Callable[[Context], Call]] = {
     "torch": torch.load,
     "triton": triton.load,
     "cuda": cuda.load,
+    "torch_cuda": torch.load,
 }

@@ -71,7 +71,7 @@ class Backends(WorldTest):
 
     def test_an_unknown_backend_lists_the_known_ones(self) -> None:
         _, submission = self.pair(RELU, "", backend="metal")
-        self.assert_failed(submission.do(Command.LOAD), Failure.LOAD_FAILED, "known are torch, triton, cuda")
+        self.assert_failed(submission.do(Command.LOAD), Failure.LOAD_FAILED, "known are torch, triton, cuda, torch_cuda")
 
 
 if __name__ == "__main__":
