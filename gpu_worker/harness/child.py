@@ -1,10 +1,9 @@
-"""A child of the zygote: its three processes from the fork to the end, as gpu_worker/stub/sandbox.h describes them.
+"""A child of the zygote: its two processes from the fork to the end, as gpu_worker/stub/sandbox.h describes them.
 
-A, forked by the zygote, makes the pid namespace, forks B and is gone. B builds the walls, forks C and supervises it. C runs the job. What
-they tell the zygote goes through the lifeline, a socket whose other end only the zygote holds:
+B, forked by the zygote, builds the walls, forks C and supervises it. C runs the job. What they tell the zygote goes through the lifeline, a
+socket whose other end only the zygote holds:
 
-    A: "pid 1234"       zygote: "go", once A is reaped and B is its own child
-    C: "in uid,user"    the sandbox stands, the job begins; or "error SENTENCE", from any of the three, and nothing begins
+    C: "in uid,user"    the sandbox stands, the job begins; or "error SENTENCE", from either, and nothing begins
     B: "exit 9"         how C ended
 """
 
@@ -12,6 +11,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -58,33 +58,28 @@ class Child:
             has_out=self.role == "build",
         )
 
-    def run(self, log: int, channel: int | None, lifeline: int, audit: int | None) -> NoReturn:
-        """All of process A, and of its forks. Never returns into the zygote's code."""
+    def fork(self) -> int:
+        """As os.fork(). In B, run() comes next."""
+        return self.sandbox.fork()
+
+    def run(self, join: Callable[[], None], log: int, channel: int | None, lifeline: int, audit: int | None) -> NoReturn:
+        """All of process B, which joins its control group, and of its fork. Never returns into the zygote's code."""
         try:
             settle(log, channel, lifeline, audit)
             self.lifeline = socket.socket(fileno=LIFELINE_FD)
-            self.sandbox.begin()
-            b = os.fork()
-            if b == 0:
-                self.be_supervisor()
-            else:
-                self.say(f"pid {b}")
+            join()
+            self.sandbox.enter()
+            c = os.fork()
+            if c == 0:
+                self.be_job()
+            # The log ends with the job, and the judge sees the channel close: B must hold neither.
+            os.closerange(0, LIFELINE_FD)
+            os.closerange(AUDIT_FD, AUDIT_FD + 1)
+            self.stub.supervise(LIFELINE_FD, c)
         except BaseException as error:
             self.say(f"error {error}")
         finally:
             os._exit(0)
-
-    def be_supervisor(self) -> None:
-        if self.lifeline.recv(16) != b"go":
-            return
-        self.sandbox.enter()
-        c = os.fork()
-        if c == 0:
-            self.be_job()
-        # The log ends with the job, and the judge sees the channel close: B must hold neither.
-        os.closerange(0, LIFELINE_FD)
-        os.closerange(AUDIT_FD, AUDIT_FD + 1)
-        self.stub.supervise(LIFELINE_FD, c)
 
     def be_job(self) -> NoReturn:
         self.sandbox.confine()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.huge_pages import HugePages
-from harness.stub import Stub
+from harness.stub import Stub, StubError
 
 PACKET_BYTES = 160 << 10
 FDS_MAX = 4
@@ -228,26 +228,21 @@ class Forker:
         if self._cgroups is not None:
             self._cgroups.make(group, memory_bytes)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        a = os.fork()
-        if a == 0:
-            if self._cgroups is not None:
-                self._cgroups.enter(group)
-            child.run(fds[0], fds[1] if len(fds) > 1 else None, theirs.fileno(), fds[2] if order["audit"] else None)
+        try:
+            b = child.fork()
+        except StubError as error:
+            ours.close()
+            theirs.close()
+            self.leave(group)
+            raise Refused(str(error)) from error
+        if b == 0:
+            channel = fds[1] if len(fds) > 1 else None
+            child.run(lambda: self.join(group), fds[0], channel, theirs.fileno(), fds[2] if order["audit"] else None)
         theirs.close()
         ours.settimeout(ANSWER_LIMIT_S)
-        try:
-            b = int(self.hear(ours, "pid"))
-            os.waitpid(a, 0)
-        except Refused:
-            os.kill(a, signal.SIGKILL)
-            os.waitpid(a, 0)
-            ours.close()
-            self.leave(group)
-            raise
         self._children[b] = Forked(order["id"], ours, group)
         try:
-            ours.send(b"go")
-            layers = self.hear(ours, "in")
+            layers = self.hear(ours)
         except (Refused, OSError) as error:
             self._children[b].order_id = None  # told now, not when it is reaped
             os.kill(b, signal.SIGKILL)
@@ -257,12 +252,18 @@ class Forker:
             self._watchdog.watch(b, memory_bytes + order["window_bytes"])
         return b, f"{layers},{'watchdog' if self._cgroups is None else 'cgroup'}"
 
-    def hear(self, lifeline: socket.socket, expected: str) -> str:
+    def join(self, group: str) -> None:
+        """The calling process and all that it forks belong to the group from now on."""
+        if self._cgroups is not None:
+            self._cgroups.enter(group)
+
+    def hear(self, lifeline: socket.socket) -> str:
+        """What a child says once its sandbox stands: the layers in force."""
         try:
             word, _, rest = lifeline.recv(1024).decode(errors="replace").partition(" ")
         except TimeoutError as error:
             raise Refused(f"a child was not in its sandbox after {ANSWER_LIMIT_S:.0f} s") from error
-        if word != expected:
+        if word != "in":
             raise Refused(rest or "a child died before it was in its sandbox")
         return rest
 

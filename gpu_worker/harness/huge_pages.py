@@ -1,7 +1,7 @@
 """Huge pages for what the zygote imports, so that its forks are cheap.
 
 A fork copies one entry for each page that was written to, and its end takes each back: torch leaves 280 MB of those, 70,000 small pages,
-and a child is three forks. As pages of 2 MB they are some hundred entries; the few that a process then writes to are split for it.
+and a child is two forks. As pages of 2 MB they are some hundred entries; the few that a process then writes to are split for it.
 
 Python's arenas lie in a stretch that asks for them before anything is imported, and the C library asks for the heap's (GLIBC_TUNABLES, set by
 whoever starts the zygote): half of it all, at no cost. What libraries write to themselves can only be moved, which takes 0.1 to 0.6 s; so a

@@ -15,11 +15,11 @@ class _Options(ctypes.Structure):
 
 
 class Sandbox:
-    """One child's way in: begin(), enter() and confine() belong to its three processes, with a fork before each of the last two."""
+    """One child's way in: fork() makes its first process, which calls enter() and forks; confine() belongs to the second."""
 
     def __init__(self, stub: Stub, uid: int, wanted: int, host_bytes: int, view: str) -> None:
         self._options = _Options(uid, wanted, host_bytes, view.encode())
-        self._begin = stub.function("kq_sandbox_begin", c_int64, POINTER(_Options), c_char_p, c_size_t)
+        self._fork = stub.forking("kq_sandbox_fork", POINTER(_Options), POINTER(c_uint32), c_char_p, c_size_t)
         step = (c_int64, POINTER(_Options), c_uint32, c_char_p, c_size_t)
         self._enter = stub.function("kq_sandbox_enter", *step)
         self._confine = stub.function("kq_sandbox_confine", *step)
@@ -27,10 +27,24 @@ class Sandbox:
         self._error = ctypes.create_string_buffer(ERROR_BYTES)
         self.layers = 0
 
-    def begin(self) -> None:
-        self._take(self._begin(ctypes.byref(self._options), self._error, ERROR_BYTES))
+    def fork(self) -> int:
+        """As os.fork(), into a pid namespace where that can be had. What went wrong in the child only, enter() raises."""
+        layers = c_uint32()
+        python = ctypes.pythonapi
+        python.PyOS_BeforeFork()
+        pid = self._fork(ctypes.byref(self._options), ctypes.byref(layers), self._error, ERROR_BYTES)
+        if pid == 0:
+            python.PyOS_AfterFork_Child()
+        else:
+            python.PyOS_AfterFork_Parent()
+        self.layers = layers.value
+        if pid < 0:
+            raise StubError(self._error.value.decode(errors="replace"))
+        return int(pid)
 
     def enter(self) -> None:
+        if self._error.value:
+            raise StubError(self._error.value.decode(errors="replace"))
         self._take(self._enter(ctypes.byref(self._options), self.layers, self._error, ERROR_BYTES))
 
     def confine(self) -> None:

@@ -81,6 +81,8 @@ def end_its_supervisor():
 
 @attempt
 def signal_a_stranger():
+    if not does(os.kill, -1, 0):  # to all but itself and process 1
+        return False
     own = {os.getppid(), *(int(name) for name in os.listdir("/proc/self/task"))}  # a thread, such as CUDA's, answers as a process does
     return any(does(os.kill, pid, 0) for pid in range(1, 70_000) if pid not in own)
 

@@ -42,6 +42,10 @@ class Stub:
         found.argtypes = arguments
         return found
 
+    def forking(self, name: str, *arguments: type) -> "ctypes._FuncPointer":
+        """A function that forks: it keeps the interpreter's lock, which the child then holds too."""
+        return ctypes.PYFUNCTYPE(c_int, *arguments)((name, self._library))
+
     def layout(self, name: str) -> int:
         """Offset of a field of the page, or a size, as C++ has it."""
         value = self._layout(name.encode())

@@ -4,6 +4,7 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -43,22 +44,24 @@ bool write_file(const char* path, const std::string& text) {
   return written;
 }
 
-// In a user namespace where we are who we were, alone, and hold every capability over what belongs to it.
-// False: the kernel refused, and nothing has changed.
-Expected<bool> make_user_namespace() {
-  const std::string uid = std::to_string(::geteuid());
-  const std::string gid = std::to_string(::getegid());
+// Who a process is where no map says otherwise yet.
+struct Who {
+  std::string uid = std::to_string(::geteuid());
+  std::string gid = std::to_string(::getegid());
+};
+
+// In a new user namespace: we are who we were, alone, and hold every capability over what belongs to it.
+Expected<void> settle_user_namespace(const Who& who) {
   // A process that cannot be dumped does not own its own /proc files, and could not write the maps.
   ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-  if (::unshare(CLONE_NEWUSER) != 0) return false;
   write_file("/proc/self/setgroups", "deny");
-  if (!write_file("/proc/self/uid_map", uid + " " + uid + " 1") ||
-      !write_file("/proc/self/gid_map", gid + " " + gid + " 1")) {
+  if (!write_file("/proc/self/uid_map", who.uid + " " + who.uid + " 1") ||
+      !write_file("/proc/self/gid_map", who.gid + " " + who.gid + " 1")) {
     return our_fault(failed("cannot write the maps of a user namespace"));
   }
   // A job that made another one would hold every capability in there; the limit is this namespace's own.
   write_file("/proc/sys/user/max_user_namespaces", "0");
-  return true;
+  return {};
 }
 
 Expected<Layers> take_uid(const Options& options, Layers layers) {
@@ -73,9 +76,18 @@ Expected<Layers> take_uid(const Options& options, Layers layers) {
 
 Expected<Layers> take_user_namespace(const Options& options, Layers layers) {
   if (!wants(options, kUser) || (layers & kUser) != 0) return layers;
-  const auto made = make_user_namespace();
-  if (!made) return failure(made.error());
-  return *made ? layers | kUser : layers;
+  const Who who;
+  if (::unshare(CLONE_NEWUSER) != 0) return layers;
+  if (const auto settled = settle_user_namespace(who); !settled) return failure(settled.error());
+  return layers | kUser;
+}
+
+// fork() with namespaces. The C library does not know of it: what it keeps of the thread's number is renewed by the kernel, as in its own.
+int fork_into(int namespaces) {
+  int* number = nullptr;
+  const bool is_known = ::prctl(PR_GET_TID_ADDRESS, &number, 0, 0, 0) == 0;
+  const int renew = is_known ? CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID : 0;
+  return static_cast<int>(::syscall(SYS_clone, namespaces | renew | SIGCHLD, nullptr, nullptr, number, nullptr));
 }
 
 void drop_capabilities() {
@@ -119,18 +131,22 @@ std::string to_string(Layers layers) {
   return text;
 }
 
-Expected<Layers> begin(const Options& options) {
-  Layers layers = 0;
-  if (wants(options, kPid) && ::unshare(CLONE_NEWPID) == 0) return layers | kPid;
-
-  // Not root enough: the slot's uid while that is still possible, then whatever a user namespace of our own allows.
-  const auto with_uid = take_uid(options, layers);
-  if (!with_uid) return with_uid;
-  const auto with_user = take_user_namespace(options, *with_uid);
-  if (!with_user) return with_user;
-  layers = *with_user;
-  if (wants(options, kPid) && ::unshare(CLONE_NEWPID) == 0) layers |= kPid;
-  return layers;
+Expected<Fork> fork_apart(const Options& options) {
+  // Root forks into a pid namespace as it is, and takes the slot's uid last. Others may where they own the user namespace too; root
+  // without the right to either takes the uid in enter(), which allows less than it would need for this.
+  const bool takes_uid = wants(options, kUid) && options.uid != 0 && ::geteuid() == 0;
+  const Who who;
+  int pid = wants(options, kPid) ? fork_into(CLONE_NEWPID) : -1;
+  if (pid >= 0) return Fork{.pid = pid, .layers = kPid};
+  if (wants(options, kPid) && wants(options, kUser) && !takes_uid) pid = fork_into(CLONE_NEWUSER | CLONE_NEWPID);
+  if (pid == 0) {
+    const auto settled = settle_user_namespace(who);
+    return Fork{.pid = 0, .layers = kUser | kPid, .trouble = settled ? "" : settled.error().message};
+  }
+  if (pid > 0) return Fork{.pid = pid, .layers = kUser | kPid};
+  pid = fork_into(0);
+  if (pid < 0) return our_fault(failed("cannot fork"));
+  return Fork{.pid = pid};
 }
 
 Expected<Layers> enter(const Options& options, Layers layers) {
@@ -195,8 +211,15 @@ std::int64_t answer(const kq::Expected<kq::sandbox::Layers>& layers, char* error
 
 }  // namespace
 
-std::int64_t kq_sandbox_begin(const kq_sandbox_options* options, char* error, std::size_t error_bytes) {
-  return answer(kq::sandbox::begin(from(*options)), error, error_bytes);
+int kq_sandbox_fork(const kq_sandbox_options* options, std::uint32_t* layers, char* error, std::size_t error_bytes) {
+  const auto fork = kq::sandbox::fork_apart(from(*options));
+  *error = '\0';
+  if (!fork || !fork->trouble.empty()) {
+    std::snprintf(error, error_bytes, "%s", fork ? fork->trouble.c_str() : fork.error().message.c_str());
+  }
+  if (!fork) return -1;
+  *layers = fork->layers;
+  return fork->pid;
 }
 std::int64_t kq_sandbox_enter(const kq_sandbox_options* options, std::uint32_t layers, char* error,
                               std::size_t error_bytes) {

@@ -1,8 +1,8 @@
 // The walls around one child. Plain Linux, no library; called by the harness in the child's own processes, before anything of a job is read.
 //
-// Theory of operation. Three processes, each the fork of the one before; the harness forks, this file does what lies between:
+// Theory of operation. Two processes beyond the zygote, each the fork of the one before:
 //
-//   A   begin()     makes the pid namespace (as root directly, else inside a user namespace of its own), forks B, exits
+//   fork_apart()    the zygote forks B into a pid namespace (as root directly, else inside a user namespace of its own)
 //   B   enter()     is pid 1 in there: the other namespaces, the mount view, the slot uid, no capabilities; forks C, supervises it
 //   C   confine()   the limits, then the job
 //
@@ -22,7 +22,7 @@
 
 namespace kq::sandbox {
 
-// THE LAYERS, in the order they are reported. After them comes "cgroup", which the zygote takes before begin() (harness/cgroup.py), or
+// THE LAYERS, in the order they are reported. After them comes "cgroup", which the zygote takes before enter() (harness/cgroup.py), or
 // "watchdog" where it cannot (harness/watchdog.py).
 enum Layer : std::uint32_t {
   kUid = 1u << 0,      // a uid and gid of its own, no other groups
@@ -55,8 +55,15 @@ inline constexpr std::uint64_t kFilesOpenMax = 1024;
 inline constexpr std::uint64_t kFileBytesMax = 1ull << 30;
 inline constexpr std::uint64_t kProcessesMax = 512;  // and threads, of one slot uid
 
+struct Fork {
+  int pid = 0;               // 0: this is B
+  Layers layers = 0;         // in force in B
+  std::string trouble = {};  // told to B alone: why it must end
+};
+// For a process with one thread.
+Expected<Fork> fork_apart(const Options& options);
+
 // Each returns the layers in force from then on; `so_far` is what the step before returned.
-Expected<Layers> begin(const Options& options);
 Expected<Layers> enter(const Options& options, Layers so_far);
 Expected<Layers> confine(const Options& options, Layers so_far);
 

@@ -1,4 +1,4 @@
-// For tests: runs a function inside the sandbox, through the same three processes as the harness.
+// For tests: runs a function inside the sandbox, through the same processes as the harness.
 #pragma once
 
 #include <fcntl.h>
@@ -67,20 +67,20 @@ inline Running start(const Options& options, bool as_root, const std::function<s
   int lifeline[2], words[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, lifeline) != 0 || ::pipe(words) != 0) std::abort();
   const auto say = [&](const std::string& word) { ::send(lifeline[1], word.data(), word.size(), MSG_NOSIGNAL); };
-  const int a = ::fork();
-  if (a == 0) {
+  // A process that may be somebody else, in place of the zygote; what it forks is left to us.
+  const int zygote = ::fork();
+  if (zygote == 0) {
     ::close(lifeline[0]);
     ::close(words[0]);
     if (!as_root && ::geteuid() == 0 && (::setgid(65534) != 0 || ::setuid(65534) != 0)) ::_exit(1);
-    auto layers = begin(options);
-    const int b = layers ? ::fork() : -1;
-    if (b != 0) {
-      say(layers ? "pid " + std::to_string(b) : "error " + layers.error().message);
+    const auto forked = fork_apart(options);
+    if (!forked || forked->pid != 0) {
+      say(forked ? "pid " + std::to_string(forked->pid) : "error " + forked.error().message);
       ::_exit(0);
     }
     char go = 0;
     (void)!::recv(lifeline[1], &go, 1, 0);
-    layers = enter(options, *layers);
+    auto layers = enter(options, forked->layers);
     const int c = layers ? ::fork() : -1;
     if (c == 0) {
       layers = confine(options, *layers);
@@ -100,7 +100,7 @@ inline Running start(const Options& options, bool as_root, const std::function<s
   char bytes[256];
   const ssize_t n = ::recv(lifeline[0], bytes, sizeof bytes, 0);
   const std::string word(bytes, n > 0 ? static_cast<std::size_t>(n) : 0);
-  ::waitpid(a, nullptr, 0);
+  ::waitpid(zygote, nullptr, 0);
   ::send(lifeline[0], "g", 1, MSG_NOSIGNAL);
   return {lifeline[0], words[0], word.starts_with("pid ") ? std::stoi(word.substr(4)) : -1};
 }

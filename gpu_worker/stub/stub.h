@@ -49,14 +49,15 @@ KQ_STUB_API void kq_arena_use(std::uint64_t pointer, std::uint64_t bytes);
 KQ_STUB_API void* kq_arena_malloc(std::ptrdiff_t bytes, int device, void* stream);
 KQ_STUB_API void kq_arena_free(void* pointer, std::ptrdiff_t bytes, int device, void* stream);
 
-// gpu_worker/stub/sandbox.h and supervise.h. The steps return the layers in force as bits, or -1 with a sentence.
+// gpu_worker/stub/sandbox.h and supervise.h. The steps return the layers in force as bits, or -1 with a sentence; fork returns as fork() does,
+// and a sentence in B means that B must end.
 struct kq_sandbox_options {
   std::uint32_t uid;
   std::uint32_t wanted;  // layers as bits
   std::uint64_t host_bytes;
   const char* view;
 };
-KQ_STUB_API std::int64_t kq_sandbox_begin(const kq_sandbox_options* options, char* error, std::size_t error_bytes);
+KQ_STUB_API int kq_sandbox_fork(const kq_sandbox_options* options, std::uint32_t* layers, char* error, std::size_t error_bytes);
 KQ_STUB_API std::int64_t kq_sandbox_enter(const kq_sandbox_options* options, std::uint32_t layers, char* error, std::size_t error_bytes);
 KQ_STUB_API std::int64_t kq_sandbox_confine(const kq_sandbox_options* options, std::uint32_t layers, char* error, std::size_t error_bytes);
 // "uid,user,pid"; what does not fit is cut.
