@@ -160,7 +160,32 @@ std::string to_text(const Json& json) {
   return std::visit(Writer{}, json.value);
 }
 
+std::string indented_text(const Json& json, std::size_t step, std::size_t inside) {
+  const std::string space = "\n" + std::string(inside + step, ' ');
+  const std::string last = "\n" + std::string(inside, ' ');
+  std::string text;
+  if (json.array() != nullptr && !json.array()->empty()) {
+    for (const Json& item : *json.array()) text += (text.empty() ? "[" : ",") + space + indented_text(item, step, inside + step);
+    return text + last + "]";
+  }
+  if (json.object() != nullptr && !json.object()->empty()) {
+    for (const auto& [key, value] : *json.object()) {
+      text += (text.empty() ? "{" : ",") + space + json_quoted(key) + ": " + indented_text(value, step, inside + step);
+    }
+    return text + last + "}";
+  }
+  return to_text(json);
+}
+
 std::string json_quoted(std::string_view text) {
+  const auto is_plain = [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; };  // most texts; the library takes ten times as long
+  if (std::ranges::all_of(text, is_plain)) {
+    std::string quoted;
+    quoted.reserve(text.size() + 2);
+    quoted += '"';
+    quoted += text;
+    return quoted += '"';
+  }
   return Parser(text).dump(-1, ' ', false, Parser::error_handler_t::replace);
 }
 

@@ -49,6 +49,9 @@ Expected<Json> parse_json(std::string_view text);
 // On one line, members in their order.
 std::string to_text(const Json& json);
 
+// On many lines, as Python's json.dump(..., indent=`step`) lays it out; `inside` is how far the value itself stands in.
+std::string indented_text(const Json& json, std::size_t step, std::size_t inside = 0);
+
 // With quotes; bytes that are not UTF-8 become U+FFFD.
 std::string json_quoted(std::string_view text);
 

@@ -27,4 +27,9 @@ Json to_json(const Cell& cell) {
   return std::visit(ToJson{}, cell);
 }
 
+std::string json_text(const Cell& cell) {
+  const auto* text = std::get_if<std::string>(&cell);  // the most frequent one, and the only one that costs to copy
+  return text != nullptr ? json_quoted(*text) : to_text(to_json(cell));
+}
+
 }  // namespace kq

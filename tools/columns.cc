@@ -156,6 +156,28 @@ Cell tags(const RunRow& row) {
     joined += (joined.empty() ? "" : ";") + name + "=" + value;
   return to_cell(joined);
 }
+template <auto Member>
+Cell submission_time(const RunRow& row) {
+  return utc_time(row.entry.submission.*Member);
+}
+Cell require(const RunRow& row) {
+  std::string joined;
+  for (const std::string& label : row.entry.submission.labels) joined += (joined.empty() ? "" : ";") + label;
+  return to_cell(joined);
+}
+Cell queue_s(const RunRow& row) {
+  return row.job.leased_at_ms > 0 ? s(row.job.leased_at_ms - row.job.submitted_at_ms) : Cell();
+}
+Cell noise_pct(const RunRow& row) {
+  const Measurement* found = measurement_in(row);
+  if (found == nullptr || found->submission.samples_n < 2 || found->submission.mean_ns <= 0) return {};
+  return to_cell(100 * found->submission.std_ns / found->submission.mean_ns);
+}
+Cell speedup_mean(const RunRow& row) {
+  const Measurement* found = measurement_in(row);
+  if (found == nullptr || found->submission.mean_ns <= 0 || found->reference.mean_ns <= 0) return {};
+  return to_cell(found->reference.mean_ns / found->submission.mean_ns);
+}
 template <double Measurement::*Member>
 Cell clock_us(const RunRow& row) {
   const Measurement* found = measurement_in(row);
@@ -177,94 +199,106 @@ constexpr auto kTheirs = &Measurement::reference;
 // clang-format off
 constexpr Column kColumns[] = {
     // identity
-    {"schema", "", "version of these columns", schema},
-    {"job_id", "", "the broker's number of the job", job<&JobRecord::seq>},
-    {"run", "", "run it was submitted in", [](const RunRow& row) { return to_cell(row.run); }},
-    {"label", "", "name of the job, unique in its run", submission<&Submission::label>},
-    {"problem", "", "name of the problem", problem<&Problem::name>},
-    {"problem_hash", "", "SHA-256 of the reference source", problem<&Problem::hash>},
-    {"kernel_file", "", "name of the submission's entry file", entry_file<&SourceFile::name>},
-    {"kernel_hash", "", "SHA-256 of the entry file", entry_file<&SourceFile::hash>},
-    {"files_n", "", "files of the submission", files_n},
-    {"author", "", "who wrote it", submission<&Submission::author>},
-    {"tags", "", "name=value, joined by semicolons", tags},
-    {"idempotency_key", "", "hash of all that decides the result; equal keys are one job", job<&JobRecord::key>},
+    {"schema", ColumnType::text, "", "version of these columns", schema},
+    {"job_id", ColumnType::integer, "", "the broker's number of the job", job<&JobRecord::seq>},
+    {"run", ColumnType::text, "", "run it was submitted in", [](const RunRow& row) { return to_cell(row.run); }},
+    {"label", ColumnType::text, "", "name of the job, unique in its run", submission<&Submission::label>},
+    {"problem", ColumnType::text, "", "name of the problem", problem<&Problem::name>},
+    {"problem_hash", ColumnType::text, "", "SHA-256 of the reference source", problem<&Problem::hash>},
+    {"kernel_file", ColumnType::text, "", "name of the submission's entry file", entry_file<&SourceFile::name>},
+    {"kernel_hash", ColumnType::text, "", "SHA-256 of the entry file", entry_file<&SourceFile::hash>},
+    {"files_n", ColumnType::integer, "", "files of the submission", files_n},
+    {"author", ColumnType::text, "", "who wrote it", submission<&Submission::author>},
+    {"tags", ColumnType::text, "", "name=value, joined by semicolons", tags},
+    {"idempotency_key", ColumnType::text, "", "hash of all that decides the result; equal keys are one job", job<&JobRecord::key>},
     // job
-    {"backend", "", "how it is built and called: torch, triton, cuda, torch_cuda", submission<&Submission::backend>},
-    {"precision", "", "what floating-point inputs are cast to", problem<&Problem::precision>},
-    {"device_wish", "", "kind of device asked for: any, cpu, cuda", submission<&Submission::device>},
-    {"gpu_model_wish", "", "GPU model asked for", submission<&Submission::gpu_model>},
-    {"submitted_at", "", "RFC 3339 in UTC", job_time<&JobRecord::submitted_at_ms>},
-    {"leased_at", "", "start of the newest attempt, RFC 3339 in UTC", job_time<&JobRecord::leased_at_ms>},
-    {"finished_at", "", "RFC 3339 in UTC", job_time<&JobRecord::finished_at_ms>},
-    {"attempt", "", "leases so far", job<&JobRecord::attempt>},
-    {"retries", "", "attempts that ended in a failure of kq itself", job<&JobRecord::failures>},
-    {"last_error", "", "what the last of those failures said", job<&JobRecord::last_error>},
+    {"backend", ColumnType::text, "", "how it is built and called: torch, triton, cuda, torch_cuda", submission<&Submission::backend>},
+    {"precision", ColumnType::text, "", "what floating-point inputs are cast to", problem<&Problem::precision>},
+    {"device_wish", ColumnType::text, "", "kind of device asked for: any, cpu, cuda", submission<&Submission::device>},
+    {"gpu_model_wish", ColumnType::text, "", "GPU model asked for", submission<&Submission::gpu_model>},
+    {"submitted_at", ColumnType::time, "", "RFC 3339 in UTC", job_time<&JobRecord::submitted_at_ms>},
+    {"leased_at", ColumnType::time, "", "start of the newest attempt, RFC 3339 in UTC", job_time<&JobRecord::leased_at_ms>},
+    {"finished_at", ColumnType::time, "", "RFC 3339 in UTC", job_time<&JobRecord::finished_at_ms>},
+    {"attempt", ColumnType::integer, "", "leases so far", job<&JobRecord::attempt>},
+    {"retries", ColumnType::integer, "", "attempts that ended in a failure of kq itself", job<&JobRecord::failures>},
+    {"last_error", ColumnType::text, "", "what the last of those failures said", job<&JobRecord::last_error>},
     // verdict
-    {"state", "", "queued, leased or finished", job<&JobRecord::state>},
-    {"verdict", "", "how it ended", verdict<&VerdictRow::name>},
-    {"fault", "", "whose doing it was: none, user, policy, problem, nobody, ours", verdict<&VerdictRow::fault>},
-    {"stage", "", "where it ended", evidence<&Evidence::stage>},
-    {"reason", "", "the verdict in one more word: shape, stream, host", evidence<&Evidence::reason>},
-    {"rule", "", "rule that rejected it", evidence<&Evidence::rule>},
-    {"place", "", "file:line of a rejection or build error", evidence<&Evidence::place>},
-    {"message", "", "evidence for people; may quote the submission", evidence<&Evidence::message>},
-    {"hint", "", "what would help", evidence<&Evidence::hint>},
+    {"state", ColumnType::text, "", "queued, leased or finished", job<&JobRecord::state>},
+    {"verdict", ColumnType::text, "", "how it ended", verdict<&VerdictRow::name>},
+    {"fault", ColumnType::text, "", "whose doing it was: none, user, policy, problem, nobody, ours", verdict<&VerdictRow::fault>},
+    {"stage", ColumnType::text, "", "where it ended", evidence<&Evidence::stage>},
+    {"reason", ColumnType::text, "", "the verdict in one more word: shape, stream, host", evidence<&Evidence::reason>},
+    {"rule", ColumnType::text, "", "rule that rejected it", evidence<&Evidence::rule>},
+    {"place", ColumnType::text, "", "file:line of a rejection or build error", evidence<&Evidence::place>},
+    {"message", ColumnType::text, "", "evidence for people; may quote the submission", evidence<&Evidence::message>},
+    {"hint", ColumnType::text, "", "what would help", evidence<&Evidence::hint>},
     // correctness
-    {"rtol", "", "relative tolerance asked for; empty: by dtype", problem<&Problem::rtol>},
-    {"atol", "", "absolute tolerance asked for; empty: by dtype", problem<&Problem::atol>},
-    {"correctness_n", "", "correctness trials asked for", trials<&Trials::correctness>},
-    {"warmup_n", "", "warm-up trials asked for", trials<&Trials::warmup>},
-    {"timed_n", "", "timed trials asked for", trials<&Trials::timed>},
-    {"trials_passed", "", "trials whose outputs were all right", correctness<&Correctness::trials_passed>},
-    {"max_abs_err", "", "worst absolute error seen", worst_error<&Correctness::max_abs_err, &Mismatch::max_abs_err>},
-    {"max_rel_err", "", "worst relative error seen", worst_error<&Correctness::max_rel_err, &Mismatch::max_rel_err>},
-    {"mismatch_n", "", "elements that differ in the first wrong output", mismatch<&Mismatch::mismatched>},
-    {"mismatch_total_n", "", "elements of that output", mismatch<&Mismatch::total>},
-    {"mismatch_trial", "", "trial of the first wrong output", mismatch<&Mismatch::trial>},
-    {"mismatch_output", "", "which output of that trial", mismatch<&Mismatch::output>},
-    {"mismatch_element", "", "row-major index of the first element that differs", mismatch<&Mismatch::element>},
-    {"mismatch_expected", "", "what it should be", mismatch<&Mismatch::expected>},
-    {"mismatch_got", "", "what it is", mismatch<&Mismatch::got>},
+    {"rtol", ColumnType::number, "", "relative tolerance asked for; empty: by dtype", problem<&Problem::rtol>},
+    {"atol", ColumnType::number, "", "absolute tolerance asked for; empty: by dtype", problem<&Problem::atol>},
+    {"correctness_n", ColumnType::integer, "", "correctness trials asked for", trials<&Trials::correctness>},
+    {"warmup_n", ColumnType::integer, "", "warm-up trials asked for", trials<&Trials::warmup>},
+    {"timed_n", ColumnType::integer, "", "timed trials asked for", trials<&Trials::timed>},
+    {"trials_passed", ColumnType::integer, "", "trials whose outputs were all right", correctness<&Correctness::trials_passed>},
+    {"max_abs_err", ColumnType::number, "", "worst absolute error seen", worst_error<&Correctness::max_abs_err, &Mismatch::max_abs_err>},
+    {"max_rel_err", ColumnType::number, "", "worst relative error seen", worst_error<&Correctness::max_rel_err, &Mismatch::max_rel_err>},
+    {"mismatch_n", ColumnType::integer, "", "elements that differ in the first wrong output", mismatch<&Mismatch::mismatched>},
+    {"mismatch_total_n", ColumnType::integer, "", "elements of that output", mismatch<&Mismatch::total>},
+    {"mismatch_trial", ColumnType::integer, "", "trial of the first wrong output", mismatch<&Mismatch::trial>},
+    {"mismatch_output", ColumnType::integer, "", "which output of that trial", mismatch<&Mismatch::output>},
+    {"mismatch_element", ColumnType::integer, "", "row-major index of the first element that differs", mismatch<&Mismatch::element>},
+    {"mismatch_expected", ColumnType::number, "", "what it should be", mismatch<&Mismatch::expected>},
+    {"mismatch_got", ColumnType::number, "", "what it is", mismatch<&Mismatch::got>},
     // timing
-    {"method", "", "how time was taken", measurement<&Measurement::method>},
-    {"samples_n", "", "timed samples of the submission", samples_n<kOurs>},
-    {"median_us", "us", "median time of one call", time_us<kOurs, &Statistics::median_ns>},
-    {"mean_us", "us", "mean time of one call", time_us<kOurs, &Statistics::mean_ns>},
-    {"std_us", "us", "sample standard deviation", time_us<kOurs, &Statistics::std_ns>},
-    {"min_us", "us", "fastest sample", time_us<kOurs, &Statistics::min_ns>},
-    {"max_us", "us", "slowest sample", time_us<kOurs, &Statistics::max_ns>},
-    {"p95_us", "us", "95th percentile; empty below 20 samples", percentile_us<&Statistics::p95_ns>},
-    {"p99_us", "us", "99th percentile; empty below 100 samples", percentile_us<&Statistics::p99_ns>},
-    {"attested_us", "us", "median by the judge's clock alone", clock_us<&Measurement::attested_ns>},
-    {"event_us", "us", "median by the submission's own clock, a hint", clock_us<&Measurement::event_ns>},
-    {"overhead_us", "us", "time of an empty call, already taken off every sample", clock_us<&Measurement::overhead_ns>},
-    {"drift_us", "us", "how far the empty call of a trusted process moved meanwhile", clock_us<&Measurement::drift_ns>},
+    {"method", ColumnType::text, "", "how time was taken", measurement<&Measurement::method>},
+    {"samples_n", ColumnType::integer, "", "timed samples of the submission", samples_n<kOurs>},
+    {"median_us", ColumnType::number, "us", "median time of one call", time_us<kOurs, &Statistics::median_ns>},
+    {"mean_us", ColumnType::number, "us", "mean time of one call", time_us<kOurs, &Statistics::mean_ns>},
+    {"std_us", ColumnType::number, "us", "sample standard deviation", time_us<kOurs, &Statistics::std_ns>},
+    {"min_us", ColumnType::number, "us", "fastest sample", time_us<kOurs, &Statistics::min_ns>},
+    {"max_us", ColumnType::number, "us", "slowest sample", time_us<kOurs, &Statistics::max_ns>},
+    {"p95_us", ColumnType::number, "us", "95th percentile; empty below 20 samples", percentile_us<&Statistics::p95_ns>},
+    {"p99_us", ColumnType::number, "us", "99th percentile; empty below 100 samples", percentile_us<&Statistics::p99_ns>},
+    {"attested_us", ColumnType::number, "us", "median by the judge's clock alone", clock_us<&Measurement::attested_ns>},
+    {"event_us", ColumnType::number, "us", "median by the submission's own clock, a hint", clock_us<&Measurement::event_ns>},
+    {"overhead_us", ColumnType::number, "us", "time of an empty call, already taken off every sample", clock_us<&Measurement::overhead_ns>},
+    {"drift_us", ColumnType::number, "us", "how far the empty call of a trusted process moved meanwhile", clock_us<&Measurement::drift_ns>},
     // reference
-    {"reference_samples_n", "", "timed samples of the reference", samples_n<kTheirs>},
-    {"reference_us", "us", "median time of the reference, same inputs and clock", time_us<kTheirs, &Statistics::median_ns>},
-    {"reference_std_us", "us", "its sample standard deviation", time_us<kTheirs, &Statistics::std_ns>},
-    {"speedup", "", "reference_us / median_us", speedup_of},
+    {"reference_samples_n", ColumnType::integer, "", "timed samples of the reference", samples_n<kTheirs>},
+    {"reference_us", ColumnType::number, "us", "median time of the reference, same inputs and clock", time_us<kTheirs, &Statistics::median_ns>},
+    {"reference_std_us", ColumnType::number, "us", "its sample standard deviation", time_us<kTheirs, &Statistics::std_ns>},
+    {"speedup", ColumnType::number, "", "reference_us / median_us", speedup_of},
     // build and run
-    {"build_s", "s", "time to build it", stage_time<&StageTimes::build_ms>},
-    {"build_cached", "", "whether the build came from the cache", build_cached},
-    {"build_compiler", "", "what compiled it", toolchain<&Toolchain::compiler>},
-    {"build_flags", "", "flags that shaped the code, the submission's own among them", toolchain<&Toolchain::flags>},
-    {"run_s", "s", "from its first process to the end of the last", stage_time<&StageTimes::run_ms>},
+    {"build_s", ColumnType::number, "s", "time to build it", stage_time<&StageTimes::build_ms>},
+    {"build_cached", ColumnType::boolean, "", "whether the build came from the cache", build_cached},
+    {"run_s", ColumnType::number, "s", "from its first process to the end of the last", stage_time<&StageTimes::run_ms>},
     // device, host, software, sandbox
-    {"device", "", "kind of device it was judged on: cpu, cuda", device<&DeviceInfo::kind>},
-    {"device_model", "", "its model", device<&DeviceInfo::model>},
-    {"device_uuid", "", "UUID of a GPU", device<&DeviceInfo::uuid>},
-    {"device_arch", "", "what device code was compiled for", device<&DeviceInfo::arch>},
-    {"device_memory_bytes", "bytes", "its memory", device_memory},
-    {"worker", "", "worker that judged it", result<&Result::worker>},
-    {"kq_version", "", "kq of that worker", software<&Software::kq>},
-    {"python", "", "Python it ran under", software<&Software::python>},
-    {"torch", "", "its torch", software<&Software::torch>},
-    {"triton", "", "its triton", software<&Software::triton>},
-    {"cuda", "", "its CUDA", software<&Software::cuda>},
-    {"sandbox", "", "layers of isolation in force", result<&Result::sandbox>},
-    {"tier", "", "what of the submission could run on the host: 0 nothing, 2 all of it", tier_of},
+    {"device", ColumnType::text, "", "kind of device it was judged on: cpu, cuda", device<&DeviceInfo::kind>},
+    {"device_model", ColumnType::text, "", "its model", device<&DeviceInfo::model>},
+    {"device_uuid", ColumnType::text, "", "UUID of a GPU", device<&DeviceInfo::uuid>},
+    {"device_arch", ColumnType::text, "", "what device code was compiled for", device<&DeviceInfo::arch>},
+    {"device_memory_bytes", ColumnType::integer, "bytes", "its memory", device_memory},
+    {"worker", ColumnType::text, "", "worker that judged it", result<&Result::worker>},
+    {"kq_version", ColumnType::text, "", "kq of that worker", software<&Software::kq>},
+    {"python", ColumnType::text, "", "Python it ran under", software<&Software::python>},
+    {"torch", ColumnType::text, "", "its torch", software<&Software::torch>},
+    {"triton", ColumnType::text, "", "its triton", software<&Software::triton>},
+    {"cuda", ColumnType::text, "", "its CUDA", software<&Software::cuda>},
+    {"sandbox", ColumnType::text, "", "layers of isolation in force", result<&Result::sandbox>},
+    {"tier", ColumnType::integer, "", "what of the submission could run on the host: 0 nothing, 2 all of it", tier_of},
+    // further ones, in the order in which they came
+    {"build_compiler", ColumnType::text, "", "what compiled it", toolchain<&Toolchain::compiler>},
+    {"build_flags", ColumnType::text, "", "flags that shaped the code, the submission's own among them", toolchain<&Toolchain::flags>},
+    {"submitter", ColumnType::text, "", "whose share and quota it counts against", job<&JobRecord::submitter>},
+    {"priority", ColumnType::text, "", "low, normal or high", submission<&Submission::priority>},
+    {"not_before", ColumnType::time, "", "runs no earlier, RFC 3339 in UTC", submission_time<&Submission::not_before_ms>},
+    {"deadline", ColumnType::time, "", "expires if it has not begun by then, RFC 3339 in UTC", submission_time<&Submission::deadline_ms>},
+    {"require", ColumnType::text, "", "labels its worker must have, joined by semicolons", require},
+    {"queue_s", ColumnType::number, "s", "from its submission to its newest attempt", queue_s},
+    {"noise_pct", ColumnType::number, "pct", "std_us in percent of mean_us", noise_pct},
+    {"reference_mean_us", ColumnType::number, "us", "mean time of the reference", time_us<kTheirs, &Statistics::mean_ns>},
+    {"reference_min_us", ColumnType::number, "us", "its fastest sample", time_us<kTheirs, &Statistics::min_ns>},
+    {"reference_max_us", ColumnType::number, "us", "its slowest sample", time_us<kTheirs, &Statistics::max_ns>},
+    {"speedup_mean", ColumnType::number, "", "reference_mean_us / mean_us, what KernelBench calls the speedup", speedup_mean},
 };
 // clang-format on
 

@@ -15,8 +15,12 @@ namespace kq {
 
 inline constexpr std::string_view kRowSchema = "kq.result/1";
 
+// What a value is where there is one. A time is text as RFC 3339 in UTC; an integer above 2^53 is text in JSON.
+enum class ColumnType { text, integer, number, boolean, time };
+
 struct Column {
   std::string_view name;
+  ColumnType type;
   std::string_view unit;  // empty where it has none
   std::string_view doc;
   Cell (*get)(const RunRow& row);

@@ -1,13 +1,14 @@
-// kq-dump: a run as a file for other programs, one row per job, in any format of the exporters' table.
+// kq-dump: a run as files for other programs, in any format of the exporters' table.
 #include <iostream>
 #include <string>
 #include <vector>
 
+#include "net/clock.h"
 #include "store/rocks_store.h"
-#include "tools/columns.h"
 #include "tools/exporters/exporter.h"
 #include "tools/flags.h"
-#include "tools/output_file.h"
+#include "tools/kernelbench/figures.h"
+#include "tools/schema.h"
 #include "tools/source.h"
 #include "tools/stop_signals.h"
 #include "tools/text.h"
@@ -23,47 +24,72 @@ const std::string kProgram = "kq-dump";
 struct Options {
   std::string run;
   std::string format = "csv";
-  std::string out = "-";
+  std::string pass_at_k = "1";
+  kq::ExportOptions to;
+  kq::SelectionWords selection;
   kq::SourceOptions source;
   bool schema = false;
 };
 
 std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
-  std::vector<std::string> formats;
+  std::vector<std::string> formats, levels;
   for (const kq::Exporter& exporter : kq::exporters()) formats.emplace_back(exporter.name);
-  kq::Flags flags(
-      kProgram,
-      "Writes a run, one row per job, for other programs to read. Unknown values are empty (csv) or null (jsonl).");
+  for (const kq::Level& level : kq::levels()) levels.emplace_back(level.name);
+  kq::Flags flags(kProgram, "Writes a run for other programs to read. Unknown values are empty (csv) or null (jsonl).");
   flags.option("--run", "NAME", "name of the run", options.run);
   flags.choice("--format", "how to write it (default: csv)", options.format, formats);
-  flags.option("-o,--out", "FILE", "where to; it appears whole or not at all (default: -, standard output)",
-               options.out);
-  flags.flag("--schema", "print what each column means, and its unit, instead", options.schema);
+  flags.option("-o,--out", "PATH", "where to; a file appears whole or not at all (default: -, standard output; kernelbench needs a folder)", options.to.out);
+  flags.choice("--level", "what one row stands for (default: job)", options.selection.level, levels);
+  flags.option("--columns", "A,B,...", "only these columns, in this order (default: all of the level)", options.selection.columns);
+  flags.each("--where", "CONDITION", "only rows like verdict=passed or speedup>=2: =, !=, <, <=, >, >=, ~ (contains); may be repeated", options.selection.where);
+  flags.option("--since", "WHEN", "only what was submitted, begun or finished since: 2h, or 2026-11-21T18:00Z", options.selection.since);
+  flags.flag("--excel-safe", "csv: an apostrophe before text that a spreadsheet would take for a formula", options.to.excel_safe);
+  flags.flag("--strict", "kernelbench: a GPU fault or timeout counts as not compiled, as KernelBench itself has it", options.to.strict);
+  flags.option("--pass-at-k", "K,...", "kernelbench: the numbers of samples to draw (default: 1)", options.pass_at_k);
+  flags.flag("--schema", "print what each column means, and its unit, instead; with --format jsonl as JSON Schema", options.schema);
   add_flags(flags, options.source);
   return flags.parse(argc, argv);
 }
 
-std::string schema() {
-  std::vector<std::vector<std::string>> cells;
-  for (const kq::Column& column : kq::columns()) {
-    cells.push_back(
-        {std::string(column.name), column.unit.empty() ? "-" : std::string(column.unit), std::string(column.doc)});
-  }
-  return kq::table({{"column"}, {"unit"}, {"meaning"}}, cells);
+// The rows of the run, dumped or not.
+Expected<std::size_t> dump(kq::Source& source, const std::string& run, const kq::Selection& selection, kq::Export& to) {
+  std::size_t rows_n = 0;
+  const auto add = [&](const kq::RunRow& row) {
+    ++rows_n;
+    return to.add(row);
+  };
+  if (const auto visited = kq::each_row(source, run, add, selection.needs_samples()); !visited) return kq::failure(visited.error());
+  if (const auto finished = to.finish(); !finished) return kq::failure(finished.error());
+  if (rows_n == 0) return kq::failure(kq::Error{ExitCode::nothing, "there is no run '" + kq::printable(run) + "'"});
+  return rows_n;
 }
 
-// How many rows were written.
-Expected<std::size_t> dump(kq::Source& source, const std::string& run, const kq::Exporter& exporter,
-                           kq::OutputFile& file) {
-  std::size_t rows_n = 0;
-  if (const auto written = file.write(exporter.header()); !written) return kq::failure(written.error());
-  const auto visited = kq::each_row(source, run, [&](const kq::RunRow& row) {
-    ++rows_n;
-    return file.write(exporter.row(row));
-  });
-  if (!visited) return kq::failure(visited.error());
-  if (const auto committed = file.commit(); !committed) return kq::failure(committed.error());
-  return rows_n;
+Expected<void> work(Options& options) {
+  const auto ks = kq::parse_pass_at_k(options.pass_at_k);
+  if (!ks) return kq::failure(ks.error());
+  options.to.pass_at_k = *ks;
+  const auto selection = kq::Selection::make(options.selection, kq::unix_now_ms());
+  if (!selection) return kq::failure(selection.error());
+  if (options.schema) {
+    std::cout << (options.format == "jsonl" ? kq::json_schema(*selection) : kq::schema_table(*selection)) << std::flush;
+    return {};
+  }
+  if (options.run.empty()) return kq::bad_input("which run? --run NAME is needed");
+  const kq::Exporter& exporter = *kq::find_exporter(options.format);
+  if (exporter.writes_folder && options.to.out == "-") {
+    return kq::bad_input("--format " + options.format + " writes several files: name their folder with -o DIR");
+  }
+  // The file first: nobody waits for a million rows to hear that it cannot be written.
+  const auto to = exporter.open(options.to, *selection);
+  if (!to) return kq::failure(to.error());
+  const auto open = kq::open_source(
+      options.source, [](const std::string& folder) { return kq::open_rocks_store(folder, kq::OpenMode::read_only); });
+  if (!open) return kq::failure(open.error());
+  const auto rows_n = dump(*open->source, options.run, *selection, **to);
+  if (!rows_n) return kq::failure(rows_n.error());
+  for (const std::string& note : (*to)->notes()) std::cerr << kProgram << ": " << note << '\n';
+  if ((*to)->rows_n() == 0) std::cerr << kProgram << ": none of the " << *rows_n << " rows of the run is wanted by --where, --since and --level\n";
+  return {};
 }
 
 }  // namespace
@@ -72,20 +98,6 @@ int main(int argc, char** argv) {
   kq::end_quietly_when_nobody_reads();
   Options options;
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
-  if (options.schema) {
-    std::cout << schema() << std::flush;
-    return static_cast<int>(ExitCode::ok);
-  }
-  if (options.run.empty()) return complain(kProgram, {ExitCode::bad_input, "which run? --run NAME is needed"});
-
-  Expected<kq::OutputFile> file = kq::OutputFile::open(options.out);
-  if (!file) return complain(kProgram, file.error());
-  const Expected<kq::OpenSource> open = kq::open_source(
-      options.source, [](const std::string& folder) { return kq::open_rocks_store(folder, kq::OpenMode::read_only); });
-  if (!open) return complain(kProgram, open.error());
-  const Expected<std::size_t> rows_n = dump(*open->source, options.run, *kq::find_exporter(options.format), *file);
-  if (!rows_n) return complain(kProgram, rows_n.error());
-  if (*rows_n == 0)
-    return complain(kProgram, {ExitCode::nothing, "there is no run '" + kq::printable(options.run) + "'"});
-  return static_cast<int>(ExitCode::ok);
+  const auto done = work(options);
+  return done ? static_cast<int>(ExitCode::ok) : complain(kProgram, done.error());
 }

@@ -65,6 +65,10 @@ void Flags::option(const std::string& names, const std::string& value, const std
   if (!env.empty()) option->envname(env);
 }
 
+void Flags::each(const std::string& names, const std::string& value, const std::string& doc, std::vector<std::string>& into) {
+  parser_->app.add_option(names, into, doc)->type_name(value)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 void Flags::seconds(const std::string& names, const std::string& doc, std::optional<double>& into) {
   parser_->app
       .add_option_function<double>(

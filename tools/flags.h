@@ -24,6 +24,8 @@ class Flags {
   // `names` as in "-o,--out"; `value` is the word that stands for it in --help.
   void option(const std::string& names, const std::string& value, const std::string& doc, std::string& into,
               const std::string& env = "");
+  // The same, as often as one likes.
+  void each(const std::string& names, const std::string& value, const std::string& doc, std::vector<std::string>& into);
   // Seconds, more than 0.
   void seconds(const std::string& names, const std::string& doc, std::optional<double>& into);
   void choice(const std::string& names, const std::string& doc, std::string& into,

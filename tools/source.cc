@@ -69,8 +69,8 @@ std::unique_ptr<Source> store_source(std::unique_ptr<Store> store) {
   return std::make_unique<StoreSource>(std::move(store));
 }
 
-Expected<void> each_row(Source& source, const std::string& run, const VisitRow& visit) {
-  RunQuery query{.run = run, .after_label = "", .limit = kQueryRowsMax, .with_samples = false};
+Expected<void> each_row(Source& source, const std::string& run, const VisitRow& visit, bool with_samples) {
+  RunQuery query{.run = run, .after_label = "", .limit = kQueryRowsMax, .with_samples = with_samples};
   while (true) {
     const Expected<RunReply> page = source.run_page(query);
     if (!page) return failure(page.error());

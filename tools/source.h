@@ -25,7 +25,7 @@ std::unique_ptr<Source> store_source(std::unique_ptr<Store> store);
 
 // Every row of a run in label order, one page in memory at a time; `visit` ends it early with an Error.
 using VisitRow = std::function<Expected<void>(const RunRow& row)>;
-Expected<void> each_row(Source& source, const std::string& run, const VisitRow& visit);
+Expected<void> each_row(Source& source, const std::string& run, const VisitRow& visit, bool with_samples = false);
 
 // All boards, ordered by problem name, then device model.
 Expected<std::vector<LeaderboardRow>> all_boards(Source& source);

@@ -200,19 +200,19 @@ class Sweep {
   // Reads the rows once: for the report, and for --csv.
   Expected<void> gather(kq::Client& client, const kq::SubmitSummary& submitted) {
     report_.emplace(submitted, expectations_ ? &*expectations_ : nullptr);
-    std::optional<kq::OutputFile> csv;
+    const auto all = kq::Selection::make({}, kq::unix_now_ms());
+    std::unique_ptr<kq::Export> csv;
     if (!options_.csv.empty()) {
-      Expected<kq::OutputFile> file = kq::OutputFile::open(options_.csv);
-      if (!file) return kq::failure(file.error());
-      csv.emplace(std::move(*file));
-      if (const auto written = csv->write(kq::csv_header()); !written) return written;
+      auto opened = kq::open_csv({.out = options_.csv}, *all);
+      if (!opened) return kq::failure(opened.error());
+      csv = std::move(*opened);
     }
     const auto visited = kq::each_row(*kq::broker_source(client), submitted.run, [&](const kq::RunRow& row) {
-      return report_->add(row) && csv ? csv->write(kq::csv_row(row)) : Expected<void>();
+      return report_->add(row) && csv ? csv->add(row) : Expected<void>();
     });
     if (!visited) return visited;
     report_->finish();
-    return csv ? csv->commit() : Expected<void>();
+    return csv ? csv->finish() : Expected<void>();
   }
 
   ExitCode exit_code(const kq::WaitOutcome& outcome) const {

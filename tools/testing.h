@@ -39,6 +39,8 @@ inline RunRow passed_row(std::string label, double median_ns, double reference_n
   passed.measurement.submission.samples_n = passed.measurement.reference.samples_n = 20;
   passed.measurement.submission.median_ns = median_ns;
   passed.measurement.reference.median_ns = reference_ns;
+  passed.measurement.submission.mean_ns = median_ns;
+  passed.measurement.reference.mean_ns = reference_ns;
   passed.correctness.trials_passed = 27;
   return finished_row(std::move(label), passed, seq);
 }
@@ -48,6 +50,12 @@ inline Evidence evidence(std::string reason, std::string message = "") {
   evidence.reason = std::move(reason);
   evidence.message = std::move(message);
   return evidence;
+}
+
+inline Evidence evidence_at(Stage stage, std::string message = "") {
+  Evidence found = evidence("", std::move(message));
+  found.stage = stage;
+  return found;
 }
 
 inline RunRow ended_row(std::string label, VerdictName name, Evidence evidence = {}, Sequence seq = 1) {

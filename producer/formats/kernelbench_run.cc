@@ -1,31 +1,20 @@
 #include "producer/formats/kernelbench_run.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "producer/formats/problems.h"
+#include "producer/sample_name.h"
 
 namespace kq {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kEnding = "_kernel.py";
 constexpr int kParentsMax = 8;  // above the run, where its problems may lie
 
 bool looks_like_sample(std::string_view name) {
-  return name.starts_with("level_") && name.ends_with(kEnding);
-}
-
-// Takes `word` and a number from the front.
-bool take(std::string_view& text, std::string_view word, std::uint32_t& number) {
-  if (!text.starts_with(word)) return false;
-  text.remove_prefix(word.size());
-  const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (wrong != std::errc{}) return false;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return true;
+  return name.starts_with("level_") && name.ends_with(kSampleEnding);
 }
 
 std::vector<fs::path> problem_roots(const fs::path& run, const InputOptions& options) {
@@ -65,13 +54,6 @@ Found list_samples(const fs::path& run, std::vector<Sample>& samples) {
 
 }  // namespace
 
-std::optional<SampleName> parse_sample_name(std::string_view file_name) {
-  SampleName name;
-  const bool right = take(file_name, "level_", name.level) && take(file_name, "_problem_", name.problem) &&
-                     take(file_name, "_sample_", name.sample) && file_name == kEnding;
-  return right ? std::optional(name) : std::nullopt;
-}
-
 bool is_kernelbench_run(const fs::path& input) {
   std::error_code wrong;
   for (fs::directory_iterator entry(input, wrong), end; !wrong && entry != end; entry.increment(wrong)) {
@@ -102,7 +84,7 @@ Found read_kernelbench_run(const fs::path& input, const InputOptions& options) {
     const std::string file_name = sample.path.filename().string();
     Candidate candidate;
     candidate.where = sample.path.string();
-    candidate.label = file_name.substr(0, file_name.size() - kEnding.size());
+    candidate.label = file_name.substr(0, file_name.size() - kSampleEnding.size());
     candidate.tags = {{"level", std::to_string(sample.name.level)},
                       {"problem_id", std::to_string(sample.name.problem)},
                       {"sample_id", std::to_string(sample.name.sample)}};

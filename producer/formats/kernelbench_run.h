@@ -5,10 +5,7 @@
 // Prompts, settings and results that KernelBench keeps in the same directory are left alone.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
-#include <optional>
-#include <string_view>
 
 #include "producer/formats/candidate.h"
 
@@ -16,15 +13,5 @@ namespace kq {
 
 bool is_kernelbench_run(const std::filesystem::path& input);
 Found read_kernelbench_run(const std::filesystem::path& input, const InputOptions& options);
-
-struct SampleName {
-  std::uint32_t level = 0;
-  std::uint32_t problem = 0;
-  std::uint32_t sample = 0;
-
-  friend auto operator<=>(const SampleName&, const SampleName&) = default;
-};
-// "level_1_problem_19_sample_0_kernel.py" -> {1, 19, 0}
-std::optional<SampleName> parse_sample_name(std::string_view file_name);
 
 }  // namespace kq

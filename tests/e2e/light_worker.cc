@@ -3,7 +3,7 @@
 //
 //   light_worker URL NAME
 //
-// A job whose label ends in 9 gets wrong_answer, any other passes with a time drawn for the attempt; one that ends in 77 runs for seconds, so that
+// A job whose label ends in 9, or holds problem_9, gets wrong_answer, any other passes with a time drawn for the attempt; one that ends in 77 runs for seconds, so that
 // a late result of another worker may meet it. Which attempt a result is of stands in
 // its `worker`: NAME SEQ/ATTEMPT.
 #include <sys/random.h>
@@ -85,16 +85,23 @@ class LightWorker {
     Result result;
     result.device = lease.device;
     result.worker = name_ + " " + std::to_string(lease.id.seq) + "/" + std::to_string(lease.id.attempt);
-    if (lease.submission.label.ends_with('9')) {
+    const std::string& label = lease.submission.label;
+    if (label.ends_with('9') || label.find("problem_9") != std::string::npos) {
       result.verdict = ended(VerdictName::wrong_answer, {});
       return result;
     }
     Measurement measurement;
     measurement.method = "made up";
-    measurement.submission.samples_n = 1;
-    measurement.submission.median_ns = static_cast<double>(std::uniform_int_distribution<int>(1'000, 1'000'000)(random_));
+    measurement.submission = times();
+    measurement.reference = times();
     result.verdict = Passed{measurement, {}};
     return result;
+  }
+
+  Statistics times() {
+    std::vector<std::int64_t> samples_ns(20);
+    for (std::int64_t& sample_ns : samples_ns) sample_ns = std::uniform_int_distribution<int>(1'000, 1'000'000)(random_);
+    return summarise(samples_ns);
   }
 
   ClientLink& link_;

@@ -28,6 +28,7 @@ ALLOWED = {
         "producer/json.h",
         "producer/pack.h",
         "producer/progress.h",
+        "producer/sample_name.h",
         "producer/scripted_link.h",
         "producer/sentences.h",
         "producer/submit.h",

@@ -1,22 +1,30 @@
-#include <vector>
-
-#include "tools/columns.h"
 #include "tools/csv.h"
+
 #include "tools/exporters/exporter.h"
 
 namespace kq {
+namespace {
 
-std::string csv_header() {
-  std::vector<Cell> names;
-  for (const Column& column : columns()) names.emplace_back(std::string(column.name));
-  return csv_line(names);
+// What a spreadsheet would take for a formula gets an apostrophe in front: names and messages are written by strangers.
+Cell defused(const Cell& cell) {
+  const auto* text = std::get_if<std::string>(&cell);
+  const bool is_formula = text != nullptr && !text->empty() && std::string_view("=+-@\t\r").find(text->front()) != std::string_view::npos;
+  return is_formula ? Cell("'" + *text) : cell;
 }
 
-std::string csv_row(const RunRow& row) {
-  std::vector<Cell> cells;
-  cells.reserve(columns().size());
-  for (const Column& column : columns()) cells.push_back(column.get(row));
-  return csv_line(cells);
+}  // namespace
+
+Expected<std::unique_ptr<Export>> open_csv(const ExportOptions& options, const Selection& selection) {
+  std::vector<Cell> names;
+  for (const SelectedColumn& column : selection.columns()) names.emplace_back(std::string(column.name()));
+  const bool excel_safe = options.excel_safe;
+  return open_lines(options, selection, csv_line(names), [excel_safe](std::span<const Cell> cells, std::string& line) {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (i > 0) line += ',';
+      line += excel_safe ? csv_field(defused(cells[i])) : csv_field(cells[i]);
+    }
+    line += '\n';
+  });
 }
 
 }  // namespace kq

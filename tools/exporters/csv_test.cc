@@ -1,17 +1,16 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tools/columns.h"
 #include "tools/csv.h"
-#include "tools/exporters/exporter.h"
+#include "tools/exporters/testing.h"
 #include "tools/testing.h"
 
 namespace kq {
 namespace {
 
 TEST(csv_exporter, every_row_has_a_field_for_every_column) {
-  const std::string text = csv_header() + csv_row(passed_row("relu/fast", 12'500, 25'000)) +
-                           csv_row(ended_row("relu/odd", VerdictName::crashed, evidence("", "a,b\n\"c\""))) +
-                           csv_row(RunRow{});
+  const std::string text = exported("csv", {passed_row("relu/fast", 12'500, 25'000),
+                                            ended_row("relu/odd", VerdictName::crashed, evidence("", "a,b\n\"c\"")), RunRow{}});
   const auto lines = parse_csv(text);
   ASSERT_TRUE(lines) << lines.error().message;
   ASSERT_EQ(lines->size(), 4u);
@@ -20,13 +19,14 @@ TEST(csv_exporter, every_row_has_a_field_for_every_column) {
 }
 
 TEST(csv_exporter, a_message_survives) {
-  const auto lines =
-      parse_csv(csv_header() + csv_row(ended_row("relu/odd", VerdictName::crashed, evidence("", "a,b\n\"c\""))));
-  ASSERT_TRUE(lines);
-  for (std::size_t i = 0; i < columns().size(); ++i) {
-    if (columns()[i].name != "message") continue;
-    EXPECT_EQ((*lines)[1].fields[i], "a,b\n\"c\"");
-  }
+  const RunRow row = ended_row("relu/odd", VerdictName::crashed, evidence("", "a,b\n\"c\""));
+  EXPECT_EQ(exported("csv", {row}, {.columns = "label,message"}), "label,message\nrelu/odd,\"a,b\n\"\"c\"\"\"\n");
+}
+
+TEST(csv_exporter, formulas_are_exact_unless_a_spreadsheet_reads_them) {
+  const RunRow row = ended_row("=cmd()", VerdictName::crashed, evidence("", "-1"));
+  EXPECT_EQ(exported("csv", {row}, {.columns = "label,message,attempt"}), "label,message,attempt\n=cmd(),-1,1\n");
+  EXPECT_EQ(exported("csv", {row}, {.columns = "label,message,attempt"}, {.excel_safe = true}), "label,message,attempt\n'=cmd(),'-1,1\n");
 }
 
 }  // namespace

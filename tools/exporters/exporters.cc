@@ -1,11 +1,39 @@
 #include "tools/exporters/exporter.h"
+#include "tools/output_file.h"
 
 namespace kq {
 namespace {
 
 constexpr Exporter kExporters[] = {
-    {"csv", "RFC 4180, one header line, LF", csv_header, csv_row},
-    {"jsonl", "one JSON object per line", jsonl_header, jsonl_row},
+    {"csv", "RFC 4180, one header line, LF", false, open_csv},
+    {"jsonl", "one JSON object per line, as share/kq.result-1.schema.json says", false, open_jsonl},
+    {"kernelbench", "eval_results.json, pass_at_k_results.json and baseline files, for KernelBench's own scripts", true, open_kernelbench},
+};
+
+class Lines final : public Export {
+ public:
+  Lines(OutputFile file, const Selection& selection, AppendLine append)
+      : file_(std::move(file)), selection_(selection), append_(std::move(append)) {}
+
+  Expected<void> write(std::string_view text) { return file_.write(text); }
+
+  Expected<void> add(const RunRow& row) override {
+    return selection_.each(row, [this](std::span<const Cell> cells) {
+      line_.clear();
+      append_(cells, line_);
+      ++rows_n_;
+      return file_.write(line_);
+    });
+  }
+  Expected<void> finish() override { return file_.commit(); }
+  std::uint64_t rows_n() const override { return rows_n_; }
+
+ private:
+  OutputFile file_;
+  const Selection& selection_;
+  AppendLine append_;
+  std::string line_;
+  std::uint64_t rows_n_ = 0;
 };
 
 }  // namespace
@@ -19,6 +47,14 @@ const Exporter* find_exporter(std::string_view name) {
     if (exporter.name == name) return &exporter;
   }
   return nullptr;
+}
+
+Expected<std::unique_ptr<Export>> open_lines(const ExportOptions& options, const Selection& selection, std::string header, AppendLine append) {
+  Expected<OutputFile> file = OutputFile::open(options.out);
+  if (!file) return failure(file.error());
+  auto lines = std::make_unique<Lines>(std::move(*file), selection, std::move(append));
+  if (const auto written = lines->write(header); !written) return failure(written.error());
+  return lines;
 }
 
 }  // namespace kq

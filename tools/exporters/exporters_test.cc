@@ -3,30 +3,68 @@
 
 #include <algorithm>
 
-#include "tools/exporters/exporter.h"
+#include "tools/exporters/testing.h"
 #include "tools/testing.h"
 
 namespace kq {
 namespace {
 
-class EveryExporter : public ::testing::TestWithParam<const Exporter*> {};
+namespace fs = std::filesystem;
+
+// A row that every format has a place for.
+RunRow sample_of(std::uint32_t sample, Verdict verdict) {
+  RunRow row = finished_row("level_1_problem_19_sample_" + std::to_string(sample), std::move(verdict), sample + 1);
+  row.entry.submission.problem.file = "19_ReLU.py";
+  return row;
+}
+std::vector<RunRow> rows() {
+  const RunRow passed = passed_row("x", 12'500, 25'000);
+  return {sample_of(0, passed.result->verdict), sample_of(1, ended(VerdictName::crashed, evidence("", "\xff,\"\n\r\x1b[2J"))), queued_row("x/y"), RunRow{}};
+}
+
+class EveryExporter : public ::testing::TestWithParam<const Exporter*> {
+ protected:
+  ExportOptions options() const { return {.out = (folder / "out").string()}; }
+  // All that lies in the folder, one file after the other, and nothing but finished files.
+  std::string everything() const {
+    std::string all;
+    for (const auto& entry : fs::recursive_directory_iterator(folder.path())) {
+      if (!entry.is_regular_file()) continue;
+      EXPECT_EQ(entry.path().filename().string().find(".XX"), std::string::npos);
+      all += folder.read(entry.path().lexically_relative(folder.path()).string());
+    }
+    return all;
+  }
+  const ExportFolder folder;
+};
 
 TEST_P(EveryExporter, is_found_by_its_name) {
   EXPECT_EQ(find_exporter(GetParam()->name), GetParam());
 }
 
-TEST_P(EveryExporter, a_row_ends_its_line_and_keeps_what_it_was_given) {
-  const std::string row = GetParam()->row(passed_row("relu/fast", 12'500, 25'000));
-  EXPECT_EQ(row.back(), '\n');
-  for (const char* piece : {"relu/fast", "passed", "12.5"}) EXPECT_NE(row.find(piece), std::string::npos) << piece;
+TEST_P(EveryExporter, any_row_can_be_written_and_nothing_of_a_result_is_lost) {
+  export_rows(*GetParam(), options(), {}, rows());
+  const std::string text = everything();
+  for (const char* piece : {"passed", "crashed", "12.5"}) {
+    const bool is_time = piece[0] == '1';  // in us or in ms
+    EXPECT_TRUE(text.find(piece) != std::string::npos || (is_time && text.find("0.0125") != std::string::npos)) << piece;
+  }
 }
 
-TEST_P(EveryExporter, any_row_can_be_written) {
-  const std::string header = GetParam()->header();
-  EXPECT_TRUE(header.empty() || header.back() == '\n');
-  EXPECT_NE(GetParam()->row(queued_row("x/y")), "");
-  EXPECT_NE(GetParam()->row(RunRow{}), "");
-  EXPECT_NE(GetParam()->row(ended_row("x/y", VerdictName::crashed, evidence("", "\xff,\"\n\r\x1b[2J"))), "");
+TEST_P(EveryExporter, there_is_nothing_until_all_is_there) {
+  const auto selection = Selection::make({}, 0);
+  auto opened = GetParam()->open(options(), *selection);
+  ASSERT_TRUE(opened) << opened.error().message;
+  for (const RunRow& row : rows()) EXPECT_TRUE((*opened)->add(row));
+  EXPECT_FALSE(fs::is_regular_file(folder / "out"));
+  if (fs::is_directory(folder / "out")) { EXPECT_TRUE(fs::is_empty(folder / "out")); }
+  opened->reset();  // as one that fails half way
+  EXPECT_EQ(everything(), "");
+}
+
+TEST_P(EveryExporter, rows_that_are_not_wanted_are_not_there) {
+  export_rows(*GetParam(), options(), {.where = {"verdict=passed"}}, rows());
+  EXPECT_EQ(everything().find("crashed"), std::string::npos);
 }
 
 std::vector<const Exporter*> all() {

@@ -1,14 +1,19 @@
-#include "tools/columns.h"
 #include "tools/exporters/exporter.h"
 
 namespace kq {
 
-std::string jsonl_header() {
-  return "";
-}
-
-std::string jsonl_row(const RunRow& row) {
-  return to_text(to_json(row)) + '\n';
+Expected<std::unique_ptr<Export>> open_jsonl(const ExportOptions& options, const Selection& selection) {
+  std::vector<std::string> keys;
+  for (const SelectedColumn& column : selection.columns()) {
+    keys.push_back((keys.empty() ? "{" : ", ") + json_quoted(column.name()) + ": ");
+  }
+  return open_lines(options, selection, "", [keys = std::move(keys)](std::span<const Cell> cells, std::string& line) {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      line += keys[i];
+      line += json_text(cells[i]);
+    }
+    line += "}\n";
+  });
 }
 
 }  // namespace kq

@@ -2,23 +2,27 @@
 
 #include <algorithm>
 
-#include "tools/exporters/exporter.h"
+#include "tools/exporters/testing.h"
 #include "tools/testing.h"
 
 namespace kq {
 namespace {
 
 TEST(jsonl_exporter, a_row_is_one_line_that_names_its_schema) {
-  const std::string row = jsonl_row(ended_row("relu/odd", VerdictName::crashed, evidence("", "two\nlines")));
+  const std::string row = exported("jsonl", {ended_row("relu/odd", VerdictName::crashed, evidence("", "two\nlines"))});
   EXPECT_EQ(std::count(row.begin(), row.end(), '\n'), 1);
   EXPECT_EQ(row.find(R"({"schema": "kq.result/1",)"), 0u);
   EXPECT_NE(row.find(R"("message": "two\nlines")"), std::string::npos);
 }
 
+TEST(jsonl_exporter, is_the_same_json_as_that_of_other_programs) {
+  const RunRow row = passed_row("relu/fast", 12'500, 25'000);
+  EXPECT_EQ(exported("jsonl", {row}), to_text(to_json(row)) + "\n");
+}
+
 TEST(jsonl_exporter, what_is_unknown_is_null) {
-  const std::string row = jsonl_row(queued_row("relu/slow"));
-  EXPECT_NE(row.find(R"("verdict": null)"), std::string::npos);
-  EXPECT_NE(row.find(R"("median_us": null)"), std::string::npos);
+  EXPECT_EQ(exported("jsonl", {queued_row("relu/slow")}, {.columns = "label,verdict,median_us"}),
+            "{\"label\": \"relu/slow\", \"verdict\": null, \"median_us\": null}\n");
 }
 
 }  // namespace

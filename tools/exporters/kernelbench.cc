@@ -1,0 +1,216 @@
+// A run as KernelBench's own scripts want it, in a folder:
+//
+//   eval_results.json         every sample's result; pass_at_k_results.json beside it where a problem has more than one sample
+//   timing/GPU/baseline_time_torch.json    the references of the run, all levels in one file, one file per device model
+//
+// A run of several levels has the first two in level1, level2, ... Their numbers are milliseconds with all digits. Results are ordered by
+// problem and sample, rows come by label: entries wait in a file without a name, and only their places are kept in memory.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <tuple>
+
+#include "tools/exporters/exporter.h"
+#include "tools/kernelbench/figures.h"
+#include "tools/kernelbench/outcome.h"
+#include "tools/output_file.h"
+#include "tools/text.h"
+
+namespace kq {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kEntryStep = 4;
+constexpr std::size_t kPassAtKStep = 2;
+
+struct Entry {
+  std::uint32_t level, problem, sample, bytes;
+  std::uint64_t offset;
+};
+
+Json null_stats(const DeviceInfo& device) {
+  return Json{JsonObject{{"mean", Json{nullptr}}, {"std", Json{nullptr}}, {"min", Json{nullptr}}, {"max", Json{nullptr}},
+                         {"num_trials", Json{std::int64_t{0}}}, {"hardware", Json{device.model}}, {"device", Json{std::string(to_string(device.kind))}}}};
+}
+
+std::string file_name_of(const std::string& device_model) {
+  std::string name = device_model;
+  for (char& c : name) c = c == '/' || c == ' ' ? '_' : c;
+  return name;
+}
+
+class KernelBenchExport final : public Export {
+ public:
+  KernelBenchExport(const ExportOptions& options, const Selection& selection, int waiting)
+      : folder_(options.out), options_(options), selection_(selection), waiting_(waiting) {}
+  ~KernelBenchExport() override { ::close(waiting_); }
+
+  Expected<void> add(const RunRow& row) override {
+    if (!selection_.wants(row)) return {};
+    ++rows_n_;
+    const auto place = figures_.add(row, options_.strict);
+    switch (place.added) {
+      case KernelBenchFigures::Added::no_problem: ++no_problem_n_; return {};
+      case KernelBenchFigures::Added::no_result: ++no_result_n_; return {};
+      case KernelBenchFigures::Added::same_sample: ++same_sample_n_; return {};
+      case KernelBenchFigures::Added::result: break;
+    }
+    if (devices_.size() < kDevicesNoted) devices_.insert(row.result->device.model);
+    KernelBenchOutcome outcome = kernelbench_outcome(row, options_.strict);
+    const std::string text = indented_text(Json{JsonObject{{"sample_id", Json{std::int64_t{place.sample}}},
+                                                           {"compiled", Json{outcome.compiled}},
+                                                           {"correctness", Json{outcome.correct}},
+                                                           {"metadata", std::move(outcome.metadata)},
+                                                           {"runtime", Json{outcome.runtime_ms}},
+                                                           {"runtime_stats", std::move(outcome.runtime_stats)}}},
+                                           kEntryStep, 2 * kEntryStep);
+    entries_.push_back({place.level, place.problem, place.sample, static_cast<std::uint32_t>(text.size()), waiting_bytes_});
+    return keep(text);
+  }
+
+  Expected<void> finish() override {
+    std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
+      return std::tie(a.level, a.problem, a.sample) < std::tie(b.level, b.problem, b.sample);
+    });
+    const std::vector<std::uint32_t> levels = figures_.levels();
+    for (const std::uint32_t level : levels) {
+      const fs::path folder = levels.size() == 1 ? folder_ : folder_ / ("level" + std::to_string(level));
+      if (const auto written = write_results(folder, level); !written) return written;
+      if (const auto written = write_pass_at_k(folder, level); !written) return written;
+    }
+    return write_baselines();
+  }
+
+  std::uint64_t rows_n() const override { return rows_n_; }
+
+  std::vector<std::string> notes() const override {
+    std::vector<std::string> notes;
+    const auto note = [&](std::uint64_t n, const std::string& why) {
+      if (n > 0) notes.push_back(std::to_string(n) + (n == 1 ? " row was" : " rows were") + " left out: " + why);
+    };
+    note(no_result_n_, "not finished, or ended by something that says nothing about the kernel (cancelled, expired, abandoned, too_large, ...)");
+    note(no_problem_n_, "neither tags level and problem_id, nor a label or problem named as KernelBench does");
+    note(same_sample_n_, "another row of the run has the same level, problem and sample");
+    if (devices_.size() > 1) notes.push_back("the run has results of several device models, KernelBench's scripts know one; dump one with --where device_model=NAME");
+    return notes;
+  }
+
+ private:
+  static constexpr std::size_t kDevicesNoted = 2;
+
+  Expected<void> keep(std::string_view text) {
+    for (std::size_t done = 0; done < text.size();) {
+      const ssize_t n = ::write(waiting_, text.data() + done, text.size() - done);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return our_fault("cannot write in " + folder_.string() + ": " + std::strerror(errno));
+      done += static_cast<std::size_t>(n);
+    }
+    waiting_bytes_ += text.size();
+    return {};
+  }
+
+  Expected<std::string> read_back(const Entry& entry) const {
+    std::string text(entry.bytes, '\0');
+    for (std::size_t done = 0; done < text.size();) {
+      const ssize_t n = ::pread(waiting_, text.data() + done, text.size() - done, static_cast<off_t>(entry.offset + done));
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return our_fault("cannot read back what was written in " + folder_.string());
+      done += static_cast<std::size_t>(n);
+    }
+    return text;
+  }
+
+  Expected<OutputFile> open(const fs::path& path) const {
+    std::error_code wrong;
+    fs::create_directories(path.parent_path(), wrong);
+    if (wrong) return bad_input("cannot create the folder " + path.parent_path().string() + ": " + wrong.message());
+    return OutputFile::open(path.string());
+  }
+
+  Expected<void> write_whole(const fs::path& path, const std::string& text) const {
+    Expected<OutputFile> file = open(path);
+    if (!file) return failure(file.error());
+    if (const auto written = file->write(text); !written) return written;
+    return file->commit();
+  }
+
+  Expected<void> write_results(const fs::path& folder, std::uint32_t level) const {
+    Expected<OutputFile> file = open(folder / "eval_results.json");
+    if (!file) return failure(file.error());
+    const std::string step(kEntryStep, ' ');
+    const Entry* last = nullptr;
+    for (const Entry& entry : entries_) {
+      if (entry.level != level) continue;
+      const bool is_same = last != nullptr && last->problem == entry.problem;
+      std::string lead = last == nullptr ? "{\n" : is_same ? ",\n" : "\n" + step + "],\n";
+      if (!is_same) lead += step + "\"" + std::to_string(entry.problem) + "\": [\n";
+      const Expected<std::string> text = read_back(entry);
+      if (!text) return failure(text.error());
+      if (const auto written = file->write(lead + step + step + *text); !written) return written;
+      last = &entry;
+    }
+    if (const auto written = file->write(last == nullptr ? "{}" : "\n" + step + "]\n}"); !written) return written;
+    return file->commit();
+  }
+
+  // KernelBench writes it where a problem was sampled more than once, and its analysis prints it where it is.
+  Expected<void> write_pass_at_k(const fs::path& folder, std::uint32_t level) const {
+    for (const KernelBenchProblem* problem : figures_.problems()) {
+      if (problem->level != level || problem->samples_n < 2) continue;
+      return write_whole(folder / "pass_at_k_results.json", indented_text(figures_.pass_at_k_results(level, options_.pass_at_k), kPassAtKStep));
+    }
+    return {};
+  }
+
+  // A problem that no sample got so far as to be timed on stands there without figures: KernelBench's analysis leaves out what is not there.
+  Expected<void> write_baselines() const {
+    std::map<std::string, DeviceInfo> devices;
+    for (const KernelBenchProblem* problem : figures_.problems()) {
+      for (const auto& [model, reference] : problem->references) devices.emplace(model, reference.first);
+    }
+    for (const auto& [model, device] : devices) {
+      std::map<std::uint32_t, JsonObject> levels;
+      for (const KernelBenchProblem* problem : figures_.problems()) {
+        const auto reference = problem->references.find(model);
+        Json stats = reference != problem->references.end() ? kernelbench_stats(reference->second.second, device) : null_stats(device);
+        std::get<JsonObject>(stats.value).emplace_back("precision", Json{std::string(to_string(problem->precision))});
+        levels[problem->level].emplace_back(problem->file, std::move(stats));
+      }
+      JsonObject baseline;
+      for (auto& [level, problems] : levels) baseline.emplace_back("level" + std::to_string(level), Json{std::move(problems)});
+      const fs::path path = folder_ / "timing" / file_name_of(model) / "baseline_time_torch.json";
+      if (const auto written = write_whole(path, indented_text(Json{std::move(baseline)}, kEntryStep)); !written) return written;
+    }
+    return {};
+  }
+
+  const fs::path folder_;
+  const ExportOptions options_;
+  const Selection& selection_;
+  const int waiting_;
+  std::uint64_t waiting_bytes_ = 0;
+  KernelBenchFigures figures_;
+  std::vector<Entry> entries_;
+  std::set<std::string> devices_;
+  std::uint64_t rows_n_ = 0, no_problem_n_ = 0, no_result_n_ = 0, same_sample_n_ = 0;
+};
+
+}  // namespace
+
+Expected<std::unique_ptr<Export>> open_kernelbench(const ExportOptions& options, const Selection& selection) {
+  std::error_code wrong;
+  fs::create_directories(options.out, wrong);
+  if (wrong) return bad_input("cannot create the folder " + options.out + ": " + wrong.message());
+  std::string name = (fs::path(options.out) / ".kq-dump.XXXXXX").string();
+  const int waiting = ::mkostemp(name.data(), O_CLOEXEC);
+  if (waiting < 0) return bad_input("cannot create a file in " + options.out + ": " + std::strerror(errno));
+  ::unlink(name.c_str());
+  return std::make_unique<KernelBenchExport>(options, selection, waiting);
+}
+
+}  // namespace kq

@@ -1,0 +1,135 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tools/exporters/testing.h"
+#include "tools/testing.h"
+
+namespace kq {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+RunRow sample(std::uint32_t level, std::uint32_t problem, std::uint32_t sample_id, RunRow row) {
+  row.entry.submission.label = "level_" + std::to_string(level) + "_problem_" + std::to_string(problem) + "_sample_" + std::to_string(sample_id);
+  row.entry.submission.problem.file = std::to_string(problem) + "_p_.py";
+  row.result->device.model = "GPU A/1";
+  return row;
+}
+RunRow right(std::uint32_t level, std::uint32_t problem, std::uint32_t sample_id) {
+  return sample(level, problem, sample_id, passed_row("x", 1e6, 2e6, problem));
+}
+RunRow wrong(std::uint32_t level, std::uint32_t problem, std::uint32_t sample_id) {
+  return sample(level, problem, sample_id, ended_row("x", VerdictName::wrong_answer, evidence_at(Stage::judge)));
+}
+
+std::vector<std::string> dump(const ExportFolder& folder, const std::vector<RunRow>& rows) {
+  return export_rows(*find_exporter("kernelbench"), {.out = folder.path().string(), .pass_at_k = {1, 2}}, {}, rows);
+}
+
+TEST(kernelbench_exporter, results_are_in_numeric_order_and_laid_out_as_kernelbench_does) {
+  const ExportFolder folder;
+  dump(folder, {right(1, 10, 0), right(1, 2, 1), wrong(1, 2, 0)});
+  EXPECT_EQ(folder.read("eval_results.json"), R"json({
+    "2": [
+        {
+            "sample_id": 0,
+            "compiled": true,
+            "correctness": false,
+            "metadata": {
+                "hardware": "GPU A/1",
+                "device": "cpu",
+                "correctness_issue": "wrong_answer",
+                "correctness_issue_name": "wrong_answer",
+                "kq_verdict": "wrong_answer",
+                "kq_job_id": 1
+            },
+            "runtime": -1.0,
+            "runtime_stats": {}
+        },
+        {
+            "sample_id": 1,
+            "compiled": true,
+            "correctness": true,
+            "metadata": {
+                "hardware": "GPU A/1",
+                "device": "cpu",
+                "correctness_trials": "(27 / 27)",
+                "kq_verdict": "passed",
+                "kq_job_id": 2
+            },
+            "runtime": 1.0,
+            "runtime_stats": {
+                "mean": 1.0,
+                "std": 0.0,
+                "min": 0.0,
+                "max": 0.0,
+                "num_trials": 20,
+                "hardware": "GPU A/1",
+                "device": "cpu"
+            }
+        }
+    ],
+    "10": [
+        {
+            "sample_id": 0,
+            "compiled": true,
+            "correctness": true,
+            "metadata": {
+                "hardware": "GPU A/1",
+                "device": "cpu",
+                "correctness_trials": "(27 / 27)",
+                "kq_verdict": "passed",
+                "kq_job_id": 10
+            },
+            "runtime": 1.0,
+            "runtime_stats": {
+                "mean": 1.0,
+                "std": 0.0,
+                "min": 0.0,
+                "max": 0.0,
+                "num_trials": 20,
+                "hardware": "GPU A/1",
+                "device": "cpu"
+            }
+        }
+    ]
+})json");
+  const auto ks = parse_json(folder.read("pass_at_k_results.json"));
+  ASSERT_TRUE(ks);
+  EXPECT_EQ(to_text(*ks->find("averages")), R"({"avg_pass@1": 0.75, "avg_pass@2": 0.5})");
+}
+
+TEST(kernelbench_exporter, a_problem_nobody_solved_stands_in_the_baseline_without_figures) {
+  const ExportFolder folder;
+  dump(folder, {right(1, 1, 0), wrong(1, 2, 0), right(2, 1, 0)});
+  const auto baseline = parse_json(folder.read("timing/GPU_A_1/baseline_time_torch.json"));
+  ASSERT_TRUE(baseline);
+  EXPECT_EQ(to_text(*baseline->find("level1")),
+            R"({"1_p_.py": {"mean": 2.0, "std": 0.0, "min": 0.0, "max": 0.0, "num_trials": 20, "hardware": "GPU A/1", "device": "cpu", "precision": "as_given"}, )"
+            R"("2_p_.py": {"mean": null, "std": null, "min": null, "max": null, "num_trials": 0, "hardware": "GPU A/1", "device": "cpu", "precision": "as_given"}})");
+  EXPECT_NE(baseline->find("level2"), nullptr);
+}
+
+TEST(kernelbench_exporter, levels_have_folders_of_their_own_where_there_are_several) {
+  const ExportFolder folder;
+  dump(folder, {right(1, 1, 0), right(2, 1, 0)});
+  EXPECT_TRUE(fs::exists(folder / "level1/eval_results.json"));
+  EXPECT_TRUE(fs::exists(folder / "level2/eval_results.json"));
+  EXPECT_FALSE(fs::exists(folder / "level1/pass_at_k_results.json"));
+}
+
+TEST(kernelbench_exporter, what_is_left_out_is_counted) {
+  const ExportFolder folder;
+  EXPECT_THAT(dump(folder, {right(1, 1, 0), right(1, 1, 0), queued_row("level_1_problem_2_sample_0"), queued_row("relu/x"), queued_row("relu/y")}),
+              ElementsAre(HasSubstr("1 row was left out: not finished"), HasSubstr("2 rows were left out: neither tags"),
+                          HasSubstr("1 row was left out: another row")));
+  RunRow other = right(1, 3, 0);
+  other.result->device.model = "GPU B";
+  EXPECT_THAT(dump(folder, {right(1, 1, 0), other}), ElementsAre(HasSubstr("several device models")));
+  EXPECT_TRUE(fs::exists(folder / "timing/GPU_B/baseline_time_torch.json"));
+}
+
+}  // namespace
+}  // namespace kq

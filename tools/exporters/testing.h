@@ -1,0 +1,56 @@
+// What a format makes of rows, for the tests of formats.
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "core/check.h"
+#include "tools/exporters/exporter.h"
+
+namespace kq {
+
+// A folder that is removed at the end.
+class ExportFolder {
+ public:
+  ExportFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "kq-export.XXXXXX").string();
+    KQ_CHECK(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~ExportFolder() { std::filesystem::remove_all(path_); }
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+  const std::filesystem::path& path() const { return path_; }
+  std::string read(const std::string& name) const {
+    std::ifstream file(path_ / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Dumps the rows to a file, or into a folder, of that name; gives back what a person is told.
+inline std::vector<std::string> export_rows(const Exporter& exporter, ExportOptions options, const SelectionWords& words,
+                                            const std::vector<RunRow>& rows) {
+  const auto selection = Selection::make(words, 0);
+  KQ_CHECK(selection.has_value());
+  auto opened = exporter.open(options, *selection);
+  KQ_CHECK(opened.has_value());
+  for (const RunRow& row : rows) KQ_CHECK((*opened)->add(row).has_value());
+  KQ_CHECK((*opened)->finish().has_value());
+  return (*opened)->notes();
+}
+
+// The text of a format that is one file.
+inline std::string exported(std::string_view format, const std::vector<RunRow>& rows, const SelectionWords& words = {}, ExportOptions options = {}) {
+  const ExportFolder folder;
+  options.out = (folder / "out").string();
+  export_rows(*find_exporter(format), options, words, rows);
+  return folder.read("out");
+}
+
+}  // namespace kq

@@ -1,0 +1,216 @@
+#include "tools/kernelbench/figures.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+
+#include "tools/kernelbench/outcome.h"
+#include "tools/text.h"
+
+namespace kq {
+namespace {
+
+constexpr std::uint32_t kProblemsOfLevel[] = {0, 100, 100, 50, 20};
+
+std::optional<double> mean_in(const Json& entry) {
+  const Json* mean = entry.find("mean");
+  if (mean == nullptr) return std::nullopt;
+  if (mean->floating() != nullptr) return *mean->floating();
+  if (mean->integer() != nullptr) return static_cast<double>(*mean->integer());
+  return std::nullopt;
+}
+
+std::optional<double> mean_of(const KernelBenchBaseline& baseline, const KernelBenchProblem& problem) {
+  const auto level = baseline.find(problem.level);
+  if (level == baseline.end()) return std::nullopt;
+  const auto entry = level->second.find(problem.file);
+  return entry != level->second.end() ? entry->second : std::nullopt;
+}
+
+}  // namespace
+
+double pass_at_k(std::uint32_t n, std::uint32_t c, std::uint32_t k) {
+  if (n - c < k) return 1;
+  double all_wrong = 1;
+  for (std::uint32_t i = n - c + 1; i <= n; ++i) all_wrong *= 1 - static_cast<double>(k) / i;
+  return 1 - all_wrong;
+}
+
+// The squares about one mean are those about the own mean and what that lies off.
+Statistics pooled(const Statistics& a, const Statistics& b) {
+  if (a.samples_n == 0) return b;
+  if (b.samples_n == 0) return a;
+  const double n = a.samples_n, m = b.samples_n;
+  Statistics both;
+  both.samples_n = a.samples_n + b.samples_n;
+  both.mean_ns = (n * a.mean_ns + m * b.mean_ns) / (n + m);
+  const double squares = (n - 1) * a.std_ns * a.std_ns + (m - 1) * b.std_ns * b.std_ns + n * m / (n + m) * (a.mean_ns - b.mean_ns) * (a.mean_ns - b.mean_ns);
+  both.std_ns = std::sqrt(squares / (n + m - 1));
+  both.min_ns = std::min(a.min_ns, b.min_ns);
+  both.max_ns = std::max(a.max_ns, b.max_ns);
+  return both;
+}
+
+std::optional<double> KernelBenchProblem::baseline_ms(const std::string& device) const {
+  const auto found = references.find(device);
+  return found != references.end() ? std::optional(found->second.second.mean_ns / 1e6) : std::nullopt;
+}
+
+Expected<KernelBenchBaseline> read_kernelbench_baseline(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  if (!file.is_open()) return bad_input("cannot read " + path + ": a baseline file of KernelBench is needed, such as results/timing/GPU/baseline_time_torch.json");
+  const Expected<Json> json = parse_json(text);
+  if (!json) return bad_input(path + ": not JSON, " + json.error().message);
+  if (json->object() == nullptr) return bad_input(path + R"(: a baseline file is {"level1": {"1_name.py": {"mean": ms, ...}}}, got )" + described(*json));
+  KernelBenchBaseline baseline;
+  for (const auto& [name, problems] : *json->object()) {
+    std::uint32_t level = 0;
+    const char* const end = name.data() + name.size();
+    if (!name.starts_with("level") || std::from_chars(name.data() + 5, end, level).ptr != end || problems.object() == nullptr) {
+      return bad_input(path + ": '" + printable(name) + "' must be level1, level2, ... with an object of problems");
+    }
+    for (const auto& [problem, entry] : *problems.object()) baseline[level][problem] = mean_in(entry);
+  }
+  return baseline;
+}
+
+KernelBenchFigures::Place KernelBenchFigures::add(const RunRow& row, bool strict) {
+  const Submission& submission = row.entry.submission;
+  const auto id = kernelbench_id(submission);
+  if (!id) return {};
+  const Key key{id->level, id->problem};
+  KernelBenchProblem& problem = problems_.try_emplace(key).first->second;
+  problem.level = id->level;
+  problem.id = id->problem;
+  if (problem.file.empty()) problem.file = submission.problem.file;
+  problem.precision = submission.problem.precision;
+  Place place{Added::no_result, id->level, id->problem, 0};
+  if (!is_kernelbench_result(row)) return place;
+
+  std::set<std::uint32_t>& seen = samples_[key];
+  place.sample = id->sample.value_or(seen.empty() ? 0 : *seen.rbegin() + 1);
+  place.added = Added::same_sample;
+  if (!seen.insert(place.sample).second) return place;
+  place.added = Added::result;
+
+  const KernelBenchOutcome outcome = kernelbench_outcome(row, strict);
+  ++problem.samples_n;
+  problem.compiled_n += outcome.compiled ? 1 : 0;
+  problem.correct_n += outcome.correct ? 1 : 0;
+  const DeviceInfo& device = row.result->device;
+  const Measurement* measured = measurement_of(row.result->verdict);
+  if (measured != nullptr && measured->reference.samples_n > 0) {
+    auto& [of_device, times] = problem.references[device.model];
+    of_device = device;
+    times = pooled(times, measured->reference);
+  }
+  if (place.sample == 0) {
+    problem.compiled_0 = outcome.compiled;
+    problem.correct_0 = outcome.correct;
+    problem.device_0 = device.model;
+    problem.mean_ms_0 = outcome.runtime_ms;
+  }
+  return place;
+}
+
+std::vector<const KernelBenchProblem*> KernelBenchFigures::problems() const {
+  std::vector<const KernelBenchProblem*> found;
+  for (const auto& [key, problem] : problems_) found.push_back(&problem);
+  return found;
+}
+
+std::vector<std::uint32_t> KernelBenchFigures::levels() const {
+  std::vector<std::uint32_t> found;
+  for (const auto& [key, problem] : problems_) {
+    if (found.empty() || found.back() != key.first) found.push_back(key.first);
+  }
+  return found;
+}
+
+std::optional<double> KernelBenchFigures::speedup_0(const KernelBenchProblem& problem, const KernelBenchBaseline* baseline) {
+  if (!problem.correct_0.value_or(false) || problem.mean_ms_0 <= 0) return std::nullopt;
+  const auto reference_ms = baseline != nullptr ? mean_of(*baseline, problem) : problem.baseline_ms(problem.device_0);
+  return reference_ms ? std::optional(*reference_ms / problem.mean_ms_0) : std::nullopt;
+}
+
+KernelBenchLevel KernelBenchFigures::level(std::uint32_t level, const KernelBenchBaseline* baseline, bool whole) const {
+  KernelBenchLevel figures;
+  figures.level = level;
+  const std::map<std::string, std::optional<double>>* entries = nullptr;
+  if (baseline != nullptr && baseline->contains(level)) entries = &baseline->at(level);
+  double logs = 0;
+  std::uint32_t timed_n = 0;
+  std::vector<double> speedups;
+  for (const auto& [key, problem] : problems_) {
+    if (key.first != level) continue;
+    ++figures.problems_n;
+    figures.evaluated_n += problem.samples_n > 0 ? 1 : 0;
+    figures.compiled_n += problem.compiled_0.value_or(false) ? 1 : 0;
+    figures.correct_n += problem.correct_0.value_or(false) ? 1 : 0;
+    figures.aligned_n += baseline == nullptr || (entries != nullptr && entries->contains(problem.file)) ? 1 : 0;
+    for (const auto& [model, reference] : problem.references) figures.devices.insert(model);
+    const auto speedup = speedup_0(problem, baseline);
+    if (!speedup || *speedup <= 0) continue;
+    speedups.push_back(*speedup);
+    logs += std::log(*speedup);  // a product of ten thousand speedups does not fit a double
+    ++timed_n;
+  }
+  if (whole && level < std::size(kProblemsOfLevel)) figures.problems_n = std::max(figures.problems_n, kProblemsOfLevel[level]);
+  if (whole && entries != nullptr) figures.aligned_n = static_cast<std::uint32_t>(entries->size());
+  figures.geometric_mean_speedup = timed_n > 0 ? std::exp(logs / timed_n) : 0;
+  for (const double p : kKernelBenchThresholds) {
+    const auto above = std::count_if(speedups.begin(), speedups.end(), [&](double speedup) { return speedup > p; });
+    figures.fast_p.emplace_back(p, figures.aligned_n > 0 ? static_cast<double>(above) / figures.aligned_n : 0);
+  }
+  return figures;
+}
+
+Json KernelBenchFigures::pass_at_k_results(std::uint32_t level, const std::vector<std::uint32_t>& ks) const {
+  JsonObject problems, averages;
+  std::map<std::uint32_t, std::pair<double, std::int64_t>> sums;  // by k: of how many problems
+  std::int64_t problems_n = 0, samples_n = 0, correct_n = 0;
+  for (const auto& [key, problem] : problems_) {
+    if (key.first != level || problem.samples_n == 0) continue;
+    ++problems_n;
+    samples_n += problem.samples_n;
+    correct_n += problem.correct_n;
+    std::map<std::uint32_t, double> values;  // a k above n counts as n, under that name
+    for (const std::uint32_t k : ks) values[std::min(k, problem.samples_n)] = pass_at_k(problem.samples_n, problem.correct_n, std::min(k, problem.samples_n));
+    JsonObject entry{{"total_samples", Json{std::int64_t{problem.samples_n}}}, {"correct_samples", Json{std::int64_t{problem.correct_n}}}};
+    for (const auto& [k, value] : values) {
+      entry.emplace_back("pass@" + std::to_string(k), Json{value});
+      sums[k].first += value;
+      ++sums[k].second;
+    }
+    problems.emplace_back(std::to_string(problem.id), Json{std::move(entry)});
+  }
+  JsonObject metadata{{"total_problems", Json{problems_n}},
+                      {"problems_with_samples", Json{problems_n}},
+                      {"total_evaluated_samples", Json{samples_n}},
+                      {"total_correct_samples", Json{correct_n}}};
+  for (const std::uint32_t k : ks) {
+    if (problems_n > 0) averages.emplace_back("avg_pass@" + std::to_string(k), Json{sums[k].first / static_cast<double>(problems_n)});
+    metadata.emplace_back("pass@" + std::to_string(k) + "_count", Json{sums[k].second});
+  }
+  return Json{JsonObject{{"averages", Json{std::move(averages)}}, {"metadata", Json{std::move(metadata)}}, {"problems", Json{std::move(problems)}}}};
+}
+
+Expected<std::vector<std::uint32_t>> parse_pass_at_k(const std::string& words) {
+  std::vector<std::uint32_t> ks;
+  for (std::size_t start = 0; start <= words.size();) {
+    const std::size_t end = std::min(words.find(',', start), words.size());
+    std::uint32_t k = 0;
+    const auto [stop, wrong] = std::from_chars(words.data() + start, words.data() + end, k);
+    if (wrong != std::errc{} || stop != words.data() + end || k < 1 || k > kPassAtKMax || std::find(ks.begin(), ks.end(), k) != ks.end()) {
+      return bad_input("--pass-at-k must be different numbers from 1 to " + std::to_string(kPassAtKMax) + " like 1,5,10, got '" + printable(words) + "'");
+    }
+    ks.push_back(k);
+    start = end + 1;
+  }
+  return ks;
+}
+
+}  // namespace kq

@@ -1,0 +1,92 @@
+// KernelBench's own figures of a run, by its own definitions (scripts/benchmark_eval_analysis.py, src/kernelbench/score.py,
+// calculate_pass_at_k): rates, the geometric mean of the speedups, fast_p and pass@k, per level and per problem.
+//
+// A speedup here is a mean by a mean, unlike that of kq's boards, which are of medians. The baseline of a problem is the reference as it was
+// timed beside all samples of the run on that device, or a baseline file. Rates, fast_p and the mean are of sample 0 alone.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/records.h"
+#include "producer/json.h"
+
+namespace kq {
+
+inline constexpr double kKernelBenchThresholds[] = {0, 0.5, 0.8, 1, 1.5, 2};
+
+// 1 - the probability that k of n samples, c of which are right, are all wrong.
+double pass_at_k(std::uint32_t n, std::uint32_t c, std::uint32_t k);
+
+// Times of many measurements of one thing as one, and that of nothing: samples_n 0.
+Statistics pooled(const Statistics& a, const Statistics& b);
+
+struct KernelBenchProblem {
+  std::uint32_t level = 0;
+  std::uint32_t id = 0;
+  std::string file;            // "19_ReLU.py", the key of a baseline file
+  Precision precision = Precision::as_given;
+  std::uint32_t samples_n = 0;  // with a result
+  std::uint32_t compiled_n = 0;
+  std::uint32_t correct_n = 0;
+  std::optional<bool> compiled_0, correct_0;  // sample 0; nothing: it has no result
+  std::string device_0;                       // model
+  double mean_ms_0 = -1;
+  std::map<std::string, std::pair<DeviceInfo, Statistics>> references;  // by device model
+
+  std::optional<double> baseline_ms(const std::string& device) const;
+};
+
+struct KernelBenchLevel {
+  std::uint32_t level = 0;
+  std::uint32_t problems_n = 0;   // KernelBench's total_count
+  std::uint32_t evaluated_n = 0;  // problems with a result
+  std::uint32_t compiled_n = 0;
+  std::uint32_t correct_n = 0;
+  std::uint32_t aligned_n = 0;    // problems with a baseline entry: what fast_p is a fraction of
+  double geometric_mean_speedup = 0;
+  std::vector<std::pair<double, double>> fast_p;
+  std::set<std::string> devices;
+};
+
+// The means of a baseline file, in ms: level -> file name -> mean; entries without one are null in the file.
+using KernelBenchBaseline = std::map<std::uint32_t, std::map<std::string, std::optional<double>>>;
+Expected<KernelBenchBaseline> read_kernelbench_baseline(const std::string& path);
+
+// Memory grows with the problems and by a few bytes per sample.
+class KernelBenchFigures {
+ public:
+  enum class Added { result, no_result, no_problem, same_sample };  // no_problem: of no KernelBench problem
+  struct Place {
+    Added added = Added::no_problem;
+    std::uint32_t level = 0, problem = 0, sample = 0;
+  };
+  // `strict` as in kernelbench_outcome().
+  Place add(const RunRow& row, bool strict);
+
+  // In the order of level and number.
+  std::vector<const KernelBenchProblem*> problems() const;
+  std::vector<std::uint32_t> levels() const;
+  // `whole`: problems of KernelBench that the run lacks count as failures, as its script has it.
+  KernelBenchLevel level(std::uint32_t level, const KernelBenchBaseline* baseline = nullptr, bool whole = false) const;
+  // KernelBench's pass_at_k_results.json.
+  Json pass_at_k_results(std::uint32_t level, const std::vector<std::uint32_t>& ks) const;
+  // The speedup of sample 0; nothing where it is not right or was not timed.
+  static std::optional<double> speedup_0(const KernelBenchProblem& problem, const KernelBenchBaseline* baseline);
+
+ private:
+  using Key = std::pair<std::uint32_t, std::uint32_t>;
+  std::map<Key, KernelBenchProblem> problems_;
+  std::map<Key, std::set<std::uint32_t>> samples_;
+};
+
+// "1,5,10".
+Expected<std::vector<std::uint32_t>> parse_pass_at_k(const std::string& words);
+inline constexpr std::uint32_t kPassAtKMax = 1'000'000;
+
+}  // namespace kq

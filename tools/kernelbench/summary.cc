@@ -1,0 +1,138 @@
+#include "tools/kernelbench/summary.h"
+
+#include <cstdio>
+
+#include "tools/csv.h"
+#include "tools/text.h"
+
+namespace kq {
+namespace {
+
+std::string decimal(const char* format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+// As Python writes a float: "0.0", "0.5", "2.0".
+std::string threshold(double p) {
+  return to_text(Json{p});
+}
+
+double rate(std::uint32_t n, std::uint32_t of) {
+  return of > 0 ? static_cast<double>(n) / of : 0;
+}
+
+std::string joined(const std::set<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+std::string pass_text(const Json& results) {
+  std::string text;
+  for (const auto& [name, value] : *results.find("averages")->object()) text += " " + name.substr(4) + " " + decimal("%.4f", *value.floating());
+  return text;
+}
+
+struct ProblemColumn {
+  std::string_view name;
+  Cell (*get)(const KernelBenchProblem& problem, const KernelBenchBaseline* baseline);
+};
+constexpr ProblemColumn kProblemColumns[] = {
+    {"level", [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return std::uint64_t{p.level}; }},
+    {"problem_id", [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return std::uint64_t{p.id}; }},
+    {"name", [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return p.file; }},
+    {"samples_n", [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return std::uint64_t{p.samples_n}; }},
+    {"compiled_n", [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return std::uint64_t{p.compiled_n}; }},
+    {"correct_n", [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return std::uint64_t{p.correct_n}; }},
+    {"runtime_ms", [](const KernelBenchProblem& p, const KernelBenchBaseline*) { return p.mean_ms_0 > 0 ? Cell(p.mean_ms_0) : Cell(); }},
+    {"speedup",
+     [](const KernelBenchProblem& p, const KernelBenchBaseline* baseline) {
+       const auto speedup = KernelBenchFigures::speedup_0(p, baseline);
+       return speedup ? Cell(*speedup) : Cell();
+     }},
+};
+
+JsonArray problems_json(const KernelBenchSummary& summary, std::uint32_t level) {
+  JsonArray problems;
+  for (const KernelBenchProblem* problem : summary.figures.problems()) {
+    if (problem->level != level) continue;
+    JsonObject object;
+    for (const ProblemColumn& column : kProblemColumns) object.emplace_back(column.name, to_json(column.get(*problem, summary.baseline)));
+    for (const std::uint32_t k : summary.ks) {
+      const bool has = problem->samples_n >= k;
+      object.emplace_back("pass@" + std::to_string(k), has ? Json{pass_at_k(problem->samples_n, problem->correct_n, k)} : Json{nullptr});
+    }
+    problems.push_back(Json{std::move(object)});
+  }
+  return problems;
+}
+
+std::string level_text(const KernelBenchLevel& level, const std::string& passes) {
+  std::string text = "level " + std::to_string(level.level) + ": " + std::to_string(level.evaluated_n) + " of " + std::to_string(level.problems_n) +
+                     (level.problems_n == 1 ? " problem" : " problems") + " evaluated, compiled " +
+                     decimal("%.1f%%", 100 * rate(level.compiled_n, level.problems_n)) + ", correct " +
+                     decimal("%.1f%%", 100 * rate(level.correct_n, level.problems_n)) + ", geometric mean speedup " +
+                     decimal("%.4f", level.geometric_mean_speedup) + ", fast_p";
+  for (const auto& [p, fraction] : level.fast_p) text += " " + threshold(p) + ":" + decimal("%.4g", fraction);
+  return text + "," + passes + "\n";
+}
+
+}  // namespace
+
+std::string kernelbench_table(const KernelBenchSummary& summary) {
+  std::vector<std::vector<std::string>> rows;
+  for (const KernelBenchProblem* problem : summary.figures.problems()) {
+    const auto speedup = KernelBenchFigures::speedup_0(*problem, summary.baseline);
+    const std::string n = std::to_string(problem->samples_n);
+    rows.push_back({std::to_string(problem->level), std::to_string(problem->id), problem->file, std::to_string(problem->compiled_n) + "/" + n,
+                    std::to_string(problem->correct_n) + "/" + n, problem->mean_ms_0 > 0 ? time_text(problem->mean_ms_0 * 1e6) : "-",
+                    speedup ? speedup_text(*speedup) : "-"});
+  }
+  std::string text = table({{"level", true}, {"problem", true}, {"name"}, {"compiled", true}, {"correct", true}, {"runtime", true}, {"speedup", true}}, rows);
+  for (const std::uint32_t level : summary.figures.levels()) {
+    const Json passes = summary.figures.pass_at_k_results(level, summary.ks);
+    text += level_text(summary.figures.level(level, summary.baseline, summary.whole), pass_text(passes));
+  }
+  return text;
+}
+
+std::string kernelbench_csv(const KernelBenchSummary& summary) {
+  std::vector<Cell> cells;
+  for (const ProblemColumn& column : kProblemColumns) cells.emplace_back(std::string(column.name));
+  std::string text = csv_line(cells);
+  for (const KernelBenchProblem* problem : summary.figures.problems()) {
+    cells.clear();
+    for (const ProblemColumn& column : kProblemColumns) cells.push_back(column.get(*problem, summary.baseline));
+    text += csv_line(cells);
+  }
+  return text;
+}
+
+Json kernelbench_json(const KernelBenchSummary& summary) {
+  JsonArray levels;
+  for (const std::uint32_t number : summary.figures.levels()) {
+    const KernelBenchLevel level = summary.figures.level(number, summary.baseline, summary.whole);
+    JsonObject fast_p;
+    for (const auto& [p, fraction] : level.fast_p) fast_p.emplace_back(threshold(p), Json{fraction});
+    Json passes = summary.figures.pass_at_k_results(number, summary.ks);
+    JsonObject pass_at_k{{"metadata", *passes.find("metadata")}, {"averages", *passes.find("averages")}};
+    levels.push_back(Json{JsonObject{{"run_name", Json{summary.run}},
+                                     {"level", Json{std::int64_t{number}}},
+                                     {"hardware", Json{joined(level.devices)}},
+                                     {"total_count", Json{std::int64_t{level.problems_n}}},
+                                     {"total_eval", Json{std::int64_t{level.evaluated_n}}},
+                                     {"compiled_count", Json{std::int64_t{level.compiled_n}}},
+                                     {"correct_count", Json{std::int64_t{level.correct_n}}},
+                                     {"compilation_rate", Json{rate(level.compiled_n, level.problems_n)}},
+                                     {"correctness_rate", Json{rate(level.correct_n, level.problems_n)}},
+                                     {"geo_mean_speedup", Json{level.geometric_mean_speedup}},
+                                     {"fast_p", Json{std::move(fast_p)}},
+                                     {"pass_at_k", Json{std::move(pass_at_k)}},
+                                     {"problems", Json{problems_json(summary, number)}}}});
+  }
+  return Json{JsonObject{{"schema", Json{std::string("kq.kernelbench/1")}}, {"run", Json{summary.run}}, {"levels", Json{std::move(levels)}}}};
+}
+
+}  // namespace kq

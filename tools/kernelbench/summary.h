@@ -1,0 +1,25 @@
+// What kq-leaderboard --kernelbench shows: KernelBench's figures of a run, per level and per problem.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/kernelbench/figures.h"
+
+namespace kq {
+
+struct KernelBenchSummary {
+  std::string run;
+  const KernelBenchFigures& figures;
+  const KernelBenchBaseline* baseline = nullptr;  // null: the run's own references
+  bool whole = false;                             // as in KernelBenchFigures::level()
+  std::vector<std::uint32_t> ks = {1};
+};
+
+std::string kernelbench_table(const KernelBenchSummary& summary);
+std::string kernelbench_csv(const KernelBenchSummary& summary);  // a line per problem
+
+// {schema, run, levels: [...]}, where a level has the keys that KernelBench's benchmark_eval_analysis.py writes, and its problems.
+Json kernelbench_json(const KernelBenchSummary& summary);
+
+}  // namespace kq
