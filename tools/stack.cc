@@ -96,17 +96,19 @@ Expected<std::unique_ptr<Stack>> Stack::start(const StackPlan& plan, const Nap& 
 
   std::unique_ptr<Stack> stack(new Stack(std::move(*folder), std::move(endpoint), plan));
   stack->record();
-  if (const auto started = stack->start(stack->broker_, plan.start_limit_ms, pause); !started)
-    return failure(started.error());
-  if (const auto started = stack->start(stack->worker_, plan.start_limit_ms, pause); !started) {
-    stack->stop(pause);
-    return failure(started.error());
-  }
+  if (const auto started = stack->start(stack->broker_, pause); !started) return failure(started.error());
   return stack;
 }
 
+Expected<void> Stack::start_worker(const Nap& pause) {
+  if (worker_.process) return {};
+  auto started = start(worker_, pause);
+  if (!started) stop(pause);
+  return started;
+}
+
 Stack::Stack(StateFolder folder, PrivateEndpoint endpoint, const StackPlan& plan)
-    : folder_(std::move(folder)), endpoint_(std::move(endpoint)), url_(endpoint_.url) {
+    : folder_(std::move(folder)), endpoint_(std::move(endpoint)), url_(endpoint_.url), start_limit_ms_(plan.start_limit_ms) {
   // Also where they are empty: the keys in our environment are for other brokers.
   broker_ = {.name = "kq-broker",
              .command = {.words = {plan.programs + "/kq-broker", "--bind", url_, "--store", folder_.file("store"),
@@ -128,7 +130,7 @@ Stack::~Stack() {
   if (!endpoint_.made_folder.empty()) fs::remove_all(endpoint_.made_folder, ignored);
 }
 
-Expected<void> Stack::start(Member& member, std::int64_t limit_ms, const Nap& pause) {
+Expected<void> Stack::start(Member& member, const Nap& pause) {
   Pipe pipe;
   if (pipe.read_end < 0) return our_fault("cannot make a pipe for " + member.name);
   Command command = member.command;
@@ -144,7 +146,7 @@ Expected<void> Stack::start(Member& member, std::int64_t limit_ms, const Nap& pa
     return our_fault(member.name + " " + what + "; its log " + command.log +
                      " ends with:" + member.process->last_words());
   };
-  for (std::int64_t waited = 0; waited < limit_ms; waited += kStepMs) {
+  for (std::int64_t waited = 0; waited < start_limit_ms_; waited += kStepMs) {
     switch (wait_on(pipe, kStepMs)) {
       case Readiness::ready:
         return {};
@@ -157,7 +159,7 @@ Expected<void> Stack::start(Member& member, std::int64_t limit_ms, const Nap& pa
     }
     if (pause(0)) return failure(Error{ExitCode::interrupted, "interrupted while " + member.name + " was starting"});
   }
-  return complain("was not ready after " + std::to_string(limit_ms / 1000) + " s");
+  return complain("was not ready after " + std::to_string(start_limit_ms_ / 1000) + " s");
 }
 
 void Stack::record() {

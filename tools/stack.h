@@ -36,9 +36,10 @@ inline constexpr std::int64_t kOrphanWaitMs = 20'000;  // for the processes of a
 
 class Stack {
  public:
-  // Returns when both are ready. An Error when one ends or is late, with its last lines, or when `pause` says to give
-  // up.
+  // The broker. Returns when it is ready. An Error when it ends or is late, with its last lines, or when `pause` says to give up.
   static Expected<std::unique_ptr<Stack>> start(const StackPlan& plan, const Nap& pause);
+  // The worker, once there is work: it takes seconds. Nothing where it was started before. The same Errors; then the broker is stopped too.
+  Expected<void> start_worker(const Nap& pause);
   ~Stack();  // what still runs is killed
 
   const std::string& broker_url() const { return url_; }
@@ -59,12 +60,13 @@ class Stack {
   };
 
   Stack(StateFolder folder, PrivateEndpoint endpoint, const StackPlan& plan);
-  Expected<void> start(Member& member, std::int64_t limit_ms, const Nap& pause);
+  Expected<void> start(Member& member, const Nap& pause);
   void record();
 
   StateFolder folder_;
   PrivateEndpoint endpoint_;
   std::string url_;
+  std::int64_t start_limit_ms_;
   Member broker_;
   Member worker_;
   int restarts_ = 0;

@@ -30,12 +30,17 @@ class StackTest : public ::testing::Test {
   }
 
   Expected<std::unique_ptr<Stack>> start(std::int64_t limit_ms = 30'000) {
-    return Stack::start({.state_folder = folder_.file("state"),
-                         .broker_url = "",
-                         .devices = "cpu",
-                         .programs = folder_.file("bin"),
-                         .start_limit_ms = limit_ms},
-                        never_hurry);
+    return with_worker(Stack::start({.state_folder = folder_.file("state"),
+                                     .broker_url = "",
+                                     .devices = "cpu",
+                                     .programs = folder_.file("bin"),
+                                     .start_limit_ms = limit_ms},
+                                    never_hurry));
+  }
+  static Expected<std::unique_ptr<Stack>> with_worker(Expected<std::unique_ptr<Stack>> stack) {
+    if (!stack) return stack;
+    if (const auto started = (*stack)->start_worker(never_hurry); !started) return failure(started.error());
+    return stack;
   }
   std::string log(const std::string& name) const { return content_of(folder_.file("state/" + name + ".log")); }
   std::vector<pid_t> children() const { return holder_of(folder_.file("state")).value_or(StackRecord{}).children; }
@@ -56,17 +61,29 @@ TEST_F(StackTest, starts_both_with_one_private_url) {
 
 TEST_F(StackTest, keys_reach_both_and_none_are_taken_from_the_environment) {
   for (const auto& [keys, key] : {std::pair{"/keys", "/w.key"}, {"", ""}}) {
-    const auto stack = Stack::start({.state_folder = folder_.file("state" + std::string(keys)),
-                                     .broker_url = "",
-                                     .key_folder = keys,
-                                     .worker_key = key,
-                                     .programs = folder_.file("bin")},
-                                    never_hurry);
+    const auto stack = with_worker(Stack::start({.state_folder = folder_.file("state" + std::string(keys)),
+                                                 .broker_url = "",
+                                                 .key_folder = keys,
+                                                 .worker_key = key,
+                                                 .programs = folder_.file("bin")},
+                                                never_hurry));
     ASSERT_TRUE(stack) << stack.error().message;
     const StateFolder& state = (*stack)->folder();
     EXPECT_THAT(content_of(state.file("broker.log")), HasSubstr(" --keys " + std::string(keys) + " "));
     EXPECT_THAT(content_of(state.file("worker.log")), HasSubstr(" --key " + std::string(key) + " "));
   }
+}
+
+TEST_F(StackTest, a_worker_starts_once_and_only_when_it_is_asked_for) {
+  auto stack = Stack::start({.state_folder = folder_.file("state"), .broker_url = "", .programs = folder_.file("bin")}, never_hurry);
+  ASSERT_TRUE(stack) << stack.error().message;
+  EXPECT_EQ(children().size(), 1u);
+  EXPECT_EQ((*stack)->tend().value(), std::nullopt);
+  ASSERT_TRUE((*stack)->start_worker(never_hurry));
+  const std::vector<pid_t> both = children();
+  EXPECT_EQ(both.size(), 2u);
+  ASSERT_TRUE((*stack)->start_worker(never_hurry));
+  EXPECT_EQ(children(), both);
 }
 
 TEST_F(StackTest, stops_the_worker_first_and_leaves_nothing) {

@@ -124,7 +124,10 @@ class Sweep {
 
     kq::SubmitOptions options;
     if (options_.timeout_s) options.timeout_ms = static_cast<std::int64_t>(*options_.timeout_s * 1e3);
-    options.busy = kq::BusyNews(kq::monotonic_now_ms, [](const std::string& news) { std::cerr << kProgram << ": " << kq::printable(news) << '\n'; });
+    options.busy = kq::BusyNews(kq::monotonic_now_ms, [&](const std::string& news) {
+      std::cerr << kProgram << ": " << kq::printable(news) << '\n';
+      start_worker();  // nobody else would make room
+    });
     const kq::SubmitSummary submitted = kq::submit(*client, prepared, options);
     std::cerr << kProgram << ": run " << kq::printable(submitted.run) << ": " << kq::submitted_text(submitted) << '\n';
     if (submitted.stopped) return stopped(*submitted.stopped);
@@ -149,8 +152,14 @@ class Sweep {
                          [&](std::int64_t ms) { return pause(ms); });
     if (!stack) return kq::failure(stack.error());
     stack_ = std::move(*stack);
-    std::cerr << kProgram << ": started a broker and a worker in " << stack_->folder().path() << '\n';
+    std::cerr << kProgram << ": started a broker in " << stack_->folder().path() << '\n';
     return stack_->broker_url();
+  }
+
+  // Where the stack is ours and something is left to do: a sweep that was judged before needs none.
+  void start_worker() {
+    if (!stack_ || stack_error_) return;
+    if (const auto started = stack_->start_worker([&](std::int64_t ms) { return pause(ms); }); !started) stack_error_ = started.error();
   }
 
   // Also the place where the stack is looked after: everything that waits comes through here again and again.
@@ -191,7 +200,10 @@ class Sweep {
     if (options_.timeout_s) options.timeout_ms = static_cast<std::int64_t>(*options_.timeout_s * 1e3);
     options.sleep_ms = [&](std::int64_t ms) { pause(ms); };
     options.interrupted = [&] { return interrupted(); };
-    options.progress = [&](const kq::Tally& tally) { line.update(tally, kq::monotonic_now_ms()); };
+    options.progress = [&](const kq::Tally& tally) {
+      if (tally.finished < tally.total) start_worker();
+      line.update(tally, kq::monotonic_now_ms());
+    };
     Expected<kq::WaitOutcome> outcome = kq::wait_for(client, submitted.to_wait_for(), options);
     line_ = nullptr;
     return outcome;

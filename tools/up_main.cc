@@ -47,9 +47,10 @@ ExitCode run(const Options& options, const Announce& announce, const std::functi
                                                                  .devices = options.devices,
                                                                  .programs = kq::own_folder()},
                                                                 pause);
-  if (!stack) {
-    complaint(stack.error());
-    return stack.error().code;
+  const Expected<void> started = stack ? (*stack)->start_worker(pause) : kq::failure(stack.error());
+  if (!started) {
+    complaint(started.error());
+    return started.error().code;
   }
   ExitCode code = ExitCode::ok;
   if (announce((*stack)->broker_url(), (*stack)->folder())) {

@@ -77,6 +77,7 @@ class Sweep(kq.Story):
         again = self.sweep(part, "--csv", out)
         self.assert_end(again, 1)
         self.assertIn(f"reused all {len(PART)} jobs", again.stderr)
+        self.assertNotIn("worker", again.stderr, "a worker was started for nothing")
         self.assertEqual(kq.dump("r", "--store", self.state), rows)
 
     def test_exit_codes_and_json(self) -> None:
@@ -131,7 +132,7 @@ class Sweep(kq.Story):
         raise AssertionError(f"the sweep ended with {sweep.wait(60)} before it said '{until}':\n{''.join(said)}")
 
     def test_what_a_killed_sweep_started_ends_and_an_interrupt_stops_the_next_one(self) -> None:
-        killed = self.start_long_sweep("killed", {"relu/c": SLOW}, "accepted 1")
+        killed = self.start_long_sweep("killed", {"relu/first": f"# 1\n{kq.RIGHT}", "relu/c": SLOW}, "pass 1")
         killed.kill()
         killed.wait(60)
         # The next one goes on in the same place, whatever the first had begun: it may have to wait for its slow job.
