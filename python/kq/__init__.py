@@ -22,7 +22,9 @@ from kq.client import Batch, Client, reward
 from kq.completion import first_code_block
 from kq.errors import BadInput, BadSource, BrokerUnreachable, Error, GaveUp, InfraError
 from kq.evaluation import Evaluation, Reward
+from kq.evaluator import KernelGuide, LocalKernelEvaluatorWrapper
 from kq.hash import Hash
+from kq.kernelbench import KernelExecResult, score
 from kq.messages import Acceptance, BrokerReply, JobAck, JobStatus, WorkerStatus
 from kq.records import DeviceInfo, DeviceKind, JobRecord, JobState, LeaderboardRow, Result, RunEntry, RunRow, Samples
 from kq.submission import Backend, DeviceWish, Precision, Problem, SourceFile, Submission, Trials
@@ -57,7 +59,10 @@ __all__ = [
     "JobRecord",
     "JobState",
     "JobStatus",
+    "KernelExecResult",
+    "KernelGuide",
     "LeaderboardRow",
+    "LocalKernelEvaluatorWrapper",
     "Measurement",
     "Mismatch",
     "PendingJob",
@@ -79,4 +84,5 @@ __all__ = [
     "WorkerStatus",
     "first_code_block",
     "reward",
+    "score",
 ]

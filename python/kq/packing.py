@@ -1,14 +1,22 @@
-"""Submissions -> batches that fit into a message."""
+"""Submissions -> batches that fit into a message. Files are packed with zstd where its library is there."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from kq.errors import BadInput
 from kq.hash import Hash
-from kq.limits import SUBMIT_BYTES_MAX, SUBMIT_JOBS_MAX
-from kq.messages import Blob, SubmitBatch
+from kq.limits import FILE_BYTES_MAX, SUBMIT_BYTES_MAX, SUBMIT_JOBS_MAX
+from kq.messages import Blob, Packing, SubmitBatch
 from kq.submission import Problem, SourceFile, Submission
+
+try:
+    import zstandard
+except ImportError:  # raw will do, it only takes more room
+    zstandard = None  # type: ignore[assignment]
+
+LEVEL = -1  # core/compress.cc, which knows why
 
 
 def batches(run: str, submissions: Sequence[Submission], submitter: str = "") -> Iterator[SubmitBatch]:
@@ -53,4 +61,20 @@ def _size(blobs: dict[Hash, bytes]) -> int:
 
 
 def _batch(run: str, jobs: list[Submission], blobs: dict[Hash, bytes], submitter: str) -> SubmitBatch:
-    return SubmitBatch(run, jobs, [Blob(name, content) for name, content in blobs.items()], submitter)
+    return SubmitBatch(run, jobs, [packed(name, content) for name, content in blobs.items()], submitter)
+
+
+def packed(name: Hash, content: bytes) -> Blob:
+    """As one frame that names its content's size, or raw where that is not smaller."""
+    if zstandard is not None:
+        frame = zstandard.ZstdCompressor(level=LEVEL).compress(content)
+        if len(frame) < len(content):
+            return Blob(name, frame, Packing.ZSTD)
+    return Blob(name, content)
+
+
+def unpacked(frame: bytes) -> bytes:
+    """The content of a frame; BadInput without the library."""
+    if zstandard is None:
+        raise BadInput("a zstd frame cannot be read here: pip install 'kq[zstd]'")
+    return bytes(zstandard.ZstdDecompressor().decompress(frame, max_output_size=FILE_BYTES_MAX))

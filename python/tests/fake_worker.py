@@ -4,22 +4,53 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import zmq
-from examples import ROOT
+from examples import ROOT, ended, passed
 from worker_messages import REPLIES, AttemptResult, Heartbeat, Hello, Lease, LeaseBatch, ResultAck, ResultBatch, Unknown
 
 import kq
 from kq.codec import decode_message, encode_message
+from kq.messages import Blob, Packing
+from kq.packing import unpacked
 
 EPOCH = 1
 DEVICE = kq.DeviceInfo(kq.DeviceKind.CPU, model="a processor", memory_bytes=1 << 30)
 
 
+GPU = kq.DeviceInfo(
+    kq.DeviceKind.CUDA, model="NVIDIA H100 80GB HBM3", uuid="GPU-1", arch="sm_90", memory_bytes=80 << 30
+)
+
+
+def judge(lease: Lease) -> kq.Verdict:
+    """By what the source says of itself: "wrong", "abandoned", or "ends as" and the name of any verdict."""
+    sources = {blob.hash: _plain(blob) for blob in lease.blobs}
+    source = sources[lease.submission.files[0].hash]
+    if b"wrong" in source:
+        return ended(kq.VerdictName.WRONG_ANSWER, "output 0 differs")
+    if b"abandoned" in source:
+        return ended(kq.VerdictName.ABANDONED, "the judge died")
+    if found := re.search(rb"ends as (\w+)", source):
+        return ended(kq.VerdictName(found[1].decode()), "SomeError: because")
+    return passed(median_ns=2_000, reference_ns=3_000)
+
+
+def _plain(blob: Blob) -> bytes:
+    return blob.bytes if blob.packing is Packing.RAW else unpacked(blob.bytes)
+
+
 class FakeWorker:
-    def __init__(self, broker_url: str, judge: Callable[[Lease], kq.Verdict]) -> None:
+    def __init__(
+        self,
+        broker_url: str,
+        judge: Callable[[Lease], kq.Verdict],
+        devices: Sequence[kq.DeviceInfo] = (DEVICE,),
+        labels: Sequence[str] = (),
+    ) -> None:
         self._url = broker_url + ".workers"
+        self._devices, self._labels = list(devices), list(labels)
         self._judge = judge
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._work)
@@ -34,7 +65,7 @@ class FakeWorker:
         socket = context.socket(zmq.DEALER)
         socket.connect(self._url)
         (evaluator,) = re.findall(r'kEvaluatorVersion = "(.*)"', (ROOT / "core/submission.h").read_text())
-        hello = encode_message(0, Hello("fake", EPOCH, [DEVICE], 8, evaluator))
+        hello = encode_message(0, Hello("fake", EPOCH, self._devices, 8, evaluator, self._labels))
         held: dict[int, AttemptResult] = {}
         socket.send(hello)
         while not self._stopped.is_set():

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 from conftest import RealBroker
-from examples import ended, passed, problem, submission
-from fake_worker import FakeWorker
-from worker_messages import Lease
+from examples import problem, submission
+from fake_worker import FakeWorker, judge
 
 import kq
 from kq.messages import SubmitBatch
@@ -18,16 +17,6 @@ from kq.operations import ANSWER_TIMEOUT_S, Ask, Operation
 from kq.validate import check
 
 Connect = Callable[[str], Any]
-
-
-def judge(lease: Lease) -> kq.Verdict:
-    """By what the source says of itself."""
-    sources = {blob.hash: blob.bytes for blob in lease.blobs}
-    if b"wrong" in sources[lease.submission.files[0].hash]:
-        return ended(kq.VerdictName.WRONG_ANSWER, "output 0 differs")
-    if b"abandoned" in sources[lease.submission.files[0].hash]:
-        return ended(kq.VerdictName.ABANDONED, "the judge died")
-    return passed(median_ns=2_000, reference_ns=3_000)
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from conftest import RealBroker
 from examples import ROOT
-from fake_worker import FakeWorker
-from test_broker import judge
+from fake_worker import GPU, FakeWorker, judge
 
 SNIPPETS = re.compile(r"^```python\n(.*?)^```", re.M | re.S)
 
@@ -19,7 +18,7 @@ SNIPPETS = re.compile(r"^```python\n(.*?)^```", re.M | re.S)
 def place(broker: RealBroker, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("KQ_BROKER", broker.url)
     monkeypatch.chdir(ROOT)
-    worker = FakeWorker(broker.url, judge)
+    worker = FakeWorker(broker.url, judge, [GPU])
     yield
     worker.close()
 
@@ -33,4 +32,5 @@ def test_every_snippet_of_the_document_runs(place: None, capsys: pytest.CaptureF
     count = len(names["kernels"])
     assert [one.reward for one in names["evaluations"]] == names["rewards"]
     assert len(names["outcomes"]) == count and all(one.passed for one in names["outcomes"])
+    assert names["score"] == 500_000 and len(names["results"]) == count
     assert "passed 1.5" in capsys.readouterr().out

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 import pytest
 from conftest import RealBroker
 from examples import problem
+from fake_worker import FakeWorker, judge
 from scripted_broker import reply
-from test_broker import FakeWorker, judge, worker
+from test_broker import worker
 
 import kq
 from kq import operations, watch

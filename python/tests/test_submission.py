@@ -5,13 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import zstandard
 from examples import MODEL, ROOT, problem, submission
 
 import kq
-from kq import operations
-from kq.packing import batches
+from kq import operations, packing
 from kq.hash import Hash
 from kq.limits import FILE_BYTES_MAX, SUBMIT_BYTES_MAX, SUBMIT_JOBS_MAX
+from kq.messages import Blob, Packing
+from kq.packing import batches, packed, unpacked
 from kq.validate import name_complaint
 
 SWEEP = ROOT / "examples/sweep"
@@ -92,6 +94,16 @@ def test_batches_hold_as_many_bytes_as_they_may() -> None:
         assert sum(len(blob.bytes) for blob in batch.blobs) <= SUBMIT_BYTES_MAX
         named = {blob.hash for blob in batch.blobs}
         assert all(file.hash in named and job.problem.hash in named for job in batch.jobs for file in job.files)
+
+
+def test_files_travel_packed_where_that_is_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    small, large = Hash.of(b"x"), Hash.of(b"x" * 1000)
+    assert packed(small, b"x") == Blob(small, b"x", Packing.RAW)
+    blob = packed(large, b"x" * 1000)
+    assert (blob.packing, unpacked(blob.bytes)) == (Packing.ZSTD, b"x" * 1000) and len(blob.bytes) < 50
+    assert zstandard.frame_content_size(blob.bytes) == 1000  # the broker wants it named
+    monkeypatch.setattr(packing, "zstandard", None)
+    assert packed(large, b"x" * 1000) == Blob(large, b"x" * 1000, Packing.RAW)
 
 
 def test_a_job_that_fits_into_no_batch_is_refused() -> None:

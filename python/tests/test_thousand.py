@@ -17,8 +17,7 @@ from pathlib import Path
 import pytest
 from conftest import RealBroker
 from examples import submission
-from fake_worker import FakeWorker
-from test_broker import judge
+from fake_worker import FakeWorker, judge
 
 import kq
 

@@ -1,0 +1,246 @@
+"""The face of the persistent KernelBench evaluator: scripts that were written for it need one line changed, the import.
+
+    with LocalKernelEvaluatorWrapper(gpu="L40S") as evaluator:
+        guide = KernelGuide(modal_evaluator=evaluator)
+        score, feedback = guide.get_feedback(task=prompt, response=code, info=reference)
+
+One connection serves all calls, which may come from any number of threads: an event loop of its own thread waits for all of
+them. Workers stay warm by themselves, so there is nothing to start and nothing to keep alive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from kq.aio import AsyncClient
+from kq.completion import first_code_block
+from kq.errors import BrokerUnreachable, InfraError
+from kq.evaluation import Evaluation
+from kq.hash import Hash
+from kq.kernelbench import KernelExecResult, result_of, score
+from kq.messages import BrokerReply
+from kq.records import DeviceKind
+from kq.submission import Problem, Trials
+
+GPUS = ("L40S", "H100", "A100", "L4", "T4", "A10G")  # those the evaluator had; any other that a worker has will do
+TIMEOUT_S = 3_600.0
+TRIES = 2  # the broker has tried three times before it lets us know of a failure of its own
+LOOK_FOR_GPU_S = 60.0  # a worker may be starting
+LOOK_AGAIN_S = 1.0
+CODE_BEGINS = re.compile(r"^\s*(import|from|class|def|@|#include)\b", re.M)
+
+
+class LocalKernelEvaluatorWrapper:
+    """Evaluates kernels on a kind of GPU, each against the reference that comes with it."""
+
+    def __init__(
+        self,
+        gpu: str = "L40S",
+        *,
+        url: str | None = None,
+        key: str | Path | None = None,
+        timeout: float = TIMEOUT_S,
+        num_correct_trials: int = 5,
+        num_perf_trials: int = 100,
+        run: str = "evaluator",
+    ) -> None:
+        """`gpu`: part of a model's name, as "H100", or a label that workers have; "any" takes what there is, "cpu" the CPU.
+
+        `timeout` is that of one evaluation, in seconds, waiting in the queue included.
+        """
+        self.gpu = gpu
+        self._url, self._key = url, key
+        self._timeout = timeout
+        self._trials = Trials(correctness=num_correct_trials, timed=num_perf_trials)
+        self._run = run
+        self._where: dict[str, Any] | None = {"any": {}, "cpu": {"device": "cpu"}}.get(gpu)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._client: AsyncClient | None = None
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> LocalKernelEvaluatorWrapper:
+        self._client = AsyncClient(self._url, self._key)  # says at once when URL or key are wrong
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="kq evaluator", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._loop is None or self._client is None or self._thread is None:
+            return
+        asyncio.run_coroutine_threadsafe(self._end(self._client), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        self._loop = self._client = self._thread = None
+
+    def evaluate(self, ref_arch_src: str, custom_cuda: str, verbose: bool = False) -> KernelExecResult:
+        """KernelBench's result: a dict with compiled, correctness, metadata, runtime in ms, runtime_stats.
+
+        A failure that is not the kernel's is tried once more, and is then an InfraError.
+        """
+        return self.start(ref_arch_src, custom_cuda, verbose).result()
+
+    def start(self, ref_arch_src: str, custom_cuda: str, verbose: bool = False) -> Future[KernelExecResult]:
+        """evaluate() that does not wait: the future has its outcome. Any number may be on their way."""
+        return self._spawn(self._evaluate(ref_arch_src, custom_cuda, verbose))
+
+    def evaluate_batch(
+        self, ref_arch_src: str, custom_cudas: Sequence[str], verbose: bool = False
+    ) -> list[KernelExecResult]:
+        """Many kernels against one reference at once, in their order."""
+        started = [self.start(ref_arch_src, code, verbose) for code in custom_cudas]
+        return [future.result() for future in started]
+
+    def get_feedback(self, response: str, info: str) -> tuple[float, str]:
+        """As KernelGuide.get_feedback()."""
+        return KernelGuide(self).get_feedback(response, info)
+
+    def _spawn(self, work: Coroutine[Any, Any, KernelExecResult]) -> Future[KernelExecResult]:
+        if self._loop is None:
+            work.close()
+            raise RuntimeError("Evaluator not active. Use 'with LocalKernelEvaluatorWrapper() as evaluator:'")
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    async def _evaluate(self, reference: str, code: str, verbose: bool) -> KernelExecResult:
+        assert self._client is not None
+        digest = str(Hash.of(reference.encode(errors="surrogatepass")))[:12]
+        problem = Problem.of(reference, f"reference-{digest}")
+        deadline = time.monotonic() + self._timeout
+        for tries in range(TRIES):
+            where = await self._place(min(deadline, time.monotonic() + LOOK_FOR_GPU_S))
+            one: Evaluation = await self._client.evaluate(
+                code,
+                problem=problem,
+                timeout=max(0.0, deadline - time.monotonic()),
+                run=self._run,
+                fresh=tries > 0,
+                trials=self._trials,
+                **where,
+            )
+            if one.infra_error is None or time.monotonic() >= deadline:
+                break
+        result = result_of(one)
+        if verbose:
+            print(feedback_of(result), flush=True)
+        return result
+
+    async def _place(self, deadline: float) -> dict[str, Any]:
+        """Which jobs run on this GPU: found once, in what workers have."""
+        while self._where is None:
+            assert self._client is not None
+            try:
+                status = await self._client.status()
+                self._where = place_of(self.gpu, status)
+                lacking = f"no worker has the GPU or label '{self.gpu}'; {here(status)}"
+            except BrokerUnreachable as error:
+                lacking = str(error)
+            if self._where is None:
+                if time.monotonic() + LOOK_AGAIN_S > deadline:
+                    raise InfraError(lacking)
+                await asyncio.sleep(LOOK_AGAIN_S)
+        return self._where
+
+    async def _end(self, client: AsyncClient) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        await client.close()
+
+
+class KernelGuide:
+    """What an optimiser asks for each response: a score and a text about it."""
+
+    def __init__(self, modal_evaluator: LocalKernelEvaluatorWrapper, verbose: bool = False) -> None:
+        self._evaluator = modal_evaluator
+        self._verbose = verbose
+
+    def get_feedback(
+        self, *given: str, response: str | None = None, info: str | None = None, **_: Any
+    ) -> tuple[float, str]:
+        """(response, info) or (task, response, info): the kernel and the source of its reference. The task is not used.
+
+        Raises InfraError where the failure is not the kernel's: that is no score.
+        """
+        if info is None:
+            *given_before, info = given
+            given = tuple(given_before)
+        if response is None:
+            response = given[-1]
+        result = self._evaluator.evaluate(info, code_of(response), self._verbose)
+        return score(result), feedback_of(result)
+
+    def metric(self, *given: str, **named: Any) -> float:
+        return self.get_feedback(*given, **named)[0]
+
+
+def feedback_of(result: KernelExecResult) -> str:
+    """The text for whoever writes the next kernel."""
+    metadata = result["metadata"]
+    if not result["compiled"]:
+        return (
+            "Compilation/Runtime failed. Please fix the error and try again.\n\n"
+            + _error_in(metadata)
+            + f"\nFull Metadata: {metadata}"
+        )
+    if not result["correctness"]:
+        return (
+            "The kernel code compiled but failed correctness tests.\n\n"
+            + _error_in(metadata)
+            + f"\nPlease fix the logic error and try again.\n\nFull Metadata: {metadata}"
+        )
+    return (
+        "The kernel code compiled and is correct!\n"
+        f"Runtime: {result['runtime']:.4f} ms\n"
+        f"Reference: {result['ref_runtime']:.4f} ms\n"
+        f"Runtime Stats: {result['runtime_stats']}\n"
+        f"Score (1/runtime_sec): {score(result):.4f}\n"
+        f"Metadata: {metadata}"
+    )
+
+
+def code_of(response: str) -> str:
+    """The kernel in a response: itself, or its first fenced block where that begins before any code does."""
+    fence, code = response.find("```"), CODE_BEGINS.search(response)
+    return first_code_block(response) if fence >= 0 and (code is None or fence < code.start()) else response
+
+
+def place_of(gpu: str, status: BrokerReply) -> dict[str, Any] | None:
+    """The fields of a submission that lead to such a GPU: a label that a worker has, else a model with that word."""
+    for worker in status.workers:
+        for label in worker.labels:
+            if label.casefold() == gpu.casefold():
+                return {"labels": [label]}
+    models = Counter(
+        device.model
+        for worker in status.workers
+        for device in worker.devices
+        if device.kind is DeviceKind.CUDA and gpu.casefold() in re.split(r"[^0-9a-z]+", device.model.casefold())
+    )
+    if not models:
+        return None
+    return {"device": "cuda", "gpu_model": min(models, key=lambda model: (-models[model], model))}
+
+
+def here(status: BrokerReply) -> str:
+    devices = sorted({device.model for worker in status.workers for device in worker.devices})
+    return "there are: " + ", ".join(devices) if devices else "no worker is connected"
+
+
+def _error_in(metadata: dict[str, Any]) -> str:
+    key = next((one for one in metadata if f"{one}_name" in metadata), "error")
+    name = metadata.get(f"{key}_name", metadata.get("kq_verdict", "Unknown"))
+    text = f"Error Type: {name}\nError Message: {metadata.get(key, 'Unknown error')}\n"
+    return text + (f"Hint: {metadata['hint']}\n" if "hint" in metadata else "")

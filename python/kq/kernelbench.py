@@ -1,0 +1,133 @@
+"""An evaluation as KernelBench would have reported it: tools/kernelbench/outcome.cc in Python."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from kq.errors import InfraError
+from kq.evaluation import Evaluation
+from kq.records import DeviceInfo
+from kq.verdict import Evidence, Stage, Statistics, VerdictName
+
+# The key of the message in KernelBench's metadata; with _name behind it, that of the exception's name.
+KEYS = {
+    VerdictName.SUSPECT: "other_error",
+    VerdictName.COMPILED_ONLY: "other_error",
+    VerdictName.WRONG_ANSWER: "correctness_issue",
+    VerdictName.BUILD_FAILED: "compilation_error",
+    VerdictName.LOAD_FAILED: "compilation_error",
+    VerdictName.RUNTIME_ERROR: "runtime_error",
+    VerdictName.CRASHED: "runtime_error",
+    VerdictName.GPU_FAULT: "cuda_error",
+    VerdictName.OUT_OF_MEMORY: "runtime_error",
+    VerdictName.TIMED_OUT: "error",
+    VerdictName.REJECTED: "error",
+}
+NAMELESS = ("error",)
+
+
+class KernelExecResult(dict[str, Any]):
+    """KernelBench's result, read as a dict or by attribute: compiled, correctness, metadata, runtime (ms, -1 when there is
+    none), runtime_stats, ref_runtime, ref_runtime_stats. `evaluation` has everything else."""
+
+    evaluation: Evaluation
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+def result_of(evaluation: Evaluation) -> KernelExecResult:
+    """InfraError where the evaluation says nothing about the kernel: KernelBench has no word for that."""
+    if evaluation.infra_error:
+        raise InfraError(evaluation.infra_error)
+    result = KernelExecResult(
+        compiled=False,
+        correctness=False,
+        metadata={},
+        runtime=-1.0,
+        runtime_stats={},
+        ref_runtime=-1.0,
+        ref_runtime_stats={},
+    )
+    result.evaluation = evaluation
+    if evaluation.bad_source:
+        result["metadata"] = {"compilation_error": evaluation.bad_source, "compilation_error_name": "BadSource"}
+    elif evaluation.row is not None and evaluation.row.result is not None:
+        _fill(result, evaluation, evaluation.row.result.device)
+    return result
+
+
+def score(result: Mapping[str, Any]) -> float:
+    """0 when it does not compile or is wrong, else 1 / seconds: higher is better."""
+    if not result.get("compiled") or not result.get("correctness") or result.get("runtime", -1.0) <= 0:
+        return 0.0
+    return 1_000.0 / float(result["runtime"])
+
+
+def _fill(result: KernelExecResult, evaluation: Evaluation, device: DeviceInfo) -> None:
+    verdict = evaluation.verdict
+    assert verdict is not None
+    metadata: dict[str, Any] = {"hardware": device.model, "device": device.kind.value}
+    if verdict.correctness is not None:
+        trials = verdict.correctness.trials_passed
+        metadata["correctness_trials"] = f"({trials} / {trials})"
+    if verdict.evidence is not None:
+        metadata |= _told(verdict.name, verdict.evidence)
+    metadata |= {"kq_verdict": verdict.name.value, "kq_job_id": evaluation.seq}
+    stage = verdict.evidence.stage if verdict.evidence else Stage.NONE
+    result["compiled"] = verdict.name not in (VerdictName.BUILD_FAILED, VerdictName.LOAD_FAILED) and stage not in (
+        Stage.GUARD,
+        Stage.BUILD,
+        Stage.QUEUE,
+    )
+    result["correctness"] = evaluation.passed
+    result["metadata"] = metadata
+    if evaluation.passed and verdict.measurement is not None and verdict.measurement.submission.samples_n > 0:
+        result["runtime"] = verdict.measurement.submission.mean_ns / 1e6
+        result["runtime_stats"] = _stats(verdict.measurement.submission, device)
+        result["ref_runtime"] = verdict.measurement.reference.mean_ns / 1e6
+        result["ref_runtime_stats"] = _stats(verdict.measurement.reference, device)
+
+
+def _told(name: VerdictName, evidence: Evidence) -> dict[str, Any]:
+    message = evidence.message
+    if name is VerdictName.TIMED_OUT:
+        message = "Evaluation timed out" + (f": {message}" if message else "")
+    elif name is VerdictName.REJECTED:
+        rule = f" ({evidence.rule})" if evidence.rule else ""
+        place = f" at {evidence.place}" if evidence.place else ""
+        message = f"rejected{rule}{place}: {message}"
+    key = KEYS.get(name, "other_error")
+    told: dict[str, Any] = {key: message or name.value}
+    if key not in NAMELESS:
+        told[f"{key}_name"] = _error_name(evidence.message, name)
+    if evidence.hint:
+        told["hint"] = evidence.hint
+    if evidence.mismatch is not None:
+        told["max_difference"] = [f"{evidence.mismatch.max_abs_err:.6f}"]
+    return told
+
+
+def _error_name(message: str, name: VerdictName) -> str:
+    """ "RuntimeError: no such thing" names its exception; else the verdict stands for it."""
+    first = message.split(":")[0].split("\n")[0].split(" ")[0].split("(")[0]
+    return first if first.endswith(("Error", "Exception")) else name.value
+
+
+def _stats(statistics: Statistics, device: DeviceInfo) -> dict[str, Any]:
+    n = statistics.samples_n
+    population_std_ns = statistics.std_ns * math.sqrt((n - 1) / n) if n > 0 else 0.0
+    return {
+        "mean": statistics.mean_ns / 1e6,
+        "std": population_std_ns / 1e6,
+        "min": statistics.min_ns / 1e6,
+        "max": statistics.max_ns / 1e6,
+        "num_trials": n,
+        "hardware": device.model,
+        "device": device.kind.value,
+    }
