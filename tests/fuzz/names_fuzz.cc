@@ -3,8 +3,8 @@
 #include "core/hash.h"
 #include "core/limits.h"
 #include "core/submission.h"
-#include "producer/formats/kernelbench_run.h"
 #include "producer/recognise.h"
+#include "producer/sample_name.h"
 #include "tests/fuzz/fuzz.h"
 #include "tools/text.h"
 
