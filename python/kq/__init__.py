@@ -19,6 +19,7 @@ A learner asks what kernels are worth:
 from kq.aio import AsyncBatch, AsyncClient
 from kq.batch import PendingJob
 from kq.client import Batch, Client, reward
+from kq.columns import Row
 from kq.completion import first_code_block
 from kq.errors import BadInput, BadSource, BrokerUnreachable, Error, GaveUp, InfraError
 from kq.evaluation import Evaluation, Reward
@@ -70,6 +71,7 @@ __all__ = [
     "Problem",
     "Result",
     "Reward",
+    "Row",
     "RunEntry",
     "RunRow",
     "Samples",

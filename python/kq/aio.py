@@ -12,20 +12,20 @@ import zmq
 import zmq.asyncio
 
 from kq import batch, operations
-from kq.batch import Jobs, Outcomes, PendingJob
+from kq.batch import Jobs, Outcomes, PendingJob, html_of
 from kq.client import POLL_TIMEOUT_S
 from kq.coalesce import OfTasks
 from kq.errors import BadInput, BrokerUnreachable, Error, GaveUp
 from kq.evaluation import EVALUATE_TIMEOUT_S, Evaluation, GivenProblem, Reward, Source, order_of
 from kq.key import given_key
-from kq.link import RETRY_S, broker_url, connect, decoded, encoded, refused, refuses_unread, resend_s, unanswered
+from kq.link import RETRY_S, Connection, broker_url, decoded, encoded, refused, refuses_unread, resend_s, unanswered
 from kq.messages import Acceptance, BrokerReply, JobAck, JobStatus, Reply, Request
 from kq.operations import Ask, Operation, Sleep
 from kq.queue import JobAction
-from kq.records import LeaderboardRow, RunRow
 from kq.refusal import Refusal
 from kq.submission import Backend, Submission
 from kq.submitter import submitter_name
+from kq.tables import Board, Evaluations, Rows
 from kq.tally import Progress, progress_of
 from kq.watch import Watch
 
@@ -42,9 +42,7 @@ class AsyncClient:
         self.url = broker_url(url)
         self.submitter = submitter_name(submitter)
         self._key = given_key(key)
-        self._refusal: Refusal | None = None
-        self._context: zmq.asyncio.Context | None = None
-        self._socket: zmq.asyncio.Socket | None = None
+        self._connection: Connection | None = None
         self._receiver: asyncio.Task[None] | None = None
         self._waiting: dict[int, asyncio.Future[Reply]] = {}
         self._last_request_id = 0
@@ -60,13 +58,13 @@ class AsyncClient:
         """As Client.wait()."""
         return await self._run(operations.wait(seqs, timeout, asyncio.get_running_loop().time))
 
-    async def results(self, run: str, with_samples: bool = False) -> list[RunRow]:
+    async def results(self, run: str, with_samples: bool = False) -> Rows:
         """As Client.results()."""
-        return await self._run(operations.results(run, with_samples))
+        return Rows(await self._run(operations.results(run, with_samples)))
 
-    async def leaderboard(self) -> list[LeaderboardRow]:
+    async def leaderboard(self) -> Board:
         """As Client.leaderboard()."""
-        return await self._run(operations.leaderboard())
+        return Board(await self._run(operations.leaderboard()))
 
     async def status(self) -> BrokerReply:
         """As Client.status()."""
@@ -133,7 +131,7 @@ class AsyncClient:
         job_timeout: float | None = None,
         progress: bool | Progress | None = None,
         **arguments: Any,
-    ) -> list[Evaluation]:
+    ) -> Evaluations:
         """As Client.evaluate_many()."""
         order = order_of(sources, problem=problem, **arguments)
         clock = asyncio.get_running_loop().time
@@ -148,7 +146,7 @@ class AsyncClient:
         async for one in self._each(outcomes):
             order.settle(one)
         order.fail(failure)
-        return order.evaluations()
+        return Evaluations(order.evaluations())
 
     async def reward(self, kernel: Source, problem: GivenProblem, **arguments: Any) -> Reward:
         """As Client.reward()."""
@@ -159,11 +157,8 @@ class AsyncClient:
         if self._receiver is not None:
             self._receiver.cancel()
         self._fail(Error("the client was closed"))
-        if self._refusal is not None:
-            self._refusal.close()
-        if self._socket is not None and self._context is not None:
-            self._socket.close()
-            self._context.term()
+        if self._connection is not None:
+            self._connection.close()
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -266,14 +261,11 @@ class AsyncClient:
 
     def _connected(self) -> tuple[zmq.asyncio.Socket, Refusal]:
         # Not in __init__: the socket belongs to the event loop that runs now.
-        if self._socket is None:
-            self._context = zmq.asyncio.Context()
-            self._socket = self._context.socket(zmq.DEALER)
-            self._refusal = connect(self._socket, self.url, self._key)
+        if self._connection is None:
+            self._connection = Connection(self, zmq.asyncio.Context(), self.url, self._key)
         if self._receiver is None or self._receiver.done():
-            self._receiver = asyncio.create_task(self._receive(self._socket))
-        assert self._refusal is not None
-        return self._socket, self._refusal
+            self._receiver = asyncio.create_task(self._receive(self._connection.socket))
+        return self._connection.socket, self._connection.refusal
 
     async def _receive(self, socket: zmq.asyncio.Socket) -> None:
         while True:
@@ -342,6 +334,9 @@ class AsyncBatch:
         return self._client._each(
             batch.as_completed(self._jobs, clock, timeout, job_timeout, with_samples, progress_of(progress))
         )
+
+    def _repr_html_(self) -> str:
+        return html_of(self._jobs)
 
     async def cancel(self) -> list[JobAction]:
         return await self._client.cancel([job.seq for job in self._jobs.pending])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
+from html import escape
 from itertools import islice
 from typing import Any
 
@@ -34,6 +35,7 @@ from kq.operations import (
 )
 from kq.records import JobState, RunRow
 from kq.submission import Submission
+from kq.tables import html_table
 from kq.tally import Progress, Tally
 
 POLL_S_PER_JOB = 0.0002  # on top: asking about many jobs costs more
@@ -202,6 +204,19 @@ def as_completed(
             slowest = POLL_S_MAX + POLL_S_PER_JOB * left
             pause = POLL_S_MIN + POLL_S_PER_JOB * left if outcomes else min(max(1.5 * pause, POLL_S_MIN), slowest)
             yield Sleep(max(0.0, min(pause, until - now())))
+
+
+PENDING_CELLS: dict[str, Callable[[PendingJob], str]] = {
+    "pending": lambda job: job.label,
+    "job": lambda job: str(job.seq),
+    "state": lambda job: standing(job.status),
+}
+
+
+def html_of(jobs: Jobs) -> str:
+    """For notebooks: how far it has come, and what is pending."""
+    line = f"<p>{escape(jobs.run)}: {escape(str(jobs.tally()))}</p>"
+    return line + (html_table(jobs.pending, PENDING_CELLS) if jobs.pending else "")
 
 
 def _patience(now_s: float, until: float, heard_s: float) -> float:

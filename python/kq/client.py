@@ -13,19 +13,19 @@ from typing import Any, TypeVar
 import zmq
 
 from kq import batch, operations
-from kq.batch import Jobs, PendingJob
+from kq.batch import Jobs, PendingJob, html_of
 from kq.coalesce import OfThreads
 from kq.errors import BrokerUnreachable, Error, GaveUp
 from kq.evaluation import EVALUATE_TIMEOUT_S, Evaluation, GivenProblem, Order, Reward, Source, order_of
 from kq.key import given_key
-from kq.link import RETRY_S, broker_url, connect, decoded, encoded, refused, refuses_unread, resend_s, unanswered
+from kq.link import RETRY_S, Connection, broker_url, decoded, encoded, refused, refuses_unread, resend_s, unanswered
 from kq.messages import BrokerReply, JobAck, JobStatus, Reply, Request
 from kq.operations import Ask, Operation, Sleep
 from kq.queue import JobAction
-from kq.records import LeaderboardRow, RunRow
-from kq.refusal import Refusal
+from kq.records import RunRow
 from kq.submission import Submission
 from kq.submitter import submitter_name
+from kq.tables import Board, Evaluations, Rows
 from kq.tally import Progress, progress_of
 
 T = TypeVar("T")
@@ -53,14 +53,8 @@ class Client:
             )
         )
         self._last_request_id = 0
-        self._context = zmq.Context()
-        self._socket = self._context.socket(zmq.DEALER)
-        self._refusal: Refusal | None = None
-        try:
-            self._refusal = connect(self._socket, self.url, secret)
-        except BaseException:
-            self.close()
-            raise
+        self._connection = Connection(self, zmq.Context(), self.url, secret)
+        self._socket, self._refusal = self._connection.socket, self._connection.refusal
 
     def submit(self, run: str, submissions: Iterable[Submission], timeout: float | None = None) -> list[JobAck]:
         """Hands the jobs over, in as many batches as needed: one JobAck per submission, in order.
@@ -109,7 +103,7 @@ class Client:
         job_timeout: float | None = None,
         progress: bool | Progress | None = None,
         **arguments: Any,
-    ) -> list[Evaluation]:
+    ) -> Evaluations:
         """evaluate() for many sources at once, against one problem or one for each: an Evaluation for each, in order.
 
         It returns after `timeout` seconds at the latest, with what is there by then; a job counts as late `job_timeout`
@@ -127,24 +121,29 @@ class Client:
         """Ends jobs, queued or running, of this submitter; what is finished stays so."""
         return self._run(operations.cancel(seqs))
 
-    def results(self, run: str, with_samples: bool = False) -> list[RunRow]:
+    def results(self, run: str, with_samples: bool = False) -> Rows:
         """The rows of a run in label order; those of unfinished jobs have no result."""
-        return self._run(operations.results(run, with_samples))
+        return Rows(self._run(operations.results(run, with_samples)))
 
-    def leaderboard(self) -> list[LeaderboardRow]:
+    def each_row(self, run: str, with_samples: bool = False) -> Iterator[RunRow]:
+        """results() for runs of any size: a page at a time is in memory."""
+        after, more = "", True
+        while more:
+            reply = self._run(operations.page(run, after, with_samples))
+            yield from reply.rows
+            more = reply.more and bool(reply.rows)
+            after = reply.rows[-1].label if reply.rows else ""
+
+    def leaderboard(self) -> Board:
         """The best row of each problem on each device model."""
-        return self._run(operations.leaderboard())
+        return Board(self._run(operations.leaderboard()))
 
     def status(self) -> BrokerReply:
         """The broker's version, how many jobs are queued and leased, and its workers."""
         return self._run(operations.status())
 
     def close(self) -> None:
-        if self._refusal is not None:
-            self._refusal.close()
-            self._refusal = None
-        self._socket.close()
-        self._context.term()
+        self._connection.close()
 
     def __enter__(self) -> Client:
         return self
@@ -156,7 +155,7 @@ class Client:
 
     def _evaluations(
         self, order: Order, timeout: float | None, job_timeout: float | None, progress: Progress | None
-    ) -> list[Evaluation]:
+    ) -> Evaluations:
         start_s, jobs, failure = time.monotonic(), Jobs(order.run), ""
         submissions = list(order.submissions.values())
         try:
@@ -167,7 +166,7 @@ class Client:
         for one in self._each(batch.as_completed(jobs, time.monotonic, left, job_timeout, progress=progress)):
             order.settle(one)
         order.fail(failure)
-        return order.evaluations()
+        return Evaluations(order.evaluations())
 
     def _run(self, operation: Operation[T]) -> T:
         try:
@@ -202,7 +201,7 @@ class Client:
         if not self._lock.acquire(timeout=timeout_s):  # another thread has been waiting for an answer all the while
             raise unanswered(self.url, timeout_s)
         try:
-            if self._refusal is None:
+            if not self._connection.is_open:
                 raise Error("the client was closed")
             self._refusal.knock_again()
             self._last_request_id += 1
@@ -273,6 +272,9 @@ class Batch:
         return self._client._each(
             batch.as_completed(self._jobs, time.monotonic, timeout, job_timeout, with_samples, progress_of(progress))
         )
+
+    def _repr_html_(self) -> str:
+        return html_of(self._jobs)
 
     def cancel(self) -> list[JobAction]:
         """Ends what is pending."""

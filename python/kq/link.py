@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import weakref
 from typing import Any
 
 import zmq
@@ -44,11 +45,37 @@ def broker_url(url: str | None) -> str:
     return url
 
 
-def connect(socket: Any, url: str, key: Key | None) -> Refusal:
-    """Starts to connect a DEALER of either kind; whether a broker is there shows with its first answer.
+class Connection:
+    """A DEALER of either kind of context, on its way to a broker. Whether one is there shows with its first answer.
 
-    Close the Refusal before the socket.
+    It ends with close(), and else with its `owner`, or Python: a context that is only collected waits for its monitor for ever.
     """
+
+    def __init__(self, owner: object, context: Any, url: str, key: Key | None) -> None:
+        self.socket = context.socket(zmq.DEALER)
+        try:
+            self.refusal = connect(self.socket, url, key)
+        except BaseException:
+            self.socket.close(0)
+            context.term()
+            raise
+        # Not __del__, whose order is anybody's guess where objects hold one another.
+        self.close = weakref.finalize(owner, _close, context, self.socket, self.refusal, os.getpid())
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self.close.alive)
+
+
+def _close(context: Any, socket: Any, refusal: Refusal, process: int) -> None:
+    if os.getpid() != process:  # a fork has the names of these things only
+        return
+    refusal.close()
+    socket.close(0)
+    context.term()
+
+
+def connect(socket: Any, url: str, key: Key | None) -> Refusal:
     socket.setsockopt(zmq.LINGER, 0)
     socket.setsockopt(zmq.MAXMSGSIZE, MESSAGE_BYTES_MAX)
     socket.setsockopt(zmq.RCVHWM, 0)  # only what was asked for comes; why no limit: net/waiting.h

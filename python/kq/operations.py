@@ -196,15 +196,20 @@ def named(words: Sequence[str]) -> str:
 
 def results(run: str, with_samples: bool) -> Operation[list[RunRow]]:
     """All rows of a run in label order, unfinished ones without a result."""
-    check_name("run", run)
     rows: list[RunRow] = []
     more = True
     while more:
-        after = rows[-1].label.encode() if rows else b""
-        reply = expect(RunReply, (yield Ask(RunQuery(run, after, QUERY_ROWS_MAX, with_samples), ANSWER_TIMEOUT_S)))
+        reply = yield from page(run, rows[-1].label if rows else "", with_samples)
         rows += reply.rows
         more = reply.more and bool(reply.rows)
     return rows
+
+
+def page(run: str, after_label: str, with_samples: bool) -> Operation[RunReply]:
+    """As many rows behind a label as one reply holds."""
+    check_name("run", run)
+    query = RunQuery(run, after_label.encode(), QUERY_ROWS_MAX, with_samples)
+    return expect(RunReply, (yield Ask(query, ANSWER_TIMEOUT_S)))
 
 
 def row(run: str, label: str) -> Operation[RunRow | None]:

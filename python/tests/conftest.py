@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from examples import ROOT
 from hypothesis import settings
 from scripted_broker import Answer, ScriptedBroker
 
 import kq
+from examples import ROOT
 
 STOP_LIMIT_S = 60
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import RealBroker
-from examples import ROOT
 from fake_worker import GPU, FakeWorker, judge
+
+from examples import ROOT
 
 SNIPPETS = re.compile(r"^```python\n(.*?)^```", re.M | re.S)
 
@@ -23,8 +25,10 @@ def place(broker: RealBroker, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     worker.close()
 
 
-def test_every_snippet_of_the_document_runs(place: None, capsys: pytest.CaptureFixture[str]) -> None:
-    names: dict[str, Any] = {}
+def test_every_snippet_of_the_document_runs(
+    place: None, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names: dict[str, Any] = {"folder": folder}
     snippets = SNIPPETS.findall((ROOT / "docs/python.md").read_text())
     for number, snippet in enumerate(snippets):
         exec(compile(snippet, f"docs/python.md, snippet {number}", "exec"), names)
@@ -33,4 +37,5 @@ def test_every_snippet_of_the_document_runs(place: None, capsys: pytest.CaptureF
     assert [one.reward for one in names["evaluations"]] == names["rewards"]
     assert len(names["outcomes"]) == count and all(one.passed for one in names["outcomes"])
     assert names["score"] == 500_000 and len(names["results"]) == count
+    assert names["rows_n"] == len(names["rows"]) == count and (folder / "dataset/README.md").is_file()
     assert "passed 1.5" in capsys.readouterr().out

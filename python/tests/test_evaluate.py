@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 
 import pytest
 from conftest import RealBroker
-from examples import problem
 from fake_worker import FakeWorker, judge
 from scripted_broker import reply
 from test_broker import worker
 
 import kq
+from examples import problem
 from kq import operations, watch
 from kq.messages import JobAck, SubmitAck, SubmitBatch
 

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from conftest import RealBroker
-from examples import MODEL, ended, passed
 from fake_worker import DEVICE, GPU, FakeWorker, judge
 
 import kq
+from examples import MODEL, ended, passed
 from kq import evaluator as module
 from kq.evaluator import code_of, place_of
 from kq.kernelbench import result_of

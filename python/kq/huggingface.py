@@ -1,0 +1,133 @@
+"""Rows -> a folder as data sets have it on Hugging Face: README.md and data/SPLIT-00000-of-00002.parquet. Uploading it is up to you."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from kq.columns import SCHEMA, Row
+from kq.errors import BadInput, Error
+from kq.parquet import COMPRESSION, Sink, batched, need_pyarrow, schema_of, sync
+
+SHARD_BYTES = 256 << 20
+NOTED_MAX = 20  # different devices, methods and runs that the card names
+SPLIT = re.compile(r"\w+(\.\w+)*")
+
+CARD = """\
+---
+configs:
+- config_name: default
+  data_files:
+  - split: {split}
+    path: data/{split}-*.parquet
+license: other
+tags:
+- gpu-kernels
+- kq
+---
+
+# {title}
+
+{rows_n} evaluations of GPU kernels by kq, one row each, in the columns of `{schema}`.
+
+- Runs: {runs}
+- Devices: {devices}
+- How times were taken: {methods}
+- Licence: to be filled in by whoever publishes this; the kernels are their authors'.
+
+A time is in microseconds, and null where nothing was timed. Only rows whose `verdict` is `passed` have a time that
+counts; `fault` tells whose doing another ending was. `kq-dump --schema` says what each column means.
+
+| column | type |
+|---|---|
+{columns}
+"""
+
+
+class Facts:
+    """What the card says of the rows, gathered as they go by."""
+
+    def __init__(self) -> None:
+        self.seen: dict[str, set[str]] = {"run": set(), "device_model": set(), "method": set()}
+
+    def note(self, rows: list[dict[str, Any]]) -> None:
+        for name, values in self.seen.items():
+            for row in rows:
+                if len(values) <= NOTED_MAX and (value := row.get(name)):
+                    values.add(str(value))
+
+    def text(self, name: str) -> str:
+        """On one line, whatever people named their runs."""
+        values = sorted(re.sub(r"[\x00-\x1f|<>`\[\]]", " ", value) for value in self.seen[name])
+        more = " and more" if len(values) > NOTED_MAX else ""
+        return (", ".join(values[:NOTED_MAX]) or "unknown") + more
+
+
+def to_huggingface(
+    rows: Iterable[Row | dict[str, Any]],
+    folder: str | Path,
+    split: str = "train",
+    compression: str = COMPRESSION,
+    title: str = "",
+) -> int:
+    """Writes Rows, or dicts with their columns, and returns how many there were; with none there is no folder.
+
+    The folder must not be there yet: it appears whole or not at all.
+    """
+    need_pyarrow()
+    folder = Path(folder)
+    if not SPLIT.fullmatch(split):
+        raise BadInput(f"split '{split}': letters, digits and underscores are needed, such as train")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise BadInput(f"{folder}: is there already; a folder that is new or empty is needed")
+    batches = batched(rows)
+    first = next(batches, None)
+    if first is None:
+        return 0
+    partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
+    try:
+        (partial / "data").mkdir(parents=True)
+        names, facts = list(first[0]), Facts()
+        shards: list[Path] = []
+        rows_n = 0
+        waiting = chain([first], batches)
+        while (batch := next(waiting, None)) is not None:
+            shards.append(partial / "data" / f"{len(shards)}.parquet")
+            with Sink(shards[-1], names, compression) as sink:
+                while batch is not None:
+                    facts.note(batch)
+                    sink.write(batch)
+                    batch = next(waiting, None) if sink.bytes_n < SHARD_BYTES else None
+            rows_n += sink.rows_n
+        for number, shard in enumerate(shards):
+            shard.rename(partial / "data" / f"{split}-{number:05}-of-{len(shards):05}.parquet")
+        sync(partial / "data")
+        (partial / "README.md").write_text(card(split, title or folder.name, rows_n, names, facts))
+        sync(partial / "README.md")
+        sync(partial)
+        partial.replace(folder)
+        sync(folder.parent)
+    except OSError as error:
+        raise Error(f"{folder}: cannot be written: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return rows_n
+
+
+def card(split: str, title: str, rows_n: int, names: list[str], facts: Facts) -> str:
+    columns = "\n".join(f"| `{field.name}` | {field.type} |" for field in schema_of(names))
+    return CARD.format(
+        split=split,
+        title=title,
+        rows_n=rows_n,
+        schema=SCHEMA,
+        runs=facts.text("run"),
+        devices=facts.text("device_model"),
+        methods=facts.text("method"),
+        columns=columns,
+    )

@@ -1,0 +1,112 @@
+"""Rows with every column, and tables for notebooks: the same figures as kq-dump's, from the same broker."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import subprocess
+import types
+import typing
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from conftest import RealBroker, program
+from fake_worker import GPU, FakeWorker
+from worker_messages import Lease
+
+import kq
+from examples import ROOT, ended, passed, submission
+from kq import export
+from kq.columns import Row
+from kq.tables import SHOWN_MAX, Board, Evaluations, Rows, time_text
+from kq.verdict import Correctness, Statistics
+
+TYPES = {"text": str, "integer": int, "number": float, "boolean": bool, "time": datetime}
+STATISTICS = Statistics(100, 2_500.5, 2_600.25, 33.125, 2_400, 3_000, 2_900, 2_990)
+SUSPECT = kq.Verdict(
+    kq.VerdictName.SUSPECT,
+    kq.Evidence(kq.Stage.JUDGE, "floor", "<b>too fast</b>", "look", "r1", "a.py:3"),
+    kq.Measurement("bracket", STATISTICS, dataclasses.replace(STATISTICS, mean_ns=5_000), 10.5, 0.25, 2_501, 2_500),
+    Correctness(5, 1e-7, 1e-5),
+)
+WRONG = kq.Verdict(
+    kq.VerdictName.WRONG_ANSWER,
+    kq.Evidence(kq.Stage.JUDGE, "value", "differs", mismatch=kq.Mismatch(1, 0, 77, 1.5, -2.5, 4.0, 0.125, 3, 1000)),
+)
+VERDICTS = {"passed": passed(), "suspect": SUSPECT, "wrong": WRONG, "rejected": ended(kq.VerdictName.REJECTED, "no")}
+
+
+@pytest.fixture
+def worker(broker: RealBroker) -> Iterator[FakeWorker]:
+    def judge(lease: Lease) -> kq.Verdict:
+        return VERDICTS[lease.submission.label]
+
+    worker = FakeWorker(broker.url, judge, [GPU], ["fast"])
+    yield worker
+    worker.close()
+
+
+def test_columns_are_those_of_the_table() -> None:
+    table = re.findall(r'^    \{"(\w+)", ColumnType::(\w+), "', (ROOT / "tools/columns.cc").read_text(), re.M)
+    hints = typing.get_type_hints(Row)
+    mine = [(one.name, typing.get_args(hints[one.name])) for one in dataclasses.fields(Row)]
+    assert mine == [(name, (TYPES[kind], types.NoneType)) for name, kind in table]
+
+
+def plain(row: Row) -> dict[str, Any]:
+    return {
+        name: value.strftime("%Y-%m-%dT%H:%M:%S.%fZ") if isinstance(value, datetime) else value
+        for name, value in dataclasses.asdict(row).items()
+    }
+
+
+def test_rows_are_those_of_kq_dump_and_of_its_export(broker: RealBroker, worker: FakeWorker, folder: Path) -> None:
+    with kq.Client(broker.url) as client:
+        jobs = [
+            submission("passed", tags={"b": "2", "a": "1"}, author="ada", priority="high", labels=["fast"]),
+            submission("suspect", "# 2", problem=kq.Problem.of("x", "l/p", rtol=0.5, precision="fp16")),
+            submission("wrong", "# 3", device="cuda", gpu_model=GPU.model, backend="cuda", contract="{}"),
+            submission("rejected", "# 4"),
+            submission(
+                "queued", "# 5", labels=["nobody"], not_before_ms=1_700_000_000_123, deadline_ms=4_000_000_000_000
+            ),
+        ]
+        acks = client.submit("all", jobs)
+        client.wait([ack.seq for ack in acks[:4]], timeout=60)
+        rows = client.results("all")
+    dumped = subprocess.run(
+        [program("kq-dump"), "--broker", broker.url, "--run", "all", "--format", "jsonl"],
+        capture_output=True,
+        check=True,
+    )
+    assert [plain(row) for row in rows.flat()] == [json.loads(line) for line in dumped.stdout.splitlines()]
+
+    asked = ["--run", "all", "--broker", broker.url, "-o", str(folder / "asked.parquet")]
+    (folder / "all.jsonl").write_bytes(dumped.stdout)
+    assert export.run(asked) == export.run(["--input", f"{folder}/all.jsonl", "-o", f"{folder}/read.parquet"]) == 0
+    assert pq.read_table(folder / "asked.parquet").equals(pq.read_table(folder / "read.parquet"))
+    assert pq.read_table(folder / "asked.parquet").to_pylist() == [vars(row) for row in rows.flat()]
+    assert export.run([*asked[:1], "nobody", *asked[2:]]) == 5
+
+
+def test_notebooks_show_tables() -> None:
+    row = kq.RunRow("r", kq.RunEntry(1, submission("a")), result=kq.Result(verdict=SUSPECT))
+    shown = Rows([row, kq.RunRow("r", kq.RunEntry(2, submission("b")))])._repr_html_()
+    assert "<th>label</th>" in shown and "&lt;b&gt;too fast&lt;/b&gt;" in shown and "<td>queued</td>" in shown
+    board = Board([kq.LeaderboardRow("relu", label="<x>", median_ns=1_234, speedup=1.5)])
+    assert "<td>&lt;x&gt;</td>" in board._repr_html_() and "<td>1.50x</td>" in board._repr_html_()
+    many = Evaluations([kq.Evaluation("r", str(i), failure="gone") for i in range(SHOWN_MAX + 5)])
+    assert many._repr_html_().count("<td>gone</td>") == SHOWN_MAX and "and 5 more" in many._repr_html_()
+    assert many.rewards == [None] * (SHOWN_MAX + 5)
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"), [(0, ""), (None, ""), (5, "5 ns"), (1_234, "1.23 us"), (45_600_000, "45.6 ms"), (2e9, "2 s")]
+)
+def test_times_have_units(ns: float | None, text: str) -> None:
+    assert time_text(ns) == text
