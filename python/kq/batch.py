@@ -22,6 +22,7 @@ from kq.operations import (
     LAST_LOOK_S,
     POLL_S_MAX,
     POLL_S_MIN,
+    POLL_S_PER_JOB,
     SILENCE_S,
     Ask,
     Operation,
@@ -37,8 +38,6 @@ from kq.records import JobState, RunRow
 from kq.submission import Submission
 from kq.tables import html_table
 from kq.tally import Progress, Tally
-
-POLL_S_PER_JOB = 0.0002  # on top: asking about many jobs costs more
 
 Clock = Callable[[], float]
 Outcomes = Generator[Ask | Sleep | Evaluation, Any, None]

@@ -45,8 +45,9 @@ SILENCE_S = 60.0  # while waiting: outlives a restart of the broker
 LAST_LOOK_S = 1.0  # what a question may take that is asked at the end of a time
 BUSY_S_MIN = 0.1  # between two tries to submit what a busy broker has no room for
 BUSY_S_MAX = 30.0
-POLL_S_MIN = 0.1
+POLL_S_MIN = 0.02  # a warm worker takes no longer for a small job
 POLL_S_MAX = 1.0
+POLL_S_PER_JOB = 0.0002  # at least: asking about many jobs costs more
 ROWS_FIRST = 8  # rows asked for at once, before it is known how close those that are wanted lie
 NAMED_MAX = 5  # jobs that one sentence names
 

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 
 from kq.errors import BadInput, Error
 from kq.messages import JobStatus
-from kq.operations import SILENCE_S, Operation, statuses, unknown
+from kq.operations import POLL_S_MIN, POLL_S_PER_JOB, SILENCE_S, Operation, statuses, unknown
 from kq.records import JobState
 
-WATCH_POLL_S = 0.2
+WATCH_POLL_S_MAX = 0.2
 
 Drive = Callable[[Operation[dict[int, JobStatus]]], Awaitable[dict[int, JobStatus]]]
 
@@ -22,11 +22,13 @@ class Watch:
         self._drive = drive
         self._waiting: dict[int, set[asyncio.Future[JobStatus]]] = {}
         self._poller: asyncio.Task[None] | None = None
+        self._pause_s = POLL_S_MIN
 
     async def finished(self, seq: int) -> JobStatus:
         """The status of a job once it is finished."""
         future: asyncio.Future[JobStatus] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(seq, set()).add(future)
+        self._pause_s = POLL_S_MIN
         if self._poller is None or self._poller.done():
             self._poller = asyncio.create_task(self._poll())
         try:
@@ -61,7 +63,9 @@ class Watch:
                         future.set_exception(BadInput(unknown(seq)))
                     else:
                         future.set_result(status)
-            await asyncio.sleep(WATCH_POLL_S)
+            # Often at first, for those who wait for one small job after another; rarely where many wait, or one for long.
+            await asyncio.sleep(min(max(self._pause_s, POLL_S_PER_JOB * len(self._waiting)), WATCH_POLL_S_MAX))
+            self._pause_s = min(1.5 * self._pause_s, WATCH_POLL_S_MAX)
 
     def _fail(self, error: Exception) -> None:
         waiting, self._waiting = self._waiting, {}

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from examples import ROOT
+from fake_worker import DEVICE, GPU, FakeWorker, judge
 from hypothesis import settings
 from scripted_broker import Answer, ScriptedBroker
 
 import kq
-from examples import ROOT
 
 STOP_LIMIT_S = 60
 
@@ -125,3 +126,14 @@ def broker(url: str, folder: Path) -> Iterator[RealBroker]:
     broker = RealBroker(url, folder / "store")
     yield broker
     broker.stop()
+
+
+@pytest.fixture(scope="session")
+def hall() -> Iterator[str]:
+    """The URL of a broker with a fake worker that many tests share, each with runs and sources of its own."""
+    with tempfile.TemporaryDirectory(prefix="kq.") as name:
+        broker = RealBroker(f"ipc://{name}/broker.sock", Path(name) / "store")
+        worker = FakeWorker(broker.url, judge, [DEVICE, GPU])
+        yield broker.url
+        worker.close()
+        broker.stop()

@@ -7,10 +7,10 @@ import threading
 from collections.abc import Callable, Sequence
 
 import zmq
+from examples import ROOT, ended, passed
 from worker_messages import REPLIES, AttemptResult, Heartbeat, Hello, Lease, LeaseBatch, ResultAck, ResultBatch, Unknown
 
 import kq
-from examples import ROOT, ended, passed
 from kq.codec import decode_message, encode_message
 from kq.messages import Blob, Packing
 from kq.packing import unpacked

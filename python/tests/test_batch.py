@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from examples import passed, submission
 from world import World
 
 import kq
-from examples import passed, submission
 from kq import batch
 from kq.batch import Jobs
 from kq.limits import SUBMIT_JOBS_MAX

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from conftest import RealBroker
+from examples import problem, submission
 from fake_worker import FakeWorker, judge
 
 import kq
-from examples import problem, submission
 from kq.messages import SubmitBatch
 from kq.operations import ANSWER_TIMEOUT_S, Ask, Operation
 from kq.validate import check

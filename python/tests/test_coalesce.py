@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from examples import submission
 from scripted_broker import Answer, ScriptedBroker, reply
 
 import kq
-from examples import submission
 from kq.coalesce import OfThreads, Waiting, take_group
 from kq.limits import SUBMIT_JOBS_MAX
 from kq.messages import Acceptance, JobAck, SubmitAck, SubmitBatch

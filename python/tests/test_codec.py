@@ -8,10 +8,10 @@ from pathlib import Path
 import msgpack
 import pytest
 import worker_messages
+from examples import ROOT, submission
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import ROOT, submission
 from kq import messages, records
 from kq.codec import Malformed, decode, decode_message, encode, encode_message, message_name
 from kq.hash import Hash

@@ -16,11 +16,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from conftest import RealBroker, program
+from examples import ROOT, ended, passed, submission
 from fake_worker import GPU, FakeWorker
 from worker_messages import Lease
 
 import kq
-from examples import ROOT, ended, passed, submission
 from kq import export
 from kq.columns import Row
 from kq.tables import SHOWN_MAX, Board, Evaluations, Rows, time_text

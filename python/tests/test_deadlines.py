@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from examples import ROOT, problem, submission
 from scripted_broker import reply
 
 import kq
-from examples import ROOT, problem, submission
 from kq import batch, operations
 from kq.messages import Acceptance, JobAck, SubmitAck, SubmitBatch
 

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import RealBroker
-from fake_worker import GPU, FakeWorker, judge
-
 from examples import ROOT
 
 SNIPPETS = re.compile(r"^```python\n(.*?)^```", re.M | re.S)
 
 
 @pytest.fixture
-def place(broker: RealBroker, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("KQ_BROKER", broker.url)
+def place(hall: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KQ_BROKER", hall)
     monkeypatch.chdir(ROOT)
-    worker = FakeWorker(broker.url, judge, [GPU])
-    yield
-    worker.close()
 
 
 def test_every_snippet_of_the_document_runs(

@@ -8,27 +8,23 @@ from typing import Any, TypeVar
 
 import pytest
 from conftest import RealBroker
+from examples import problem
 from fake_worker import FakeWorker, judge
 from scripted_broker import reply
-from test_broker import worker
 
 import kq
-from examples import problem
 from kq import operations, watch
 from kq.messages import JobAck, SubmitAck, SubmitBatch
 
 T = TypeVar("T")
 
-__all__ = ["worker"]  # the fixture
-
-
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(coroutine)
 
 
-def test_many_evaluations_at_once(broker: RealBroker, worker: FakeWorker) -> None:
+def test_many_evaluations_at_once(hall: str) -> None:
     async def evaluations() -> list[kq.Evaluation]:
-        async with kq.AsyncClient(broker.url) as client:
+        async with kq.AsyncClient(hall) as client:
             sources = [f"# {'wrong' if i % 2 else 'right'} {i}" for i in range(100)]
             calls = [client.evaluate(source, problem=problem(), backend="torch", timeout=60) for source in sources]
             return list(await asyncio.gather(*calls))
@@ -38,9 +34,9 @@ def test_many_evaluations_at_once(broker: RealBroker, worker: FakeWorker) -> Non
     assert len({one.label for one in got}) == len({one.seq for one in got}) == 100
 
 
-def test_equal_work_is_evaluated_once_unless_wanted_fresh(broker: RealBroker, worker: FakeWorker) -> None:
+def test_equal_work_is_evaluated_once_unless_wanted_fresh(hall: str) -> None:
     async def evaluations() -> list[kq.Evaluation]:
-        async with kq.AsyncClient(broker.url) as client:
+        async with kq.AsyncClient(hall) as client:
             return [
                 await client.evaluate("# a", problem=problem(), backend="torch", fresh=fresh, timeout=60)
                 for fresh in (False, False, True)
@@ -60,8 +56,8 @@ def one_evaluation(url: str, source: str, **arguments: Any) -> kq.Evaluation:
     return run(evaluation())
 
 
-def test_failure_of_ours_is_no_reward(broker: RealBroker, worker: FakeWorker) -> None:
-    one = one_evaluation(broker.url, "# abandoned", label="relu/a", timeout=60)
+def test_failure_of_ours_is_no_reward(hall: str) -> None:
+    one = one_evaluation(hall, "# abandoned", label="relu/a", timeout=60)
     assert (one.reward, one.infra_error) == (None, "relu/a: abandoned: the judge died")
 
 

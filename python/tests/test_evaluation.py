@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from examples import ended, passed
 
 import kq
-from examples import ended, passed
 from kq import VerdictName
 
 

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import RealBroker
-from fake_worker import DEVICE, GPU, FakeWorker, judge
+from examples import MODEL, ended, passed
+from fake_worker import GPU
 
 import kq
-from examples import MODEL, ended, passed
 from kq import evaluator as module
 from kq.evaluator import code_of, place_of
 from kq.kernelbench import result_of
@@ -20,11 +19,9 @@ RIGHT = "import torch\nclass ModelNew: ...\n"
 
 
 @pytest.fixture
-def h100(broker: RealBroker) -> Iterator[kq.LocalKernelEvaluatorWrapper]:
-    worker = FakeWorker(broker.url, judge, [GPU])
-    with kq.LocalKernelEvaluatorWrapper(gpu="H100", url=broker.url, timeout=60) as evaluator:
+def h100(hall: str) -> Iterator[kq.LocalKernelEvaluatorWrapper]:
+    with kq.LocalKernelEvaluatorWrapper(gpu="H100", url=hall, timeout=60) as evaluator:
         yield evaluator
-    worker.close()
 
 
 def test_results_scores_and_texts(h100: kq.LocalKernelEvaluatorWrapper, capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,15 +53,14 @@ def test_many_calls_are_on_their_way_at_once(h100: kq.LocalKernelEvaluatorWrappe
     assert h100.evaluate_batch(MODEL, sources) == results
 
 
-def test_a_gpu_that_nobody_has_is_said(broker: RealBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_that_nobody_has_is_said(hall: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LOOK_FOR_GPU_S", 0.0)
-    worker = FakeWorker(broker.url, judge, [DEVICE])
-    with kq.LocalKernelEvaluatorWrapper(gpu="any", url=broker.url, timeout=60) as anywhere:
-        assert anywhere.evaluate(MODEL, RIGHT).metadata["hardware"] == "a processor"
-    with kq.LocalKernelEvaluatorWrapper(gpu="L40S", url=broker.url) as nowhere:
-        with pytest.raises(kq.InfraError, match="no worker has the GPU or label 'L40S'; there are: a processor"):
+    with kq.LocalKernelEvaluatorWrapper(gpu="cpu", url=hall, timeout=60) as on_cpu:
+        assert on_cpu.evaluate(MODEL, RIGHT).metadata["hardware"] == "a processor"
+    sentence = "no worker has the GPU or label 'L40S'; there are: NVIDIA H100 80GB HBM3, a processor"
+    with kq.LocalKernelEvaluatorWrapper(gpu="L40S", url=hall) as nowhere:
+        with pytest.raises(kq.InfraError, match=sentence):
             nowhere.evaluate(MODEL, RIGHT)
-    worker.close()
     with pytest.raises(RuntimeError, match="Evaluator not active"):
         nowhere.evaluate(MODEL, RIGHT)
 

@@ -9,9 +9,9 @@ import subprocess
 from pathlib import Path
 
 from conftest import program
+from examples import ROOT
 
 import kq
-from examples import ROOT
 from kq import limits, link, messages
 from kq.submission import Trials
 from kq.verdict import VerdictName

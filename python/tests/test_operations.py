@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from examples import submission
 from world import World
 
 import kq
-from examples import submission
 from kq import operations
 from kq.messages import JobAck, JobStatus, Refused, RunQuery, RunReply, StatusQuery, StatusReply, SubmitAck, SubmitBatch
 from kq.records import JobState, RunEntry, RunRow

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 import zstandard
+from examples import MODEL, ROOT, problem, submission
 
 import kq
-from examples import MODEL, ROOT, problem, submission
 from kq import operations, packing
 from kq.hash import Hash
 from kq.limits import FILE_BYTES_MAX, SUBMIT_BYTES_MAX, SUBMIT_JOBS_MAX

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 from conftest import RealBroker
+from examples import submission
 from fake_worker import FakeWorker, judge
 
 import kq
-from examples import submission
 
 AWAY_S = float(os.environ.get("KQ_AWAY_S", "0.3"))
 JOBS = int(os.environ.get("KQ_JOBS", "1000"))
