@@ -184,6 +184,7 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
                 .log = std::move(attempt->log),
                 .samples = is_passed ? std::move(report.samples) : Samples()};  // figures of wrong answers are kept nowhere
   result.software.kq = kVersion;
+  result.toolchain = built.toolchain;
   return result;
 }
 

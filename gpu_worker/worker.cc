@@ -20,7 +20,8 @@ Result from_build(const Lease& lease, const Built& built, const std::string& wor
           .software = {},
           .sandbox = {},
           .log = {},
-          .samples = {}};
+          .samples = {},
+          .toolchain = built.toolchain};
 }
 
 }  // namespace

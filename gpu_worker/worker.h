@@ -35,6 +35,7 @@ struct Built {
   std::string dir;
   bool cached = false;
   std::int64_t ms = 0;
+  Toolchain toolchain = {};
 };
 
 struct BrokerSaid { WorkerReply reply; };

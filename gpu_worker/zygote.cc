@@ -34,6 +34,7 @@ json to_json(std::uint64_t id, const ChildOrder& order, DeviceKind device) {
           {"problem", order.problem},
           {"precision", to_string(order.precision)},
           {"arch", order.arch},
+          {"shared", order.shared},
           {"host_bytes", order.host_bytes},
           {"scratch_bytes", order.scratch_bytes},
           {"window_bytes", order.window_bytes},

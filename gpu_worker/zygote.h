@@ -6,9 +6,9 @@
 //   zygote -> control, once:  {"ready": true, "python": "3.11.2", "torch": "2.11.0", "triton": "3.6.0", "cuda": "13.0",
 //                              "backends": ["torch", "triton", "cuda", "torch_cuda"], "sandbox": "uid,user,pid,mount,ipc,net,uts,rlimits,landlock,seccomp,cgroup"}
 //                             or {"error": "one sentence"} and exit
-//   control -> zygote:        {"id": 7, "role": "reference" | "submission" | "build", "device": "cpu" | "cuda", "backend": "torch",
+//   control -> zygote:        {"id": 7, "role": "reference" | "submission" | "build" | "record" | "compile", "device": "cpu" | "cuda", "backend": "torch",
 //                              "dir": DIR, "uid": 61000, "entry": "add.py", "problem": "relu.py", "precision": "as_given",
-//                              "arch": "sm_90", "host_bytes": N, "scratch_bytes": N, "window_bytes": N, "audit": false}
+//                              "arch": "sm_90", "shared": DIR, "host_bytes": N, "scratch_bytes": N, "window_bytes": N, "audit": false}
 //                             with descriptors: [log pipe] for build, [log pipe, channel socket] otherwise, and a pipe more for one that
 //                             is audited
 //   zygote -> control:        {"id": 7, "pid": 1234}   forked; 1234 is the process to kill: everything of the child dies with it
@@ -46,6 +46,7 @@ struct ChildOrder {
   std::string problem;  // file name in src/
   Precision precision = Precision::as_given;
   std::string arch;     // of device code, for builds
+  std::string shared = {};  // a directory it may read beside its own, for builds; empty: none
   std::uint64_t host_bytes = 0;
   std::uint64_t scratch_bytes = 0;
   std::uint64_t window_bytes = 0;  // most that the judge's window may have: it is not the child's memory

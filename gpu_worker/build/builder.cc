@@ -1,29 +1,28 @@
 #include "gpu_worker/build/builder.h"
 
-#include <sys/wait.h>
-
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
+#include "core/limits.h"
 #include "core/plan.h"
 #include "gpu_worker/build/outcome.h"
-#include "gpu_worker/log_pump.h"
 #include "gpu_worker/scratch.h"
 #include "net/clock.h"
 
 namespace kq {
 namespace {
 
-constexpr std::uint64_t kScratchBytes = 1ull << 30;
-constexpr std::int64_t kLookMs = 20;  // how often a build looks whether it is still wanted
+namespace fs = std::filesystem;
 
-Built ended_build(VerdictName name, Evidence evidence) {
-  return {.verdict = ended(name, std::move(evidence)), .dir = {}, .cached = false, .ms = 0};
-}
+// What lies beside what was built, for who looks at it later.
+constexpr std::string_view kManifest = "kq_extensions.json";  // harness/extension_serve.py
+constexpr std::string_view kNeedsGpu = "kq_needs_gpu";
+constexpr std::string_view kToolchainOfMachine = "toolchain_id";
+constexpr std::size_t kToolchainBytesMax = 4096;
 
-// "cpu" jobs of a backend that only a GPU can run end here, built.
-bool only_compiles(const Lease& lease) {
-  return lease.submission.backend == Backend::cuda && lease.device.kind == DeviceKind::cpu;
-}
+Built ended_build(Verdict verdict) { return {.verdict = std::move(verdict), .dir = {}, .cached = false, .ms = 0}; }
 
 bool is_cpp(std::string_view name) {
   constexpr std::string_view kEndings[] = {".cu", ".cuh", ".h", ".hpp", ".hh", ".cc", ".cpp", ".cxx", ".c", ".inl"};
@@ -43,130 +42,224 @@ std::optional<Built> judge_cpp_files(const Lease& lease) {
   for (const CppSource& source : sources) {
     if (!is_cpp(source.name)) continue;
     const auto findings = judge_cuda(source, sources);
-    if (const Finding* finding = first_rejected(findings)) return Built{.verdict = rejected(*finding), .dir = {}, .cached = false, .ms = 0};
+    if (const Finding* finding = first_rejected(findings)) return ended_build(rejected(*finding));
   }
   return std::nullopt;
 }
 
-// A compiler that the kernel ended for its memory, or that said itself that it could get no more of it.
-bool was_out_of_memory(int status, const std::string& said) {
-  if ((status & kKilledForMemory) != 0) return true;
-  constexpr std::string_view kWords[] = {"MemoryError", "std::bad_alloc", "out of memory", "Cannot allocate memory"};
-  return std::any_of(std::begin(kWords), std::end(kWords), [&](std::string_view word) { return said.find(word) != std::string::npos; });
+Expected<void> write(const std::string& path, std::string_view text) {
+  std::error_code ignored;
+  fs::remove(path, ignored);
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  if (!out.flush()) return our_fault("cannot write " + path);
+  return {};
 }
 
-Built out_of_memory(std::uint64_t host_bytes) {
-  return ended_build(VerdictName::out_of_memory, {.stage = Stage::build,
-                                                  .reason = "host",
-                                                  .message = "the build took more memory than a build may have, " + std::to_string(host_bytes >> 20) + " MiB",
-                                                  .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
-}
-
-// The wait status once the child is gone; nothing at the limit, or when it is to stop.
-Expected<std::optional<int>> wait_or_stop(Zygote& zygote, std::uint64_t child, std::int64_t limit_ms, const std::stop_token& stop) {
-  const std::int64_t deadline_ms = monotonic_now_ms() + limit_ms;
-  for (;;) {
-    const std::int64_t left_ms = deadline_ms - monotonic_now_ms();
-    if (stop.stop_requested() || left_ms <= 0) return std::optional<int>();
-    auto status = zygote.wait(child, std::min(left_ms, kLookMs));
-    if (!status || *status) return status;
-  }
+Toolchain toolchain_in(const std::string& dir) {
+  const std::string text = read_child_file(dir + "/toolchain", kToolchainBytesMax).value_or("");
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::size_t second = std::min(end + 1, text.size());
+  return {.compiler = text.substr(0, end), .flags = text.substr(second, text.find('\n', second) - second)};
 }
 
 }  // namespace
 
+KeysInWork::Hold::Hold(KeysInWork& keys, Hash key) : keys_(keys), key_(key) {
+  std::unique_lock lock(keys_.mutex_);
+  keys_.changed_.wait(lock, [&] { return !keys_.keys_.contains(key_); });
+  keys_.keys_.insert(key_);
+}
+
+KeysInWork::Hold::~Hold() {
+  {
+    const std::lock_guard lock(keys_.mutex_);
+    keys_.keys_.erase(key_);
+  }
+  keys_.changed_.notify_all();
+}
+
 Builder::Builder(BuilderOptions options, BuildCache cache, ZygoteSource zygote)
     : options_(std::move(options)), cache_(std::move(cache)), zygote_(std::move(zygote)) {}
 
-Expected<Built> Builder::build(const Lease& lease, std::stop_token stop) {
+Expected<Built> Builder::build(const Lease& lease, std::stop_token stop, std::size_t slot) {
   if (stop.stop_requested()) return our_fault("stopped before it began");
   if (auto built = judge_cpp_files(lease)) return std::move(*built);
   const std::int64_t start_ms = monotonic_now_ms();
   const auto zygote = zygote_();
   if (!zygote) return failure(zygote.error());
-  const std::string arch = lease.device.arch.empty() ? options_.no_gpu_arch : lease.device.arch;
-  const Hash key = build_key(lease.submission, arch, (*zygote)->software());
-  auto cached = from_cache(lease, key);
-  auto built = cached ? Expected<Built>(std::move(*cached)) : run_child(lease, arch, key, **zygote, stop);
+  const Job job{.lease = lease,
+                .arch = lease.device.arch.empty() ? options_.no_gpu_arch : lease.device.arch,
+                .zygote = *zygote,
+                .stop = std::move(stop),
+                .slot = slot};
+  const Hash key = build_key(lease.submission, job.arch, (*zygote)->software());
+  const KeysInWork::Hold hold(keys_, key);
+  auto cached = from_cache(job, key);
+  auto built = cached ? Expected<Built>(std::move(*cached)) : run(job, key);
   if (built) built->ms = monotonic_now_ms() - start_ms;
   return built;
 }
 
-// Only builds that went well are kept: an entry that says otherwise was damaged, and goes.
-std::optional<Built> Builder::from_cache(const Lease& lease, const Hash& key) const {
+// Only builds that went well are kept: an entry that says otherwise was damaged, and goes. What was compiled by other compilers than are here
+// now is built again.
+std::optional<Built> Builder::from_cache(const Job& job, const Hash& key) {
   const auto entry = cache_.find(key);
   if (!entry) return std::nullopt;
-  auto built = outcome(lease, *entry, true);
+  if (const auto toolchain = read_child_file(*entry + "/" + std::string(kToolchainOfMachine), kToolchainBytesMax)) {
+    const std::lock_guard lock(toolchain_mutex_);
+    if (*toolchain != toolchain_) {
+      cache_.remove(key);
+      return std::nullopt;
+    }
+  }
+  auto built = outcome(job, *entry, true);
   if (!built.verdict || name_of(*built.verdict) != VerdictName::build_failed) return built;
   cache_.remove(key);
   return std::nullopt;
 }
 
-Expected<Built> Builder::run_child(const Lease& lease, const std::string& arch, const Hash& key, Zygote& zygote,
-                                   const std::stop_token& stop) {
-  const auto scratch = Scratch::make(options_.scratch, "build", options_.uid);
-  if (!scratch) return failure(scratch.error());
-  if (const auto put = put_sources(*scratch, lease, true); !put) return failure(put.error());
-  auto log = LogPump::open();
-  if (!log) return failure(log.error());
-  const auto child = zygote.fork({.role = ChildRole::build,
-                                  .backend = lease.submission.backend,
-                                  .dir = scratch->dir(),
-                                  .uid = options_.uid,
-                                  .entry = lease.submission.files.front().name,
-                                  .problem = problem_file(lease),
-                                  .precision = lease.submission.problem.precision,
-                                  .arch = arch,
-                                  .host_bytes = options_.host_bytes,
-                                  .scratch_bytes = kScratchBytes,
-                                  .window_bytes = 0},
-                                 log->second.get(), -1);
-  log->second = Fd();
-  if (!child) return failure(child.error());
-  const auto status = wait_or_stop(zygote, *child, options_.limit_ms, stop);
-  if (!status || !*status) {
-    zygote.kill(*child);
-    (void)zygote.wait(*child, 5000);
-  }
-  zygote.forget(*child);
-  const std::string text = log->first.finish(1000);
-  if (!status) return failure(status.error());
-  if (stop.stop_requested()) return our_fault("stopped");
-  if (!*status) {
-    return ended_build(VerdictName::timed_out, {.stage = Stage::build,
-                                                .reason = "build",
-                                                .message = "the build took longer than " + std::to_string(options_.limit_ms / 1000) + " s",
-                                                .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
-  }
-  const bool is_whole = WIFEXITED(**status) && WEXITSTATUS(**status) == 0;
-  if (!is_whole && was_out_of_memory(**status, text)) return out_of_memory(options_.host_bytes);
-  if (!is_whole) {
-    return ended_build(VerdictName::build_failed, {.stage = Stage::build,
-                                                   .reason = {},
-                                                   .message = shortened("the compiler's process died: " + text),
-                                                   .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
-  }
-  Built built = outcome(lease, scratch->out(), false);
-  // A compiler that was killed, of a child that lives on and tells of it in its way.
-  const bool has_failed = built.verdict && name_of(*built.verdict) == VerdictName::build_failed;
-  if (has_failed && (**status & kKilledForMemory) != 0) return out_of_memory(options_.host_bytes);
-  if (built.verdict && name_of(*built.verdict) != VerdictName::compiled_only) return built;
-  const auto entry = cache_.put(key, scratch->out());
-  if (!entry && entry.error().code == ExitCode::bad_input) {
-    return ended_build(VerdictName::build_failed, {.stage = Stage::build, .reason = {}, .message = entry.error().message,
-                                                   .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
-  }
-  if (!entry) return failure(entry.error());
-  built.dir = *entry;
-  return built;
+Expected<Scratch> Builder::scratch(const Job& job, const std::string& name) const {
+  return Scratch::make(options_.scratch, name + std::to_string(job.slot), options_.uid == 0 ? 0 : options_.uid + static_cast<std::uint32_t>(job.slot));
 }
 
-Built Builder::outcome(const Lease& lease, const std::string& dir, bool cached) const {
-  if (auto verdict = read_outcome(dir)) return {.verdict = std::move(*verdict), .dir = {}, .cached = false, .ms = 0};
+Expected<BuildEnd> Builder::run_child(const Job& job, ChildRole role, const Scratch& scratch, const std::string& shared) const {
+  const BuildChild child{.role = role,
+                         .arch = job.arch,
+                         .shared = shared,
+                         .uid = options_.uid == 0 ? 0 : options_.uid + static_cast<std::uint32_t>(job.slot),
+                         .host_bytes = options_.host_bytes,
+                         .limit_ms = role == ChildRole::compile ? options_.compile_limit_ms : options_.limit_ms};
+  return run_build_child(child, job.lease, scratch, *job.zygote, job.stop);
+}
+
+Expected<Built> Builder::run(const Job& job, const Hash& key) {
+  const auto scratch = this->scratch(job, "build");
+  if (!scratch) return failure(scratch.error());
+  if (const auto put = put_sources(*scratch, job.lease, true); !put) return failure(put.error());
+  auto end = run_child(job, ChildRole::build, *scratch);
+  if (!end) return failure(end.error());
+  if (end->verdict) return ended_build(std::move(*end->verdict));
+  Built built = outcome(job, scratch->out(), false);
+  // A compiler that was killed, of a child that lives on and tells of it in its way.
+  const bool has_failed = built.verdict && name_of(*built.verdict) == VerdictName::build_failed;
+  if (has_failed && end->was_killed_for_memory) return ended_build(build_out_of_memory(options_.host_bytes));
+  if (built.verdict && name_of(*built.verdict) != VerdictName::compiled_only) return built;
+
+  bool cached = false;
+  if (const auto toolchain = read_child_file(scratch->out() + "/" + std::string(kToolchainOfMachine), kToolchainBytesMax)) {
+    {
+      const std::lock_guard lock(toolchain_mutex_);
+      toolchain_ = *toolchain;
+    }
+    auto verdict = build_extensions(job, *toolchain, scratch->out(), cached);
+    if (!verdict) return failure(verdict.error());
+    if (*verdict) {
+      Built failed = ended_build(std::move(**verdict));
+      failed.toolchain = toolchain_in(scratch->out());
+      return failed;
+    }
+  }
+  const auto entry = cache_.put(key, scratch->out());
+  if (!entry && entry.error().code == ExitCode::bad_input) {
+    return ended_build(build_ended(VerdictName::build_failed, {}, entry.error().message));
+  }
+  if (!entry) return failure(entry.error());
+  return outcome(job, *entry, cached);
+}
+
+Expected<std::optional<Verdict>> Builder::build_extensions(const Job& job, const std::string& toolchain, const std::string& out, bool& cached) {
+  const auto scratch = this->scratch(job, "record");
+  if (!scratch) return failure(scratch.error());
+  if (const auto put = put_sources(*scratch, job.lease, true); !put) return failure(put.error());
+  const auto end = run_child(job, ChildRole::record, *scratch);
+  if (!end) return failure(end.error());
+  if (end->verdict && name_of(*end->verdict) != VerdictName::build_failed) return end->verdict;
+  const auto text = read_child_file(scratch->out() + "/calls", kExtensionCallBytesMax + 1);
+  if (!text) return std::optional<Verdict>();  // it died before it came to its calls: its run says how
+  if (const auto complaint = read_child_file(scratch->out() + "/complaint", kMessageTextMax); complaint && !complaint->empty()) {
+    return std::optional(build_ended(VerdictName::build_failed, {}, *complaint));
+  }
+  const auto calls = parse_calls(*text);
+  if (!calls) return std::optional(build_ended(VerdictName::build_failed, {}, calls.error().message));
+
+  // All are judged before any is compiled.
+  for (const ExtensionCall& call : *calls) {
+    if (auto verdict = judge_call(call)) return verdict;
+  }
+  nlohmann::json modules = nlohmann::json::object();
+  cached = !calls->empty();
+  for (std::size_t i = 0; i < calls->size(); ++i) {
+    const ExtensionCall& call = (*calls)[i];
+    const auto compiled = compile(job, call, toolchain);
+    if (!compiled) return failure(compiled.error());
+    if (const auto words = read_child_file(compiled->dir + "/toolchain", kToolchainBytesMax)) (void)write(out + "/toolchain", *words);
+    if (compiled->verdict) return compiled->verdict;
+    const std::string file = "kq_extension_" + std::to_string(i) + ".so";
+    std::error_code error;
+    fs::copy_file(compiled->dir + "/module.so", out + "/" + file, error);
+    if (error) return our_fault("cannot copy what was compiled: " + error.message());
+    modules[call.key] = file;
+    cached = cached && compiled->cached;
+    if (call.has_cuda_sources) (void)write(out + "/" + std::string(kNeedsGpu), "");
+  }
+  if (auto written = write(out + "/" + std::string(kManifest), nlohmann::json{{"modules", modules}}.dump()); !written) return failure(written.error());
+  return std::optional<Verdict>();
+}
+
+Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall& call, const std::string& toolchain) {
+  const Hash key = extension_key(call, job.arch, toolchain);
+  const KeysInWork::Hold hold(keys_, key);
+  if (const auto entry = cache_.find(key)) return Compiled{.verdict = {}, .dir = *entry, .cached = true};
+  const Hash group = sha256(toolchain);
+  const std::string variant = header_variant(call);
+  if (!variant.empty()) {
+    if (const auto made = make_header(job, group, variant); !made) return failure(made.error());
+  }
+  const auto headers = cache_.headers(group);
+  if (!headers) return failure(headers.error());
+  const auto scratch = this->scratch(job, "compile");
+  if (!scratch) return failure(scratch.error());
+  for (const auto& [name, text] : {std::pair{std::string("call.json"), call.text}, std::pair{std::string("variant"), variant}}) {
+    if (const auto put = scratch->put(name, text); !put) return failure(put.error());
+  }
+  auto end = run_child(job, ChildRole::compile, *scratch, *headers);
+  if (!end) return failure(end.error());
+  if (end->verdict) return Compiled{.verdict = std::move(end->verdict), .dir = {}, .cached = false};
+  if (auto verdict = read_outcome(scratch->out())) {
+    if (end->was_killed_for_memory && name_of(*verdict) == VerdictName::build_failed) verdict = build_out_of_memory(options_.host_bytes);
+    return Compiled{.verdict = std::move(verdict), .dir = {}, .cached = false};
+  }
+  auto entry = cache_.put(key, scratch->out());
+  if (!entry && entry.error().code == ExitCode::bad_input) {
+    return Compiled{.verdict = build_ended(VerdictName::build_failed, {}, entry.error().message), .dir = {}, .cached = false};
+  }
+  if (!entry) return failure(entry.error());
+  return Compiled{.verdict = {}, .dir = std::move(*entry), .cached = false};
+}
+
+// Once for all builds of this machine. Where it cannot be made they are built without it.
+Expected<void> Builder::make_header(const Job& job, const Hash& group, const std::string& variant) {
+  const KeysInWork::Hold hold(keys_, sha256(to_hex(group) + variant));
+  if (cache_.has_header(group, variant)) return {};
+  const auto scratch = this->scratch(job, "header");
+  if (!scratch) return failure(scratch.error());
+  if (const auto put = scratch->put("call.json", nlohmann::json{{"precompile", variant}}.dump()); !put) return put;
+  const auto end = run_child(job, ChildRole::compile, *scratch);
+  if (!end) return failure(end.error());
+  if (end->verdict || read_outcome(scratch->out())) return {};
+  (void)cache_.put_header(group, variant, scratch->out());  // a disk too small for it is no reason not to build
+  return {};
+}
+
+Built Builder::outcome(const Job& job, const std::string& dir, bool cached) const {
+  if (auto verdict = read_outcome(dir)) return ended_build(std::move(*verdict));
   Built built{.verdict = {}, .dir = dir, .cached = cached, .ms = 0};
-  if (only_compiles(lease)) {
-    built.verdict = ended(VerdictName::compiled_only, {.stage = Stage::build, .reason = {}, .message = "built; running it needs a GPU",
-                                                       .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
+  built.toolchain = toolchain_in(dir);
+  std::error_code error;
+  const bool needs_gpu = job.lease.submission.backend == Backend::cuda || fs::exists(dir + "/" + std::string(kNeedsGpu), error);
+  if (needs_gpu && job.lease.device.kind == DeviceKind::cpu) {
+    built.verdict = build_ended(VerdictName::compiled_only, {}, "built; running it needs a GPU");
   }
   return built;
 }

@@ -1,13 +1,23 @@
-// The build lane's work on one lease: static guard, then the build in a sandboxed child without GPU, or a cache hit.
+// The build lane's work on one lease: static guard, then the build in sandboxed children without GPU, or a cache hit.
+//
+// A build child reads the sources and runs nothing of the job: what the guard judges comes from there. Where Python calls load_inline or load, a
+// record child runs the file to learn what it asks for; what it asks for is judged too, and compiled by a child that runs compilers alone. The
+// cache is written here, by what those children of ours left, and never by a child that ran code of the job.
 #pragma once
 
+#include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 
 #include "gpu_worker/build/cache.h"
+#include "gpu_worker/build/child.h"
+#include "gpu_worker/build/extension.h"
 #include "gpu_worker/worker.h"
 #include "gpu_worker/zygote.h"
 
@@ -15,10 +25,32 @@ namespace kq {
 
 struct BuilderOptions {
   std::string scratch;     // parent of scratch directories
-  std::uint32_t uid = 0;   // of build children; 0 keeps ours
+  std::uint32_t uid = 0;   // of the build children of slot 0, and so on upward; 0 keeps ours
   std::string no_gpu_arch; // what device code is compiled for where no GPU says
   std::uint32_t limit_ms = 120'000;
+  std::uint32_t compile_limit_ms = 300'000;  // of one call of load_inline
   std::uint64_t host_bytes = 4ull << 30;  // private memory of each process of a build
+};
+
+// Who builds a key; others who want it wait, and find it in the cache.
+class KeysInWork {
+ public:
+  class Hold {
+   public:
+    Hold(KeysInWork& keys, Hash key);
+    ~Hold();
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    KeysInWork& keys_;
+    Hash key_;
+  };
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::set<Hash> keys_;
 };
 
 class Builder {
@@ -27,18 +59,39 @@ class Builder {
   using ZygoteSource = std::function<Expected<std::shared_ptr<Zygote>>()>;
   Builder(BuilderOptions options, BuildCache cache, ZygoteSource zygote);
 
-  // Blocking; one call at a time per object. A stop kills the build's child and ends in an Error.
-  Expected<Built> build(const Lease& lease, std::stop_token stop = {});
+  // Blocking; one call at a time per slot, several slots at once. A stop kills the build's child and ends in an Error.
+  Expected<Built> build(const Lease& lease, std::stop_token stop = {}, std::size_t slot = 0);
 
  private:
-  std::optional<Built> from_cache(const Lease& lease, const Hash& key) const;
-  Expected<Built> run_child(const Lease& lease, const std::string& arch, const Hash& key, Zygote& zygote,
-                            const std::stop_token& stop);
-  Built outcome(const Lease& lease, const std::string& dir, bool cached) const;
+  // One build on its way: what its steps have in common.
+  struct Job {
+    const Lease& lease;
+    std::string arch;
+    std::shared_ptr<Zygote> zygote;
+    std::stop_token stop;
+    std::size_t slot = 0;
+  };
+  std::optional<Built> from_cache(const Job& job, const Hash& key);
+  Expected<Built> run(const Job& job, const Hash& key);
+  // Nothing: the extensions lie in `out`, and all is well. `cached`: none of them had to be compiled.
+  Expected<std::optional<Verdict>> build_extensions(const Job& job, const std::string& toolchain, const std::string& out, bool& cached);
+  struct Compiled {
+    std::optional<Verdict> verdict;
+    std::string dir;
+    bool cached = false;
+  };
+  Expected<Compiled> compile(const Job& job, const ExtensionCall& call, const std::string& toolchain);
+  Expected<void> make_header(const Job& job, const Hash& group, const std::string& variant);
+  Expected<Scratch> scratch(const Job& job, const std::string& name) const;
+  Expected<BuildEnd> run_child(const Job& job, ChildRole role, const Scratch& scratch, const std::string& shared = {}) const;
+  Built outcome(const Job& job, const std::string& dir, bool cached) const;
 
   BuilderOptions options_;
   BuildCache cache_;
   ZygoteSource zygote_;
+  KeysInWork keys_;
+  std::mutex toolchain_mutex_;
+  std::string toolchain_;  // of this machine, once a build has told
 };
 
 }  // namespace kq

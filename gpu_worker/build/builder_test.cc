@@ -159,5 +159,102 @@ TEST_F(BuilderTest, a_cuda_kernel_that_does_not_compile_says_where) {
   EXPECT_NE(evidence(built).message.find("k.cu"), std::string::npos) << evidence(built).message;
 }
 
+// A module without torch's headers, which compile in no time a test has.
+std::string extension(const std::string& body, const std::string& more = "") {
+  return "from torch.utils.cpp_extension import load_inline\nSOURCE = r'''\n#include <Python.h>\n" + body +
+         "\nstatic PyModuleDef definition = {PyModuleDef_HEAD_INIT, NAME};\n"
+         "PyMODINIT_FUNC PyInit_small() { return PyModule_Create(&definition); }\n'''\n"
+         "small = load_inline('small', SOURCE, no_implicit_headers=True, extra_cflags=['-DNAME=\"small\"']" + more + ")\n";
+}
+
+TEST_F(BuilderTest, a_call_of_load_inline_is_compiled_once_for_all_submissions) {
+  const auto built = build_python(extension("int number = 1;"));
+  ASSERT_EQ(verdict_of(built), "built") << evidence(built).message;
+  EXPECT_FALSE(built->cached);
+  EXPECT_TRUE(fs::exists(built->dir + "/kq_extension_0.so"));
+  EXPECT_TRUE(fs::exists(built->dir + "/kq_extensions.json"));
+  EXPECT_EQ(built->toolchain.compiler.find("g++ "), 0u) << built->toolchain.compiler;
+  EXPECT_NE(built->toolchain.flags.find("-DNAME"), std::string::npos) << built->toolchain.flags;
+
+  const auto again = build_python(extension("int number = 1;"));
+  ASSERT_EQ(verdict_of(again), "built");
+  EXPECT_TRUE(again->cached);
+  EXPECT_EQ(again->toolchain, built->toolchain);
+  const auto other = build_python("# another submission with the same call\n" + extension("int number = 1;"));
+  ASSERT_EQ(verdict_of(other), "built");
+  EXPECT_TRUE(other->cached);
+}
+
+TEST_F(BuilderTest, an_error_in_inline_source_is_told_in_lines_of_the_file) {
+  const auto built = build_python(extension("int number = nonsense;"));
+  ASSERT_EQ(verdict_of(built), "build_failed");
+  EXPECT_EQ(evidence(built).message.find("k.py:4: ‘nonsense’ was not declared in this scope (cpp_sources line 3)\n"), 0u) << evidence(built).message;
+}
+
+TEST_F(BuilderTest, inline_source_is_judged_as_it_comes_out_of_the_run) {
+  const auto built = build_python("import json\n" + extension("''' + json.loads('\"void f() { cuda\\\\u0053treamCreate(0); }\"') + r'''"));
+  ASSERT_EQ(verdict_of(built), "rejected") << (built && built->verdict ? evidence(built).message : "");
+  EXPECT_EQ(evidence(built).reason, "stream");
+  EXPECT_EQ(evidence(built).place, "k.py:9, cpp_sources:3");
+}
+
+TEST_F(BuilderTest, a_flag_that_names_other_programs_is_refused) {
+  const auto built = build_python(extension("int number = 2;", ", extra_ldflags=['@' + '/etc/passwd']"));
+  ASSERT_EQ(verdict_of(built), "rejected");
+  EXPECT_EQ(evidence(built).rule, "compiler_flag");
+  const auto odd = build_python(extension("int number = 2;", ", extra_ldflags=['-Wl,-T,x.ld']"));
+  ASSERT_EQ(verdict_of(odd), "build_failed");
+  EXPECT_NE(evidence(odd).message.find("-Wl,-T,x.ld"), std::string::npos) << evidence(odd).message;
+}
+
+// From the build to the verdict, on the lane.
+class ExtensionRunTest : public BuilderTest {
+ protected:
+  static constexpr std::string_view kProblem =
+      "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n"
+      "def get_inputs():\n    return [torch.rand(64)]\ndef get_init_inputs():\n    return []\n";
+
+  // ModelNew calls load_inline in its constructor, or in forward, with `more` behind its C source.
+  static std::string submission(bool in_forward, const std::string& more) {
+    const std::string load = "load_inline('small', SOURCE + " + more + ", no_implicit_headers=True)";
+    return "import os, torch\nfrom torch.utils.cpp_extension import load_inline\nSOURCE = r'''\n#include <Python.h>\n"
+           "static PyObject* one(PyObject*, PyObject*) { return PyLong_FromLong(1); }\n"
+           "static PyMethodDef methods[] = {{\"one\", one, METH_NOARGS, \"\"}, {nullptr, nullptr, 0, nullptr}};\n"
+           "static PyModuleDef definition = {PyModuleDef_HEAD_INIT, \"small\", nullptr, -1, methods};\n"
+           "PyMODINIT_FUNC PyInit_small() { return PyModule_Create(&definition); }\n'''\n"
+           "class ModelNew(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.small = " +
+           (in_forward ? "None" : load) + "\n    def forward(self, x):\n        small = " + (in_forward ? load : "self.small") + "\n        return x + small.one()\n";
+  }
+  static Expected<Result> build_and_run(const std::string& source) {
+    Lane& lane = (*LaneOfTests::get())->lane();
+    Lease lease = lease_of(Backend::torch_cuda, {{"k.py", source}});
+    lease.device = lane.device();
+    lease.submission.problem.hash = sha256(kProblem);
+    lease.submission.trials = {.correctness = 1, .warmup = 1, .timed = 2};
+    lease.blobs.push_back({sha256(kProblem), std::string(kProblem)});
+    const auto built = build(lease);
+    if (!built) return failure(built.error());
+    if (built->verdict) return our_fault("not built: " + evidence_of(*built->verdict)->message);
+    return lane.run(lease, *built);
+  }
+};
+
+TEST_F(ExtensionRunTest, what_the_constructor_or_forward_asks_for_is_there_when_it_runs) {
+  for (const bool in_forward : {false, true}) {
+    const auto result = build_and_run(submission(in_forward, "''"));
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_EQ(to_string(name_of(result->verdict)), "passed") << (evidence_of(result->verdict) ? evidence_of(result->verdict)->message : "");
+    EXPECT_EQ(result->toolchain.compiler.find("g++ "), 0u);
+  }
+}
+
+TEST_F(ExtensionRunTest, what_is_computed_anew_in_each_process_is_not_compiled_on_the_lane) {
+  const auto result = build_and_run(submission(false, "f'// {os.urandom(4)}'"));
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(to_string(name_of(result->verdict)), "load_failed");
+  EXPECT_EQ(evidence_of(result->verdict)->message.find("k.py:13: this call of load_inline was not there when the submission was built"), 0u)
+      << evidence_of(result->verdict)->message;
+}
+
 }  // namespace
 }  // namespace kq

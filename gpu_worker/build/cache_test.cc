@@ -43,14 +43,66 @@ TEST_F(BuildCacheTest, leaves_out_links_and_directories) {
   fs::create_directory(out() + "/dir");
   const auto entry = cache.put(sha256("a"), out());
   ASSERT_TRUE(entry);
-  EXPECT_TRUE(fs::is_empty(*entry));
+  EXPECT_EQ(std::distance(fs::directory_iterator(*entry), {}), 1) << "nothing but the list of what is there";
 }
 
 TEST_F(BuildCacheTest, keeps_nothing_of_a_build_it_cannot_read) {
   const BuildCache cache(root_ / "cache");
   EXPECT_FALSE(cache.put(sha256("a"), root_ / "missing"));
   EXPECT_FALSE(cache.find(sha256("a")));
-  EXPECT_TRUE(fs::is_empty((root_ / "cache") / to_hex(sha256("a")).substr(0, 2)));
+  EXPECT_TRUE(fs::is_empty(root_ / "cache" / "tmp"));
+}
+
+TEST_F(BuildCacheTest, never_gives_out_what_was_not_put) {
+  const BuildCache cache(root_ / "cache");
+  make("module.so", "code");
+  const auto entry = cache.put(sha256("a"), out());
+  ASSERT_TRUE(entry);
+  fs::permissions(*entry + "/module.so", fs::perms::owner_all);
+  std::ofstream(*entry + "/module.so") << "coda";
+  EXPECT_FALSE(cache.find(sha256("a")));
+  EXPECT_FALSE(fs::exists(*entry)) << "it is built again";
+  ASSERT_TRUE(cache.put(sha256("a"), out()));
+  fs::remove(*entry + "/module.so");
+  EXPECT_FALSE(cache.find(sha256("a")));
+  ASSERT_TRUE(cache.put(sha256("a"), out()));
+  fs::permissions(*entry + "/module.so", fs::perms::owner_all);
+  std::ofstream(*entry + "/module.so") << "coda";
+  EXPECT_EQ(cache.verify(), std::vector{to_hex(sha256("a"))});
+  EXPECT_TRUE(cache.verify().empty());
+}
+
+TEST_F(BuildCacheTest, what_was_used_last_goes_last) {
+  const BuildCache cache(root_ / "cache");
+  const auto age = [&](const char* name, int hours) {
+    fs::last_write_time(*cache.find(sha256(name)), fs::file_time_type::clock::now() - std::chrono::hours(hours));
+  };
+  make("module.so", std::string(1000, 'x'));
+  for (const char* name : {"a", "b", "c", "d"}) ASSERT_TRUE(cache.put(sha256(name), out()));
+  ASSERT_TRUE(cache.put_header(sha256("torch"), "cuda-O1", out()));
+  age("a", 3);
+  age("b", 2);
+  age("c", 4);
+  ASSERT_EQ(cache.list().size(), 5u);
+  EXPECT_EQ(cache.list().front().name, to_hex(sha256("c")));
+  EXPECT_EQ(cache.list().front().bytes, 1000u);
+  EXPECT_EQ(cache.prune(4'000), 1u);
+  EXPECT_FALSE(cache.find(sha256("c")));
+  EXPECT_EQ(cache.prune(1), 2u) << "what was used a moment ago may be in use";
+  EXPECT_TRUE(cache.find(sha256("d")) && cache.has_header(sha256("torch"), "cuda-O1"));
+  EXPECT_EQ(cache.prune(0), 2u);
+  EXPECT_TRUE(cache.list().empty());
+}
+
+TEST_F(BuildCacheTest, what_a_killed_writer_left_goes) {
+  const BuildCache cache(root_ / "cache");
+  const fs::path left = root_ / "cache" / "tmp" / "4711-1";
+  fs::create_directories(left);
+  cache.prune(kCacheBytesMax);
+  EXPECT_TRUE(fs::exists(left)) << "it may still be writing";
+  fs::last_write_time(left, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  cache.prune(kCacheBytesMax);
+  EXPECT_FALSE(fs::exists(left));
 }
 
 TEST_F(BuildCacheTest, refuses_too_many_files) {

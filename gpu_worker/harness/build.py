@@ -9,12 +9,15 @@ It leaves in out/:
     module.cubin   cuda only: the device code
     launch         cuda only: the kernel and its arguments, for the launcher (harness/launch_file.py)
     source.ii      cuda only: the source's own lines after g++ -E, with the toolkit's headers; where there is a compiler
+    toolchain      cuda only: two lines, what compiled it and with which flags
+    toolchain_id   Python that may call load_inline or load: what they are compiled with on this machine. The next steps are the record child's
+                   (extension_record.py) and the compile child's (extension_compile.py).
 """
 
 import re
 from pathlib import Path
 
-from harness import launch_file
+from harness import extension_tools, launch_file
 from harness.ast_facts import facts_of
 from harness.kernel_spec import BadSpec, read_spec
 from harness.nvrtc import CompileError, Nvrtc, NvrtcMissing
@@ -26,6 +29,8 @@ LOG_MAX = 200_000
 GLOBAL = re.compile(
     rb"__global__\s+(?:[A-Za-z_][\w:]*\s+|__launch_bounds__\s*\([^)]*\)\s*)*?void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?([A-Za-z_]\w*)\s*\("
 )
+# Whoever hides these words better is told so when it calls (extension_serve.py).
+EXTENSIONS = re.compile(rb"load_inline|cpp_extension")
 COMMENTS = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 # "add.cu(12): error: ..." of NVRTC
 COMPLAINT = re.compile(r"^(?P<file>[^\s(]+)\((?P<line>\d+)\): (?:catastrophic )?error:? ?(?P<words>.*)$", re.MULTILINE)
@@ -65,6 +70,8 @@ def write_facts(job: Job) -> None:
         except ValueError as error:
             raise BuildFailed(f"{path.name}: {error}") from error
     (job.out / "facts").write_text("".join(texts))
+    if any(EXTENSIONS.search(path.read_bytes()) for path in paths):
+        (job.out / "toolchain_id").write_text(extension_tools.identity())
 
 
 def compile_cuda(job: Job) -> None:
@@ -92,6 +99,7 @@ def compile_cuda(job: Job) -> None:
     (job.out / "log").write_text(compiled.log[:LOG_MAX], errors="replace")
     (job.out / "launch").write_text(launch_file.text_of(spec, compiled.names[kernel]))
     (job.out / "module.cubin").write_bytes(compiled.cubin)
+    (job.out / "toolchain").write_text(f"NVRTC {nvrtc.version}\n{' '.join([options[0], *spec.compiler_options])}\n")
 
 
 def first_kernel(source: bytes, name: str) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from harness import build, environment, view
+from harness import build, environment, extension_compile, extension_record, view
 from harness.channel import Channel, ChannelClosed
 from harness.reference import Reference
 from harness.role import Job, Role
@@ -25,6 +25,9 @@ from harness.submission import Submission
 
 # Who serves a channel. A calibrator is a role that nothing was added to: it runs our code only.
 ROLES: dict[str, type[Role]] = {"reference": Reference, "submission": Submission, "calibrator": Role}
+
+# The children of the build lane: no channel, no GPU, and a directory for what they make.
+BUILDS: dict[str, Callable[[Job], int]] = {"build": build.run, "record": extension_record.run, "compile": extension_compile.main}
 
 # Where a child has its descriptors.
 CHANNEL_FD = 3
@@ -53,9 +56,10 @@ class Child:
             self.directory,
             self.order["scratch_bytes"],
             self.stub.path,
-            gpu=self.order["device"] == "cuda" and self.role != "build",
+            gpu=self.order["device"] == "cuda" and self.role not in BUILDS,
             keeps_root=os.geteuid() == 0 and self.order["uid"] == 0,
-            has_out=self.role == "build",
+            has_out=self.role in BUILDS,
+            shared=self.order.get("shared", ""),
         )
 
     def fork(self) -> int:
@@ -85,9 +89,9 @@ class Child:
         self.sandbox.confine()
         os.setsid()
         if self.sandbox.has_view:
-            job = Job.from_order(self.order, view.SOURCE, view.WORK, view.OUT)
+            job = Job.from_order(self.order, view.SOURCE, view.WORK, view.OUT, view.SHARED if self.order.get("shared") else None)
         else:
-            job = Job.from_order(self.order, self.directory / "src", self.directory / "work", self.directory / "out")
+            job = Job.from_order(self.order, self.directory / "src", self.directory / "work", self.directory / "out", Path(self.order["shared"]) if self.order.get("shared") else None)
         os.umask(0o022)
         os.chdir(job.work)
         environment.become(environment.of_child(job.work))
@@ -115,8 +119,8 @@ class Child:
 def work(job: Job, stub: Stub) -> int:
     """The job itself; the exit code."""
     sys.dont_write_bytecode = True
-    if job.role == "build":
-        return build.run(job)
+    if job.role in BUILDS:
+        return BUILDS[job.role](job)
     if job.backend == "cuda" and job.on_gpu and job.role in LAUNCHED:
         launcher = Path(stub.path).parent / LAUNCHER
         os.execv(launcher, [LAUNCHER, str(job.source)])

@@ -15,7 +15,7 @@ from harness.stub import Stub, StubError
 
 PACKET_BYTES = 160 << 10
 FDS_MAX = 4
-FDS_OF_ROLE = {"reference": 2, "submission": 2, "calibrator": 2, "build": 1}  # [log pipe], or [log pipe, channel]; an audited one has its pipe besides
+FDS_OF_ROLE = {"reference": 2, "submission": 2, "calibrator": 2, "build": 1, "record": 1, "compile": 1}  # [log pipe], or [log pipe, channel]; an audited one has its pipe besides
 ANSWER_LIMIT_S = 20.0  # of a child until it is in its sandbox: it takes milliseconds
 PROBE_BYTES = 64 << 20
 HUGE_PAGES_AFTER = 24  # children; moving the rest into them takes 0.1 to 0.6 s, and each later child then takes 15 ms less
@@ -32,6 +32,7 @@ ORDER: dict[str, tuple[type, Any]] = {
     "problem": (str, ""),
     "precision": (str, "as_given"),
     "arch": (str, ""),
+    "shared": (str, ""),
     "host_bytes": (int, 4 << 30),
     "scratch_bytes": (int, 1 << 30),
     "window_bytes": (int, 8 << 30),  # of the judge's, which a child maps
@@ -72,6 +73,7 @@ def import_everything() -> dict[str, str | list[str]]:
     import torch
     import triton
 
+    import_extensions()
     from harness import (
         child,  # noqa: F401
         nvrtc,  # noqa: F401
@@ -85,6 +87,20 @@ def import_everything() -> dict[str, str | list[str]]:
         # A cuda job where there is no NVRTC ends as unsupported_here, in words, and not in waiting for a worker that never comes.
         "backends": ["torch", "triton", "cuda", "torch_cuda"],
     }
+
+
+def import_extensions() -> None:
+    """What replaces load_inline in children has something to replace. On import it asks whether there is a GPU, which would initialise CUDA."""
+    import torch
+
+    is_available = torch.cuda.is_available
+    torch.cuda.is_available = lambda: True
+    try:
+        import torch.utils.cpp_extension  # noqa: F401
+    except ImportError:
+        pass  # without setuptools there is no load_inline either
+    finally:
+        torch.cuda.is_available = is_available
 
 
 @dataclass

@@ -31,9 +31,10 @@ class Job:
     precision: torch.dtype | None
     arch: str
     audit: bool = False
+    shared: Path | None = None  # of a compile child: precompiled headers, to read
 
     @staticmethod
-    def from_order(order: dict[str, Any], source: Path, work: Path, out: Path) -> "Job":
+    def from_order(order: dict[str, Any], source: Path, work: Path, out: Path, shared: Path | None = None) -> "Job":
         return Job(
             role=order["role"],
             device=torch.device(order["device"]),
@@ -46,6 +47,7 @@ class Job:
             precision=PRECISIONS[order.get("precision", "as_given")],
             arch=order.get("arch", ""),
             audit=order.get("audit", False),
+            shared=shared,
         )
 
     @property

@@ -11,6 +11,7 @@ from pathlib import Path
 SOURCE = Path("/kq/src")
 WORK = Path("/kq/work")
 OUT = Path("/kq/out")
+SHARED = Path("/kq/shared")
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 # What libraries and Python look up; nothing that names people's secrets.
@@ -31,12 +32,14 @@ CUDA_SETTINGS = ("KQ_CUDA", "CUDA_HOME", "CUDA_PATH")
 INODES = 20_000  # of /tmp, /dev/shm and the work directory together
 
 
-def plan(directory: Path, scratch_bytes: int, stub: str, gpu: bool, keeps_root: bool, has_out: bool) -> str:
+def plan(directory: Path, scratch_bytes: int, stub: str, gpu: bool, keeps_root: bool, has_out: bool, shared: str = "") -> str:
     """The view of one child. It is asked for once per child, so what is the same for all is kept."""
     lines: list[list[str]] = [["scratch", str(scratch_bytes), str(INODES), "/tmp", "/dev/shm", str(WORK)]]
     own = [["ro", str(directory / "src"), str(SOURCE)], ["work", str(directory / "work")]]
     if has_out:
         own.append(["rw", str(directory / "out"), str(OUT)])
+    if shared:
+        own.append(["ro", shared, str(SHARED)])
     return text_of(lines) + machine_plan(stub, gpu, keeps_root) + text_of(own)
 
 

@@ -2,6 +2,7 @@
 
 import torch
 
+from harness import extension_serve
 from harness.backends.context import Context
 from harness.model_file import Problem, attribute, import_file
 from harness.tensors import cast_model
@@ -9,6 +10,7 @@ from harness.tensors import cast_model
 
 def load(context: Context) -> torch.nn.Module:
     job = context.job
+    extension_serve.serve(job.source)
     context.seed()
     init_inputs = Problem(job.source / job.problem).init_inputs()
     module = import_file(job.source / job.entry)

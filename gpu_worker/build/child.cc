@@ -1,0 +1,85 @@
+#include "gpu_worker/build/child.h"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+
+#include "gpu_worker/build/outcome.h"
+#include "gpu_worker/log_pump.h"
+#include "net/clock.h"
+
+namespace kq {
+namespace {
+
+constexpr std::uint64_t kScratchBytes = 1ull << 30;
+constexpr std::int64_t kLookMs = 20;  // how often a build looks whether it is still wanted
+
+// A compiler that the kernel ended for its memory, or that said itself that it could get no more of it.
+bool was_out_of_memory(int status, const std::string& said) {
+  if ((status & kKilledForMemory) != 0) return true;
+  constexpr std::string_view kWords[] = {"MemoryError", "std::bad_alloc", "out of memory", "Cannot allocate memory"};
+  return std::any_of(std::begin(kWords), std::end(kWords), [&](std::string_view word) { return said.find(word) != std::string::npos; });
+}
+
+// The wait status once the child is gone; nothing at the limit, or when it is to stop.
+Expected<std::optional<int>> wait_or_stop(Zygote& zygote, std::uint64_t child, std::int64_t limit_ms, const std::stop_token& stop) {
+  const std::int64_t deadline_ms = monotonic_now_ms() + limit_ms;
+  for (;;) {
+    const std::int64_t left_ms = deadline_ms - monotonic_now_ms();
+    if (stop.stop_requested() || left_ms <= 0) return std::optional<int>();
+    auto status = zygote.wait(child, std::min(left_ms, kLookMs));
+    if (!status || *status) return status;
+  }
+}
+
+}  // namespace
+
+Verdict build_ended(VerdictName name, std::string reason, std::string message) {
+  return ended(name, {.stage = Stage::build, .reason = std::move(reason), .message = shortened(std::move(message)), .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
+}
+
+Verdict build_out_of_memory(std::uint64_t host_bytes) {
+  return build_ended(VerdictName::out_of_memory, "host", "the build took more memory than a build may have, " + std::to_string(host_bytes >> 20) + " MiB");
+}
+
+Expected<BuildEnd> run_build_child(const BuildChild& child, const Lease& lease, const Scratch& scratch, Zygote& zygote, const std::stop_token& stop) {
+  auto log = LogPump::open();
+  if (!log) return failure(log.error());
+  const auto id = zygote.fork({.role = child.role,
+                               .backend = lease.submission.backend,
+                               .dir = scratch.dir(),
+                               .uid = child.uid,
+                               .entry = lease.submission.files.empty() ? std::string() : lease.submission.files.front().name,
+                               .problem = problem_file(lease),
+                               .precision = lease.submission.problem.precision,
+                               .arch = child.arch,
+                               .shared = child.shared,
+                               .host_bytes = child.host_bytes,
+                               .scratch_bytes = kScratchBytes,
+                               .window_bytes = 0},
+                              log->second.get(), -1);
+  log->second = Fd();
+  if (!id) return failure(id.error());
+  const auto status = wait_or_stop(zygote, *id, child.limit_ms, stop);
+  if (!status || !*status) {
+    zygote.kill(*id);
+    (void)zygote.wait(*id, 5000);
+  }
+  zygote.forget(*id);
+  const std::string text = log->first.finish(1000);
+  if (!status) return failure(status.error());
+  if (stop.stop_requested()) return our_fault("stopped");
+  BuildEnd end;
+  if (!*status) {
+    end.verdict = build_ended(VerdictName::timed_out, "build", "the build took longer than " + std::to_string(child.limit_ms / 1000) + " s");
+    return end;
+  }
+  end.was_killed_for_memory = (**status & kKilledForMemory) != 0;
+  const bool is_whole = WIFEXITED(**status) && WEXITSTATUS(**status) == 0;
+  if (is_whole) return end;
+  end.verdict = was_out_of_memory(**status, text) ? build_out_of_memory(child.host_bytes)
+                                                  : build_ended(VerdictName::build_failed, {}, "the compiler's process died: " + text);
+  return end;
+}
+
+}  // namespace kq

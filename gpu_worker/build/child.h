@@ -1,0 +1,35 @@
+// One child of a build, from its order to its end: what its ending says, in the words of verdicts.
+#pragma once
+
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "core/messages.h"
+#include "core/plan.h"
+#include "gpu_worker/scratch.h"
+#include "gpu_worker/zygote.h"
+
+namespace kq {
+
+struct BuildChild {
+  ChildRole role = ChildRole::build;
+  std::string arch;
+  std::string shared = {};  // a directory it may read; empty: none
+  std::uint32_t uid = 0;
+  std::uint64_t host_bytes = 0;
+  std::uint32_t limit_ms = 0;
+};
+
+struct BuildEnd {
+  std::optional<Verdict> verdict = {};  // it took too long, or too much memory, or died
+  bool was_killed_for_memory = false;   // something of it was, and it lived on to tell of it in its way
+};
+
+// Blocking. A stop kills it and ends in an Error.
+Expected<BuildEnd> run_build_child(const BuildChild& child, const Lease& lease, const Scratch& scratch, Zygote& zygote, const std::stop_token& stop);
+
+Verdict build_ended(VerdictName name, std::string reason, std::string message);
+Verdict build_out_of_memory(std::uint64_t host_bytes);
+
+}  // namespace kq

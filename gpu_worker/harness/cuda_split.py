@@ -1,0 +1,447 @@
+"""A CUDA source as two: what the host's compiler must see, and what the device's must.
+
+nvcc reads every header of torch twice, and writes its host half out so that no precompiled header serves it. A source as people write it needs
+neither: its kernels know nothing of torch, and its host functions are C++ but for `k<<<...>>>(...)`. So the host half is the source with every
+kernel as a stub that launches it and every body of a __device__ function left out; the device half is the source without its host functions.
+
+It reads tokens, not a grammar, and gives up (Refused) on whatever it does not know for certain; what it gets wrong ends in an error of a
+compiler. Either way the source goes to nvcc as it is.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+TOKEN = re.compile(
+    r"""(?P<space>\s+|//(?:\\\n|[^\n])*|/\*.*?\*/)
+    |(?P<text>(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"|(?:u8|[uUL])?"(?:\\.|[^"\\\n])*"|(?:u8|[uUL])?'(?:\\.|[^'\\\n])*')
+    |(?P<word>[A-Za-z_]\w*)
+    |(?P<number>\.?\d(?:[eEpP][+-]|'\w|[\w.])*)
+    |(?P<mark_>\#\#|<<<|>>>|::|->|\.\.\.|[{}()\[\];,<>=.:?*&|!~^%/+\-\#@\\$`])""",
+    re.S | re.X,
+)
+DIRECTIVE = re.compile(r"[ \t]*#(?:\\\n|/\*.*?\*/|[^\n])*", re.S)
+INCLUDE = re.compile(r"\s*#\s*include\s*[<\"]([^>\"]+)[>\"]")
+# Headers of the host alone, and those that only device code can use or that are another thing to g++ than to nvcc.
+HOST_HEADERS = ("torch/", "ATen/", "c10/", "c10.h", "pybind11/", "Python.h", "THC/", "caffe2/")
+DEVICE_HEADERS = ("cub/", "thrust/", "cooperative_groups", "mma.h", "cuda/", "cuda_pipeline", "sm_", "device_functions.h", "math_functions.h", "crt/",
+                  "device_launch_parameters.h", "cute/", "cutlass/", "nvtx")
+HOST_WORDS = frozenset(("torch", "at", "c10", "py", "pybind11", "caffe2"))
+HIDERS = frozenset(("__CUDACC__", "__NVCC__", "__managed__", "__CUDACC_RDC__", "asm_volatile", "_Pragma", "__device_stub__"))
+SPECIFIERS = frozenset(("static", "inline", "__global__", "__forceinline__", "__noinline__", "__inline__", "extern", "void", "__host__"))
+
+PRELUDE = """
+extern "C" unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared = 0, struct CUstream_st* stream = 0);
+extern "C" cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, void* stream);
+static inline void kq_launch(const void* kernel, void** arguments) {
+  dim3 grid, block;
+  size_t shared = 0;
+  cudaStream_t stream = nullptr;
+  if (__cudaPopCallConfiguration(&grid, &block, &shared, &stream) == cudaSuccess) (void)cudaLaunchKernel(kernel, grid, block, arguments, shared, stream);
+}
+"""
+
+
+class Refused(Exception):
+    """Why it was not split."""
+
+
+@dataclass(frozen=True)
+class Token:
+    kind: str  # word, text, number, mark_, directive
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Kernel:
+    name: str
+    is_template: bool
+
+
+@dataclass
+class Split:
+    host: str
+    device: str
+    kernels: list[Kernel] = field(default_factory=list)
+
+
+def split(source: str) -> Split:
+    return Splitter(source).split()
+
+
+def tokens_of(source: str) -> Iterator[Token]:
+    at, fresh_line = 0, True
+    while at < len(source):
+        if fresh_line:
+            found = DIRECTIVE.match(source, at)
+            if found is not None:
+                yield Token("directive", found.group(), at, found.end())
+                at, fresh_line = found.end(), False
+                continue
+        found = TOKEN.match(source, at)
+        if found is None:
+            raise Refused(f"an unknown character {source[at]!r}")
+        kind = str(found.lastgroup if found.lastgroup != "mark" else "text")
+        if kind == "space":
+            fresh_line = "\n" in found.group() or (fresh_line and not found.group().startswith("//"))
+        else:
+            fresh_line = False
+            yield Token(kind, found.group(), at, found.end())
+        at = found.end()
+
+
+class Splitter:
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.tokens = list(tokens_of(source))
+        self.host: list[tuple[int, int, str]] = []  # what is replaced: start, end, by what
+        self.device: list[tuple[int, int, str]] = []
+        self.kernels: list[Kernel] = []
+
+    def split(self) -> Split:
+        for token in self.tokens:
+            if token.text in HIDERS:
+                raise Refused(f"it says {token.text}")
+        self.namespace(0, len(self.tokens))
+        if not self.kernels:
+            raise Refused("it has no kernel")
+        if len({kernel.name for kernel in self.kernels}) != len(self.kernels):
+            raise Refused("two kernels have one name")
+        self.launches()
+        return Split(edited(self.source, self.host), edited(self.source, self.device), self.kernels)
+
+    # --- the items of a namespace
+
+    def namespace(self, at: int, end: int) -> None:
+        while at < end:
+            token = self.tokens[at]
+            if token.kind == "directive":
+                self.directive(token)
+                at += 1
+            elif token.text == ";":
+                at += 1
+            elif (body := self.scope_of(at, end)) is not None:
+                close = self.match(body)
+                self.namespace(body + 1, close)
+                at = close + 1
+            else:
+                at = self.item(at, end)
+
+    def scope_of(self, at: int, end: int) -> int | None:
+        """Where the brace of `namespace a {` or `extern "C" {` stands, if one begins here."""
+        words = [token.text for token in self.tokens[at : at + 8]]
+        start = at + 1 if words[:2] == ["inline", "namespace"] else at
+        if self.tokens[start].text == "namespace":
+            for brace in range(start + 1, min(end, start + 8)):
+                if self.tokens[brace].text == "{":
+                    if brace == start + 1:
+                        # Of kernels without linkage nobody could ask for by name.
+                        for edits in (self.host, self.device):
+                            edits.append((self.tokens[start].start, self.tokens[brace].start, "inline namespace kq_local "))
+                    return brace
+                if self.tokens[brace].text in ("=", ";"):
+                    return None
+        if words[0] == "extern" and len(words) > 2 and words[1] == '"C"' and words[2] == "{":
+            return at + 2
+        return None
+
+    def directive(self, token: Token) -> None:
+        include = INCLUDE.match(token.text)
+        if include is not None:
+            name = include.group(1)
+            if name.endswith(".cuh"):
+                raise Refused(f"it includes {name}")
+            if name.startswith(HOST_HEADERS):
+                self.device.append((token.start, token.end, ""))
+            elif name.startswith(DEVICE_HEADERS):
+                self.host.append((token.start, token.end, ""))
+            elif '"' in token.text and not name.startswith("cuda"):
+                raise Refused(f"it includes a file of its own, {name}")
+        elif any(word in token.text for word in ("__global__", "<<<", "__CUDACC__", "__NVCC__")):
+            raise Refused("a macro or a condition is about kernels")
+
+    def item(self, at: int, end: int) -> int:
+        """One declaration or definition; returns where the next begins."""
+        stop, body = self.extent(at, end)
+        tokens = self.tokens[at:stop]
+        if any(token.kind == "directive" for token in tokens) and not balanced(tokens):
+            raise Refused("a condition begins inside of a definition")
+        head = self.tokens[self.after_template(at) : body if body is not None else stop]
+        words = {token.text for token in head}
+        is_class = self.is_class(head)
+        if "__global__" in words and body is not None and not is_class:
+            self.kernel(at, body, stop)
+        elif is_class:
+            if body is not None:
+                self.members(body, stop)
+            self.keep_where_it_can_be(tokens, at, stop)
+        elif body is not None and "=" not in words_outside(head):
+            self.function(words, tokens, at, body, stop)
+        elif "__global__" in words:
+            self.strip(head, self.device)
+            self.strip(head, self.host)
+        elif words & {"__device__", "__constant__"}:
+            if "(" not in words or words & {"=", "["}:
+                self.drop(self.host, at, stop)  # a variable of the device: the host cannot name it
+        elif words & {"using", "typedef", "constexpr", "const", "enum", "static_assert"} and "(" not in words - {"static_assert"}:
+            self.keep_where_it_can_be(tokens, at, stop)
+        elif words & {"constexpr", "const", "static_assert"} and "=" in words:
+            self.keep_where_it_can_be(tokens, at, stop)
+        else:
+            self.drop(self.device, at, stop)
+        return stop
+
+    def extent(self, at: int, end: int) -> tuple[int, int | None]:
+        """The end of an item, and the brace of its body."""
+        body: int | None = None
+        bare = i = self.after_template(at)
+        while i < end:
+            text = self.tokens[i].text
+            if text in ("(", "["):
+                i = self.match(i)
+            elif text == "{":
+                close = self.match(i)
+                body = i if body is None else body
+                if not self.is_class(self.tokens[bare:i]) and not self.goes_on(self.tokens[bare:i], close):
+                    return close + 1, body
+                i = close
+            elif text == ";":
+                return i + 1, body
+            i += 1
+        raise Refused("a declaration does not end")
+
+    def goes_on(self, head: list[Token], close: int) -> bool:
+        """`int a[] = {1, 2};` and `auto f = [] { ... };`: the brace is not the end."""
+        return "=" in words_outside(head) or (close + 1 < len(self.tokens) and self.tokens[close + 1].text in (";", ",") and not has_call(head))
+
+    def is_class(self, head: list[Token]) -> bool:
+        words = [token.text for token in head]
+        while words and words[0] in ("typedef", "static", "const"):
+            words = words[1:]
+        return bool(words) and words[0] in ("struct", "class", "union", "enum") and "(" not in [w for w in words if w != "__align__"][:4]
+
+    def function(self, words: set[str], tokens: list[Token], at: int, body: int, stop: int) -> None:
+        if "__device__" in words and "__host__" not in words:
+            self.trap(body, stop)
+        elif "__device__" in words or "constexpr" in words:
+            self.keep_where_it_can_be(tokens, at, stop)
+        else:
+            if any(token.text in ("__device__", "__global__", "__shared__") for token in tokens):
+                raise Refused("a function of the host has device code in it")
+            self.drop(self.device, at, stop)
+
+    def members(self, body: int, stop: int) -> None:
+        """Bodies of __device__ members mean nothing to the host."""
+        i, device, host = body + 1, False, False
+        while i < stop:
+            text = self.tokens[i].text
+            if text == "__global__":
+                raise Refused("a kernel is a member")
+            device, host = device or text == "__device__", host or text == "__host__"
+            if text in ("(", "["):
+                i = self.match(i)
+            elif text == "{":
+                close = self.match(i)
+                if device and not host:
+                    self.trap(i, close + 1)
+                i, device, host = close, False, False
+            elif text == ";":
+                device = host = False
+            i += 1
+
+    def keep_where_it_can_be(self, tokens: list[Token], at: int, stop: int) -> None:
+        """In both halves, unless it is about torch."""
+        if any(token.text in HOST_WORDS or token.text == "std" for token in tokens):
+            if any(token.text == "__device__" for token in tokens):
+                raise Refused("device code names torch")
+            self.drop(self.device, at, stop)
+
+    # --- kernels and their launches
+
+    def kernel(self, at: int, body: int, stop: int) -> None:
+        head = self.tokens[at:body]
+        template, parameters = "", []
+        start = at
+        if head[0].text == "template":
+            start = self.after_angles(at + 1)
+            template = self.source[head[0].start : self.tokens[start - 1].end]
+            parameters = [self.parameter_name(part) for part in self.parts(at + 2, start - 1)]
+            if self.tokens[start].text == "template":
+                raise Refused("a template of templates")
+        close = body - 1
+        while self.tokens[close].text != ")":
+            close -= 1
+        open_ = self.match_back(close)
+        name = self.tokens[open_ - 1]
+        before = [token.text for token in self.tokens[start : open_ - 1]]
+        if name.kind != "word" or "void" not in before or self.tokens[open_ - 2].text == "::":
+            raise Refused("a kernel is declared in a way that is not known")
+        arguments = [part for part in self.parts(open_ + 1, close)]
+        names = [] if [[t.text for t in part] for part in arguments] == [["void"]] else [self.parameter_name(part) for part in arguments]
+        linkage = 'extern "C" ' if '"C"' in before else ""
+        own = name.text + (f"<{', '.join(parameters)}>" if template else "")
+        addresses = "".join(f"(void*)__builtin_addressof({argument}), " for argument in names)
+        list_text = self.source[self.tokens[open_].start : self.tokens[close].end]
+        stub = f"{template} {linkage}void {name.text}{list_text} {{ void* kq_arguments[] = {{{addresses}nullptr}}; kq_launch((const void*)&{own}, kq_arguments); }}"
+        self.host.append((self.tokens[at].start, self.tokens[stop - 1].end, stub + "\n" * self.source.count("\n", self.tokens[body].start, self.tokens[stop - 1].end)))
+        self.strip(self.tokens[start : open_ - 1], self.device)
+        self.kernels.append(Kernel(name.text, bool(template)))
+
+    def strip(self, head: list[Token], edits: list[tuple[int, int, str]]) -> None:
+        """A kernel that only its file may name is one that nobody can ask for."""
+        edits += [(token.start, token.end, "") for token in head if token.text in ("static", "inline", "__forceinline__")]
+
+    def parameter_name(self, part: list[Token]) -> str:
+        texts = [token.text for token in part]
+        if "..." in texts:
+            raise Refused("a kernel has a parameter pack")
+        if "=" in texts:
+            part = part[: texts.index("=")]
+        while part and part[-1].text == "]":
+            depth = 0
+            while part:
+                token = part[-1]
+                part = part[:-1]
+                depth += (token.text == "]") - (token.text == "[")
+                if depth == 0:
+                    break
+        if len(part) < 2 or part[-1].kind != "word" or part[-1].text in ("int", "const", "float", "typename", "class", "bool", "unsigned", "double"):
+            raise Refused("a kernel has a parameter without a name")
+        return part[-1].text
+
+    def launches(self) -> None:
+        for i, token in enumerate(self.tokens):
+            if token.text != "<<<" or token.kind != "mark_":
+                continue
+            depth, close = 0, i + 1
+            while close < len(self.tokens) and not (depth == 0 and self.tokens[close].text == ">>>"):
+                depth += (self.tokens[close].text in "([{") - (self.tokens[close].text in ")]}")
+                close += 1
+            if close + 1 >= len(self.tokens) or self.tokens[close + 1].text != "(":
+                raise Refused("a launch is written in a way that is not known")
+            start = self.name_before(i)
+            name = self.source[self.tokens[start].start : token.start]
+            settings = self.source[token.end : self.tokens[close].start]
+            text = f"(__cudaPushCallConfiguration({settings})) ? (void)0 : {name}"
+            self.host.append((self.tokens[start].start, self.tokens[close].end, text))
+
+    def name_before(self, i: int) -> int:
+        """Where the name of what is launched begins: `ns::k<float, 4>`."""
+        i -= 1
+        if self.tokens[i].text in (">", ">>>"):
+            depth = 0
+            while i >= 0:
+                depth += self.tokens[i].text.count(">") - self.tokens[i].text.count("<") if self.tokens[i].kind == "mark_" and "-" not in self.tokens[i].text else 0
+                if depth == 0:
+                    break
+                i -= 1
+            i -= 1
+        if self.tokens[i].kind != "word":
+            raise Refused("what is launched is no name")
+        while i >= 2 and self.tokens[i - 1].text == "::" and self.tokens[i - 2].kind == "word":
+            i -= 2
+        if self.tokens[i - 1].text in ("::", ".", "->"):
+            raise Refused("what is launched is no name")
+        return i
+
+    # --- tokens
+
+    def match(self, at: int) -> int:
+        """The bracket that closes the one at `at`."""
+        depth = 0
+        for i in range(at, len(self.tokens)):
+            text = self.tokens[i].text
+            if self.tokens[i].kind == "mark_":
+                depth += (text in "([{") - (text in ")]}")
+                if depth == 0:
+                    return i
+        raise Refused("a bracket is never closed")
+
+    def match_back(self, at: int) -> int:
+        depth = 0
+        for i in range(at, -1, -1):
+            text = self.tokens[i].text
+            if self.tokens[i].kind == "mark_":
+                depth += (text in ")]}") - (text in "([{")
+                if depth == 0:
+                    return i
+        raise Refused("a bracket is never opened")
+
+    def after_template(self, at: int) -> int:
+        """Where a declaration goes on behind `template <...>`."""
+        while self.tokens[at].text == "template" and self.tokens[at + 1].text == "<":
+            at = self.after_angles(at + 1)
+        return at
+
+    def after_angles(self, at: int) -> int:
+        depth = 0
+        for i in range(at, len(self.tokens)):
+            text = self.tokens[i].text
+            if text in ("(", "{"):
+                raise Refused("the parameters of a template are not plain")
+            if text in ("<", "<<<", ">", ">>>"):
+                depth += text.count("<") - text.count(">")
+                if depth == 0:
+                    return i + 1
+        raise Refused("the parameters of a template do not end")
+
+    def parts(self, start: int, end: int) -> list[list[Token]]:
+        """What stands between commas."""
+        found: list[list[Token]] = [[]]
+        depth = 0
+        for token in self.tokens[start:end]:
+            if token.kind == "mark_" and token.text in ("(", "[", "{", "<", ")", "]", "}", ">"):
+                depth += 1 if token.text in "([{<" else -1
+            if token.text == "," and depth == 0:
+                found.append([])
+            else:
+                found[-1].append(token)
+        return [part for part in found if part]
+
+    def trap(self, body: int, stop: int) -> None:
+        first, last = self.tokens[body].start, self.tokens[stop - 1].end
+        self.host.append((first, last, "{ __builtin_trap(); }" + "\n" * self.source.count("\n", first, last)))
+
+    def drop(self, edits: list[tuple[int, int, str]], at: int, stop: int) -> None:
+        first, last = self.tokens[at].start, self.tokens[stop - 1].end
+        edits.append((first, last, "\n" * self.source.count("\n", first, last)))
+
+
+def words_outside(head: list[Token]) -> set[str]:
+    """The words of a declaration that stand in no brackets and name no operator."""
+    found, depth, previous = set(), 0, ""
+    for token in head:
+        if token.kind == "mark_" and token.text in ("(", ")", "[", "]"):
+            depth += 1 if token.text in "([" else -1
+        elif depth == 0 and previous != "operator":
+            found.add(token.text)
+        previous = token.text if token.kind == "word" else previous if token.text == "=" else ""
+    return found
+
+
+def has_call(head: list[Token]) -> bool:
+    return any(token.text == "(" for token in head)
+
+
+def balanced(tokens: list[Token]) -> bool:
+    depth = 0
+    for token in tokens:
+        if token.kind == "directive":
+            word = token.text.strip().lstrip("#").strip()
+            depth += word.startswith("if") - word.startswith("endif")
+            if depth < 0 or "__CUDA_ARCH__" in word and False:
+                return False
+    return depth == 0
+
+
+def edited(source: str, edits: list[tuple[int, int, str]]) -> str:
+    """Edits inside of another are part of what that one replaced."""
+    parts, at = [], 0
+    for start, end, text in sorted(edits, key=lambda edit: (edit[0], -edit[1])):
+        if start < at:
+            continue
+        parts += [source[at:start], text]
+        at = end
+    return "".join([*parts, source[at:]])

@@ -1,0 +1,122 @@
+"""Which compiler flags of a submission are passed on: those that choose how code is generated.
+
+What names other programs or their parts is refused in one sentence, by the flag; the architecture is the device's, whatever a submission asks
+for, but for the variants of it ("sm_90a") that unlock instructions.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+WORD = r"[A-Za-z_][A-Za-z0-9_]*"
+DEFINE = rf"-[DU]{WORD}(=[^\s]*)?"
+HOST = re.compile(
+    rf"-O([0-3sgz]|fast)?|-g[0-3]?|-std=(c|gnu)\+\+\w+|{DEFINE}|-f(?!plugin|dump|profile|file-prefix|debug-prefix|macro-prefix|use-ld|sanitize|compare-debug|"
+    r"self-test|lto|diagnostics|random-seed|pre-include|pch)[a-z0-9-]+(=[A-Za-z0-9_.-]+)?|-m[a-z0-9.-]+(=[A-Za-z0-9_.+-]+)?|-W[a-z0-9+-]*(=[A-Za-z0-9_-]+)?|-w|"
+    r"-pthread|-pedantic|-pipe|-fPIC|-fopenmp|-ansi"
+)
+DEVICE = re.compile(
+    rf"-O[0-3]?|-g|-G|-std=c\+\+\w+|--std=c\+\+\w+|{DEFINE}|--?use_fast_math|--expt-(relaxed-constexpr|extended-lambda)|--extended-lambda|-expt-\w[\w-]*|"
+    r"-lineinfo|--generate-line-info|--?fmad=(true|false)|--?ftz=(true|false)|--?prec-(div|sqrt)=(true|false)|--?maxrregcount=?\d*|--restrict|-restrict|"
+    r"--extra-device-vectorization|-Wno-[\w-]+|-w|--disable-warnings|--ptxas-options=[\w,=-]+|--resource-usage|-res-usage|-diag-suppress=?[\d,]*|--diag-suppress=?[\d,]*|"
+    r"-allow-unsupported-compiler|--allow-unsupported-compiler|--dopt=?\w*|-split-compile=?\d*|--split-compile=?\d*"
+)
+# Flags with their value in the next word.
+PAIRS = ("-Xptxas", "--ptxas-options", "-Xcompiler", "--compiler-options", "-gencode", "--generate-code", "-arch", "--gpu-architecture", "-code",
+         "--maxrregcount", "-maxrregcount", "-diag-suppress", "--diag-suppress", "-std", "--std", "-t", "--threads", "-Xcudafe", "-isystem", "-I", "-D", "-O", "-Xfatbin", "-Xnvlink")
+ARCH = ("-gencode", "--generate-code", "-arch", "--gpu-architecture", "-code")
+IGNORED = re.compile(r"(-gencode|--generate-code|-arch|--gpu-architecture|-code|--gpu-code|-t|--threads)=?.*|-v|--verbose|-keep|--keep|-ccbin=?$|-c|-shared|-rdc=false|-MMD|-Wl,.*|-time|--time")
+PASSED_VALUES = {
+    "-Xptxas": re.compile(r"[\w,=-]+"),
+    "--ptxas-options": re.compile(r"[\w,=-]+"),
+    "--maxrregcount": re.compile(r"\d+"),
+    "-maxrregcount": re.compile(r"\d+"),
+    "-diag-suppress": re.compile(r"[\d,]+"),
+    "--diag-suppress": re.compile(r"[\d,]+"),
+    "-std": re.compile(r"c\+\+\w+"),
+    "--std": re.compile(r"c\+\+\w+"),
+    "-D": re.compile(rf"{WORD}(=\S*)?"),
+    "-O": re.compile(r"[0-3]"),
+    "-Xcudafe": re.compile(r"--diag_suppress=[\w,]+|--display_error_number"),
+    "-Xfatbin": re.compile(r"-compress-all|--?compress(=\w+|-all)?"),
+}
+LINK = re.compile(r"-l[A-Za-z0-9_.+-]+|-L\S+|-Wl,(--no-as-needed|--as-needed|-rpath,\S+|--no-undefined|-z,\w+|-O\d)|-pthread|-fopenmp|-s|-O\d")
+
+
+class BadFlag(Exception):
+    """A flag that is not passed on, in one sentence."""
+
+
+@dataclass
+class Flags:
+    host: list[str] = field(default_factory=list)
+    device: list[str] = field(default_factory=list)
+    device_host: list[str] = field(default_factory=list)  # of -Xcompiler: for the host side of a .cu
+    includes: list[str] = field(default_factory=list)
+    link: list[str] = field(default_factory=list)
+    arch: str = ""
+
+
+def read(cflags: list[str], cuda_cflags: list[str], ldflags: list[str], include_paths: list[str], arch: str) -> Flags:
+    found = Flags(arch=arch, includes=list(include_paths))
+    for flag in words(cflags):
+        take_host(flag, "extra_cflags", found.host, found)
+    take_device(list(words(cuda_cflags)), found)
+    for flag in words(ldflags):
+        if not LINK.fullmatch(flag):
+            raise BadFlag(f"extra_ldflags: {flag[:80]!r} is not passed on; take libraries by -l and directories by -L")
+        found.link.append(flag)
+    return found
+
+
+def words(flags: list[str]) -> list[str]:
+    """torch joins flags with blanks, so that one string may hold several."""
+    return [word for flag in flags for word in flag.split()]
+
+
+def take_host(flag: str, where: str, to: list[str], found: Flags) -> None:
+    if flag.startswith("-I") and len(flag) > 2:
+        found.includes.append(flag[2:])
+    elif HOST.fullmatch(flag):
+        to.append(flag)
+    elif not IGNORED.fullmatch(flag):
+        raise BadFlag(f"{where}: {flag[:80]!r} is not passed on; take flags that choose how code is generated, as -O3, -D, -std, -f, -m and -W")
+
+
+def take_device(flags: list[str], found: Flags) -> None:
+    rest = iter(flags)
+    for flag in rest:
+        name, _, value = flag.partition("=")
+        if flag in PAIRS:
+            name, value = flag, next(rest, "")
+        if name in ARCH:
+            take_variant(value, found)
+        elif name in ("-Xcompiler", "--compiler-options"):
+            for part in value.strip("'\"").split(","):
+                take_host(part, "extra_cuda_cflags", found.device_host, found)
+        elif name in ("-isystem", "-I") and value:
+            found.includes.append(value)
+        elif flag.startswith("-I"):
+            found.includes.append(flag[2:])
+        elif name in ("-t", "--threads") or IGNORED.fullmatch(flag):
+            continue
+        elif flag in PAIRS and name in PASSED_VALUES and PASSED_VALUES[name].fullmatch(value):
+            found.device += [flag, value]
+        elif flag not in PAIRS and DEVICE.fullmatch(flag):
+            found.device.append(flag)
+        else:
+            raise BadFlag(
+                f"extra_cuda_cflags: {(flag if flag not in PAIRS else flag + ' ' + value)[:80]!r} is not passed on; take flags that choose how code is "
+                "generated, as -O3, --use_fast_math, -D, -std, -lineinfo, --maxrregcount and -Xptxas"
+            )
+
+
+def take_variant(value: str, found: Flags) -> None:
+    """ "arch=compute_90a,code=sm_90a" for an sm_90: its own instructions may be used."""
+    for number in re.findall(r"(?:sm|compute)_(\d+[af])\b", value):
+        if found.arch == f"sm_{number[:-1]}":
+            found.arch = f"sm_{number}"
+
+
+def value_of(name: str, flags: list[str]) -> str:
+    """The last -O or -std among the flags, without its name."""
+    return next((flag.removeprefix(name) for flag in reversed(flags) if flag.startswith(name)), "")

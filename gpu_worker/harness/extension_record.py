@@ -1,0 +1,150 @@
+"""The record child: runs a submission as far as its calls of load_inline and load, and writes down what they ask for.
+
+It leaves out/calls: a JSON list of what extension_call.Call holds. Nothing is compiled, and nothing of the job is computed: a loader gives a module
+whose functions return their first tensor. What the file does beyond that may fail; whatever it called before that counts.
+
+Calls at import are seen by importing. Where a call stands in the source that importing did not reach, ModelNew is constructed and called on
+tensors without memory, so that calls inside __init__ and forward are seen too. There is no GPU here, but the file is told that there is one,
+of the architecture the job is built for: a source that depends on it comes out as it will when it runs.
+
+Everything in this process is the submission's to change: what it writes is read as hostile bytes, and harms nobody but itself.
+"""
+
+import ast
+import contextlib
+import json
+import os
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from harness.extension_call import CALLS_MAX, BadCall, Call, replace_loaders
+from harness.model_file import Problem, attribute, import_file
+from harness.role import Job
+
+LOADERS = ("load_inline", "load")
+MEMORY_BYTES = 140 << 30
+
+
+class Recorder:
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.calls: list[Call] = []
+        self.complaint = ""
+
+    def take(self, call: Call) -> Any:
+        if len(self.calls) < CALLS_MAX and all(call.key() != known.key() for known in self.calls):
+            self.calls.append(call)
+        if not call.is_python_module:
+            return "/kq/src/extension.so"
+        return Unbuilt(call.name)
+
+    def unseen(self) -> bool:
+        """Whether a call stands in the source that was not reached."""
+        seen = {call.place for call in self.calls}
+        return any(not seen & set(places) for places in call_places(self.job.source / self.job.entry))
+
+    def save(self) -> None:
+        texts = [json.loads(call.text()) for call in self.calls]
+        (self.job.out / "calls").write_text(json.dumps({"calls": texts, "keys": [call.key() for call in self.calls]}))
+        (self.job.out / "complaint").write_text(self.complaint, errors="replace")
+
+
+class Unbuilt(types.ModuleType):
+    """A module that has every function."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+        def function(*args: Any, **_: Any) -> Any:
+            return next((value for value in args if isinstance(value, torch.Tensor)), None)
+
+        return function
+
+
+def run(job: Job) -> int:
+    recorder = Recorder(job)
+    replace_loaders(recorder.take, job.source)
+    pretend_gpu(job.arch)
+    sys.path.insert(0, str(job.source))
+    try:
+        with quiet(recorder):
+            module = import_file(job.source / job.entry)
+        if recorder.unseen() and recorder.complaint == "":
+            with quiet(recorder):
+                call_model(job, module, recorder)
+    finally:
+        recorder.save()
+    return 0
+
+
+@contextlib.contextmanager
+def quiet(recorder: Recorder) -> Any:
+    """Whatever is raised ends this part of the run; the run that counts says it in its own words."""
+    try:
+        yield
+    except BadCall as error:
+        recorder.complaint = str(error)
+    except BaseException as error:
+        print(f"kq: while looking for extensions: {type(error).__name__}: {str(error)[:500]}", file=sys.stderr)
+
+
+def call_model(job: Job, module: types.ModuleType, recorder: Recorder) -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        problem = Problem(job.source / job.problem)
+        model = attribute(module, "ModelNew", job.entry)(*problem.init_inputs())
+        if recorder.unseen():
+            model(*problem.get_inputs())
+
+
+def pretend_gpu(arch: str) -> None:
+    """What files ask before they choose a source or a flag."""
+    number = "".join(c for c in arch.removeprefix("sm_") if c.isdigit()) or "90"
+    capability = (int(number[:-1]), int(number[-1]))
+    properties = types.SimpleNamespace(
+        name="GPU", major=capability[0], minor=capability[1], total_memory=MEMORY_BYTES, multi_processor_count=132, warp_size=32
+    )
+    answers: dict[str, Callable[..., Any]] = {
+        "is_available": lambda: True,
+        "device_count": lambda: 1,
+        "current_device": lambda: 0,
+        "get_device_capability": lambda device=None: capability,
+        "get_device_name": lambda device=None: "GPU",
+        "get_device_properties": lambda device=None: properties,
+        "get_arch_list": lambda: [f"sm_{number}"],
+        "synchronize": lambda device=None: None,
+        "empty_cache": lambda: None,
+        "set_device": lambda device: None,
+    }
+    for name, answer in answers.items():
+        setattr(torch.cuda, name, answer)
+    os.environ.setdefault("TORCH_CUDA_ARCH_LIST", f"{capability[0]}.{capability[1]}")
+
+
+def call_places(path: Path) -> list[list[str]]:
+    """For every call of a loader in the file, the places it may be seen at: a call over several lines is told by one of them."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return []
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and loader_name(node.func) is not None:
+            found.append([f"{path.name}:{line}" for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)])
+    return found
+
+
+def loader_name(function: ast.expr) -> str | None:
+    name = function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    if name == "load" and isinstance(function, ast.Attribute):
+        owner = function.value
+        owner_name = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else ""
+        return name if "ext" in owner_name else None
+    return name if name in LOADERS else None
