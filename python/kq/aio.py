@@ -263,6 +263,7 @@ class AsyncClient:
         # Not in __init__: the socket belongs to the event loop that runs now.
         if self._connection is None:
             self._connection = Connection(self, zmq.asyncio.Context(), self.url, self._key)
+        self._connection.check()
         if self._receiver is None or self._receiver.done():
             self._receiver = asyncio.create_task(self._receive(self._connection.socket))
         return self._connection.socket, self._connection.refusal

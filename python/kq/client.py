@@ -201,8 +201,7 @@ class Client:
         if not self._lock.acquire(timeout=timeout_s):  # another thread has been waiting for an answer all the while
             raise unanswered(self.url, timeout_s)
         try:
-            if not self._connection.is_open:
-                raise Error("the client was closed")
+            self._connection.check()
             self._refusal.knock_again()
             self._last_request_id += 1
             request_id = self._last_request_id

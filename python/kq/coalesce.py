@@ -31,6 +31,8 @@ class Waiting:
     deadline: float = math.inf  # by time.monotonic()
 
     def __post_init__(self) -> None:
+        if self.timeout == math.inf:
+            self.timeout = None
         if self.timeout is not None:
             self.deadline = time.monotonic() + self.timeout
 
@@ -140,7 +142,7 @@ class OfTasks:
         if self._sender is None or self._sender.done():
             self._sender = asyncio.create_task(self._send_all())
         future = asyncio.wrap_future(call.outcome)
-        if timeout is None:
+        if timeout is None or timeout == math.inf:
             return await future
         try:
             return await asyncio.wait_for(future, timeout + GRACE_S)

@@ -10,7 +10,7 @@ from typing import Any
 import zmq
 
 from kq.codec import Malformed, decode_message, encode_message
-from kq.errors import BadInput, BrokerUnreachable
+from kq.errors import BadInput, BrokerUnreachable, Error
 from kq.key import Key
 from kq.limits import MESSAGE_BYTES_MAX
 from kq.messages import REPLIES, Refused, Request
@@ -59,12 +59,16 @@ class Connection:
             self.socket.close(0)
             context.term()
             raise
+        self._process = os.getpid()
         # Not __del__, whose order is anybody's guess where objects hold one another.
-        self.close = weakref.finalize(owner, _close, context, self.socket, self.refusal, os.getpid())
+        self.close = weakref.finalize(owner, _close, context, self.socket, self.refusal, self._process)
 
-    @property
-    def is_open(self) -> bool:
-        return bool(self.close.alive)
+    def check(self) -> None:
+        """Error where nothing can be asked any more."""
+        if not self.close.alive:
+            raise Error("the client was closed")
+        if os.getpid() != self._process:
+            raise Error("this client was made before a fork, which it does not outlive; make one in each process")
 
 
 def _close(context: Any, socket: Any, refusal: Refusal, process: int) -> None:

@@ -79,6 +79,24 @@ def test_finished_jobs_come_with_their_figures(connect: Connect, broker: RealBro
     assert [one.worker for one in client.status().workers] == ["fake"]
 
 
+def test_poll_tells_of_the_first_and_cancel_ends_the_rest(connect: Connect, broker: RealBroker) -> None:
+    client = connect(broker.url)
+    seqs = [ack.seq for ack in client.submit("tuesday", [submission("relu/a", "# a"), submission("relu/b", "# b")])]
+    assert [(one.state, one.why) for one in client.poll(seqs, timeout=0.1)] == 2 * [("queued", "no_worker")]
+    (action,) = client.cancel(seqs[1:])
+    assert (action.seq, action.done, action.state) == (seqs[1], True, "finished")
+    assert [one.verdict for one in client.poll(seqs, timeout=60)] == ["", "cancelled"]
+    batch = client.submit_many("tuesday", [submission("relu/c", "# c")])
+    assert [str(job) for job in batch.pending] == ["relu/c (job 3): queued"] and "relu/c" in batch._repr_html_()
+
+
+def test_a_row_at_a_time_reads_a_run_of_many_pages(broker: RealBroker) -> None:
+    with kq.Client(broker.url) as client:
+        client.submit("tuesday", [submission(f"relu/{i:03}", f"# {i}") for i in range(300)])
+        assert list(client.each_row("tuesday")) == client.results("tuesday")
+        assert list(client.each_row("wednesday")) == []
+
+
 def test_jobs_outlive_a_restart_of_the_broker(connect: Connect, broker: RealBroker) -> None:
     client = connect(broker.url)
     first = client.submit("tuesday", [submission()])

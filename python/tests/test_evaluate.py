@@ -61,6 +61,14 @@ def test_failure_of_ours_is_no_reward(hall: str) -> None:
     assert (one.reward, one.infra_error) == (None, "relu/a: abandoned: the judge died")
 
 
+def test_a_kernel_and_its_problem_have_a_reward(hall: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert kq.reward("# right, of one call", problem(), url=hall) == (1.5, None)
+    monkeypatch.setenv("KQ_BROKER", hall)
+    assert kq.reward("# wrong, of one call", problem()) == (0.0, None)
+    value, infra_error = kq.reward("# abandoned, of one call", problem(), timeout=60)
+    assert value is None and infra_error and infra_error.endswith("abandoned: the judge died")
+
+
 def test_end_of_time_is_no_reward(broker: RealBroker) -> None:
     one = one_evaluation(broker.url, "# a", label="relu/a", timeout=0.3)
     assert (one.reward, one.infra_error) == (None, "relu/a: not finished within 0.3 s; it goes on")

@@ -139,3 +139,28 @@ def test_examples_in_the_document_are_accepted_by_kq_submit(tmp_path: Path) -> N
         done = subprocess.run([submit, *command[1:], "--dry-run"], cwd=ROOT, capture_output=True, text=True)
         assert done.returncode == 0, f"{command}: {done.stderr}"
     assert len(commands) == 4
+
+
+TEXTS = {
+    "plain": "import torch\n",
+    "both": "import triton\n@triton.jit\ndef k(): ...\n",
+    "inside": "  from triton import jit\n\t@jit\n  def k(): ...\n",
+    "uncompiled": "import triton\n",
+    "unimported": "@triton.jit\n",
+    "others": "import tritonclient\n@triton.jitter\n",
+    "spoken_of": "# import triton\nx = '@triton.jit'\n",
+    "inline": "from torch.utils.cpp_extension import load_inline\nm = load_inline(name='m', cuda_sources='')\n",
+}
+
+
+def test_a_source_tells_its_backend_as_to_kq_submit(tmp_path: Path) -> None:
+    for name, text in TEXTS.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    (tmp_path / "raw.cu").write_text("__global__ void k() {}")
+    (tmp_path / "raw.json").write_text(json.dumps(json.loads(blocks("docs/formats.md", "json")[0])))
+    sources = sorted(tmp_path.glob("*.[pc][yu]"))
+    problem = ROOT / "examples/sweep/problems/relu.py"
+    command = [program("kq-submit"), *sources, "--problem", problem, "--dry-run", "--json", "--run", "r"]
+    told = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["jobs"]
+    here = {path.stem: kq.Submission.of(path, label=path.stem, problem=problem).backend.value for path in sources}
+    assert here == {job["label"]: job["backend"] for job in told}
