@@ -105,7 +105,7 @@ std::optional<PackedJob> Packer::pack(const Candidate& candidate, Mistakes& mist
   const auto problem = check_problem(candidate.problem, mistakes);
   if (!texts || !problem) return std::nullopt;
 
-  PackedJob job{submission_of(candidate, *texts, *problem), candidate.files};
+  PackedJob job{submission_of(candidate, *texts, *problem), candidate.files, candidate.taken};
   job.files.push_back(candidate.problem);
   const std::size_t mistakes_before = mistakes.size();
   if (job.submission.backend == Backend::cuda) {

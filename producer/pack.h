@@ -21,6 +21,7 @@ namespace kq {
 struct PackedJob {
   Submission submission;
   std::vector<FileRef> files;  // of submission.files, in its order, then of the problem
+  std::vector<std::string> taken{};  // Candidate::taken
 };
 
 class Packer {

@@ -1,61 +1,13 @@
 #include "producer/submit.h"
 
 #include <algorithm>
-#include <iterator>
 #include <numeric>
-#include <unordered_map>
 
-#include "producer/formats/formats.h"
+#include "core/limits.h"
 #include "producer/sentences.h"
 
 namespace kq {
 namespace {
-
-namespace fs = std::filesystem;
-
-// "sweeps/monday/" and "sweeps/monday/submissions.jsonl" are the run "monday", "add.py" is "add".
-std::string run_name_of(const fs::path& input) {
-  std::error_code wrong;
-  fs::path path = fs::absolute(input, wrong).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();
-  if (fs::is_directory(path, wrong)) return path.filename().string();
-  if (path.filename() == "submissions.jsonl") return path.parent_path().filename().string();
-  return path.stem().string();
-}
-
-void choose_run(const SubmitRequest& request, Prepared& prepared) {
-  prepared.run = request.run;
-  if (prepared.run.empty() && !request.inputs.empty()) prepared.run = run_name_of(request.inputs.front());
-  if (const auto wrong = name_complaint(prepared.run)) {
-    prepared.mistakes.push_back("the run's name '" + prepared.run + "' " + *wrong + "; say --run NAME");
-  }
-}
-
-std::vector<Candidate> gather(const SubmitRequest& request, Prepared& prepared) {
-  std::vector<Candidate> candidates;
-  for (const fs::path& input : request.inputs) {
-    Found found = find_candidates(input, request.options);
-    std::move(found.candidates.begin(), found.candidates.end(), std::back_inserter(candidates));
-    std::move(found.mistakes.begin(), found.mistakes.end(), std::back_inserter(prepared.mistakes));
-  }
-  return candidates;
-}
-
-// A label stands for one job of its run, so a second one would take the first one's place unseen.
-void refuse_same_labels(std::vector<Candidate>& candidates, std::uint32_t repeat, Prepared& prepared) {
-  std::unordered_map<std::string, std::string> places;
-  std::erase_if(candidates, [&](const Candidate& candidate) {
-    for (std::uint32_t repetition = 1; repetition <= repeat; ++repetition) {
-      const std::string label = repeated_label(candidate.label, repetition);
-      const auto [first, is_new] = places.try_emplace(label, candidate.where);
-      if (is_new) continue;
-      prepared.mistakes.push_back(candidate.where + ": the label '" + label + "' is taken by " + first->second +
-                                  "; labels must differ within a run");
-      return true;
-    }
-    return false;
-  });
-}
 
 // What went wrong after `done` of `total` jobs, and that the rest is not lost with it.
 Error stopped_after(Error error, std::size_t done, std::size_t total) {
@@ -70,12 +22,6 @@ Error not_all_acknowledged(const Client& client, std::size_t jobs, std::size_t a
   return {ExitCode::our_fault, "broker " + client.url() + " answered " + std::to_string(jobs) + " jobs with " +
                                    std::to_string(acks) + " acknowledgements"};
 }
-
-// The acknowledgements of one batch; `error` says why the busy ones among them were not sent again.
-struct BatchEnd {
-  std::vector<JobAck> acks;
-  std::optional<Error> error;
-};
 
 // Sends one batch, and what of it the broker has no room for again, after longer and longer pauses.
 class BatchSender {
@@ -140,30 +86,23 @@ class BatchSender {
 }  // namespace
 
 Prepared prepare(const SubmitRequest& request) {
-  Prepared prepared;
-  choose_run(request, prepared);
-  prepared.submitter = request.submitter;
-  std::vector<Candidate> candidates = gather(request, prepared);
-  if (candidates.size() * request.repeat > kSubmissionsMax) {
-    prepared.mistakes.push_back(std::to_string(candidates.size() * request.repeat) + " jobs, at most " +
-                                std::to_string(kSubmissionsMax) + " go into one call");
-    return prepared;
-  }
-  refuse_same_labels(candidates, request.repeat, prepared);
-  Packer packer;
-  for (const Candidate& candidate : candidates) {
-    const auto job = packer.pack(candidate, prepared.mistakes);
-    if (!job) continue;
-    for (std::uint32_t repetition = 1; repetition <= request.repeat; ++repetition) {
-      prepared.jobs.push_back(repeated(*job, repetition, request.salt));
-    }
-  }
+  Inspected inspected = inspect(request);
+  Prepared prepared{.run = inspected.source.run, .submitter = request.submitter, .jobs = {}, .mistakes = std::move(inspected.mistakes)};
+  const auto visited = inspected.source.each([&](PackedJob&& job) {
+    prepared.jobs.push_back(std::move(job));
+    return Expected<void>();
+  });
+  if (!visited) prepared.mistakes.push_back(visited.error().message);
   return prepared;
 }
 
-std::size_t SubmitSummary::count(Acceptance acceptance) const {
-  return static_cast<std::size_t>(std::count_if(
-      jobs.begin(), jobs.end(), [&](const SubmittedJob& job) { return job.ack.acceptance == acceptance; }));
+std::size_t SubmitSummary::answered_n() const {
+  return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+}
+
+void SubmitSummary::add(SubmittedJob job) {
+  count_one(job.ack.acceptance);
+  jobs.push_back(std::move(job));
 }
 
 std::vector<WaitedJob> SubmitSummary::to_wait_for() const {
@@ -174,32 +113,74 @@ std::vector<WaitedJob> SubmitSummary::to_wait_for() const {
   return waited;
 }
 
-SubmitSummary submit(Client& client, const Prepared& prepared, const SubmitOptions& options) {
-  SubmitSummary summary{prepared.run, {}, std::nullopt};
-  const auto stop = [&](Error error) {
-    summary.stopped = stopped_after(std::move(error), summary.jobs.size(), prepared.jobs.size());
-    return summary;
+Expected<void> each_batch(const JobSource& source, const VisitBatch& visit) {
+  std::vector<PackedJob> waiting;
+  const auto texts_bytes = [](const PackedJob& job) {
+    std::size_t bytes = 0;
+    for (const FileRef& file : job.files) bytes += file.text ? file.text->size() : 0;
+    return bytes;
   };
+  std::size_t bytes = 0;  // of texts that are not files: they are all that is held of those jobs
+  const auto hand_out = [&]() -> Expected<void> {
+    Expected<SubmitBatch> batch = next_batch(source.run, waiting);
+    if (!batch) return failure(batch.error());
+    batch->submitter = source.submitter;
+    if (const auto visited = visit(*batch); !visited) return visited;
+    const auto rest = waiting.begin() + static_cast<std::ptrdiff_t>(batch->jobs.size());
+    for (auto job = waiting.begin(); job != rest; ++job) bytes -= texts_bytes(*job);
+    waiting.erase(waiting.begin(), rest);
+    return {};
+  };
+  const auto gathered = source.each([&](PackedJob&& job) {
+    bytes += texts_bytes(job);
+    waiting.push_back(std::move(job));
+    return waiting.size() < kSubmitJobsMax && bytes < kSubmitBytesMax ? Expected<void>() : hand_out();
+  });
+  if (!gathered) return gathered;
+  while (!waiting.empty()) {
+    if (const auto handed = hand_out(); !handed) return handed;
+  }
+  return {};
+}
+
+BatchEnd send_batch(Client& client, const SubmitBatch& batch, const SubmitOptions& options) {
+  return BatchSender(client, options).send(batch, {.waiting = 0, .answered = 0, .total = batch.jobs.size(), .reason = {}});
+}
+
+SubmitSummary submit(Client& client, const JobSource& source, const SubmitOptions& options) {
+  SubmitSummary summary{.run = source.run, .jobs = {}, .stopped = std::nullopt};
   // A short question first: without a broker this ends soon, while a broker that is there may take its time for each
   // batch.
-  if (const auto there = client.ask_for<BrokerReply>(BrokerQuery{}); !there) return stop(there.error());
-
+  const auto there = client.ask_for<BrokerReply>(BrokerQuery{});
   BatchSender sender(client, options);
-  std::span<const PackedJob> rest = prepared.jobs;
-  while (!rest.empty()) {
-    Expected<SubmitBatch> batch = next_batch(prepared.run, rest);
-    if (!batch) return stop(batch.error());
-    batch->submitter = prepared.submitter;
-    BatchEnd end = sender.send(*batch, {.waiting = 0, .answered = summary.jobs.size(), .total = prepared.jobs.size(), .reason = {}});
+  const auto send = [&](const SubmitBatch& batch) -> Expected<void> {
+    BatchEnd end = sender.send(batch, {.waiting = 0, .answered = summary.answered_n(), .total = source.jobs_n, .reason = {}});
     for (std::size_t i = 0; i < end.acks.size(); ++i) {
       if (end.acks[i].acceptance == Acceptance::busy) continue;  // nothing was done about it
-      const Submission& submission = batch->jobs[i];
-      summary.jobs.push_back({submission.label, std::move(end.acks[i]), requirements_of(submission)});
+      const Submission& submission = batch.jobs[i];
+      SubmittedJob job{submission.label, std::move(end.acks[i]), requirements_of(submission)};
+      if (!options.answered) {
+        summary.add(std::move(job));
+      } else {
+        summary.count_one(job.ack.acceptance);
+        options.answered(std::move(job));
+      }
     }
-    if (end.error) return stop(*end.error);
-    rest = rest.subspan(batch->jobs.size());
-  }
+    return end.error ? Expected<void>(failure(*end.error)) : Expected<void>();
+  };
+  const Expected<void> sent = there ? each_batch(source, send) : failure(there.error());
+  if (!sent) summary.stopped = stopped_after(sent.error(), summary.answered_n(), source.jobs_n);
   return summary;
+}
+
+SubmitSummary submit(Client& client, const Prepared& prepared, const SubmitOptions& options) {
+  const auto each = [&](const VisitJob& visit) -> Expected<void> {
+    for (const PackedJob& job : prepared.jobs) {
+      if (const auto visited = visit(PackedJob(job)); !visited) return visited;
+    }
+    return {};
+  };
+  return submit(client, {.run = prepared.run, .submitter = prepared.submitter, .jobs_n = prepared.jobs.size(), .each = each}, options);
 }
 
 std::string busy_text(const Busy& busy) {

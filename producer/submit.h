@@ -1,6 +1,7 @@
 // The flow of kq-submit without a terminal: inputs -> validated jobs -> acknowledged jobs.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -11,32 +12,21 @@
 #include "core/error.h"
 #include "core/messages.h"
 #include "producer/client.h"
+#include "producer/inspect.h"
 #include "producer/pack.h"
 #include "producer/wait.h"
 
 namespace kq {
 
-struct SubmitRequest {
-  std::vector<std::filesystem::path> inputs;
-  InputOptions options;
-  std::string run;           // empty: the name of the first input's directory
-  std::string submitter;     // whose share and quota the jobs count against; may be empty
-  std::uint32_t repeat = 1;  // each job this often, at most kRepeatMax
-  std::string salt;          // empty: identical finished work is reused; otherwise random text that makes every job new
-};
-
-inline constexpr std::uint32_t kRepeatMax = 1'000;
-inline constexpr std::size_t kSubmissionsMax = 1'000'000;  // of one call
 inline constexpr std::int64_t kSubmitTimeoutMs = 60'000;   // for the acknowledgement of one batch by a busy broker
 
+// All jobs at hand; for sweeps of a size that one looks at.
 struct Prepared {
   std::string run;
   std::string submitter{};
   std::vector<PackedJob> jobs;
-  std::vector<std::string>
-      mistakes;  // one sentence each; a caller sends nothing while there are any, unless told to keep going
+  std::vector<std::string> mistakes;  // one sentence each; a caller sends nothing while there are any, unless told to keep going
 };
-// Reads and validates everything; sends nothing and needs no broker.
 Prepared prepare(const SubmitRequest& request);
 
 struct SubmittedJob {
@@ -46,11 +36,15 @@ struct SubmittedJob {
 };
 struct SubmitSummary {
   std::string run;
-  std::vector<SubmittedJob> jobs;  // those the broker answered, in order; what it accepted is on its disk
+  std::vector<SubmittedJob> jobs;  // those the broker answered, in order, unless SubmitOptions::answered took them; what it accepted is on its disk
+  std::array<std::size_t, kEnumNames<Acceptance>.size()> counts{};
   std::optional<Error>
       stopped;  // why the rest was not sent: no broker, interrupted, a file that changed; submitting again goes on
 
-  std::size_t count(Acceptance acceptance) const;
+  std::size_t count(Acceptance acceptance) const { return counts[static_cast<std::size_t>(acceptance)]; }
+  std::size_t answered_n() const;
+  void count_one(Acceptance acceptance) { ++counts[static_cast<std::size_t>(acceptance)]; }
+  void add(SubmittedJob job);
   std::vector<WaitedJob> to_wait_for() const;  // accepted and reused ones, for wait_for()
 };
 // The broker has no room for some jobs: a quota, its queue or its disk is full.
@@ -64,11 +58,24 @@ struct Busy {
 struct SubmitOptions {
   std::optional<std::int64_t> timeout_ms;  // of waiting for room; nothing: for ever
   std::function<void(const Busy&)> busy = [](const Busy&) {};
+  std::function<void(SubmittedJob)> answered{};  // each answer as it comes; nothing: they are kept in the summary
 };
 // Sends all jobs in batches; those the broker is too busy for again and again until it takes them, the others meanwhile
 // stand back. Fails fast when there is no broker: a first question has kAnswerTimeoutMs, each batch kSubmitTimeoutMs.
 // `stopped` says gave_up at the end of timeout_ms.
+SubmitSummary submit(Client& client, const JobSource& source, const SubmitOptions& options = {});
 SubmitSummary submit(Client& client, const Prepared& prepared, const SubmitOptions& options = {});
+
+// The batches of a source, as many jobs in each as fit.
+using VisitBatch = std::function<Expected<void>(const SubmitBatch& batch)>;
+Expected<void> each_batch(const JobSource& source, const VisitBatch& visit);
+
+// The acknowledgements of one batch; `error` says why the busy ones among them were not sent again.
+struct BatchEnd {
+  std::vector<JobAck> acks;
+  std::optional<Error> error;
+};
+BatchEnd send_batch(Client& client, const SubmitBatch& batch, const SubmitOptions& options);
 
 inline constexpr std::int64_t kBusyPauseMsMin = 100;     // whatever the broker asks for
 inline constexpr std::int64_t kBusyPauseMsMax = 30'000;  // pauses double up to this while nothing is taken

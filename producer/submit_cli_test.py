@@ -167,6 +167,44 @@ class SubmitTest(unittest.TestCase):
         self.assertEqual(process.returncode, 130)
         self.assertEqual(errors, "kq-submit: interrupted\n")
 
+    def test_standard_input_and_patterns(self) -> None:
+        self.write("k/a.py", KERNEL)
+        self.write("k/b.py", "# kq: precision=fp16\n" + KERNEL)
+        result = self.submit("k/*.py", "--problem", "problem.py", "--dry-run", "-q")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual([line.split("\t")[0] for line in result.stdout.splitlines()], ["a", "b"])
+        self.assertTrue(result.stdout.endswith("\tprecision=fp16 (k/b.py:1)\n"), result.stdout)
+        self.assertEqual(self.refused("x/*.py"), ["nothing matches 'x/*.py'"])
+        lines = json.dumps({"problem": "problem.py", "path": "k/a.py"}) + "\n"
+        command = [PROGRAM, "-", "--dry-run", "--json"]
+        done = subprocess.run(command, input=lines, capture_output=True, text=True, cwd=self.folder, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(" is read as jsonl: ", done.stderr)
+        self.assertEqual([job["label"] for job in json.loads(done.stdout)["jobs"]], ["k/a"])
+
+    def test_words_of_kernelbench(self) -> None:
+        self.write("KernelBench/level1/1_a.py", PROBLEM)
+        self.write("runs/mine/level_1_problem_1_sample_0_kernel.py", KERNEL)
+        self.write("runs/mine/level_2_problem_1_sample_0_kernel.py", KERNEL)
+        result = self.submit("run_name=mine", "dataset_src=local", "level=1", "timeout=180", "--dry-run")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("timeout=180 is passed over", result.stderr)
+        self.assertEqual(result.stdout.split("\t")[0], "level_1_problem_1_sample_0")
+        result = self.submit("KernelBench", "--dry-run", "-q")
+        self.assertEqual(result.stdout.split("\t")[0], "level_1_problem_1_sample_0")
+        result = self.submit("ref_origin=kernelbench", "level=1", "problem_id=1", "kernel_src_path=runs/mine/level_2_problem_1_sample_0_kernel.py", "--dry-run")
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_without_a_broker_a_spool_keeps_the_jobs(self) -> None:
+        self.write("add.py", KERNEL)
+        url = f"ipc://{self.folder}/nobody.sock"
+        result = self.submit("add.py", "--problem", "problem.py", "--broker", url, "--spool", "spool")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("1 job of run add waits in spool; to send: kq submit --spool spool", result.stderr)
+        self.assertEqual(len(list(self.folder.glob("spool/*.kqbatch"))), 1)
+        result = self.submit("--broker", url, "--spool", "empty")
+        self.assertEqual(result.returncode, 5)
+
     def test_full_disk_behind_standard_output(self) -> None:
         with open("/dev/full", "w") as full:
             result = subprocess.run([PROGRAM, "--version"], stdout=full, stderr=subprocess.PIPE, text=True)
@@ -177,7 +215,8 @@ class SubmitTest(unittest.TestCase):
         if SWEEP is None:
             self.fail("the example sweep is missing: give its path as the second argument")
         result = self.submit(SWEEP, "--dry-run")
-        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(result.returncode, 0)
+        self.assertEqual(result.stderr, f"kq-submit: {SWEEP} is read as jsonl: it holds a submissions.jsonl\n")
         self.assertEqual(len(result.stdout.splitlines()), len((SWEEP / "submissions.jsonl").read_text().splitlines()))
 
 

@@ -1,5 +1,7 @@
 #include "producer/submit_command_line.h"
 
+#include <glob.h>
+
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <utility>
@@ -8,6 +10,7 @@
 #include "core/version.h"
 #include "net/clock.h"
 #include "net/endpoint.h"
+#include "producer/kernelbench_words.h"
 #include "producer/submitter.h"
 #include "producer/when.h"
 
@@ -18,7 +21,9 @@ constexpr double kTimeoutSecondsMax = 30.0 * 24 * 3600;
 
 constexpr const char* kFooter = R"(
 A PATH is a .jsonl file or a directory with a submissions.jsonl, a KernelBench run (a directory with files named
-level_L_problem_P_sample_S_kernel.py), or a .py or .cu file with --problem FILE; X.cu needs its arguments in X.json beside it.
+level_L_problem_P_sample_S_kernel.py), a KernelBench checkout or level folder (each reference against itself), a .py or .cu file, or a
+directory of them, with --problem FILE or a comment kq: problem=FILE; X.cu needs its arguments in X.json beside it. A pattern in quotes
+('k/*.py') is looked up; - is standard input: JSON Lines, or one kernel. Words like level=1 are options of KernelBench's scripts.
 
 Exit codes: 0 done (with --wait: every kernel passed), 1 a kernel did not pass, 2 bad input, nothing was sent, 3 no broker or
 jobs abandoned by the machines, 4 --timeout is over, 130 interrupted.
@@ -33,7 +38,8 @@ struct Words {
   std::vector<std::string> inputs;
   std::string problem, problems, backend, device, gpu, precision, run;
   std::string broker{kDefaultBrokerUrl};
-  std::string priority, not_before, deadline, submitter;
+  std::string priority, not_before, deadline, submitter, input_format;
+  std::string progress = "auto";
   std::vector<std::string> labels;
   double timeout_s = 0;
   std::uint32_t repeat = 1;
@@ -81,6 +87,44 @@ std::optional<std::filesystem::path> optional_path(const std::string& word) {
   return word.empty() ? std::nullopt : std::optional<std::filesystem::path>(word);
 }
 
+// The files that a pattern means, which a shell did not look up because it stood in quotes.
+std::vector<std::string> matching(const std::string& pattern) {
+  std::error_code ignored;
+  if (pattern.find_first_of("*?[") == std::string::npos || std::filesystem::exists(pattern, ignored)) return {pattern};
+  glob_t found{};
+  std::vector<std::string> paths;
+  if (::glob(pattern.c_str(), 0, nullptr, &found) == 0) paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+  return paths;
+}
+
+// Gives back the words that are KernelBench's options.
+Expected<std::vector<std::string>> judge_inputs(const Words& words, SubmitCommandLine& line) {
+  std::vector<std::string> options;
+  for (const std::string& input : words.inputs) {
+    if (input.empty()) return bad_input("a PATH is empty");
+    if (input == "-") {
+      if (words.inputs.size() > 1) return bad_input("- is standard input and stands alone");
+      line.reads_stdin = true;
+    }
+    if (is_kernelbench_word(input)) {
+      options.push_back(input);
+      continue;
+    }
+    const std::vector<std::string> paths = matching(input);
+    if (paths.empty()) return bad_input("nothing matches '" + input + "'");
+    line.request.inputs.insert(line.request.inputs.end(), paths.begin(), paths.end());
+  }
+  return options;
+}
+
+Expected<void> judge_progress(const std::string& word, SubmitCommandLine& line) {
+  if (word == "auto") return {};
+  if (word != "json" && word != "none") return bad_input("--progress must be auto, json or none, got '" + word + "'");
+  line.progress = word == "json" ? ProgressStyle::json : ProgressStyle::none;
+  return {};
+}
+
 Expected<void> judge(const Words& words, SubmitCommandLine& line) {
   const auto backend = parse_word<Backend>("--backend", words.backend);
   const auto device = parse_word<DeviceWish>("--device", words.device);
@@ -93,17 +137,21 @@ Expected<void> judge(const Words& words, SubmitCommandLine& line) {
     return bad_input("--repeat must be from 1 to " + std::to_string(kRepeatMax) + ", got " +
                      std::to_string(words.repeat));
   }
-  for (const std::string& input : words.inputs) {
-    if (input.empty()) return bad_input("a PATH is empty");
-    line.request.inputs.emplace_back(input);
-  }
+  const auto kernelbench_words = judge_inputs(words, line);
+  if (!kernelbench_words) return failure(kernelbench_words.error());
   line.request.options.problem = optional_path(words.problem);
   line.request.options.problems = optional_path(words.problems);
   line.request.options.backend = *backend;
   line.request.options.device = *device;
   line.request.options.precision = *precision;
   if (!words.gpu.empty()) line.request.options.gpu_model = words.gpu;
+  line.request.input_format = words.input_format;
   line.request.run = words.run;
+  auto passed_over = apply_kernelbench_words(*kernelbench_words, line.request);
+  if (!passed_over) return failure(passed_over.error());
+  line.notes = std::move(*passed_over);
+  if (line.request.inputs.empty() && line.spool.empty()) return bad_input("PATH is required; see kq-submit --help");
+  if (const auto progress = judge_progress(words.progress, line); !progress) return progress;
   line.request.repeat = words.repeat;
   line.broker = words.broker;
   return judge_turn(words, line.request);
@@ -118,9 +166,12 @@ std::variant<SubmitCommandLine, EarlyEnd> parse_submit_command_line(int argc, co
       "kq-submit validates kernels, sends them to a broker as jobs of one run, and can wait for their verdicts.",
       "kq-submit");
   app.footer(kFooter);
-  app.add_option("PATH", words.inputs, "what to submit")->required();
+  app.add_option("PATH", words.inputs, "what to submit");
+  app.add_option("--input-format", words.input_format, "read every PATH as this: jsonl, kernelbench_run, kernelbench_problems, kernels or single_file; else told by looking");
+  app.add_flag("--resume", line.request.options.subset.resume, "leave out samples that a KernelBench run's eval_results.json has");
+  app.add_option("--spool", line.spool, "while no broker answers keep the jobs in this folder; what it holds is sent first, also without a PATH");
   app.add_option("--problem", words.problem, "the problem of single files: its path, or its name in --problems");
-  app.add_option("--problems", words.problems, "directory to look problems up in, such as a KernelBench checkout");
+  app.add_option("--problems", words.problems, "where to look problems up: a directory such as a KernelBench checkout, or a .jsonl of its data set");
   app.add_option("--backend", words.backend, "torch, triton, cuda or torch_cuda; else told by each file");
   app.add_option("--device", words.device, "any, cpu or cuda");
   app.add_option("--gpu", words.gpu, "only this GPU model, as workers name it");
@@ -144,6 +195,7 @@ std::variant<SubmitCommandLine, EarlyEnd> parse_submit_command_line(int argc, co
   app.add_flag("--json", line.json, "one JSON object on standard output");
   app.add_flag("--dry-run", line.dry_run, "validate and list, send nothing; needs no broker");
   app.add_flag("--exit-zero", line.exit_zero, "exit 0 also when a kernel did not pass");
+  app.add_option("--progress", words.progress, "on standard error: auto, json (an object per line) or none");
   app.add_flag("-q,--quiet", line.quiet, "no counts and no progress, errors only");
   app.set_version_flag("--version", "kq-submit " + std::string(kVersion));
   // CLI11's own exit codes are 100 and more; every mistake here is 2.

@@ -5,11 +5,14 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "core/error.h"
 #include "producer/submit.h"
 
 namespace kq {
+
+enum class ProgressStyle { automatic, json, none };
 
 struct SubmitCommandLine {
   SubmitRequest request;
@@ -23,6 +26,10 @@ struct SubmitCommandLine {
   bool dry_run = false;
   bool exit_zero = false;
   bool quiet = false;
+  ProgressStyle progress = ProgressStyle::automatic;
+  std::string spool;                     // folder; empty: none
+  bool reads_stdin = false;              // "-" was the PATH; the caller puts a file in its place
+  std::vector<std::string> notes{};      // for people: words that are passed over
 };
 
 // Nothing to run: --help or --version (code ok, text for stdout), or a mistake (code bad_input, a sentence for stderr).

@@ -1,5 +1,6 @@
 #include "producer/submit_output.h"
 
+#include <algorithm>
 #include <map>
 
 #include "producer/json.h"
@@ -30,19 +31,7 @@ std::string shell_quoted(const std::string& word) {
   return quoted + "'";
 }
 
-std::string object_text(const std::string& run, JsonArray jobs) {
-  return to_text(Json{JsonObject{{"run", text(run)}, {"jobs", Json{std::move(jobs)}}}}) + "\n";
-}
-
 }  // namespace
-
-std::string job_numbers(const SubmitSummary& summary) {
-  std::string lines;
-  for (const SubmittedJob& job : summary.jobs) {
-    if (job.ack.seq != 0) lines += std::to_string(job.ack.seq) + "\n";
-  }
-  return lines;
-}
 
 std::string counts_text(const SubmitSummary& summary) {
   return "accepted " + std::to_string(summary.count(Acceptance::accepted)) + ", reused " +
@@ -50,54 +39,90 @@ std::string counts_text(const SubmitSummary& summary) {
          std::to_string(summary.count(Acceptance::refused)) + "; run " + summary.run;
 }
 
-std::string summary_json(const SubmitSummary& summary, const WaitOutcome* outcome) {
+void JobList::add(const Json& job) {
+  print_((is_open_ ? ", " : "{\"run\": " + json_quoted(run_) + ", \"jobs\": [") + to_text(job));
+  is_open_ = true;
+}
+
+void JobList::end() {
+  print_((is_open_ ? "" : "{\"run\": " + json_quoted(run_) + ", \"jobs\": [") + std::string("]}\n"));
+}
+
+Json job_json(const SubmittedJob& job, const JobStatus* status) {
+  const bool refused = job.ack.seq == 0;
+  const JobState state = status != nullptr ? status->state : job.ack.state;
+  JsonObject object{{"id", refused ? Json{nullptr} : Json{static_cast<std::int64_t>(job.ack.seq)}},
+                    {"label", text(job.label)},
+                    {"state", refused ? Json{nullptr} : text(to_string(state))},
+                    {"acceptance", text(to_string(job.ack.acceptance))},
+                    {"reason", job.ack.reason.empty() ? Json{nullptr} : text(job.ack.reason)}};
+  if (status != nullptr) object.emplace_back("verdict", state == JobState::finished ? text(status->verdict) : Json{nullptr});
+  return Json{std::move(object)};
+}
+
+void list_jobs(const SubmitSummary& summary, const WaitOutcome& outcome, JobList& list) {
   std::map<Sequence, const JobStatus*> heard;
-  if (outcome != nullptr) {
-    for (const JobStatus& status : outcome->jobs) heard[status.seq] = &status;
-  }
-  JsonArray jobs;
+  for (const JobStatus& status : outcome.jobs) heard[status.seq] = &status;
   for (const SubmittedJob& job : summary.jobs) {
-    const bool refused = job.ack.seq == 0;
     const auto status = heard.find(job.ack.seq);
-    const bool known = !refused && status != heard.end();
-    const JobState state = known ? status->second->state : job.ack.state;
-    JsonObject object{{"id", refused ? Json{nullptr} : Json{static_cast<std::int64_t>(job.ack.seq)}},
-                      {"label", text(job.label)},
-                      {"state", refused ? Json{nullptr} : text(to_string(state))},
-                      {"acceptance", text(to_string(job.ack.acceptance))},
-                      {"reason", job.ack.reason.empty() ? Json{nullptr} : text(job.ack.reason)}};
-    if (known)
-      object.emplace_back("verdict", state == JobState::finished ? text(status->second->verdict) : Json{nullptr});
-    jobs.push_back(Json{std::move(object)});
+    list.add(job_json(job, job.ack.seq != 0 && status != heard.end() ? status->second : nullptr));
   }
-  return object_text(summary.run, std::move(jobs));
 }
 
-std::string dry_run_text(const Prepared& prepared) {
-  std::string lines;
-  for (const PackedJob& job : prepared.jobs) {
-    const Submission& submission = job.submission;
-    lines += submission.label + "\t" + std::string(to_string(submission.backend)) + "\t" + device_text(submission) +
-             "\t" + key_prefix(submission) + "\n";
-  }
-  return lines;
+std::string dry_run_line(const PackedJob& job) {
+  const Submission& submission = job.submission;
+  std::string line = submission.label + "\t" + std::string(to_string(submission.backend)) + "\t" + device_text(submission) + "\t" + key_prefix(submission);
+  for (const std::string& taken : job.taken) line += (&taken == &job.taken.front() ? "\t" : " ") + one_line(taken);
+  return line + "\n";
 }
 
-std::string dry_run_json(const Prepared& prepared) {
-  JsonArray jobs;
-  for (const PackedJob& job : prepared.jobs) {
-    jobs.push_back(Json{JsonObject{{"label", text(job.submission.label)},
-                                   {"backend", text(to_string(job.submission.backend))},
-                                   {"device", text(to_string(job.submission.device))},
-                                   {"gpu", text(job.submission.gpu_model)},
-                                   {"key", text(to_hex(submission_key(job.submission)))}}});
-  }
-  return object_text(prepared.run, std::move(jobs));
+Json dry_run_json(const PackedJob& job) {
+  JsonArray taken;
+  for (const std::string& setting : job.taken) taken.push_back(text(setting));
+  return Json{JsonObject{{"label", text(job.submission.label)},
+                         {"backend", text(to_string(job.submission.backend))},
+                         {"device", text(to_string(job.submission.device))},
+                         {"gpu", text(job.submission.gpu_model)},
+                         {"key", text(to_hex(submission_key(job.submission)))},
+                         {"taken", Json{std::move(taken)}}}};
+}
+
+std::string recognised_text(const Recognised& recognised) {
+  return recognised.input + " is read as " + recognised.format + ": " + recognised.why;
+}
+
+std::string sent_event(const SubmitSummary& summary, std::size_t jobs_n) {
+  const auto number = [](std::size_t n) { return Json{static_cast<std::int64_t>(n)}; };
+  return to_text(Json{JsonObject{{"event", text("sent")},
+                                 {"run", text(summary.run)},
+                                 {"jobs", number(jobs_n)},
+                                 {"accepted", number(summary.count(Acceptance::accepted))},
+                                 {"reused", number(summary.count(Acceptance::reused))},
+                                 {"refused", number(summary.count(Acceptance::refused))}}}) + "\n";
+}
+
+std::string wait_event(const Tally& tally) {
+  const auto number = [](std::size_t n) { return Json{static_cast<std::int64_t>(n)}; };
+  JsonObject verdicts;
+  for (const auto& [verdict, n] : tally.by_verdict) verdicts.emplace_back(verdict, number(n));
+  return to_text(Json{JsonObject{{"event", text("waiting")},
+                                 {"jobs", number(tally.total)},
+                                 {"queued", number(tally.queued)},
+                                 {"running", number(tally.running)},
+                                 {"finished", number(tally.finished)},
+                                 {"verdicts", Json{std::move(verdicts)}}}}) + "\n";
+}
+
+std::string sending_text(std::size_t answered_n, std::size_t jobs_n) {
+  const std::string total = std::to_string(jobs_n), done = std::to_string(answered_n);
+  const std::string percent = std::to_string(jobs_n == 0 ? 100 : 100 * answered_n / jobs_n);
+  return "[" + std::string(total.size() - std::min(total.size(), done.size()), ' ') + done + "/" + total + "] " +
+         std::string(3 - std::min<std::size_t>(3, percent.size()), ' ') + percent + "% sent";
 }
 
 std::string resume_text(std::size_t unfinished, const std::string& run) {
   return counted(unfinished, "accepted job") + (unfinished == 1 ? " keeps" : " keep") +
-         " running; resume: kq results " + shell_quoted(run) + " --wait";
+         " running; resume: kq results " + shell_quoted(run) + " --wait; cancel: kq ctl cancel --run " + shell_quoted(run);
 }
 
 }  // namespace kq

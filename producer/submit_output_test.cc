@@ -16,14 +16,20 @@ SubmittedJob job(std::string label, Acceptance acceptance, Sequence seq, std::st
 }
 
 SubmitSummary three() {
-  return {"monday",
-          {job("a", Acceptance::accepted, 7), job("b", Acceptance::reused, 3),
-           job("c", Acceptance::refused, 0, "too \"big\"")},
-          std::nullopt};
+  SubmitSummary summary;
+  summary.run = "monday";
+  summary.add(job("a", Acceptance::accepted, 7));
+  summary.add(job("b", Acceptance::reused, 3));
+  summary.add(job("c", Acceptance::refused, 0, "too \"big\""));
+  return summary;
 }
 
-TEST(SubmitOutput, numbers_of_what_was_taken_one_per_line) {
-  EXPECT_EQ(job_numbers(three()), "7\n3\n");
+std::string listed_jobs(const std::function<void(JobList&)>& fill) {
+  std::string text;
+  JobList list("monday", [&](const std::string& piece) { text += piece; });
+  fill(list);
+  list.end();
+  return text;
 }
 
 TEST(SubmitOutput, counts_every_answer) {
@@ -31,7 +37,10 @@ TEST(SubmitOutput, counts_every_answer) {
 }
 
 TEST(SubmitOutput, json_is_one_object) {
-  EXPECT_EQ(summary_json(three(), nullptr),
+  EXPECT_EQ(listed_jobs([](JobList&) {}), "{\"run\": \"monday\", \"jobs\": []}\n");
+  EXPECT_EQ(listed_jobs([](JobList& list) {
+              for (const SubmittedJob& job : three().jobs) list.add(job_json(job, nullptr));
+            }),
             R"({"run": "monday", "jobs": [)"
             R"({"id": 7, "label": "a", "state": "queued", "acceptance": "accepted", "reason": null}, )"
             R"({"id": 3, "label": "b", "state": "queued", "acceptance": "reused", "reason": null}, )"
@@ -49,29 +58,39 @@ TEST(SubmitOutput, json_after_a_wait_has_verdicts) {
   SubmitSummary summary = three();
   summary.jobs.resize(1);
   EXPECT_THAT(
-      summary_json(summary, &outcome),
+      listed_jobs([&](JobList& list) { list_jobs(summary, outcome, list); }),
       testing::HasSubstr(R"("state": "finished", "acceptance": "accepted", "reason": null, "verdict": "passed")"));
 }
 
 TEST(SubmitOutput, a_dry_run_lists_what_would_be_sent) {
-  Prepared prepared;
-  prepared.run = "r";
-  prepared.jobs.resize(2);
-  prepared.jobs[0].submission.label = "a";
-  prepared.jobs[1].submission.label = "b";
-  prepared.jobs[1].submission.gpu_model = "NVIDIA H200";
-  const std::string key = to_hex(submission_key(prepared.jobs[0].submission));
-  EXPECT_THAT(dry_run_text(prepared),
-              testing::StartsWith("a\ttorch\tany\t" + key.substr(0, 12) + "\nb\ttorch\tNVIDIA H200\t"));
-  EXPECT_THAT(dry_run_json(prepared),
-              testing::StartsWith(
-                  R"({"run": "r", "jobs": [{"label": "a", "backend": "torch", "device": "any", "gpu": "", "key": ")" +
-                  key + R"("}, )"));
+  PackedJob job;
+  job.submission.label = "a";
+  const std::string key = to_hex(submission_key(job.submission));
+  EXPECT_EQ(dry_run_line(job), "a\ttorch\tany\t" + key.substr(0, 12) + "\n");
+  EXPECT_EQ(to_text(dry_run_json(job)), R"({"label": "a", "backend": "torch", "device": "any", "gpu": "", "key": ")" + key + R"(", "taken": []})");
+  job.submission.gpu_model = "NVIDIA H200";
+  job.taken = {"precision=fp16 (a.py:1)", "timed=7 (a.py:2)"};
+  EXPECT_THAT(dry_run_line(job), testing::StartsWith("a\ttorch\tNVIDIA H200\t"));
+  EXPECT_THAT(dry_run_line(job), testing::EndsWith("\tprecision=fp16 (a.py:1) timed=7 (a.py:2)\n"));
+}
+
+TEST(SubmitOutput, events_are_objects_on_lines_of_their_own) {
+  EXPECT_EQ(sent_event(three(), 9), "{\"event\": \"sent\", \"run\": \"monday\", \"jobs\": 9, \"accepted\": 1, \"reused\": 1, \"refused\": 1}\n");
+  Tally tally;
+  tally.total = 3;
+  tally.finished = 1;
+  tally.by_verdict["passed"] = 1;
+  EXPECT_EQ(wait_event(tally), "{\"event\": \"waiting\", \"jobs\": 3, \"queued\": 0, \"running\": 0, \"finished\": 1, \"verdicts\": {\"passed\": 1}}\n");
+}
+
+TEST(SubmitOutput, sending_has_a_line_of_its_own) {
+  EXPECT_EQ(sending_text(2'560, 1'000'000), "[   2560/1000000]   0% sent");
+  EXPECT_EQ(sending_text(0, 0), "[0/0] 100% sent");
 }
 
 TEST(SubmitOutput, says_how_to_come_back) {
-  EXPECT_EQ(resume_text(3, "monday"), "3 accepted jobs keep running; resume: kq results monday --wait");
-  EXPECT_EQ(resume_text(1, "it's mine"), "1 accepted job keeps running; resume: kq results 'it'\\''s mine' --wait");
+  EXPECT_EQ(resume_text(3, "monday"), "3 accepted jobs keep running; resume: kq results monday --wait; cancel: kq ctl cancel --run monday");
+  EXPECT_EQ(resume_text(1, "it's mine"), "1 accepted job keeps running; resume: kq results 'it'\\''s mine' --wait; cancel: kq ctl cancel --run 'it'\\''s mine'");
 }
 
 }  // namespace

@@ -78,8 +78,8 @@ TEST_F(Submit, all_mistakes_are_found_and_the_good_part_is_kept) {
   request_.inputs.push_back("gone.py");
   const Prepared prepared = prepare(request_);
   EXPECT_THAT(labels(prepared), ElementsAre("good"));
-  EXPECT_THAT(prepared.mistakes, ElementsAre(HasSubstr("notes.txt is no kernel"), "gone.py: No such file or directory",
-                                             HasSubstr("empty.py is empty")));
+  EXPECT_THAT(prepared.mistakes, ElementsAre(HasSubstr("notes.txt is no kernel"), HasSubstr("empty.py is empty"),
+                                             "gone.py: No such file or directory"));
 }
 
 TEST_F(Submit, labels_differ_within_a_run) {

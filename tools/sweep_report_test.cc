@@ -16,7 +16,7 @@ SubmitSummary submitted(const std::vector<std::string>& labels, Acceptance accep
   summary.run = "r1";
   Sequence seq = 0;
   for (const std::string& label : labels)
-    summary.jobs.push_back({label, {acceptance, ++seq, JobState::queued, ""}, Requirements{}});
+    summary.add({label, {acceptance, ++seq, JobState::queued, ""}, Requirements{}});
   return summary;
 }
 

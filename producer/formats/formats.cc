@@ -3,17 +3,22 @@
 #include <array>
 
 #include "producer/formats/jsonl.h"
+#include "producer/formats/kernelbench_problems.h"
 #include "producer/formats/kernelbench_run.h"
+#include "producer/formats/kernels.h"
 #include "producer/formats/single_file.h"
 
 namespace kq {
 namespace {
 
 constexpr std::array kFormats{
-    Format{"jsonl", "a .jsonl file, or a directory with a submissions.jsonl", is_jsonl, read_jsonl},
-    Format{"kernelbench_run", "a directory with files named level_L_problem_P_sample_S_kernel.py", is_kernelbench_run,
+    Format{"jsonl", "a .jsonl file, or a directory with a submissions.jsonl", why_jsonl, read_jsonl},
+    Format{"kernelbench_run", "a directory with files named level_L_problem_P_sample_S_kernel.py", why_kernelbench_run,
            read_kernelbench_run},
-    Format{"single_file", "a .py or .cu file with --problem FILE", is_single_file, read_single_file},
+    Format{"kernelbench_problems", "a KernelBench checkout or one of its level folders, whose references are then submitted against themselves",
+           why_kernelbench_problems, read_kernelbench_problems},
+    Format{"kernels", "a directory of .py and .cu files with --problem FILE", why_kernels, read_kernels},
+    Format{"single_file", "a .py or .cu file with --problem FILE, or a comment kq: problem=FILE at its head", why_single_file, read_single_file},
 };
 
 // The command line's word goes last and wins.
@@ -26,6 +31,24 @@ void apply(const InputOptions& options, Candidate& candidate) {
   if (options.not_before_ms) candidate.not_before_ms = *options.not_before_ms;
   if (options.deadline_ms) candidate.deadline_ms = *options.deadline_ms;
   if (options.labels) candidate.labels = *options.labels;
+  if (options.correctness_n) candidate.trials.correctness = *options.correctness_n;
+  if (options.timed_n) candidate.trials.timed = *options.timed_n;
+}
+
+Expected<KnownAs> recognise(const std::filesystem::path& input, const std::string& name) {
+  std::string known;
+  for (const Format& format : kFormats) {
+    if (format.name == name) return KnownAs{&format, "--input-format says so"};
+    known += (known.empty() ? "" : ", ") + std::string(format.name);
+  }
+  if (!name.empty()) return bad_input("--input-format must be one of " + known + ", got '" + name + "'");
+  for (const Format& format : kFormats) {
+    if (std::string why = format.why(input); !why.empty()) return KnownAs{&format, std::move(why)};
+  }
+  known.clear();
+  for (const Format& format : kFormats) known += (known.empty() ? "" : "; ") + std::string(format.looks_like);
+  const bool is_directory = std::filesystem::is_directory(input);
+  return bad_input(input.string() + (is_directory ? " holds no submissions" : " is no kernel") + "; known are: " + known);
 }
 
 }  // namespace
@@ -34,20 +57,19 @@ std::span<const Format> formats() {
   return kFormats;
 }
 
-Found find_candidates(const std::filesystem::path& input, const InputOptions& options) {
+Expected<KnownAs> find_candidates(const std::filesystem::path& input, const std::string& format, const InputOptions& options, const Finds& finds) {
   std::error_code wrong;
   const auto status = std::filesystem::status(input, wrong);
-  if (!std::filesystem::exists(status)) return {{}, {input.string() + ": " + wrong.message()}};
-  for (const Format& format : kFormats) {
-    if (!format.recognises(input)) continue;
-    Found found = format.read(input, options);
-    for (Candidate& candidate : found.candidates) apply(options, candidate);
-    return found;
-  }
-  std::string known;
-  for (const Format& format : kFormats) known += (known.empty() ? "" : "; ") + std::string(format.looks_like);
-  const bool is_directory = std::filesystem::is_directory(status);
-  return {{}, {input.string() + (is_directory ? " holds no submissions" : " is no kernel") + "; known are: " + known}};
+  if (!std::filesystem::exists(status)) return bad_input(input.string() + ": " + wrong.message());
+  const auto known = recognise(input, format);
+  if (!known) return known;
+  Finds applied = finds;
+  applied.candidate = [&](Candidate candidate) {
+    apply(options, candidate);
+    finds.candidate(std::move(candidate));
+  };
+  known->format->read(input, options, applied);
+  return known;
 }
 
 }  // namespace kq

@@ -4,8 +4,10 @@
 
 #include <filesystem>
 #include <span>
+#include <string>
 #include <string_view>
 
+#include "core/error.h"
 #include "producer/formats/candidate.h"
 
 namespace kq {
@@ -13,14 +15,18 @@ namespace kq {
 struct Format {
   std::string_view name;
   std::string_view looks_like;  // for the sentence that says what would be right
-  bool (*recognises)(const std::filesystem::path& input);
-  Found (*read)(const std::filesystem::path& input, const InputOptions& options);
+  std::string (*why)(const std::filesystem::path& input);  // by what it is recognised; empty: it is not
+  void (*read)(const std::filesystem::path& input, const InputOptions& options, const Finds& finds);
 };
-
 // In the order in which they are tried.
 std::span<const Format> formats();
 
-// Reads `input` by the first format that recognises it; what is there but no format knows is a mistake.
-Found find_candidates(const std::filesystem::path& input, const InputOptions& options);
+struct KnownAs {
+  const Format* format = nullptr;
+  std::string why;
+};
+// Reads `input` by the format of that name, or, where it is empty, by the first that recognises it. An Error: it is not there, or no
+// format knows it.
+Expected<KnownAs> find_candidates(const std::filesystem::path& input, const std::string& format, const InputOptions& options, const Finds& finds);
 
 }  // namespace kq

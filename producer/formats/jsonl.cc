@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "core/limits.h"
+#include "producer/formats/kernelbench_problems.h"
 #include "producer/formats/problems.h"
 #include "producer/formats/single_file.h"
 #include "producer/json.h"
@@ -57,13 +58,16 @@ class LineReader {
 // Reads one line's object into a Candidate; each complaint is kept, so that all of them can be told at once.
 class LineParser {
  public:
-  LineParser(std::string where, const fs::path& file, std::size_t number, const InputOptions& options, Found& found)
-      : where_(std::move(where)), file_(file), number_(number), options_(options), found_(found) {}
+  LineParser(std::string where, const fs::path& base, std::size_t number, const InputOptions& options, const Finds& finds)
+      : where_(std::move(where)), base_(base), number_(number), options_(options), finds_(finds) {}
 
   void parse(std::string_view line) {
     const Expected<Json> json = parse_json(line);
     if (!json) return wrong("not JSON, " + json.error().message);
     if (json->object() == nullptr) return wrong("a line is an object {problem, path, ...}, got " + described(*json));
+    const auto hosted = hosted_problem(*json);
+    if (!hosted) return wrong(hosted.error().message);
+    if (*hosted) return submit_reference(**hosted);
     line_ = &*json;
 
     Candidate candidate;
@@ -76,12 +80,19 @@ class LineParser {
     read_trials(candidate);
     read_tags(candidate);
     read_label(candidate);
-    if (!any_wrong_) found_.candidates.push_back(std::move(candidate));
+    if (!any_wrong_) finds_.candidate(std::move(candidate));
   }
 
  private:
+  // A line of KernelBench's data set is a problem, as a file of its level folder is.
+  void submit_reference(const HostedProblem& problem) {
+    if (!options_.subset.has(problem.level, problem.id, 0)) return;
+    const FileRef file{problem.file, where_, problem.code};
+    finds_.candidate(reference_candidate(problem.level, problem.id, file, problem.code));
+  }
+
   void wrong(const std::string& sentence) {
-    found_.mistakes.push_back(where_ + ": " + sentence);
+    finds_.mistake(where_ + ": " + sentence);
     any_wrong_ = true;
   }
 
@@ -117,9 +128,9 @@ class LineParser {
       if (line_->find("problem") == nullptr) wrong("problem is missing: the path of its file");
       return;
     }
-    const auto problem = find_problem(*written, file_.parent_path(), options_.problems);
+    const auto problem = find_problem(*written, base_, options_.problems);
     if (!problem) return wrong("problem " + problem.error().message);
-    candidate.problem = file_ref(problem->path);
+    candidate.problem = problem->file;
     candidate.problem_name = problem->name;
   }
 
@@ -129,7 +140,7 @@ class LineParser {
     const Json* io = line_->find("io");
     if ((path == nullptr) == (source == nullptr)) return wrong("one of path and source is needed");
     if (path != nullptr) {
-      candidate.files = source_files(file_.parent_path() / *path);
+      candidate.files = source_files(base_ / *path);
       if (io != nullptr && candidate.files.size() > 1) candidate.files.resize(1);
     } else {
       const bool is_cuda = candidate.backend == Backend::cuda || (!candidate.backend && io != nullptr);
@@ -223,41 +234,43 @@ class LineParser {
   }
 
   std::string where_;
-  const fs::path& file_;
+  const fs::path& base_;  // of relative paths
   std::size_t number_;
   const InputOptions& options_;
-  Found& found_;
+  const Finds& finds_;
   const Json* line_ = nullptr;
   bool any_wrong_ = false;
 };
 
 }  // namespace
 
-bool is_jsonl(const fs::path& input) {
-  return (is_file(input) && input.extension() == ".jsonl") || is_file(input / kFileName);
+std::string why_jsonl(const fs::path& input) {
+  if (is_file(input) && input.extension() == ".jsonl") return "its name ends in .jsonl";
+  return is_file(input / kFileName) ? "it holds a " + std::string(kFileName) : "";
 }
 
-Found read_jsonl(const fs::path& input, const InputOptions& options) {
+void read_jsonl(const fs::path& input, const InputOptions& options, const Finds& finds) {
   const fs::path file = is_file(input) ? input : input / kFileName;
+  const std::string name = options.stand_in.empty() ? file.string() : options.stand_in;
+  const fs::path base = options.stand_in.empty() ? file.parent_path() : fs::path();
   LineReader lines(file);
-  if (!lines.opened()) return {{}, {file.string() + ": " + std::strerror(errno)}};
-  Found found;
-  if (options.problem)
-    found.mistakes.push_back(file.string() + ": --problem serves single files, each line here names its own");
+  if (!lines.opened()) return finds.mistake(name + ": " + std::strerror(errno));
+  if (options.problem) finds.mistake(name + ": --problem serves single files, each line here names its own");
+  bool any = false;
   std::string_view line;
-  for (LineReader::Got got = lines.next(line); got != LineReader::Got::end; got = lines.next(line)) {
-    const std::string where = file.string() + ":" + std::to_string(lines.number());
+  for (LineReader::Got got = lines.next(line); got != LineReader::Got::end && !finds.stopped(); got = lines.next(line)) {
+    const std::string where = name + ":" + std::to_string(lines.number());
     if (got == LineReader::Got::too_long) {
-      found.mistakes.push_back(where + ": the line has more than " + std::to_string(kLineBytesMax) +
-                               " bytes; put the source into a file and name its path");
+      finds.mistake(where + ": the line has more than " + std::to_string(kLineBytesMax) + " bytes; put the source into a file and name its path");
     } else if (line.find_first_not_of(" \t") != std::string_view::npos) {
-      LineParser(where, file, lines.number(), options, found).parse(line);
+      LineParser(where, base, lines.number(), options, finds).parse(line);
+    } else {
+      continue;
     }
+    any = true;
   }
-  if (lines.failed()) found.mistakes.push_back(file.string() + " cannot be read to its end");
-  if (found.candidates.empty() && found.mistakes.empty())
-    found.mistakes.push_back(file.string() + " holds no submissions");
-  return found;
+  if (lines.failed()) finds.mistake(name + " cannot be read to its end");
+  if (!any) finds.mistake(name + " holds no submissions");
 }
 
 }  // namespace kq

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <string>
 
 #include "producer/formats/candidate.h"
 
@@ -18,7 +19,7 @@ namespace kq {
 
 inline constexpr std::size_t kLineBytesMax = 8u << 20;  // a full source with every character escaped
 
-bool is_jsonl(const std::filesystem::path& input);
-Found read_jsonl(const std::filesystem::path& input, const InputOptions& options);
+std::string why_jsonl(const std::filesystem::path& input);
+void read_jsonl(const std::filesystem::path& input, const InputOptions& options, const Finds& finds);
 
 }  // namespace kq

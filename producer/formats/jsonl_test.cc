@@ -19,7 +19,10 @@ class Jsonl : public testing::Test {
     folder_.write("problems/relu.py", kTestProblem);
     folder_.write("subs/relu.py", kTestKernel);
   }
-  Found read(std::string_view lines) { return read_jsonl(folder_.write("submissions.jsonl", lines), options_); }
+  Found read(std::string_view lines) {
+    const auto file = folder_.write("submissions.jsonl", lines);
+    return gathered([&](const Finds& finds) { read_jsonl(file, options_, finds); });
+  }
   // The only mistake, without the path of the file.
   std::string mistake(std::string_view lines) {
     const Found found = read(lines);
@@ -161,16 +164,30 @@ TEST_F(Jsonl, a_line_has_a_limit) {
 
 TEST_F(Jsonl, is_a_file_or_the_directory_that_has_one) {
   const auto file = folder_.write("x/submissions.jsonl", line(R"("id": "a")"));
-  EXPECT_TRUE(is_jsonl(file));
-  EXPECT_TRUE(is_jsonl(folder_ / "x"));
-  EXPECT_FALSE(is_jsonl(folder_ / "problems"));
-  EXPECT_FALSE(is_jsonl(folder_ / "gone.jsonl"));
+  EXPECT_EQ(why_jsonl(file), "its name ends in .jsonl");
+  EXPECT_EQ(why_jsonl(folder_ / "x"), "it holds a submissions.jsonl");
+  EXPECT_EQ(why_jsonl(folder_ / "problems"), "");
+  EXPECT_EQ(why_jsonl(folder_ / "gone.jsonl"), "");
 }
 
 TEST_F(Jsonl, problem_of_the_command_line_does_not_serve) {
   options_.problem = "p.py";
   EXPECT_THAT(read(line(R"("id": "a")")).mistakes,
               ElementsAre(HasSubstr(": --problem serves single files, each line here names its own")));
+}
+
+TEST_F(Jsonl, a_line_of_kernelbenchs_data_set_is_a_problem_against_itself) {
+  const Found found = read(R"({"code": "class Model: pass", "level": 2, "name": "7_x", "problem_id": 7})");
+  EXPECT_THAT(found.mistakes, testing::IsEmpty());
+  ASSERT_EQ(found.candidates.size(), 1u);
+  EXPECT_EQ(found.candidates[0].label, "level_2_problem_7_sample_0");
+  EXPECT_EQ(found.candidates[0].problem.name, "7_x.py");
+  EXPECT_EQ(*found.candidates[0].problem.text, "class Model: pass");
+}
+
+TEST_F(Jsonl, standard_input_is_called_so_and_counts_paths_from_here) {
+  options_.stand_in = "standard input";
+  EXPECT_EQ(read("no").mistakes.at(0).find("standard input:1: not JSON"), 0u);
 }
 
 }  // namespace

@@ -1,9 +1,13 @@
 #include "producer/formats/kernelbench_run.h"
 
 #include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <iterator>
 #include <set>
 
 #include "producer/formats/problems.h"
+#include "producer/json.h"
 #include "producer/sample_name.h"
 
 namespace kq {
@@ -35,8 +39,8 @@ struct Sample {
   fs::path path;
 };
 
-Found list_samples(const fs::path& run, std::vector<Sample>& samples) {
-  Found found;
+std::vector<Sample> list_samples(const fs::path& run, const Finds& finds) {
+  std::vector<Sample> samples;
   std::error_code wrong;
   for (fs::directory_iterator entry(run, wrong), end; !wrong && entry != end; entry.increment(wrong)) {
     const std::string name = entry->path().filename().string();
@@ -44,40 +48,73 @@ Found list_samples(const fs::path& run, std::vector<Sample>& samples) {
     if (const auto parsed = parse_sample_name(name)) {
       samples.push_back({*parsed, entry->path()});
     } else {
-      found.mistakes.push_back(entry->path().string() + ": a name like level_1_problem_2_sample_0_kernel.py is needed");
+      finds.mistake(entry->path().string() + ": a name like level_1_problem_2_sample_0_kernel.py is needed");
     }
   }
-  if (wrong) found.mistakes.push_back(run.string() + ": " + wrong.message());
+  if (wrong) finds.mistake(run.string() + ": " + wrong.message());
   std::sort(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) { return a.name < b.name; });
-  return found;
+  return samples;
+}
+
+// KernelBench writes a list of results per problem; older files have one result instead of a list.
+Expected<std::set<std::pair<std::uint32_t, std::uint32_t>>> read_evaluated(const fs::path& path) {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> evaluated;
+  std::ifstream file(path, std::ios::binary);
+  if (!file.is_open()) return evaluated;  // nothing is
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const Expected<Json> json = parse_json(text);
+  if (!json) return bad_input(path.string() + ": not JSON, " + json.error().message);
+  if (json->object() == nullptr) return bad_input(path.string() + ": results by problem are needed, got " + described(*json));
+  for (const auto& [problem, results] : *json->object()) {
+    std::uint32_t id = 0;
+    std::from_chars(problem.data(), problem.data() + problem.size(), id);
+    const JsonArray one{results};
+    for (const Json& result : results.array() != nullptr ? *results.array() : one) {
+      const Json* sample = result.find("sample_id");
+      if (sample != nullptr && sample->integer() != nullptr) evaluated.insert({id, static_cast<std::uint32_t>(*sample->integer())});
+    }
+  }
+  return evaluated;
 }
 
 }  // namespace
 
-bool is_kernelbench_run(const fs::path& input) {
+std::string why_kernelbench_run(const fs::path& input) {
   std::error_code wrong;
   for (fs::directory_iterator entry(input, wrong), end; !wrong && entry != end; entry.increment(wrong)) {
-    if (looks_like_sample(entry->path().filename().string())) return true;
+    if (looks_like_sample(entry->path().filename().string())) return "it holds " + entry->path().filename().string();
   }
-  return false;
+  return "";
 }
 
-Found read_kernelbench_run(const fs::path& input, const InputOptions& options) {
-  std::vector<Sample> samples;
-  Found found = list_samples(input, samples);
+void read_kernelbench_run(const fs::path& input, const InputOptions& options, const Finds& finds) {
+  const std::vector<Sample> samples = list_samples(input, finds);
   if (options.problem)
-    found.mistakes.push_back(input.string() + ": --problem serves single files; say --problems DIR for a run");
+    finds.mistake(input.string() + ": --problem serves single files; say --problems DIR for a run");
 
+  std::optional<std::set<std::pair<std::uint32_t, std::uint32_t>>> done;  // problem and sample
+  if (options.subset.resume) {
+    auto evaluated = read_evaluated(input / "eval_results.json");
+    if (!evaluated) return finds.mistake(evaluated.error().message);
+    done = std::move(*evaluated);
+  }
+  std::size_t skipped_n = 0;
   std::set<std::uint32_t> levels;
   for (const Sample& sample : samples) levels.insert(sample.name.level);
   KernelBenchProblems problems(problem_roots(input, options), options.problems && levels.size() == 1);
 
   std::set<std::pair<std::uint32_t, std::uint32_t>> missing;  // said once, however many samples there are
   for (const Sample& sample : samples) {
+    if (finds.stopped()) return;
+    if (!options.subset.has(sample.name.level, sample.name.problem, sample.name.sample)) continue;
+    if (done && done->contains({sample.name.problem, sample.name.sample})) {
+      ++skipped_n;
+      continue;
+    }
     const auto problem = problems.find(sample.name.level, sample.name.problem);
     if (!problem) {
       if (missing.insert({sample.name.level, sample.name.problem}).second) {
-        found.mistakes.push_back(sample.path.string() + ": " + problem.error().message);
+        finds.mistake(sample.path.string() + ": " + problem.error().message);
       }
       continue;
     }
@@ -89,11 +126,11 @@ Found read_kernelbench_run(const fs::path& input, const InputOptions& options) {
                       {"problem_id", std::to_string(sample.name.problem)},
                       {"sample_id", std::to_string(sample.name.sample)}};
     candidate.files = {file_ref(sample.path)};
-    candidate.problem = file_ref(problem->path);
+    candidate.problem = problem->file;
     candidate.problem_name = problem->name;
-    found.candidates.push_back(std::move(candidate));
+    finds.candidate(std::move(candidate));
   }
-  return found;
+  if (skipped_n > 0) finds.note(std::to_string(skipped_n) + " samples are in " + (input / "eval_results.json").string() + " already and were left out (--resume)");
 }
 
 }  // namespace kq

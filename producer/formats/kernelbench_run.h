@@ -6,12 +6,13 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "producer/formats/candidate.h"
 
 namespace kq {
 
-bool is_kernelbench_run(const std::filesystem::path& input);
-Found read_kernelbench_run(const std::filesystem::path& input, const InputOptions& options);
+std::string why_kernelbench_run(const std::filesystem::path& input);
+void read_kernelbench_run(const std::filesystem::path& input, const InputOptions& options, const Finds& finds);
 
 }  // namespace kq

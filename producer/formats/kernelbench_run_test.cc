@@ -12,6 +12,10 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Pair;
 
+Found read(const std::filesystem::path& input, const InputOptions& options) {
+  return gathered([&](const Finds& finds) { read_kernelbench_run(input, options, finds); });
+}
+
 std::vector<std::string> labels(const Found& found) {
   std::vector<std::string> labels;
   for (const Candidate& candidate : found.candidates) labels.push_back(candidate.label);
@@ -27,8 +31,8 @@ TEST(KernelBenchRun, reads_samples_in_order_and_leaves_other_files_alone) {
   folder.write("runs/a/level_1_problem_19_sample_9_kernel.py", kTestKernel);
   folder.write("runs/a/level_1_problem_19_sample_9_prompt.txt", "prompt");
   folder.write("runs/a/eval_results.json", "{}");
-  ASSERT_TRUE(is_kernelbench_run(folder / "runs/a"));
-  const Found found = read_kernelbench_run(folder / "runs/a/", {});  // with the slash that shells add
+  EXPECT_NE(why_kernelbench_run(folder / "runs/a"), "");
+  const Found found = read(folder / "runs/a/", {});  // with the slash that shells add
   EXPECT_THAT(found.mistakes, IsEmpty());
   EXPECT_THAT(labels(found),
               ElementsAre("level_1_problem_19_sample_9", "level_1_problem_19_sample_10", "level_2_problem_3_sample_0"));
@@ -43,10 +47,10 @@ TEST(KernelBenchRun, problems_beside_the_run_or_where_told) {
   folder.write("repo/KernelBench/level1/1_a.py", kTestProblem);
   folder.write("repo/runs/a/level_1_problem_1_sample_0_kernel.py", kTestKernel);
   folder.write("other/1_b.py", kTestProblem);
-  EXPECT_EQ(read_kernelbench_run(folder / "repo/runs/a", {}).candidates.at(0).problem_name, "level1/1_a");
+  EXPECT_EQ(read(folder / "repo/runs/a", {}).candidates.at(0).problem_name, "level1/1_a");
   InputOptions options;
   options.problems = folder / "other";
-  EXPECT_EQ(read_kernelbench_run(folder / "repo/runs/a", options).candidates.at(0).problem_name, "level1/1_b");
+  EXPECT_EQ(read(folder / "repo/runs/a", options).candidates.at(0).problem_name, "level1/1_b");
 }
 
 TEST(KernelBenchRun, a_flat_folder_serves_one_level_only) {
@@ -56,7 +60,7 @@ TEST(KernelBenchRun, a_flat_folder_serves_one_level_only) {
   folder.write("a/level_2_problem_1_sample_0_kernel.py", kTestKernel);
   InputOptions options;
   options.problems = folder / "flat";
-  const Found found = read_kernelbench_run(folder / "a", options);
+  const Found found = read(folder / "a", options);
   EXPECT_THAT(found.candidates, IsEmpty());
   EXPECT_EQ(found.mistakes.size(), 2u);
 }
@@ -66,7 +70,7 @@ TEST(KernelBenchRun, a_missing_problem_is_said_once) {
   const auto first = folder.write("a/level_1_problem_7_sample_0_kernel.py", kTestKernel);
   folder.write("a/level_1_problem_7_sample_1_kernel.py", kTestKernel);
   EXPECT_THAT(
-      read_kernelbench_run(folder / "a", {}).mistakes,
+      read(folder / "a", {}).mistakes,
       ElementsAre(first.string() + ": no file level1/7_*.py in the problems; say where they are with --problems DIR"));
 }
 
@@ -75,7 +79,7 @@ TEST(KernelBenchRun, nothing_is_dropped_silently) {
   const auto odd = folder.write("a/level_1_problem_x_sample_0_kernel.py", kTestKernel);
   InputOptions options;
   options.problem = "p.py";
-  EXPECT_THAT(read_kernelbench_run(folder / "a", options).mistakes,
+  EXPECT_THAT(read(folder / "a", options).mistakes,
               ElementsAre(odd.string() + ": a name like level_1_problem_2_sample_0_kernel.py is needed",
                           (folder / "a").string() + ": --problem serves single files; say --problems DIR for a run"));
 }
@@ -83,8 +87,38 @@ TEST(KernelBenchRun, nothing_is_dropped_silently) {
 TEST(KernelBenchRun, is_recognised_by_its_files) {
   TestFolder folder;
   folder.write("a/add.py", kTestKernel);
-  EXPECT_FALSE(is_kernelbench_run(folder / "a"));
-  EXPECT_FALSE(is_kernelbench_run(folder / "gone"));
+  EXPECT_EQ(why_kernelbench_run(folder / "a"), "");
+  EXPECT_EQ(why_kernelbench_run(folder / "gone"), "");
+}
+
+TEST(KernelBenchRun, resumes_by_problem_and_sample) {
+  TestFolder folder;
+  folder.write("level1/1_a.py", kTestProblem);
+  folder.write("level1/2_b.py", kTestProblem);
+  for (const char* name : {"1_sample_0", "1_sample_1", "1_sample_2", "2_sample_0"})
+    folder.write("run/level_1_problem_" + std::string(name) + "_kernel.py", kTestKernel);
+  folder.write("run/eval_results.json", R"({"1": [{"sample_id": 0}, {"sample_id": 2}], "2": {"sample_id": 0}})");  // 2: as older files have it
+  EXPECT_EQ(read(folder / "run", {}).candidates.size(), 4u);
+  InputOptions options;
+  options.subset.resume = true;
+  const Found found = read(folder / "run", options);
+  EXPECT_THAT(labels(found), ElementsAre("level_1_problem_1_sample_1"));
+  EXPECT_THAT(found.notes, ElementsAre(testing::HasSubstr("3 samples are in ")));
+  folder.write("run/eval_results.json", "{");
+  EXPECT_THAT(read(folder / "run", options).mistakes, ElementsAre(testing::HasSubstr("eval_results.json: not JSON")));
+}
+
+TEST(KernelBenchRun, a_subset_can_be_asked_for) {
+  TestFolder folder;
+  folder.write("level1/1_a.py", kTestProblem);
+  folder.write("level2/1_a.py", kTestProblem);
+  folder.write("run/level_1_problem_1_sample_0_kernel.py", kTestKernel);
+  folder.write("run/level_2_problem_1_sample_1_kernel.py", kTestKernel);
+  InputOptions options;
+  options.subset.level = 2;
+  EXPECT_THAT(labels(read(folder / "run", options)), ElementsAre("level_2_problem_1_sample_1"));
+  options.subset.samples_n = 1;
+  EXPECT_THAT(labels(read(folder / "run", options)), IsEmpty());
 }
 
 }  // namespace

@@ -1,11 +1,26 @@
 #include "producer/formats/single_file.h"
 
+#include <fstream>
+
 #include "producer/formats/problems.h"
+#include "producer/settings.h"
 
 namespace kq {
+namespace {
 
-bool is_single_file(const std::filesystem::path& input) {
-  return is_file(input) && (input.extension() == ".py" || input.extension() == ".cu");
+std::vector<HeaderSetting> header_of(const std::filesystem::path& path) {
+  std::string text(kHeaderBytesMax, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return read_header(text);
+}
+
+}  // namespace
+
+std::string why_single_file(const std::filesystem::path& input) {
+  const bool is_kernel = is_file(input) && (input.extension() == ".py" || input.extension() == ".cu");
+  return is_kernel ? "its name ends in " + input.extension().string() : "";
 }
 
 std::vector<FileRef> source_files(const std::filesystem::path& entry) {
@@ -14,17 +29,37 @@ std::vector<FileRef> source_files(const std::filesystem::path& entry) {
   return files;
 }
 
-Found read_single_file(const std::filesystem::path& input, const InputOptions& options) {
-  if (!options.problem) return {{}, {input.string() + ": which problem does it solve? say --problem FILE"}};
-  const auto problem = find_problem(*options.problem, "", options.problems);
-  if (!problem) return {{}, {"--problem " + problem.error().message}};
+void read_single_file(const std::filesystem::path& input, const InputOptions& options, const Finds& finds) {
+  const std::string name = options.stand_in.empty() ? input.string() : options.stand_in;
+  bool any_wrong = false;
+  const auto wrong = [&](const std::string& sentence) {
+    any_wrong = true;
+    finds.mistake(sentence);
+  };
   Candidate candidate;
-  candidate.where = input.string();
-  candidate.label = input.stem().string();
+  candidate.where = name;
+  candidate.label = options.stand_in.empty() ? input.stem().string() : "stdin";
   candidate.files = source_files(input);
-  candidate.problem = file_ref(problem->path);
+  if (!options.stand_in.empty()) candidate.files.front().name = "submission" + input.extension().string();
+  const std::filesystem::path base = options.stand_in.empty() ? input.parent_path() : "";
+  std::string problem_written;
+  for (const HeaderSetting& setting : header_of(input)) {
+    const std::string where = name + ":" + std::to_string(setting.line);
+    if (const auto complaint = set_by_name(candidate, setting.key, setting.value, options.now_ms)) {
+      wrong(where + ": kq: " + *complaint);
+    } else {
+      candidate.taken.push_back(setting.key + "=" + setting.value + " (" + where + ")");
+    }
+    if (setting.key == "problem") problem_written = setting.value;
+  }
+  if (!options.problem && problem_written.empty()) {
+    return wrong(name + ": which problem does it solve? say --problem FILE, or kq: problem=FILE in a comment at its head");
+  }
+  const auto problem = options.problem ? find_problem(*options.problem, "", options.problems) : find_problem(problem_written, base, options.problems);
+  if (!problem) return wrong((options.problem ? "--problem " : name + ": kq: problem ") + problem.error().message);
+  candidate.problem = problem->file;
   candidate.problem_name = problem->name;
-  return {{std::move(candidate)}, {}};
+  if (!any_wrong) finds.candidate(std::move(candidate));
 }
 
 }  // namespace kq

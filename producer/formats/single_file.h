@@ -2,14 +2,15 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "producer/formats/candidate.h"
 
 namespace kq {
 
-bool is_single_file(const std::filesystem::path& input);
-Found read_single_file(const std::filesystem::path& input, const InputOptions& options);
+std::string why_single_file(const std::filesystem::path& input);
+void read_single_file(const std::filesystem::path& input, const InputOptions& options, const Finds& finds);
 
 // The files of a submission by its entry: X.cu takes X.json, its IOContract, with it.
 std::vector<FileRef> source_files(const std::filesystem::path& entry);

@@ -10,6 +10,10 @@ namespace {
 
 using testing::ElementsAre;
 
+Found read(const std::filesystem::path& input, const InputOptions& options) {
+  return gathered([&](const Finds& finds) { read_single_file(input, options, finds); });
+}
+
 class SingleFile : public testing::Test {
  protected:
   void SetUp() override { options_.problem = folder_.write("scale_problem.py", kTestProblem); }
@@ -19,9 +23,9 @@ class SingleFile : public testing::Test {
 
 TEST_F(SingleFile, is_a_kernel_with_the_problem_named_beside_it) {
   const auto file = folder_.write("add.py", kTestKernel);
-  EXPECT_TRUE(is_single_file(file));
-  EXPECT_FALSE(is_single_file(folder_.write("add.txt", "")));
-  const Found found = read_single_file(file, options_);
+  EXPECT_EQ(why_single_file(file), "its name ends in .py");
+  EXPECT_EQ(why_single_file(folder_.write("add.txt", "")), "");
+  const Found found = read(file, options_);
   ASSERT_EQ(found.candidates.size(), 1u);
   const Candidate& candidate = found.candidates[0];
   EXPECT_EQ(candidate.label, "add");
@@ -32,7 +36,7 @@ TEST_F(SingleFile, is_a_kernel_with_the_problem_named_beside_it) {
 }
 
 TEST_F(SingleFile, a_cu_file_takes_its_contract_with_it) {
-  const Found found = read_single_file(folder_.write("scale.cu", "x"), options_);
+  const Found found = read(folder_.write("scale.cu", "x"), options_);
   ASSERT_EQ(found.candidates.size(), 1u);
   EXPECT_EQ(found.candidates[0].files[0].name, "scale.cu");
   EXPECT_EQ(found.candidates[0].files[1].name, "scale.json");
@@ -40,12 +44,42 @@ TEST_F(SingleFile, a_cu_file_takes_its_contract_with_it) {
 
 TEST_F(SingleFile, needs_a_problem) {
   const auto file = folder_.write("add.py", kTestKernel);
-  EXPECT_THAT(read_single_file(file, {}).mistakes,
-              ElementsAre(file.string() + ": which problem does it solve? say --problem FILE"));
+  EXPECT_THAT(read(file, {}).mistakes,
+              ElementsAre(file.string() + ": which problem does it solve? say --problem FILE, or kq: problem=FILE in a comment at its head"));
   options_.problem = "gone.py";
   EXPECT_THAT(
-      read_single_file(file, options_).mistakes,
+      read(file, options_).mistakes,
       ElementsAre("--problem 'gone.py' is no file; give its path, or the folder that has it with --problems DIR"));
+}
+
+TEST_F(SingleFile, its_head_may_say_what_it_is_and_flags_win) {
+  folder_.write("p/relu.py", kTestProblem);
+  const auto file = folder_.write("add.py", "# kq: problem=p/relu.py precision=fp16\n# kq: id=mine\n" + std::string(kTestKernel));
+  const Found found = read(file, {});
+  EXPECT_THAT(found.mistakes, testing::IsEmpty());
+  ASSERT_EQ(found.candidates.size(), 1u);
+  EXPECT_EQ(found.candidates[0].problem_name, "relu");
+  EXPECT_EQ(found.candidates[0].precision, Precision::fp16);
+  EXPECT_EQ(found.candidates[0].label, "mine");
+  EXPECT_EQ(found.candidates[0].taken.at(1), "precision=fp16 (" + file.string() + ":1)");
+  EXPECT_EQ(read(file, options_).candidates.at(0).problem.path, *options_.problem);
+}
+
+TEST_F(SingleFile, a_wrong_head_is_a_mistake_with_its_line) {
+  folder_.write("relu.py", kTestProblem);
+  const auto file = folder_.write("add.py", "# kq: problem=relu.py\n# kq: speed=1 rtol=2\n");
+  const Found found = read(file, {});
+  EXPECT_THAT(found.candidates, testing::IsEmpty());
+  EXPECT_THAT(found.mistakes, testing::ElementsAre(testing::HasSubstr("add.py:2: kq: there is no setting 'speed'; known are"),
+                                                   testing::HasSubstr("add.py:2: kq: rtol must be a number from 0 to 1, got '2'")));
+}
+
+TEST_F(SingleFile, what_stands_in_for_standard_input_has_a_name_that_does_not_change) {
+  options_.stand_in = "standard input";
+  const Found found = read(folder_.write("kq-stdin.x1.py", kTestKernel), options_);
+  ASSERT_EQ(found.candidates.size(), 1u);
+  EXPECT_EQ(found.candidates[0].files[0].name, "submission.py");
+  EXPECT_EQ(found.candidates[0].where, "standard input");
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ const fuzz::Folder& folder() {
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   folder().put("submissions.jsonl", fuzz::text_of(data, size));
-  const Found found = read_jsonl(folder().path(), {});
+  const Found found = gathered([](const Finds& finds) { read_jsonl(folder().path(), {}, finds); });
   KQ_CHECK(!found.candidates.empty() || !found.mistakes.empty());
 
   Packer packer;

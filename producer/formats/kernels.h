@@ -1,0 +1,14 @@
+// A directory of kernels: each .py or .cu file in it is read as a single file (single_file.h), in the order of their names.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "producer/formats/candidate.h"
+
+namespace kq {
+
+std::string why_kernels(const std::filesystem::path& input);
+void read_kernels(const std::filesystem::path& input, const InputOptions& options, const Finds& finds);
+
+}  // namespace kq

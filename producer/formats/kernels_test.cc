@@ -1,0 +1,47 @@
+#include "producer/formats/kernels.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "producer/test_folder.h"
+
+namespace kq {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Found read(const std::filesystem::path& input, const InputOptions& options) {
+  return gathered([&](const Finds& finds) { read_kernels(input, options, finds); });
+}
+
+TEST(kernels, each_file_is_a_submission_in_the_order_of_their_names) {
+  TestFolder folder;
+  folder.write("problem.py", kTestProblem);
+  folder.write("k/b.py", kTestKernel);
+  folder.write("k/a.py", kTestKernel);
+  folder.write("k/notes.txt", "x");
+  EXPECT_EQ(why_kernels(folder / "k"), "it holds a.py");
+  InputOptions options;
+  options.problem = folder / "problem.py";
+  const Found found = read(folder / "k", options);
+  EXPECT_THAT(found.mistakes, IsEmpty());
+  ASSERT_EQ(found.candidates.size(), 2u);
+  EXPECT_EQ(found.candidates[0].label, "a");
+  EXPECT_EQ(found.candidates[1].label, "b");
+}
+
+TEST(kernels, each_may_name_a_problem_of_its_own) {
+  TestFolder folder;
+  folder.write("k/p/relu.py", kTestProblem);
+  folder.write("k/a.py", "# kq: problem=p/relu.py\n" + std::string(kTestKernel));
+  folder.write("k/b.py", kTestKernel);
+  const Found found = read(folder / "k", {});
+  ASSERT_EQ(found.candidates.size(), 1u);
+  EXPECT_EQ(found.candidates[0].problem_name, "relu");
+  EXPECT_THAT(found.mistakes, ElementsAre(HasSubstr("b.py: which problem does it solve?")));
+}
+
+}  // namespace
+}  // namespace kq
