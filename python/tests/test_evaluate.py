@@ -71,7 +71,21 @@ def test_a_kernel_and_its_problem_have_a_reward(hall: str, monkeypatch: pytest.M
 
 def test_end_of_time_is_no_reward(broker: RealBroker) -> None:
     one = one_evaluation(broker.url, "# a", label="relu/a", timeout=0.3)
-    assert (one.reward, one.infra_error) == (None, "relu/a: not finished within 0.3 s; it goes on")
+    sentence = "relu/a: not finished within 0.3 s; it goes on (queued, no_worker)"
+    assert (one.reward, one.seq, one.infra_error) == (None, 1, sentence)
+
+
+def test_what_is_awaited_is_listed(broker: RealBroker) -> None:
+    async def listed() -> tuple[list[str], list[kq.PendingJob]]:
+        async with kq.AsyncClient(broker.url) as client:
+            calls = [client.evaluate(text, problem=problem(), label=text, timeout=0.5) for text in ("a", "b")]
+            waiting = asyncio.gather(*calls)
+            await asyncio.sleep(0.3)
+            now = [str(job) for job in client.pending]
+            await waiting
+            return now, client.pending
+
+    assert run(listed()) == (["a (job 1): queued, no_worker", "b (job 2): queued, no_worker"], [])
 
 
 def test_absent_broker_is_no_reward(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
