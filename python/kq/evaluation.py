@@ -147,6 +147,8 @@ def order_of(
     **fields: Any,
 ) -> Order:
     """One problem for all of them, or one for each. Only a single source may have a `label` of its own."""
+    if isinstance(sources, str | Path):  # whose letters would be a kernel each
+        raise BadInput("evaluate_many() takes a list of sources, evaluate() a single one")
     order = Order(run)
     if isinstance(problem, Problem | str | Path):
         problems = [Problem.given(problem)] * len(sources)

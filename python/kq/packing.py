@@ -76,5 +76,5 @@ def packed(name: Hash, content: bytes) -> Blob:
 def unpacked(frame: bytes) -> bytes:
     """The content of a frame; BadInput without the library."""
     if zstandard is None:
-        raise BadInput("a zstd frame cannot be read here: pip install 'kq[zstd]'")
+        raise BadInput("a zstd frame cannot be read here: pip install zstandard")
     return bytes(zstandard.ZstdDecompressor().decompress(frame, max_output_size=FILE_BYTES_MAX))

@@ -1,4 +1,4 @@
-"""Rows -> a Parquet file, of any length in the same memory. pyarrow is an extra: pip install 'kq[parquet]'."""
+"""Rows -> a Parquet file, of any length in the same memory. pyarrow is an extra, kq[parquet]."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def schema_of(names: list[str]) -> Any:
 
 def need_pyarrow() -> None:
     if pa is None:
-        raise BadInput("Parquet needs pyarrow, which is not here: pip install 'kq[parquet]'")
+        raise BadInput("Parquet needs pyarrow, which is not here: pip install pyarrow")
 
 
 def sync(path: Path) -> None:

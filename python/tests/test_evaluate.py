@@ -70,22 +70,25 @@ def test_a_kernel_and_its_problem_have_a_reward(hall: str, monkeypatch: pytest.M
 
 
 def test_end_of_time_is_no_reward(broker: RealBroker) -> None:
-    one = one_evaluation(broker.url, "# a", label="relu/a", timeout=0.3)
-    sentence = "relu/a: not finished within 0.3 s; it goes on (queued, no_worker)"
+    one = one_evaluation(broker.url, "# a", label="relu/a", timeout=1)
+    sentence = "relu/a: not finished within 1 s; it goes on (queued, no_worker)"
     assert (one.reward, one.seq, one.infra_error) == (None, 1, sentence)
 
 
 def test_what_is_awaited_is_listed(broker: RealBroker) -> None:
-    async def listed() -> tuple[list[str], list[kq.PendingJob]]:
-        async with kq.AsyncClient(broker.url) as client:
-            calls = [client.evaluate(text, problem=problem(), label=text, timeout=0.5) for text in ("a", "b")]
-            waiting = asyncio.gather(*calls)
-            await asyncio.sleep(0.3)
-            now = [str(job) for job in client.pending]
-            await waiting
-            return now, client.pending
+    wanted = ["a (job 1): queued, no_worker", "b (job 2): queued, no_worker"]
 
-    assert run(listed()) == (["a (job 1): queued, no_worker", "b (job 2): queued, no_worker"], [])
+    async def listed() -> list[kq.PendingJob]:
+        async with kq.AsyncClient(broker.url) as client:
+            calls = (client.evaluate(text, problem=problem(), label=text) for text in ("a", "b"))
+            waiting = asyncio.gather(*calls, return_exceptions=True)
+            while [str(job) for job in client.pending] != wanted:
+                await asyncio.sleep(0.01)
+            waiting.cancel()
+            await asyncio.wait({waiting})
+            return client.pending
+
+    assert run(asyncio.wait_for(listed(), 60)) == []
 
 
 def test_absent_broker_is_no_reward(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,6 +130,14 @@ def test_broker_that_goes_away_is_no_reward(scripted: Any, url: str, monkeypatch
 def test_source_that_cannot_be_a_kernel_earns_nothing_without_a_job(url: str) -> None:
     one = one_evaluation(url, " \n")
     assert (one.reward, one.bad_source, one.infra_error) == (0.0, "submission.py: is empty", None)
+
+
+def test_many_sources_are_a_list_and_have_one_problem_or_as_many(url: str) -> None:
+    with kq.Client(url) as client:
+        with pytest.raises(kq.BadInput, match="takes a list of sources"):
+            client.evaluate_many("# a", problem=problem())
+        with pytest.raises(kq.BadInput, match="2 sources and 3 problems"):
+            client.evaluate_many(["# a", "# b"], problem=3 * [problem()])
 
 
 @pytest.mark.parametrize(

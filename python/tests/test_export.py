@@ -140,4 +140,4 @@ def test_mistakes_end_with_the_exit_codes_of_kq(
     said = capsys.readouterr().err.splitlines()
     assert said[0] == "kq export: /nowhere: No such file or directory"
     assert said[1].endswith("empty holds no row") and "cannot be written" in said[2]
-    assert said[3] == "kq export: Parquet needs pyarrow, which is not here: pip install 'kq[parquet]'"
+    assert said[3] == "kq export: Parquet needs pyarrow, which is not here: pip install pyarrow"
