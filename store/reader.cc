@@ -35,25 +35,66 @@ std::string first_after(std::string key) {
   return key;
 }
 
-// Joins a run's entry with its job, and with its result once that is final.
-Expected<RunRow> read_row(const Store& store, const std::string& run, RunEntry entry, bool with_samples) {
-  const Sequence seq = entry.seq;
-  auto job = read_job(store, seq);
-  if (!job) return failure(std::move(job.error()));
-  if (!*job) return damaged(Family::run, "run '" + run + "'", job_text(seq) + " has no record in family 'state'");
-  RunRow row{.run = run, .entry = std::move(entry), .job = std::move(**job), .result = std::nullopt};
-  if (is_as_first_submitted(row.entry)) {
-    auto body = read_body(store, seq);
-    if (!body) return failure(std::move(body.error()));
-    if (!*body) return damaged(Family::run, "run '" + run + "'", job_text(seq) + " has no submission in family 'body'");
-    row.entry.submission = std::move(**body);
+// The records of many jobs, in the order of their numbers here; nothing where there is none.
+template <class T>
+Expected<std::vector<std::optional<T>>> read_records(const Store& store, Family family, const std::vector<Sequence>& seqs) {
+  std::vector<std::string> keys;
+  keys.reserve(seqs.size());
+  for (const Sequence seq : seqs) keys.push_back(sequence_key(seq));
+  auto values = store.get_many(family, keys);
+  if (!values) return failure(std::move(values.error()));
+  std::vector<std::optional<T>> records(seqs.size());
+  for (std::size_t i = 0; i < seqs.size(); ++i) {
+    if (!(*values)[i]) continue;
+    auto record = decode<T>(*(*values)[i]);
+    if (!record) return damaged(family, job_text(seqs[i]), record.error().message);
+    records[i] = std::move(*record);
   }
-  if (row.job.state != JobState::finished) return row;
-  auto result = read_result(store, seq, with_samples);
-  if (!result) return failure(std::move(result.error()));
-  if (!*result) return damaged(Family::result, job_text(seq), "the job is finished and has no result");
-  row.result = std::move(**result);
-  return row;
+  return records;
+}
+
+// Joins a run's entries with their jobs, those that are as first submitted with that submission, and those that are final with their
+// results. By family and not by row: the keys of a page lie close together.
+Expected<void> fill_rows(const Store& store, const std::string& run, std::vector<RunRow>& rows) {
+  std::vector<Sequence> all, short_ones, finished;
+  for (const RunRow& row : rows) {
+    all.push_back(row.entry.seq);
+    if (is_as_first_submitted(row.entry)) short_ones.push_back(row.entry.seq);
+  }
+  auto jobs = read_records<JobRecord>(store, Family::state, all);
+  if (!jobs) return failure(std::move(jobs.error()));
+  auto bodies = read_records<Submission>(store, Family::body, short_ones);
+  if (!bodies) return failure(std::move(bodies.error()));
+  std::size_t next_body = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!(*jobs)[i]) return damaged(Family::run, "run '" + run + "'", job_text(all[i]) + " has no record in family 'state'");
+    rows[i].job = std::move(*(*jobs)[i]);
+    if (rows[i].job.state == JobState::finished) finished.push_back(all[i]);
+    if (!is_as_first_submitted(rows[i].entry)) continue;
+    auto& body = (*bodies)[next_body++];
+    if (!body) return damaged(Family::run, "run '" + run + "'", job_text(all[i]) + " has no submission in family 'body'");
+    rows[i].entry.submission = std::move(*body);
+  }
+  auto results = read_records<Result>(store, Family::result, finished);
+  if (!results) return failure(std::move(results.error()));
+  std::size_t next_result = 0;
+  for (RunRow& row : rows) {
+    if (row.job.state != JobState::finished) continue;
+    auto& result = (*results)[next_result++];
+    if (!result) return damaged(Family::result, job_text(row.entry.seq), "the job is finished and has no result");
+    row.result = std::move(*result);
+  }
+  return {};
+}
+
+// What a result that came without its samples has of them elsewhere, or nothing of them where nobody asked.
+Expected<void> settle_samples(const Store& store, Sequence seq, bool with_samples, Result& result) {
+  if (!with_samples) result.samples = {};
+  if (!with_samples || result.samples != Samples{}) return {};
+  auto samples = read_record<Samples>(store, Family::samples, seq);
+  if (!samples) return failure(std::move(samples.error()));
+  if (*samples) result.samples = std::move(**samples);
+  return {};
 }
 
 struct Page {
@@ -88,11 +129,7 @@ Expected<std::optional<Submission>> read_body(const Store& store, Sequence seq) 
 Expected<std::optional<Result>> read_result(const Store& store, Sequence seq, bool with_samples) {
   auto result = read_record<Result>(store, Family::result, seq);
   if (!result || !*result) return result;
-  if (!with_samples) (*result)->samples = {};
-  if (!with_samples || (*result)->samples != Samples{}) return result;
-  auto samples = read_record<Samples>(store, Family::samples, seq);
-  if (!samples) return failure(std::move(samples.error()));
-  if (*samples) (*result)->samples = std::move(**samples);
+  if (const auto settled = settle_samples(store, seq, with_samples, **result); !settled) return failure(settled.error());
   return result;
 }
 
@@ -112,12 +149,17 @@ Expected<RunReply> read_run(const Store& store, const RunQuery& query) {
   if (!page) return failure(std::move(page.error()));
   RunReply reply;
   reply.more = page->more;
-  for (const auto& [key, value] : page->items) {
-    auto entry = decode<RunEntry>(value);
+  reply.rows.resize(page->items.size());
+  for (std::size_t i = 0; i < page->items.size(); ++i) {
+    auto entry = decode<RunEntry>(page->items[i].second);
     if (!entry) return damaged(Family::run, "run '" + query.run + "'", entry.error().message);
-    auto row = read_row(store, query.run, std::move(*entry), query.with_samples);
-    if (!row) return failure(std::move(row.error()));
-    reply.rows.push_back(std::move(*row));
+    reply.rows[i].run = query.run;
+    reply.rows[i].entry = std::move(*entry);
+  }
+  if (const auto filled = fill_rows(store, query.run, reply.rows); !filled) return failure(filled.error());
+  for (RunRow& row : reply.rows) {
+    if (!row.result) continue;
+    if (const auto settled = settle_samples(store, row.entry.seq, query.with_samples, *row.result); !settled) return failure(settled.error());
   }
   return reply;
 }

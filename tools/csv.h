@@ -15,6 +15,7 @@ namespace kq {
 // empty; bytes that are no text (invalid UTF-8, NUL) become U+FFFD. Cells that a spreadsheet would take for a formula
 // stay as they are: the data is exact.
 std::string csv_field(const Cell& cell);
+void append_csv_field(const Cell& cell, std::string& line);
 
 // Fields joined, with the LF.
 std::string csv_line(std::span<const Cell> cells);

@@ -21,7 +21,7 @@ Expected<std::unique_ptr<Export>> open_csv(const ExportOptions& options, const S
   return open_lines(options, selection, csv_line(names), [excel_safe](std::span<const Cell> cells, std::string& line) {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       if (i > 0) line += ',';
-      line += excel_safe ? csv_field(defused(cells[i])) : csv_field(cells[i]);
+      excel_safe ? append_csv_field(defused(cells[i]), line) : append_csv_field(cells[i], line);
     }
     line += '\n';
   });
