@@ -27,6 +27,7 @@ HOST_HEADERS = ("torch/", "ATen/", "c10/", "c10.h", "pybind11/", "Python.h", "TH
 DEVICE_HEADERS = ("cub/", "thrust/", "cooperative_groups", "mma.h", "cuda/", "cuda_pipeline", "sm_", "device_functions.h", "math_functions.h", "crt/",
                   "device_launch_parameters.h", "cute/", "cutlass/", "nvtx")
 HOST_WORDS = frozenset(("torch", "at", "c10", "py", "pybind11", "caffe2"))
+DEVICE_WORDS = frozenset(("cooperative_groups", "cub", "nvcuda", "thrust", "cute", "cutlass"))
 HIDERS = frozenset(("__CUDACC__", "__NVCC__", "__managed__", "__CUDACC_RDC__", "asm_volatile", "_Pragma", "__device_stub__"))
 SPECIFIERS = frozenset(("static", "inline", "__global__", "__forceinline__", "__noinline__", "__inline__", "extern", "void", "__host__"))
 
@@ -38,6 +39,20 @@ static inline void kq_launch(const void* kernel, void** arguments) {
   size_t shared = 0;
   cudaStream_t stream = nullptr;
   if (__cudaPopCallConfiguration(&grid, &block, &shared, &stream) == cudaSuccess) (void)cudaLaunchKernel(kernel, grid, block, arguments, shared, stream);
+}
+// What cuda_runtime.h has for nvcc alone.
+template <class R, class... A> static inline cudaError_t cudaFuncSetAttribute(R (*kernel)(A...), cudaFuncAttribute attribute, int value) {
+  return ::cudaFuncSetAttribute((const void*)kernel, attribute, value);
+}
+template <class R, class... A> static inline cudaError_t cudaFuncSetCacheConfig(R (*kernel)(A...), cudaFuncCache config) {
+  return ::cudaFuncSetCacheConfig((const void*)kernel, config);
+}
+template <class R, class... A> static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, R (*kernel)(A...)) {
+  return ::cudaFuncGetAttributes(attributes, (const void*)kernel);
+}
+template <class R, class... A>
+static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, R (*kernel)(A...), int threads, size_t shared) {
+  return ::cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void*)kernel, threads, shared);
 }
 """
 
@@ -151,12 +166,12 @@ class Splitter:
         include = INCLUDE.match(token.text)
         if include is not None:
             name = include.group(1)
-            if name.endswith(".cuh"):
-                raise Refused(f"it includes {name}")
-            if name.startswith(HOST_HEADERS):
-                self.device.append((token.start, token.end, ""))
-            elif name.startswith(DEVICE_HEADERS):
+            if name.startswith(DEVICE_HEADERS):
                 self.host.append((token.start, token.end, ""))
+            elif name.endswith(".cuh"):
+                raise Refused(f"it includes {name}")
+            elif name.startswith(HOST_HEADERS):
+                self.device.append((token.start, token.end, ""))
             elif '"' in token.text and not name.startswith("cuda"):
                 raise Refused(f"it includes a file of its own, {name}")
         elif any(word in token.text for word in ("__global__", "<<<", "__CUDACC__", "__NVCC__")):
@@ -185,6 +200,10 @@ class Splitter:
         elif words & {"__device__", "__constant__"}:
             if "(" not in words or words & {"=", "["}:
                 self.drop(self.host, at, stop)  # a variable of the device: the host cannot name it
+        elif words & {"using", "namespace"} and words & DEVICE_WORDS:
+            self.drop(self.host, at, stop)
+        elif "namespace" in words and "=" in words:
+            self.keep_where_it_can_be(tokens, at, stop)
         elif words & {"using", "typedef", "constexpr", "const", "enum", "static_assert"} and "(" not in words - {"static_assert"}:
             self.keep_where_it_can_be(tokens, at, stop)
         elif words & {"constexpr", "const", "static_assert"} and "=" in words:

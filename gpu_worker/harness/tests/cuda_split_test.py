@@ -5,7 +5,7 @@ import unittest
 from harness.cuda_split import Refused, split
 
 ADD = """#include <torch/extension.h>
-#include <cub/cub.cuh2>
+#include <cub/cub.cuh>
 #include <cuda_fp16.h>
 constexpr int kBlock = 256;
 __device__ float twice(float x) { return 2 * x; }
