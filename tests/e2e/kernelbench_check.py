@@ -45,7 +45,18 @@ def problem_files(root: Path, level: int) -> list[Path]:
 
 
 def check_problems(root: Path) -> None:
-    """Every file is a problem to kq, and the worker's Python can read it."""
+    """Every file is a problem to kq-submit, as a file and as a line of the data set, and Python can read it."""
+    with tempfile.TemporaryDirectory(prefix="kq-kb.") as folder:
+        data_set = Path(folder, "hosted.jsonl")
+        with data_set.open("w") as lines:
+            for level in LEVELS:
+                for path in problem_files(root, level):
+                    problem = {"code": path.read_text(), "level": level, "name": path.stem, "problem_id": int(path.name.split("_")[0])}
+                    lines.write(json.dumps(problem) + "\n")
+        for words in ([root / "KernelBench" / f"level{level}" for level in LEVELS], [data_set]):
+            jobs = json.loads(ask("submit", *words, "--dry-run", "--json", "--run", "all"))["jobs"]
+            if len({job["label"] for job in jobs}) != sum(LEVELS.values()):
+                fail(f"kq-submit takes {len(jobs)} of {sum(LEVELS.values())} problems from {words[0]}")
     for level, count in LEVELS.items():
         files = problem_files(root, level)
         if len(files) != count:

@@ -1,0 +1,89 @@
+"""Every recipe of docs/moving-in.md, as it stands there, in a small KernelBench checkout. A worker that judges nothing answers at once."""
+
+import json
+import os
+import re
+import subprocess
+import unittest
+
+import kq
+
+PAGE = kq.ROOT / "docs/moving-in.md"
+SUBMISSION_SCHEMA = kq.ROOT / "share/kq.submission-1.schema.json"
+MAKE_KERNELS = """import json
+for turn in range(3):
+    kernel = "import torch\\nclass ModelNew(torch.nn.Module):\\n    def forward(self, x):\\n        return torch.relu(x)  # %d\\n" % turn
+    print(json.dumps({"problem": "KernelBench/level1/1_add.py", "source": kernel, "tags": {"turn": turn}}))
+"""
+
+
+def blocks() -> list[tuple[int, str]]:
+    """(Line of the fence, commands) of each block whose fence says sh."""
+    text = PAGE.read_text()
+    return [(text[: found.start()].count("\n") + 1, found[1]) for found in re.finditer(r"^```sh\n(.*?)^```$", text, re.M | re.S)]
+
+
+class MovingIn(kq.Queue):
+    def write_checkout(self) -> None:
+        level = self.folder / "KernelBench/level1"
+        level.mkdir(parents=True)
+        names = {1: "1_add.py", 2: "2_relu_.py"}
+        with (self.folder / "level_1.jsonl").open("w") as lines:
+            for number, name in names.items():
+                (level / name).write_text(kq.RELU)
+                lines.write(json.dumps({"code": kq.RELU, "level": 1, "name": name.removesuffix(".py"), "problem_id": number}) + "\n")
+        run = self.folder / "runs/mine"
+        run.mkdir(parents=True)
+        for number in names:
+            for sample in range(2):
+                (run / f"level_1_problem_{number}_sample_{sample}_kernel.py").write_text(f"{kq.RIGHT}# {number} {sample}\n")
+        (self.folder / "kernels").mkdir()
+        for name in ("a", "b"):
+            (self.folder / f"kernels/{name}.py").write_text(f"# kq: problem=../KernelBench/level1/1_add.py\n{kq.RIGHT}# {name}\n")
+        (self.folder / "make_kernels.py").write_text(MAKE_KERNELS)
+
+    def run_block(self, line: int, commands: str) -> None:
+        path = f"{kq.BIN}:{os.environ['PATH']}"
+        env = kq.environment(KQ_BROKER=self.url, PATH=path)
+        done = subprocess.run(["bash", "-euc", commands], cwd=self.folder, env=env, capture_output=True, text=True, timeout=60, check=False)
+        # `kq results --failed` says with its code that something failed, and a good run has nothing to show.
+        self.assertEqual(done.returncode, 0, f"docs/moving-in.md:{line}: {done.stderr}{done.stdout}")
+        self.outputs.append(done.stdout + done.stderr)
+
+    def test_every_recipe_works_as_it_stands_there(self) -> None:
+        self.write_checkout()
+        self.outputs: list[str] = []
+        with self.broker():
+            worker = subprocess.Popen([str(kq.BIN / "light_worker"), self.url, "w"], env=kq.environment(), stderr=subprocess.DEVNULL)
+            try:
+                for line, commands in blocks():
+                    self.run_block(line, commands)
+            finally:
+                worker.kill()
+                worker.wait(30)
+        self.assertGreater(len(self.outputs), 7)
+        self.assertIn("is read as kernelbench_run: it holds level_1_problem_", self.outputs[0])
+        results = json.loads((self.folder / "out/eval_results.json").read_text())
+        self.assertEqual({problem: [one["sample_id"] for one in samples] for problem, samples in results.items()}, {"1": [0, 1], "2": [0, 1]})
+        self.assertEqual(len((self.folder / "verdicts.jsonl").read_text().splitlines()), 3)
+        events = [json.loads(line)["event"] for line in (self.folder / "events.jsonl").read_text().splitlines() if line.startswith("{")]
+        self.assertIn("sent", events)
+        self.assertIn("4 jobs of run later wait in waiting", self.outputs[-1])
+        self.assertEqual(list((self.folder / "waiting").iterdir()), [])
+
+    def test_a_line_with_every_key_of_the_schema_is_right(self) -> None:
+        (self.folder / "problem.py").write_text(kq.RELU)
+        schema = json.loads(SUBMISSION_SCHEMA.read_text())
+        (example,) = schema["examples"]
+        self.assertEqual(set(schema["properties"]) - set(example), {"path", "io"})
+        (self.folder / "all.jsonl").write_text(json.dumps(example) + "\n")
+        self.assert_end(kq.kq("submit", self.folder / "all.jsonl", "--dry-run"), 0)
+        # Each key is read: a value of the wrong kind is a mistake that names it.
+        for key in schema["properties"].keys() - {"io"}:  # which counts for CUDA alone
+            (self.folder / "all.jsonl").write_text(json.dumps(example | {key: [[]]}) + "\n")
+            done = kq.kq("submit", self.folder / "all.jsonl", "--dry-run")
+            self.assertEqual((key, done.returncode, key in done.stderr), (key, 2, True), done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
