@@ -25,7 +25,7 @@ class Steering(kq.SharedWorker):
                     run, {"a": source, "b": f"# {run}\n{kq.RIGHT}", "c": f"# c {run}\n{kq.RIGHT}"}
                 )
                 kq.wait_until(lambda: self.ctl_json("workers")["workers"][0]["running"] > 0, "it has its leases")
-                time.sleep(1)  # well inside the endless call
+                time.sleep(0.4)  # well inside the endless call
                 start = time.monotonic()
                 # One that runs, and one that is built and waits behind it.
                 self.ctl("cancel", first, third)
