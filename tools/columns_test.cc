@@ -92,6 +92,8 @@ TEST(columns, an_unfinished_row_knows_no_ending) {
 
 TEST(columns, times_are_rfc_3339_in_utc) {
   EXPECT_EQ(utc_time(1'700'000'000'007), text("2023-11-14T22:13:20.007000Z"));
+  EXPECT_EQ(utc_time(951'868'799'999), text("2000-02-29T23:59:59.999000Z"));
+  EXPECT_EQ(utc_time(253'402'300'799'999), text("9999-12-31T23:59:59.999000Z"));
   EXPECT_EQ(utc_time(0), kUnknown);
 }
 

@@ -45,6 +45,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.option("--since", "WHEN", "only what was submitted, begun or finished since: 2h, or 2026-11-21T18:00Z", options.selection.since);
   flags.flag("--excel-safe", "csv: an apostrophe before text that a spreadsheet would take for a formula", options.to.excel_safe);
   flags.flag("--strict", "kernelbench: a GPU fault or timeout counts as not compiled, as KernelBench itself has it", options.to.strict);
+  flags.flag("--merge", "kernelbench: keep what eval_results.json has of samples that the run has not, as after kq submit --resume", options.to.merge);
   flags.option("--pass-at-k", "K,...", "kernelbench: the numbers of samples to draw (default: 1)", options.pass_at_k);
   flags.flag("--schema", "print what each column means, and its unit, instead; with --format jsonl as JSON Schema", options.schema);
   add_flags(flags, options.source);

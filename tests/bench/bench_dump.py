@@ -61,9 +61,10 @@ def compare_with_pandas(csv_path: Path, jsonl_path: Path, schema: dict) -> str:
     except ImportError:
         return "not installed"
     kind = kinds(schema)
+    exact = {"float_precision": "round_trip"} if int(pandas.__version__.split(".")[0]) < 3 else {}  # from 3 on it always is
     texts = {name: "string" for name, its in kind.items() if its == "text"}
     with jsonl_path.open(encoding="utf-8") as lines:
-        for chunk in pandas.read_csv(csv_path, dtype=texts, float_precision="round_trip", chunksize=50_000):
+        for chunk in pandas.read_csv(csv_path, dtype=texts, **exact, chunksize=50_000):
             for row in chunk.itertuples(index=False):
                 wanted = json.loads(next(lines))
                 for name, got in zip(chunk.columns, row):

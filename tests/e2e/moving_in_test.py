@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import unittest
 
@@ -70,6 +71,37 @@ class MovingIn(kq.Queue):
         self.assertIn("sent", events)
         self.assertIn("4 jobs of run later wait in waiting", self.outputs[-1])
         self.assertEqual(list((self.folder / "waiting").iterdir()), [])
+
+    def interrupted(self, times: int, *more: str) -> tuple[int, str]:
+        """kq submit --wait, with nobody to take its jobs, and so many ^C once it waits."""
+        words = [str(kq.BIN / "kq-submit"), "runs/mine", "--problems", ".", "--wait", "--progress", "json", *more]
+        env = kq.environment(KQ_BROKER=self.url)
+        process = subprocess.Popen(words, cwd=self.folder, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        said = process.stderr.readline()
+        while '"waiting"' not in said:
+            said = process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        for line in process.stderr:
+            said += line
+            if "^C again" in line and times > 1:
+                process.send_signal(signal.SIGINT)
+        process.stderr.close()
+        return process.wait(30), said
+
+    def test_a_second_interrupt_cancels_what_the_first_leaves_running(self) -> None:
+        self.write_checkout()
+        with self.broker():
+            code, said = self.interrupted(1)
+            self.assertEqual(code, 130, said)
+            self.assertIn("4 accepted jobs keep running; resume: kq results mine --wait; cancel: kq ctl cancel --run mine", said)
+            self.assertEqual(set(self.verdicts("mine").values()), {"queued"})
+            code, said = self.interrupted(2)
+            self.assertEqual(code, 130, said)  # these are reused, none is of this call
+            self.assertNotIn("cancelled", said)
+            code, said = self.interrupted(2, "--force-rerun")
+            self.assertEqual(code, 130, said)
+            self.assertIn("cancelled 4 jobs", said)
+            self.assertEqual(set(self.verdicts("mine").values()), {"cancelled"})
 
     def test_a_line_with_every_key_of_the_schema_is_right(self) -> None:
         (self.folder / "problem.py").write_text(kq.RELU)

@@ -21,6 +21,7 @@ struct ExportOptions {
   std::string out = "-";  // a file, or the folder of a format that writes several
   bool excel_safe = false;
   bool strict = false;                        // names of the other system's verdicts exactly as it would have given them
+  bool merge = false;                         // what a file in its place says of other rows stays
   std::vector<std::uint32_t> pass_at_k = {1};
 };
 

@@ -74,11 +74,13 @@ class KernelBenchExport final : public Export {
   }
 
   Expected<void> finish() override {
-    std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
-      return std::tie(a.level, a.problem, a.sample) < std::tie(b.level, b.problem, b.sample);
-    });
+    sort_entries();
     const std::vector<std::uint32_t> levels = figures_.levels();
+    if (options_.merge && levels.size() > 1) return bad_input("--merge needs a run of one level: KernelBench has one in a file; choose one with --where label~level_1_");
     for (const std::uint32_t level : levels) {
+      if (options_.merge) {
+        if (const auto merged = take_over(level); !merged) return merged;
+      }
       const fs::path folder = levels.size() == 1 ? folder_ : folder_ / ("level" + std::to_string(level));
       if (const auto written = write_results(folder, level); !written) return written;
       if (const auto written = write_pass_at_k(folder, level); !written) return written;
@@ -96,6 +98,7 @@ class KernelBenchExport final : public Export {
     note(no_result_n_, "not finished, or ended by something that says nothing about the kernel (cancelled, expired, abandoned, too_large, ...)");
     note(no_problem_n_, "neither tags level and problem_id, nor a label or problem named as KernelBench does");
     note(same_sample_n_, "another row of the run has the same level, problem and sample");
+    if (merged_n_ > 0) notes.push_back(std::to_string(merged_n_) + (merged_n_ == 1 ? " result" : " results") + " of other samples stayed in eval_results.json");
     if (devices_.size() > 1) notes.push_back("the run has results of several device models, KernelBench's scripts know one; dump one with --where device_model=NAME");
     return notes;
   }
@@ -139,6 +142,30 @@ class KernelBenchExport final : public Export {
     return file->commit();
   }
 
+  // What the file has of samples that the run has not, as if it had been a row.
+  Expected<void> take_over(std::uint32_t level) {
+    const fs::path path = folder_ / "eval_results.json";
+    const auto results = read_kernelbench_results(path);
+    if (!results) return failure(results.error());
+    const std::vector<Entry> of_run = entries_;  // sorted
+    for (const auto& [problem, sample, result] : *results) {
+      const Entry entry{level, problem, sample, 0, 0};
+      if (std::binary_search(of_run.begin(), of_run.end(), entry, stands_before)) continue;
+      figures_.add_result(level, problem, sample, result);
+      const std::string text = indented_text(result, kEntryStep, 2 * kEntryStep);
+      entries_.push_back({level, problem, sample, static_cast<std::uint32_t>(text.size()), waiting_bytes_});
+      if (const auto kept = keep(text); !kept) return kept;
+      ++merged_n_;
+    }
+    sort_entries();
+    return {};
+  }
+
+  static bool stands_before(const Entry& a, const Entry& b) {
+    return std::tie(a.level, a.problem, a.sample) < std::tie(b.level, b.problem, b.sample);
+  }
+  void sort_entries() { std::sort(entries_.begin(), entries_.end(), stands_before); }
+
   Expected<void> write_results(const fs::path& folder, std::uint32_t level) const {
     Expected<OutputFile> file = open(folder / "eval_results.json");
     if (!file) return failure(file.error());
@@ -176,6 +203,7 @@ class KernelBenchExport final : public Export {
     for (const auto& [model, device] : devices) {
       std::map<std::uint32_t, JsonObject> levels;
       for (const KernelBenchProblem* problem : figures_.problems()) {
+        if (problem->file.empty()) continue;  // only known from a file that was merged
         const auto reference = problem->references.find(model);
         Json stats = reference != problem->references.end() ? kernelbench_stats(reference->second.second, device) : null_stats(device);
         std::get<JsonObject>(stats.value).emplace_back("precision", Json{std::string(to_string(problem->precision))});
@@ -197,7 +225,7 @@ class KernelBenchExport final : public Export {
   KernelBenchFigures figures_;
   std::vector<Entry> entries_;
   std::set<std::string> devices_;
-  std::uint64_t rows_n_ = 0, no_problem_n_ = 0, no_result_n_ = 0, same_sample_n_ = 0;
+  std::uint64_t rows_n_ = 0, no_problem_n_ = 0, no_result_n_ = 0, same_sample_n_ = 0, merged_n_ = 0;
 };
 
 }  // namespace

@@ -131,5 +131,30 @@ TEST(kernelbench_exporter, what_is_left_out_is_counted) {
   EXPECT_TRUE(fs::exists(folder / "timing/GPU_B/baseline_time_torch.json"));
 }
 
+TEST(kernelbench_exporter, what_was_evaluated_before_can_stay) {
+  const ExportFolder folder;
+  std::ofstream(folder / "eval_results.json") << R"({"2": [{"sample_id": 0, "compiled": true, "correctness": true}, {"sample_id": 1, "compiled": false}],)"
+                                              << R"( "7": {"sample_id": 0, "compiled": true, "correctness": false}})";
+  const auto notes = export_rows(*find_exporter("kernelbench"), {.out = folder.path().string(), .merge = true}, {}, {right(1, 2, 1), right(1, 10, 0)});
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("2 results of other samples stayed")));
+  const auto results = parse_json(folder.read("eval_results.json"));
+  ASSERT_TRUE(results);
+  ASSERT_EQ(results->object()->size(), 3u);
+  EXPECT_EQ((*results->object())[1].name, "7");  // in numeric order
+  EXPECT_EQ(to_text((*results->find("2")->array())[0]), R"({"sample_id": 0, "compiled": true, "correctness": true})");
+  EXPECT_EQ(*(*results->find("2")->array())[1].find("compiled")->boolean(), true);  // the run's own word wins
+  EXPECT_THAT(folder.read("pass_at_k_results.json"), HasSubstr("\"total_evaluated_samples\": 4"));
+}
+
+TEST(kernelbench_exporter, a_file_that_cannot_be_merged_stays_as_it_is) {
+  const ExportFolder folder;
+  std::ofstream(folder / "eval_results.json") << "{";
+  const auto selection = Selection::make({}, 0);
+  auto opened = open_kernelbench({.out = folder.path().string(), .merge = true}, *selection);
+  ASSERT_TRUE((*opened)->add(right(1, 2, 1)));
+  EXPECT_THAT((*opened)->finish().error().message, HasSubstr("eval_results.json: not JSON"));
+  EXPECT_EQ(folder.read("eval_results.json"), "{");
+}
+
 }  // namespace
 }  // namespace kq

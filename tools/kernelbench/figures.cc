@@ -12,6 +12,7 @@
 namespace kq {
 namespace {
 
+constexpr std::int64_t kSampleMax = 1'000'000'000;
 constexpr std::uint32_t kProblemsOfLevel[] = {0, 100, 100, 50, 20};
 
 std::optional<double> mean_in(const Json& entry) {
@@ -114,6 +115,45 @@ KernelBenchFigures::Place KernelBenchFigures::add(const RunRow& row, bool strict
     problem.mean_ms_0 = outcome.runtime_ms;
   }
   return place;
+}
+
+Expected<std::vector<KernelBenchResult>> read_kernelbench_results(const std::filesystem::path& path) {
+  std::vector<KernelBenchResult> found;
+  std::ifstream file(path, std::ios::binary);
+  if (!file.is_open()) return found;
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const Expected<Json> json = parse_json(text);
+  if (!json) return bad_input(path.string() + ": not JSON, " + json.error().message);
+  if (json->object() == nullptr) return bad_input(path.string() + ": results by problem are needed, got " + described(*json));
+  for (const auto& [name, results] : *json->object()) {
+    std::uint32_t problem = 0;
+    const auto [end, wrong] = std::from_chars(name.data(), name.data() + name.size(), problem);
+    if (wrong != std::errc{} || end != name.data() + name.size()) return bad_input(path.string() + ": '" + printable(name) + "' is no number of a problem");
+    const JsonArray one{results};
+    for (const Json& result : results.array() != nullptr ? *results.array() : one) {
+      const Json* sample = result.find("sample_id");
+      if (sample == nullptr || sample->integer() == nullptr || *sample->integer() < 0 || *sample->integer() > kSampleMax) {
+        return bad_input(path.string() + ": a result of problem " + name + " has no sample_id");
+      }
+      found.push_back({problem, static_cast<std::uint32_t>(*sample->integer()), result});
+    }
+  }
+  return found;
+}
+
+void KernelBenchFigures::add_result(std::uint32_t level, std::uint32_t id, std::uint32_t sample, const Json& result) {
+  const Key key{level, id};
+  if (!samples_[key].insert(sample).second) return;
+  KernelBenchProblem& problem = problems_.try_emplace(key).first->second;
+  problem.level = level;
+  problem.id = id;
+  const auto says = [&result](const char* name) {
+    const Json* value = result.find(name);
+    return value != nullptr && value->boolean() != nullptr && *value->boolean();
+  };
+  ++problem.samples_n;
+  problem.compiled_n += says("compiled") ? 1 : 0;
+  problem.correct_n += says("correctness") && says("compiled") ? 1 : 0;
 }
 
 std::vector<const KernelBenchProblem*> KernelBenchFigures::problems() const {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -58,6 +59,15 @@ struct KernelBenchLevel {
 using KernelBenchBaseline = std::map<std::uint32_t, std::map<std::string, std::optional<double>>>;
 Expected<KernelBenchBaseline> read_kernelbench_baseline(const std::string& path);
 
+// What an eval_results.json has: problem, sample and the result itself. A file that is not there has none; older ones have one result instead
+// of a list.
+struct KernelBenchResult {
+  std::uint32_t problem = 0;
+  std::uint32_t sample = 0;
+  Json result{nullptr};
+};
+Expected<std::vector<KernelBenchResult>> read_kernelbench_results(const std::filesystem::path& path);
+
 // Memory grows with the problems and by a few bytes per sample.
 class KernelBenchFigures {
  public:
@@ -68,6 +78,9 @@ class KernelBenchFigures {
   };
   // `strict` as in kernelbench_outcome().
   Place add(const RunRow& row, bool strict);
+
+  // A result that stood in an eval_results.json, for pass@k.
+  void add_result(std::uint32_t level, std::uint32_t problem, std::uint32_t sample, const Json& result);
 
   // In the order of level and number.
   std::vector<const KernelBenchProblem*> problems() const;
