@@ -51,19 +51,22 @@ class Mailbox {
   std::deque<WorkerEvent> events_;
 };
 
-// A thread that does one thing after another. What is queued is bounded by the worker's credit.
+// Threads that do one thing after another, each told which of them it is. What is queued is bounded by the worker's credit.
 class Crew {
  public:
-  Crew() : thread_([this] { serve(); }) {}
+  using Task = std::function<void(std::size_t)>;
+  explicit Crew(std::size_t size) {
+    for (std::size_t i = 0; i < size; ++i) threads_.emplace_back([this, i] { serve(i); });
+  }
   ~Crew() {
     {
       const std::lock_guard lock(mutex_);
       closed_ = true;
     }
-    changed_.notify_one();
-    thread_.join();
+    changed_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
   }
-  void ask(std::function<void()> task) {
+  void ask(Task task) {
     {
       const std::lock_guard lock(mutex_);
       tasks_.push_back(std::move(task));
@@ -72,7 +75,7 @@ class Crew {
   }
 
  private:
-  void serve() {
+  void serve(std::size_t self) {
     std::unique_lock lock(mutex_);
     for (;;) {
       changed_.wait(lock, [this] { return closed_ || !tasks_.empty(); });
@@ -80,16 +83,16 @@ class Crew {
       auto task = std::move(tasks_.front());
       tasks_.pop_front();
       lock.unlock();
-      task();
+      task(self);
       lock.lock();
     }
   }
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::function<void()>> tasks_;
+  std::deque<Task> tasks_;
   bool closed_ = false;
-  std::thread thread_;  // last: starts when everything above is there
+  std::vector<std::thread> threads_;  // last: they start when everything above is there
 };
 
 // Whoever leaves while jobs run does not wait for them: they have been given back, or will be missed.
@@ -118,10 +121,10 @@ Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lane
   Worker worker(options.worker);
   Mailbox mailbox;
   broker.wake_on(mailbox.wake_fd());
-  Builder builder(options.builder, BuildCache(options.cache_dir), [&lanes] { return lanes.front()->zygote(); });
-  Crew build_crew;
+  Builder builder(options.builder, BuildCache(options.cache_dir, options.cache_bytes_max), [&lanes] { return lanes.front()->zygote(); });
+  Crew build_crew(options.worker.build_slots);
   std::vector<std::unique_ptr<Crew>> lane_crews;
-  for (std::size_t i = 0; i < lanes.size(); ++i) lane_crews.push_back(std::make_unique<Crew>());
+  for (std::size_t i = 0; i < lanes.size(); ++i) lane_crews.push_back(std::make_unique<Crew>(1));
 
   // Goes before the crews, who wait for what they are doing.
   const AbortAtEnd abort_at_end{lanes};
@@ -134,13 +137,13 @@ Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lane
   const auto obey = [&](WorkerReady ready) {
     for (const std::string& note : ready.notes) spdlog::warn("{}", note);
     for (BuildStart& start : ready.builds) {
-      build_crew.ask([&mailbox, &builder, lease = start.lease, stop = going[start.lease->id].get_token()] {
-        mailbox.put(BuildDone{lease->id, builder.build(*lease, stop)});
+      build_crew.ask([&mailbox, &builder, lease = start.lease, stop = going[start.lease->id].get_token()](std::size_t slot) {
+        mailbox.put(BuildDone{lease->id, builder.build(*lease, stop, slot)});
       });
     }
     for (RunStart& start : ready.runs) {
       lane_crews[start.device]->ask([&mailbox, &lane = *lanes[start.device], device = start.device, lease = start.lease, built = std::move(start.built),
-                                      stop = going[start.lease->id].get_token()] {
+                                      stop = going[start.lease->id].get_token()](std::size_t) {
         auto result = lane.run(*lease, built, stop);
         log_result(*lease, result, stop.stop_requested());
         mailbox.put(RunDone{lease->id, std::move(result)});

@@ -17,6 +17,7 @@ struct LoopOptions {
   WorkerOptions worker;
   BuilderOptions builder;
   std::string cache_dir;
+  std::uintmax_t cache_bytes_max = kCacheBytesMax;
 };
 
 // Works until `drain` becomes true and everything that ran is reported, or until `stop` becomes true (leases go back by Goodbye).

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <thread>
 
 #include "core/limits.h"
 #include "core/version.h"
@@ -46,6 +47,8 @@ struct Flags {
   std::vector<std::string> labels;
   std::string log_level = "info";
   std::string log_format = "auto";
+  std::uint32_t builds = 0;
+  std::uint32_t cache_gib = static_cast<std::uint32_t>(kq::kCacheBytesMax >> 30);
   int ready_fd = -1;
   bool self_test = false;
   bool insecure = false;
@@ -82,6 +85,17 @@ Expected<std::vector<std::string>> labels_of(std::vector<std::string> labels) {
 }
 
 std::string harness_of(const std::string& programs) { return programs + "/../share/kq/harness"; }
+
+// As many as there are cores that no lane needs, and memory for. A compiler of CUDA with all of torch takes up to 3 GiB.
+std::uint32_t build_slots(const Flags& flags, std::size_t lanes) {
+  constexpr std::uint64_t kBytesPerBuild = 3ull << 30;
+  constexpr std::uint64_t kSlotsMax = 32;
+  if (flags.builds > 0) return flags.builds;
+  const std::uint64_t cores = std::max(1u, std::thread::hardware_concurrency());
+  const auto memory = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const std::uint64_t spare = cores > lanes ? cores - lanes : 1;
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::min(spare, memory / 2 / kBytesPerBuild), 1, kSlotsMax));
+}
 
 struct DeviceId {
   kq::DeviceKind kind;
@@ -221,8 +235,10 @@ Expected<void> run(const Flags& flags) {
   auto lanes = open_lanes(flags, scratch, name);
   if (!lanes) return kq::failure(lanes.error());
   kq::LoopOptions options{.worker = {.name = name, .epoch = *epoch, .devices = {}},
-                          .builder = {.scratch = scratch, .uid = slot_uid(0), .no_gpu_arch = "sm_90"},
-                          .cache_dir = fs::path(scratch).parent_path() / "build-cache"};
+                          .builder = {.scratch = scratch, .uid = slot_uid(lanes->size() + 1), .no_gpu_arch = "sm_90"},
+                          .cache_dir = fs::path(scratch).parent_path() / "build-cache",
+                          .cache_bytes_max = static_cast<std::uintmax_t>(flags.cache_gib) << 30};
+  options.worker.build_slots = build_slots(flags, lanes->size());
   for (const auto& lane : *lanes) options.worker.devices.push_back(lane->device());
   options.worker.labels = *labels;
   const auto zygote = lanes->front()->zygote();
@@ -254,6 +270,8 @@ int main(int argc, char** argv) {
   app.add_option("--key", flags.key, "this worker's key file, where the broker wants one (KQ_KEY)")->envname("KQ_KEY");
   app.add_option("--state", flags.state, "directory for the build cache and scratch files (default: XDG_STATE_HOME/kq/worker)");
   app.add_option("--devices", flags.devices, "auto, or a list of cpu, cuda, cuda:N")->capture_default_str();
+  app.add_option("--builds", flags.builds, "builds at once (default: by cores and memory)")->check(CLI::Range(1, 256));
+  app.add_option("--cache-gib", flags.cache_gib, "most that the build cache holds, in GiB")->check(CLI::Range(1, 1 << 20))->capture_default_str();
   app.add_option("--label", flags.labels, "what jobs may ask for with kq-submit --require; may be repeated")->allow_extra_args(false);
   app.add_option("--log-format", flags.log_format, "auto, text or json; auto: text on a terminal, else a JSON object a line")
       ->check(CLI::IsMember({"auto", "text", "json"}))->capture_default_str();

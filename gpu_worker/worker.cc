@@ -227,7 +227,7 @@ void Worker::talk(std::int64_t now_ms, WorkerReady& ready) {
     ready.sends.push_back(Hello{.worker = options_.name,
                                 .epoch = options_.epoch,
                                 .devices = std::move(devices),
-                                .credit = draining_ ? 0 : lanes * (1 + options_.leases_ahead),
+                                .credit = draining_ || lanes == 0 ? 0 : lanes * (1 + options_.leases_ahead) + options_.build_slots - 1,
                                 .evaluator = std::string(kEvaluatorVersion),
                                 .labels = options_.labels,
                                 .backends = options_.backends,

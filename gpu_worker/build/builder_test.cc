@@ -185,6 +185,27 @@ TEST_F(BuilderTest, a_call_of_load_inline_is_compiled_once_for_all_submissions) 
   EXPECT_TRUE(other->cached);
 }
 
+TEST_F(BuilderTest, what_several_slots_want_at_once_is_built_once) {
+  Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"}, BuildCache(root_ / "cache"),
+                  [] { return Expected<std::shared_ptr<Zygote>>(zygote_); });
+  std::vector<Expected<Built>> built(3, our_fault("not yet"));
+  {
+    std::vector<std::jthread> crew;
+    for (std::size_t slot = 0; slot < built.size(); ++slot) {
+      crew.emplace_back([&, slot] {
+        const std::string comment = slot == 2 ? "# another file\n" : "";
+        built[slot] = builder.build(lease_of(Backend::torch_cuda, {{"k.py", comment + extension("int number = 8;")}}), {}, slot);
+      });
+    }
+  }
+  std::size_t compiled = 0;
+  for (const auto& one : built) {
+    ASSERT_EQ(verdict_of(one), "built");
+    compiled += one->cached ? 0u : 1u;
+  }
+  EXPECT_EQ(compiled, 1u);
+}
+
 TEST_F(BuilderTest, an_error_in_inline_source_is_told_in_lines_of_the_file) {
   const auto built = build_python(extension("int number = nonsense;"));
   ASSERT_EQ(verdict_of(built), "build_failed");
