@@ -55,12 +55,6 @@ struct Flags {
   bool audits = false;
 };
 
-std::string default_state() {
-  if (const char* state = std::getenv("XDG_STATE_HOME")) return std::string(state) + "/kq/worker";
-  if (const char* home = std::getenv("HOME")) return std::string(home) + "/.local/state/kq/worker";
-  return "/tmp/kq-worker";
-}
-
 // KQ_PYTHON, else the environment that scripts/setup made in the checkout above this program, else python3.
 std::string find_python(const std::string& programs) {
   if (const char* python = std::getenv("KQ_PYTHON"); python != nullptr && *python != '\0') return python;
@@ -179,7 +173,7 @@ Expected<std::vector<std::unique_ptr<kq::Lane>>> open_lanes(const Flags& flags, 
 }
 
 std::string scratch_in(const Flags& flags) {
-  const std::string state = fs::absolute(flags.state.empty() ? default_state() : flags.state).lexically_normal();
+  const std::string state = fs::absolute(flags.state.empty() ? kq::default_worker_state() : flags.state).lexically_normal();
   return state + "/scratch-" + std::to_string(::getpid());
 }
 

@@ -112,4 +112,10 @@ std::string program_directory() {
   return error ? "." : path.parent_path().string();
 }
 
+std::string default_worker_state() {
+  if (const char* state = std::getenv("XDG_STATE_HOME")) return std::string(state) + "/kq/worker";
+  if (const char* home = std::getenv("HOME")) return std::string(home) + "/.local/state/kq/worker";
+  return "/tmp/kq-worker";
+}
+
 }  // namespace kq

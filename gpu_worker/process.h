@@ -31,4 +31,7 @@ std::string gpu_word(int index);
 // The directory of the running program, from /proc/self/exe.
 std::string program_directory();
 
+// Where a worker keeps its build cache and scratch files unless it is told.
+std::string default_worker_state();
+
 }  // namespace kq

@@ -21,6 +21,7 @@ constexpr Verb kVerbs[] = {
     {"down", "stop what up started"},
     {"doctor", "what works on this machine, and what to do about the rest"},
     {"ctl", "see and steer a queue: why, jobs, pause, drain, cancel, ..."},
+    {"cache", "the build cache of this machine: ls, stats, verify, prune"},
     {"check", "the rules over files, anywhere: streams, clocks, hidden programs"},
     {"version", "every version that matters; --json"},
 };

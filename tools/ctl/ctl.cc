@@ -5,6 +5,7 @@
 
 #include "core/version.h"
 #include "tools/ctl/acting.h"
+#include "tools/ctl/cache.h"
 #include "tools/ctl/keeping.h"
 #include "tools/ctl/keygen.h"
 #include "tools/ctl/listing_verbs.h"
@@ -34,6 +35,7 @@ constexpr CtlVerb kVerbs[] = {
     {"backup", ctl_backup, "copy the store of a running broker"},
     {"restore", ctl_restore, "make a store of a backup; no broker is asked"},
     {"verify", ctl_verify, "look whether a store keeps every promise; no broker is asked"},
+    {"cache", ctl_cache, "the build cache of this machine: ls, stats, verify, prune; no broker is asked"},
     {"keygen", ctl_keygen, "make a key for a person or a worker, or revoke one"},
 };
 

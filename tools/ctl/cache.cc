@@ -1,0 +1,26 @@
+#include "tools/ctl/cache.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "tools/stack.h"
+
+namespace kq {
+
+// Returns only when there is no such program, or it cannot be started.
+Expected<ExitCode> ctl_cache(int argc, const char* const* argv, const CtlWorld&) {
+  const std::string program = own_folder() + "/kq-cache";
+  std::vector<std::string> words(argv, argv + argc);
+  words.front() = program;
+  std::vector<char*> raw;
+  for (std::string& word : words) raw.push_back(word.data());
+  raw.push_back(nullptr);
+  ::execv(program.c_str(), raw.data());
+  return our_fault("cannot start " + program + ": " + std::strerror(errno));
+}
+
+}  // namespace kq
