@@ -46,6 +46,9 @@ Verdict tampered(const std::string& disagreement) {
                                        .rule = "clock", .place = {}, .mismatch = {}});
 }
 
+// A time of Triton's interpreter says nothing of a kernel: a few samples of it are enough.
+constexpr std::uint32_t kInterpretedBudgetMs = 200;
+
 // Calls of an audited child: the streams of a submission are made when it loads or is first called.
 constexpr std::uint32_t kAuditWarmupMax = 2;
 constexpr std::uint32_t kAuditCorrectness = 1;
@@ -210,6 +213,14 @@ Expected<void> Lane::audit(const Lease& lease, const Built& built, const std::st
   return {};
 }
 
+Limits Lane::limits_for(const Submission& submission) const {
+  Limits limits = options_.limits;
+  if (device_.kind == DeviceKind::cpu && submission.backend == Backend::triton) {
+    limits.timed_budget_ms = std::min(limits.timed_budget_ms, kInterpretedBudgetMs);
+  }
+  return limits;
+}
+
 Expected<Lane::Attempt> Lane::attempt(const Lease& lease, const Built& built, const std::stop_token& stop, Purpose purpose) {
   if (stop.stop_requested()) return our_fault("stopped before it began");
   if (quarantine_) return our_fault("quarantined " + *quarantine_);
@@ -265,7 +276,7 @@ Expected<Lane::Attempt> Lane::attempt(const Lease& lease, const Built& built, co
                   .trials = purpose == Purpose::audit ? audit_trials(lease.submission.trials) : lease.submission.trials,
                   .rtol = lease.submission.problem.rtol,
                   .atol = lease.submission.problem.atol,
-                  .limits = options_.limits};
+                  .limits = limits_for(lease.submission)};
   auto report = [&]() -> Expected<Report> {
     if (const auto begun = (*judge)->begin(plan, channels); !begun) return failure(begun.error());
     calibrator_channel = Fd();

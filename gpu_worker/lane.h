@@ -89,6 +89,7 @@ class Lane {
 
   explicit Lane(LaneOptions options) : options_(std::move(options)) {}
   Expected<JudgeLink*> judge();
+  Limits limits_for(const Submission& submission) const;
   Expected<Attempt> attempt(const Lease& lease, const Built& built, const std::stop_token& stop, Purpose purpose);
   Expected<void> audit(const Lease& lease, const Built& built, const std::stop_token& stop, Attempt& passed);
   Expected<Child> fork(ChildRole role, const Lease& lease, const Built* built, Fd& channel, int audit = -1);
