@@ -36,14 +36,18 @@ Backend recognise_backend(std::string_view file_name, std::string_view text) {
   if (file_name.ends_with(".cu")) return Backend::cuda;
   const bool imports = line_begins(text, "import triton") || line_begins(text, "from triton");
   const bool compiles = line_begins(text, "@triton.jit") || line_begins(text, "@jit");
-  return imports && compiles ? Backend::triton : Backend::torch;
+  if (imports && compiles) return Backend::triton;
+  for (const char* loader : {"from torch.utils.cpp_extension import", "import torch.utils.cpp_extension", "from torch.utils import cpp_extension"}) {
+    if (line_begins(text, loader)) return Backend::torch_cuda;
+  }
+  return Backend::torch;
 }
 
 std::string backend_complaint(std::string_view file_name, Backend backend) {
   const bool is_cu = file_name.ends_with(".cu");
   if (is_cu == (backend == Backend::cuda)) return "";
   if (is_cu) return "backend " + std::string(to_string(backend)) + " takes a .py file, a .cu file is of backend cuda";
-  return "backend cuda takes a .cu file with its .json beside it, Python that compiles CUDA itself is of backend torch";
+  return "backend cuda takes a .cu file with its .json beside it, Python that compiles CUDA itself is of backend torch_cuda";
 }
 
 std::vector<std::string> missing_from_problem(std::string_view text) {

@@ -17,6 +17,8 @@ TEST(Recognise, backend_by_ending_and_text) {
             Backend::triton);
   EXPECT_EQ(recognise_backend("a.py", "from triton import jit\n  @jit\n"), Backend::triton);
   EXPECT_EQ(recognise_backend("a.py", "import torch\n"), Backend::torch);
+  EXPECT_EQ(recognise_backend("a.py", "import torch\nfrom torch.utils.cpp_extension import load_inline\n"), Backend::torch_cuda);
+  EXPECT_EQ(recognise_backend("a.py", "# from torch.utils.cpp_extension import load_inline\n"), Backend::torch);
 }
 
 TEST(Recognise, words_about_triton_are_not_triton) {

@@ -18,6 +18,7 @@ LOCAL: Mapping[str, bool] = {"local": True}  # metadata of a field that stays he
 
 
 IMPORTS_TRITON = re.compile(rb"^[ \t]*(import|from) triton(?![0-9A-Za-z_])", re.M)
+COMPILES = re.compile(rb"^[ \t]*(from torch\.utils\.cpp_extension import|import torch\.utils\.cpp_extension|from torch\.utils import cpp_extension)(?![0-9A-Za-z_])", re.M)
 HAS_JIT = re.compile(rb"^[ \t]*@(triton\.)?jit(?![0-9A-Za-z_])", re.M)
 
 
@@ -200,11 +201,14 @@ def files_of(
 
 
 def recognised_backend(entry: SourceFile) -> Backend:
-    """producer/recognise.h: .cu is cuda, Python that imports triton and has a @triton.jit is triton, the rest torch."""
+    """producer/recognise.h: .cu is cuda, Python that imports triton and has a @triton.jit is triton, that imports from
+    torch.utils.cpp_extension torch_cuda, the rest torch."""
     if entry.name.endswith(".cu"):
         return Backend.CUDA
     text = entry.content or b""
-    return Backend.TRITON if IMPORTS_TRITON.search(text) and HAS_JIT.search(text) else Backend.TORCH
+    if IMPORTS_TRITON.search(text) and HAS_JIT.search(text):
+        return Backend.TRITON
+    return Backend.TORCH_CUDA if COMPILES.search(text) else Backend.TORCH
 
 
 def content_of(text: str | bytes, name: str) -> bytes:

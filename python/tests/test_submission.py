@@ -27,6 +27,11 @@ def test_a_text_is_one_file() -> None:
     assert one.problem.file == "relu.py"
 
 
+def test_python_that_compiles_is_torch_cuda() -> None:
+    one = submission(text="from torch.utils.cpp_extension import load_inline\nclass ModelNew: ...")
+    assert one.backend is kq.Backend.TORCH_CUDA
+
+
 def test_a_cu_file_takes_its_contract_along() -> None:
     path = SWEEP / "submissions/relu/right_fast_cuda.cu"
     one = kq.Submission.of(path, label="relu/cuda", problem=SWEEP / "problems/relu.py", backend="cuda")
