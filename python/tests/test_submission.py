@@ -28,7 +28,7 @@ def test_a_text_is_one_file() -> None:
 
 
 def test_python_that_compiles_is_torch_cuda() -> None:
-    one = submission(text="from torch.utils.cpp_extension import load_inline\nclass ModelNew: ...")
+    one = submission(text="from torch.utils.cpp_extension import load_inline\nclass ModelNew: ...", backend=None)
     assert one.backend is kq.Backend.TORCH_CUDA
 
 
