@@ -1,9 +1,14 @@
 #include "gpu_worker/build/cache.h"
 
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <random>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -103,6 +108,47 @@ TEST_F(BuildCacheTest, what_a_killed_writer_left_goes) {
   fs::last_write_time(left, fs::file_time_type::clock::now() - std::chrono::hours(2));
   cache.prune(kCacheBytesMax);
   EXPECT_FALSE(fs::exists(left));
+}
+
+// Writers that are killed at random instants: KQ_CACHE_KILLS says how often, scripts/kill-builds as often as one likes.
+TEST_F(BuildCacheTest, what_killed_writers_leave_is_whole_or_not_there) {
+  const BuildCache cache(root_ / "cache");
+  const auto content = [](int i) { return std::string(1000 + 4000 * static_cast<std::size_t>(i), static_cast<char>('a' + i % 26)); };
+  constexpr int kKeys = 12;
+  for (int i = 0; i < kKeys; ++i) {
+    fs::create_directories(root_ / std::to_string(i));
+    for (const char* name : {"module.so", "facts"}) std::ofstream(root_ / std::to_string(i) / name) << content(i) << name;
+  }
+  const char* asked = std::getenv("KQ_CACHE_KILLS");
+  const int kills = asked != nullptr ? std::atoi(asked) : 10;
+  std::mt19937 random(static_cast<unsigned>(kills));
+  int found = 0;
+  for (int kill = 0; kill < kills; ++kill) {
+    std::vector<pid_t> writers;
+    for (int n = 0; n < 2; ++n) {
+      writers.push_back(::fork());
+      for (int i = kill; writers.back() == 0; ++i) {
+        (void)cache.put(sha256(std::to_string(i % kKeys)), root_ / std::to_string(i % kKeys));
+        if (i % 3 == 0) cache.remove(sha256(std::to_string((i + 5) % kKeys)));
+      }
+    }
+    ::usleep(std::uniform_int_distribution<useconds_t>(0, 12'000)(random));
+    for (const pid_t writer : writers) {
+      ::kill(writer, SIGKILL);
+      ASSERT_EQ(::waitpid(writer, nullptr, 0), writer);
+    }
+    for (int i = 0; i < kKeys; ++i) {
+      const auto entry = cache.find(sha256(std::to_string(i)));
+      if (!entry) continue;
+      ++found;
+      for (const char* name : {"module.so", "facts"}) {
+        std::ifstream file(*entry + "/" + name);
+        ASSERT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), content(i) + name) << "after kill " << kill;
+      }
+    }
+  }
+  EXPECT_GT(found, 0);
+  ASSERT_TRUE(cache.put(sha256("0"), root_ / "0")) << "what was left stands in nobody's way";
 }
 
 TEST_F(BuildCacheTest, refuses_too_many_files) {
