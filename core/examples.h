@@ -58,7 +58,8 @@ inline Measurement measurement() {
           .overhead_ns = 143'000.25,
           .drift_ns = -250.5,
           .attested_ns = 2.25,
-          .event_ns = 2};
+          .event_ns = 2,
+          .burst_ns = 2.125};
 }
 
 inline Correctness correctness() {
@@ -246,7 +247,7 @@ inline std::vector<JudgeRequest> judge_requests() {
                .limits = {.load_limit_ms = 1,
                           .call_limit_ms = 2,
                           .call_limit_factor = 3.5,
-                          .timed_budget_ms = 6,
+                          .burst_below_ns = 20'000, .timed_budget_ms = 6,
                           .window_bytes_max = 4,
                           .host_bytes_max = 5}},
           ChildExited{.role = ChildRole::build, .wait_status = -9}};

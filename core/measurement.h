@@ -37,6 +37,7 @@ struct Measurement {
   double drift_ns = 0;       // how far a trusted child's null call moved from the first trial to the last
   double attested_ns = 0;    // median of the submission's attested samples
   double event_ns = 0;       // median of the times that the child took of itself, a hint only; 0: none
+  double burst_ns = 0;       // a call's share of several in one interval, likewise attested; 0: none were made
 
   friend bool operator==(const Measurement&, const Measurement&) = default;
 };
@@ -51,6 +52,7 @@ template <class V> void fields(V& v, Statistics& x) {
 template <class V> void fields(V& v, Measurement& x) {
   v("method", x.method); v("submission", x.submission); v("reference", x.reference); v("overhead_ns", x.overhead_ns);
   v("drift_ns", x.drift_ns); v("attested_ns", x.attested_ns); v("event_ns", x.event_ns);
+  v("burst_ns", x.burst_ns);
 }
 
 }  // namespace kq

@@ -25,6 +25,7 @@ struct Limits {
   std::uint32_t load_limit_ms = 60'000;
   std::uint32_t call_limit_ms = 10'000;
   double call_limit_factor = 20;
+  std::uint32_t burst_below_ns = 0;       // calls that take less are also timed several at once (gpu_worker/judge/burst.h); 0: none are
   std::uint32_t timed_budget_ms = 1'000;  // timed calls stop here once there are kTimedSamplesMin of them: a slow kernel needs fewer
   std::uint64_t window_bytes_max = 8ull << 30;  // inputs, outputs and state of one problem; more is `too_large`
   std::uint64_t host_bytes_max = 4ull << 30;    // private memory of one child beyond what it was born with
@@ -77,7 +78,7 @@ template <> struct AlternativeName<JudgeReady> { static constexpr std::string_vi
 
 template <class V> void fields(V& v, Limits& x) {
   v("load_limit_ms", x.load_limit_ms); v("call_limit_ms", x.call_limit_ms); v("call_limit_factor", x.call_limit_factor);
-  v("timed_budget_ms", x.timed_budget_ms);
+  v("burst_below_ns", x.burst_below_ns); v("timed_budget_ms", x.timed_budget_ms);
   v("window_bytes_max", x.window_bytes_max); v("host_bytes_max", x.host_bytes_max);
 }
 template <class V> void fields(V& v, Plan& x) {

@@ -19,7 +19,7 @@
 
 namespace kq::channel {
 
-inline constexpr std::uint32_t kMagic = 0x6B710002;  // "kq", layout 2
+inline constexpr std::uint32_t kMagic = 0x6B710003;  // "kq", layout 3
 inline constexpr std::uint32_t kInputsMax = 64;
 inline constexpr std::uint32_t kOutputsMax = 64;
 inline constexpr std::uint32_t kStatesMax = 2048;     // parameters and buffers of a model
@@ -46,7 +46,15 @@ enum class Command : std::uint32_t {
                     // place and offset of one in the arena; the judge does not read the name). An output that does not fit its place is not brought, only described
   stage = 7,        // what a call needs and is not part of it, sent before every call and null call: seed every generator, wrap the
                     // tensors of the tables, one one-word operation on a GPU. The call that follows does not seed again
+  stage_burst = 8,  // likewise for a burst, in any of `slots` slots of the window: tables describe slot 0, slot k lies k * slot_bytes behind
+  burst = 9,        // `calls` calls without synchronising between them. Each is made on the slot that `turn` names once the one before has
+                    // returned, without seeding: what draws numbers is not called in bursts; then, when `turn` names none, all outputs are described as those of a call are: the
+                    // i-th call's from row i * outputs_n / calls on
 };
+
+// What `turn` holds: which call, from 1 on, and its slot. One behind the last call has kNoSlot.
+inline constexpr std::uint32_t kNoSlot = 0xFFFF;
+constexpr std::uint32_t turn_of(std::uint32_t number, std::uint32_t slot) { return number << 16 | slot; }
 
 enum class Status : std::uint32_t { ok = 0, failed = 1 };
 
@@ -119,6 +127,14 @@ struct Page {
   Failure failure;
   std::uint32_t text_bytes;
   std::int64_t event_ns;         // the child's own time of the call (CUDA events; on the CPU its monotonic clock): a hint; 0: none
+
+  // Of a burst. Written by the judge, but for `returned`: how many calls of it have.
+  std::uint64_t slot_bytes;
+  std::uint32_t slots;
+  std::uint32_t calls;
+  std::uint32_t turn;
+  std::uint32_t returned;
+
   char text[kTextMax];           // why it failed, for people
 
   // Written by either side, in turn.
@@ -132,7 +148,7 @@ struct Page {
 };
 static_assert(offsetof(Page, go) == 8);
 static_assert(offsetof(Page, done) == 56);
-static_assert(offsetof(Page, inputs_n) == 80 + kTextMax);
-static_assert(offsetof(Page, inputs) == 96 + kTextMax);
+static_assert(offsetof(Page, inputs_n) == 104 + kTextMax);
+static_assert(offsetof(Page, inputs) == 120 + kTextMax);
 
 }  // namespace kq::channel

@@ -20,6 +20,7 @@ constexpr std::int64_t kReapLimitMs = 10'000;        // SIGKILL of a process wit
 constexpr std::int64_t kMemoryBackLimitMs = 5'000;
 constexpr std::int64_t kStopLimitMs = 1'000;         // for the judge to notice that a stopped submission is gone
 constexpr std::int64_t kLogLimitMs = 1'000;
+constexpr std::uint32_t kBurstBelowNs = 20'000;      // what the judge's clock is off by, a microsecond or so, is too much beside these
 constexpr std::int64_t kLookMs = 5;                  // how often the lane looks for exits while the judge works
 
 // Every single call kept its limit, all of them together did not.
@@ -101,6 +102,7 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
   const auto judge = lane->judge();
   if (!judge) return failure(judge.error());
   lane->device_ = (*judge)->device();
+  if (lane->options_.device == DeviceKind::cuda) lane->options_.limits.burst_below_ns = kBurstBelowNs;
   const LaneOptions& given = lane->options_;
   auto watch = given.watch ? given.watch(lane->device_) : given.device == DeviceKind::cuda ? watch_gpu(lane->device_.uuid) : nullptr;
   lane->cleanliness_ = std::make_unique<Cleanliness>(std::move(watch));

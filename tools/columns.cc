@@ -259,6 +259,7 @@ constexpr Column kColumns[] = {
     {"p99_us", ColumnType::number, "us", "99th percentile; empty below 100 samples", percentile_us<&Statistics::p99_ns>},
     {"attested_us", ColumnType::number, "us", "median by the judge's clock alone", clock_us<&Measurement::attested_ns>},
     {"event_us", ColumnType::number, "us", "median by the submission's own clock, a hint", clock_us<&Measurement::event_ns>},
+    {"burst_us", ColumnType::number, "us", "a call's share of several in one interval, for short ones", clock_us<&Measurement::burst_ns>},
     {"overhead_us", ColumnType::number, "us", "time of an empty call, already taken off every sample", clock_us<&Measurement::overhead_ns>},
     {"drift_us", ColumnType::number, "us", "how far the empty call of a trusted process moved meanwhile", clock_us<&Measurement::drift_ns>},
     // reference

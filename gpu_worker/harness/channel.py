@@ -17,7 +17,7 @@ LOOK_NS = 1_000_000_000
 
 
 # What is preceded by seeding every generator; a null call is not, nor a call that was staged.
-SEEDED = frozenset({Command.LOAD, Command.MAKE_INPUTS, Command.CALL, Command.STAGE})
+SEEDED = frozenset({Command.LOAD, Command.MAKE_INPUTS, Command.CALL, Command.STAGE, Command.STAGE_BURST})
 
 
 class ChannelClosed(Exception):
@@ -71,7 +71,7 @@ class Channel:
                 ready = True
             if woken == GO:
                 self._seen = page.go
-                ready = page.command == Command.STAGE
+                ready = page.command in (Command.STAGE, Command.STAGE_BURST)
                 command = page.command
                 if not handle(command) or stub.complete(address, self._seen) != 0:
                     if page.status == Status.OK:
@@ -79,6 +79,10 @@ class Channel:
                     stub.post_done(address, self._seen)
             elif woken == TIMEOUT and self._judge_is_gone():
                 return
+
+    def next_slot(self, returned: int) -> int:
+        """Of a burst, when so many calls have returned: where the next one's inputs lie; negative behind the last."""
+        return int(self._stub.next_slot(self._address, returned))
 
     def answer_ok(self) -> None:
         self.page.status = Status.OK

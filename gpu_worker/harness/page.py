@@ -4,7 +4,7 @@ import ctypes
 from ctypes import c_char, c_double, c_int64, c_uint32, c_uint64
 from enum import IntEnum
 
-MAGIC = 0x6B710002
+MAGIC = 0x6B710003
 INPUTS_MAX = 64
 OUTPUTS_MAX = 64
 STATES_MAX = 2048
@@ -22,6 +22,8 @@ class Command(IntEnum):
     MAKE_INPUTS = 5
     CALL = 6
     STAGE = 7
+    STAGE_BURST = 8
+    BURST = 9
 
 
 class Status(IntEnum):
@@ -84,6 +86,11 @@ class Page(ctypes.Structure):
         ("failure", c_uint32),
         ("text_bytes", c_uint32),
         ("event_ns", c_int64),
+        ("slot_bytes", c_uint64),
+        ("slots", c_uint32),
+        ("calls", c_uint32),
+        ("turn", c_uint32),
+        ("returned", c_uint32),
         ("text", c_char * TEXT_MAX),
         ("inputs_n", c_uint32),
         ("outputs_n", c_uint32),

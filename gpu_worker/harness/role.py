@@ -71,7 +71,9 @@ class Role:
         self._in_pool = False
         self._kept: list[torch.Tensor] = []  # the outputs of the last call: the judge looks at them where they are
         self._staged: dict[str, list[Any]] = {}
-        self._views: dict[bytes, list[Any]] = {}
+        self._row = 0  # of the output table: where this call's outputs are described
+        self._views: dict[tuple[bytes, int], list[Any]] = {}
+        self._slots: list[dict[str, list[Any]]] = []  # what stage_burst staged, by slot
         self._commands: dict[int, Callable[[], None]] = {
             Command.ATTACH: self.attach,
             Command.NULL_CALL: self.null_call,
@@ -80,6 +82,8 @@ class Role:
             Command.MAKE_INPUTS: self.make_inputs,
             Command.CALL: self.call,
             Command.STAGE: self.stage,
+            Command.STAGE_BURST: self.stage_burst,
+            Command.BURST: self.burst,
         }
 
     def serve(self) -> None:
@@ -174,13 +178,27 @@ class Role:
 
     def stage(self) -> None:
         """Whatever a call needs that is not the model's own work: it must not fall into the measurement."""
+        self.settle_in()
+        self._staged = {table: self.views(table) for table in ("inputs", "outputs")}
+        if self._word is not None:
+            self._word[:1].zero_()
+
+    def stage_burst(self) -> None:
+        """The same for calls in any of several places."""
+        self.settle_in()
+        width = self.page.outputs_n // max(self.page.calls, 1)
+        self._slots = [
+            {"inputs": self.views("inputs", slot), "outputs": self.views("outputs", slot)[:width]}
+            for slot in range(self.page.slots)
+        ]
+        if self._word is not None:
+            self._word[:1].zero_()
+
+    def settle_in(self) -> None:
         self._kept = []
         if self._pool_use is not None and not self._in_pool:
             self._pool_use.__enter__()  # for good: calls are all that is left, and who drops it leaves the pool
             self._in_pool = True
-        self._staged = {table: self.views(table) for table in ("inputs", "outputs")}
-        if self._word is not None:
-            self._word[:1].zero_()
 
     def input_views(self) -> list[Any]:
         """The arguments of a call, each handed out once: a model may do to the object what it likes."""
@@ -199,28 +217,47 @@ class Role:
     def call(self) -> None:
         raise Failed(Failure.RUNTIME_ERROR, f"a {self.job.role} child calls nothing")
 
+    def burst(self) -> None:
+        """Calls one behind the other. Where the next one's inputs lie is told when the last one has returned; none waits for the GPU."""
+        rows = self.page.outputs_n
+        width = rows // max(self.page.calls, 1)
+        kept: list[torch.Tensor] = []
+        returned = 0
+        try:
+            while (slot := self.channel.next_slot(returned)) >= 0:
+                self._staged, self._row = self._slots[slot], returned * width
+                self.call()
+                if self.page.outputs_n != rows:
+                    raise Failed(Failure.RUNTIME_ERROR, "returned another number of outputs than before")
+                kept += self._kept
+                returned += 1
+        finally:
+            self._staged, self._row = {}, 0
+        self._kept = kept
+
     def entries(self, table: str) -> list[TensorDesc]:
         entries: list[TensorDesc] = getattr(self.page, table)[: getattr(self.page, f"{table}_n")]
         return entries
 
-    def views(self, table: str) -> list[Any]:
+    def views(self, table: str, slot: int = 0) -> list[Any]:
         """The entries of a table as what they stand for: tensors in the window, numbers, None.
 
         Kept by the table's bytes, so that a call that comes again costs no wrapping. Each tensor is handed out as a fresh alias: what a
         model does to the object it got does not stay.
         """
         raw = self.channel.raw(table, getattr(self.page, f"{table}_n"))
-        found = self._views.get(raw)
+        found = self._views.get((raw, slot))
         if found is None:
-            found = self._views[raw] = [self.view(entry) for entry in self.entries(table)]
+            shift = slot * self.page.slot_bytes
+            found = self._views[raw, slot] = [self.view(entry, shift) for entry in self.entries(table)]
         return [value.detach() if isinstance(value, torch.Tensor) else value for value in found]
 
-    def view(self, entry: TensorDesc) -> Any:
+    def view(self, entry: TensorDesc, shift: int = 0) -> Any:
         if entry.dtype == 0:
             return value_of(entry)
         if self._window is None:
             raise Failed(Failure.RUNTIME_ERROR, "no window is attached yet")
-        return self._window.tensor(entry, self.job.device)
+        return self._window.tensor(entry, self.job.device, shift)
 
     def output_views(self) -> list[Any]:
         """The places of the outputs in the window, the same ones all through a call."""
@@ -240,17 +277,18 @@ class Role:
 
     def put_outputs(self, outputs: list[torch.Tensor]) -> str:
         """Brings outputs into the window where they are what the table expects, and says in words where they are not."""
-        if len(outputs) != self.page.outputs_n:
+        views = self.output_views()
+        if len(outputs) != len(views):
             self.page.outputs_n = min(len(outputs), len(self.page.outputs))
             return f"returned {len(outputs)} outputs"
         self._kept = outputs
         complaint = ""
-        for i, (output, view) in enumerate(zip(outputs, self.output_views())):
+        for i, (output, view) in enumerate(zip(outputs, views)):
+            entry = self.page.outputs[self._row + i]
             if output.dtype == view.dtype and output.shape == view.shape:
-                if not self._lies_in_arena(output, self.page.outputs[i]) and not _is(output, view):
+                if not self._lies_in_arena(output, entry) and not _is(output, view):
                     view.copy_(output)
             else:
-                entry = self.page.outputs[i]
                 expected = Spec.of(entry)
                 fill_tensor(entry, f"out{i}", output.dtype, output.shape)
                 complaint = f"output {i} is {Spec(output.dtype, output.shape)}, expected {expected}"

@@ -21,6 +21,7 @@ class Stub:
         self._layout = self.function("kq_layout", c_int64, c_char_p)
         self.wait_go = self.function("kq_wait_go", c_int, c_void_p, c_uint32, c_uint64, c_int64)
         self.complete = self.function("kq_complete", c_int, c_void_p, c_uint32)
+        self.next_slot = self.function("kq_next_slot", c_int, c_void_p, c_uint32)
         self.arena_use = self.function("kq_arena_use", None, c_uint64, c_uint64)
         self._clock_use_cuda = self.function("kq_clock_use_cuda", c_int, c_char_p, c_size_t)
         self.post_done = self.function("kq_post_done", None, c_void_p, c_uint32)

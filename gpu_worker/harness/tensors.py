@@ -183,13 +183,13 @@ class Window:
 
         return Window(raw, size, close)
 
-    def tensor(self, entry: TensorDesc, device: torch.device) -> torch.Tensor:
+    def tensor(self, entry: TensorDesc, device: torch.device, shift: int = 0) -> torch.Tensor:
         spec = Spec.of(entry)
         if entry.bytes == 0:
             return torch.empty(spec.shape, dtype=spec.dtype, device=device)
-        if entry.offset + entry.bytes > self._size:
+        if entry.offset + shift + entry.bytes > self._size:
             raise RuntimeError(f"entry {entry.name!r} ends beyond the window")
-        return self._raw(entry.offset, entry.bytes).view(spec.dtype).view(spec.shape)
+        return self._raw(entry.offset + shift, entry.bytes).view(spec.dtype).view(spec.shape)
 
 
 class _CudaArray:

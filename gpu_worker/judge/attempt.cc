@@ -4,6 +4,7 @@
 
 #include "gpu_worker/judge/attested.h"
 #include "gpu_worker/judge/bracket.h"
+#include "gpu_worker/judge/burst.h"
 
 namespace kq::judge {
 namespace {
@@ -62,6 +63,8 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   // 3. The trials. Every output of every kind is checked.
   auto times = run_trials(plan, **submission);
   if (!times) return tl::unexpected(times.error());
+  const auto burst_ns = burst_share(plan, **submission, *times);
+  if (!burst_ns) return tl::unexpected(burst_ns.error());
   const auto after = calibrator_->calibrate(touch_bytes, plan.limits.load_limit_ms);
   if (!after) return tl::unexpected(after.error());
 
@@ -69,7 +72,7 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   const double drift_ns = after->median_ns - before->median_ns;
   const double overhead_ns = ((*submission)->overhead().median_ns + before->median_ns + after->median_ns) / 3;
   report.samples = {samples_of(times->submission.brackets_ns, overhead_ns), samples_of(times->reference.brackets_ns, overhead_ns)};
-  const Attested ours = attest(report.samples.submission_ns, times->submission.events_ns, drift_ns);
+  const Attested ours = attest(report.samples.submission_ns, times->submission.events_ns, drift_ns, *burst_ns);
   const Attested theirs = attest(report.samples.reference_ns, times->reference.events_ns, drift_ns);
   // A judge that sleeps is woken late where there are few cores, and that is nobody's forgery.
   if (waiting_ == Waiting::spin) report.disagreement = ours.disagreement;
@@ -79,7 +82,8 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
                                 .overhead_ns = overhead_ns,
                                 .drift_ns = drift_ns,
                                 .attested_ns = ours.attested_ns,
-                                .event_ns = ours.event_ns},
+                                .event_ns = ours.event_ns,
+                                .burst_ns = *burst_ns},
                 .correctness = (*submission)->correctness()};
 }
 
@@ -145,6 +149,31 @@ Step<Judge::TimedTrials> Judge::run_trials(const Plan& plan, SubmissionSide& sub
     timed_ns += sample_ns(timed->submission.bracket_ns, overhead.median_ns);
   }
   return times;
+}
+
+// Of calls so short that the error of a single interval is much beside them; 0 for others, and where bursts cannot be had.
+Step<double> Judge::burst_share(const Plan& plan, SubmissionSide& submission, const TimedTrials& times) {
+  const auto& singles = times.submission.brackets_ns;
+  const double overhead_ns = submission.overhead().median_ns;
+  // A judge that sleeps is woken late, again and again.
+  const bool is_steady = waiting_ == Waiting::spin || device_.info().kind == DeviceKind::cpu;
+  const bool may_burst = plan.limits.burst_below_ns > 0 && singles.size() >= kBurstSinglesMin && is_steady;
+  if (!may_burst || summarise(singles).median_ns - overhead_ns >= plan.limits.burst_below_ns) return 0;
+  const auto draws = reference_->depends_on_seed(plan, draw_());
+  if (!draws) return tl::unexpected(draws.error());
+  if (*draws) return 0;
+  auto burst = Burst::open(device_, submission, *reference_, plan);
+  if (!burst) return tl::unexpected(burst.error());
+  if (!*burst) return 0;
+  std::vector<std::int64_t> intervals;
+  for (std::uint32_t i = 0; i < kBursts + 1; ++i) {
+    const auto timed = (*burst)->run(plan, draw_, static_cast<std::uint32_t>(singles.size()) + i, call_limit_ms(plan.limits, 0));
+    if (!timed) return tl::unexpected(timed.error());
+    // Somebody else had the device: it says nothing, and gains nothing.
+    if (timed->absence_ns > submission.overhead().absence_ns + kAbsenceNs || i == 0) continue;
+    intervals.push_back(timed->bracket_ns);
+  }
+  return burst_share_ns(intervals, singles);
 }
 
 // Inputs of its own, the reference's call, the submission's call, all outputs checked.

@@ -47,6 +47,7 @@ class Judge {
   Step<void> open_children(const Plan& plan, Channels& channels);
   Step<void> load_reference(const Plan& plan, std::uint64_t seed);
   Step<TimedTrials> run_trials(const Plan& plan, SubmissionSide& submission);
+  Step<double> burst_share(const Plan& plan, SubmissionSide& submission, const TimedTrials& times);
   Step<Timed> run_trial(const Plan& plan, SubmissionSide& submission, std::uint32_t number);
 
   Device& device_;

@@ -28,7 +28,7 @@ std::string in_words(double attested_ns, double event_ns) {
 
 }  // namespace
 
-Attested attest(std::span<const std::int64_t> samples_ns, std::span<const std::int64_t> events_ns, double drift_ns) {
+Attested attest(std::span<const std::int64_t> samples_ns, std::span<const std::int64_t> events_ns, double drift_ns, double burst_ns) {
   if (samples_ns.empty()) return {};
   Attested attested;
   attested.attested_ns = summarise(samples_ns).median_ns;
@@ -38,9 +38,15 @@ Attested attest(std::span<const std::int64_t> samples_ns, std::span<const std::i
     attested.median_ns = attested.attested_ns;
     return attested;
   }
-  const double slack = std::min(3 * standard_error(samples_ns, attested.attested_ns) + std::abs(drift_ns),
-                                std::max(kSlackMaxNs, kSlackMaxShare * attested.attested_ns));
-  attested.median_ns = std::max({attested.event_ns, attested.attested_ns - slack, 1.0});
+  const double cap = std::max(kSlackMaxNs, kSlackMaxShare * attested.attested_ns);
+  const double error = 3 * standard_error(samples_ns, attested.attested_ns) + std::abs(drift_ns);
+  double slack = std::min(error, cap);
+  double share = 0;
+  if (burst_ns > 0 && burst_ns <= attested.attested_ns) {
+    share = burst_ns;
+    slack = std::max(slack, std::min(kBurstSlackNs, kBurstSlackShare * attested.attested_ns));
+  }
+  attested.median_ns = std::max({attested.event_ns, share, attested.attested_ns - slack, 1.0});
   if (std::abs(attested.event_ns - attested.attested_ns) > std::max(kDisagreeNs, kDisagreeShare * attested.attested_ns)) {
     attested.disagreement = in_words(attested.attested_ns, attested.event_ns);
   }

@@ -54,6 +54,21 @@ TEST(Attested, drift_widens_the_slack_up_to_the_cap) {
   EXPECT_EQ(attest(samples, Samples(50, 1'000), 1e9).median_ns, 48'000);
 }
 
+// A calibration that was off by a microsecond is off by that in every sample: the share is not.
+TEST(Attested, a_share_of_bursts_refines_within_its_slack_and_never_below_it) {
+  EXPECT_EQ(attest(Samples(50, 15'600), Samples(50, 14'080), 0, 13'000).median_ns, 14'080);
+  EXPECT_EQ(attest(Samples(50, 16'940), Samples(50, 14'240), 0, 13'000).median_ns, 14'240);
+  EXPECT_EQ(attest(Samples(50, 15'600), Samples(50, 14'080), 0).median_ns, 15'600);
+  // Events forged: what the share says; both forged: the slack.
+  EXPECT_EQ(attest(Samples(50, 15'600), Samples(50, 1), 0, 14'900).median_ns, 14'900);
+  EXPECT_EQ(attest(Samples(50, 15'600), Samples(50, 1), 0, 1).median_ns, 15'600 - kBurstSlackNs);
+  EXPECT_EQ(attest(Samples(50, 6'000), Samples(50, 1), 0, 1).median_ns, 4'500);
+  // A host that is slower than the GPU makes a share too large: that changes nothing.
+  EXPECT_EQ(attest(Samples(50, 15'600), Samples(50, 15'000), 0, 40'000).median_ns, 15'600);
+  EXPECT_EQ(attest(around(15'600, 1'500, 100), Samples(100, 14'900), 0, 40'000).median_ns, attest(around(15'600, 1'500, 100), Samples(100, 14'900), 0).median_ns);
+  EXPECT_EQ(attest(Samples(50, 15'600), {}, 0, 13'000).median_ns, 15'600);
+}
+
 TEST(Attested, clocks_that_cannot_both_be_right_are_told) {
   EXPECT_TRUE(attest(Samples(9, 100'000), Samples(9, 60'000), 0).disagreement.empty());
   EXPECT_EQ(attest(Samples(9, 1'000'000), Samples(9, 3'000), 0).disagreement,

@@ -7,7 +7,7 @@ namespace kq::judge {
 
 Expected<Outcome> bracket(Device& device, Child& child, const Order& order, std::uint64_t seed, const Around& around) {
   child.lay_seed(seed);
-  auto staged = child.command({.command = channel::Command::stage, .limit_ms = order.limit_ms});
+  auto staged = child.command({.command = order.slots.empty() ? channel::Command::stage : channel::Command::stage_burst, .limit_ms = order.limit_ms});
   if (!staged) return failure(staged.error());
   if (const auto* answered = std::get_if<Answered>(&*staged); answered == nullptr || !answered->ok) return staged;
 
@@ -17,7 +17,7 @@ Expected<Outcome> bracket(Device& device, Child& child, const Order& order, std:
     device.release();
     return failure(prepared.error());
   }
-  if (const auto held = device.hold(); !held) return failure(held.error());
+  if (const auto held = device.hold(around.linger_ns); !held) return failure(held.error());
 
   bool is_probed = false;
   auto outcome = child.command(order, {.at_go = [&] { device.release(); },

@@ -22,6 +22,7 @@ namespace kq::judge {
 struct Around {
   std::function<Expected<void>()> prepare = {};              // before the caches are emptied
   std::function<Expected<void>(const Answered&)> take = {};  // after an ok answer, while nobody else can have run since t2
+  std::int64_t linger_ns = 0;                                // more than usual: it is in the bracket to the nanosecond
 };
 
 // One command under the clock. An outcome other than an ok answer may also be that of the staging.

@@ -24,6 +24,7 @@ using channel::TensorDesc;
 
 constexpr std::int64_t kMs = 1'000'000;
 constexpr std::int64_t kSliceNs = 2 * kMs;           // how long the judge sleeps before it looks around
+constexpr std::int64_t kTurnSliceNs = 50'000;        // and in a burst, where the child waits for it
 constexpr std::int64_t kLookNs = 1 * kMs;            // how often it looks around while it spins
 constexpr std::int64_t kSpinNs = 1'000 * kMs;        // spins no longer: of a call that long, a wake-up is no part worth a core
 constexpr std::uint64_t kChildSpinNs = 50 * kMs;     // covers what the judge does between waking a child and `go`
@@ -123,6 +124,12 @@ void Child::send_arena(const Memory& arena) {
   send('A', arena.fd());
 }
 
+void Child::lay_slots(std::uint32_t slots, std::uint64_t slot_bytes, std::uint32_t calls) {
+  page_->slots = slots;
+  page_->slot_bytes = slot_bytes;
+  page_->calls = calls;
+}
+
 void Child::lay_touch(std::uint64_t bytes) { page_->touch_bytes = bytes; }
 
 void Child::lay_seed(std::uint64_t seed) { std::atomic_ref(page_->seed).store(seed, std::memory_order_relaxed); }
@@ -142,13 +149,18 @@ Expected<Outcome> Child::command(const Order& order, const Hooks& hooks) {
   }
 
   page_->command = order.command;
+  if (!order.slots.empty()) {
+    store(page_->returned, 0);
+    turns_ = 1;
+    store(page_->turn, channel::turn_of(turns_, order.slots.front()));
+  }
   const std::int64_t start_ns = clock_ns();
   store(page_->go, ++commands_);
   if (hooks.at_go) hooks.at_go();
   futex(&page_->go, FUTEX_WAKE, INT_MAX, nullptr);
 
   // The bracket is open.
-  const auto wake = wait(start_ns, order.limit_ms);
+  const auto wake = wait(order, start_ns);
   if (!wake) return failure(wake.error());
   switch (*wake) {
     case Wake::done: break;
@@ -163,17 +175,32 @@ Expected<Outcome> Child::command(const Order& order, const Hooks& hooks) {
   // The bracket is closed.
 
   Outcome outcome = answer(order.command, bracket_ns);
+  if (const auto* answered = std::get_if<Answered>(&outcome); answered != nullptr && answered->ok && !order.slots.empty() && turns_ != order.slots.size() + 1) {
+    return Malformed{"left a burst before its end"};
+  }
   usable_ = std::holds_alternative<Answered>(outcome);
   return outcome;
 }
 
-Expected<Child::Wake> Child::wait(std::int64_t start_ns, std::int64_t limit_ms) {
-  const std::int64_t deadline_ns = start_ns + std::min<std::int64_t>(limit_ms, INT_MAX) * kMs;
+// Names the next slot where the call before has returned. False: the child counts otherwise than an honest one.
+bool Child::name_slots(std::span<const std::uint16_t> slots) {
+  const std::uint32_t returned = load(page_->returned);
+  if (returned + 1 == turns_) return true;  // it is at it
+  if (returned != turns_ || turns_ > slots.size()) return false;
+  const std::uint32_t slot = turns_ < slots.size() ? slots[turns_] : channel::kNoSlot;
+  store(page_->turn, channel::turn_of(++turns_, slot));
+  return true;
+}
+
+Expected<Child::Wake> Child::wait(const Order& order, std::int64_t start_ns) {
+  const std::int64_t deadline_ns = start_ns + std::min<std::int64_t>(order.limit_ms, INT_MAX) * kMs;
+  const std::int64_t longest_sleep_ns = order.slots.empty() ? kSliceNs : kTurnSliceNs;
   std::int64_t look_ns = start_ns + kLookNs;
   for (;;) {
     const std::uint32_t seen = done();
     if (seen == commands_) return Wake::done;
     if (seen != commands_ - 1) return Wake::out_of_turn;
+    if (!order.slots.empty() && !name_slots(order.slots)) return Wake::out_of_turn;
     const std::int64_t now_ns = clock_ns();
     if (now_ns >= look_ns) {
       look_ns = now_ns + kLookNs;
@@ -188,7 +215,7 @@ Expected<Child::Wake> Child::wait(std::int64_t start_ns, std::int64_t limit_ms) 
       for (int i = 0; i < 16; ++i) relax();
       continue;
     }
-    const std::int64_t slice_ns = std::min(kSliceNs, deadline_ns - now_ns);
+    const std::int64_t slice_ns = std::min(longest_sleep_ns, deadline_ns - now_ns);
     const timespec slice{0, static_cast<long>(slice_ns)};
     futex(&page_->done, FUTEX_WAIT, seen, &slice);
   }
@@ -214,6 +241,8 @@ Outcome Child::answer(Command command, std::int64_t bracket_ns) const {
     channel::Failure failure;
     std::uint32_t text_bytes;
     std::int64_t event_ns;
+    std::uint64_t slot_bytes;
+    std::uint32_t slots, calls, turn, returned;
     char text[channel::kTextMax];
     std::uint32_t inputs_n, outputs_n, states_n, reserved;
   } head;
@@ -246,7 +275,7 @@ tl::expected<Tables, std::string> Child::tables(Command command, std::uint32_t i
     if (!rows) return tl::unexpected(rows.error());
     tables.inputs = std::move(*rows);
   }
-  if (is_description || command == Command::call) {
+  if (is_description || command == Command::call || command == Command::burst) {
     auto rows = read_rows(page_->outputs, outputs_n, channel::kOutputsMax, "output");
     if (!rows) return tl::unexpected(rows.error());
     tables.outputs = std::move(*rows);

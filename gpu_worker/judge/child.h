@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 
@@ -51,6 +52,7 @@ struct Channels {
 struct Order {
   channel::Command command = channel::Command::none;
   std::int64_t limit_ms = 0;
+  std::span<const std::uint16_t> slots = {};  // of a burst's calls, each told when the one before has returned
 };
 
 // How both ends wait for each other: spinning answers within a microsecond but takes two cores.
@@ -70,6 +72,9 @@ class Child {
   // Hands over the window that the next `attach` maps, and with the first one the arena, where there is one.
   void send_window(const Memory& window);
   void send_arena(const Memory& arena);
+
+  // The window's slots, and how many calls a burst has.
+  void lay_slots(std::uint32_t slots, std::uint64_t slot_bytes, std::uint32_t calls);
 
   // What null calls write from now on.
   void lay_touch(std::uint64_t bytes);
@@ -94,7 +99,8 @@ class Child {
   Child(Fd socket, ChildRole role, Exits& exits, Waiting waiting, channel::Page* page);
   void send(char byte, int fd);
   std::uint32_t done() const;
-  Expected<Wake> wait(std::int64_t start_ns, std::int64_t limit_ms);
+  Expected<Wake> wait(const Order& order, std::int64_t start_ns);
+  bool name_slots(std::span<const std::uint16_t> slots);
   Expected<Outcome> gone();
   Outcome answer(channel::Command command, std::int64_t bracket_ns) const;
   tl::expected<Tables, std::string> tables(channel::Command command, std::uint32_t inputs_n, std::uint32_t outputs_n,
@@ -106,6 +112,7 @@ class Child {
   Waiting waiting_;
   channel::Page* page_;
   std::uint32_t commands_ = 0;   // given so far: the value of `go`
+  std::uint32_t turns_ = 0;      // named so far in this burst; the one that ends it counts
   std::optional<int> exit_;
   bool hung_up_ = false;         // its end of the socket is closed
   bool usable_ = true;

@@ -68,14 +68,14 @@ Expected<void> Hold::begin() {
   return begun;
 }
 
-Expected<void> Hold::hold() {
+Expected<void> Hold::hold(std::int64_t linger_ns) {
   is_begun_ = false;
   const auto queued = kernels_.stamp(device_shared_ + offsetof(Shared, before_ns))
                           .and_then([this]() -> Expected<void> {
                             const Result r = driver_.fill_words(flush_, number_, flush_bytes_ / 4);
                             return r == kSuccess ? Expected<void>() : failure(error_of(driver_, "cuMemsetD32 of the cache", r));
                           })
-                          .and_then([this] { return kernels_.hold(device_shared_ + offsetof(Shared, holder), number_, kHoldLimitNs, kLingerNs); });
+                          .and_then([this, linger_ns] { return kernels_.hold(device_shared_ + offsetof(Shared, holder), number_, kHoldLimitNs, kLingerNs + static_cast<std::uint64_t>(linger_ns)); });
   std::atomic_ref(shared_->gate.released).store(number_, std::memory_order_release);
   if (!queued) return queued;
   if (const auto begun = wait_for(shared_->holder.running); !begun) return begun;

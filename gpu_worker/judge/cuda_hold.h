@@ -35,7 +35,7 @@ class Hold {
   // `l2_bytes` of the device's cache. Goes through one hold, so that what the driver loads lazily is there.
   Expected<void> open(std::uint64_t l2_bytes);
   Expected<void> begin();
-  Expected<void> hold();
+  Expected<void> hold(std::int64_t linger_ns = 0);
   void release();
   Expected<void> probe();
   Expected<void> settle();

@@ -47,6 +47,20 @@ inline void fake_call(FakeTurn& turn, float w) {
   }
 }
 
+inline void fake_burst(FakeTurn& turn, float w) {
+  channel::Page& page = turn.page;
+  char* const window = turn.window;
+  for (std::uint32_t returned = 0;; ++returned) {
+    std::atomic_ref(page.returned).store(returned, std::memory_order_release);
+    std::uint32_t told = 0;
+    while ((told = std::atomic_ref(page.turn).load(std::memory_order_acquire)) >> 16 != returned + 1) std::this_thread::yield();
+    if ((told & channel::kNoSlot) == channel::kNoSlot) break;
+    turn.window = window + (told & channel::kNoSlot) * page.slot_bytes;
+    fake_call(turn, w);
+  }
+  turn.window = window;
+}
+
 inline FakeChild::Script fake_reference(Twist twist = {}) {
   return [twist = std::move(twist), model_seed = std::uint64_t{0}](FakeTurn& turn) mutable {
     using channel::Command;
@@ -71,6 +85,7 @@ inline FakeChild::Script fake_submission(Twist twist = {}) {
     using channel::Command;
     if (turn.command == Command::load) w = *fake_data<float>(turn, turn.page.states[0]);
     if (turn.command == Command::call) fake_call(turn, w);
+    if (turn.command == Command::burst) fake_burst(turn, w);
     if (twist) twist(turn);
   };
 }

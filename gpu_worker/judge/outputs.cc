@@ -15,21 +15,20 @@ bool is_possible(const Tensor& output, const Memory* arena) {
 
 }  // namespace
 
-std::uint64_t arena_bytes(const Layout& layout) { return kTimes * layout.outputs.bytes() + kBesides; }
+std::uint64_t arena_bytes(const Layout& layout, std::uint32_t calls) { return (kTimes + calls) * layout.outputs.bytes() + kBesides; }
 
 bool places_are_possible(const std::vector<Tensor>& outputs, const Memory* arena) {
   return std::ranges::all_of(outputs, [&](const Tensor& output) { return is_possible(output, arena); });
 }
 
-Expected<void> take_outputs(Device& device, const Layout& layout, const Memory& window, const Memory* arena, const std::vector<Tensor>& got,
-                            const Memory& to) {
+Expected<void> take_outputs(Device& device, const Layout& layout, const Taking& from, std::span<const Tensor> got, const Memory& to) {
   const Region& region = layout.outputs;
-  if (const auto copied = device.copy(to, 0, window, region.begin, region.bytes()); !copied) return copied;
+  if (const auto copied = device.copy(to, 0, from.window, from.shift + region.begin, region.bytes()); !copied) return copied;
   const std::vector<Tensor>& places = layout.tables.outputs;
   for (std::size_t i = 0; i < std::min(got.size(), places.size()); ++i) {
     const Tensor& output = got[i];
-    if (output.place == channel::Place::window || output.bytes != places[i].bytes || !is_possible(output, arena)) continue;
-    const auto copied = device.copy(to, places[i].offset - region.begin, *arena, output.offset, output.bytes);
+    if (output.place == channel::Place::window || output.bytes != places[i].bytes || !is_possible(output, from.arena)) continue;
+    const auto copied = device.copy(to, places[i].offset - region.begin, *from.arena, output.offset, output.bytes);
     if (!copied) return copied;
   }
   return {};

@@ -4,6 +4,8 @@
 // which offset, and that is held to the arena's size.
 #pragma once
 
+#include <span>
+
 #include "gpu_worker/judge/device.h"
 #include "gpu_worker/judge/layout.h"
 
@@ -11,14 +13,19 @@ namespace kq::judge {
 
 // An arena for the calls of a problem: its outputs three times over, as torch keeps one while the next is made, and what is made besides.
 // What finds no room there is copied into the window by the child, which is part of its call.
-std::uint64_t arena_bytes(const Layout& layout);
+// `calls` more may keep theirs until the judge has looked.
+std::uint64_t arena_bytes(const Layout& layout, std::uint32_t calls = 0);
 
 // Whether every output that is said to be in the arena can be. `arena` is null where there is none.
 bool places_are_possible(const std::vector<Tensor>& outputs, const Memory* arena);
 
 // Copies the outputs' region of the window to the beginning of `to`, and over it the outputs of `got` that lie in the arena. What is not
 // as the layout has it, or cannot be where it is said to be, is not followed: the checks that come later say so.
-Expected<void> take_outputs(Device& device, const Layout& layout, const Memory& window, const Memory* arena, const std::vector<Tensor>& got,
-                            const Memory& to);
+struct Taking {
+  const Memory& window;
+  std::uint64_t shift = 0;  // of the slot that was called
+  const Memory* arena = nullptr;
+};
+Expected<void> take_outputs(Device& device, const Layout& layout, const Taking& from, std::span<const Tensor> got, const Memory& to);
 
 }  // namespace kq::judge

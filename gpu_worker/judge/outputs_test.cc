@@ -22,7 +22,7 @@ class OutputsTest : public testing::Test {
     tensor.offset = offset;
     return tensor;
   }
-  Expected<void> take(const std::vector<Tensor>& got) { return take_outputs(*device_, layout_, *window_, arena_.get(), got, *taken_); }
+  Expected<void> take(const std::vector<Tensor>& got) { return take_outputs(*device_, layout_, {.window = *window_, .arena = arena_.get()}, got, *taken_); }
   std::uint64_t offset(std::size_t i) const { return layout_.tables.outputs[i].offset - layout_.outputs.begin; }
 
   std::unique_ptr<Device> device_ = std::move(*open_cpu_device());

@@ -105,6 +105,24 @@ Step<ReferenceSide::Called> ReferenceSide::make_trial(const Plan& plan, std::uin
 }
 
 Step<void> ReferenceSide::agree_with_itself(const Plan& plan, std::uint64_t seed) {
+  const auto difference = difference_under(plan, seed);
+  if (!difference) return tl::unexpected(difference.error());
+  if (!*difference) return {};
+  Evidence found = evidence(Stage::judge, "nondeterministic",
+                            "the reference disagrees with itself: output " + std::to_string((*difference)->output) +
+                                " differs between two calls on the same inputs under the same seed");
+  found.mismatch = **difference;
+  return stop(VerdictName::problem_invalid, std::move(found));
+}
+
+Step<bool> ReferenceSide::depends_on_seed(const Plan& plan, std::uint64_t seed) {
+  const auto difference = difference_under(plan, seed);
+  if (!difference) return tl::unexpected(difference.error());
+  return difference->has_value();
+}
+
+// Of the first output that is another one when the last inputs are called on again.
+Step<std::optional<Mismatch>> ReferenceSide::difference_under(const Plan& plan, std::uint64_t seed) {
   auto again = make_memory(device_, &Device::make_private, layout_.outputs.bytes());
   if (!again) return tl::unexpected(again.error());
   auto called = call(plan, seed, **again);
@@ -123,14 +141,11 @@ Step<void> ReferenceSide::agree_with_itself(const Plan& plan, std::uint64_t seed
       comparison.add(first.bytes, plain_value(called->tables.outputs[i]).bytes);
     }
     if (comparison.equal()) continue;
-    Evidence found = evidence(Stage::judge, "nondeterministic",
-                              "the reference disagrees with itself: output " + std::to_string(i) +
-                                  " differs between two calls on the same inputs under the same seed");
-    found.mismatch = comparison.mismatch();
-    found.mismatch->output = static_cast<std::uint32_t>(i);
-    return stop(VerdictName::problem_invalid, std::move(found));
+    Mismatch mismatch = comparison.mismatch();
+    mismatch.output = static_cast<std::uint32_t>(i);
+    return mismatch;
   }
-  return {};
+  return std::nullopt;
 }
 
 // One call on the pristine inputs, its output table checked, its outputs taken.
@@ -140,7 +155,7 @@ Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed, const M
   child_->write_outputs(layout_.tables.outputs);
   auto prepare = [&] { return device_.copy(*window_, region.begin, *pristine_, 0, region.bytes()); };
   auto take = [&](const Answered& answered) {
-    return take_outputs(device_, layout_, *window_, arena_.get(), answered.tables.outputs, to);
+    return take_outputs(device_, layout_, {.window = *window_, .arena = arena_.get()}, answered.tables.outputs, to);
   };
   auto called = accept(bracket(device_, *child_, {.command = Command::call, .limit_ms = plan.limits.load_limit_ms}, seed, {prepare, take}),
                        doing(Phase::run));

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "gpu_worker/judge/checks.h"
@@ -29,6 +30,8 @@ class ReferenceSide {
   Step<Called> make_trial(const Plan& plan, std::uint64_t inputs_seed, std::uint64_t seed);
   // Calls once more on the inputs of the last trial: the reference must agree with itself.
   Step<void> agree_with_itself(const Plan& plan, std::uint64_t seed);
+  // Whether it computes something else of the last inputs under this seed.
+  Step<bool> depends_on_seed(const Plan& plan, std::uint64_t seed);
 
   const Layout& layout() const { return layout_; }
   const Memory& window() const { return *window_; }
@@ -49,6 +52,7 @@ class ReferenceSide {
   Step<void> make_windows(const Plan& plan, Tables tables);
   Step<Answered> call(const Plan& plan, std::uint64_t seed, const Memory& to);
   Step<void> note_mutated_inputs();
+  Step<std::optional<Mismatch>> difference_under(const Plan& plan, std::uint64_t seed);
 
   Device& device_;
   std::unique_ptr<Child> child_;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "gpu_worker/judge/bracket.h"
+#include "gpu_worker/judge/burst.h"
 #include "gpu_worker/judge/outputs.h"
 
 namespace kq::judge {
@@ -44,7 +44,8 @@ Step<void> SubmissionSide::attach(const Plan& plan) {
   child_->write_states(layout.tables.states);
   child_->send_window(*window_);
   // No room for an arena is no reason to stop: outputs are copied then.
-  auto arena = device_.make_arena(arena_bytes(layout));
+  const bool may_burst = plan.limits.burst_below_ns > 0 && layout.outputs.bytes() <= kBurstOutputBytesMax;
+  auto arena = device_.make_arena(arena_bytes(layout, may_burst ? kBurstCalls : 0));
   if (!arena) return stop(arena.error());
   arena_ = std::move(*arena);
   if (arena_) child_->send_arena(*arena_);
@@ -77,27 +78,63 @@ Step<SubmissionSide::Called> SubmissionSide::run(const Plan& plan, const Trial& 
     return device_.copy(*window_, inputs.begin, reference_.pristine_inputs(), 0, inputs.bytes());
   };
   auto take = [&](const Answered& answered) {
-    return take_outputs(device_, layout, *window_, arena_.get(), answered.tables.outputs, *snapshot_);
+    return take_outputs(device_, layout, {.window = *window_, .arena = arena_.get()}, answered.tables.outputs, *snapshot_);
   };
   auto called = accept(bracket(device_, *child_, {.command = Command::call, .limit_ms = trial.limit_ms}, trial.seed, {prepare, take}),
                        doing(Phase::run));
   if (!called) return tl::unexpected(called.error());
   const std::int64_t absence_ns = device_.absence_ns();
-  if (!places_are_possible(called->tables.outputs, arena_.get())) {
-    Evidence found = evidence(Stage::judge, "tamper", "it says that an output lies where there is no memory");
-    found.rule = "channel";
-    return stop(VerdictName::rejected, std::move(found));
-  }
-  if (const auto right = check_forms(trial, called->tables.outputs); !right) return tl::unexpected(right.error());
-  if (const auto right = check_guards(trial); !right) return tl::unexpected(right.error());
-  if (const auto right = check_values(plan, trial, called->tables.outputs); !right) return tl::unexpected(right.error());
-  if (const auto right = check_inputs(trial); !right) return tl::unexpected(right.error());
-  ++correctness_.trials_passed;
+  if (const auto possible = check_places(called->tables.outputs); !possible) return tl::unexpected(possible.error());
+  const Case held_to{reference_.inputs(), reference_.outputs(), reference_.pristine_inputs(), reference_.expected_outputs(), *snapshot_};
+  if (const auto right = check(plan, trial, held_to, called->tables.outputs); !right) return tl::unexpected(right.error());
   return Called{called->bracket_ns, called->event_ns, absence_ns};
 }
 
-Step<void> SubmissionSide::check_forms(const Trial& trial, const std::vector<Tensor>& got) const {
-  const std::vector<Tensor>& expected = reference_.outputs();
+Step<void> SubmissionSide::attach_slots(const Plan& plan, std::unique_ptr<Memory> window, std::uint32_t slots, std::uint32_t calls) {
+  const Layout& layout = reference_.layout();
+  window_ = std::move(window);
+  child_->lay_slots(slots, layout.bytes(), calls);
+  child_->write_inputs(reference_.inputs());
+  std::vector<Tensor> rows;
+  for (std::uint32_t i = 0; i < calls; ++i) rows.insert(rows.end(), layout.tables.outputs.begin(), layout.tables.outputs.end());
+  child_->write_outputs(rows);
+  child_->write_states(layout.tables.states);
+  child_->send_window(*window_);
+  auto attached = accept(child_->command({.command = Command::attach, .limit_ms = plan.limits.load_limit_ms}), doing(Phase::run));
+  if (!attached) return tl::unexpected(attached.error());
+  return {};
+}
+
+Step<Answered> SubmissionSide::run_burst(std::span<const std::uint16_t> slots, const Trial& trial, const Around& around) {
+  child_->write_inputs(reference_.inputs());
+  std::vector<Tensor> rows;
+  for (std::size_t i = 0; i < slots.size(); ++i) rows.insert(rows.end(), reference_.layout().tables.outputs.begin(), reference_.layout().tables.outputs.end());
+  child_->write_outputs(rows);
+  auto called = accept(bracket(device_, *child_, {.command = Command::burst, .limit_ms = trial.limit_ms, .slots = slots}, trial.seed, around),
+                       doing(Phase::run));
+  if (!called) return called;
+  if (const auto possible = check_places(called->tables.outputs); !possible) return tl::unexpected(possible.error());
+  return called;
+}
+
+Step<void> SubmissionSide::check_places(const std::vector<Tensor>& got) const {
+  if (places_are_possible(got, arena_.get())) return {};
+  Evidence found = evidence(Stage::judge, "tamper", "it says that an output lies where there is no memory");
+  found.rule = "channel";
+  return stop(VerdictName::rejected, std::move(found));
+}
+
+Step<void> SubmissionSide::check(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got) {
+  if (const auto right = check_forms(trial, held_to, got); !right) return right;
+  if (const auto right = check_guards(trial, held_to); !right) return right;
+  if (const auto right = check_values(plan, trial, held_to, got); !right) return right;
+  if (const auto right = check_inputs(trial, held_to); !right) return right;
+  ++correctness_.trials_passed;
+  return {};
+}
+
+Step<void> SubmissionSide::check_forms(const Trial& trial, const Case& held_to, std::span<const Tensor> got) const {
+  const std::vector<Tensor>& expected = held_to.outputs;
   if (got.size() != expected.size()) {
     return wrong(trial, "shape", "returned " + std::to_string(got.size()) + " outputs, must be " + std::to_string(expected.size()));
   }
@@ -108,10 +145,10 @@ Step<void> SubmissionSide::check_forms(const Trial& trial, const std::vector<Ten
   return {};
 }
 
-Step<void> SubmissionSide::check_guards(const Trial& trial) {
+Step<void> SubmissionSide::check_guards(const Trial& trial, const Case& held_to) {
   const Region& region = reference_.layout().outputs;
   for (const Region& gap : gaps(region, reference_.layout().tables.outputs)) {
-    const auto difference = checks_.difference(trial.poison, {*snapshot_, gap.begin - region.begin}, gap.bytes());
+    const auto difference = checks_.difference(trial.poison, {held_to.snapshot, gap.begin - region.begin}, gap.bytes());
     if (!difference) return stop(difference.error());
     if (!*difference) continue;
     return wrong(trial, "mutated_input", "wrote outside of its outputs: at byte " + std::to_string(gap.begin + **difference) + " of the window");
@@ -119,8 +156,8 @@ Step<void> SubmissionSide::check_guards(const Trial& trial) {
   return {};
 }
 
-Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, const std::vector<Tensor>& got) {
-  const std::vector<Tensor>& expected = reference_.outputs();
+Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got) {
+  const std::vector<Tensor>& expected = held_to.outputs;
   const std::uint64_t begin = reference_.layout().outputs.begin;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const Tensor& output = expected[i];
@@ -130,7 +167,7 @@ Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, co
     Comparison comparison(dtype, tolerance_for(dtype, plan.rtol, plan.atol));
     if (is_tensor) {
       const std::uint64_t at = output.offset - begin;
-      const auto compared = checks_.compare(comparison, {reference_.expected_outputs(), at}, {*snapshot_, at}, output.bytes);
+      const auto compared = checks_.compare(comparison, {held_to.expected, at}, {held_to.snapshot, at}, output.bytes);
       if (!compared) return stop(compared.error());
     } else {
       comparison.add(plain.bytes, plain_value(got[i]).bytes);
@@ -147,7 +184,7 @@ Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, co
                               output_name(i) + ", " + describe(output) + ": " + std::to_string(mismatch.mismatched) + " of " +
                                   std::to_string(mismatch.total) + " elements differ, in trial " + std::to_string(trial.number));
     found.mismatch = mismatch;
-    if (is_tensor && is_unwritten(output, comparison, trial.poison)) {
+    if (is_tensor && is_unwritten(output, held_to, comparison, trial.poison)) {
       found.hint = "the first of them holds what the judge wrote there before the call: nothing was written";
     }
     return stop(VerdictName::wrong_answer, std::move(found));
@@ -155,11 +192,11 @@ Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, co
   return {};
 }
 
-Step<void> SubmissionSide::check_inputs(const Trial& trial) {
+Step<void> SubmissionSide::check_inputs(const Trial& trial, const Case& held_to) {
   const Region& region = reference_.layout().inputs;
-  const std::vector<Tensor>& inputs = reference_.inputs();
+  const std::vector<Tensor>& inputs = held_to.inputs;
   auto first_change = [&](const Region& part) {
-    return checks_.difference({reference_.pristine_inputs(), part.begin - region.begin}, {*window_, part.begin}, part.bytes());
+    return checks_.difference({held_to.pristine, part.begin - region.begin}, {*window_, held_to.shift + part.begin}, part.bytes());
   };
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (reference_.mutable_inputs()[i]) continue;
@@ -179,10 +216,10 @@ Step<void> SubmissionSide::check_inputs(const Trial& trial) {
 }
 
 // For the hint only: what cannot be read is not unwritten.
-bool SubmissionSide::is_unwritten(const Tensor& output, const Comparison& comparison, std::uint32_t poison) {
+bool SubmissionSide::is_unwritten(const Tensor& output, const Case& held_to, const Comparison& comparison, std::uint32_t poison) {
   const std::uint64_t element_bytes = channel::element_bytes(output.dtype);
   const std::uint64_t at = output.offset - reference_.layout().outputs.begin + comparison.mismatch().element * element_bytes;
-  const auto difference = checks_.difference(poison, {*snapshot_, at}, element_bytes);
+  const auto difference = checks_.difference(poison, {held_to.snapshot, at}, element_bytes);
   return difference && !difference->has_value();
 }
 

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
+#include "gpu_worker/judge/bracket.h"
 #include "gpu_worker/judge/calibration.h"
 #include "gpu_worker/judge/checks.h"
 #include "gpu_worker/judge/ending.h"
@@ -37,6 +39,25 @@ class SubmissionSide {
   // One call on the trial that the reference has just made; every output checked.
   Step<Called> run(const Plan& plan, const Trial& trial);
 
+  // A window in place of the first one, whose slots are laid out as it is; calls of a burst are made there.
+  Step<void> attach_slots(const Plan& plan, std::unique_ptr<Memory> window, std::uint32_t slots, std::uint32_t calls);
+  const Memory& window() const { return *window_; }
+  const Memory* arena() const { return arena_.get(); }
+  // All calls of a burst under one clock; its outputs are the caller's to take and to check.
+  Step<Answered> run_burst(std::span<const std::uint16_t> slots, const Trial& trial, const Around& around);
+
+  // What a call was given, what is expected of it, and where its outputs came.
+  struct Case {
+    const std::vector<Tensor>& inputs;
+    const std::vector<Tensor>& outputs;
+    const Memory& pristine;
+    const Memory& expected;
+    const Memory& snapshot;
+    std::uint64_t shift = 0;  // of its slot in the window
+  };
+  // `got` is what the child says of its outputs.
+  Step<void> check(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got);
+
   // Worst errors seen in right answers.
   const Correctness& correctness() const { return correctness_; }
 
@@ -45,11 +66,12 @@ class SubmissionSide {
       : device_(device), child_(std::move(child)), reference_(reference), checks_(device) {}
   Doing doing(Phase phase) const { return {ChildRole::submission, phase, device_.info().kind}; }
   Step<void> attach(const Plan& plan);
-  Step<void> check_forms(const Trial& trial, const std::vector<Tensor>& got) const;
-  Step<void> check_guards(const Trial& trial);
-  Step<void> check_values(const Plan& plan, const Trial& trial, const std::vector<Tensor>& got);
-  Step<void> check_inputs(const Trial& trial);
-  bool is_unwritten(const Tensor& output, const Comparison& comparison, std::uint32_t poison);
+  Step<void> check_places(const std::vector<Tensor>& got) const;
+  Step<void> check_forms(const Trial& trial, const Case& held_to, std::span<const Tensor> got) const;
+  Step<void> check_guards(const Trial& trial, const Case& held_to);
+  Step<void> check_values(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got);
+  Step<void> check_inputs(const Trial& trial, const Case& held_to);
+  bool is_unwritten(const Tensor& output, const Case& held_to, const Comparison& comparison, std::uint32_t poison);
 
   Device& device_;
   std::unique_ptr<Child> child_;

@@ -28,7 +28,8 @@ class Server {
   Outcome<void> handle(channel::Command command);
   Outcome<void> attach();
   Outcome<void> load();
-  Outcome<void> call();
+  Outcome<void> call(std::uint64_t shift);
+  Outcome<void> burst();
 
   Outcome<std::unique_ptr<Gpu>> gpu_;
   channel::Page& page_;

@@ -33,7 +33,8 @@ constexpr Field kLayout[] = {
     {"dims_max", channel::kDimsMax}, {"text_max", channel::kTextMax}, {"align", channel::kAlign},
     KQ_FIELD(Page, magic), KQ_FIELD(Page, page_bytes), KQ_FIELD(Page, go), KQ_FIELD(Page, command), KQ_FIELD(Page, seed),
     KQ_FIELD(Page, spin_ns), KQ_FIELD(Page, window_bytes), KQ_FIELD(Page, arena_bytes), KQ_FIELD(Page, touch_bytes), KQ_FIELD(Page, done), KQ_FIELD(Page, status), KQ_FIELD(Page, failure),
-    KQ_FIELD(Page, text_bytes), KQ_FIELD(Page, event_ns), KQ_FIELD(Page, text), KQ_FIELD(Page, inputs_n), KQ_FIELD(Page, outputs_n),
+    KQ_FIELD(Page, text_bytes), KQ_FIELD(Page, event_ns), KQ_FIELD(Page, slot_bytes), KQ_FIELD(Page, slots), KQ_FIELD(Page, calls),
+    KQ_FIELD(Page, turn), KQ_FIELD(Page, returned), KQ_FIELD(Page, text), KQ_FIELD(Page, inputs_n), KQ_FIELD(Page, outputs_n),
     KQ_FIELD(Page, states_n), KQ_FIELD(Page, reserved), KQ_FIELD(Page, inputs), KQ_FIELD(Page, outputs), KQ_FIELD(Page, states),
     KQ_FIELD(TensorDesc, name), KQ_FIELD(TensorDesc, kind), KQ_FIELD(TensorDesc, dtype), KQ_FIELD(TensorDesc, ndim),
     KQ_FIELD(TensorDesc, place), KQ_FIELD(TensorDesc, shape), KQ_FIELD(TensorDesc, offset), KQ_FIELD(TensorDesc, bytes),
@@ -42,6 +43,9 @@ constexpr Field kLayout[] = {
 
 // Reading the clock costs 20 ns; between two readings the word is looked at this often.
 constexpr int kLooksPerClock = 64;
+
+constexpr std::int64_t kTurnLimitNs = 10'000'000'000;  // of a judge that names no slot: it is gone
+constexpr unsigned kTurnNapUs = 20;
 
 std::int64_t now_ns() {
   timespec now{};
@@ -98,6 +102,23 @@ int kq_wait_go(void* page, std::uint32_t go_seen, std::uint64_t seed_seen, std::
   const kq::Woken woken = kq::wait_go(*static_cast<kq::channel::Page*>(page), go_seen, seed_seen, timeout_ns);
   if (woken == kq::go) kq::start_call_clock();
   return woken;
+}
+
+int kq_next_slot(void* at, std::uint32_t returned) {
+  auto& page = *static_cast<kq::channel::Page*>(at);
+  std::atomic_ref(page.returned).store(returned, std::memory_order_release);
+  const std::int64_t start = kq::now_ns();
+  for (;;) {
+    for (int look = 0; look < kq::kLooksPerClock; ++look) {
+      const std::uint32_t turn = kq::load(page.turn);
+      const std::uint32_t slot = turn & kq::channel::kNoSlot;
+      if (turn >> 16 == returned + 1) return slot == kq::channel::kNoSlot ? -1 : static_cast<int>(slot);
+      kq::relax();
+    }
+    const std::int64_t waited = kq::now_ns() - start;
+    if (waited > kq::kTurnLimitNs) return -1;
+    if (waited > static_cast<std::int64_t>(page.spin_ns)) ::usleep(kq::kTurnNapUs);
+  }
 }
 
 int kq_finish(void* page) {

@@ -20,6 +20,8 @@ KQ_STUB_API int kq_wait_go(void* page, std::uint32_t go_seen, std::uint64_t seed
 KQ_STUB_API int kq_finish(void* page);
 // kq_finish, and then says done; when CUDA fails nothing is said.
 KQ_STUB_API int kq_complete(void* page, std::uint32_t done);
+// In a burst, after so many of its calls have returned: the slot of the next one, or -1 when that was the last.
+KQ_STUB_API int kq_next_slot(void* page, std::uint32_t returned);
 // From here on the judge may read the answer.
 KQ_STUB_API void kq_post_done(void* page, std::uint32_t done);
 

@@ -84,6 +84,7 @@ class Row:
     p99_us: float | None = None
     attested_us: float | None = None
     event_us: float | None = None
+    burst_us: float | None = None
     overhead_us: float | None = None
     drift_us: float | None = None
     # reference

@@ -84,6 +84,7 @@ class Measurement:
     drift_ns: float = 0  # how far a trusted null call moved during the trials
     attested_ns: float = 0  # median by the judge's clock alone
     event_ns: float = 0  # median by the submission's own clock, a hint; 0 where there is none
+    burst_ns: float = 0  # a call's share of several in one interval; 0 where none were made
 
     @property
     def speedup(self) -> float:

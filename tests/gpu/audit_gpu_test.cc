@@ -118,17 +118,19 @@ class ModelNew(torch.nn.Module):
 // INTEGRITY: the streams that torch, cuBLAS, cuDNN, cuSOLVER, cuFFT and triton make for themselves are no submission's.
 TEST_F(AuditGpuTest, what_libraries_do_by_themselves_is_fine) {
   const std::pair<std::string, std::string> calls[] = {
-      {"plain", "pass"},
-      {"cublas", "x @ x; torch.addmm(x, x, x); torch.bmm(x[None], x[None])"},
-      {"cublaslt half", "h = x.half(); h @ h; F.linear(h, h, h[0]); F.gelu(F.linear(h, h, h[0]))"},
-      {"cudnn convolution", "F.conv2d(x.view(1, 4, 128, 128), torch.ones(8, 4, 3, 3, device='cuda')); F.conv3d(x.view(1, 1, 16, 64, 64), torch.ones(2, 1, 3, 3, 3, device='cuda'))"},
-      {"cudnn lstm", "self.m.cuda()(x[None])"},
-      {"attention", "q = x.half().view(1, 4, 256, 64); F.scaled_dot_product_attention(q, q, q, is_causal=True)"},
-      {"cusolver", "torch.linalg.svd(x); torch.linalg.eigh(x @ x.t()); torch.linalg.inv(x[None].expand(4, 256, 256) + 300 * torch.eye(256, device='cuda')); torch.linalg.cholesky(x @ x.t() + 900 * torch.eye(256, device='cuda'))"},
-      {"cufft curand cusparse", "torch.fft.fft2(x); torch.randn(1000, device='cuda'); torch.mm(x.to_sparse_csr(), x)"},
-      {"sort, scan, transfers", "x.sort(); x.cumsum(0); x.cpu().cuda(); x.unique(); x.nonzero(); x.cpu().pin_memory().cuda(non_blocking=True)"},
-      {"autograd", "torch.set_grad_enabled(True); w = x.clone().requires_grad_(); (w @ w).sum().backward(); torch.set_grad_enabled(False)"},
-      {"stack limit", "ctypes.CDLL('libcuda.so.1').cuCtxSetLimit(0, ctypes.c_size_t(4096))"},
+      {"cublas", "x @ x; torch.addmm(x, x, x); torch.bmm(x[None], x[None]); h = x.half(); h @ h; F.linear(h, h, h[0]); F.gelu(F.linear(h, h, h[0]))"},
+      {"cudnn",
+       "self.m.cuda()(x[None]); F.conv2d(x.view(1, 4, 128, 128), torch.ones(8, 4, 3, 3, device='cuda')); "
+       "F.conv3d(x.view(1, 1, 16, 64, 64), torch.ones(2, 1, 3, 3, 3, device='cuda'))"},
+      {"attention, fft, sparse",
+       "q = x.half().view(1, 4, 256, 64); F.scaled_dot_product_attention(q, q, q, is_causal=True); torch.fft.fft2(x); "
+       "torch.randn(1000, device='cuda'); torch.mm(x.to_sparse_csr(), x)"},
+      {"cusolver",
+       "torch.linalg.svd(x); torch.linalg.eigh(x @ x.t()); torch.linalg.inv(x[None].expand(4, 256, 256) + 300 * torch.eye(256, device='cuda')); "
+       "torch.linalg.cholesky(x @ x.t() + 900 * torch.eye(256, device='cuda'))"},
+      {"sort, transfers, autograd",
+       "x.sort(); x.cumsum(0); x.cpu().cuda(); x.unique(); x.nonzero(); x.cpu().pin_memory().cuda(non_blocking=True); torch.set_grad_enabled(True); "
+       "w = x.clone().requires_grad_(); (w @ w).sum().backward(); torch.set_grad_enabled(False); ctypes.CDLL('libcuda.so.1').cuCtxSetLimit(0, ctypes.c_size_t(4096))"},
   };
   for (const auto& [name, call] : calls) {
     EXPECT_EQ(ending(name, run(model(call, "pass", "self.m = torch.nn.LSTM(256, 64, 2, batch_first=True)"))), "passed +audit") << name;

@@ -264,7 +264,7 @@ TEST_F(JudgeGpuTest, what_is_launched_after_the_probe_is_not_taken) {
           {.prepare = [&] { return device_->fill(*window, output, 4096, 0x7FC07FC0); },
            .take = [&](const Answered& answered) -> Expected<void> {
              ::usleep(500);  // whatever takes the judge long
-             return take_outputs(*device_, layout, *window, nullptr, answered.tables.outputs, *taken);
+             return take_outputs(*device_, layout, {.window = *window}, answered.tables.outputs, *taken);
            }});
       ASSERT_TRUE(outcome && std::holds_alternative<Answered>(*outcome));
       const auto* answered = std::get_if<Answered>(&*outcome);

@@ -89,6 +89,34 @@ class Roundtrip(WorldTest):
         for _ in range(3):
             self.assert_ok(child.do(Command.NULL_CALL))
 
+    def test_a_burst_calls_on_the_slots_it_is_told(self) -> None:
+        reference, submission = self.pair(RELU, RELU_NEW)
+        self.assert_ok(submission.do(Command.LOAD, 7))
+        page, slots, called = submission.page, 6, [4, 0, 3]
+        page.slots, page.calls = slots, len(called)
+        page.slot_bytes = sum((page.inputs[0].bytes, page.outputs[0].bytes, 1024)) // 256 * 256
+        page.outputs[1], page.outputs[2], page.outputs_n = page.outputs[0], page.outputs[0], 3
+        expected = {}
+        for slot in called:
+            self.assert_ok(reference.do(Command.MAKE_INPUTS, 10 + slot))
+            self.assert_ok(reference.do(Command.CALL, 1))
+            expected[slot] = reference.bytes_of(reference.page.outputs[0])
+            begin = slot * page.slot_bytes + page.inputs[0].offset
+            submission.window[begin : begin + page.inputs[0].bytes] = reference.bytes_of(page.inputs[0])
+        self.assert_ok(submission.do(Command.STAGE_BURST))
+        page.returned, page.turn = 0, 1 << 16 | called[0]
+        submission.begin(Command.BURST)
+        for number, slot in enumerate([*called[1:], 0xFFFF], start=2):
+            while page.returned < number - 1 and page.done != page.go:
+                pass
+            page.turn = number << 16 | slot
+        self.assertTrue(submission.is_done(10))
+        self.assertEqual((page.status, page.outputs_n, page.returned), (0, 3, 3))
+        for slot in range(slots):
+            begin = slot * page.slot_bytes + page.outputs[0].offset
+            got = bytes(submission.window[begin : begin + page.outputs[0].bytes])
+            self.assertEqual(got, expected.get(slot, bytes(len(got))), slot)
+
     def test_an_audited_child_tells_whether_anybody_listens(self) -> None:
         """Here nobody can: there is no GPU. What CUPTI tells is shown on one, by tests/gpu/audit_gpu_test.cc."""
         child = self.child({"problem.py": RELU, "new.py": RELU_NEW}, audit=True)
