@@ -38,7 +38,7 @@ struct LaneOptions {
   Limits limits;
   std::function<std::unique_ptr<GpuWatch>(const DeviceInfo&)> watch = {};  // of the device; NVML for a GPU where nobody says otherwise
   std::int64_t attempt_limit_ms = 15 * 60'000;  // the whole attempt, whatever the judge says
-  bool audits = false;  // what passes on a GPU is called again in a child that CUPTI listens to, unless its content was already
+  bool audits = true;  // what passes on a GPU is called again in a child that CUPTI listens to, unless its content was already
 };
 
 class Lane {
@@ -87,6 +87,7 @@ class Lane {
   };
   enum class Purpose { judge, audit };
 
+  static bool passed_in(const Attempt& attempt) { return name_of(*attempt.report.verdict) == VerdictName::passed; }
   explicit Lane(LaneOptions options) : options_(std::move(options)) {}
   Expected<JudgeLink*> judge();
   Limits limits_for(const Submission& submission) const;

@@ -52,7 +52,7 @@ struct Flags {
   int ready_fd = -1;
   bool self_test = false;
   bool insecure = false;
-  bool audits = false;
+  bool audits = true;
 };
 
 // KQ_PYTHON, else the environment that scripts/setup made in the checkout above this program, else python3.
@@ -273,7 +273,7 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}))->capture_default_str();
   app.add_option("--ready-fd", flags.ready_fd, "write 'ready' to this descriptor once every device is open");
   app.add_flag("--self-test", flags.self_test, "open every device, start what runs jobs, print what was found as JSON, and end");
-  app.add_flag("--audit,!--no-audit", flags.audits, "on a GPU, call what passed once more in a child that CUPTI listens to: a stream of its own is rejected by name");
+  app.add_flag_callback("--no-audit", [&flags] { flags.audits = false; }, "on a GPU, do not call what passed once more in a child that CUPTI listens to, which names streams of its own");
   app.add_flag("--insecure-no-sandbox", flags.insecure, "work even where nothing can be put between jobs and this user's files");
   try {
     app.parse(argc, argv);

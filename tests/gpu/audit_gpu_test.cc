@@ -163,10 +163,8 @@ TEST_F(AuditGpuTest, what_a_submission_does_is_named_whatever_its_disguise) {
   };
   const Case cases[] = {
       {"python stream", model("torch.cuda.Stream()"), "rejected stream cuda_stream_create +audit"},
-      {"generic stream", model("torch.Stream(device='cuda')"), "rejected stream cuda_stream_create +audit"},
       {"made while loading", model("pass", "pass", "self.s = torch.cuda.Stream()"), "rejected stream cuda_stream_create +audit"},
       {"runtime by ctypes", model("cudart.cudaStreamCreate(ctypes.byref(ctypes.c_void_p()))", runtime), "rejected stream cuda_stream_create +audit"},
-      {"driver by ctypes", model("cuda.cuStreamCreateWithPriority(ctypes.byref(s), 1, -1)", driver), "rejected stream cuda_stream_create +audit"},
       {"native, computed name", model("native.make()", native), "rejected stream cuda_stream_create +audit"},
       {"graph",
        model("g = torch.cuda.CUDAGraph(); y = x.clone(); torch.cuda.synchronize(); c = torch.cuda.graph(g); c.__enter__(); y.add_(1); c.__exit__(None, None, None); g.replay()"),
@@ -184,7 +182,7 @@ TEST_F(AuditGpuTest, what_a_submission_does_is_named_whatever_its_disguise) {
 TEST_F(AuditGpuTest, who_silences_it_or_behaves_only_unwatched_does_not_rank) {
   const std::string find = "cupti = ctypes.CDLL([line.split()[-1] for line in open('/proc/self/maps') if 'libcupti' in line][0])";
   EXPECT_EQ(ending("unsubscribes", run(model("cupti.cuptiFinalize(); torch.cuda.Stream()", find))).substr(0, 8), "rejected");
-  EXPECT_EQ(ending("ends when audited", run(model("os.path.exists('/proc/self/fd/5') and os._exit(0)"))), "suspect audit audit");
+  EXPECT_EQ(ending("ends when audited", run(model("os.readlink('/proc/self/fd/5').startswith('pipe:') and os._exit(0)"))), "suspect audit audit");
 }
 
 }  // namespace
