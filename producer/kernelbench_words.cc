@@ -71,13 +71,13 @@ Complaint measure(SubmitRequest& request, Gathered&, const std::string& value) {
 Complaint samples(SubmitRequest& request, Gathered&, const std::string& value) {
   return number(value, 1'000'000, request.options.subset.samples_n.emplace());
 }
-// Its backend `cuda` is Python that compiles CUDA itself; so are those that write a module of their own.
+// All of its backends are Python, and each text tells what it compiles: triton, load_inline, or nothing that kq need know of.
 Complaint backend(SubmitRequest& request, Gathered&, const std::string& value) {
-  for (const char* python : {"cuda", "tilelang", "cute", "thunderkittens", "hip", "torch"}) {
-    if (value == python) request.options.backend = Backend::torch;
-  }
   if (value == "triton") request.options.backend = Backend::triton;
-  return request.options.backend ? std::nullopt : Complaint("must be one of cuda, triton, tilelang, cute, thunderkittens, hip, got '" + value + "'");
+  for (const char* known : {"triton", "cuda", "tilelang", "cute", "thunderkittens", "hip", "torch"}) {
+    if (value == known) return std::nullopt;
+  }
+  return "must be one of cuda, triton, tilelang, cute, thunderkittens, hip, got '" + value + "'";
 }
 Complaint precision(SubmitRequest& request, Gathered&, const std::string& value) {
   request.options.precision = parse_enum<Precision>(value);

@@ -42,7 +42,8 @@ TEST(kernelbench_words, a_command_line_of_its_evaluation_is_a_request) {
   EXPECT_FALSE(request.options.subset.has(2, 3, 4));
   EXPECT_EQ(request.options.correctness_n, 7u);
   EXPECT_EQ(request.options.timed_n, 200u);
-  EXPECT_EQ(request.options.backend, Backend::torch);  // Python that compiles its CUDA
+  EXPECT_EQ(request.options.backend, std::nullopt);  // its cuda is Python; whether it compiles anything its text tells
+  EXPECT_EQ(applied({"backend=triton"}).options.backend, Backend::triton);
   EXPECT_EQ(request.options.precision, Precision::fp16);
 }
 
