@@ -56,8 +56,22 @@ Expected<void> write(const std::string& path, std::string_view text) {
   return {};
 }
 
+std::string words_in(const std::string& dir) { return read_child_file(dir + "/toolchain", kToolchainBytesMax).value_or(""); }
+
+// "add.py:31: words" names its place.
+Verdict with_place(Verdict verdict) {
+  const Evidence* evidence = evidence_of(verdict);
+  if (evidence == nullptr || name_of(verdict) != VerdictName::build_failed) return verdict;
+  Evidence placed = *evidence;
+  const std::size_t colon = placed.message.find(':');
+  const std::size_t end = placed.message.find_first_not_of("0123456789", colon == std::string::npos ? 0 : colon + 1);
+  if (colon == std::string::npos || colon > kNameBytesMax || end == std::string::npos || end == colon + 1) return verdict;
+  if (placed.message.find_first_of(" \n") > colon) placed.place = placed.message.substr(0, end);
+  return ended(VerdictName::build_failed, std::move(placed));
+}
+
 Toolchain toolchain_in(const std::string& dir) {
-  const std::string text = read_child_file(dir + "/toolchain", kToolchainBytesMax).value_or("");
+  const std::string text = words_in(dir);
   const std::size_t end = std::min(text.find('\n'), text.size());
   const std::size_t second = std::min(end + 1, text.size());
   return {.compiler = text.substr(0, end), .flags = text.substr(second, text.find('\n', second) - second)};
@@ -193,7 +207,7 @@ Expected<std::optional<Verdict>> Builder::build_extensions(const Job& job, const
     const ExtensionCall& call = (*calls)[i];
     const auto compiled = compile(job, call, toolchain);
     if (!compiled) return failure(compiled.error());
-    if (const auto words = read_child_file(compiled->dir + "/toolchain", kToolchainBytesMax)) (void)write(out + "/toolchain", *words);
+    if (!compiled->toolchain.empty()) (void)write(out + "/toolchain", compiled->toolchain);
     if (compiled->verdict) return compiled->verdict;
     const std::string file = "kq_extension_" + std::to_string(i) + ".so";
     std::error_code error;
@@ -210,7 +224,7 @@ Expected<std::optional<Verdict>> Builder::build_extensions(const Job& job, const
 Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall& call, const std::string& toolchain) {
   const Hash key = extension_key(call, job.arch, toolchain);
   const KeysInWork::Hold hold(keys_, key);
-  if (const auto entry = cache_.find(key)) return Compiled{.verdict = {}, .dir = *entry, .cached = true};
+  if (const auto entry = cache_.find(key)) return Compiled{.verdict = {}, .dir = *entry, .cached = true, .toolchain = words_in(*entry)};
   const Hash group = sha256(toolchain);
   const std::string variant = header_variant(call);
   if (!variant.empty()) {
@@ -228,14 +242,15 @@ Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall
   if (end->verdict) return Compiled{.verdict = std::move(end->verdict), .dir = {}, .cached = false};
   if (auto verdict = read_outcome(scratch->out())) {
     if (end->was_killed_for_memory && name_of(*verdict) == VerdictName::build_failed) verdict = build_out_of_memory(options_.host_bytes);
-    return Compiled{.verdict = std::move(verdict), .dir = {}, .cached = false};
+    return Compiled{.verdict = with_place(std::move(*verdict)), .dir = {}, .cached = false, .toolchain = words_in(scratch->out())};
   }
   auto entry = cache_.put(key, scratch->out());
   if (!entry && entry.error().code == ExitCode::bad_input) {
     return Compiled{.verdict = build_ended(VerdictName::build_failed, {}, entry.error().message), .dir = {}, .cached = false};
   }
   if (!entry) return failure(entry.error());
-  return Compiled{.verdict = {}, .dir = std::move(*entry), .cached = false};
+  std::string words = words_in(*entry);
+  return Compiled{.verdict = {}, .dir = std::move(*entry), .cached = false, .toolchain = std::move(words)};
 }
 
 // Once for all builds of this machine. Where it cannot be made they are built without it.

@@ -79,6 +79,7 @@ class Builder {
     std::optional<Verdict> verdict;
     std::string dir;
     bool cached = false;
+    std::string toolchain = {};  // the file of that name
   };
   Expected<Compiled> compile(const Job& job, const ExtensionCall& call, const std::string& toolchain);
   Expected<void> make_header(const Job& job, const Hash& group, const std::string& variant);

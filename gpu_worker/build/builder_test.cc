@@ -210,6 +210,8 @@ TEST_F(BuilderTest, an_error_in_inline_source_is_told_in_lines_of_the_file) {
   const auto built = build_python(extension("int number = nonsense;"));
   ASSERT_EQ(verdict_of(built), "build_failed");
   EXPECT_EQ(evidence(built).message.find("k.py:4: ‘nonsense’ was not declared in this scope (cpp_sources line 3)\n"), 0u) << evidence(built).message;
+  EXPECT_EQ(evidence(built).place, "k.py:4");
+  EXPECT_EQ(built->toolchain.compiler.find("g++ "), 0u) << built->toolchain.compiler;
 }
 
 TEST_F(BuilderTest, inline_source_is_judged_as_it_comes_out_of_the_run) {

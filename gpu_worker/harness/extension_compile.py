@@ -4,7 +4,7 @@ src/call.json holds the call (extension_call.Call), or {"precompile": VARIANT} f
 It leaves in out/:
 
     status      ok, failed, memory or unsupported
-    message     the first error of a compiler, in lines of the submission, and the end of what it said
+    message     the first error of a compiler, in lines of the submission, and what it said from there on
     toolchain   two lines: the compilers, and the flags that shaped the code
     module.so   or, for a precompiled header, header.h and header.h.gch
 
@@ -150,7 +150,7 @@ class Builder:
                 attempt = self.link(attempt.objects)
             if attempt.is_good:
                 break
-        (self.job.out / "toolchain").write_text(f"{self.tools.words(self.has_cuda)}\n{self.flag_words()} ({way})\n", errors="replace")
+        (self.job.out / "toolchain").write_text(f"{self.tools.words(self.has_cuda)}\n{f'{self.flag_words()} ({way})'.strip()}\n", errors="replace")
         if not attempt.is_good:
             if any(word in attempt.log for word in NO_MEMORY):
                 raise MemoryError
@@ -470,9 +470,9 @@ def side_by_side(command: list[str], folder: Path) -> str:
 
 
 def complaint(call: Call, log: str) -> str:
-    """The first error, in lines of the submission where its source can be found there; then the end of what the compiler said."""
+    """The first error, in lines of the submission where its source can be found there; then what the compiler said from there on."""
     found = COMPLAINT.search(log)
-    tail = log.strip()[-TAIL_MAX:]
+    tail = log[found.start() if found else 0 :].strip()[:TAIL_MAX]
     if found is None:
         linked = LINK_COMPLAINT.search(log)
         words = linked.group(1) if linked else (log.strip().splitlines() or ["the compiler failed"])[0]
