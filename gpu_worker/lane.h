@@ -38,6 +38,7 @@ struct LaneOptions {
   Limits limits;
   std::function<std::unique_ptr<GpuWatch>(const DeviceInfo&)> watch = {};  // of the device; NVML for a GPU where nobody says otherwise
   std::int64_t attempt_limit_ms = 15 * 60'000;  // the whole attempt, whatever the judge says
+  bool bursts = false;  // on a GPU, time short calls several at once too (gpu_worker/judge/burst.h): not yet held against a GPU in this form
   bool audits = true;  // what passes on a GPU is called again in a child that CUPTI listens to, unless its content was already
 };
 

@@ -52,6 +52,7 @@ struct Flags {
   int ready_fd = -1;
   bool self_test = false;
   bool insecure = false;
+  bool bursts = false;
   bool audits = true;
 };
 
@@ -153,6 +154,7 @@ Expected<std::vector<kq::LaneOptions>> lanes_of(const Flags& flags, const std::s
                      .scratch = scratch + "/lane" + std::to_string(lanes.size()),
                      .first_uid = slot_uid(lanes.size() + 1),
                      .limits = {},
+                     .bursts = flags.bursts,
                      .audits = flags.audits});
   }
   return lanes;
@@ -273,6 +275,7 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}))->capture_default_str();
   app.add_option("--ready-fd", flags.ready_fd, "write 'ready' to this descriptor once every device is open");
   app.add_flag("--self-test", flags.self_test, "open every device, start what runs jobs, print what was found as JSON, and end");
+  app.add_flag("--bursts", flags.bursts, "on a GPU, also time calls below 20 us eight at a time; not yet shown to be right on one")->envname("KQ_BURSTS");
   app.add_flag_callback("--no-audit", [&flags] { flags.audits = false; }, "on a GPU, do not call what passed once more in a child that CUPTI listens to, which names streams of its own");
   app.add_flag("--insecure-no-sandbox", flags.insecure, "work even where nothing can be put between jobs and this user's files");
   try {
