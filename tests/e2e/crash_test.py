@@ -52,22 +52,23 @@ class Crash(kq.Story):
                     waiter = self.start_waiting()
                     self.wait_for_share(0.2)
                     worker.kill()
-                with self.worker():
-                    self.wait_for_share(0.4)
                     seen = {row["label"]: row for row in self.finished()}
                     broker.kill()
                     broker.wait(30)
+            # Both are gone now; nothing is lost. Then the broker alone, twice, with its worker working on.
+            with self.worker():
+                for share in (0.4, 0.6):
                     with self.broker() as broker:
-                        self.wait_for_share(0.6)
+                        self.wait_for_share(share)
                         broker.kill()
-            # Both are gone now; nothing is lost.
-            with self.broker(), self.worker():
-                table, _ = waiter.communicate(timeout=kq.LIMIT_S)
-                self.assertEqual(waiter.returncode, 1, table)
-                # The same again is a no-op.
-                again = kq.kq("submit", self.jobs, "--run", "r", "--broker", self.url, "--wait", "--exit-zero")
-                self.assert_end(again, 0)
-                self.assertIn(f"reused {JOBS}", again.stderr)
+                        broker.wait(30)
+                with self.broker():
+                    table, _ = waiter.communicate(timeout=kq.LIMIT_S)
+                    self.assertEqual(waiter.returncode, 1, table)
+                    # The same again is a no-op.
+                    again = kq.kq("submit", self.jobs, "--run", "r", "--broker", self.url, "--wait", "--exit-zero")
+                    self.assert_end(again, 0)
+                    self.assertIn(f"reused {JOBS}", again.stderr)
         finally:
             if waiter is not None:
                 waiter.kill()
