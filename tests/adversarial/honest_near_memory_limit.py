@@ -4,6 +4,7 @@
 # run: passed
 # gpu: no
 # row: H41
+# long
 import torch
 import torch.nn as nn
 
