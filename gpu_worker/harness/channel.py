@@ -47,7 +47,8 @@ class Channel:
         if not data:
             raise ChannelClosed
         if data != tag or len(fds) != 1:
-            raise RuntimeError(f"the judge sent {data!r} with {len(fds)} descriptors, expected {tag!r} with one")
+            room = "" if fds else "; a process that has taken its own room for descriptors away gets none"
+            raise RuntimeError(f"the judge sent {data!r} with {len(fds)} descriptors, expected {tag!r} with one{room}")
         return fds[0]
 
     def serve(

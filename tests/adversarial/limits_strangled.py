@@ -1,7 +1,7 @@
 # Takes all room away from itself.
-# expect: harmless | out_of_memory host | runtime_error | crashed signal 11 | crashed signal 6
+# expect: harmless | load_failed | out_of_memory host | runtime_error | crashed signal 11 | crashed signal 6
 # guard: review process
-# run: harmless | out_of_memory host | runtime_error | crashed signal 11 | crashed signal 6
+# run: harmless | load_failed | out_of_memory host | runtime_error | crashed signal 11 | crashed signal 6
 # gpu: no
 import resource
 
