@@ -31,7 +31,7 @@ using nlohmann::json;
 constexpr std::uint32_t kHastyCallLimitMs = 1'500;
 constexpr std::uint32_t kHastyLoadLimitMs = 4'000;
 constexpr std::int64_t kAttemptLimitMs = 30'000;
-constexpr std::uint32_t kBurstBelowNs = 2'000'000'000;  // every call that is timed is also timed in bursts, so that rows meet them on a CPU too
+constexpr std::uint32_t kBurstBelowNs = 2'000'000'000;  // every call that is timed is also timed in bursts, on a CPU too
 constexpr std::uint64_t kHostBytes = 512ull << 20;
 // As the worker's slots: numbers that belong to nobody, and not to another lane of this kind that runs at the same time.
 std::uint32_t first_uid() { return ::geteuid() == 0 ? 62'000 + static_cast<std::uint32_t>(::getpid()) % 500 * 4 : 0; }
@@ -43,15 +43,15 @@ std::string content_of_file(const std::string& path) {
   return bytes.str();
 }
 
-LaneOptions options_of(const std::string& python, const std::string& root, DeviceKind device, bool is_hasty) {
+LaneOptions options_of(const std::string& python, const std::string& root, DeviceKind device, const std::string& pace) {
   const std::string programs = program_directory();
   Limits limits;
-  if (is_hasty) {
+  if (pace == "hasty") {
     limits.call_limit_ms = kHastyCallLimitMs;
     limits.load_limit_ms = kHastyLoadLimitMs;
   }
   limits.timed_budget_ms = 200;
-  limits.burst_below_ns = kBurstBelowNs;
+  if (pace == "bursts") limits.burst_below_ns = kBurstBelowNs;
   limits.host_bytes_max = kHostBytes;
   return {.device = device,
           .index = 0,
@@ -104,10 +104,10 @@ json answer_of(const Expected<Result>& result) {
 
 void say(const json& line) { std::cout << line.dump(-1, ' ', false, json::error_handler_t::replace) << std::endl; }
 
-int run(const std::string& python, const std::string& root, DeviceKind device, bool is_hasty) {
+int run(const std::string& python, const std::string& root, DeviceKind device, const std::string& pace) {
   ::signal(SIGPIPE, SIG_IGN);
   fs::create_directories(root + "/built");
-  const LaneOptions options = options_of(python, root, device, is_hasty);
+  const LaneOptions options = options_of(python, root, device, pace);
   auto lane = Lane::open(options);
   if (!lane) {
     say({{"error", lane.error().message}});
@@ -138,7 +138,7 @@ int run(const std::string& python, const std::string& root, DeviceKind device, b
 int main(int argc, char** argv) {
   const auto device = argc == 5 ? kq::parse_enum<kq::DeviceKind>(argv[3]) : std::nullopt;
   const std::string pace = argc == 5 ? argv[4] : "";
-  if (device && (pace == "hasty" || pace == "patient")) return kq::run(argv[1], argv[2], *device, pace == "hasty");
-  std::cerr << "usage: lane_rows PYTHON FOLDER cpu|cuda hasty|patient\n";
+  if (device && (pace == "hasty" || pace == "patient" || pace == "bursts")) return kq::run(argv[1], argv[2], *device, pace);
+  std::cerr << "usage: lane_rows PYTHON FOLDER cpu|cuda hasty|patient|bursts\n";
   return 2;
 }

@@ -49,8 +49,10 @@ class Runtime(unittest.TestCase):
             lane.close()
 
     def lane_for(self, row: Row) -> Lane:
-        """One for those that run into their limits, which are short there, and one for all others."""
+        """One for those that run into their limits, which are short there, one for those that are about bursts, and one for all others."""
         pace = "hasty" if any("timed_out" in ending for ending in row.endings(DEVICE)) else "patient"
+        if row.path.stem.startswith("burst_"):
+            pace = "bursts"
         if pace not in self.lanes:
             lane = self.lanes[pace] = Lane(DEVICE, pace)
             lane.settle(FOLDER / "problems/relu_right.py", FOLDER / "problems/relu.py")
