@@ -12,7 +12,7 @@ import zmq
 import zmq.asyncio
 
 from kq import batch, operations
-from kq.batch import Jobs, Outcomes, PendingJob, html_of
+from kq.batch import BatchView, Jobs, Outcomes, PendingJob
 from kq.client import POLL_TIMEOUT_S
 from kq.coalesce import OfTasks
 from kq.errors import BadInput, BrokerUnreachable, Error, GaveUp
@@ -316,27 +316,12 @@ async def _send(socket: zmq.asyncio.Socket, data: bytes) -> bool:
         return False
 
 
-class AsyncBatch:
+class AsyncBatch(BatchView):
     """As Batch, of AsyncClient.submit_many()."""
 
     def __init__(self, client: AsyncClient, jobs: Jobs) -> None:
+        super().__init__(jobs)
         self._client = client
-        self._jobs = jobs
-
-    @property
-    def run(self) -> str:
-        return self._jobs.run
-
-    @property
-    def acks(self) -> dict[str, JobAck]:
-        return dict(self._jobs.acks)
-
-    @property
-    def pending(self) -> list[PendingJob]:
-        return self._jobs.pending
-
-    def __len__(self) -> int:
-        return len(self._jobs)
 
     def as_completed(
         self,
@@ -351,9 +336,6 @@ class AsyncBatch:
         return self._client._each(
             batch.as_completed(self._jobs, clock, timeout, job_timeout, with_samples, progress_of(progress))
         )
-
-    def _repr_html_(self) -> str:
-        return html_of(self._jobs)
 
     async def cancel(self) -> list[JobAction]:
         return await self._client.cancel([job.seq for job in self._jobs.pending])

@@ -212,10 +212,33 @@ PENDING_CELLS: dict[str, Callable[[PendingJob], str]] = {
 }
 
 
-def html_of(jobs: Jobs) -> str:
-    """For notebooks: how far it has come, and what is pending."""
-    line = f"<p>{escape(jobs.run)}: {escape(str(jobs.tally()))}</p>"
-    return line + (html_table(jobs.pending, PENDING_CELLS) if jobs.pending else "")
+class BatchView:
+    """What Batch and AsyncBatch tell without asking the broker."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+
+    @property
+    def run(self) -> str:
+        return self._jobs.run
+
+    @property
+    def acks(self) -> dict[str, JobAck]:
+        """What the broker said of each label."""
+        return dict(self._jobs.acks)
+
+    @property
+    def pending(self) -> list[PendingJob]:
+        """The jobs without an outcome as they stood when the broker was last asked, and those that were late."""
+        return self._jobs.pending
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: how far it has come, and what is pending."""
+        line = f"<p>{escape(self.run)}: {escape(str(self._jobs.tally()))}</p>"
+        return line + (html_table(self.pending, PENDING_CELLS) if self.pending else "")
 
 
 def _patience(now_s: float, until: float, heard_s: float) -> float:

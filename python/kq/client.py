@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import zmq
 
 from kq import batch, operations
-from kq.batch import Jobs, PendingJob, html_of
+from kq.batch import BatchView, Jobs
 from kq.coalesce import OfThreads
 from kq.errors import BrokerUnreachable, Error, GaveUp
 from kq.evaluation import EVALUATE_TIMEOUT_S, Evaluation, GivenProblem, Order, Reward, Source, order_of
@@ -231,29 +231,12 @@ class Client:
             return False
 
 
-class Batch:
+class Batch(BatchView):
     """What submit_many() handed over. Each of its jobs has one outcome, and what has none yet is in `pending`."""
 
     def __init__(self, client: Client, jobs: Jobs) -> None:
+        super().__init__(jobs)
         self._client = client
-        self._jobs = jobs
-
-    @property
-    def run(self) -> str:
-        return self._jobs.run
-
-    @property
-    def acks(self) -> dict[str, JobAck]:
-        """What the broker said of each label."""
-        return dict(self._jobs.acks)
-
-    @property
-    def pending(self) -> list[PendingJob]:
-        """The jobs without an outcome as they stood when the broker was last asked, and those that were late."""
-        return self._jobs.pending
-
-    def __len__(self) -> int:
-        return len(self._jobs)
 
     def as_completed(
         self,
@@ -271,9 +254,6 @@ class Batch:
         return self._client._each(
             batch.as_completed(self._jobs, time.monotonic, timeout, job_timeout, with_samples, progress_of(progress))
         )
-
-    def _repr_html_(self) -> str:
-        return html_of(self._jobs)
 
     def cancel(self) -> list[JobAction]:
         """Ends what is pending."""
