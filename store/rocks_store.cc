@@ -23,6 +23,7 @@
 #include "store/log_ending.h"
 #include "store/migration.h"
 #include "store/rocks_store_settings.h"
+#include "store/rocks_store_tables.h"
 
 namespace kq {
 namespace {
@@ -155,6 +156,16 @@ class RocksStore final : public Store {
   Expected<Space> space() override {
     if (!space_) return Space{};
     return space_->look();
+  }
+
+  // At a start: a short life has no other time for it.
+  Expected<void> tidy() {
+    const auto seen = space();
+    if (!seen) return failure(seen.error());
+    if (seen->nearly_full) return {};  // merging takes room first and gives it back later
+    const rocksdb::Status status = merge_small_tables(*db_, handles_);
+    if (!status.ok()) return break_off("merging small tables", status);
+    return {};
   }
 
   // Whether nothing was ever written.
@@ -394,6 +405,9 @@ Expected<std::unique_ptr<Store>> try_open(const std::string& dir, OpenMode mode,
   if (mode == OpenMode::read_write && (*store)->is_new()) {
     const Write named{Family::meta, std::string(kSchemaKey), std::to_string(kSchemaVersion)};
     if (auto written = (*store)->commit({&named, 1}); !written) return failure(std::move(written.error()));
+  }
+  if (mode == OpenMode::read_write && options.compacts) {
+    if (auto tidied = (*store)->tidy(); !tidied) return failure(std::move(tidied.error()));
   }
   if (auto migrated = migrate(**store, *schema, options.note); !migrated) return failure(std::move(migrated.error()));
   return std::unique_ptr<Store>(std::move(*store));
