@@ -30,7 +30,7 @@ constexpr std::optional<E> parse_enum(std::string_view text) {
   return std::nullopt;
 }
 
-// "torch, triton, cuda, torch_cuda": for messages that list what would be right.
+// "torch, triton, cuda, torch_cuda, multi_kernel": for messages that list what would be right.
 template <NamedEnum E>
 std::string known_names() {
   std::string names;

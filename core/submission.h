@@ -15,9 +15,9 @@
 namespace kq {
 
 // How the submission's files are built and called. One file per backend in gpu_worker/harness/backends.
-enum class Backend { torch, triton, cuda, torch_cuda };
+enum class Backend { torch, triton, cuda, torch_cuda, multi_kernel };
 template <>
-inline constexpr std::array<std::string_view, 4> kEnumNames<Backend>{"torch", "triton", "cuda", "torch_cuda"};
+inline constexpr std::array<std::string_view, 5> kEnumNames<Backend>{"torch", "triton", "cuda", "torch_cuda", "multi_kernel"};
 
 // Where a job wants to run. `any` takes a GPU where there is one, else the CPU.
 enum class DeviceWish { any, cpu, cuda };

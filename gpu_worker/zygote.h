@@ -4,7 +4,7 @@
 // this socket right after its fork, before anything of a submission is read.
 //
 //   zygote -> control, once:  {"ready": true, "python": "3.11.2", "torch": "2.11.0", "triton": "3.6.0", "cuda": "13.0",
-//                              "backends": ["torch", "triton", "cuda", "torch_cuda"], "sandbox": "uid,user,pid,mount,ipc,net,uts,rlimits,landlock,seccomp,cgroup"}
+//                              "backends": ["torch", "triton", "cuda", "torch_cuda", "multi_kernel"], "sandbox": "uid,user,pid,mount,ipc,net,uts,rlimits,landlock,seccomp,cgroup"}
 //                             or {"error": "one sentence"} and exit
 //   control -> zygote:        {"id": 7, "role": "reference" | "submission" | "build" | "record" | "compile", "device": "cpu" | "cuda", "backend": "torch",
 //                              "dir": DIR, "uid": 61000, "entry": "add.py", "problem": "relu.py", "precision": "as_given",

@@ -172,7 +172,7 @@ std::variant<SubmitCommandLine, EarlyEnd> parse_submit_command_line(int argc, co
   app.add_option("--spool", line.spool, "while no broker answers keep the jobs in this folder; what it holds is sent first, also without a PATH");
   app.add_option("--problem", words.problem, "the problem of single files: its path, or its name in --problems");
   app.add_option("--problems", words.problems, "where to look problems up: a directory such as a KernelBench checkout, or a .jsonl of its data set");
-  app.add_option("--backend", words.backend, "torch, triton, cuda or torch_cuda; else told by each file");
+  app.add_option("--backend", words.backend, "torch, triton, cuda, torch_cuda or multi_kernel; else told by each file");
   app.add_option("--device", words.device, "any, cpu or cuda");
   app.add_option("--gpu", words.gpu, "only this GPU model, as workers name it");
   app.add_option("--precision", words.precision, "cast floating-point inputs to: as_given, fp32, fp16 or bf16");

@@ -90,7 +90,7 @@ TEST_F(SubmitLine, every_mistake_is_bad_input_in_one_sentence) {
   EXPECT_EQ(complaint({}), "PATH is required; see kq-submit --help");
   EXPECT_EQ(complaint({"a", "--nonsense"}),
             "The following argument was not expected: --nonsense; see kq-submit --help");
-  EXPECT_EQ(complaint({"a", "--backend", "hip"}), "--backend must be one of torch, triton, cuda, torch_cuda, got 'hip'");
+  EXPECT_EQ(complaint({"a", "--backend", "hip"}), "--backend must be one of torch, triton, cuda, torch_cuda, multi_kernel, got 'hip'");
   EXPECT_EQ(complaint({"a", "--device", "gpu"}), "--device must be one of any, cpu, cuda, got 'gpu'");
   EXPECT_EQ(complaint({"a", "--precision", "fp8"}), "--precision must be one of as_given, fp32, fp16, bf16, got 'fp8'");
   EXPECT_EQ(complaint({"a", "--repeat", "0"}), "--repeat must be from 1 to 1000, got 0");

@@ -211,7 +211,7 @@ constexpr Column kColumns[] = {
     {"tags", ColumnType::text, "", "name=value, joined by semicolons", tags},
     {"idempotency_key", ColumnType::text, "", "hash of all that decides the result; equal keys are one job", job<&JobRecord::key>},
     // job
-    {"backend", ColumnType::text, "", "how it is built and called: torch, triton, cuda, torch_cuda", submission<&Submission::backend>},
+    {"backend", ColumnType::text, "", "how it is built and called: torch, triton, cuda, torch_cuda, multi_kernel", submission<&Submission::backend>},
     {"precision", ColumnType::text, "", "what floating-point inputs are cast to", problem<&Problem::precision>},
     {"device_wish", ColumnType::text, "", "kind of device asked for: any, cpu, cuda", submission<&Submission::device>},
     {"gpu_model_wish", ColumnType::text, "", "GPU model asked for", submission<&Submission::gpu_model>},

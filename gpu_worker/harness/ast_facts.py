@@ -17,6 +17,7 @@ from harness.ast_code import CODE_BYTES_MAX, COMPILERS, HOLE, SOURCES, code_line
 from harness.ast_names import UNKNOWN, Resolver, TooTangled, joined
 from harness.ast_scope import Const, Scope
 from harness.ast_walk import Place, Walk
+from harness.usual_imports import USUAL
 
 VERSION = 2  # of these facts; a build cache may hold older ones
 NAME_MAX = 300  # characters of a fact's name
@@ -82,6 +83,8 @@ class Facts:
         tree = ast.parse(source, filename=name)
         self._note_form(source)
         self._walk.module(tree.body, self._module)
+        for usual, path in USUAL.items():
+            self._names.bind(self._module, usual, path)  # beside what the file gives it: that may never run
         self._settle()
         self._dead = self._walk.never_called() if alone else frozenset()
         self._tell()

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from harness import extension_tools, launch_file
 from harness.ast_facts import facts_of
-from harness.kernel_spec import BadSpec, read_spec
+from harness.kernel_spec import BadSpec, read_names, read_spec, spec_path
 from harness.nvrtc import CompileError, Nvrtc, NvrtcMissing
 from harness.preprocess import preprocessed
 from harness.role import Job
@@ -61,10 +61,12 @@ def run(job: Job) -> int:
 def write_facts(job: Job) -> None:
     """Of every Python source but the problem's, which is not on trial."""
     texts = []
+    # What X.json names is called by us, however little the file mentions it.
+    is_named = job.backend != "cuda" and read_names(spec_path(job.source / job.entry)) is not None
     paths = [path for path in sorted(job.source.glob("*.py")) if path.name != job.problem]
     for path in paths:
         try:
-            texts.append(facts_of(path.read_bytes(), path.name, alone=len(paths) == 1))
+            texts.append(facts_of(path.read_bytes(), path.name, alone=len(paths) == 1 and not is_named))
         except SyntaxError as error:
             raise BuildFailed(f"{path.name}:{error.lineno or 1}: {error.msg}") from error
         except ValueError as error:
@@ -77,7 +79,7 @@ def write_facts(job: Job) -> None:
 def compile_cuda(job: Job) -> None:
     entry = job.source / job.entry
     source = entry.read_bytes()
-    spec = read_spec(entry.with_suffix(".json"))
+    spec = read_spec(spec_path(entry))
     kernel = spec.kernel_name or first_kernel(source, entry.name)
     nvrtc = Nvrtc()
     options = [f"--gpu-architecture={job.arch or 'sm_90'}", f"--include-path={job.source}"]

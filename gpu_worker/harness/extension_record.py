@@ -22,9 +22,12 @@ from typing import Any
 
 import torch
 
+from harness import target
+from harness.argument_binding import Forms
 from harness.extension_call import CALLS_MAX, BadCall, Call, replace_loaders
-from harness.model_file import Problem, attribute, import_file
+from harness.model_file import Problem, import_file, parameter_names
 from harness.role import Job
+from harness.tensors import Spec, outputs_of
 
 LOADERS = ("load_inline", "load")
 MEMORY_BYTES = 140 << 30
@@ -99,9 +102,25 @@ def call_model(job: Job, module: types.ModuleType, recorder: Recorder) -> None:
 
     with FakeTensorMode(allow_non_fake_inputs=True):
         problem = Problem(job.source / job.problem)
-        model = attribute(module, "ModelNew", job.entry)(*problem.init_inputs())
+        names = target.spec_of(job.source / job.entry)
+        wanted, is_class = target.found(module, names, job.entry, job.backend)
+        call = target.method_of(wanted(*problem.init_inputs()), names) if is_class else wanted
         if recorder.unseen():
-            model(*problem.get_inputs())
+            inputs = problem.get_inputs()
+            target.with_arguments(call, names, forms_of(problem, inputs))(*inputs)
+
+
+def forms_of(problem: Problem, inputs: list[Any]) -> Forms:
+    """What Model would have, told by calling it."""
+    model = problem.model_class(*problem.init_inputs())
+    names = parameter_names(model.forward, len(inputs))
+    given = {name: spec(value) if isinstance(value, torch.Tensor) else value for name, value in zip(names, inputs)}
+    states = {name: value for name, value in model.state_dict().items() if isinstance(value, torch.Tensor)}
+    return Forms(given, [spec(output) for output in outputs_of(model(*inputs))], states, torch.device("cpu"))
+
+
+def spec(tensor: torch.Tensor) -> Spec:
+    return Spec(tensor.dtype, tensor.shape)
 
 
 def pretend_gpu(arch: str) -> None:

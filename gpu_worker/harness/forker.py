@@ -85,7 +85,7 @@ def import_everything() -> dict[str, str | list[str]]:
         "triton": triton.__version__,
         "cuda": torch.version.cuda or "",
         # A cuda job where there is no NVRTC ends as unsupported_here, in words, and not in waiting for a worker that never comes.
-        "backends": ["torch", "triton", "cuda", "torch_cuda"],
+        "backends": ["torch", "triton", "cuda", "torch_cuda", "multi_kernel"],
     }
 
 

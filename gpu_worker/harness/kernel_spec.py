@@ -1,4 +1,4 @@
-"""X.json beside X.cu: which kernel, launched how, with which arguments.
+"""X.json beside X.cu or X.py: which kernel, function or class, launched how, with which arguments.
 
     {"kernel_name": "add",
      "launch": {"grid": {"x": 16}, "block": {"x": 256}, "shared_mem_bytes": 0},
@@ -7,8 +7,8 @@
               {"name": "n", "type": "int", "value": 4096}],
      "compiler_options": ["--use_fast_math"]}
 
-"args" and "launch" may also lie inside "io", "kernel_name" and "compiler_options" inside "metadata", as in the requests of kernel
-evaluation servers; what else is there is not looked at.
+"args" and "launch" may also lie inside "io", names and "compiler_options" inside "metadata", as in the requests of kernel evaluation
+servers; what else is there is not looked at.
 """
 
 import json
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-TYPES = ("tensor", "int", "float", "bool")
+TYPES = ("tensor", "int", "float", "bool", "str")
 ROLES = ("input", "output", "inout")
 DTYPES = (
     "float64",
@@ -35,6 +35,8 @@ DTYPES = (
 )
 SHAPE_MAX = 8
 DIM_MAX = 2**31 - 1
+WARPS = (1, 2, 4, 8, 16, 32)
+STAGES_MAX = 32
 
 # Flags that choose how code is generated. Whatever names files, or other programs, is not among them.
 OPTIONS = re.compile(
@@ -56,26 +58,58 @@ class Arg:
     value: Any
     dtype: str  # empty: not said
     shape: tuple[int, ...] | None  # None: not said
+    is_meta: bool = False  # a constant that triton compiles in
+
+
+@dataclass(frozen=True)
+class Names:
+    """What of a source is meant; None where it is not said."""
+
+    kernel: str | None = None
+    function: str | None = None
+    class_: str | None = None
+    method: str | None = None
+    entry_point: str | None = None
 
 
 @dataclass(frozen=True)
 class KernelSpec:
     kernel_name: str | None  # None: the first __global__ of the source
-    args: tuple[Arg, ...]
+    args: tuple[Arg, ...] | None  # None: not said
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     shared_mem_bytes: int
     compiler_options: tuple[str, ...]
+    names: Names = Names()
+    num_warps: int | None = None
+    num_stages: int | None = None
+
+
+def spec_path(entry: Path) -> Path:
+    return entry.with_suffix(".json")
 
 
 def read_spec(path: Path) -> KernelSpec:
-    """Raises BadSpec."""
+    """Of a CUDA kernel, which needs its arguments. Raises BadSpec."""
+    spec = read_names(path)
+    if spec is None:
+        raise BadSpec(f"{path.name}: a CUDA kernel needs this file to say how it is launched")
+    if spec.args is None:
+        raise BadSpec(f"{path.name}: args is null, expected a list of arguments")
+    for arg in spec.args:
+        if arg.type == "str":
+            raise BadSpec(f"{path.name}: argument {arg.name} is a str, which no CUDA kernel takes; expected {', '.join(TYPES[:-1])}")
+    return spec
+
+
+def read_names(path: Path) -> KernelSpec | None:
+    """Of a Python file, which may do without it. Raises BadSpec."""
     try:
         raw = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
     except OSError as error:
-        raise BadSpec(
-            f"{path.name}: a CUDA kernel needs this file to say how it is launched ({error.strerror})"
-        ) from error
+        raise BadSpec(f"{path.name}: cannot be read ({error.strerror})") from error
     except (ValueError, RecursionError) as error:
         raise BadSpec(f"{path.name}: is no JSON: {error}") from error
     if not isinstance(raw, dict):
@@ -93,21 +127,26 @@ class _Reader:
         metadata = self._object(self._raw, "metadata")
         launch = self._object(self._raw if "launch" in self._raw else io, "launch")
         args = self._raw.get("args", io.get("args"))
-        name = self._raw.get("kernel_name", metadata.get("kernel_name"))
         options = self._raw.get("compiler_options", metadata.get("compiler_options")) or []
-        self._need(isinstance(args, list), "args", args, "a list of arguments")
-        self._need(name is None or isinstance(name, str), "kernel_name", name, "a name")
+        self._need(args is None or isinstance(args, list), "args", args, "a list of arguments")
+        names = {}
+        for key in ("kernel_name", "function_name", "class_name", "method_name", "entry_point"):
+            names[key] = self._raw.get(key, metadata.get(key))
+            self._need(names[key] is None or isinstance(names[key], str), key, names[key], "a name")
         self._need(isinstance(options, list), "compiler_options", options, "a list of texts")
         for option in options:
             allowed = isinstance(option, str) and OPTIONS.fullmatch(option)
             self._need(bool(allowed), "compiler_options", option, f"one of {OPTIONS_WORDS}")
         return KernelSpec(
-            kernel_name=name,
-            args=tuple(self._arg(arg, i) for i, arg in enumerate(args)),
+            kernel_name=names["kernel_name"],
+            args=None if args is None else tuple(self._arg(arg, i) for i, arg in enumerate(args)),
             grid=self._dims(launch, "grid", 1),
             block=self._dims(launch, "block", 256),
             shared_mem_bytes=self._int(launch.get("shared_mem_bytes", 0), "launch.shared_mem_bytes", 0),
             compiler_options=tuple(options),
+            names=Names(*names.values()),
+            num_warps=self._choice(launch.get("num_warps"), "launch.num_warps", WARPS),
+            num_stages=self._choice(launch.get("num_stages"), "launch.num_stages", range(1, STAGES_MAX + 1)),
         )
 
     def _arg(self, raw: Any, index: int) -> Arg:
@@ -123,12 +162,14 @@ class _Reader:
         dtype = spec.get("dtype", raw.get("dtype", unsaid))
         dtype = dtype.removeprefix("torch.") if isinstance(dtype, str) else dtype
         self._need(dtype in DTYPES or dtype == unsaid, f"{where}.tensor_spec.dtype", dtype, f"one of {', '.join(DTYPES)}")
-        return Arg(name, kind, role, self._value(raw.get("value"), kind, where), dtype, self._shape(spec, where))
+        is_meta = raw.get("is_meta", False)
+        self._need(isinstance(is_meta, bool), f"{where}.is_meta", is_meta, "true or false")
+        return Arg(name, kind, role, self._value(raw.get("value"), kind, where), dtype, self._shape(spec, where), is_meta)
 
     def _value(self, value: Any, kind: str, where: str) -> Any:
         if value is None or kind == "tensor":
             return None
-        wanted: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,)}
+        wanted: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "str": (str,)}
         self._need(
             isinstance(value, wanted[kind]) and (kind == "bool") == isinstance(value, bool),
             f"{where}.value",
@@ -165,6 +206,11 @@ class _Reader:
         self._need(
             type(value) is int and least <= value <= DIM_MAX, where, value, f"a whole number of at least {least}"
         )
+        return value
+
+    def _choice(self, value: Any, where: str, known: Any) -> int | None:
+        words = f"{known[0]} to {known[-1]}" if isinstance(known, range) else ", ".join(map(str, known))
+        self._need(value is None or (type(value) is int and value in known), where, value, f"one of {words}")
         return value
 
     def _object(self, raw: dict[str, Any], name: str) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from harness import usual_imports
+
 
 class Problem:
     """A reference: class Model, get_inputs() and, where its constructor wants arguments, get_init_inputs()."""
@@ -31,6 +33,7 @@ def import_file(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ImportError(f"{path.name} is not a Python file")
     module = importlib.util.module_from_spec(spec)
+    usual_imports.provide(module)
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)

@@ -2,12 +2,13 @@
 
 import torch
 
-from harness.backends import BACKENDS, Call
-from harness.backends.context import Context
+from harness.argument_binding import Forms
+from harness.backends import BACKENDS
+from harness.backends.context import Call, Context
 from harness.failures import Failed
-from harness.page import Failure
+from harness.page import Failure, TensorDesc
 from harness.role import Role
-from harness.tensors import outputs_of, seed_everything
+from harness.tensors import Spec, outputs_of, seed_everything, value_of
 
 
 class Submission(Role):
@@ -22,8 +23,10 @@ class Submission(Role):
 
     def context(self) -> Context:
         seed = self.page.seed
-        states = {entry.name.decode(errors="replace"): self.view(entry) for entry in self.entries("states")}
-        return Context(job=self.job, seed=lambda: seed_everything(seed), states=states)
+        states = {name_of(entry): self.view(entry) for entry in self.entries("states")}
+        inputs = {name_of(entry): Spec.of(entry) if entry.dtype else value_of(entry) for entry in self.entries("inputs")}
+        forms = Forms(inputs, [Spec.of(entry) for entry in self.entries("outputs")], states, self.job.device)
+        return Context(job=self.job, seed=lambda: seed_everything(seed), states=states, forms=forms)
 
     def call(self) -> None:
         if self.model is None:
@@ -31,3 +34,7 @@ class Submission(Role):
         inputs = self.input_views()
         with torch.no_grad():
             self.put_outputs(outputs_of(self.model(*inputs)))
+
+
+def name_of(entry: TensorDesc) -> str:
+    return entry.name.decode(errors="replace")

@@ -29,6 +29,7 @@ class Backend(Word):
     TRITON = "triton"
     CUDA = "cuda"
     TORCH_CUDA = "torch_cuda"
+    MULTI_KERNEL = "multi_kernel"
 
 
 class DeviceWish(Word):

@@ -52,7 +52,7 @@ def test_a_contract_may_be_given_in_place() -> None:
         (lambda: submission(text="x" * (FILE_BYTES_MAX + 1)), kq.BadSource, "has more than the 1048576 bytes"),
         (lambda: submission(text="a\0b"), kq.BadSource, "holds a NUL byte"),
         (lambda: submission(text="\ud800"), kq.BadSource, "UTF-8 is needed"),
-        (lambda: submission(backend="tridon"), kq.BadInput, "one of torch, triton, cuda, torch_cuda, got 'tridon'"),
+        (lambda: submission(backend="tridon"), kq.BadInput, "one of torch, triton, cuda, torch_cuda, multi_kernel, got 'tridon'"),
         (lambda: submission(device="tpu"), kq.BadInput, "one of any, cpu, cuda, got 'tpu'"),
         (lambda: submission(backend="cuda"), kq.BadInput, "needs its IOContract"),
         (lambda: submission(problem=problem(text="")), kq.BadInput, "problem relu.py: is empty"),

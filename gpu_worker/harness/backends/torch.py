@@ -1,24 +1,28 @@
-"""torch: a Python file with class ModelNew, which takes the constructor's and forward's arguments of the problem's Model."""
+"""torch: a Python file with class ModelNew, which takes the constructor's and forward's arguments of the problem's Model; or with what the
+contract beside it names (target.py)."""
 
 import torch
 
-from harness import extension_serve
-from harness.backends.context import Context
-from harness.model_file import Problem, attribute, import_file
+from harness import extension_serve, target
+from harness.backends.context import Call, Context
+from harness.model_file import Problem, import_file
 from harness.tensors import cast_model
 
 
-def load(context: Context) -> torch.nn.Module:
+def load(context: Context) -> Call:
     job = context.job
     extension_serve.serve(job.source)
     context.seed()
     init_inputs = Problem(job.source / job.problem).init_inputs()
     module = import_file(job.source / job.entry)
-    model_class = attribute(module, "ModelNew", job.entry)
+    spec = target.spec_of(job.source / job.entry)
+    wanted, is_class = target.found(module, spec, job.entry, job.backend)
     context.seed()
-    model = cast_model(model_class(*init_inputs).to(job.device), job.precision)
-    take_state(model, context.states)
-    return model
+    model = wanted(*init_inputs) if is_class else wanted
+    if isinstance(model, torch.nn.Module):
+        model = cast_model(model.to(job.device), job.precision)
+        take_state(model, context.states)
+    return target.with_arguments(target.method_of(model, spec) if is_class else model, spec, context.forms)
 
 
 def take_state(model: torch.nn.Module, states: dict[str, torch.Tensor]) -> None:

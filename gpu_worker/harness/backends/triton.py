@@ -1,8 +1,86 @@
-"""triton: as torch; ModelNew launches @triton.jit kernels of its file. Without a GPU triton's interpreter runs them.
+"""triton: as torch, where ModelNew launches @triton.jit kernels of its file; or a bare @triton.jit function, launched as X.json says.
 
-The interpreter is chosen by TRITON_INTERPRET before triton is imported (zygote.py), so there is nothing left to do here.
+Without a GPU triton's interpreter runs them. It is chosen by TRITON_INTERPRET before triton is imported (zygote.py).
 """
 
-from harness.backends.torch import load
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
 
-__all__ = ["load"]
+from harness import target
+from harness.argument_binding import Binding, misfit
+from harness.backends import torch
+from harness.backends.context import Call, Context
+from harness.kernel_spec import Arg, KernelSpec
+from harness.model_file import attribute, import_file
+
+
+def load(context: Context) -> Call:
+    job = context.job
+    spec = target.spec_of(job.source / job.entry)
+    if spec is None or spec.args is None or spec.names.function or spec.names.class_:
+        return torch.load(context)
+    context.seed()
+    kernel = kernel_of(import_file(job.source / job.entry), spec, job.entry)
+    return launcher(kernel, spec, Binding(spec.args, context.forms))
+
+
+def launcher(kernel: Any, spec: KernelSpec, binding: Binding) -> Call:
+    names = parameters(kernel.arg_names, spec.args or ())
+    options = launch_options(spec)
+
+    def call(*inputs: Any) -> Any:
+        values, outputs = binding.values(inputs)
+        kernel[spec.grid](**dict(zip(names, values)), **options)
+        return outputs
+
+    return call
+
+
+def launch_options(spec: KernelSpec) -> dict[str, int]:
+    said = {"num_warps": spec.num_warps, "num_stages": spec.num_stages}
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def kernel_of(module: ModuleType, spec: KernelSpec, entry: str) -> Any:
+    """By name; else the first of the file that no other kernel of it calls."""
+    if spec.kernel_name is not None:
+        kernel = attribute(module, spec.kernel_name, entry)
+        if not is_kernel(kernel):
+            raise misfit(f"{entry}: {spec.kernel_name} is no @triton.jit function")
+        return kernel
+    kernels = {name: value for name, value in vars(module).items() if is_kernel(value) and function_of(value).__module__ == module.__name__}
+    called = {name for kernel in kernels.values() for name in function_of(kernel).__code__.co_names}
+    top = [kernel for name, kernel in kernels.items() if name not in called]
+    if not top:
+        raise misfit(f"{entry}: has no @triton.jit function")
+    return top[0]
+
+
+def is_kernel(value: Any) -> bool:
+    """What @triton.jit, @triton.autotune and @triton.heuristics make, and the interpreter's kind of them."""
+    from triton.runtime.jit import KernelInterface
+
+    return isinstance(value, KernelInterface)
+
+
+def function_of(kernel: Any) -> Any:
+    while is_kernel(kernel):
+        kernel = kernel.fn
+    return kernel
+
+
+def parameters(wanted: Sequence[str], args: Sequence[Arg]) -> list[str]:
+    """Which parameter each argument is for. Meta arguments go by their names; the others too where all of them are names of parameters, else
+    they fill the parameters that are left in their order."""
+    for arg in args:
+        if arg.is_meta and arg.name not in wanted:
+            raise misfit(f"meta argument {arg.name} is no parameter of the kernel, which has {', '.join(wanted)}")
+    if all(arg.name in wanted for arg in args):
+        return [arg.name for arg in args]
+    metas = {arg.name for arg in args if arg.is_meta}
+    left = [name for name in wanted if name not in metas]
+    if len(args) - len(metas) > len(left):
+        raise misfit(f"{len(args)} arguments are given, the kernel has {len(wanted)}: {', '.join(wanted)}")
+    rest = iter(left)
+    return [arg.name if arg.is_meta else next(rest) for arg in args]

@@ -8,6 +8,8 @@ from harness.ast_facts import facts_of
 # A source, and the fact that must be among its facts.
 FOLLOWED = [
     ("import torch\ntorch.cuda.Stream()", "2 call torch.cuda.Stream"),
+    ("torch.cuda.Stream()", "1 call torch.cuda.Stream"),
+    ("if 0:\n    torch = 1\ntorch.cuda.Stream()", "3 call torch.cuda.Stream"),
     ("import torch as t\nt.cuda.Stream()", "2 call torch.cuda.Stream"),
     ("import torch.cuda as c\nc.Stream()", "2 call torch.cuda.Stream"),
     ("import torch.cuda\ntorch.cuda.Stream()", "2 call torch.cuda.Stream"),

@@ -1,8 +1,11 @@
 """Each backend against the reference, on the CPU where it can run there."""
 
+import array
+import json
 import signal
 import unittest
 from pathlib import Path
+from typing import Any
 
 from harness.page import Command, Failure
 from world import RELU, WorldTest
@@ -24,8 +27,79 @@ class ModelNew(torch.nn.Module):
         return out
 """
 
+# No ModelNew and no imports: X.json says how it is launched.
+BARE = """
+@triton.jit
+def positive(value):
+    return tl.maximum(value, 0.0)
+
+@triton.jit
+def relu_kernel(x_ptr, BLOCK: tl.constexpr, out_ptr, n):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, positive(tl.load(x_ptr + i, mask=i < n)), mask=i < n)
+"""
+TENSORS = [
+    {"name": "x", "type": "tensor"},
+    {"name": "out", "type": "tensor", "role": "output", "tensor_spec": {"shape": [4, 8], "dtype": "float32"}},
+]
+BLOCK = {"name": "BLOCK", "type": "int", "value": 16, "is_meta": True}
+BARE_SPEC = {
+    "args": [TENSORS[0], BLOCK, TENSORS[1], {"name": "n", "type": "int", "value": 32}],
+    "launch": {"grid": {"x": 2}, "num_warps": 8, "num_stages": 2},
+}
+NAMED = """
+def relu(x):
+    return F.relu(x)
+
+class Relu(nn.Module):
+    def forward(self, x):
+        return x
+    def positive(self, x):
+        return torch.relu(x)
+
+def above(x, least, out):
+    torch.clamp(x, min=least, out=out)
+
+def both(x):
+    return relu(Relu().positive(x))
+"""
+
 
 class Backends(WorldTest):
+    def assert_relu(self, new: str, spec: object, **order: Any) -> None:
+        child = self.submission(new, {"new.json": json.dumps(spec)}, **order)
+        self.assert_ok(child.do(Command.LOAD))
+        x = array.array("f", (i - 16 for i in range(32)))
+        child.put(child.page.inputs[0], x.tobytes())
+        self.assert_ok(child.do(Command.CALL))
+        self.assertEqual(child.bytes_of(child.page.outputs[0]), array.array("f", (max(value, 0) for value in x)).tobytes())
+
+    def test_a_bare_triton_kernel_is_launched_as_its_contract_says(self) -> None:
+        self.assert_relu(BARE, BARE_SPEC, backend="triton")
+
+    def test_what_the_contract_names_is_called(self) -> None:
+        least = {"name": "least", "type": "float", "value": 0}
+        for backend, spec in (
+            ("torch", {"function_name": "relu", "class_name": "Relu"}),
+            ("torch_cuda", {"metadata": {"class_name": "Relu", "method_name": "positive"}}),
+            ("multi_kernel", {"metadata": {"entry_point": "above"}, "io": {"args": [TENSORS[0], least, TENSORS[1]]}}),
+            ("multi_kernel", {"entry_point": "both"}),
+        ):
+            with self.subTest(spec):
+                self.assert_relu(NAMED, spec, backend=backend)
+
+    def test_what_a_contract_gets_wrong_is_said_in_words(self) -> None:
+        unknown = [{**TENSORS[0], "name": "y"}, BLOCK, TENSORS[1], BARE_SPEC["args"][3]]
+        for backend, spec, words in (
+            ("triton", {**BARE_SPEC, "args": unknown}, "argument y is neither a parameter of forward() (x) nor a state of the reference (it has none)"),
+            ("triton", {**BARE_SPEC, "kernel_name": "missing"}, "new.py defines no missing"),
+            ("triton", {**BARE_SPEC, "args": [*TENSORS, {**BLOCK, "name": "SIZE"}]}, "meta argument SIZE is no parameter of the kernel, which has x_ptr, BLOCK"),
+            ("multi_kernel", {}, "backend multi_kernel needs an entry_point in new.json"),
+            ("torch", {"function_name": 3}, "new.json: function_name is 3, expected a name"),
+        ):
+            child = self.submission(BARE, {"new.json": json.dumps(spec)}, backend=backend)
+            self.assert_failed(child.do(Command.LOAD), Failure.LOAD_FAILED, words)
+
     def test_triton_runs_in_its_interpreter_without_a_gpu(self) -> None:
         reference, submission = self.pair(RELU, TRITON, backend="triton")
         self.assert_ok(submission.do(Command.LOAD))
@@ -71,7 +145,7 @@ class Backends(WorldTest):
 
     def test_an_unknown_backend_lists_the_known_ones(self) -> None:
         _, submission = self.pair(RELU, "", backend="metal")
-        self.assert_failed(submission.do(Command.LOAD), Failure.LOAD_FAILED, "known are torch, triton, cuda, torch_cuda")
+        self.assert_failed(submission.do(Command.LOAD), Failure.LOAD_FAILED, "known are torch, triton, cuda, torch_cuda, multi_kernel")
 
 
 if __name__ == "__main__":

@@ -276,9 +276,9 @@ class WorldTest(unittest.TestCase):
             submission.put(entry, reference.bytes_of(entry))
         return reference, submission
 
-    def submission(self, new: str, **order: Any) -> Child:
+    def submission(self, new: str, more: dict[str, str | bytes] | None = None, **order: Any) -> Child:
         """A submission for RELU, attached, with the tables of a reference that is gone: it needs no more."""
-        submission = self.child({"problem.py": RELU, "new.py": new}, **order)
+        submission = self.child({"problem.py": RELU, "new.py": new, **(more or {})}, **order)
         submission.share_window()
         submission.copy_tables(self.tables_of_relu())
         self.assert_ok(submission.do(Command.ATTACH))
