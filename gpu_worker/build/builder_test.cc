@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -185,6 +186,43 @@ TEST_F(BuilderTest, a_call_of_load_inline_is_compiled_once_for_all_submissions) 
   EXPECT_TRUE(other->cached);
 }
 
+TEST_F(BuilderTest, a_damaged_object_of_the_cache_is_never_served) {
+  const auto text_of = [](const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const auto built = build_python(extension("int number = 20;"));
+  ASSERT_EQ(verdict_of(built), "built") << evidence(built).message;
+  const std::string right = text_of(built->dir + "/kq_extension_0.so");
+  // Every copy of it: of the call and of the submission, a byte changed where no size tells.
+  std::size_t damaged = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(root_ / "cache")) {
+    if (!entry.is_regular_file() || text_of(entry.path()) != right) continue;
+    fs::permissions(entry.path(), fs::perms::owner_write, fs::perm_options::add);
+    std::fstream file(entry.path(), std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(static_cast<std::streamoff>(right.size() / 2));
+    file.put(static_cast<char>(right[right.size() / 2] ^ 1));
+    ++damaged;
+  }
+  EXPECT_EQ(damaged, 2u);
+  const auto again = build_python(extension("int number = 20;"));
+  ASSERT_EQ(verdict_of(again), "built");
+  EXPECT_FALSE(again->cached);
+  EXPECT_EQ(text_of(again->dir + "/kq_extension_0.so"), right);
+}
+
+TEST_F(BuilderTest, a_template_bomb_in_an_extension_costs_its_own_verdict) {
+  const std::string bomb =
+      "template <int n, int at> struct Tree { static const int v = Tree<n - 1, 2 * at>::v + Tree<n - 1, 2 * at + 1>::v; };\n"
+      "template <int at> struct Tree<0, at> { static const int v = at % 3; };\nint number = Tree<28, 1>::v;";
+  Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90", .compile_limit_ms = 700},
+                  BuildCache(root_ / "cache"), [] { return Expected<std::shared_ptr<Zygote>>(zygote_); });
+  const auto built = builder.build(lease_of(Backend::torch_cuda, {{"k.py", extension(bomb)}}));
+  ASSERT_EQ(verdict_of(built), "timed_out") << (built && built->verdict ? evidence(built).message : "");
+  EXPECT_EQ(evidence(built).stage, Stage::build);
+  EXPECT_EQ(verdict_of(build_python(extension("int number = 21;"))), "built");
+}
+
 TEST_F(BuilderTest, what_several_slots_want_at_once_is_built_once) {
   Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"}, BuildCache(root_ / "cache"),
                   [] { return Expected<std::shared_ptr<Zygote>>(zygote_); });
@@ -248,9 +286,9 @@ class ExtensionRunTest : public BuilderTest {
            "class ModelNew(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.small = " +
            (in_forward ? "None" : load) + "\n    def forward(self, x):\n        small = " + (in_forward ? load : "self.small") + "\n        return x + small.one()\n";
   }
-  static Expected<Result> build_and_run(const std::string& source) {
+  static Expected<Result> build_and_run(const std::string& source, const std::string& file = "// none") {
     Lane& lane = (*LaneOfTests::get())->lane();
-    Lease lease = lease_of(Backend::torch_cuda, {{"k.py", source}});
+    Lease lease = lease_of(Backend::torch_cuda, {{"k.py", source}, {"small.cc", file}});
     lease.device = lane.device();
     lease.submission.problem.hash = sha256(kProblem);
     lease.submission.trials = {.correctness = 1, .warmup = 1, .timed = 2};
@@ -269,6 +307,17 @@ TEST_F(ExtensionRunTest, what_the_constructor_or_forward_asks_for_is_there_when_
     EXPECT_EQ(to_string(name_of(result->verdict)), "passed") << (evidence_of(result->verdict) ? evidence_of(result->verdict)->message : "");
     EXPECT_EQ(result->toolchain.compiler.find("g++ "), 0u);
   }
+}
+
+// load() of a file beside the submission, of which no module but a library comes: it says in its environment that it was loaded.
+TEST_F(ExtensionRunTest, files_are_loaded_and_libraries_that_are_no_modules) {
+  const auto result = build_and_run(
+      "import pathlib, torch\nfrom torch.utils.cpp_extension import load\n"
+      "path = load('small', [pathlib.Path(__file__).parent / 'small.cc'], extra_cflags=['-DONE=1'], is_python_module=False)\n"
+      "class ModelNew(torch.nn.Module):\n    def forward(self, x):\n        with open(pathlib.Path.cwd() / 'loaded') as file:\n            return x + int(file.read())\n",
+      "#include <fstream>\nnamespace {\nstruct Loaded {\n  Loaded() { std::ofstream(\"loaded\") << ONE; }\n} loaded;\n}\n");
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(to_string(name_of(result->verdict)), "passed") << (evidence_of(result->verdict) ? evidence_of(result->verdict)->message : "");
 }
 
 TEST_F(ExtensionRunTest, what_is_computed_anew_in_each_process_is_not_compiled_on_the_lane) {

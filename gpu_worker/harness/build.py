@@ -15,30 +15,21 @@ It leaves in out/:
 """
 
 import re
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
-from harness import extension_tools, launch_file
+from harness import device_code, extension_tools, launch_file, scalars
 from harness.ast_facts import facts_of
+from harness.device_code import BuildFailed, Order
 from harness.kernel_spec import BadSpec, read_names, read_spec, spec_path
-from harness.nvrtc import CompileError, Nvrtc, NvrtcMissing
+from harness.nvrtc import CompileError, NvrtcMissing, toolkits
 from harness.preprocess import preprocessed
 from harness.role import Job
 
 MESSAGE_MAX = 2000
 LOG_MAX = 200_000
-GLOBAL = re.compile(
-    rb"__global__\s+(?:[A-Za-z_][\w:]*\s+|__launch_bounds__\s*\([^)]*\)\s*)*?void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?([A-Za-z_]\w*)\s*\("
-)
 # Whoever hides these words better is told so when it calls (extension_serve.py).
 EXTENSIONS = re.compile(rb"load_inline|cpp_extension")
-COMMENTS = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
-# "add.cu(12): error: ..." of NVRTC
-COMPLAINT = re.compile(r"^(?P<file>[^\s(]+)\((?P<line>\d+)\): (?:catastrophic )?error:? ?(?P<words>.*)$", re.MULTILINE)
-NO_MEMORY = "catastrophic error: out of memory"
-
-
-class BuildFailed(Exception):
-    """The source's fault, in one sentence."""
 
 
 def run(job: Job) -> int:
@@ -78,42 +69,33 @@ def write_facts(job: Job) -> None:
 
 def compile_cuda(job: Job) -> None:
     entry = job.source / job.entry
-    source = entry.read_bytes()
     spec = read_spec(spec_path(entry))
-    kernel = spec.kernel_name or first_kernel(source, entry.name)
-    nvrtc = Nvrtc()
-    options = [f"--gpu-architecture={job.arch or 'sm_90'}", f"--include-path={job.source}"]
-    if nvrtc.include is not None:
-        options.append(f"--include-path={nvrtc.include}")
-        # CUDA 13 keeps its C++ library apart.
-        options += [f"--include-path={path}" for path in (nvrtc.include / "cccl",) if path.is_dir()]
-    includes = [Path(option.partition("=")[2]) for option in options if option.startswith("--include-path=")]
-    lines = preprocessed(entry, includes, [option for option in spec.compiler_options if option.startswith("-D")])
-    if lines is not None:
-        (job.out / "source.ii").write_bytes(lines)
-    try:
-        compiled = nvrtc.compile(source, entry.name, options + list(spec.compiler_options), [kernel])
-    except CompileError as error:
-        (job.out / "log").write_text(str(error)[:LOG_MAX], errors="replace")
-        if NO_MEMORY in str(error):
-            raise MemoryError from error
-        raise BuildFailed(first_complaint(str(error), entry.name)) from error
-    (job.out / "log").write_text(compiled.log[:LOG_MAX], errors="replace")
-    (job.out / "launch").write_text(launch_file.text_of(spec, compiled.names[kernel]))
-    (job.out / "module.cubin").write_bytes(compiled.cubin)
-    (job.out / "toolchain").write_text(f"NVRTC {nvrtc.version}\n{' '.join([options[0], *spec.compiler_options])}\n")
+    order = Order(entry, spec, job.arch or "sm_90", job.work)
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        # Beside the compiler: g++ takes as long as that does.
+        lines = pool.submit(preprocess, order)
+        try:
+            built = device_code.build(order)
+        except CompileError as error:
+            (job.out / "log").write_text(str(error)[:LOG_MAX], errors="replace")
+            if any(words in str(error) for words in device_code.NO_MEMORY):
+                raise MemoryError from error
+            raise BuildFailed(device_code.first_complaint(str(error), entry.name)) from error
+        finally:
+            if (text := lines.result()) is not None:
+                (job.out / "source.ii").write_bytes(text)
+    args = scalars.fitted(spec.args or (), built.parameters, spec.kernel_name or built.kernel, spec_path(entry).name)
+    (job.out / "log").write_text(built.log[:LOG_MAX], errors="replace")
+    (job.out / "launch").write_text(launch_file.text_of(replace(spec, args=args), built.kernel))
+    (job.out / "module.cubin").write_bytes(built.cubin)
+    (job.out / "toolchain").write_text(f"{built.compiler}\n{built.flags}\n")
 
 
-def first_kernel(source: bytes, name: str) -> str:
-    found = GLOBAL.search(COMMENTS.sub(b" ", source))
-    if found is None:
-        raise BuildFailed(f"{name}: has no __global__ function")
-    return found.group(1).decode()
-
-
-def first_complaint(log: str, entry: str) -> str:
-    """ "add.cu:12: identifier "x" is undefined" """
-    found = COMPLAINT.search(log)
-    if found is None:
-        return f"{entry}: {log.strip().splitlines()[0] if log.strip() else 'does not compile'}"
-    return f"{Path(found['file']).name}:{found['line']}: {found['words']}"
+def preprocess(order: Order) -> bytes | None:
+    """What macros of headers make of a source, for the guard."""
+    if order.entry.suffix != ".cu":
+        return None
+    toolkit = next(iter(toolkits()), None)
+    headers = toolkit.include if toolkit is not None else None
+    includes = [*order.includes, *([path for path in (headers, headers / "cccl") if path.is_dir()] if headers is not None else [])]
+    return preprocessed(order.entry, includes, [option for option in order.spec.compiler_options if option.startswith("-D")])

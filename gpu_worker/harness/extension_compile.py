@@ -6,9 +6,10 @@ It leaves in out/:
     status      ok, failed, memory or unsupported
     message     the first error of a compiler, in lines of the submission, and what it said from there on
     toolchain   two lines: the compilers, and the flags that shaped the code
-    module.so   or, for a precompiled header, header.h and header.h.gch
+    module.so   or, for a precompiled header, header.h, header.h.gch and header.names, every word of torch's headers
 
-The ways to build it, fastest first; a way that fails hands over to the next, and the last one, which is torch's own, has the last word:
+The ways to build it, fastest first; a way that fails hands over to the next, unless its error is plainly the source's own (own_error.py), and the
+last one, which is torch's own, has the last word:
 
     split   the .cu as two (cuda_split.py): its host half by g++ with a precompiled header, its device half by nvcc without torch's headers
     slim    nvcc, its device and host phases side by side, torch/extension.h replaced by what kernels use of it
@@ -23,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness import cuda_split, extension_flags
+from harness import cuda_split, extension_flags, own_error
 from harness.extension_call import CUDA_ENDINGS, Call, label
 from harness.extension_flags import BadFlag, Flags
 from harness.extension_tools import DEFINES, HALF_DEFINES, STANDARD, Tools, find_tools, run
@@ -68,6 +69,7 @@ class Attempt:
     objects: list[Path] = field(default_factory=list)
     log: str = ""
     is_tried: bool = True  # compilers saw it
+    text: str = ""  # what the compiler saw that did not take it
 
     @property
     def is_good(self) -> bool:
@@ -113,10 +115,34 @@ def precompile(job: Job, variant: str) -> None:
     tools = find_tools()
     header = job.out / "header.h"
     header.write_text(header_text(kind == "cuda"))
-    said = run([tools.cxx, *host_flags(tools, kind == "cuda"), STANDARD, f"-{level}", "-x", "c++-header", str(header), "-o", f"{header}.gch"], job.work)
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        texts = pool.submit(preprocessed_headers, job, tools, kind == "cuda")
+        said = run([tools.cxx, *host_flags(tools, kind == "cuda"), STANDARD, f"-{level}", "-x", "c++-header", str(header), "-o", f"{header}.gch"], job.work)
     if said.code != 0:
         raise Unsupported(f"the headers of torch cannot be precompiled here: {said.text.strip()[:300]}")
+    if (text := texts.result()) is not None:
+        (job.out / "header.names").write_bytes(own_error.names_in(text))
     (job.out / "toolchain").write_text(f"{tools.words(False)}\n{STANDARD} -{level}\n")
+
+
+def preprocessed_headers(job: Job, tools: Tools, with_cuda: bool) -> bytes | None:
+    """All that the full way may see of torch's and CUDA's headers, macros among it: as the host's compiler reads them, and as nvcc does."""
+    source, out = job.work / "all.cu", job.work / "all.ii"
+    source.write_text("".join(f"#include <{name}>\n" for name in known_headers(with_cuda)))
+    commands = [[tools.cxx, *host_flags(tools, with_cuda), "-x", "c++"]]
+    if with_cuda:
+        commands.append([tools.nvcc, *DEFINES, *HALF_DEFINES, *tools.includes(True), "-Xcompiler", "-dD", "-x", "cu"])
+    texts = []
+    for command in commands:
+        said = run([*command, STANDARD, "-E", *(["-dD"] if command is commands[0] else []), str(source), "-o", str(out)], job.work)
+        if said.code != 0:
+            return None
+        texts.append(out.read_bytes())
+    return b"\n".join(texts)
+
+
+def known_headers(with_cuda: bool) -> list[str]:
+    return [*REPLACED, *SLIM, *(SLIM_CUDA if with_cuda else [])]
 
 
 class Builder:
@@ -148,13 +174,29 @@ class Builder:
             (self.job.out / f"log-{way}").write_text(attempt.log, errors="replace")
             if attempt.is_good:
                 attempt = self.link(attempt.objects)
-            if attempt.is_good:
+            if attempt.is_good or (way != "full" and self.is_own_error(attempt)):
                 break
         (self.job.out / "toolchain").write_text(f"{self.tools.words(self.has_cuda)}\n{f'{self.flag_words()} ({way})'.strip()}\n", errors="replace")
         if not attempt.is_good:
             if any(word in attempt.log for word in NO_MEMORY):
                 raise MemoryError
             raise BuildFailed(complaint(self.call, attempt.log))
+
+    def is_own_error(self, attempt: Attempt) -> bool:
+        """Whether headers or parts of the source that were left out have nothing to do with it."""
+        names = self.job.shared / self.variant / "header.names" if self.job.shared is not None and self.variant else None
+        found = COMPLAINT.search(attempt.log)
+        if names is None or not names.exists() or found is None or found["file"] not in self.labels():
+            return False
+        source = [*self.call.cpp, *self.call.cuda, *(text for _, text in self.call.files)]
+        flags = [*self.call.cflags, *self.call.cuda_cflags]
+        return own_error.is_own(found["words"], source, attempt.text, names.read_bytes(), known_headers(self.call.with_cuda), flags)
+
+    def labels(self) -> set[str]:
+        """What compilers call the parts of the source."""
+        call = self.call
+        parts = [label("cpp_sources", i, len(call.cpp)) for i in range(len(call.cpp))] + [label("cuda_sources", i, len(call.cuda)) for i in range(len(call.cuda))]
+        return {*parts, *(source.partition("/")[2] for source in call.sources)}
 
     def flag_words(self) -> str:
         words = [*self.call.cflags, *self.call.cuda_cflags, *self.call.ldflags]
@@ -186,7 +228,7 @@ class Builder:
             return Attempt(log=f"not split: {error}", is_tried=False)
         if self.call.inline:
             attempt = self.split_as_one(halves)
-            if attempt.is_good:
+            if attempt.is_good or self.is_own_error(attempt):
                 return attempt
         return self.all_of([self.pool.submit(self.split_unit, unit, halves.get(unit.name)) for unit in self.units])
 
@@ -255,7 +297,7 @@ class Builder:
         includes = self.tools.includes(False)[:4] if first else []
         said = run([self.tools.nvcc, *HALF_DEFINES, "--expt-relaxed-constexpr", *self.device_flags(), *includes, *self.own_includes(unit),
                     f"-arch={self.flags.arch}", "-cubin", "-o", str(out), str(source)], self.work)  # fmt: skip
-        return out if said.code == 0 else Attempt(log=said.text or "nvcc failed")
+        return out if said.code == 0 else Attempt(log=said.text or "nvcc failed", text=text)
 
     def register(self, unit: Unit, cubin: Path, object_file: Path, kernels: list[cuda_split.Kernel]) -> Attempt:
         """The object that hands the device code and its kernels to CUDA's runtime, as nvcc's own does."""
@@ -304,7 +346,7 @@ class Builder:
         command += [f"-gencode=arch=compute_{self.flags.arch[3:]},code={self.flags.arch}", "-Xcompiler", ",".join(["-fPIC", *self.flags.device_host])]
         command += ["-c", str(source), "-o", str(out)]
         said = side_by_side(command, folder)
-        return Attempt([out], "") if said == "" and out.exists() else Attempt(log=said or "nvcc failed")
+        return Attempt([out], "") if said == "" and out.exists() else Attempt(log=said or "nvcc failed", text=unit.text)
 
     # --- one unit, one library
 
@@ -352,7 +394,7 @@ class Builder:
     def compiled(self, words: list[str], source: Path) -> Attempt:
         out = source.with_suffix(".o")
         said = run([self.tools.cxx, *words, "-o", str(out)], self.work)
-        return Attempt([out], "") if said.code == 0 else Attempt(log=said.text or "g++ failed")
+        return Attempt([out], "") if said.code == 0 else Attempt(log=said.text or "g++ failed", text=source.read_text(errors="surrogateescape"))
 
     def link(self, objects: list[Path]) -> Attempt:
         out = self.work / "module.so"

@@ -88,7 +88,7 @@ def identity() -> str:
         headers += [tools.cuda / "include/cuda_runtime_api.h", tools.cuda / "include/cuda_fp16.h"]
     stamps = [f"{path.stat().st_size}.{path.stat().st_mtime_ns}" for path in headers if path.exists()]
     git = getattr(torch.version, "git_version", "") or ""
-    return " ".join(["extensions/1", torch.__version__, git, tools.words(True), sysconfig.get_paths()["include"], *stamps])
+    return " ".join(["extensions/2", torch.__version__, git, tools.words(True), sysconfig.get_paths()["include"], *stamps])
 
 
 def run(command: list[str] | str, folder: Path, environment: dict[str, str] | None = None) -> Said:

@@ -41,9 +41,17 @@ STAGES_MAX = 32
 # Flags that choose how code is generated. Whatever names files, or other programs, is not among them.
 OPTIONS = re.compile(
     r"(--?use_fast_math|-lineinfo|--generate-line-info|--?fmad=(true|false)|--?ftz=(true|false)|--?prec-(div|sqrt)=(true|false)|"
-    r"--maxrregcount=[0-9]{1,3}|--?std=c\+\+[0-9]{2}|(-D|--define-macro=)[A-Za-z_][A-Za-z0-9_]*(=[A-Za-z0-9_.+\-]*)?|--extra-device-vectorization)"
+    r"--?maxrregcount=[0-9]{1,3}|--?std=c\+\+[0-9]{2}|(-D|--define-macro=)[A-Za-z_][A-Za-z0-9_]*(=[A-Za-z0-9_.+\-]*)?|--extra-device-vectorization|"
+    r"--restrict|-w|--disable-warnings|-O[0-3]|--expt-relaxed-constexpr|(-arch|--gpu-architecture)=(sm|compute)_[0-9]{2,3}[af]?|--ptxas-options=[A-Za-z0-9_,=-]+)"
 )
-OPTIONS_WORDS = "--use_fast_math, -lineinfo, --fmad=, --ftz=, --prec-div=, --prec-sqrt=, --maxrregcount=, --std=, -D"
+OPTIONS_WORDS = "--use_fast_math, -lineinfo, --fmad=, --ftz=, --prec-div=, --prec-sqrt=, --maxrregcount=, --std=, -D, -O, --ptxas-options="
+# The architecture is the device's, whatever is asked for, but for its variants.
+ARCH = re.compile(r"(-arch|--gpu-architecture)=(sm|compute)_(?P<number>[0-9]{2,3})(?P<letter>[af]?)")
+OF_NVCC_ALONE = re.compile(rf"-O[0-3]|--expt-relaxed-constexpr|{ARCH.pattern}")
+COMPILERS = ("nvrtc", "nvcc")
+EXPRESSIONS_MAX = 64
+# A name, or an instance of a template: nothing that could end an expression and begin something else.
+EXPRESSION = re.compile(r"[A-Za-z_][\w:<>, *&.+-]{0,400}")
 
 
 class BadSpec(Exception):
@@ -83,6 +91,12 @@ class KernelSpec:
     names: Names = Names()
     num_warps: int | None = None
     num_stages: int | None = None
+    name_expressions: tuple[str, ...] = ()  # instances of templates
+    compiler: str = COMPILERS[0]
+
+    @property
+    def passed_to_nvcc(self) -> list[str]:
+        return [option for option in self.compiler_options if not ARCH.fullmatch(option)]
 
 
 def spec_path(entry: Path) -> Path:
@@ -134,6 +148,14 @@ class _Reader:
             names[key] = self._raw.get(key, metadata.get(key))
             self._need(names[key] is None or isinstance(names[key], str), key, names[key], "a name")
         self._need(isinstance(options, list), "compiler_options", options, "a list of texts")
+        expressions = self._raw.get("name_expressions", metadata.get("name_expressions")) or []
+        right = isinstance(expressions, list) and len(expressions) <= EXPRESSIONS_MAX
+        self._need(right, "name_expressions", expressions, f"a list of at most {EXPRESSIONS_MAX} names")
+        for name in [*expressions, *([names["kernel_name"]] if names["kernel_name"] is not None else [])]:
+            fits = isinstance(name, str) and EXPRESSION.fullmatch(name)
+            self._need(bool(fits), "name_expressions" if name in expressions else "kernel_name", name, 'a name such as "add" or "add<float, 4>"')
+        compiler = self._raw.get("compiler", metadata.get("compiler", metadata.get("backend"))) or COMPILERS[0]
+        self._need(compiler in COMPILERS, "compiler", compiler, f"one of {', '.join(COMPILERS)}")
         for option in options:
             allowed = isinstance(option, str) and OPTIONS.fullmatch(option)
             self._need(bool(allowed), "compiler_options", option, f"one of {OPTIONS_WORDS}")
@@ -145,6 +167,8 @@ class _Reader:
             shared_mem_bytes=self._int(launch.get("shared_mem_bytes", 0), "launch.shared_mem_bytes", 0),
             compiler_options=tuple(options),
             names=Names(*names.values()),
+            name_expressions=tuple(expressions),
+            compiler=compiler,
             num_warps=self._choice(launch.get("num_warps"), "launch.num_warps", WARPS),
             num_stages=self._choice(launch.get("num_stages"), "launch.num_stages", range(1, STAGES_MAX + 1)),
         )

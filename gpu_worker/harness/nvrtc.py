@@ -80,6 +80,12 @@ class Nvrtc:
         self._check(self._library.nvrtcVersion(byref(major), byref(minor)))
         self.version = f"{major.value}.{minor.value}"
 
+    @property
+    def includes(self) -> list[Path]:
+        """Of CUDA; its version 13 keeps its C++ library apart."""
+        found = [] if self.include is None else [self.include, self.include / "cccl"]
+        return [path for path in found if path.is_dir()]
+
     def compile(self, source: bytes, name: str, options: list[str], kernels: list[str]) -> Compiled:
         """Raises CompileError with the compiler's log."""
         program = c_void_p()

@@ -5,6 +5,7 @@ import shutil
 import unittest
 from pathlib import Path
 
+from harness.extension_tools import find_tools
 from world import RELU, WorldTest
 
 ADD = """
@@ -12,6 +13,14 @@ ADD = """
 __global__ void add(const float* x, float* out, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = x[i] + 1.0f;
+}
+"""
+PTX = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry three(.param .u64 out, .param .u16 n)
+{
+  ret;
 }
 """
 SPEC = {
@@ -25,7 +34,7 @@ SPEC = {
 
 
 class Builds(WorldTest):
-    def build(self, files: dict[str, str], **order: object) -> Path:
+    def build(self, files: dict[str, str | bytes], **order: object) -> Path:
         child = self.child({"problem.py": RELU, **files}, role="build", **order)
         self.assertEqual(self.zygote.exit_of(child.id), 0, child.log(1))
         return child.dir / "out"
@@ -61,7 +70,7 @@ class Builds(WorldTest):
         self.assertEqual(
             (out / "launch").read_text(),
             "kernel\t_Z3addPKfPfi\ngrid\t1\t1\t1\nblock\t32\t1\t1\nshared\t0\n"
-            "arg\tx\ttensor\tinput\tfloat32\t4,8\t-\narg\tout\ttensor\toutput\tfloat32\t4,8\t-\narg\tn\tint\tinput\tfloat32\t-\t32\n",
+            "arg\tx\ttensor\tinput\tfloat32\t4,8\t-\narg\tout\ttensor\toutput\tfloat32\t4,8\t-\narg\tn\tint\tinput\tint32\t-\t32\n",
         )
 
     @unittest.skipUnless(shutil.which("g++"), "no g++ here")
@@ -89,6 +98,40 @@ class Builds(WorldTest):
         template = ADD.replace("__global__", "template <int K> __global__")
         kernel = self.kernel_of(self.cuda(template, {**SPEC, "kernel_name": "add<4>"}))
         self.assertTrue(kernel.startswith("_Z3addILi4"), kernel)
+
+    def test_one_of_several_kernels_by_either_compiler(self) -> None:
+        source = '#include <cuda_fp16.h>\nextern "C" __global__ void other() {}\nnamespace my {\ntemplate <class T, int K>' + ADD.replace("#include <cuda_fp16.h>", "") + "}\n"
+        spec = {**SPEC, "metadata": {"kernel_name": "my::add", "name_expressions": ["my::add<float, 4>"], "compiler_options": ["-O3", "-arch=sm_90a", "-DK0=1"]}}
+        for compiler in ("nvrtc", "nvcc"):
+            if compiler == "nvcc" and not find_tools().nvcc:
+                continue
+            out = self.cuda(source, {**spec, "compiler": compiler})
+            self.assertEqual((out / "status").read_text(), "ok\n", (out / "message").read_text())
+            self.assertTrue(self.kernel_of(out).startswith("_ZN2my3addIfLi4"), self.kernel_of(out))
+            self.assertIn("sm_90a", (out / "toolchain").read_text())
+
+    def test_scalars_are_as_wide_as_the_kernels_parameters(self) -> None:
+        args = [{"name": "out", "type": "tensor", "role": "output", "tensor_spec": {"shape": [4, 8]}}]
+        args += [{"name": name, "type": "float", "value": 1.5} for name in "ad"] + [{"name": "n", "type": "int", "value": 3}, {"name": "b", "type": "bool", "value": True}]
+        source = 'extern "C" __global__ void k(float* out, float a, double d, long long n, bool b) { out[n] = a + d + b; }'
+        lines = (self.cuda(source, {"args": args}) / "launch").read_text().splitlines()[4:]
+        self.assertEqual([line.split("\t")[4] for line in lines], ["float32", "float32", "float64", "int64", "int8"])
+        self.assert_failed(self.cuda(source, {"args": args[1:]}), "add.json: 4 arguments are given, k has 5 parameters")
+
+    def test_ptx_and_cubins_are_taken_as_they_are(self) -> None:
+        launch = {"args": [{"name": "out", "type": "tensor", "role": "output", "tensor_spec": {"shape": [4, 8]}}, {"name": "n", "type": "int", "value": 3}]}
+        files: dict[str, str | bytes] = {"add.ptx": PTX, "add.json": json.dumps(launch)}
+        out = self.build(files, backend="cuda", entry="add.ptx")
+        self.assertEqual((out / "status").read_text(), "ok\n", (out / "message").read_text())
+        self.assertEqual(self.kernel_of(out), "three")
+        self.assertIn("\tint16\t", (out / "launch").read_text())
+        code = (out / "module.cubin").read_bytes()
+        again = self.build({**files, "add.cubin": code}, backend="cuda", entry="add.cubin")
+        self.assertEqual((again / "launch").read_text(), (out / "launch").read_text())
+        older = self.build({**files, "add.cubin": code}, backend="cuda", entry="add.cubin", arch="sm_80")
+        self.assert_failed(older, "add.cubin: is for sm_90, the device is sm_80")
+        self.assert_failed(self.build({**files, "add.cubin": b"MZ"}, backend="cuda", entry="add.cubin"), "add.cubin: is no cubin")
+        self.assert_failed(self.build({**files, "add.ptx": PTX.replace("ret", "rat")}, backend="cuda", entry="add.ptx"), "add.ptx:6: ")
 
     def kernel_of(self, out: Path) -> str:
         word, name = (out / "launch").read_text().splitlines()[0].split("\t")
@@ -121,7 +164,7 @@ class Builds(WorldTest):
             ({"args": [3]}, "add.json: args[0] is 3, expected an object"),
             (
                 {"args": [{"name": "x", "type": "str"}]},
-                'args[0].type is "str", expected one of tensor, int, float, bool',
+                "argument x is a str, which no CUDA kernel takes; expected tensor, int, float, bool",
             ),
             ({"args": [{"name": "x", "type": "int", "value": 1.5}]}, "args[0].value is 1.5, expected of type int"),
             ({"args": [], "launch": {"grid": {"x": 0}}}, "launch.grid.x is 0, expected a whole number of at least 1"),

@@ -1,0 +1,88 @@
+"""What a cubin holds: its architecture, its kernels and the sizes of their parameters, as its ELF sections say."""
+
+import re
+import struct
+from dataclasses import dataclass
+
+SECTIONS_MAX = 65_000
+ABI_OF_CUDA_13 = 8
+SVAL = 4  # a value of as many bytes as it says; others have two
+KPARAM_INFO = 0x17
+LENGTH = re.compile(r"\d+")
+
+
+class BadCubin(Exception):
+    """No cubin, or a damaged one."""
+
+
+@dataclass(frozen=True)
+class Cubin:
+    arch: int  # 90
+    parameters: dict[str, tuple[int, ...]]  # kernel -> bytes of each of its parameters
+
+
+def read(data: bytes) -> Cubin:
+    """Raises BadCubin."""
+    try:
+        return _read(data)
+    except (struct.error, IndexError, ValueError) as error:
+        raise BadCubin(f"is no cubin, or a damaged one ({error})") from error
+
+
+def _read(data: bytes) -> Cubin:
+    machine, = struct.unpack_from("<H", data, 18)
+    if data[:5] != b"\x7fELF\x02" or machine != 190:
+        raise BadCubin("is no cubin: an ELF file for a GPU is expected")
+    flags, = struct.unpack_from("<I", data, 48)
+    arch = (flags >> 8) & 0xFF if data[8] >= ABI_OF_CUDA_13 else flags & 0xFF
+    at, = struct.unpack_from("<Q", data, 40)
+    size, count, names_index = struct.unpack_from("<HHH", data, 58)
+    if not 0 < count < SECTIONS_MAX:
+        raise BadCubin("is a damaged cubin: it has no sections")
+    headers = [struct.unpack_from("<IIQQQQ", data, at + i * size) for i in range(count)]
+    names_at = headers[names_index][4]
+
+    def name_of(header: tuple[int, ...]) -> str:
+        start = names_at + header[0]
+        return data[start : data.index(b"\0", start)].decode("ascii", errors="replace")
+
+    sections = {name_of(header): data[header[4] : header[4] + header[5]] for header in headers}
+    prefix = ".nv.info."
+    kernels = [name.removeprefix(prefix) for name in sections if name.startswith(prefix) and f".text.{name.removeprefix(prefix)}" in sections]
+    return Cubin(arch, {kernel: parameters_of(sections[prefix + kernel]) for kernel in kernels})
+
+
+def parameters_of(info: bytes) -> tuple[int, ...]:
+    sizes: dict[int, int] = {}
+    at = 0
+    while at + 4 <= len(info):
+        form, attribute, size = struct.unpack_from("<BBH", info, at)
+        at += 4
+        if form == SVAL:
+            if attribute == KPARAM_INFO:
+                ordinal, = struct.unpack_from("<H", info, at + 4)
+                word, = struct.unpack_from("<I", info, at + 8)
+                sizes[ordinal] = word >> 18
+            at += size
+    return tuple(sizes[ordinal] for ordinal in sorted(sizes))
+
+
+def plain_name(symbol: str) -> str:
+    """ "add" of "_Z3addPf" and of "_ZN2my3addIfEEvPT_": the name as the source has it, without what encloses it."""
+    rest = symbol.removeprefix("_Z").removeprefix("N").removeprefix("12_GLOBAL__N_1") if symbol.startswith("_Z") else ""
+    name = ""
+    while (length := LENGTH.match(rest)) is not None:
+        end = length.end() + int(length.group())
+        name, rest = rest[length.end() : end], rest[end:]
+    return name or symbol
+
+
+def find(cubin: Cubin, wanted: str | None) -> str | None:
+    """The kernel of that name, as the cubin or as the source has it; the only one where none is named."""
+    if wanted is None:
+        return next(iter(cubin.parameters)) if len(cubin.parameters) == 1 else None
+    if wanted in cubin.parameters:
+        return wanted
+    plain = re.split(r"[<\s]", wanted.split("::")[-1] if "<" not in wanted else wanted.split("<")[0].split("::")[-1])[0]
+    found = [kernel for kernel in cubin.parameters if plain_name(kernel) == plain]
+    return found[0] if len(found) == 1 else None
