@@ -32,14 +32,14 @@ std::optional<std::vector<std::string>> read_all(const std::vector<FileRef>& fil
 std::optional<std::string> shape_complaint(const Candidate& candidate) {
   if (const auto wrong = name_complaint(candidate.label)) return candidate.where + ": the label " + *wrong;
   const FileRef& entry = candidate.files.front();
-  if (!entry.name.ends_with(".py") && !entry.name.ends_with(".cu")) {
-    return entry.path.string() + ": a kernel is a .py or .cu file";
+  if (!entry.name.ends_with(".py") && !is_device_code(entry.name)) {
+    return entry.path.string() + ": a kernel is a .py, .cu, .ptx or .cubin file";
   }
   if (candidate.backend) {
     const std::string wrong = backend_complaint(entry.name, *candidate.backend);
     if (!wrong.empty()) return entry.path.string() + ": " + wrong;
   }
-  const bool contract_is_a_file = entry.name.ends_with(".cu") && !candidate.files.back().text;
+  const bool contract_is_a_file = is_device_code(entry.name) && !candidate.files.back().text;
   if (is_file(entry.path) && contract_is_a_file && !is_file(candidate.files.back().path)) {
     return entry.path.string() + " needs " + candidate.files.back().name +
            " beside it: the arguments and the launch of its kernel";
@@ -108,10 +108,12 @@ std::optional<PackedJob> Packer::pack(const Candidate& candidate, Mistakes& mist
   PackedJob job{submission_of(candidate, *texts, *problem), candidate.files, candidate.taken};
   job.files.push_back(candidate.problem);
   const std::size_t mistakes_before = mistakes.size();
-  if (job.submission.backend == Backend::cuda) {
-    const FileRef& contract = candidate.files.back();
-    const Mistakes wrong = io_contract_mistakes(contract.path.string(), texts->back());
+  const FileRef& contract = candidate.files.back();
+  if (contract.name.ends_with(".json")) {
+    const Mistakes wrong = io_contract_mistakes(contract.path.string(), texts->back(), job.submission.backend);
     mistakes.insert(mistakes.end(), wrong.begin(), wrong.end());
+  } else if (job.submission.backend == Backend::multi_kernel) {
+    mistakes.push_back(candidate.where + ": backend multi_kernel needs a .json file beside it with entry_point, the function that is called");
   }
   if (const Expected<void> valid = validate(job.submission); !valid) {
     mistakes.push_back(candidate.where + ": " + valid.error().message);

@@ -85,7 +85,7 @@ TEST_F(Pack, the_backend_is_told_by_the_text_where_nobody_said_it) {
 }
 
 TEST_F(Pack, refuses_a_file_that_is_no_kernel) {
-  EXPECT_THAT(mistakes(candidate("notes.txt")), ElementsAre("notes.txt: a kernel is a .py or .cu file"));
+  EXPECT_THAT(mistakes(candidate("notes.txt")), ElementsAre("notes.txt: a kernel is a .py, .cu, .ptx or .cubin file"));
   EXPECT_THAT(mistakes(candidate("empty.py", "")), ElementsAre("empty.py is empty"));
   EXPECT_THAT(mistakes(candidate("binary.py", std::string_view("a\0b", 3))),
               ElementsAre("binary.py is no source text: it holds NUL bytes"));
@@ -114,9 +114,20 @@ TEST_F(Pack, a_cuda_kernel_needs_a_right_contract) {
   std::filesystem::remove(folder_ / "scale.json");
   EXPECT_THAT(mistakes(alone),
               ElementsAre("scale.cu needs scale.json beside it: the arguments and the launch of its kernel"));
+  Candidate alone_in_python = candidate("add.py");
+  alone_in_python.backend = Backend::multi_kernel;
+  EXPECT_THAT(mistakes(alone_in_python), ElementsAre("add.py: backend multi_kernel needs a .json file beside it with entry_point, the function that is called"));
+  alone_in_python.files.push_back(file_ref(folder_.write("add.json", R"({"entry_point": ""})")));
+  EXPECT_THAT(mistakes(alone_in_python), ElementsAre("add.json: entry_point must be a text, got ''"));
   Candidate wrong = candidate("add.py");
   wrong.backend = Backend::cuda;
-  EXPECT_THAT(mistakes(wrong), ElementsAre(testing::StartsWith("add.py: backend cuda takes a .cu file")));
+  EXPECT_THAT(mistakes(wrong), ElementsAre(testing::StartsWith("add.py: backend cuda takes a .cu, .ptx or .cubin file")));
+}
+
+TEST_F(Pack, a_cubin_is_no_text) {
+  Candidate cubin = candidate("scale.cubin", std::string_view("\x7f" "ELF\0\2", 6));
+  cubin.files.push_back(file_ref(folder_.write("scale.json", kTestContract)));
+  EXPECT_EQ(packed(cubin).submission.backend, Backend::cuda);
 }
 
 TEST_F(Pack, a_name_with_a_newline_is_refused_with_its_place) {

@@ -21,7 +21,7 @@ constexpr double kTimeoutSecondsMax = 30.0 * 24 * 3600;
 
 constexpr const char* kFooter = R"(
 A PATH is a .jsonl file or a directory with a submissions.jsonl, a KernelBench run (a directory with files named
-level_L_problem_P_sample_S_kernel.py), a KernelBench checkout or level folder (each reference against itself), a .py or .cu file, or a
+level_L_problem_P_sample_S_kernel.py), a KernelBench checkout or level folder (each reference against itself), a .py, .cu, .ptx or .cubin file, or a
 directory of them, with --problem FILE or a comment kq: problem=FILE; X.cu needs its arguments in X.json beside it. A pattern in quotes
 ('k/*.py') is looked up; - is standard input: JSON Lines, or one kernel. Words like level=1 are options of KernelBench's scripts.
 

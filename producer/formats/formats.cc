@@ -17,8 +17,8 @@ constexpr std::array kFormats{
            read_kernelbench_run},
     Format{"kernelbench_problems", "a KernelBench checkout or one of its level folders, whose references are then submitted against themselves",
            why_kernelbench_problems, read_kernelbench_problems},
-    Format{"kernels", "a directory of .py and .cu files with --problem FILE", why_kernels, read_kernels},
-    Format{"single_file", "a .py or .cu file with --problem FILE, or a comment kq: problem=FILE at its head", why_single_file, read_single_file},
+    Format{"kernels", "a directory of .py, .cu, .ptx and .cubin files with --problem FILE", why_kernels, read_kernels},
+    Format{"single_file", "a .py, .cu, .ptx or .cubin file with --problem FILE, or a comment kq: problem=FILE at its head", why_single_file, read_single_file},
 };
 
 // The command line's word goes last and wins.

@@ -11,6 +11,7 @@
 #include "producer/formats/problems.h"
 #include "producer/formats/single_file.h"
 #include "producer/json.h"
+#include "producer/recognise.h"
 #include "producer/when.h"
 
 namespace kq {
@@ -137,21 +138,35 @@ class LineParser {
   void read_source(Candidate& candidate) {
     const std::string* path = text("path");
     const std::string* source = text("source");
-    const Json* io = line_->find("io");
+    const std::optional<std::string> contract = this->contract();
     if ((path == nullptr) == (source == nullptr)) return wrong("one of path and source is needed");
     if (path != nullptr) {
       candidate.files = source_files(base_ / *path);
-      if (io != nullptr && candidate.files.size() > 1) candidate.files.resize(1);
+      if (contract && candidate.files.size() > 1) candidate.files.resize(1);
     } else {
-      const bool is_cuda = candidate.backend == Backend::cuda || (!candidate.backend && io != nullptr);
+      // What comes with an IOContract and is no Python that one can tell is CUDA.
+      const bool is_cuda =
+          candidate.backend ? candidate.backend == Backend::cuda : line_->find("io") != nullptr && recognise_backend("", *source) == Backend::torch;
       const fs::path place = where_;
       candidate.files = {{is_cuda ? "submission.cu" : "submission.py", place, *source}};
-      if (is_cuda && io == nullptr) return wrong("io is missing: a CUDA source needs its IOContract");
+      if (is_cuda && !contract) return wrong("io is missing: a CUDA source needs its IOContract");
     }
     const fs::path entry = candidate.files[0].name;
-    if (io != nullptr && entry.extension() == ".cu") {
-      candidate.files.push_back({fs::path(entry).replace_extension(".json").string(), where_ + ": io", to_text(*io)});
+    if (contract) candidate.files.push_back({fs::path(entry).replace_extension(".json").string(), where_ + ": io", *contract});
+  }
+
+  // What "io" and "metadata" say, as X.json would.
+  std::optional<std::string> contract() {
+    const Json* io = line_->find("io");
+    const Json* metadata = line_->find("metadata");
+    for (const auto& [key, json] : {std::pair{"io", io}, std::pair{"metadata", metadata}}) {
+      if (json != nullptr && json->object() == nullptr) wrong(std::string(key) + " must be an object, got " + described(*json));
     }
+    if (any_wrong_ || (io == nullptr && metadata == nullptr)) return std::nullopt;
+    if (metadata == nullptr) return to_text(*io);
+    JsonObject both = io == nullptr ? JsonObject() : *io->object();
+    both.emplace_back("metadata", *metadata);
+    return to_text(Json{std::move(both)});
   }
 
   void read_wishes(Candidate& candidate) {

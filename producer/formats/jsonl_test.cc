@@ -91,6 +91,16 @@ TEST_F(Jsonl, a_source_in_place_gets_a_name) {
   EXPECT_EQ(cuda.files.at(1).text, R"({"args": []})");
 }
 
+TEST_F(Jsonl, a_source_in_place_has_its_contract_in_io_and_metadata) {
+  const std::string start = R"({"problem": "problems/relu.py", "source": "@triton.jit\ndef k(): ...", )";
+  const Candidate bare = read(start + R"("io": {"args": []}, "metadata": {"kernel_name": "k"}})").candidates.at(0);
+  ASSERT_EQ(bare.files.size(), 2u);
+  EXPECT_EQ(bare.files[0].name, "submission.py");
+  EXPECT_EQ(bare.files[1].name, "submission.json");
+  EXPECT_EQ(bare.files[1].text, R"({"args": [], "metadata": {"kernel_name": "k"}})");
+  EXPECT_THAT(read(start + R"("metadata": 3})").mistakes, testing::ElementsAre(HasSubstr("metadata must be an object, got 3")));
+}
+
 TEST_F(Jsonl, a_cu_file_takes_its_json_unless_io_is_given) {
   const std::string start = R"({"problem": "problems/relu.py", "path": "subs/relu.cu")";
   EXPECT_EQ(read(start + "}").candidates.at(0).files.at(1).path, folder_ / "subs/relu.json");

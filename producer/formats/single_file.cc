@@ -3,6 +3,8 @@
 #include <fstream>
 
 #include "producer/formats/problems.h"
+#include "producer/io_contract.h"
+#include "producer/recognise.h"
 #include "producer/settings.h"
 
 namespace kq {
@@ -19,13 +21,18 @@ std::vector<HeaderSetting> header_of(const std::filesystem::path& path) {
 }  // namespace
 
 std::string why_single_file(const std::filesystem::path& input) {
-  const bool is_kernel = is_file(input) && (input.extension() == ".py" || input.extension() == ".cu");
+  const bool is_kernel = is_file(input) && (input.extension() == ".py" || is_device_code(input.filename().string()));
   return is_kernel ? "its name ends in " + input.extension().string() : "";
 }
 
 std::vector<FileRef> source_files(const std::filesystem::path& entry) {
   std::vector<FileRef> files{file_ref(entry)};
-  if (entry.extension() == ".cu") files.push_back(file_ref(std::filesystem::path(entry).replace_extension(".json")));
+  const FileRef contract = file_ref(std::filesystem::path(entry).replace_extension(".json"));
+  if (is_device_code(entry.filename().string())) files.push_back(contract);
+  if (entry.extension() == ".py" && is_file(contract.path)) {
+    const auto text = contents(contract);
+    if (text && is_io_contract(*text)) files.push_back(contract);
+  }
   return files;
 }
 

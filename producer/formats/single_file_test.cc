@@ -42,6 +42,15 @@ TEST_F(SingleFile, a_cu_file_takes_its_contract_with_it) {
   EXPECT_EQ(found.candidates[0].files[1].name, "scale.json");
 }
 
+TEST_F(SingleFile, a_py_file_takes_what_is_a_contract) {
+  const auto file = folder_.write("add.py", kTestKernel);
+  folder_.write("add.json", R"({"figures": []})");
+  EXPECT_EQ(source_files(file).size(), 1u);
+  folder_.write("add.json", R"({"function_name": "add"})");
+  ASSERT_EQ(source_files(file).size(), 2u);
+  EXPECT_EQ(source_files(file)[1].name, "add.json");
+}
+
 TEST_F(SingleFile, needs_a_problem) {
   const auto file = folder_.write("add.py", kTestKernel);
   EXPECT_THAT(read(file, {}).mistakes,

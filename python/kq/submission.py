@@ -19,7 +19,10 @@ LOCAL: Mapping[str, bool] = {"local": True}  # metadata of a field that stays he
 
 IMPORTS_TRITON = re.compile(rb"^[ \t]*(import|from) triton(?![0-9A-Za-z_])", re.M)
 COMPILES = re.compile(rb"^[ \t]*(from torch\.utils\.cpp_extension import|import torch\.utils\.cpp_extension|from torch\.utils import cpp_extension)(?![0-9A-Za-z_])", re.M)
-HAS_JIT = re.compile(rb"^[ \t]*@(triton\.)?jit(?![0-9A-Za-z_])", re.M)
+HAS_JIT = re.compile(rb"^[ \t]*@jit(?![0-9A-Za-z_])", re.M)
+TRITON_JIT = re.compile(rb"^[ \t]*@triton\.jit(?![0-9A-Za-z_])", re.M)
+DEVICE_CODE = (".cu", ".ptx", ".cubin")
+CONTRACT_KEYS = frozenset({"args", "io", "metadata", "kernel_name", "function_name", "class_name", "entry_point"})
 
 
 class Backend(Word):
@@ -168,8 +171,9 @@ class Submission:
     ) -> Submission:
         """A submission of a source: its text, the Path of its file, or its files with the entry first.
 
-        A CUDA source also needs its IOContract: as `contract`, or as X.json beside a Path to X.cu. `problem` is a
-        Problem, or the path of its file. Without a `backend` it is told by the source, as kq-submit does.
+        A CUDA source also needs its IOContract: as `contract`, or as X.json beside a Path to X.cu. Python may have one, which names
+        what of it is called. `problem` is a Problem, or the path of its file. Without a `backend` it is told by the source, as
+        kq-submit does.
         """
         known = parsed(Backend, backend, "backend") if backend is not None else None
         given = Problem.given(problem)
@@ -181,12 +185,15 @@ def files_of(
     source: str | Path | Sequence[SourceFile], backend: Backend | None, contract: Mapping[str, Any] | str | None
 ) -> tuple[list[SourceFile], Backend]:
     if isinstance(source, str):
-        is_cuda = backend is Backend.CUDA or (backend is None and contract is not None)
-        files = [SourceFile.of("submission.cu" if is_cuda else "submission.py", source)]
+        # What comes with a contract and is no Python that one can tell is CUDA.
+        files = [SourceFile.of("submission.py", source)]
+        if backend is Backend.CUDA or (backend is None and contract is not None and recognised_backend(files[0]) is Backend.TORCH):
+            files = [SourceFile.of("submission.cu", source)]
     elif isinstance(source, Path):
         files = [SourceFile.read(source)]
-        if source.suffix == ".cu" and contract is None:
-            files.append(SourceFile.read(source.with_suffix(".json")))
+        beside = source.with_suffix(".json")
+        if contract is None and (source.suffix in DEVICE_CODE or (source.suffix == ".py" and is_contract(beside))):
+            files.append(SourceFile.read(beside))
     else:
         files = list(source)
     if backend is None:
@@ -202,14 +209,23 @@ def files_of(
 
 
 def recognised_backend(entry: SourceFile) -> Backend:
-    """producer/recognise.h: .cu is cuda, Python that imports triton and has a @triton.jit is triton, that imports from
+    """producer/recognise.h: device code is cuda, Python that has a @triton.jit is triton, that imports from
     torch.utils.cpp_extension torch_cuda, the rest torch."""
-    if entry.name.endswith(".cu"):
+    if entry.name.endswith(DEVICE_CODE):
         return Backend.CUDA
     text = entry.content or b""
-    if IMPORTS_TRITON.search(text) and HAS_JIT.search(text):
+    if TRITON_JIT.search(text) or (IMPORTS_TRITON.search(text) and HAS_JIT.search(text)):
         return Backend.TRITON
     return Backend.TORCH_CUDA if COMPILES.search(text) else Backend.TORCH
+
+
+def is_contract(path: Path) -> bool:
+    """Whether a file beside X.py is meant for it: other programs leave .json files too."""
+    try:
+        found = json.loads(read_bytes(path))
+    except (BadInput, ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and any(found.get(key) is not None for key in CONTRACT_KEYS)
 
 
 def content_of(text: str | bytes, name: str) -> bytes:
@@ -222,7 +238,7 @@ def content_of(text: str | bytes, name: str) -> bytes:
         raise BadSource(f"{name}: is empty")
     if len(content) > FILE_BYTES_MAX:
         raise BadSource(f"{name}: has more than the {FILE_BYTES_MAX} bytes that a file may have")
-    if b"\0" in content:
+    if b"\0" in content and not name.endswith(".cubin"):
         raise BadSource(f"{name}: holds a NUL byte; a text is needed")
     return content
 
