@@ -45,6 +45,10 @@ void Client::stop_when(std::function<bool()> interrupted) {
   interrupted_ = std::move(interrupted);
 }
 
+void Client::on_silence(std::function<void(const std::string&)> say) {
+  on_silence_ = std::move(say);
+}
+
 Expected<ClientReply> Client::ask(const ClientRequest& request, std::int64_t timeout_ms) {
   const std::uint64_t request_id = ++last_request_id_;
   const std::string bytes = encode_message(Message<ClientRequest>{request_id, request});
@@ -60,10 +64,15 @@ Expected<ClientReply> Client::await(std::uint64_t request_id, const std::string&
   const std::int64_t resend_ms = kResendMs * static_cast<std::int64_t>(1 + bytes.size() / kResendBytes);
   const std::int64_t deadline_ms = now_ms_() + timeout_ms;
   std::int64_t send_ms = now_ms_();
+  std::int64_t news_ms = now_ms_() + kSilenceNewsMs;
   for (;;) {
     if (interrupted_()) return failure(Error{ExitCode::interrupted, "interrupted"});
     std::int64_t now_ms = now_ms_();
     if (now_ms >= deadline_ms) return failure(unanswered(timeout_ms));
+    if (now_ms >= news_ms) {
+      on_silence_("broker " + url_ + " does not answer; asking for " + std::to_string((deadline_ms - now_ms + 999) / 1000) + " s more");
+      news_ms = deadline_ms;
+    }
     if (now_ms >= send_ms) {
       const bool sent = link_->send(bytes);
       now_ms = now_ms_();

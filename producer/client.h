@@ -20,6 +20,7 @@ namespace kq {
 inline constexpr std::int64_t kAnswerTimeoutMs = 5'000;  // for a broker that is idle or not there
 inline constexpr std::int64_t kResendMs = 1'000;         // plus one more for each kResendBytes of the message
 inline constexpr std::size_t kResendBytes = 4u << 20;
+inline constexpr std::int64_t kSilenceNewsMs = 2'000;  // then whoever waits wants to know for what
 
 // One thread at a time; owned by a program's main.
 class Client {
@@ -33,6 +34,9 @@ class Client {
 
   // ask() asks this between its short waits and ends with ExitCode::interrupted once it says true.
   void stop_when(std::function<bool()> interrupted);
+
+  // Has a sentence given to `say` when a question has had no answer for kSilenceNewsMs and is asked on: once for each question.
+  void on_silence(std::function<void(const std::string&)> say);
 
   // The reply to this request. Errors: no answer within `timeout_ms`, a reply this program does not understand (both
   // our fault), a connection that is refused for want of the right key (bad input), or interrupted.
@@ -62,6 +66,7 @@ class Client {
   std::unique_ptr<ClientLink> link_;
   std::function<std::int64_t()> now_ms_;
   std::function<bool()> interrupted_;
+  std::function<void(const std::string&)> on_silence_ = [](const std::string&) {};
   std::uint64_t last_request_id_ = 0;
 };
 

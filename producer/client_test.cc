@@ -83,6 +83,20 @@ TEST(Client, says_that_no_broker_answers) {
   EXPECT_EQ(broker.now_ms, kAnswerTimeoutMs);
 }
 
+TEST(Client, says_once_what_it_waits_for) {
+  ScriptedBroker broker;
+  broker.reachable = false;
+  Client client = broker.client();
+  std::vector<std::string> said;
+  client.on_silence([&](const std::string& sentence) { said.push_back(sentence); });
+  EXPECT_FALSE(client.ask(BrokerQuery{}, 15'000));
+  EXPECT_EQ(said, std::vector<std::string>{"broker ipc:///tmp/kq.sock does not answer; asking for 13 s more"});
+  broker.reachable = true;
+  broker.on_request = [&](const auto& request) { broker.reply(request.request_id, BrokerReply{}); };
+  EXPECT_TRUE(client.ask(BrokerQuery{}));
+  EXPECT_EQ(said.size(), 1u);
+}
+
 TEST(Client, reaches_a_broker_that_comes_up_late_without_waiting_a_second) {
   ScriptedBroker broker;
   broker.reachable = false;

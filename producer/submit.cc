@@ -30,6 +30,11 @@ class BatchSender {
     if (options.timeout_ms) deadline_ms_ = client.now_ms() + *options.timeout_ms;
   }
 
+  // Whether a broker is there. Who gives a time means it for one that is on its way, too.
+  Expected<BrokerReply> knock() {
+    return client_.ask_for<BrokerReply>(BrokerQuery{}, patience_ms(deadline_ms_ ? kSubmitTimeoutMs : kAwayTimeoutMs));
+  }
+
   BatchEnd send(const SubmitBatch& batch, Busy news) {
     BatchEnd end{std::vector<JobAck>(batch.jobs.size()), std::nullopt};
     std::vector<std::size_t> open(batch.jobs.size());
@@ -37,7 +42,7 @@ class BatchSender {
     for (JobAck& ack : end.acks) ack.acceptance = Acceptance::busy;
     for (std::int64_t pause_ms = 0;;) {
       const bool whole = open.size() == batch.jobs.size();
-      const Expected<SubmitAck> ack = client_.ask_for<SubmitAck>(whole ? batch : part_of(batch, open), kSubmitTimeoutMs);
+      const Expected<SubmitAck> ack = client_.ask_for<SubmitAck>(whole ? batch : part_of(batch, open), patience_ms(kSubmitTimeoutMs));
       if (ack && ack->jobs.size() != open.size()) {
         end.error = not_all_acknowledged(client_, open.size(), ack->jobs.size());
       } else if (!ack) {
@@ -69,6 +74,10 @@ class BatchSender {
   }
 
  private:
+  std::int64_t patience_ms(std::int64_t most_ms) const {
+    return deadline_ms_ ? std::clamp(*deadline_ms_ - client_.now_ms(), kResendMs, most_ms) : most_ms;
+  }
+
   Expected<void> wait_for_room(const Busy& news) {
     const std::int64_t left_ms = deadline_ms_ ? *deadline_ms_ - client_.now_ms() : news.retry_ms;
     if (left_ms <= 0) {
@@ -151,8 +160,8 @@ SubmitSummary submit(Client& client, const JobSource& source, const SubmitOption
   SubmitSummary summary{.run = source.run, .jobs = {}, .stopped = std::nullopt};
   // A short question first: without a broker this ends soon, while a broker that is there may take its time for each
   // batch.
-  const auto there = client.ask_for<BrokerReply>(BrokerQuery{});
   BatchSender sender(client, options);
+  const auto there = sender.knock();
   const auto send = [&](const SubmitBatch& batch) -> Expected<void> {
     BatchEnd end = sender.send(batch, {.waiting = 0, .answered = summary.answered_n(), .total = source.jobs_n, .reason = {}});
     for (std::size_t i = 0; i < end.acks.size(); ++i) {

@@ -18,7 +18,8 @@
 
 namespace kq {
 
-inline constexpr std::int64_t kSubmitTimeoutMs = 60'000;   // for the acknowledgement of one batch by a busy broker
+inline constexpr std::int64_t kSubmitTimeoutMs = 60'000;  // for the acknowledgement of one batch: outlives a restart of the broker
+inline constexpr std::int64_t kAwayTimeoutMs = 15'000;    // for a broker that was not heard yet: it may be starting, or not be there at all
 
 // All jobs at hand; for sweeps of a size that one looks at.
 struct Prepared {
@@ -56,12 +57,12 @@ struct Busy {
   std::int64_t retry_ms = 0; // until they are sent again
 };
 struct SubmitOptions {
-  std::optional<std::int64_t> timeout_ms;  // of waiting for room; nothing: for ever
+  std::optional<std::int64_t> timeout_ms;  // of waiting for room; nothing: for ever. And of each answer, where it is shorter
   std::function<void(const Busy&)> busy = [](const Busy&) {};
   std::function<void(SubmittedJob)> answered{};  // each answer as it comes; nothing: they are kept in the summary
 };
 // Sends all jobs in batches; those the broker is too busy for again and again until it takes them, the others meanwhile
-// stand back. Fails fast when there is no broker: a first question has kAnswerTimeoutMs, each batch kSubmitTimeoutMs.
+// stand back. A first question has kAwayTimeoutMs, or kSubmitTimeoutMs if whoever asks has set a time; each batch has kSubmitTimeoutMs.
 // `stopped` says gave_up at the end of timeout_ms.
 SubmitSummary submit(Client& client, const JobSource& source, const SubmitOptions& options = {});
 SubmitSummary submit(Client& client, const Prepared& prepared, const SubmitOptions& options = {});

@@ -147,10 +147,10 @@ class SubmitTest(unittest.TestCase):
     def test_broker_that_is_not_there(self) -> None:
         self.write("add.py", KERNEL)
         url = f"ipc://{self.folder}/none.sock"
-        result = self.submit("add.py", "--problem", "problem.py", "--broker", url)
+        result = self.submit("add.py", "--problem", "problem.py", "--broker", url, "--timeout", "1")
         self.assertEqual(result.returncode, 3)
         self.assertEqual(
-            result.stderr, f"kq-submit: broker {url} did not answer within 5 s; is it running? start one with: kq up\n"
+            result.stderr, f"kq-submit: broker {url} did not answer within 1 s; is it running? start one with: kq up\n"
         )
 
     def test_interrupt(self) -> None:

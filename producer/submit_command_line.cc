@@ -187,7 +187,7 @@ std::variant<SubmitCommandLine, EarlyEnd> parse_submit_command_line(int argc, co
   app.add_option("--key", line.key, "your key file, where the broker wants one")->envname("KQ_KEY");
   app.add_flag("--wait", line.wait, "wait for the verdicts; the exit code tells them");
   CLI::Option* timeout = app.add_option(
-      "--timeout", words.timeout_s, "stop waiting, for room in a full queue or for verdicts, after so many seconds");
+      "--timeout", words.timeout_s, "stop waiting, for a broker, for room in a full queue or for verdicts, after so many seconds");
   app.add_flag("--force-rerun", line.force_rerun, "run again what is already judged");
   app.add_option("--repeat", words.repeat, "submit each kernel so many times, as LABEL, LABEL#2, ...");
   app.add_flag("--keep-going", line.keep_going,

@@ -133,7 +133,15 @@ Expected<WaitOutcome> wait_with_progress(Client& client, const SubmitSummary& su
   StatusLine status(stderr_status_line(), options.now_ms());
   if (!line.quiet && line.progress == ProgressStyle::automatic) options.progress = [&](const Tally& tally) { status.update(tally, options.now_ms()); };
   if (!line.quiet && line.progress == ProgressStyle::json) options.progress = [&](const Tally& tally) { std::fputs(wait_event(tally).c_str(), stderr); };
-  return wait_for(client, summary.to_wait_for(), options);
+  if (!line.quiet) {
+    client.on_silence([&](const std::string& sentence) {
+      status.end();
+      say(sentence);
+    });
+  }
+  auto outcome = wait_for(client, summary.to_wait_for(), options);
+  client.on_silence([](const std::string&) {});
+  return outcome;
 }
 
 // A second ^C soon after the first: what this call submitted, and nobody else had, is cancelled.
@@ -226,6 +234,7 @@ ExitCode send_and_wait(const Inspected& inspected, const SubmitCommandLine& line
     return client.error().code;
   }
   client->stop_when(interrupted);
+  if (!line.quiet) client->on_silence(say);
 
   const std::int64_t start_ms = client->now_ms();
   SubmitOptions options{.timeout_ms = line.timeout_ms};

@@ -255,8 +255,31 @@ TEST_F(Submit, without_a_broker_it_ends_soon) {
   ASSERT_TRUE(summary.stopped);
   EXPECT_EQ(summary.stopped->code, ExitCode::our_fault);
   EXPECT_EQ(summary.stopped->message,
-            "broker ipc:///tmp/kq.sock did not answer within 5 s; is it running? start one with: kq up");
-  EXPECT_EQ(broker_.now_ms, kAnswerTimeoutMs);
+            "broker ipc:///tmp/kq.sock did not answer within 15 s; is it running? start one with: kq up");
+  EXPECT_EQ(broker_.now_ms, kAwayTimeoutMs);
+}
+
+TEST_F(Submit, whoever_gives_a_time_means_it_for_a_broker_that_is_starting_too) {
+  add("add.py");
+  for (const auto& [timeout_ms, text] : {std::pair(1'000, "within 1 s"), {40'000, "within 40 s"}, {3'600'000, "within 60 s"}}) {
+    broker_.reachable = false;
+    Client client = broker_.client();
+    const SubmitSummary summary = submit(client, prepare(request_), {.timeout_ms = timeout_ms});
+    ASSERT_TRUE(summary.stopped);
+    EXPECT_THAT(summary.stopped->message, HasSubstr(text));
+  }
+}
+
+TEST_F(Submit, a_broker_that_starts_while_it_is_asked_gets_everything) {
+  add("add.py");
+  accept_all();
+  broker_.reachable = false;
+  Client client = broker_.client();
+  client.stop_when([&] {  // a hook into the loop
+    broker_.reachable = broker_.now_ms >= 10'000;
+    return false;
+  });
+  EXPECT_EQ(submit(client, prepare(request_)).count(Acceptance::accepted), 1u);
 }
 
 TEST_F(Submit, a_broker_that_dies_midway_leaves_the_accepted_part) {
