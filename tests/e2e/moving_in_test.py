@@ -107,7 +107,7 @@ class MovingIn(kq.Queue):
         (self.folder / "problem.py").write_text(kq.RELU)
         schema = json.loads(SUBMISSION_SCHEMA.read_text())
         (example,) = schema["examples"]
-        self.assertEqual(set(schema["properties"]) - set(example), {"path", "io"})
+        self.assertEqual(set(schema["properties"]) - set(example), {"path", "io", "metadata"})
         (self.folder / "all.jsonl").write_text(json.dumps(example) + "\n")
         self.assert_end(kq.kq("submit", self.folder / "all.jsonl", "--dry-run"), 0)
         # Each key is read: a value of the wrong kind is a mistake that names it.
