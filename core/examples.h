@@ -27,6 +27,7 @@ inline Submission submission() {
           .gpu_model = "NVIDIA H200",
           .trials = {.correctness = 7, .warmup = 3, .timed = 100},
           .salt = "again",
+          .time_limit_ms = 45'000,
           .priority = Priority::high,
           .not_before_ms = 1'760'000'000'500,
           .deadline_ms = 1'760'000'900'000,
@@ -103,11 +104,15 @@ inline Result result(Verdict verdict = passed()) {
           .device = device(),
           .worker = "gpu-7/4711",
           .times = {.build_ms = 30'000, .build_cached = true, .run_ms = 1'250},
-          .software = {.kq = "0.1.0", .python = "3.12.3", .torch = "2.9.0", .triton = "3.5.0", .cuda = "13.0"},
+          .software = {.kq = "0.1.0", .python = "3.12.3", .torch = "2.9.0", .triton = "3.5.0", .cuda = "13.0", .evaluator = "kq-evaluator/1",
+                       .packages = to_hex(sha256("packages"))},
           .sandbox = "uid,user,pid,mount,ipc,net,rlimits",
           .log = "compiling\n\x1b[31mdone\xff\n",  // not UTF-8: a log is bytes
           .samples = samples(),
-          .toolchain = {.compiler = "nvcc 13.0.88, g++ 12.2.0, mold", .flags = "-O3 -arch=sm_90a"}};
+          .toolchain = {.compiler = "nvcc 13.0.88, g++ 12.2.0, mold", .flags = "-O3 -arch=sm_90a"},
+          .host = {.name = "gpu-7", .cpu = "AMD EPYC 9654 96-Core Processor", .cores = 96, .governor = "performance", .kernel = "6.8.0-45-generic",
+                   .distro = "Ubuntu 24.04 LTS", .libc = "glibc 2.39", .driver = "580.65.06", .container = "kubernetes", .scheduler = "slurm",
+                   .scheduled_as = "4711_3"}};
 }
 
 inline JobRecord job() {
@@ -160,7 +165,7 @@ inline LeaseId lease_id() {
 
 inline std::vector<ClientRequest> client_requests() {
   return {SubmitBatch{.run = "nightly", .jobs = {submission()}, .blobs = {blob()}, .submitter = "ada@lab"},
-          StatusQuery{.seqs = {42, 43}},
+          StatusQuery{.seqs = {42, 43}, .wait_ms = 20'000},
           RunQuery{.run = "nightly", .after_label = "relu/a", .limit = 100, .with_samples = true},
           BoardQuery{.after_key = std::string("\0\xff", 2), .limit = 50}, BrokerQuery{},
           CancelJobs{.seqs = {42, 43}}, RetryJobs{.seqs = {42}}, PurgeDead{.seqs = {43}},

@@ -21,6 +21,8 @@ inline constexpr std::size_t kQueryRowsMax = 256;          // rows in one reply;
 inline constexpr std::size_t kJobsLookedAtMax = 4096;  // for one JobsQuery
 inline constexpr std::size_t kQuerySeqsMax = 4096;         // jobs asked about in one StatusQuery
 
+inline constexpr std::uint32_t kQueryWaitMsMax = 30'000;   // that one StatusQuery may wait for its answer
+
 // Names that people choose: run, label, author, gpu model, tag. Printable UTF-8, no control characters.
 inline constexpr std::size_t kNameBytesMax = 200;
 inline constexpr std::size_t kTagsMax = 32;

@@ -44,9 +44,11 @@ struct SubmitBatch {
   std::vector<Blob> blobs;
   std::string submitter{};  // whose share and quota they count against; where keys are in use the key's name stands instead
 };
-// Where do these jobs stand? At most kQuerySeqsMax.
+// Where do these jobs stand? At most kQuerySeqsMax. With `wait_ms` the answer may wait until one of them is finished or so much time has
+// passed; it comes at once where one is finished or unknown already. Sent again with the same request_id, it takes the place of the first.
 struct StatusQuery {
   std::vector<Sequence> seqs;
+  std::uint32_t wait_ms = 0;  // at most kQueryWaitMsMax count
 };
 // Rows of a run in label order, after `after_label` (empty: from the start). At most min(limit, kQueryRowsMax) come back.
 struct RunQuery {
@@ -240,7 +242,7 @@ template <> struct AlternativeName<Unknown> { static constexpr std::string_view 
 
 template <class V> void fields(V& v, Blob& x) { v("hash", x.hash); v("bytes", x.bytes); v("packing", x.packing); }
 template <class V> void fields(V& v, SubmitBatch& x) { v("run", x.run); v("jobs", x.jobs); v("blobs", x.blobs); v("submitter", x.submitter); }
-template <class V> void fields(V& v, StatusQuery& x) { v("seqs", x.seqs); }
+template <class V> void fields(V& v, StatusQuery& x) { v("seqs", x.seqs); v("wait_ms", x.wait_ms); }
 template <class V> void fields(V& v, RunQuery& x) {
   v("run", x.run); v("after_label", x.after_label); v("limit", x.limit); v("with_samples", x.with_samples);
 }

@@ -34,6 +34,8 @@ struct Software {
   std::string torch;
   std::string triton;
   std::string cuda;  // of NVRTC or the driver
+  std::string evaluator = {};  // kEvaluatorVersion
+  std::string packages = {};   // SHA-256 over names and versions of all Python packages there, in hex
 
   friend bool operator==(const Software&, const Software&) = default;
 };
@@ -46,6 +48,23 @@ struct Toolchain {
   friend bool operator==(const Toolchain&, const Toolchain&) = default;
 };
 
+// The machine and how its worker came to run there; every string may be empty where unknown or where there is none.
+struct Host {
+  std::string name = {};
+  std::string cpu = {};         // "AMD EPYC 9654 96-Core Processor"
+  std::uint32_t cores = 0;      // that the worker may run on
+  std::string governor = {};    // of the processor's clock: "performance"
+  std::string kernel = {};      // "6.8.0-45-generic"
+  std::string distro = {};      // "Debian GNU/Linux 12 (bookworm)"
+  std::string libc = {};        // "glibc 2.36"
+  std::string driver = {};      // of NVIDIA's GPUs: "580.65.06"
+  std::string container = {};   // "docker", "podman", "kubernetes", ...
+  std::string scheduler = {};   // "slurm", "kubernetes"
+  std::string scheduled_as = {};  // its number of the job, or its name of the pod
+
+  friend bool operator==(const Host&, const Host&) = default;
+};
+
 struct Result {
   Verdict verdict;
   DeviceInfo device;
@@ -56,6 +75,7 @@ struct Result {
   std::string log;      // head and tail of what the submission printed; untrusted text, at most kLogBytesMax
   Samples samples;
   Toolchain toolchain = {};
+  Host host = {};
 
   friend bool operator==(const Result&, const Result&) = default;
 };
@@ -66,12 +86,17 @@ template <class V> void fields(V& v, StageTimes& x) {
 }
 template <class V> void fields(V& v, Software& x) {
   v("kq", x.kq); v("python", x.python); v("torch", x.torch); v("triton", x.triton); v("cuda", x.cuda);
+  v("evaluator", x.evaluator); v("packages", x.packages);
 }
 template <class V> void fields(V& v, Toolchain& x) { v("compiler", x.compiler); v("flags", x.flags); }
+template <class V> void fields(V& v, Host& x) {
+  v("name", x.name); v("cpu", x.cpu); v("cores", x.cores); v("governor", x.governor); v("kernel", x.kernel); v("distro", x.distro);
+  v("libc", x.libc); v("driver", x.driver); v("container", x.container); v("scheduler", x.scheduler); v("scheduled_as", x.scheduled_as);
+}
 template <class V> void fields(V& v, Result& x) {
   v("verdict", x.verdict); v("device", x.device); v("worker", x.worker); v("times", x.times); v("software", x.software);
   v("sandbox", x.sandbox); v("log", x.log); v("samples", x.samples);
-  v("toolchain", x.toolchain);
+  v("toolchain", x.toolchain); v("host", x.host);
 }
 
 }  // namespace kq

@@ -60,6 +60,7 @@ struct Submission {
   std::string gpu_model;  // empty: any model; otherwise exactly the name the worker reports, e.g. "NVIDIA H200"
   Trials trials;
   std::string salt;       // empty normally; --force-rerun and --repeat make a new job by it
+  std::uint32_t time_limit_ms = 0;  // of its build and of its run, each; lowers what the worker allows, never raises it; 0: the worker's
 
   // When and where it may run; not part of the key: what is known already is not run again for being asked for differently.
   Priority priority = Priority::normal;
@@ -89,6 +90,7 @@ template <class V> void fields(V& v, Submission& x) {
   v("label", x.label); v("author", x.author); v("tags", x.tags); v("backend", x.backend); v("files", x.files);
   v("problem", x.problem); v("device", x.device); v("gpu_model", x.gpu_model); v("trials", x.trials); v("salt", x.salt);
   v("priority", x.priority); v("not_before_ms", x.not_before_ms); v("deadline_ms", x.deadline_ms); v("labels", x.labels);
+  v("time_limit_ms", x.time_limit_ms);
 }
 
 }  // namespace kq

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/version.h"
+#include "gpu_worker/limit.h"
 #include "net/clock.h"
 
 namespace kq {
@@ -18,18 +18,19 @@ constexpr std::uint64_t kScratchBytes = 1ull << 30;  // of a child's /tmp and wo
 // device after every plan whether it still answers. What misses one of them is quarantined.
 constexpr std::int64_t kReapLimitMs = 10'000;        // SIGKILL of a process with an endless kernel takes 82 ms until reaped
 constexpr std::int64_t kMemoryBackLimitMs = 5'000;
-constexpr std::int64_t kStopLimitMs = 1'000;         // for the judge to notice that a stopped submission is gone
+constexpr std::int64_t kStopLimitMs = 1'000;         // for the judge to notice that a killed submission is gone
 constexpr std::int64_t kLogLimitMs = 1'000;
 constexpr std::uint32_t kBurstBelowNs = 20'000;      // what the judge's clock is off by, a microsecond or so, is too much beside these
 constexpr std::int64_t kLookMs = 5;                  // how often the lane looks for exits while the judge works
 
-// Every single call kept its limit, all of them together did not.
-Report too_slow(std::uint64_t plan, std::int64_t limit_ms) {
-  Report report;
-  report.id = plan;
+// Every single call kept its limit, all of them together did not. What the judge said once the submission was gone tells of its children.
+Report too_slow(Report report, std::int64_t limit_ms) {
+  report.error.clear();
+  report.samples = {};
+  report.disagreement.clear();
   report.verdict = ended(VerdictName::timed_out, {.stage = Stage::run,
                                                   .reason = "total",
-                                                  .message = "all trials together took longer than " + std::to_string(limit_ms / 1000) + " s",
+                                                  .message = "all trials together took longer than " + limit_text(limit_ms),
                                                   .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
   return report;
 }
@@ -188,7 +189,6 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
                 .sandbox = std::move(attempt->sandbox),
                 .log = std::move(attempt->log),
                 .samples = is_passed ? std::move(report.samples) : Samples()};  // figures of wrong answers are kept nowhere
-  result.software.kq = kVersion;
   result.toolchain = built.toolchain;
   return result;
 }
@@ -286,7 +286,7 @@ Expected<Lane::Attempt> Lane::attempt(const Lease& lease, const Built& built, co
     calibrator_channel = Fd();
     reference_channel = Fd();
     submission_channel = Fd();
-    return await(*submission, stop);
+    return await(*submission, limit_of(lease.submission, options_.attempt_limit_ms), stop);
   }();
 
   Attempt attempt{.report = {}, .software = submission->zygote->software(), .sandbox = submission->zygote->sandbox(), .log = {}, .audit = {}};
@@ -342,17 +342,18 @@ Expected<Lane::Child> Lane::fork(ChildRole role, const Lease& lease, const Built
   return Child{*living, *id, std::move(*scratch), std::move(log->first)};
 }
 
-// Passes on who died while the judge works, and holds the attempt to its limit. A stopped submission is killed: its judge then ends the
-// plan as for any that died, and keeps its device and its reference for the next.
-Expected<Report> Lane::await(Child& submission, const std::stop_token& stop) {
+// Passes on who died while the judge works, and holds the attempt to its limit. A submission that is stopped, or whose time is over, is
+// killed: its judge then ends the plan as for any that died, and keeps its device and its reference for the next.
+Expected<Report> Lane::await(Child& submission, std::int64_t limit_ms, const std::stop_token& stop) {
   bool stopped = false;
-  std::int64_t deadline_ms = monotonic_now_ms() + options_.attempt_limit_ms;
+  bool killed = false;
+  std::int64_t deadline_ms = monotonic_now_ms() + limit_ms;
   for (;;) {
     auto report = judge_->report(kLookMs);
     if (!report) return failure(report.error());
     if (*report) {
       if ((*report)->id != plans_) return our_fault("the judge answered another plan");
-      return std::move(**report);
+      return killed && !stopped ? too_slow(std::move(**report), limit_ms) : std::move(**report);
     }
     for (auto [child, role] : {std::pair{&*calibrator_, ChildRole::calibrator}, std::pair{&reference_->child, ChildRole::reference},
                                std::pair{&submission, ChildRole::submission}}) {
@@ -364,15 +365,19 @@ Expected<Report> Lane::await(Child& submission, const std::stop_token& stop) {
       if (const auto told = judge_->tell({role, **status}); !told) return failure(told.error());
     }
     if (aborted_) return our_fault("the worker is leaving");
-    if (stop.stop_requested() && !stopped) {
-      stopped = true;
-      submission.zygote->kill(submission.id);
-      deadline_ms = std::min(deadline_ms, monotonic_now_ms() + kStopLimitMs);
-    }
-    if (monotonic_now_ms() > deadline_ms) {
+    stopped = stopped || stop.stop_requested();
+    const bool is_over = monotonic_now_ms() > deadline_ms;
+    if (killed && is_over) {
       judge_.reset();  // it is in the middle of this plan; the next job gets a new one
       if (stopped) return our_fault("stopped");
-      return too_slow(plans_, options_.attempt_limit_ms);
+      Report unsaid;
+      unsaid.id = plans_;
+      return too_slow(std::move(unsaid), limit_ms);
+    }
+    if (!killed && (stopped || is_over)) {
+      killed = true;
+      submission.zygote->kill(submission.id);
+      deadline_ms = monotonic_now_ms() + kStopLimitMs;
     }
   }
 }

@@ -37,7 +37,7 @@ struct LaneOptions {
   std::uint32_t first_uid = 0;  // of kUidsPerLane that are its own; 0 keeps ours
   Limits limits;
   std::function<std::unique_ptr<GpuWatch>(const DeviceInfo&)> watch = {};  // of the device; NVML for a GPU where nobody says otherwise
-  std::int64_t attempt_limit_ms = 15 * 60'000;  // the whole attempt, whatever the judge says
+  std::int64_t attempt_limit_ms = 15 * 60'000;  // the whole attempt, whatever the judge says; a job may ask for less
   bool bursts = false;  // on a GPU, time short calls several at once too (gpu_worker/judge/burst.h): not yet held against a GPU in this form
   bool audits = true;  // what passes on a GPU is called again in a child that CUPTI listens to, unless its content was already
 };
@@ -95,7 +95,7 @@ class Lane {
   Expected<Attempt> attempt(const Lease& lease, const Built& built, const std::stop_token& stop, Purpose purpose);
   Expected<void> audit(const Lease& lease, const Built& built, const std::stop_token& stop, Attempt& passed);
   Expected<Child> fork(ChildRole role, const Lease& lease, const Built* built, Fd& channel, int audit = -1);
-  Expected<Report> await(Child& submission, const std::stop_token& stop);
+  Expected<Report> await(Child& submission, std::int64_t limit_ms, const std::stop_token& stop);
   std::string reap(Child child);
   void drop_calibrator();
   void quarantine_for(const std::string& why);

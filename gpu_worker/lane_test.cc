@@ -200,6 +200,20 @@ TEST_F(LaneTest, a_stopped_attempt_ends_at_once_and_leaves_judge_and_reference_f
   }
 }
 
+TEST_F(LaneTest, a_job_may_ask_for_less_time_and_leaves_judge_and_reference_for_the_next) {
+  ASSERT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
+  const int judge = lane_->judge_process();
+  Lease lease = lease_of(submission("return [0 for _ in iter(int, 1)]"));
+  lease.submission.time_limit_ms = 500;
+  const auto start = std::chrono::steady_clock::now();
+  const auto result = lane_->run(lease, {.verdict = {}, .dir = root_ / "built"});
+  EXPECT_EQ(verdict_of(result), "timed_out total");
+  EXPECT_EQ(evidence_of(result->verdict)->message, "all trials together took longer than 500 ms");
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(1'900)) << "sooner than the limit of a call";
+  EXPECT_EQ(lane_->judge_process(), judge);
+  EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
+}
+
 TEST_F(LaneTest, an_attempt_stopped_before_it_began_does_not_begin) {
   std::stop_source stop;
   stop.request_stop();

@@ -16,6 +16,7 @@
 
 #include "core/limits.h"
 #include "core/version.h"
+#include "gpu_worker/host.h"
 #include "gpu_worker/inventory.h"
 #include "gpu_worker/loop.h"
 #include "gpu_worker/process.h"
@@ -237,6 +238,7 @@ Expected<void> run(const Flags& flags) {
   options.worker.build_slots = build_slots(flags, lanes->size());
   for (const auto& lane : *lanes) options.worker.devices.push_back(lane->device());
   options.worker.labels = *labels;
+  options.worker.host = kq::this_host();
   const auto zygote = lanes->front()->zygote();
   if (!zygote) return kq::failure(zygote.error());
   if (auto secure = check_sandbox((*zygote)->sandbox(), flags.insecure); !secure) return secure;

@@ -4,6 +4,7 @@
 
 #include "core/check.h"
 #include "core/codec.h"
+#include "core/version.h"
 
 namespace kq {
 namespace {
@@ -170,6 +171,9 @@ void Worker::report(Held& held, Expected<Result> result) {
   held.sent_at_ms = 0;
   if (result) {
     held.result = std::move(*result);
+    held.result->host = options_.host;
+    held.result->software.kq = kVersion;
+    held.result->software.evaluator = kEvaluatorVersion;
   } else {
     held.error = result.error().message;
   }

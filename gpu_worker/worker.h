@@ -24,6 +24,7 @@ struct WorkerOptions {
   std::vector<DeviceInfo> devices;   // one lane each
   std::vector<std::string> labels{};   // sorted; jobs may ask for them
   std::vector<Backend> backends{};     // that work here; empty: all
+  Host host{};                         // of every result
   std::uint32_t build_slots = 1;     // builds at once; each beyond the first asks for a lease more
   std::uint32_t leases_ahead = 2;    // per device, beyond the one that runs: the next job is already here
   std::int64_t resend_ms = 1000;     // Hello until welcomed, results until acknowledged

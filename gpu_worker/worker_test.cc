@@ -87,6 +87,20 @@ TEST_F(WorkerTest, a_lost_device_is_not_offered_any_more_and_what_waited_for_it_
   EXPECT_EQ(all<ResultBatch>(ready)[0].errors[0].lease.seq, 4u);
 }
 
+TEST_F(WorkerTest, every_result_names_the_machine_and_the_evaluator) {
+  Worker mine{{.name = "w", .epoch = 7, .devices = {kCpu}, .host = {.name = "rack-7"}}};
+  mine.step(BrokerSaid{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now);
+  mine.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = {lease(1), lease(2)}}}, now);
+  const auto unbuilt = all<ResultBatch>(mine.step(BuildDone{{1, 1}, Built{.verdict = ended(VerdictName::build_failed, {}), .dir = {}}}, now));
+  mine.step(BuildDone{{2, 1}, Built{}}, now);
+  const auto run = all<ResultBatch>(mine.step(RunDone{{2, 1}, passed()}, now));
+  for (const auto& batches : {unbuilt, run}) {
+    ASSERT_EQ(batches.size(), 1u);
+    EXPECT_EQ(batches[0].results[0].result.host.name, "rack-7");
+    EXPECT_EQ(batches[0].results[0].result.software.evaluator, kEvaluatorVersion);
+  }
+}
+
 TEST_F(WorkerTest, builds_ahead_while_the_device_is_busy) {
   auto ready = take({lease(1), lease(2), lease(3)});
   ASSERT_EQ(ready.builds.size(), 1u);

@@ -32,6 +32,7 @@ Expected<ZygoteHello> parse_zygote_hello(std::string_view packet) {
   said.software.torch = text_of(hello, "torch");
   said.software.triton = text_of(hello, "triton");
   said.software.cuda = text_of(hello, "cuda");
+  said.software.packages = text_of(hello, "packages");
   for (const json& name : hello.value("backends", json::array())) {
     const auto backend = name.is_string() ? parse_enum<Backend>(name.get<std::string>()) : std::nullopt;
     if (backend) said.backends.push_back(*backend);

@@ -65,9 +65,10 @@ TEST(kernelbench_words, problems_can_be_listed) {
 
 TEST(kernelbench_words, what_has_no_meaning_here_is_said) {
   SubmitRequest request;
-  const auto passed_over = apply_kernelbench_words({"timeout=180", "gpu_arch=[Ada]"}, request);
+  const auto passed_over = apply_kernelbench_words({"timeout=180", "num_gpu_devices=2", "gpu_arch=[Ada]"}, request);
   ASSERT_TRUE(passed_over);
-  EXPECT_THAT(*passed_over, ElementsAre(HasSubstr("timeout=180 is passed over: each stage"), HasSubstr("gpu_arch=[Ada] is passed over")));
+  EXPECT_THAT(*passed_over, ElementsAre(HasSubstr("num_gpu_devices=2 is passed over: every GPU"), HasSubstr("gpu_arch=[Ada] is passed over")));
+  EXPECT_EQ(request.options.time_limit_ms, 180'000u);
 }
 
 TEST(kernelbench_words, a_mistake_says_what_would_be_right) {

@@ -67,6 +67,7 @@ Submission submission_of(const Candidate& candidate, const std::vector<std::stri
   submission.priority = candidate.priority;
   submission.not_before_ms = candidate.not_before_ms;
   submission.deadline_ms = candidate.deadline_ms;
+  submission.time_limit_ms = candidate.time_limit_ms;
   submission.labels = candidate.labels;
   std::sort(submission.labels.begin(), submission.labels.end());
   submission.labels.erase(std::unique(submission.labels.begin(), submission.labels.end()), submission.labels.end());

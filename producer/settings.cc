@@ -25,6 +25,13 @@ Complaint read_when(const std::string& value, std::int64_t now_ms, std::int64_t&
   return std::nullopt;
 }
 
+Complaint read_limit(const std::string& value, std::uint32_t& into) {
+  const auto limit = parse_limit(value);
+  if (!limit) return limit.error().message;
+  into = *limit;
+  return std::nullopt;
+}
+
 Complaint read_tolerance(const std::string& value, std::optional<double>& into) {
   double number = -1;
   const auto [end, wrong] = std::from_chars(value.data(), value.data() + value.size(), number);
@@ -66,6 +73,7 @@ constexpr Setting kSettings[] = {
     {"priority", [](Candidate& candidate, const std::string& value, std::int64_t) { return read_word(value, candidate.priority); }},
     {"not_before", [](Candidate& candidate, const std::string& value, std::int64_t now_ms) { return read_when(value, now_ms, candidate.not_before_ms); }},
     {"deadline", [](Candidate& candidate, const std::string& value, std::int64_t now_ms) { return read_when(value, now_ms, candidate.deadline_ms); }},
+    {"time_limit_s", [](Candidate& candidate, const std::string& value, std::int64_t) { return read_limit(value, candidate.time_limit_ms); }},
     {"require", [](Candidate& candidate, const std::string& value, std::int64_t) { candidate.labels.push_back(value); return Complaint(); }},
     {"author", read_text<&Candidate::author>},
 };

@@ -32,7 +32,7 @@ TEST(settings, each_sets_what_it_names) {
   for (const auto& [key, value] : std::vector<std::pair<std::string, std::string>>{
            {"id", "mine"}, {"problem", "x"}, {"backend", "triton"}, {"device", "cuda"}, {"gpu", "NVIDIA H200"}, {"precision", "bf16"},
            {"rtol", "0.5"}, {"atol", "1e-3"}, {"correctness", "7"}, {"warmup", "0"}, {"timed", "100"}, {"priority", "high"},
-           {"not_before", "1970-01-01T00:00:05Z"}, {"deadline", "+1h"}, {"require", "lab"}, {"author", "ann"}, {"tag.model", "m1"}}) {
+           {"not_before", "1970-01-01T00:00:05Z"}, {"deadline", "+1h"}, {"time_limit_s", "1.5"}, {"require", "lab"}, {"author", "ann"}, {"tag.model", "m1"}}) {
     EXPECT_EQ(set_by_name(candidate, key, value, 0), std::nullopt) << key;
   }
   EXPECT_EQ(candidate.label, "mine");
@@ -46,6 +46,7 @@ TEST(settings, each_sets_what_it_names) {
   EXPECT_EQ(candidate.priority, Priority::high);
   EXPECT_EQ(candidate.not_before_ms, 5'000);
   EXPECT_EQ(candidate.deadline_ms, 3'600'000);
+  EXPECT_EQ(candidate.time_limit_ms, 1'500u);
   EXPECT_EQ(candidate.labels, std::vector<std::string>{"lab"});
   EXPECT_EQ(candidate.author, "ann");
   EXPECT_EQ(candidate.tags.at("model"), "m1");

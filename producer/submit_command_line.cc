@@ -41,6 +41,7 @@ struct Words {
   std::string priority, not_before, deadline, submitter, input_format;
   std::string progress = "auto";
   std::vector<std::string> labels;
+  std::string time_limit_s;
   double timeout_s = 0;
   std::uint32_t repeat = 1;
 };
@@ -70,6 +71,11 @@ Expected<void> judge_turn(const Words& words, SubmitRequest& request) {
   if (!deadline) return failure(deadline.error());
   if (*deadline && **deadline <= request.options.now_ms) {
     return bad_input("--deadline is over already, got '" + words.deadline + "'");
+  }
+  if (!words.time_limit_s.empty()) {
+    const auto limit = parse_limit(words.time_limit_s);
+    if (!limit) return bad_input("--time-limit " + limit.error().message);
+    request.options.time_limit_ms = *limit;
   }
   for (const std::string& label : words.labels) {
     if (const auto wrong = name_complaint(label)) return bad_input("--require '" + label + "' " + *wrong);
@@ -186,6 +192,7 @@ std::variant<SubmitCommandLine, EarlyEnd> parse_submit_command_line(int argc, co
   app.add_option("--broker", words.broker, "URL of the broker")->envname("KQ_BROKER")->capture_default_str();
   app.add_option("--key", line.key, "your key file, where the broker wants one")->envname("KQ_KEY");
   app.add_flag("--wait", line.wait, "wait for the verdicts; the exit code tells them");
+  app.add_option("--time-limit", words.time_limit_s, "seconds that each job's build and its run may take; lowers what the worker allows");
   CLI::Option* timeout = app.add_option(
       "--timeout", words.timeout_s, "stop waiting, for a broker, for room in a full queue or for verdicts, after so many seconds");
   app.add_flag("--force-rerun", line.force_rerun, "run again what is already judged");

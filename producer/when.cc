@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <optional>
 
@@ -90,6 +91,22 @@ Expected<std::int64_t> parse_when(std::string_view text, std::int64_t now_ms) {
     return bad_input("must be after 1970 and at most " + std::to_string(kWhenAheadDaysMax) + " days ahead, got '" + std::string(text) + "'");
   }
   return *when;
+}
+
+Expected<std::uint32_t> limit_ms_of(double seconds) {
+  if (!(seconds >= 0.001 && seconds <= kLimitSecondsMax)) {
+    return bad_input("must be a number of seconds from 0.001 to " + std::to_string(static_cast<int>(kLimitSecondsMax)));
+  }
+  return static_cast<std::uint32_t>(std::lround(seconds * 1'000));
+}
+
+Expected<std::uint32_t> parse_limit(std::string_view seconds) {
+  double number = 0;
+  const auto [end, wrong] = std::from_chars(seconds.data(), seconds.data() + seconds.size(), number);
+  const bool is_number = wrong == std::errc() && end == seconds.data() + seconds.size();
+  const auto limit = limit_ms_of(is_number ? number : 0);
+  if (!limit) return bad_input(limit.error().message + ", got '" + std::string(seconds) + "'");
+  return limit;
 }
 
 std::string when_text(std::int64_t unix_ms) {

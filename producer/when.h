@@ -15,6 +15,12 @@ Expected<std::int64_t> parse_when(std::string_view text, std::int64_t now_ms);
 
 inline constexpr std::int64_t kWhenAheadDaysMax = 3'660;
 
+// A limit in ms from seconds, which may have a fraction. The error says what would be right, without the name of what is limited.
+Expected<std::uint32_t> limit_ms_of(double seconds);
+Expected<std::uint32_t> parse_limit(std::string_view seconds);
+
+inline constexpr double kLimitSecondsMax = 86'400;
+
 // "2026-11-21T18:00:30Z".
 std::string when_text(std::int64_t unix_ms);
 

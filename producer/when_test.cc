@@ -32,6 +32,13 @@ TEST(When, what_is_no_time_is_refused) {
   EXPECT_EQ(parse_when("+4000d", kNow).error().message, "must be after 1970 and at most 3660 days ahead, got '+4000d'");
 }
 
+TEST(When, a_limit_is_in_seconds) {
+  EXPECT_EQ(parse_limit("180").value(), 180'000u);
+  EXPECT_EQ(parse_limit("0.5").value(), 500u);
+  for (const char* wrong : {"", "0", "-1", "nan", "1e9", "5s"}) EXPECT_FALSE(parse_limit(wrong)) << wrong;
+  EXPECT_EQ(parse_limit("5s").error().message, "must be a number of seconds from 0.001 to 86400, got '5s'");
+}
+
 TEST(When, is_written_as_it_is_read) {
   EXPECT_EQ(when_text(1'795'284'030'999), "2026-11-21T18:00:30Z");
   EXPECT_EQ(parse_when(when_text(kNow), kNow).value(), kNow);

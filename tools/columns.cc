@@ -78,6 +78,10 @@ Cell toolchain(const RunRow& row) {
   return row.result ? to_cell(row.result->toolchain.*Member) : Cell();
 }
 template <auto Member>
+Cell host(const RunRow& row) {
+  return row.result ? to_cell(row.result->host.*Member) : Cell();
+}
+template <auto Member>
 Cell stage_time(const RunRow& row) {
   return row.result ? s(row.result->times.*Member) : Cell();
 }
@@ -145,6 +149,12 @@ Cell tier_of(const RunRow& row) {
 }
 Cell build_cached(const RunRow& row) {
   return row.result ? to_cell(row.result->times.build_cached) : Cell();
+}
+Cell cpu_cores(const RunRow& row) {
+  return row.result && row.result->host.cores > 0 ? to_cell(row.result->host.cores) : Cell();
+}
+Cell time_limit_s(const RunRow& row) {
+  return row.entry.submission.time_limit_ms > 0 ? s(row.entry.submission.time_limit_ms) : Cell();
 }
 Cell device_memory(const RunRow& row) {
   return row.result && row.result->device.memory_bytes > 0 ? to_cell(row.result->device.memory_bytes) : Cell();
@@ -299,6 +309,20 @@ constexpr Column kColumns[] = {
     {"reference_min_us", ColumnType::number, "us", "its fastest sample", time_us<kTheirs, &Statistics::min_ns>},
     {"reference_max_us", ColumnType::number, "us", "its slowest sample", time_us<kTheirs, &Statistics::max_ns>},
     {"speedup_mean", ColumnType::number, "", "reference_mean_us / mean_us, what KernelBench calls the speedup", speedup_mean},
+    {"hostname", ColumnType::text, "", "machine that judged it", host<&Host::name>},
+    {"cpu_model", ColumnType::text, "", "its processor", host<&Host::cpu>},
+    {"cpu_cores", ColumnType::integer, "", "cores that its worker may use", cpu_cores},
+    {"cpu_governor", ColumnType::text, "", "who sets the processor's clock: performance, powersave", host<&Host::governor>},
+    {"os_kernel", ColumnType::text, "", "its Linux kernel", host<&Host::kernel>},
+    {"distro", ColumnType::text, "", "its Linux distribution", host<&Host::distro>},
+    {"libc", ColumnType::text, "", "its C library", host<&Host::libc>},
+    {"driver", ColumnType::text, "", "its NVIDIA driver", host<&Host::driver>},
+    {"container", ColumnType::text, "", "what contains the worker: docker, podman, kubernetes", host<&Host::container>},
+    {"scheduler", ColumnType::text, "", "what started the worker: slurm, kubernetes", host<&Host::scheduler>},
+    {"scheduler_job_id", ColumnType::text, "", "what that calls it", host<&Host::scheduled_as>},
+    {"evaluator", ColumnType::text, "", "version of how it was judged; others are not comparable", software<&Software::evaluator>},
+    {"packages_hash", ColumnType::text, "", "SHA-256 over its Python packages and their versions", software<&Software::packages>},
+    {"time_limit_s", ColumnType::number, "s", "limit of its build and of its run that it asked for", time_limit_s},
 };
 // clang-format on
 

@@ -83,6 +83,19 @@ TEST(columns, device_code_alone_is_tier_0_and_what_did_not_run_has_none) {
   EXPECT_EQ(cell(row, "tier"), kUnknown);
 }
 
+TEST(columns, what_is_unknown_of_a_machine_is_no_value) {
+  RunRow row = passed_row("relu/fast", 1, 2);
+  row.result->host = {.name = "gpu-7", .cores = 96};
+  EXPECT_EQ(cell(row, "hostname"), text("gpu-7"));
+  EXPECT_EQ(cell(row, "cpu_cores"), count(96));
+  EXPECT_EQ(cell(row, "driver"), kUnknown);
+  row.result->host.cores = 0;
+  EXPECT_EQ(cell(row, "cpu_cores"), kUnknown);
+  EXPECT_EQ(cell(row, "time_limit_s"), kUnknown);
+  row.entry.submission.time_limit_ms = 1'500;
+  EXPECT_EQ(cell(row, "time_limit_s"), number(1.5));
+}
+
 TEST(columns, an_unfinished_row_knows_no_ending) {
   const RunRow row = queued_row("relu/slow");
   EXPECT_EQ(cell(row, "state"), text("queued"));

@@ -8,6 +8,7 @@
 #include "core/limits.h"
 #include "core/plan.h"
 #include "gpu_worker/build/outcome.h"
+#include "gpu_worker/limit.h"
 #include "gpu_worker/scratch.h"
 #include "net/clock.h"
 
@@ -143,7 +144,8 @@ Expected<BuildEnd> Builder::run_child(const Job& job, ChildRole role, const Scra
                          .shared = shared,
                          .uid = options_.uid == 0 ? 0 : options_.uid + static_cast<std::uint32_t>(job.slot),
                          .host_bytes = options_.host_bytes,
-                         .limit_ms = role == ChildRole::compile ? options_.compile_limit_ms : options_.limit_ms};
+                         .limit_ms = static_cast<std::uint32_t>(
+                             limit_of(job.lease.submission, role == ChildRole::compile ? options_.compile_limit_ms : options_.limit_ms))};
   return run_build_child(child, job.lease, scratch, *job.zygote, job.stop);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "gpu_worker/build/outcome.h"
+#include "gpu_worker/limit.h"
 #include "gpu_worker/log_pump.h"
 #include "net/clock.h"
 
@@ -71,7 +72,7 @@ Expected<BuildEnd> run_build_child(const BuildChild& child, const Lease& lease, 
   if (stop.stop_requested()) return our_fault("stopped");
   BuildEnd end;
   if (!*status) {
-    end.verdict = build_ended(VerdictName::timed_out, "build", "the build took longer than " + std::to_string(child.limit_ms / 1000) + " s");
+    end.verdict = build_ended(VerdictName::timed_out, "build", "the build took longer than " + limit_text(child.limit_ms));
     return end;
   }
   end.was_killed_for_memory = (**status & kKilledForMemory) != 0;

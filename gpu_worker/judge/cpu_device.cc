@@ -13,6 +13,7 @@
 
 #include "core/check.h"
 #include "gpu_worker/fd.h"
+#include "gpu_worker/text_line.h"
 
 namespace kq::judge {
 namespace {
@@ -117,19 +118,6 @@ class CpuDevice : public Device {
 
   DeviceInfo info_;
 };
-
-// The text behind "key :" on the first line that begins with `key`.
-std::string_view value_of(std::string_view text, std::string_view key) {
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    const std::size_t colon = line.find(':');
-    if (!line.starts_with(key) || colon == std::string_view::npos) continue;
-    const std::size_t start = line.find_first_not_of(" \t", colon + 1);
-    return start == std::string_view::npos ? std::string_view() : line.substr(start);
-  }
-  return {};
-}
 
 }  // namespace
 

@@ -34,6 +34,7 @@ struct Candidate {
   Priority priority = Priority::normal;
   std::int64_t not_before_ms = 0;   // Unix time; 0: at once
   std::int64_t deadline_ms = 0;     // Unix time; 0: none
+  std::uint32_t time_limit_ms = 0;  // of its build and of its run, each; 0: the worker's
   std::vector<std::string> labels;  // of the worker, in any order
   std::vector<std::string> taken{};  // what its own text says of it, for people: "precision=fp16 (add.py:1)"
 };
@@ -63,6 +64,7 @@ struct InputOptions {
   std::optional<Priority> priority;
   std::optional<std::int64_t> not_before_ms;
   std::optional<std::int64_t> deadline_ms;
+  std::optional<std::uint32_t> time_limit_ms;
   std::optional<std::vector<std::string>> labels;
   std::int64_t now_ms = 0;  // Unix time that "+30m" in a file counts from
   std::optional<std::uint32_t> correctness_n;

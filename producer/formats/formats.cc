@@ -30,6 +30,7 @@ void apply(const InputOptions& options, Candidate& candidate) {
   if (options.priority) candidate.priority = *options.priority;
   if (options.not_before_ms) candidate.not_before_ms = *options.not_before_ms;
   if (options.deadline_ms) candidate.deadline_ms = *options.deadline_ms;
+  if (options.time_limit_ms) candidate.time_limit_ms = *options.time_limit_ms;
   if (options.labels) candidate.labels = *options.labels;
   if (options.correctness_n) candidate.trials.correctness = *options.correctness_n;
   if (options.timed_n) candidate.trials.timed = *options.timed_n;

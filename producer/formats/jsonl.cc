@@ -189,6 +189,7 @@ class LineParser {
     candidate.priority = priority.value_or(candidate.priority);
     read_when("not_before", candidate.not_before_ms);
     read_when("deadline", candidate.deadline_ms);
+    read_limit(candidate);
     const Json* labels = line_->find("require");
     if (labels == nullptr) return;
     if (labels->array() == nullptr) return wrong("require must be an array of texts, got " + described(*labels));
@@ -203,6 +204,17 @@ class LineParser {
     const auto when = parse_when(*given, options_.now_ms);
     if (!when) return wrong(std::string(key) + " " + when.error().message);
     value = *when;
+  }
+
+  void read_limit(Candidate& candidate) {
+    const Json* json = line_->find("time_limit_s");
+    if (json == nullptr) return;
+    std::optional<double> seconds;
+    if (json->floating() != nullptr) seconds = *json->floating();
+    if (json->integer() != nullptr) seconds = static_cast<double>(*json->integer());
+    const auto limit = limit_ms_of(seconds.value_or(0));
+    if (!limit) return wrong("time_limit_s " + limit.error().message + ", got " + described(*json));
+    candidate.time_limit_ms = *limit;
   }
 
   void read_trials(Candidate& candidate) {

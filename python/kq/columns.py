@@ -124,6 +124,20 @@ class Row:
     reference_min_us: float | None = None
     reference_max_us: float | None = None
     speedup_mean: float | None = None
+    hostname: str | None = None
+    cpu_model: str | None = None
+    cpu_cores: int | None = None
+    cpu_governor: str | None = None
+    os_kernel: str | None = None
+    distro: str | None = None
+    libc: str | None = None
+    driver: str | None = None
+    container: str | None = None
+    scheduler: str | None = None
+    scheduler_job_id: str | None = None
+    evaluator: str | None = None
+    packages_hash: str | None = None
+    time_limit_s: float | None = None
 
     @classmethod
     def of(cls, row: RunRow) -> Row:
@@ -176,6 +190,7 @@ def _of_job(row: RunRow) -> dict[str, Any]:
         "not_before": time_of(submission.not_before_ms),
         "deadline": time_of(submission.deadline_ms),
         "require": _joined(submission.labels),
+        "time_limit_s": submission.time_limit_ms / 1e3 or None,
         "queue_s": (job.leased_at_ms - job.submitted_at_ms) / 1e3 if job.leased_at_ms > 0 else None,
     }
 
@@ -197,6 +212,19 @@ def _of_result(result: Result, backend: Backend) -> dict[str, Any]:
         "sandbox": result.sandbox,
         "build_compiler": result.toolchain.compiler,
         "build_flags": result.toolchain.flags,
+        "hostname": result.host.name,
+        "cpu_model": result.host.cpu,
+        "cpu_cores": result.host.cores or None,
+        "cpu_governor": result.host.governor,
+        "os_kernel": result.host.kernel,
+        "distro": result.host.distro,
+        "libc": result.host.libc,
+        "driver": result.host.driver,
+        "container": result.host.container,
+        "scheduler": result.host.scheduler,
+        "scheduler_job_id": result.host.scheduled_as,
+        "evaluator": software.evaluator,
+        "packages_hash": software.packages,
     }
     if result.sandbox:  # the layers tell that something ran
         columns["tier"] = 0 if backend is Backend.CUDA and result.device.kind is DeviceKind.CUDA else 2

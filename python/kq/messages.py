@@ -43,6 +43,7 @@ class SubmitBatch:
 @dataclass(frozen=True)
 class StatusQuery:
     seqs: list[int] = field(default_factory=list)
+    wait_ms: int = 0  # the answer may wait as long for one of them to be finished
 
 
 @dataclass(frozen=True)

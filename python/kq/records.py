@@ -44,6 +44,25 @@ class Software:
     torch: str = ""
     triton: str = ""
     cuda: str = ""
+    evaluator: str = ""
+    packages: str = ""  # SHA-256 of their names and versions
+
+
+@dataclass(frozen=True)
+class Host:
+    """The machine and how its worker came to run there."""
+
+    name: str = ""
+    cpu: str = ""
+    cores: int = 0
+    governor: str = ""
+    kernel: str = ""
+    distro: str = ""
+    libc: str = ""
+    driver: str = ""
+    container: str = ""
+    scheduler: str = ""
+    scheduled_as: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,6 +92,7 @@ class Result:
     log: str = ""  # what the kernel printed: untrusted; bytes that are not UTF-8 are shown as U+FFFD
     samples: Samples = field(default_factory=Samples)
     toolchain: Toolchain = field(default_factory=Toolchain)
+    host: Host = field(default_factory=Host)
 
 
 @dataclass(frozen=True)

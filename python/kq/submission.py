@@ -152,6 +152,8 @@ class Submission:
     not_before_ms: int = 0  # Unix time; 0: at once
     deadline_ms: int = 0  # Unix time; a job that has not begun by then ends as expired; 0: none
     labels: list[str] = field(default_factory=list)  # a worker must have all of them; sorted
+    # What is computed, again: part of the key where it is not 0.
+    time_limit_ms: int = 0  # of its build and of its run, each; lowers what the worker allows; 0: the worker's limits
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "backend", parsed(Backend, self.backend, "backend"))

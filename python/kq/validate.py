@@ -102,6 +102,8 @@ def _schedule_complaint(submission: Submission) -> str | None:
             return f"a label of a worker {wrong}"
     if labels != sorted(set(labels), key=str.encode):
         return "the labels of a worker must be sorted, no two alike"
+    if not 0 <= submission.time_limit_ms < 1 << 32:
+        return f"its time_limit_ms must be between 0 and {(1 << 32) - 1}"
     if submission.not_before_ms < 0 or submission.deadline_ms < 0:
         return "a time must not be negative"
     if submission.deadline_ms and submission.deadline_ms <= submission.not_before_ms:

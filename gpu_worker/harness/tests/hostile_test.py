@@ -154,7 +154,7 @@ class ZygoteItself(unittest.TestCase):
         # A kernel may be built without Landlock, and control groups are not everybody's.
         certain = [layer for layer in layers if layer not in ("landlock", "cgroup", "watchdog")]
         self.assertEqual(",".join(certain), expected + ",seccomp")
-        for field in ("python", "torch", "triton", "cuda"):
+        for field in ("python", "torch", "triton", "cuda", "packages"):
             self.assertIn(field, zygote.hello)
 
     def test_a_python_without_torch_is_said_in_words(self) -> None:

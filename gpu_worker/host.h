@@ -1,0 +1,21 @@
+// The machine that a worker runs on, as its results tell of it. Read once, by the worker itself: nothing of a job has a say in it.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "core/result.h"
+
+namespace kq {
+
+// Of an environment variable; empty where there is none.
+using Environment = std::function<std::string(const char* name)>;
+
+// `root` stands before every path that is read. What cannot be told stays empty.
+Host host_below(const std::filesystem::path& root, const Environment& environment);
+
+// Of this process.
+Host this_host();
+
+}  // namespace kq
