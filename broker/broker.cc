@@ -61,7 +61,8 @@ Expected<void> handle(Step& step, Tick) {
 }
 
 Expected<void> handle(Step& step, Dispatch) {
-  return dispatch(step);
+  if (auto done = dispatch(step); !done) return done;
+  return answer_watchers(step);
 }
 
 }  // namespace

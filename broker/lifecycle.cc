@@ -303,6 +303,7 @@ Expected<void> finish(Step& step, Job& job, Result result) {
   job.record.not_before_ms = 0;
   if (auto entered = enter_board(step, job, result); !entered) return entered;
   step.state.metrics.finished(job.record.needs.backend, verdict);
+  step.state.watchers.finished(seq);
   write_record(step, job);
   if (result.samples.submission_ns.size() + result.samples.reference_ns.size() > kSamplesInResultMax) {
     step.ready.write(Family::samples, sequence_key(seq), encode(std::exchange(result.samples, {})));

@@ -40,6 +40,8 @@ struct BrokerOptions {
   std::size_t files_read_per_step_max = 64;     // with their bytes
   std::int64_t files_rest_ms = 21'600'000;      // files that no job names any more go this long after the last did, or once the jobs
                                                 // removed since are a quarter of those that remain
+  std::size_t watchers_max = 4'096;               // questions that wait for a job to finish; beyond it they are answered at once,
+  std::size_t watched_jobs_max = 1u << 18;        // as beyond so many jobs that they name together, some 30 MB
   std::size_t sessions_max = 4'096;
   std::size_t devices_max = 64;                   // of one worker
   std::uint32_t credit_max = 1'024;               // of one worker

@@ -44,6 +44,16 @@ Expected<std::optional<JobStatus>> status_of(const State& state, Sequence seq) {
                                  .served = false});
 }
 
+Expected<StatusReply> statuses_of(const State& state, const std::vector<Sequence>& seqs) {
+  StatusReply answers;
+  for (const Sequence seq : seqs) {
+    auto status = status_of(state, seq);
+    if (!status) return failure(std::move(status.error()));
+    if (*status) answers.jobs.push_back(std::move(**status));
+  }
+  return answers;
+}
+
 template <class Reply>
 Expected<void> pass_on(Step& step, const Caller& caller, Expected<Reply> answer) {
   if (!answer && answer.error().code != ExitCode::bad_input) return failure(std::move(answer.error()));
@@ -80,13 +90,25 @@ Expected<void> answer(Step& step, const Caller& caller, const StatusQuery& query
                                 bad_input(std::to_string(query.seqs.size()) + " jobs in one query, at most " +
                                           std::to_string(kQuerySeqsMax) + " are allowed"));
   }
-  StatusReply answers;
-  for (const Sequence seq : query.seqs) {
-    auto status = status_of(step.state, seq);
-    if (!status) return failure(std::move(status.error()));
-    if (*status) answers.jobs.push_back(std::move(**status));
+  auto answers = statuses_of(step.state, query.seqs);
+  if (!answers) return failure(std::move(answers.error()));
+  // Sent again without a time to wait, it is answered now and not once more later.
+  step.state.watchers.drop(caller.peer, caller.request_id);
+  const bool may_wait = query.wait_ms > 0 && !query.seqs.empty() && answers->jobs.size() == query.seqs.size() &&
+                        std::none_of(answers->jobs.begin(), answers->jobs.end(), [](const JobStatus& job) { return job.state == JobState::finished; });
+  const std::int64_t until_ms = step.now_ms + std::min(query.wait_ms, kQueryWaitMsMax);
+  if (may_wait && step.state.watchers.add({.peer = caller.peer, .request_id = caller.request_id, .seqs = query.seqs, .until_ms = until_ms})) return {};
+  return pass_on(step, caller, std::move(answers));
+}
+
+Expected<void> answer_watchers(Step& step) {
+  for (const Watcher& watcher : step.state.watchers.take_due(step.now_ms)) {
+    auto answers = statuses_of(step.state, watcher.seqs);
+    if (!answers) return failure(std::move(answers.error()));
+    reply(step, {.peer = watcher.peer, .request_id = watcher.request_id}, std::move(*answers));
   }
-  return pass_on<StatusReply>(step, caller, std::move(answers));
+  if (const auto next = step.state.watchers.next_ms()) step.ready.wake_at(*next);
+  return {};
 }
 
 Expected<void> answer(Step& step, const Caller& caller, const RunQuery& query) {

@@ -144,7 +144,7 @@ std::optional<ClientRequest> operation_in(const Command& command) {
   std::vector<Sequence> seqs;
   for (const std::string& seq : split(command.text("seqs"), ',')) seqs.push_back(number_in(seq, 0));
   const auto limit = static_cast<std::uint32_t>(command.number("limit", 100));
-  if (command.name == "status") return StatusQuery{std::move(seqs)};
+  if (command.name == "status") return StatusQuery{std::move(seqs), static_cast<std::uint32_t>(command.number("wait", 0))};
   if (command.name == "cancel") return CancelJobs{std::move(seqs)};
   if (command.name == "retry") return RetryJobs{std::move(seqs)};
   if (command.name == "purge") return PurgeDead{std::move(seqs)};

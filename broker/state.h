@@ -17,6 +17,7 @@
 #include "broker/retention.h"
 #include "broker/scheduler.h"
 #include "broker/timers.h"
+#include "broker/watchers.h"
 #include "broker/worker_pool.h"
 #include "core/compress.h"
 #include "core/leaderboard.h"
@@ -41,6 +42,7 @@ struct State {
   Decompressor decompressor{};
   BlobCache blobs{};  // some of those in the store or among the writes of this turn
   Retention retention{};
+  Watchers watchers{options.watchers_max, options.watched_jobs_max};
   std::map<std::string, LeaderboardRow> new_best{};  // board rows written since the last Tick, by key
 };
 

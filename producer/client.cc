@@ -56,15 +56,17 @@ Expected<ClientReply> Client::ask(const ClientRequest& request, std::int64_t tim
     return bad_input("a request of " + std::to_string(bytes.size()) + " bytes, a message may have " +
                      std::to_string(kMessageBytesMax));
   }
-  return await(request_id, bytes, timeout_ms);
+  const auto* question = std::get_if<StatusQuery>(&request);
+  const std::int64_t waits_ms = question != nullptr ? std::min(question->wait_ms, kQueryWaitMsMax) : 0;
+  return await(request_id, bytes, waits_ms, timeout_ms);
 }
 
-Expected<ClientReply> Client::await(std::uint64_t request_id, const std::string& bytes, std::int64_t timeout_ms) {
-  // A large message takes the broker longer; sending it again too early would only add to its work.
-  const std::int64_t resend_ms = kResendMs * static_cast<std::int64_t>(1 + bytes.size() / kResendBytes);
+Expected<ClientReply> Client::await(std::uint64_t request_id, const std::string& bytes, std::int64_t waits_ms, std::int64_t timeout_ms) {
+  // A large message takes the broker longer, as does an answer that may wait; sending it again too early would only add to its work.
+  const std::int64_t resend_ms = waits_ms + kResendMs * static_cast<std::int64_t>(1 + bytes.size() / kResendBytes);
   const std::int64_t deadline_ms = now_ms_() + timeout_ms;
   std::int64_t send_ms = now_ms_();
-  std::int64_t news_ms = now_ms_() + kSilenceNewsMs;
+  std::int64_t news_ms = now_ms_() + waits_ms + kSilenceNewsMs;
   for (;;) {
     if (interrupted_()) return failure(Error{ExitCode::interrupted, "interrupted"});
     std::int64_t now_ms = now_ms_();

@@ -18,7 +18,7 @@
 namespace kq {
 
 inline constexpr std::int64_t kAnswerTimeoutMs = 5'000;  // for a broker that is idle or not there
-inline constexpr std::int64_t kResendMs = 1'000;         // plus one more for each kResendBytes of the message
+inline constexpr std::int64_t kResendMs = 1'000;         // plus one more for each kResendBytes of the message, and the time that a StatusQuery lets its answer wait
 inline constexpr std::size_t kResendBytes = 4u << 20;
 inline constexpr std::int64_t kSilenceNewsMs = 2'000;  // then whoever waits wants to know for what
 
@@ -35,7 +35,7 @@ class Client {
   // ask() asks this between its short waits and ends with ExitCode::interrupted once it says true.
   void stop_when(std::function<bool()> interrupted);
 
-  // Has a sentence given to `say` when a question has had no answer for kSilenceNewsMs and is asked on: once for each question.
+  // Has a sentence given to `say` when a question has had no answer for kSilenceNewsMs, beyond the time that it lets its answer wait, and is asked on: once for each question.
   void on_silence(std::function<void(const std::string&)> say);
 
   // The reply to this request. Errors: no answer within `timeout_ms`, a reply this program does not understand (both
@@ -60,7 +60,7 @@ class Client {
  private:
   Error unexpected_reply(const ClientReply& reply) const;
   Error unanswered(std::int64_t timeout_ms) const;
-  Expected<ClientReply> await(std::uint64_t request_id, const std::string& bytes, std::int64_t timeout_ms);
+  Expected<ClientReply> await(std::uint64_t request_id, const std::string& bytes, std::int64_t waits_ms, std::int64_t timeout_ms);
 
   std::string url_;
   std::unique_ptr<ClientLink> link_;

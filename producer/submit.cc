@@ -114,10 +114,10 @@ void SubmitSummary::add(SubmittedJob job) {
   jobs.push_back(std::move(job));
 }
 
-std::vector<WaitedJob> SubmitSummary::to_wait_for() const {
-  std::vector<WaitedJob> waited;
+WaitList SubmitSummary::to_wait_for() const {
+  WaitList waited;
   for (const SubmittedJob& job : jobs) {
-    if (job.ack.seq != 0) waited.push_back({job.ack.seq, job.needs});
+    if (job.ack.seq != 0) waited.add({job.ack.seq, job.needs});
   }
   return waited;
 }

@@ -46,7 +46,7 @@ struct SubmitSummary {
   std::size_t answered_n() const;
   void count_one(Acceptance acceptance) { ++counts[static_cast<std::size_t>(acceptance)]; }
   void add(SubmittedJob job);
-  std::vector<WaitedJob> to_wait_for() const;  // accepted and reused ones, for wait_for()
+  WaitList to_wait_for() const;  // accepted and reused ones, for wait_for()
 };
 // The broker has no room for some jobs: a quota, its queue or its disk is full.
 struct Busy {

@@ -78,8 +78,9 @@ class Answers {
     if (job.ack.acceptance == Acceptance::refused && refusals_.size() <= kSentencesShown) refusals_.push_back("refused " + job.label + ": " + job.ack.reason);
     if (job.ack.acceptance == Acceptance::accepted && line_.wait) accepted_.push_back(job.ack.seq);
     if (!line_.json && job.ack.seq != 0) print(std::to_string(job.ack.seq) + "\n");
-    if (line_.json && !line_.wait) list_.add(job_json(job, nullptr));
-    if (line_.wait) summary_.jobs.push_back(std::move(job));
+    if (line_.json && !line_.wait) list_.add(job_json(job));
+    if (line_.wait && job.ack.seq != 0) to_wait_for_.add({job.ack.seq, job.needs});
+    if (line_.wait && line_.json) summary_.jobs.push_back(std::move(job));  // listed with their verdicts: the one thing that grows with its labels
     show();
   }
 
@@ -96,6 +97,7 @@ class Answers {
 
   SubmitSummary& summary() { return summary_; }
   JobList& list() { return list_; }
+  WaitList& to_wait_for() { return to_wait_for_; }
   const std::vector<Sequence>& accepted() const { return accepted_; }
 
  private:
@@ -116,6 +118,7 @@ class Answers {
   const SubmitCommandLine& line_;
   const std::size_t jobs_n_;
   SubmitSummary summary_;
+  WaitList to_wait_for_;
   JobList list_;
   StatusLineOptions status_;
   std::vector<std::string> refusals_;
@@ -125,8 +128,7 @@ class Answers {
 };
 
 // Progress goes to standard error; the outcome is left to the caller.
-Expected<WaitOutcome> wait_with_progress(Client& client, const SubmitSummary& summary, const SubmitCommandLine& line,
-                                         std::optional<std::int64_t> timeout_ms) {
+Expected<WaitOutcome> wait_with_progress(Client& client, WaitList jobs, const SubmitCommandLine& line, std::optional<std::int64_t> timeout_ms) {
   WaitOptions options = real_wait_options();
   options.timeout_ms = timeout_ms;
   options.interrupted = interrupted;
@@ -139,7 +141,7 @@ Expected<WaitOutcome> wait_with_progress(Client& client, const SubmitSummary& su
       say(sentence);
     });
   }
-  auto outcome = wait_for(client, summary.to_wait_for(), options);
+  auto outcome = wait_for(client, std::move(jobs), options);
   client.on_silence([](const std::string&) {});
   return outcome;
 }
@@ -163,10 +165,10 @@ void offer_to_cancel(Client& client, const std::vector<Sequence>& accepted) {
 }
 
 void say_outcome(const WaitOutcome& outcome, const SubmitCommandLine& line, const std::string& run) {
-  const std::size_t unfinished = outcome.tally.total - outcome.tally.finished;
+  const std::size_t unfinished = outcome.tally().total - outcome.tally().finished;
   if (outcome.end == WaitEnd::timed_out) say("--timeout is over; " + resume_text(unfinished, run));
   if (outcome.end == WaitEnd::interrupted) say("interrupted; " + resume_text(unfinished, run));
-  if (!line.quiet) say(summary_text(outcome.tally));
+  if (!line.quiet) say(summary_text(outcome.tally()));
 }
 
 // What the machines failed at outweighs bad input, and that outweighs a kernel that did not pass.
@@ -200,7 +202,7 @@ ExitCode empty_spool(Client& client, const SubmitCommandLine& line, const Submit
 
 ExitCode after_sending(Client& client, Answers& answers, const SubmitCommandLine& line, std::int64_t start_ms) {
   const SubmitSummary& summary = answers.summary();
-  std::optional<WaitOutcome> outcome;
+  WaitList heard;
   ExitCode code = ExitCode::ok;
   if (summary.stopped) {
     say(summary.stopped->message);
@@ -210,17 +212,17 @@ ExitCode after_sending(Client& client, Answers& answers, const SubmitCommandLine
   } else if (line.wait) {
     std::optional<std::int64_t> left_ms = line.timeout_ms;
     if (left_ms) *left_ms -= client.now_ms() - start_ms;
-    const Expected<WaitOutcome> waited = wait_with_progress(client, summary, line, left_ms);
+    Expected<WaitOutcome> waited = wait_with_progress(client, std::move(answers.to_wait_for()), line, left_ms);
     if (waited) {
-      outcome = *waited;
       code = exit_code_of(*waited);
       say_outcome(*waited, line, summary.run);
+      heard = std::move(waited->jobs);
     } else {
       say(waited.error().message);
       code = waited.error().code;
     }
   }
-  if (line.json && line.wait) list_jobs(summary, outcome.value_or(WaitOutcome{}), answers.list());
+  if (line.json && line.wait) list_jobs(summary, heard, answers.list());
   if (line.json) answers.list().end();
   if (code == ExitCode::interrupted && line.wait) offer_to_cancel(client, answers.accepted());
   return code;

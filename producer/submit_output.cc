@@ -1,7 +1,6 @@
 #include "producer/submit_output.h"
 
 #include <algorithm>
-#include <map>
 
 #include "producer/json.h"
 #include "producer/sentences.h"
@@ -31,6 +30,11 @@ std::string shell_quoted(const std::string& word) {
   return quoted + "'";
 }
 
+JobEnd end_of(const WaitList::Job& job, const WaitList& heard) {
+  if (job.standing == WaitList::Standing::finished) return {.state = JobState::finished, .verdict = heard.verdict_of(job)};
+  return {.state = job.standing == WaitList::Standing::running ? JobState::leased : JobState::queued, .verdict = {}};
+}
+
 }  // namespace
 
 std::string counts_text(const SubmitSummary& summary) {
@@ -48,24 +52,22 @@ void JobList::end() {
   print_((is_open_ ? "" : "{\"run\": " + json_quoted(run_) + ", \"jobs\": [") + std::string("]}\n"));
 }
 
-Json job_json(const SubmittedJob& job, const JobStatus* status) {
+Json job_json(const SubmittedJob& job, const std::optional<JobEnd>& end) {
   const bool refused = job.ack.seq == 0;
-  const JobState state = status != nullptr ? status->state : job.ack.state;
+  const JobState state = end ? end->state : job.ack.state;
   JsonObject object{{"id", refused ? Json{nullptr} : Json{static_cast<std::int64_t>(job.ack.seq)}},
                     {"label", text(job.label)},
                     {"state", refused ? Json{nullptr} : text(to_string(state))},
                     {"acceptance", text(to_string(job.ack.acceptance))},
                     {"reason", job.ack.reason.empty() ? Json{nullptr} : text(job.ack.reason)}};
-  if (status != nullptr) object.emplace_back("verdict", state == JobState::finished ? text(status->verdict) : Json{nullptr});
+  if (end) object.emplace_back("verdict", state == JobState::finished ? text(end->verdict) : Json{nullptr});
   return Json{std::move(object)};
 }
 
-void list_jobs(const SubmitSummary& summary, const WaitOutcome& outcome, JobList& list) {
-  std::map<Sequence, const JobStatus*> heard;
-  for (const JobStatus& status : outcome.jobs) heard[status.seq] = &status;
+void list_jobs(const SubmitSummary& summary, WaitList& heard, JobList& list) {
   for (const SubmittedJob& job : summary.jobs) {
-    const auto status = heard.find(job.ack.seq);
-    list.add(job_json(job, job.ack.seq != 0 && status != heard.end() ? status->second : nullptr));
+    const WaitList::Job* known = job.ack.seq != 0 ? heard.find(job.ack.seq) : nullptr;
+    list.add(job_json(job, known != nullptr ? std::optional(end_of(*known, heard)) : std::nullopt));
   }
 }
 

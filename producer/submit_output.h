@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "producer/json.h"
@@ -28,9 +29,13 @@ class JobList {
 };
 
 // {"id", "label", "state", "acceptance", "reason"}, and after a wait "verdict".
-Json job_json(const SubmittedJob& job, const JobStatus* status);
+struct JobEnd {
+  JobState state = JobState::queued;
+  std::string verdict;
+};
+Json job_json(const SubmittedJob& job, const std::optional<JobEnd>& end = std::nullopt);
 // Of all jobs, by what a wait heard of them.
-void list_jobs(const SubmitSummary& summary, const WaitOutcome& outcome, JobList& list);
+void list_jobs(const SubmitSummary& summary, WaitList& heard, JobList& list);
 
 // What would be sent: label, backend, device, the first digits of the key, and what its own text says of it.
 std::string dry_run_line(const PackedJob& job);

@@ -39,7 +39,7 @@ TEST(SubmitOutput, counts_every_answer) {
 TEST(SubmitOutput, json_is_one_object) {
   EXPECT_EQ(listed_jobs([](JobList&) {}), "{\"run\": \"monday\", \"jobs\": []}\n");
   EXPECT_EQ(listed_jobs([](JobList& list) {
-              for (const SubmittedJob& job : three().jobs) list.add(job_json(job, nullptr));
+              for (const SubmittedJob& job : three().jobs) list.add(job_json(job));
             }),
             R"({"run": "monday", "jobs": [)"
             R"({"id": 7, "label": "a", "state": "queued", "acceptance": "accepted", "reason": null}, )"
@@ -49,16 +49,13 @@ TEST(SubmitOutput, json_is_one_object) {
 }
 
 TEST(SubmitOutput, json_after_a_wait_has_verdicts) {
-  WaitOutcome outcome;
-  JobStatus status;
-  status.seq = 7;
-  status.state = JobState::finished;
-  status.verdict = "passed";
-  outcome.jobs.push_back(status);
+  WaitList heard;
+  heard.add({.seq = 7});
+  heard.hear({.seq = 7, .state = JobState::finished, .verdict = "passed"});
   SubmitSummary summary = three();
   summary.jobs.resize(1);
   EXPECT_THAT(
-      listed_jobs([&](JobList& list) { list_jobs(summary, outcome, list); }),
+      listed_jobs([&](JobList& list) { list_jobs(summary, heard, list); }),
       testing::HasSubstr(R"("state": "finished", "acceptance": "accepted", "reason": null, "verdict": "passed")"));
 }
 

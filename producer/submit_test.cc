@@ -123,7 +123,7 @@ TEST_F(Submit, every_batch_is_acknowledged_in_order) {
   EXPECT_EQ(summary.count(Acceptance::accepted), kRepeatMax);
   EXPECT_EQ(summary.jobs[999].label, "add#1000");
   EXPECT_EQ(summary.jobs[999].ack.seq, 1000u);
-  EXPECT_EQ(summary.to_wait_for().size(), 1000u);
+  EXPECT_EQ(summary.to_wait_for().jobs().size(), 1000u);
   EXPECT_EQ(broker_.requests.size(), 1 + (kRepeatMax + kSubmitJobsMax - 1) / kSubmitJobsMax);
 }
 
@@ -139,7 +139,7 @@ TEST_F(Submit, a_refused_job_is_told_and_not_waited_for) {
   const SubmitSummary summary = submit(client, prepare(request_));
   EXPECT_EQ(summary.count(Acceptance::refused), 1u);
   EXPECT_EQ(summary.jobs.at(0).ack.reason, "the queue is full");
-  EXPECT_THAT(summary.to_wait_for(), IsEmpty());
+  EXPECT_THAT(summary.to_wait_for().jobs(), IsEmpty());
 }
 
 // A broker with room for `room` more jobs; a batch that asks when `until_ms` is over finds room again.
@@ -217,7 +217,7 @@ TEST_F(BusyBroker, waiting_for_room_ends_with_the_timeout_and_keeps_what_was_tak
             "gave up waiting for room, broker ipc:///tmp/kq.sock is busy: ann has 2 jobs queued, at most 2; "
             "3 of 5 jobs were answered before, submit again to go on, nothing runs twice");
   EXPECT_EQ(summary.count(Acceptance::accepted), 2u);
-  EXPECT_EQ(summary.to_wait_for().size(), 2u);
+  EXPECT_EQ(summary.to_wait_for().jobs().size(), 2u);
   EXPECT_LE(broker_.now_ms, 5'001);
 }
 

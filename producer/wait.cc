@@ -3,7 +3,7 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <unordered_map>
+#include <utility>
 
 #include "core/limits.h"
 #include "net/clock.h"
@@ -13,100 +13,109 @@ namespace {
 
 class Waiter {
  public:
-  Waiter(Client& client, std::span<const WaitedJob> jobs, const WaitOptions& options)
-      : client_(client), jobs_(jobs), options_(options), start_ms_(options.now_ms()) {
-    for (const WaitedJob& job : jobs) {
-      if (known_.try_emplace(job.seq).second) open_.push_back(job.seq);
-    }
-  }
+  Waiter(Client& client, WaitList jobs, const WaitOptions& options)
+      : client_(client), options_(options), start_ms_(options.now_ms()), outcome_{WaitEnd::finished, std::move(jobs)} {}
 
+  // Everything is asked about once, at once; from then on the first jobs that are not finished are asked about by a question that the broker
+  // answers when there is news, and the others in turn, some between two of those.
   Expected<WaitOutcome> run() {
     std::int64_t pause_ms = kPollMsMin;
-    for (;;) {
-      const Expected<void> polled = poll();
-      if (!polled && polled.error().code == ExitCode::interrupted) return outcome(WaitEnd::interrupted);
-      if (!polled && remaining_ms() <= 0) return outcome(WaitEnd::timed_out);
-      if (!polled) return failure(polled.error());
-      options_.progress(tally());
-      if (open_.empty()) return outcome(WaitEnd::finished);
-      if (options_.interrupted()) return outcome(WaitEnd::interrupted);
-      if (remaining_ms() <= 0) return outcome(WaitEnd::timed_out);
-      options_.sleep_ms(std::min(pause_ms, remaining_ms()));
-      pause_ms = std::min(pause_ms * 3 / 2, kPollMsMax);
+    for (bool is_first = true;; is_first = false) {
+      const std::int64_t asked_ms = options_.now_ms();
+      const std::size_t open_before = list().open_n();
+      const Expected<void> asked = is_first ? ask_all() : ask_again();
+      if (!asked && asked.error().code == ExitCode::interrupted) return end(WaitEnd::interrupted);
+      if (!asked && remaining_ms() <= 0) return end(WaitEnd::timed_out);
+      if (!asked) return failure(asked.error());
+      options_.progress(list().tally());
+      if (list().open_n() == 0) return end(WaitEnd::finished);
+      if (options_.interrupted()) return end(WaitEnd::interrupted);
+      if (remaining_ms() <= 0) return end(WaitEnd::timed_out);
+      // Soon after news, and long after none where the broker did not wait for any.
+      const bool has_news = list().open_n() < open_before;
+      const auto asked_n = static_cast<std::int64_t>(std::min(list().open_n(), kQuerySeqsMax));
+      pause_ms = is_first || has_news ? kPollMsMin + asked_n * kPollUsPerJob / 1'000 : std::min(pause_ms * 3 / 2, kPollMsMax);
+      const std::int64_t waited_ms = has_news ? 0 : options_.now_ms() - asked_ms;
+      if (!is_first && pause_ms > waited_ms) options_.sleep_ms(std::min(pause_ms - waited_ms, remaining_ms()));
     }
   }
 
  private:
+  WaitList& list() { return outcome_.jobs; }
+
+  Expected<WaitOutcome> end(WaitEnd end) {
+    outcome_.end = end;
+    return std::move(outcome_);
+  }
+
   std::int64_t remaining_ms() const {
     if (!options_.timeout_ms) return kSilenceMs;
     return start_ms_ + *options_.timeout_ms - options_.now_ms();
   }
 
-  // Asks about every open job and forgets those that have finished.
-  Expected<void> poll() {
-    std::vector<Sequence> still_open;
-    for (std::size_t at = 0; at < open_.size(); at += kQuerySeqsMax) {
-      const std::size_t n = std::min(kQuerySeqsMax, open_.size() - at);
-      const std::vector<Sequence> asked(open_.begin() + static_cast<std::ptrdiff_t>(at),
-                                        open_.begin() + static_cast<std::ptrdiff_t>(at + n));
-      const std::int64_t patience_ms = std::max<std::int64_t>(1, std::min(remaining_ms(), kSilenceMs));
-      const auto reply = client_.ask_for<StatusReply>(StatusQuery{asked}, patience_ms);
-      if (!reply) return failure(reply.error());
-      for (const JobStatus& status : reply->jobs) {
-        const auto known = known_.find(status.seq);
-        if (known != known_.end()) known->second = status;
-      }
-      for (const Sequence seq : asked) {
-        const JobStatus& status = known_[seq];
-        if (status.seq == 0) {
-          return our_fault("broker " + client_.url() + " does not know job " + std::to_string(seq) +
-                           "; its retention removed it, or its store was replaced");
-        }
-        if (status.state != JobState::finished) still_open.push_back(seq);
-      }
+  Expected<void> ask_all() {
+    for (std::size_t at = 0; at < list().jobs().size();) {
+      if (const auto asked = ask(next(at), 0); !asked) return asked;
     }
-    open_ = std::move(still_open);
     return {};
   }
 
-  Tally tally() const {
-    Tally tally;
-    tally.total = jobs_.size();
-    for (const WaitedJob& job : jobs_) {
-      const JobStatus& status = known_.at(job.seq);
-      switch (status.state) {
-        case JobState::queued:
-          ++tally.queued;
-          if (!status.served && status.seq != 0) ++tally.unserved[needs_text(job.needs)];
-          break;
-        case JobState::leased:
-          ++tally.running;
-          break;
-        case JobState::finished:
-          ++tally.finished;
-          ++tally.by_verdict[status.verdict];
-          break;
-      }
+  Expected<void> ask_again() {
+    while (first_ < list().jobs().size() && is_finished(first_)) ++first_;
+    std::size_t at = first_;
+    if (const auto asked = ask(next(at), kAnswerWaitMs); !asked) return asked;
+    for (std::size_t i = 0; i < kSweptPerTurn && list().open_n() > kQuerySeqsMax; ++i) {
+      swept_ = std::max(swept_, at);
+      const std::vector<Sequence> asked = next(swept_);
+      if (swept_ >= list().jobs().size()) swept_ = 0;
+      if (const auto heard = ask(asked, 0); !heard) return heard;
     }
-    return tally;
+    return {};
   }
 
-  WaitOutcome outcome(WaitEnd end) const {
-    WaitOutcome outcome{end, {}, tally()};
-    for (const WaitedJob& job : jobs_) {
-      outcome.jobs.push_back(known_.at(job.seq));
-      outcome.jobs.back().seq = job.seq;
+  bool is_finished(std::size_t at) { return list().jobs()[at].standing == WaitList::Standing::finished; }
+
+  // As many jobs that are not finished, from `at` on, as fit into one question; `at` is then behind them.
+  std::vector<Sequence> next(std::size_t& at) {
+    std::vector<Sequence> open;
+    for (; at < list().jobs().size() && open.size() < kQuerySeqsMax; ++at) {
+      if (!is_finished(at)) open.push_back(list().jobs()[at].seq);
     }
-    return outcome;
+    return open;
+  }
+
+  Expected<void> ask(const std::vector<Sequence>& asked, std::uint32_t wait_ms) {
+    if (asked.empty()) return {};
+    const std::int64_t patience_ms = std::max<std::int64_t>(1, std::min(remaining_ms(), kSilenceMs));
+    const StatusQuery query{.seqs = asked, .wait_ms = static_cast<std::uint32_t>(std::min<std::int64_t>(wait_ms, patience_ms))};
+    const auto reply = client_.ask_for<StatusReply>(query, patience_ms);
+    if (!reply) return failure(reply.error());
+    for (const JobStatus& status : reply->jobs) list().hear(status);
+    for (const Sequence seq : asked) {
+      if (list().find(seq)->standing == WaitList::Standing::unheard) {
+        return our_fault("broker " + client_.url() + " does not know job " + std::to_string(seq) +
+                         "; its retention removed it, or its store was replaced");
+      }
+    }
+    return {};
   }
 
   Client& client_;
-  std::span<const WaitedJob> jobs_;
   const WaitOptions& options_;
   std::int64_t start_ms_;
-  std::unordered_map<Sequence, JobStatus> known_;  // seq 0 inside until first heard of
-  std::vector<Sequence> open_;                     // not known to be finished
+  WaitOutcome outcome_;
+  std::size_t first_ = 0;  // all before it are finished
+  std::size_t swept_ = 0;  // where the next of the others is asked about
 };
+
+// The place of a text in a list of few; of more than there is room for the last stands for the rest.
+std::size_t place_in(std::vector<std::string>& texts, const std::string& text, std::size_t texts_max) {
+  const auto found = std::find(texts.begin(), texts.end(), text);
+  if (found != texts.end()) return static_cast<std::size_t>(found - texts.begin());
+  if (texts.size() >= texts_max) return texts.size() - 1;
+  texts.push_back(text);
+  return texts.size() - 1;
+}
 
 std::size_t count_of(const Tally& tally, VerdictName name) {
   const auto found = tally.by_verdict.find(std::string(to_string(name)));
@@ -133,6 +142,96 @@ std::size_t Tally::abandoned() const {
   return count_of(*this, VerdictName::abandoned);
 }
 
+void WaitList::add(const WaitedJob& job) {
+  constexpr std::size_t kNeedsMax = 1u << 16;
+  jobs_.push_back({.seq = job.seq, .needs = static_cast<std::uint16_t>(place_in(needs_, needs_text(job.needs), kNeedsMax))});
+  is_settled_ = false;
+}
+
+// Once what was added is sorted, a job is found without an index that would take more room than the jobs.
+void WaitList::settle() {
+  if (is_settled_) return;
+  is_settled_ = true;
+  const auto by_sequence = [](const Job& a, const Job& b) { return a.seq < b.seq; };
+  if (!std::is_sorted(jobs_.begin(), jobs_.end(), by_sequence)) std::stable_sort(jobs_.begin(), jobs_.end(), by_sequence);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < jobs_.size(); ++i) {
+    if (kept > 0 && jobs_[kept - 1].seq == jobs_[i].seq) {
+      jobs_[kept - 1].times += jobs_[i].times;
+    } else {
+      jobs_[kept++] = jobs_[i];
+    }
+  }
+  jobs_.resize(kept);
+  tally_ = Tally();
+  open_n_ = 0;
+  for (const Job& job : jobs_) count(job, true);
+}
+
+const std::vector<WaitList::Job>& WaitList::jobs() {
+  settle();
+  return jobs_;
+}
+
+std::vector<WaitList::Job>::iterator WaitList::place_of(Sequence seq) {
+  settle();
+  const auto at = std::lower_bound(jobs_.begin(), jobs_.end(), seq, [](const Job& job, Sequence wanted) { return job.seq < wanted; });
+  return at != jobs_.end() && at->seq == seq ? at : jobs_.end();
+}
+
+const WaitList::Job* WaitList::find(Sequence seq) {
+  const auto at = place_of(seq);
+  return at == jobs_.end() ? nullptr : &*at;
+}
+
+void WaitList::hear(const JobStatus& status) {
+  constexpr std::size_t kVerdictsMax = 1u << 8;
+  const auto job = place_of(status.seq);
+  if (job == jobs_.end()) return;
+  count(*job, false);
+  switch (status.state) {
+    case JobState::queued:
+      job->standing = status.served ? Standing::served : Standing::unserved;
+      break;
+    case JobState::leased:
+      job->standing = Standing::running;
+      break;
+    case JobState::finished:
+      job->standing = Standing::finished;
+      job->verdict = static_cast<std::uint8_t>(place_in(verdicts_, status.verdict, kVerdictsMax));
+      break;
+  }
+  count(*job, true);
+}
+
+// Puts the job into the tally, or takes it out again.
+void WaitList::count(const Job& job, bool in) {
+  const auto change = [&](std::size_t& n) { in ? n += job.times : n -= job.times; };
+  const auto change_of = [&](std::map<std::string, std::size_t>& counts, const std::string& name) {
+    std::size_t& n = counts[name];
+    change(n);
+    if (n == 0) counts.erase(name);
+  };
+  change(tally_.total);
+  if (job.standing != Standing::finished) open_n_ += in ? 1 : -std::size_t{1};
+  switch (job.standing) {
+    case Standing::unserved:
+      change_of(tally_.unserved, needs_[job.needs]);
+      [[fallthrough]];
+    case Standing::unheard:
+    case Standing::served:
+      change(tally_.queued);
+      break;
+    case Standing::running:
+      change(tally_.running);
+      break;
+    case Standing::finished:
+      change(tally_.finished);
+      change_of(tally_.by_verdict, verdicts_[job.verdict]);
+      break;
+  }
+}
+
 WaitOptions real_wait_options() {
   WaitOptions options;
   options.now_ms = monotonic_now_ms;
@@ -142,8 +241,8 @@ WaitOptions real_wait_options() {
   return options;
 }
 
-Expected<WaitOutcome> wait_for(Client& client, std::span<const WaitedJob> jobs, const WaitOptions& options) {
-  return Waiter(client, jobs, options).run();
+Expected<WaitOutcome> wait_for(Client& client, WaitList jobs, const WaitOptions& options) {
+  return Waiter(client, std::move(jobs), options).run();
 }
 
 ExitCode exit_code_of(const WaitOutcome& outcome) {
@@ -155,8 +254,8 @@ ExitCode exit_code_of(const WaitOutcome& outcome) {
     case WaitEnd::finished:
       break;
   }
-  if (outcome.tally.abandoned() > 0) return ExitCode::our_fault;
-  return outcome.tally.passed() == outcome.tally.total ? ExitCode::ok : ExitCode::job_failed;
+  if (outcome.tally().abandoned() > 0) return ExitCode::our_fault;
+  return outcome.tally().passed() == outcome.tally().total ? ExitCode::ok : ExitCode::job_failed;
 }
 
 }  // namespace kq

@@ -35,6 +35,7 @@ class WaitFor : public testing::Test {
     broker_.on_request = [this](const Message<ClientRequest>& request) {
       const auto& query = std::get<StatusQuery>(request.body);
       asked_.push_back(query.seqs);
+      waits_ms_.push_back(query.wait_ms);
       if (silent_) return;
       on_poll_();
       StatusReply reply;
@@ -50,9 +51,11 @@ class WaitFor : public testing::Test {
     };
   }
   void set(const JobStatus& job) { jobs_[job.seq] = job; }
-  Expected<WaitOutcome> wait(std::vector<WaitedJob> jobs) {
+  Expected<WaitOutcome> wait(const std::vector<WaitedJob>& jobs) {
     Client client = broker_.client();
-    return wait_for(client, jobs, options_);
+    WaitList list;
+    for (const WaitedJob& job : jobs) list.add(job);
+    return wait_for(client, std::move(list), options_);
   }
 
   ScriptedBroker broker_;
@@ -60,25 +63,82 @@ class WaitFor : public testing::Test {
   std::function<void()> on_poll_ = [] {};
   bool silent_ = false;
   std::vector<std::vector<Sequence>> asked_;
+  std::vector<std::uint32_t> waits_ms_;
   std::vector<std::int64_t> sleeps_;
   WaitOptions options_;
 };
 
-TEST_F(WaitFor, asks_only_about_unfinished_jobs_ever_more_slowly) {
+TEST_F(WaitFor, asks_only_about_unfinished_jobs_and_ever_more_slowly_a_broker_that_does_not_wait) {
   set(status(1, JobState::finished, "passed"));
   set(status(2, JobState::queued));
   on_poll_ = [&] {
-    if (asked_.size() == 9) set(status(2, JobState::finished, "wrong_answer"));
+    if (asked_.size() == 13) set(status(2, JobState::finished, "wrong_answer"));
   };
-  const auto outcome = wait({one(1), one(2)});
+  auto outcome = wait({one(1), one(2)});
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_EQ(outcome->end, WaitEnd::finished);
   EXPECT_THAT(asked_[0], ElementsAre(1, 2));
   EXPECT_THAT(asked_[1], ElementsAre(2));
-  EXPECT_THAT(sleeps_, ElementsAre(100, 150, 225, 337, 505, 757, 1000, 1000));
-  EXPECT_THAT(outcome->tally.by_verdict, ElementsAre(Pair("passed", 1), Pair("wrong_answer", 1)));
-  EXPECT_EQ(outcome->jobs[1].verdict, "wrong_answer");
+  EXPECT_THAT(waits_ms_, ElementsAre(0, 2000, 2000, 2000, 2000, 2000, 2000, 2000, 2000, 2000, 2000, 2000, 2000));
+  EXPECT_THAT(sleeps_, ElementsAre(29, 44, 66, 99, 149, 224, 336, 504, 756, 999, 999));
+  EXPECT_THAT(outcome->tally().by_verdict, ElementsAre(Pair("passed", 1), Pair("wrong_answer", 1)));
+  EXPECT_EQ(outcome->jobs.verdict_of(*outcome->jobs.find(2)), "wrong_answer");
   EXPECT_EQ(exit_code_of(*outcome), ExitCode::job_failed);
+}
+
+TEST_F(WaitFor, hears_of_an_ending_when_it_happens) {
+  set(status(1, JobState::leased));
+  set(status(2, JobState::leased));
+  broker_.on_request = [&](const Message<ClientRequest>& request) {
+    const auto& query = std::get<StatusQuery>(request.body);
+    if (query.wait_ms == 0) return broker_.reply(request.request_id, StatusReply{{jobs_[1], jobs_[2]}});
+    // The first of those that wait is answered after a while, the others at the end of their time.
+    const Sequence ends = query.seqs.front();
+    set(status(ends, JobState::finished, "passed"));
+    StatusReply reply;
+    for (const Sequence seq : query.seqs) reply.jobs.push_back(jobs_[seq]);
+    broker_.reply(request.request_id, reply, query.seqs.size() == 2 ? 1'500 : query.wait_ms);
+  };
+  const auto outcome = wait({one(1), one(2)});
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_EQ(outcome->tally().passed(), 2u);
+  EXPECT_EQ(broker_.requests.size(), 3u) << "nothing is sent again while the broker waits";
+  EXPECT_THAT(sleeps_, ElementsAre(kPollMsMin));
+}
+
+TEST_F(WaitFor, of_very_many_jobs_those_behind_the_first_are_asked_about_in_turn) {
+  std::vector<WaitedJob> many;
+  const Sequence last = 8 * kQuerySeqsMax;
+  for (Sequence seq = 1; seq <= last; ++seq) {
+    set(status(seq, JobState::queued));
+    many.push_back(one(seq));
+  }
+  std::size_t rounds = 0;
+  options_.progress = [&](const Tally&) {
+    if (++rounds == 3) {
+      for (Sequence seq = 1; seq <= last; ++seq) set(status(seq, JobState::finished, "passed"));
+    }
+  };
+  EXPECT_EQ(wait(many)->tally().passed(), last);
+  std::vector<Sequence> firsts;
+  for (const auto& seqs : asked_) firsts.push_back((seqs.front() - 1) / kQuerySeqsMax);
+  EXPECT_THAT(firsts, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 0, 5, 6, 7, 1, 0, 2, 3, 4, 5, 1, 6, 7));
+}
+
+TEST(WaitList, counts_a_job_as_often_as_it_was_added_and_takes_16_bytes_for_it) {
+  WaitList list;
+  for (const Sequence seq : {9, 3, 9}) list.add(one(seq));
+  EXPECT_EQ(list.jobs().size(), 2u);
+  EXPECT_EQ(list.tally().total, 3u);
+  EXPECT_EQ(list.tally().queued, 3u);
+  list.hear(status(9, JobState::leased));
+  EXPECT_EQ(list.tally().running, 2u);
+  list.hear(status(9, JobState::finished, "passed"));
+  list.hear(status(9, JobState::finished, "passed"));
+  list.hear(status(4, JobState::finished, "passed"));
+  EXPECT_EQ(list.tally().passed(), 2u);
+  EXPECT_EQ(list.open_n(), 1u);
+  EXPECT_EQ(list.find(4), nullptr);
 }
 
 TEST_F(WaitFor, nothing_to_wait_for_is_finished) {
@@ -90,8 +150,8 @@ TEST_F(WaitFor, a_job_of_two_labels_is_asked_once_and_counted_twice) {
   set(status(7, JobState::finished, "passed"));
   const auto outcome = wait({one(7), one(7)});
   EXPECT_THAT(asked_, ElementsAre(ElementsAre(7)));
-  EXPECT_EQ(outcome->tally.passed(), 2u);
-  EXPECT_EQ(outcome->jobs.size(), 2u);
+  EXPECT_EQ(outcome->tally().passed(), 2u);
+  EXPECT_EQ(outcome->tally().total, 2u);
   EXPECT_EQ(exit_code_of(*outcome), ExitCode::ok);
 }
 
@@ -101,7 +161,7 @@ TEST_F(WaitFor, many_jobs_are_asked_about_in_several_messages) {
     set(status(seq, JobState::finished, "passed"));
     many.push_back(one(seq));
   }
-  EXPECT_EQ(wait(many)->tally.passed(), kQuerySeqsMax + 1);
+  EXPECT_EQ(wait(many)->tally().passed(), kQuerySeqsMax + 1);
   EXPECT_EQ(asked_.size(), 2u);
   EXPECT_EQ(asked_[1].size(), 1u);
 }
@@ -112,7 +172,7 @@ TEST_F(WaitFor, gives_up_at_its_timeout) {
   const auto outcome = wait({one(1)});
   EXPECT_EQ(outcome->end, WaitEnd::timed_out);
   EXPECT_EQ(exit_code_of(*outcome), ExitCode::gave_up);
-  EXPECT_EQ(outcome->tally.running, 1u);
+  EXPECT_EQ(outcome->tally().running, 1u);
   EXPECT_NEAR(static_cast<double>(broker_.now_ms), 2'000, 5);
 }
 
@@ -156,7 +216,7 @@ TEST_F(WaitFor, an_interrupt_ends_it_with_what_is_known) {
   options_.interrupted = [&] { return asked_.size() == 3; };
   const auto outcome = wait({one(1)});
   EXPECT_EQ(outcome->end, WaitEnd::interrupted);
-  EXPECT_EQ(outcome->tally.running, 1u);
+  EXPECT_EQ(outcome->tally().running, 1u);
   EXPECT_EQ(exit_code_of(*outcome), ExitCode::interrupted);
 }
 
@@ -181,7 +241,7 @@ TEST_F(WaitFor, an_abandoned_job_outweighs_a_failed_one) {
   set(status(2, JobState::finished, "wrong_answer"));
   const auto outcome = wait({one(1), one(2)});
   EXPECT_EQ(exit_code_of(*outcome), ExitCode::our_fault);
-  EXPECT_EQ(outcome->tally.failed(), 1u);
+  EXPECT_EQ(outcome->tally().failed(), 1u);
 }
 
 TEST_F(WaitFor, compiled_only_does_not_pass) {

@@ -50,10 +50,10 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
 }
 
 Expected<void> wait_for_run(kq::OpenSource& open, const Options& options) {
-  std::vector<kq::WaitedJob> waited;
+  kq::WaitList waited;
   const auto visited = kq::each_row(*open.source, options.run, [&](const kq::RunRow& row) {
     const kq::Submission& submission = row.entry.submission;
-    waited.push_back({row.job.seq, kq::requirements_of(submission)});
+    waited.add({row.job.seq, kq::requirements_of(submission)});
     return Expected<void>();
   });
   if (!visited) return visited;
@@ -61,7 +61,7 @@ Expected<void> wait_for_run(kq::OpenSource& open, const Options& options) {
   kq::WaitOptions wait = kq::real_wait_options();
   if (options.timeout_s) wait.timeout_ms = static_cast<std::int64_t>(*options.timeout_s * 1e3);
   wait.progress = [&](const kq::Tally& tally) { line.update(tally, kq::monotonic_now_ms()); };
-  const auto outcome = kq::wait_for(*open.client, waited, wait);
+  const auto outcome = kq::wait_for(*open.client, std::move(waited), wait);
   return outcome ? Expected<void>() : kq::failure(outcome.error());
 }
 

@@ -229,8 +229,8 @@ class Sweep {
 
   ExitCode exit_code(const kq::WaitOutcome& outcome) const {
     if (outcome.end == kq::WaitEnd::timed_out) {
-      std::cerr << kProgram << ": gave up waiting, " << outcome.tally.total - outcome.tally.finished << " of "
-                << outcome.tally.total << " jobs are not finished; the same command goes on from there\n";
+      std::cerr << kProgram << ": gave up waiting, " << outcome.tally().total - outcome.tally().finished << " of "
+                << outcome.tally().total << " jobs are not finished; the same command goes on from there\n";
       return ExitCode::gave_up;
     }
     const ExitCode code =

@@ -18,7 +18,19 @@ from kq.coalesce import OfTasks
 from kq.errors import BadInput, BrokerUnreachable, Error, GaveUp
 from kq.evaluation import EVALUATE_TIMEOUT_S, Evaluation, GivenProblem, Reward, Source, order_of
 from kq.key import given_key
-from kq.link import RETRY_S, Connection, broker_url, decoded, encoded, refused, refuses_unread, resend_s, unanswered
+from kq.link import (
+    RETRY_S,
+    Connection,
+    at_once,
+    broker_url,
+    decoded,
+    encoded,
+    refused,
+    refuses_unread,
+    resend_s,
+    unanswered,
+    waits_s,
+)
 from kq.messages import Acceptance, BrokerReply, JobAck, JobStatus, Reply, Request
 from kq.operations import Ask, Operation, Sleep, standing
 from kq.queue import JobAction
@@ -32,6 +44,7 @@ from kq.watch import Watch
 T = TypeVar("T")
 
 IN_FLIGHT_MAX = 64  # requests on the wire at once; the broker keeps at most 256 replies per peer
+WAITING_MAX = 128  # and questions whose answer may wait
 
 
 class AsyncClient:
@@ -47,6 +60,7 @@ class AsyncClient:
         self._waiting: dict[int, asyncio.Future[Reply]] = {}
         self._last_request_id = 0
         self._in_flight = asyncio.Semaphore(IN_FLIGHT_MAX)
+        self._waiting_for_news = asyncio.Semaphore(WAITING_MAX)
         self._submits = OfTasks(self._submit)
         self._watch = Watch(self._run)
         self._evaluating: dict[int, PendingJob] = {}
@@ -249,8 +263,13 @@ class AsyncClient:
         """Sends the request again with the same number until its reply is here: every request may be repeated."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
+        slots = self._in_flight
+        if waits_s(request):  # these hold their place for long, and must leave those of all others alone
+            slots = self._waiting_for_news
+            if slots.locked():
+                request, slots = at_once(request), self._in_flight
         try:
-            await asyncio.wait_for(self._in_flight.acquire(), timeout_s)
+            await asyncio.wait_for(slots.acquire(), timeout_s)
         except asyncio.TimeoutError:  # so many others have been waiting for an answer all the while
             raise unanswered(self.url, timeout_s) from None
         try:
@@ -263,7 +282,7 @@ class AsyncClient:
             self._waiting[request_id] = reply
             try:
                 while (left := deadline - loop.time()) > 0:
-                    pause = resend_s(data) if await _send(socket, data) else RETRY_S
+                    pause = resend_s(data, request) if await _send(socket, data) else RETRY_S
                     done, _ = await asyncio.wait({reply}, timeout=min(pause, left))
                     if done:
                         return reply.result()
@@ -272,7 +291,7 @@ class AsyncClient:
             finally:
                 del self._waiting[request_id]
         finally:
-            self._in_flight.release()
+            slots.release()
         raise unanswered(self.url, timeout_s)
 
     def _connected(self) -> tuple[zmq.asyncio.Socket, Refusal]:

@@ -20,6 +20,7 @@ from kq.limits import SUBMIT_JOBS_MAX
 from kq.messages import Acceptance, JobAck, JobStatus
 from kq.operations import (
     LAST_LOOK_S,
+    NEWS_WAIT_S,
     POLL_S_MAX,
     POLL_S_MIN,
     POLL_S_PER_JOB,
@@ -173,14 +174,16 @@ def as_completed(
     start_s = heard_s = now()
     jobs.wait_again(start_s)
     deadline = start_s + (math.inf if timeout is None else timeout)
-    pause = 0.0
+    pause = wait_s = 0.0  # the first answer comes at once, for whoever shows how far it is
     yield from jobs.refused()
     while waiting := jobs.waiting():
+        asked_s = now()
         oldest_s = min(job.since_s for job in waiting)
         until = min(deadline, oldest_s + (math.inf if job_timeout is None else job_timeout))
         outcomes: list[Evaluation] = []
         try:
-            found = yield from statuses([job.seq for job in waiting], _patience(now(), until, heard_s))
+            patience = _patience(now(), until, heard_s)
+            found = yield from statuses([job.seq for job in waiting], patience, min(wait_s, until - now()))
             heard_s = now()
             over = jobs.update(found)
             labels = [job.label for job in over if job.seq in found]
@@ -199,10 +202,12 @@ def as_completed(
         if progress is not None:
             progress(jobs.tally(now() - start_s))
         yield from outcomes
+        wait_s = NEWS_WAIT_S
         if left := len(jobs.waiting()):
             slowest = POLL_S_MAX + POLL_S_PER_JOB * left
             pause = POLL_S_MIN + POLL_S_PER_JOB * left if outcomes else min(max(1.5 * pause, POLL_S_MIN), slowest)
-            yield Sleep(max(0.0, min(pause, until - now())))
+            since_s = now() if outcomes else asked_s  # a broker that waited for news has been asked long ago
+            yield Sleep(max(0.0, min(since_s + pause, until) - now()))
 
 
 PENDING_CELLS: dict[str, Callable[[PendingJob], str]] = {

@@ -18,7 +18,19 @@ from kq.coalesce import OfThreads
 from kq.errors import BrokerUnreachable, Error, GaveUp
 from kq.evaluation import EVALUATE_TIMEOUT_S, Evaluation, GivenProblem, Order, Reward, Source, order_of
 from kq.key import given_key
-from kq.link import RETRY_S, Connection, broker_url, decoded, encoded, refused, refuses_unread, resend_s, unanswered
+from kq.link import (
+    RETRY_S,
+    Connection,
+    at_once,
+    broker_url,
+    decoded,
+    encoded,
+    refused,
+    refuses_unread,
+    resend_s,
+    unanswered,
+    waits_s,
+)
 from kq.messages import BrokerReply, JobAck, JobStatus, Reply, Request
 from kq.operations import Ask, Operation, Sleep
 from kq.queue import JobAction
@@ -32,6 +44,7 @@ T = TypeVar("T")
 E = TypeVar("E")
 
 POLL_TIMEOUT_S = 30.0
+LOOK_S = 0.05  # how often a thread whose answer may wait looks whether others have something to ask
 
 
 class Client:
@@ -47,6 +60,7 @@ class Client:
         self.submitter = submitter_name(submitter)
         secret = given_key(key)
         self._lock = threading.Lock()
+        self._queued: list[None] = []  # one for each thread that waits for the lock; a list, whose changes are atomic
         self._submits = OfThreads(
             lambda run, submissions, timeout: self._run(
                 operations.submit(run, submissions, self.submitter, timeout, time.monotonic)
@@ -198,8 +212,12 @@ class Client:
     def _ask(self, request: Request, timeout_s: float) -> Reply:
         """Sends the request again with the same number until its reply is here: every request may be repeated."""
         deadline = time.monotonic() + timeout_s
-        if not self._lock.acquire(timeout=timeout_s):  # another thread has been waiting for an answer all the while
-            raise unanswered(self.url, timeout_s)
+        self._queued.append(None)
+        try:
+            if not self._lock.acquire(timeout=timeout_s):  # another thread has been waiting for an answer all the while
+                raise unanswered(self.url, timeout_s)
+        finally:
+            self._queued.pop()
         try:
             self._connection.check()
             self._refusal.knock_again()
@@ -209,9 +227,13 @@ class Client:
             now = time.monotonic()
             send_at = now
             while now < deadline:
+                if self._queued and waits_s(request):  # other threads have something to ask: the answer is wanted now
+                    request = at_once(request)
+                    data, send_at = encoded(request_id, request), now
                 if now >= send_at:
-                    send_at = now + (resend_s(data) if self._send(data) else RETRY_S)
-                if self._socket.poll(math.ceil(max(0.0, min(send_at, deadline) - now) * 1_000)):
+                    send_at = now + (resend_s(data, request) if self._send(data) else RETRY_S)
+                look_at = now + LOOK_S if waits_s(request) else deadline
+                if self._socket.poll(math.ceil(max(0.0, min(send_at, deadline, look_at) - now) * 1_000)):
                     arrived = decoded(self.url, self._socket.recv_multipart())
                     if arrived and (arrived[0] == request_id or refuses_unread(*arrived)):
                         return arrived[1]  # type: ignore[no-any-return]

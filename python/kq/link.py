@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import weakref
+from dataclasses import replace
 from typing import Any
 
 import zmq
@@ -13,7 +14,7 @@ from kq.codec import Malformed, decode_message, encode_message
 from kq.errors import BadInput, BrokerUnreachable, Error
 from kq.key import Key
 from kq.limits import MESSAGE_BYTES_MAX
-from kq.messages import REPLIES, Refused, Request
+from kq.messages import REPLIES, Refused, Request, StatusQuery
 from kq.refusal import Refusal
 
 DEFAULT_BROKER_URL = "tcp://127.0.0.1:5570"
@@ -132,8 +133,18 @@ def refuses_unread(request_id: int, reply: Any) -> bool:
     return request_id == 0 and isinstance(reply, Refused)
 
 
-def resend_s(data: bytes) -> float:
-    return RESEND_S * (1 + len(data) // RESEND_BYTES)
+def resend_s(data: bytes, request: Request) -> float:
+    return waits_s(request) + RESEND_S * (1 + len(data) // RESEND_BYTES)
+
+
+def waits_s(request: Request) -> float:
+    """How long the broker may wait before it answers."""
+    return request.wait_ms / 1_000 if isinstance(request, StatusQuery) else 0.0
+
+
+def at_once(request: Request) -> Request:
+    """The same question, whose answer is not to wait."""
+    return replace(request, wait_ms=0) if isinstance(request, StatusQuery) else request
 
 
 def unanswered(url: str, timeout_s: float) -> BrokerUnreachable:

@@ -45,8 +45,9 @@ SILENCE_S = 60.0  # while waiting: outlives a restart of the broker
 LAST_LOOK_S = 1.0  # what a question may take that is asked at the end of a time
 BUSY_S_MIN = 0.1  # between two tries to submit what a busy broker has no room for
 BUSY_S_MAX = 30.0
-POLL_S_MIN = 0.02  # a warm worker takes no longer for a small job
-POLL_S_MAX = 1.0
+NEWS_WAIT_S = 2.0  # that the broker may wait before it says that nothing is new: how old what is pending may look
+POLL_S_MIN = 0.02  # between two questions; a warm worker takes no longer for a small job
+POLL_S_MAX = 1.0  # between two questions to a broker that does not wait before it answers
 POLL_S_PER_JOB = 0.0002  # at least: asking about many jobs costs more
 ROWS_FIRST = 8  # rows asked for at once, before it is known how close those that are wanted lie
 NAMED_MAX = 5  # jobs that one sentence names
@@ -136,15 +137,22 @@ def _send(
     return acks
 
 
-def statuses(seqs: Iterable[int], timeout_s: float) -> Operation[dict[int, JobStatus]]:
-    """Where these jobs stand; those that the broker does not know are left out."""
+def statuses(seqs: Iterable[int], timeout_s: float, wait_s: float = 0.0) -> Operation[dict[int, JobStatus]]:
+    """Where these jobs stand; those that the broker does not know are left out.
+
+    Within `wait_s` it is told when one of them is finished; of more than one question has, of one of the first.
+    """
     wanted = list(dict.fromkeys(seqs))
     for seq in wanted:
         if not 0 < seq < 1 << 64:
             raise BadInput(f"{seq} is the number of no job; a refused submission has none")
     found: dict[int, JobStatus] = {}
-    for start in range(0, len(wanted), QUERY_SEQS_MAX):
-        reply = expect(StatusReply, (yield Ask(StatusQuery(wanted[start : start + QUERY_SEQS_MAX]), timeout_s)))
+    for start in reversed(range(0, len(wanted), QUERY_SEQS_MAX)):
+        # The last question may wait, and where there are others not for long: they are to be asked again.
+        longest_s = 0.0 if start else NEWS_WAIT_S if len(wanted) <= QUERY_SEQS_MAX else POLL_S_MAX
+        wait_ms = int(1_000 * max(0.0, min(wait_s, longest_s)))
+        query = StatusQuery(wanted[start : start + QUERY_SEQS_MAX], wait_ms)
+        reply = expect(StatusReply, (yield Ask(query, timeout_s)))
         found.update((status.seq, status) for status in reply.jobs)
     return found
 
@@ -165,8 +173,9 @@ def wait(
     pending = list(dict.fromkeys(seqs))
     pause = POLL_S_MIN
     while pending:
-        patience = min(SILENCE_S, max(deadline - now(), ANSWER_TIMEOUT_S))
-        found.update((yield from statuses(pending, patience)))
+        asked_s = now()
+        patience = min(SILENCE_S, max(deadline - asked_s, ANSWER_TIMEOUT_S))
+        found.update((yield from statuses(pending, patience, deadline - asked_s)))
         if missing := [seq for seq in pending if seq not in found]:
             raise BadInput(unknown(missing[0]))
         still = [seq for seq in pending if found[seq].state is not JobState.FINISHED]
@@ -180,7 +189,7 @@ def wait(
             )
         pause = POLL_S_MIN if len(still) < len(pending) else min(pause * 1.5, POLL_S_MAX)
         pending = still
-        yield Sleep(max(0.0, min(pause, deadline - now())))
+        yield Sleep(max(0.0, min(asked_s + pause, deadline) - now()))
     return [found[seq] for seq in seqs]
 
 

@@ -1,4 +1,4 @@
-"""One poller for everybody who waits for a job: many evaluations at once cost the broker one query in a while."""
+"""One question for everybody who waits for a job, which the broker answers when one of them is finished."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from kq.errors import BadInput, Error
 from kq.messages import JobStatus
-from kq.operations import POLL_S_MIN, POLL_S_PER_JOB, SILENCE_S, Operation, statuses, unknown
+from kq.operations import NEWS_WAIT_S, POLL_S_MIN, POLL_S_PER_JOB, SILENCE_S, Operation, statuses, unknown
 from kq.records import JobState
 
 WATCH_POLL_S_MAX = 0.2
@@ -16,18 +16,21 @@ Drive = Callable[[Operation[dict[int, JobStatus]]], Awaitable[dict[int, JobStatu
 
 
 class Watch:
-    """Polls while somebody waits. Owned by an AsyncClient."""
+    """Asks while somebody waits. Owned by an AsyncClient."""
 
     def __init__(self, drive: Drive) -> None:
         self._drive = drive
         self._waiting: dict[int, set[asyncio.Future[JobStatus]]] = {}
         self._poller: asyncio.Task[None] | None = None
         self._pause_s = POLL_S_MIN
+        self._joined = asyncio.Event()  # somebody waits for a job that was not asked about
         self._latest: dict[int, JobStatus] = {}
 
     async def finished(self, seq: int) -> JobStatus:
         """The status of a job once it is finished."""
         future: asyncio.Future[JobStatus] = asyncio.get_running_loop().create_future()
+        if seq not in self._waiting:
+            self._joined.set()
         self._waiting.setdefault(seq, set()).add(future)
         self._pause_s = POLL_S_MIN
         if self._poller is None or self._poller.done():
@@ -50,13 +53,18 @@ class Watch:
         self._fail(Error("the client was closed"))
 
     async def _poll(self) -> None:
+        clock = asyncio.get_running_loop().time
         while self._waiting:
-            asked = list(self._waiting)
+            asked, asked_s = list(self._waiting), clock()
+            self._joined.clear()
             try:
-                found = await self._drive(statuses(asked, SILENCE_S))
+                found = await self._ask(asked)
             except Exception as error:  # whoever waits is told, whatever it is
                 self._fail(error)
                 return
+            if found is None:
+                await asyncio.sleep(self._least_s())  # whoever else comes now shares the next question
+                continue
             self._latest = found
             for seq in asked:
                 status = found.get(seq)
@@ -69,9 +77,26 @@ class Watch:
                         future.set_exception(BadInput(unknown(seq)))
                     else:
                         future.set_result(status)
-            # Often at first, for those who wait for one small job after another; rarely where many wait, or one for long.
-            await asyncio.sleep(min(max(self._pause_s, POLL_S_PER_JOB * len(self._waiting)), WATCH_POLL_S_MAX))
+            # Soon, for those who wait for one small job after another; later where many wait, or where the broker did not wait for news.
+            pause_s = max(self._pause_s, self._least_s())
+            await asyncio.sleep(max(self._least_s() if len(self._waiting) < len(asked) else 0.0, asked_s + pause_s - clock()))
             self._pause_s = min(1.5 * self._pause_s, WATCH_POLL_S_MAX)
+
+    async def _ask(self, asked: list[int]) -> dict[int, JobStatus] | None:
+        """Where they stand once one of them is finished, or after a while; nothing where somebody waits for another job meanwhile."""
+        # How a job stands that nobody has asked about is wanted at once: it may be told in a list of what is pending.
+        wait_s = NEWS_WAIT_S if all(seq in self._latest for seq in asked) else 0.0
+        question = asyncio.ensure_future(self._drive(statuses(asked, SILENCE_S, wait_s)))
+        joined = asyncio.ensure_future(self._joined.wait())
+        try:
+            await asyncio.wait({question, joined}, return_when=asyncio.FIRST_COMPLETED)
+            return question.result() if question.done() else None
+        finally:
+            joined.cancel()
+            question.cancel()
+
+    def _least_s(self) -> float:
+        return min(max(POLL_S_MIN, POLL_S_PER_JOB * len(self._waiting)), WATCH_POLL_S_MAX)
 
     def _fail(self, error: Exception) -> None:
         waiting, self._waiting = self._waiting, {}

@@ -131,7 +131,7 @@ def test_wait_of_no_time_asks_once() -> None:
 def test_wait_pages_its_queries() -> None:
     world = world_where({seq: 0 for seq in range(1, 5001)})
     assert len(world.run(operations.wait(range(1, 5001), None, world.now))) == 5000
-    assert [len(query.seqs) for query in world.asked] == [4096, 904]
+    assert [len(query.seqs) for query in world.asked] == [904, 4096]  # the last one may wait
 
 
 @pytest.mark.parametrize("seq", [9, 0, -1, 1 << 64])

@@ -118,22 +118,22 @@ void User::ask(Client& client) {
 
 void User::wait(Client& client, std::int64_t patience_ms) {
   std::erase_if(unfinished_, [&](Sequence seq) { return oracle_.is_removed(seq); });
-  std::vector<WaitedJob> jobs;
-  for (const Sequence seq : unfinished_) jobs.push_back(jobs_.at(seq));
+  WaitList jobs;
+  for (const Sequence seq : unfinished_) jobs.add(jobs_.at(seq));
   WaitOptions options;
   options.timeout_ms = patience_ms;
   options.now_ms = [this] { return host_.now_ms(); };
   options.sleep_ms = [this](std::int64_t ms) { host_.sleep(ms); };
   options.interrupted = [this] { return host_.is_killed(); };
-  const auto outcome = wait_for(client, jobs, options);
+  auto outcome = wait_for(client, std::move(jobs), options);
   if (!outcome) {
     const bool no_answer = outcome.error().message.find("did not answer") != std::string::npos;
     const bool removed = std::any_of(unfinished_.begin(), unfinished_.end(), [&](Sequence seq) { return oracle_.is_removed(seq); });
     if (!no_answer && !removed) oracle_.violated(outcome.error().message);
     return;
   }
-  for (const JobStatus& status : outcome->jobs) {
-    if (status.state == JobState::finished) unfinished_.erase(status.seq);
+  for (const WaitList::Job& job : outcome->jobs.jobs()) {
+    if (job.standing == WaitList::Standing::finished) unfinished_.erase(job.seq);
   }
 }
 
