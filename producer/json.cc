@@ -1,6 +1,8 @@
 #include "producer/json.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -119,7 +121,12 @@ struct Writer {
   std::string operator()(std::nullptr_t) const { return "null"; }
   std::string operator()(bool value) const { return value ? "true" : "false"; }
   std::string operator()(std::int64_t value) const { return std::to_string(value); }
-  std::string operator()(double value) const { return Parser(value).dump(); }
+  std::string operator()(double value) const {
+    if (!std::isfinite(value)) return "null";
+    std::string text;
+    append_json(value, text);
+    return text;
+  }
   std::string operator()(const std::string& value) const { return json_quoted(value); }
   std::string operator()(const JsonArray& items) const {
     std::string text = "[";
@@ -178,15 +185,30 @@ std::string indented_text(const Json& json, std::size_t step, std::size_t inside
 }
 
 std::string json_quoted(std::string_view text) {
-  const auto is_plain = [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; };  // most texts; the library takes ten times as long
-  if (std::ranges::all_of(text, is_plain)) {
-    std::string quoted;
-    quoted.reserve(text.size() + 2);
-    quoted += '"';
-    quoted += text;
-    return quoted += '"';
+  std::string quoted;
+  quoted.reserve(text.size() + 2);
+  append_json(text, quoted);
+  return quoted;
+}
+
+void append_json(std::string_view text, std::string& line) {
+  bool is_plain = true;  // as most are; the library takes ten times as long
+  for (const char c : text) is_plain &= c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
+  if (!is_plain) {
+    line += Parser(text).dump(-1, ' ', false, Parser::error_handler_t::replace);
+    return;
   }
-  return Parser(text).dump(-1, ' ', false, Parser::error_handler_t::replace);
+  line += '"';
+  line += text;
+  line += '"';
+}
+
+// The shortest that reads back the same, and with a point or an exponent: 2.0 is no integer.
+void append_json(double value, std::string& line) {
+  char digits[32];
+  const std::string_view text(digits, static_cast<std::size_t>(std::to_chars(digits, digits + sizeof digits, value).ptr - digits));
+  line += text;
+  if (text.find_first_of(".e") == std::string_view::npos) line += ".0";
 }
 
 std::string described(const Json& json) {

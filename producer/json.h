@@ -55,6 +55,10 @@ std::string indented_text(const Json& json, std::size_t step, std::size_t inside
 // With quotes; bytes that are not UTF-8 become U+FFFD.
 std::string json_quoted(std::string_view text);
 
+// The same, and the text of a finite number, at the end of a line that grows: for those who write a million.
+void append_json(std::string_view text, std::string& line);
+void append_json(double value, std::string& line);
+
 // What a value is, for complaints: "'abc'", "12", "a list".
 std::string described(const Json& json);
 

@@ -7,8 +7,12 @@
 namespace kq {
 namespace {
 
+// As a dump has it, which is as any other output does.
 std::string json(Cell cell) {
-  return to_text(to_json(cell));
+  std::string line;
+  append_json(cell, line);
+  EXPECT_EQ(line, to_text(to_json(cell)));
+  return line;
 }
 
 TEST(cell, what_is_no_number_is_null) {
@@ -25,6 +29,8 @@ TEST(cell, integers_that_a_double_cannot_hold_are_strings) {
 TEST(cell, the_rest_is_itself) {
   EXPECT_EQ(json(true), "true");
   EXPECT_EQ(json(0.1), "0.1");
+  EXPECT_EQ(json(2.0), "2.0");
+  EXPECT_EQ(json(1e300), "1e+300");
   EXPECT_EQ(json(std::string("a\"\xff")), "\"a\\\"\xEF\xBF\xBD\"");
 }
 

@@ -1,10 +1,12 @@
 // kq-dump: a run as files for other programs, in any format of the exporters' table.
+#include <filesystem>
 #include <iostream>
 #include <string>
 #include <vector>
 
 #include "net/clock.h"
 #include "store/rocks_store.h"
+#include "tools/dump_note.h"
 #include "tools/exporters/exporter.h"
 #include "tools/flags.h"
 #include "tools/kernelbench/figures.h"
@@ -29,6 +31,7 @@ struct Options {
   kq::SelectionWords selection;
   kq::SourceOptions source;
   bool schema = false;
+  bool no_note = false;
 };
 
 std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
@@ -47,6 +50,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.flag("--strict", "kernelbench: a GPU fault or timeout counts as not compiled, as KernelBench itself has it", options.to.strict);
   flags.flag("--merge", "kernelbench: keep what eval_results.json has of samples that the run has not, as after kq submit --resume", options.to.merge);
   flags.option("--pass-at-k", "K,...", "kernelbench: the numbers of samples to draw (default: 1)", options.pass_at_k);
+  flags.flag("--no-meta", "do not say beside the file, in FILE.meta.json, what was asked for, of whom, and when", options.no_note);
   flags.flag("--schema", "print what each column means, and its unit, instead; with --format jsonl as JSON Schema", options.schema);
   add_flags(flags, options.source);
   return flags.parse(argc, argv);
@@ -88,6 +92,18 @@ Expected<void> work(Options& options) {
   if (!open) return kq::failure(open.error());
   const auto rows_n = dump(*open->source, options.run, *selection, **to);
   if (!rows_n) return kq::failure(rows_n.error());
+  const bool is_file = options.to.out != "-" && !exporter.writes_folder && std::filesystem::is_regular_file(options.to.out);
+  if (is_file && !options.no_note) {
+    const auto noted = kq::write_dump_note({.file = options.to.out,
+                                            .run = options.run,
+                                            .source = options.source.store.empty() ? options.source.broker : options.source.store,
+                                            .format = options.format,
+                                            .words = options.selection,
+                                            .columns = kq::names_of(*selection),
+                                            .rows_n = (*to)->rows_n(),
+                                            .made_at_ms = kq::unix_now_ms()});
+    if (!noted) return noted;
+  }
   for (const std::string& note : (*to)->notes()) std::cerr << kProgram << ": " << note << '\n';
   if ((*to)->rows_n() == 0) std::cerr << kProgram << ": none of the " << *rows_n << " rows of the run is wanted by --where, --since and --level\n";
   return {};

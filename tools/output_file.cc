@@ -1,6 +1,7 @@
 #include "tools/output_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,11 +20,27 @@ tl::unexpected<Error> cannot_write(const std::string& path, int error) {
   return our_fault("cannot write " + (path == "-" ? "standard output" : path) + ": " + std::strerror(error));
 }
 
-// The umask's choice: mkostemp makes files that only the owner reads.
-mode_t ordinary_mode() {
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  return 0666 & ~mask;
+constexpr int kOpensMax = 16;  // of a file that whoever wrote it before keeps taking away meanwhile
+
+// A file of that name which nobody else writes: what a writer that was killed left is written over. An Error that is bad input where
+// somebody does write it.
+Expected<int> open_for_us_alone(const std::string& path, const std::string& target) {
+  for (int i = 0; i < kOpensMax; ++i) {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (fd < 0) return bad_input("cannot create a file beside " + target + ": " + std::strerror(errno));
+    if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      ::close(fd);
+      return bad_input(target + " is being written by another process; name another file, or wait for it");
+    }  // else a file system without locks has the last of two writers win, as ever
+    // Whoever had the lock before may have finished: then the file has another name by now, or none.
+    struct stat ours {}, there {};
+    if (::fstat(fd, &ours) == 0 && ::lstat(path.c_str(), &there) == 0 && ours.st_ino == there.st_ino && ours.st_dev == there.st_dev &&
+        ::ftruncate(fd, 0) == 0) {
+      return fd;
+    }
+    ::close(fd);
+  }
+  return our_fault("cannot create a file beside " + target + ": it is taken away again and again");
 }
 
 }  // namespace
@@ -42,11 +59,11 @@ Expected<OutputFile> OutputFile::open(std::string path) {
   const std::filesystem::file_status status = std::filesystem::status(path, ignored);
   if (is_directory(status)) return bad_input(path + " is a folder, the name of a file is needed");
   if (exists(status) && !is_regular_file(status)) return open_in_place(std::move(path));
-  std::string temporary = path + ".XXXXXX";
-  const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
-  if (fd < 0) return bad_input("cannot create a file beside " + path + ": " + std::strerror(errno));
-  ::fchmod(fd, ordinary_mode());
-  return OutputFile(std::move(path), std::move(temporary), fd);
+  const std::filesystem::path target(path);
+  std::string temporary = target.parent_path() / ("." + target.filename().string() + ".partial");
+  const Expected<int> fd = open_for_us_alone(temporary, path);
+  if (!fd) return failure(fd.error());
+  return OutputFile(std::move(path), std::move(temporary), *fd);
 }
 
 OutputFile::OutputFile(std::string path, std::string temporary, int fd)

@@ -1,6 +1,7 @@
 #include "tools/output_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -50,6 +51,36 @@ TEST_F(OutputFileTest, without_commit_the_old_file_stays_and_nothing_is_left) {
   }
   EXPECT_EQ(content("a.csv"), "old");
   EXPECT_EQ(files_n(), 1u);
+}
+
+TEST_F(OutputFileTest, what_a_killed_writer_left_is_written_over) {
+  std::ofstream(path(".a.csv.partial")) << "half of a much longer li";
+  auto file = OutputFile::open(path("a.csv"));
+  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_TRUE(file->write("one\n"));
+  ASSERT_TRUE(file->commit());
+  EXPECT_EQ(content("a.csv"), "one\n");
+  EXPECT_EQ(files_n(), 1u);
+}
+
+TEST_F(OutputFileTest, two_at_once_do_not_write_the_same) {
+  {
+    auto first = OutputFile::open(path("a.csv"));
+    ASSERT_TRUE(first);
+    const auto second = OutputFile::open(path("a.csv"));
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().code, ExitCode::bad_input);
+    EXPECT_NE(second.error().message.find("a.csv is being written by another process"), std::string::npos) << second.error().message;
+    ASSERT_TRUE(first->commit());
+  }
+  EXPECT_TRUE(OutputFile::open(path("a.csv")));
+}
+
+TEST_F(OutputFileTest, has_the_mode_that_the_umask_leaves) {
+  const mode_t before = ::umask(027);
+  ASSERT_TRUE(OutputFile::open(path("a.csv"))->commit());
+  ::umask(before);
+  EXPECT_EQ(fs::status(path("a.csv")).permissions(), fs::perms(0640));
 }
 
 TEST_F(OutputFileTest, a_device_is_written_to_and_stays_a_device) {

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <future>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "core/limits.h"
 #include "net/endpoint.h"
@@ -71,10 +73,11 @@ std::unique_ptr<Source> store_source(std::unique_ptr<Store> store) {
 }
 
 // The next page is read while this one is visited: reading and writing a million rows cost about the same. One thread at a time asks the
-// source.
+// source. It also takes the page before apart, which it made, as writing costs a little more.
 Expected<void> each_row(Source& source, const std::string& run, const VisitRow& visit, bool with_samples) {
   RunQuery query{.run = run, .after_label = "", .limit = kQueryRowsMax, .with_samples = with_samples};
   Expected<RunReply> page = source.run_page(query);
+  std::vector<RunRow> spent;  // of the page before
   while (true) {
     if (!page) return failure(page.error());
     const Expected<bool> more = goes_on(page->more, page->rows.empty());
@@ -82,12 +85,16 @@ Expected<void> each_row(Source& source, const std::string& run, const VisitRow& 
     std::future<Expected<RunReply>> next;
     if (*more) {
       query.after_label = page->rows.back().entry.submission.label;
-      next = std::async(std::launch::async, [&source, query] { return source.run_page(query); });
+      next = std::async(std::launch::async, [&source, query, spent = std::exchange(spent, {})]() mutable {
+        spent.clear();
+        return source.run_page(query);
+      });
     }
     for (const RunRow& row : page->rows) {
       if (const auto visited = visit(row); !visited) return visited;  // the future waits for its page
     }
     if (!*more) return {};
+    spent = std::move(page->rows);
     page = next.get();
   }
 }

@@ -13,6 +13,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,9 +21,10 @@ from kq.client import Client
 from kq.columns import SCHEMA, Row
 from kq.errors import BadInput, Error
 from kq.huggingface import to_huggingface
-from kq.parquet import need_pyarrow, python_types, to_parquet
+from kq.parquet import Sink, batched, need_pyarrow, python_types, table_of_lines, to_parquet
 
 LINE_BYTES_MAX = 8 << 20
+CHUNK_BYTES = 4 << 20
 INT64_MAX = (1 << 63) - 1
 
 Rows = Iterable[Row | dict[str, Any]]
@@ -32,10 +34,41 @@ FORMATS: dict[str, Callable[[Rows, str], int]] = {
 }
 
 
-def rows_of_lines(lines: IO[bytes], name: str) -> Iterator[dict[str, Any]]:
-    """Rows from JSON Lines of kq-dump, whatever columns were chosen; BadInput says which line is none."""
-    types, first = python_types(), None
-    number = 0
+def lines_to_parquet(lines: IO[bytes], name: str, out: str | Path) -> int:
+    """to_parquet(rows_of_lines()), twice as fast: Arrow reads the lines, as long as they are as they should be.
+
+    What it does not take goes the other way, which knows whole numbers that are text, and says what is wrong in which line.
+    """
+    number, first = 0, lines.readline(LINE_BYTES_MAX + 1)
+    while first and not first.strip():
+        number, first = number + 1, lines.readline(LINE_BYTES_MAX + 1)
+    if not first:
+        return 0
+    columns = next(rows_of_lines(BytesIO(first), name, number))
+    with Sink(out, list(columns)) as sink:
+        chunk = first
+        while chunk := chunk + lines.read(CHUNK_BYTES):
+            if not chunk.endswith(b"\n"):
+                chunk += lines.readline(LINE_BYTES_MAX + 1)
+            table = table_of_lines(chunk, sink.schema)
+            if table is not None:
+                sink.write_table(table)
+            else:
+                for batch in batched(rows_of_lines(BytesIO(chunk), name, number, columns)):
+                    sink.write(batch)
+            number += chunk.count(b"\n")
+            chunk = b""
+    return sink.rows_n
+
+
+def rows_of_lines(
+    lines: IO[bytes], name: str, number: int = 0, first: dict[str, Any] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Rows from JSON Lines of kq-dump, whatever columns were chosen; BadInput says which line is none.
+
+    There are `number` lines before these; the columns are those of `first`, else of the first of them.
+    """
+    types = python_types()
     while line := lines.readline(LINE_BYTES_MAX + 1):
         number += 1
         where = f"{name}:{number}"
@@ -68,6 +101,12 @@ def rows_of_lines(lines: IO[bytes], name: str) -> Iterator[dict[str, Any]]:
 
 def rows_of_run(client: Client, run: str) -> Iterator[Row]:
     return (Row.of(row) for row in client.each_row(run))
+
+
+def write_lines(form: str, lines: IO[bytes], name: str, out: str) -> int:
+    if form == "parquet":
+        return lines_to_parquet(lines, name, out)
+    return FORMATS[form](rows_of_lines(lines, name), out)
 
 
 def _value(kind: type, value: Any) -> Any:
@@ -111,14 +150,14 @@ def main(arguments: list[str]) -> int:
     else:
         nothing = f"{given.input or 'standard input'} holds no row"
         if given.input in (None, "-"):
-            rows_n = write(rows_of_lines(sys.stdin.buffer, "standard input"), given.out)
+            rows_n = write_lines(given.format, sys.stdin.buffer, "standard input", given.out)
         else:
             try:
                 lines = Path(given.input).open("rb")
             except OSError as error:
                 raise BadInput(f"{given.input}: {error.strerror}") from None
             with lines:
-                rows_n = write(rows_of_lines(lines, given.input), given.out)
+                rows_n = write_lines(given.format, lines, given.input, given.out)
     if rows_n == 0:
         print(f"kq export: {nothing}", file=sys.stderr)
         return 5

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 
 from kq.columns import SCHEMA, Row
 from kq.errors import BadInput, Error
+from kq.partial import partial_folder
 from kq.parquet import COMPRESSION, Sink, batched, need_pyarrow, schema_of, sync
 
 SHARD_BYTES = 256 << 20
@@ -89,33 +88,31 @@ def to_huggingface(
     first = next(batches, None)
     if first is None:
         return 0
-    partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
     try:
-        (partial / "data").mkdir(parents=True)
-        names, facts = list(first[0]), Facts()
-        shards: list[Path] = []
-        rows_n = 0
-        waiting = chain([first], batches)
-        while (batch := next(waiting, None)) is not None:
-            shards.append(partial / "data" / f"{len(shards)}.parquet")
-            with Sink(shards[-1], names, compression) as sink:
-                while batch is not None:
-                    facts.note(batch)
-                    sink.write(batch)
-                    batch = next(waiting, None) if sink.bytes_n < SHARD_BYTES else None
-            rows_n += sink.rows_n
-        for number, shard in enumerate(shards):
-            shard.rename(partial / "data" / f"{split}-{number:05}-of-{len(shards):05}.parquet")
-        sync(partial / "data")
-        (partial / "README.md").write_text(card(split, title or folder.name, rows_n, names, facts))
-        sync(partial / "README.md")
-        sync(partial)
-        partial.replace(folder)
-        sync(folder.parent)
+        with partial_folder(folder) as partial:
+            (partial / "data").mkdir()
+            names, facts = list(first[0]), Facts()
+            shards: list[Path] = []
+            rows_n = 0
+            waiting = chain([first], batches)
+            while (batch := next(waiting, None)) is not None:
+                shards.append(partial / "data" / f"{len(shards)}.parquet")
+                with Sink(shards[-1], names, compression) as sink:
+                    while batch is not None:
+                        facts.note(batch)
+                        sink.write(batch)
+                        batch = next(waiting, None) if sink.bytes_n < SHARD_BYTES else None
+                rows_n += sink.rows_n
+            for number, shard in enumerate(shards):
+                shard.rename(partial / "data" / f"{split}-{number:05}-of-{len(shards):05}.parquet")
+            sync(partial / "data")
+            (partial / "README.md").write_text(card(split, title or folder.name, rows_n, names, facts))
+            sync(partial / "README.md")
+            sync(partial)
+            partial.replace(folder)
+            sync(folder.parent)
     except OSError as error:
         raise Error(f"{folder}: cannot be written: {error.strerror or error}") from None
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
     return rows_n
 
 

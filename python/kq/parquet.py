@@ -5,20 +5,24 @@ from __future__ import annotations
 import os
 import typing
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from datetime import datetime
+from io import BytesIO
 from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from kq.columns import Row
+from kq.columns import SCHEMA, Row
 from kq.errors import BadInput, Error
+from kq.partial import partial_file, partial_of
 
 try:
     import pyarrow as pa
+    import pyarrow.json as json_reader
     import pyarrow.parquet as pq
 except ImportError:
-    pa = pq = None
+    pa = pq = json_reader = None
 
 BATCH_ROWS = 1_024  # turned into columns at once: Python's objects take most room
 GROUP_ROWS = 64 * BATCH_ROWS
@@ -38,13 +42,16 @@ class Sink:
         self.rows_n = 0
         self.schema = schema_of(names)
         self._compression = compression
-        self._partial = self.path.with_name(f".{self.path.name}.{os.getpid()}.partial")
+        self._partial = partial_of(self.path)
+        self._held = ExitStack()
         self._group: list[Any] = []
 
     def __enter__(self) -> Sink:
         try:
+            self._held.enter_context(partial_file(self.path))
             self._writer = pq.ParquetWriter(self._partial, self.schema, compression=self._compression)
         except OSError as error:
+            self._held.close()
             raise BadInput(f"{self.path}: cannot be written: {error.strerror or error}") from None
         return self
 
@@ -62,7 +69,7 @@ class Sink:
         except OSError as failed:
             raise Error(f"{self.path}: cannot be written: {failed.strerror or failed}") from None
         finally:
-            self._partial.unlink(missing_ok=True)
+            self._held.close()
 
     @property
     def bytes_n(self) -> int:
@@ -76,6 +83,15 @@ class Sink:
         except (TypeError, ValueError, OverflowError) as error:  # Arrow's own are among them
             raise BadInput(f"among rows {self.rows_n + 1} to {self.rows_n + len(rows)}: {error}") from None
         self.rows_n += len(rows)
+        self._end_full_group()
+
+    def write_table(self, table: Any) -> None:
+        """The same for a table of this schema."""
+        self._group += table.to_batches()
+        self.rows_n += table.num_rows
+        self._end_full_group()
+
+    def _end_full_group(self) -> None:
         if (
             sum(batch.num_rows for batch in self._group) >= GROUP_ROWS
             or sum(batch.nbytes for batch in self._group) >= GROUP_BYTES
@@ -98,6 +114,19 @@ def to_parquet(rows: Iterable[Row | dict[str, Any]], path: str | Path, compressi
         for batch in chain([first], batches):
             sink.write(batch)
     return sink.rows_n
+
+
+def table_of_lines(lines: bytes, schema: Any) -> Any:
+    """JSON Lines of kq-dump with these columns as a table; None where they are not quite that."""
+    exact = json_reader.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
+    try:
+        table = json_reader.read_json(BytesIO(lines), parse_options=exact)
+        table.validate(full=True)  # texts are UTF-8
+    except ValueError:  # Arrow's own are of that kind
+        return None
+    if "schema" in schema.names and table["schema"].unique().to_pylist() != [SCHEMA]:
+        return None
+    return table
 
 
 def batched(rows: Iterable[Row | dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:

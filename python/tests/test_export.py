@@ -16,6 +16,7 @@ import pytest
 from kq import export, huggingface, parquet
 from kq.columns import Row
 from kq.errors import BadInput
+from kq.partial import partial_file, partial_folder
 
 NOON = datetime(2026, 11, 21, 12, 0, 0, 123_000, tzinfo=timezone.utc)
 
@@ -105,6 +106,34 @@ def test_what_breaks_off_leaves_nothing(tmp_path: Path, form: str) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
 
 
+def test_what_a_killed_process_left_is_written_over_and_two_do_not_write_the_same(tmp_path: Path) -> None:
+    (tmp_path / ".a.parquet.partial").write_bytes(b"x" * 100_000)
+    (tmp_path / ".a.partial" / "data").mkdir(parents=True)
+    (tmp_path / ".a.partial" / "data" / "train-7.parquet").write_text("half")
+    assert parquet.to_parquet(rows(3), tmp_path / "a.parquet") == 3
+    assert huggingface.to_huggingface(rows(3), tmp_path / "a") == 3
+    assert len(read(tmp_path / "a.parquet")) == 3
+    assert [path.name for path in (tmp_path / "a" / "data").iterdir()] == ["train-00000-of-00001.parquet"]
+
+    with partial_file(tmp_path / "b.parquet"), partial_folder(tmp_path / "b"):
+        for write, name in ((parquet.to_parquet, "b.parquet"), (huggingface.to_huggingface, "b")):
+            with pytest.raises(BadInput, match=f"{name} is being written by another process"):
+                write(rows(1), tmp_path / name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "a.parquet"]
+
+
+def test_lines_that_arrow_does_not_take_are_read_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export, "CHUNK_BYTES", 2_000)  # some lines each
+    plain = [{"job_id": i, "label": "größer", "median_us": i / 3, "submitted_at": "2026-11-21T12:00:00.123000Z"} for i in range(99)]
+    odd = [{"job_id": str((1 << 53) + 1), "label": "b"}, {"median_us": 7}]
+    text = "\n".join(json.dumps(row, ensure_ascii=False) for row in plain + odd + plain)
+    assert export.lines_to_parquet(io.BytesIO(b"\n" + text.encode()), "x", tmp_path / "a.parquet") == 200
+    got = read(tmp_path / "a.parquet")
+    assert got[99] == {"job_id": (1 << 53) + 1, "label": "b", "median_us": None, "submitted_at": None}
+    assert got[100]["median_us"] == 7.0 and got[:99] == got[101:]
+    assert got[0]["submitted_at"] == NOON
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -120,10 +149,14 @@ def test_what_breaks_off_leaves_nothing(tmp_path: Path, form: str) -> None:
     ],
 )
 def test_a_line_that_is_no_row_is_said(tmp_path: Path, text: bytes, sentence: str) -> None:
-    with pytest.raises(BadInput) as raised:
-        parquet.to_parquet(export.rows_of_lines(io.BytesIO(text), "x"), tmp_path / "a.parquet")
-    assert str(raised.value).startswith(sentence)
-    assert list(tmp_path.iterdir()) == []
+    for write in (
+        lambda: parquet.to_parquet(export.rows_of_lines(io.BytesIO(text), "x"), tmp_path / "a.parquet"),
+        lambda: export.lines_to_parquet(io.BytesIO(text), "x", tmp_path / "a.parquet"),
+    ):
+        with pytest.raises(BadInput) as raised:
+            write()
+        assert str(raised.value).startswith(sentence)
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_mistakes_end_with_the_exit_codes_of_kq(

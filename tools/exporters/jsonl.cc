@@ -10,7 +10,7 @@ Expected<std::unique_ptr<Export>> open_jsonl(const ExportOptions& options, const
   return open_lines(options, selection, "", [keys = std::move(keys)](std::span<const Cell> cells, std::string& line) {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       line += keys[i];
-      line += json_text(cells[i]);
+      append_json(cells[i], line);
     }
     line += "}\n";
   });
