@@ -65,11 +65,14 @@ class Offline(kq.Story):
         self.assert_end(done, 0)
         self.assertEqual((json.loads(done.stdout)["problems_n"], json.loads(done.stdout)["rows"]), (1, []))
 
-    def test_a_file_appears_whole(self) -> None:
+    def test_a_file_appears_whole_beside_what_is_said_of_it(self) -> None:
         out = self.folder / "out.csv"
+        (self.folder / ".out.csv.partial").write_text("of a dump that was killed")
         self.assert_end(kq.kq("dump", "--run", "waiting", "-o", out, "--store", self.state), 0)
         self.assertEqual(kq.rows_of(out.read_text()), self.online)
-        self.assertEqual([path.name for path in self.folder.glob("out.csv*")], ["out.csv"])
+        self.assertEqual(sorted(path.name for path in self.folder.glob("*out.csv*")), ["out.csv", "out.csv.meta.json"])
+        said = json.loads((self.folder / "out.csv.meta.json").read_text())
+        self.assertEqual((said["rows"], said["bytes"], said["run"]), (len(self.online), out.stat().st_size, "waiting"))
 
     def test_a_run_nobody_knows(self) -> None:
         done = kq.kq("results", "gone", "--store", self.state)
