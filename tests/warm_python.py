@@ -110,6 +110,7 @@ def import_as_a_zygote_does(stub_path: str, harness: Path) -> None:
     huge_pages = HugePages(Stub(stub_path))
     forker.import_everything()
     huge_pages.settle()
+    huge_pages.collapse()  # not after the first children, as a zygote does: many zygotes come of this one
     gc.freeze()
     # A zygote reads its own harness, which may be another one.
     for name in [name for name in sys.modules if name.partition(".")[0] == "harness"]:
