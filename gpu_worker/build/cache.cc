@@ -155,7 +155,7 @@ std::vector<std::string> entry_names(const std::string& dir) {
 }  // namespace
 
 Hash build_key(const Submission& submission, const std::string& arch, const Software& software) {
-  std::string text = "kq-build/3\n";
+  std::string text = "kq-build/4\n";
   const auto put = [&text](std::string_view value) { text += std::to_string(value.size()) + ":" + std::string(value) + "\n"; };
   put(kVersion);  // the harness that reads the sources comes with it
   put(kEvaluatorVersion);

@@ -84,7 +84,9 @@ def compile_cuda(job: Job) -> None:
         finally:
             if (text := lines.result()) is not None:
                 (job.out / "source.ii").write_bytes(text)
-    args = scalars.fitted(spec.args or (), built.parameters, spec.kernel_name or built.kernel, spec_path(entry).name)
+    args = spec.args or ()
+    if built.parameters is not None:
+        args = scalars.fitted(args, built.parameters, spec.kernel_name or built.kernel, spec_path(entry).name)
     (job.out / "log").write_text(built.log[:LOG_MAX], errors="replace")
     (job.out / "launch").write_text(launch_file.text_of(replace(spec, args=args), built.kernel))
     (job.out / "module.cubin").write_bytes(built.cubin)

@@ -8,6 +8,7 @@ SECTIONS_MAX = 65_000
 ABI_OF_CUDA_13 = 8
 SVAL = 4  # a value of as many bytes as it says; others have two
 KPARAM_INFO = 0x17
+CBANK_PARAM_SIZE = 0x19
 LENGTH = re.compile(r"\d+")
 
 
@@ -18,7 +19,7 @@ class BadCubin(Exception):
 @dataclass(frozen=True)
 class Cubin:
     arch: int  # 90
-    parameters: dict[str, tuple[int, ...]]  # kernel -> bytes of each of its parameters
+    parameters: dict[str, tuple[int, ...] | None]  # kernel -> bytes of each of its parameters; None: told in a way that is not known here
 
 
 def read(data: bytes) -> Cubin:
@@ -52,19 +53,21 @@ def _read(data: bytes) -> Cubin:
     return Cubin(arch, {kernel: parameters_of(sections[prefix + kernel]) for kernel in kernels})
 
 
-def parameters_of(info: bytes) -> tuple[int, ...]:
+def parameters_of(info: bytes) -> tuple[int, ...] | None:
     sizes: dict[int, int] = {}
-    at = 0
+    total = at = 0
     while at + 4 <= len(info):
         form, attribute, size = struct.unpack_from("<BBH", info, at)
         at += 4
+        if attribute == CBANK_PARAM_SIZE and form != SVAL:
+            total = size
         if form == SVAL:
             if attribute == KPARAM_INFO:
                 ordinal, = struct.unpack_from("<H", info, at + 4)
                 word, = struct.unpack_from("<I", info, at + 8)
                 sizes[ordinal] = word >> 18
             at += size
-    return tuple(sizes[ordinal] for ordinal in sorted(sizes))
+    return None if total and not sizes else tuple(sizes[ordinal] for ordinal in sorted(sizes))
 
 
 def plain_name(symbol: str) -> str:

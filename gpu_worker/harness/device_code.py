@@ -12,7 +12,7 @@ from pathlib import Path
 
 from harness import cubin, extension_tools, kernel_spec
 from harness.kernel_spec import KernelSpec
-from harness.nvrtc import CompileError, Nvrtc, NvrtcMissing, toolkits
+from harness.nvrtc import CompileError, NvrtcMissing, opened, toolkits
 
 GLOBAL = re.compile(
     rb"__global__\s+(?:[A-Za-z_][\w:]*\s+|__launch_bounds__\s*\([^)]*\)\s*)*?void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?([A-Za-z_]\w*)\s*\("
@@ -34,7 +34,7 @@ class BuildFailed(Exception):
 class Built:
     cubin: bytes
     kernel: str  # as the cubin names it
-    parameters: tuple[int, ...]  # their bytes
+    parameters: tuple[int, ...] | None  # their bytes, where the cubin tells
     log: str
     compiler: str
     flags: str
@@ -66,7 +66,7 @@ def build(order: Order) -> Built:
 
 
 def by_nvrtc(order: Order) -> Built:
-    nvrtc = Nvrtc()
+    nvrtc = opened()
     wanted = wanted_kernel(order)
     passed = [option for option in order.spec.compiler_options if not kernel_spec.OF_NVCC_ALONE.fullmatch(option)]
     options = [f"--gpu-architecture={order.arch}", *(f"--include-path={path}" for path in [*order.includes, *nvrtc.includes])]

@@ -188,7 +188,7 @@ class Builder:
         found = COMPLAINT.search(attempt.log)
         if names is None or not names.exists() or found is None or found["file"] not in self.labels():
             return False
-        source = [*self.call.cpp, *self.call.cuda, *(text for _, text in self.call.files)]
+        source = [*self.call.cpp, *self.call.cuda, *(text for _, text in self.call.files), *inline_cpp(self.call)[1:]]
         flags = [*self.call.cflags, *self.call.cuda_cflags]
         return own_error.is_own(found["words"], source, attempt.text, names.read_bytes(), known_headers(self.call.with_cuda), flags)
 
@@ -196,7 +196,7 @@ class Builder:
         """What compilers call the parts of the source."""
         call = self.call
         parts = [label("cpp_sources", i, len(call.cpp)) for i in range(len(call.cpp))] + [label("cuda_sources", i, len(call.cuda)) for i in range(len(call.cuda))]
-        return {*parts, *(source.partition("/")[2] for source in call.sources)}
+        return {*parts, "functions", *(source.partition("/")[2] for source in call.sources)}
 
     def flag_words(self) -> str:
         words = [*self.call.cflags, *self.call.cuda_cflags, *self.call.ldflags]

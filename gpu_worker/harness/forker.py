@@ -1,5 +1,6 @@
 """The zygote's loop: orders in, children out, exits reported."""
 
+import contextlib
 import gc
 import hashlib
 import json
@@ -238,6 +239,15 @@ class Forker:
         self.report(answer)
         return True
 
+    def open_compiler(self, order: dict[str, Any]) -> None:
+        """NVRTC once for all builds: opening it takes as long as compiling a small kernel. Not where there is a GPU: a torch that looks for its own
+        NVRTC would find this one instead."""
+        from harness.nvrtc import NvrtcMissing, opened
+
+        if order["role"] == "build" and order["backend"] == "cuda" and self._device == "cpu":
+            with contextlib.suppress(NvrtcMissing):  # the build says so
+                opened()
+
     def fork(self, order: dict[str, Any], fds: list[int]) -> tuple[int, str]:
         """A child inside its sandbox: the pid to kill, and the layers in force."""
         from harness.cgroup import MARGIN_BYTES
@@ -245,6 +255,7 @@ class Forker:
 
         self.check_innocence()
         self._forks += 1
+        self.open_compiler(order)
         if self._forks == HUGE_PAGES_AFTER:
             self._huge_pages.collapse()
         child = Child(order, self._stub, self._wanted)

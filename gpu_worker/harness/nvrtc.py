@@ -1,6 +1,7 @@
 """CUDA's runtime compiler through ctypes: source in, cubin out. It needs no GPU."""
 
 import ctypes
+import functools
 import glob
 import os
 import sys
@@ -57,6 +58,12 @@ def headers_of(root: Path) -> Path | None:
         if (include / "cuda_runtime.h").exists() or (include / "cuda_fp16.h").exists():
             return include
     return None
+
+
+@functools.cache
+def opened() -> "Nvrtc":
+    """This process's, or the one it was forked with."""
+    return Nvrtc()
 
 
 class Nvrtc:

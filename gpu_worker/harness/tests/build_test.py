@@ -35,7 +35,7 @@ SPEC = {
 
 class Builds(WorldTest):
     def build(self, files: dict[str, str | bytes], **order: object) -> Path:
-        child = self.child({"problem.py": RELU, **files}, role="build", **order)
+        child = self.child({"problem.py": RELU, **files}, **{"role": "build", **order})
         self.assertEqual(self.zygote.exit_of(child.id), 0, child.log(1))
         return child.dir / "out"
 
@@ -59,6 +59,19 @@ class Builds(WorldTest):
             "file\tother.py\t2\n1\tcall\tf\n",
         )
         self.assertFalse((out / "ran").exists())
+
+    def test_what_a_contract_names_is_never_dead(self) -> None:
+        source = "import torch\nclass ModelNew: pass\ndef named(x):\n    torch.cuda.Stream()\n"
+        self.assertIn("4\tcall\ttorch.cuda.Stream\t\tdead\n", (self.build({"new.py": source}) / "facts").read_text())
+        named = self.build({"new.py": source, "new.json": json.dumps({"function_name": "named"})})
+        self.assertIn("4\tcall\ttorch.cuda.Stream\n", (named / "facts").read_text())
+
+    def test_a_call_in_what_a_contract_names_is_recorded(self) -> None:
+        source = "from torch.utils.cpp_extension import load_inline\ndef entry(x, k):\n    return load_inline('m', f'int k = {k};').run(x)\n"
+        contract = {"entry_point": "entry", "args": [{"name": "x", "type": "tensor"}, {"name": "k", "type": "int", "value": 3}]}
+        out = self.build({"new.py": source, "new.json": json.dumps(contract)}, role="record", backend="multi_kernel")
+        (call,) = json.loads((out / "calls").read_text())["calls"]
+        self.assertEqual((call["cpp"], call["place"]), (["int k = 3;"], "new.py:3"))
 
     def test_a_syntax_error_has_its_place(self) -> None:
         self.assert_failed(self.build({"new.py": "x = 1\ny = (\n"}), "new.py:2: '(' was never closed")

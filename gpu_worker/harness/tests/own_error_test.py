@@ -42,7 +42,7 @@ class OwnError(unittest.TestCase):
         self.assertFalse(self.own(unknown, flags=("-Dlenght=3",)), "a flag defines it")
         self.assertTrue(self.own(unknown, compiled=TWO[0] + "\n#include <cub/cub.cuh>"), "the header left out is known")
 
-    def ways(self, source: str) -> list[str]:
+    def ways(self, source: str, functions: list[list[str]] | None = None) -> list[str]:
         """Which ways a call goes that no way can build."""
         with tempfile.TemporaryDirectory() as root:
             place = Path(root)
@@ -51,7 +51,7 @@ class OwnError(unittest.TestCase):
             (place / "src/variant").write_text("cpp-O1")
             (place / "shared/cpp-O1/header.h").write_text("")
             (place / "shared/cpp-O1/header.names").write_bytes(NAMES)
-            (place / "src/call.json").write_text(Call("m", True, cpp=[source], functions=None, implicit_headers=False).text())
+            (place / "src/call.json").write_text(Call("m", True, cpp=[source], functions=functions, implicit_headers=False, error_handling=False).text())
             job = Job("compile", torch.device("cpu"), "torch_cuda", place / "src", place / "work", place / "out", "", "", None, "sm_90", shared=place / "shared")
             self.assertEqual(extension_compile.main(job), 0)
             self.assertEqual((place / "out/status").read_text(), "failed\n")
@@ -60,6 +60,8 @@ class OwnError(unittest.TestCase):
     def test_the_headers_as_they_are_are_tried_only_where_they_may_help(self) -> None:
         self.assertEqual(self.ways("int n = lenght;"), ["log-split"])
         self.assertEqual(self.ways("int n = Tensor;"), ["log-full", "log-split"])
+        module = "struct Module { template <class... T> void def(T...) {} };\n#define PYBIND11_MODULE(name, m) void name(Module m)"
+        self.assertEqual(self.ways(module, [["missing", ""]]), ["log-split"])
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import unittest
 
-from harness.cubin import BadCubin, Cubin, find, plain_name, read
+from harness.cubin import BadCubin, Cubin, find, parameters_of, plain_name, read
 from harness.kernel_spec import Arg, BadSpec
 from harness.scalars import bits_of_half, fitted
 
@@ -33,6 +33,10 @@ class Scalars(unittest.TestCase):
         self.assertEqual([plain_name(name) for name in ("add", "_Z3addPf", "_ZN2my3addIfEEvPT_", "_ZN12_GLOBAL__N_13addEPf")], ["add"] * 4)
         two = Cubin(90, {"_Z3addIfEvPT_": (8,), "_Z3addIdEvPT_": (8,), "_ZN2my3subEv": ()})
         self.assertEqual([find(two, name) for name in ("_Z3addIfEvPT_", "my::sub", "sub", "add", None)], ["_Z3addIfEvPT_", "_ZN2my3subEv", "_ZN2my3subEv", None, None])
+
+    def test_parameters_told_in_another_way_are_not_known(self) -> None:
+        size, one = b"\3\x19\x08\0", b"\4\x17\x0c\0" + b"\0" * 10 + b"\x21\0"
+        self.assertEqual([parameters_of(info) for info in (size + one, size, b"\3\x1b\xff\0")], [(8,), None, ()])
 
     def test_damaged_cubins_are_none(self) -> None:
         for data in (b"", b"\x7fELF\x02", b"\x7fELF\x02" + b"\0" * 13 + b"\xbe\0" + b"\xff" * 100):

@@ -27,6 +27,7 @@ PYTHON = os.environ.get("KQ_PYTHON") or sys.executable
 # As root, children get a uid of their own, as the worker gives them.
 UID = 61900 if os.geteuid() == 0 else 0
 
+BUILDS = ("build", "record", "compile")  # roles without a channel
 WINDOW_BYTES = 1 << 20
 LIMIT_S = 60
 
@@ -113,7 +114,7 @@ class Child:
         self.log_fd = reader
         fds = [writer]
         theirs = None
-        if role != "build":
+        if role not in BUILDS:
             self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             fds.append(theirs.fileno())
         if order.get("audit"):
@@ -146,7 +147,7 @@ class Child:
         self.fork_s = time.monotonic() - begun
         self.error = answer.get("error")
         self.pid = answer.get("pid")
-        if role != "build" and self.error is None:
+        if role not in BUILDS and self.error is None:
             self.page = self.share_page()
             self.window: mmap.mmap | CudaWindow | None = None
 
