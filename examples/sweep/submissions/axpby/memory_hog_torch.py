@@ -1,4 +1,4 @@
-"""Takes host memory in steps of 256 MB, writes every page of it, and never stops."""
+"""Asks for more host memory than any machine has."""
 
 import torch.nn as nn
 
@@ -10,7 +10,5 @@ class ModelNew(nn.Module):
         self.beta = beta
 
     def forward(self, x, y):
-        hoard = []
-        while True:
-            hoard.append(b"\1" * (256 << 20))
-        return self.alpha * x + self.beta * y
+        hoard = b"\1" * (16 << 40)
+        return self.alpha * x + self.beta * y + len(hoard)
