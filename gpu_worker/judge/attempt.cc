@@ -70,7 +70,7 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
 
   // 4. It passed: its time. The three calibrations differ by chance more than by anything else, so their mean is the best there is.
   const double drift_ns = after->median_ns - before->median_ns;
-  const double overhead_ns = ((*submission)->overhead().median_ns + before->median_ns + after->median_ns) / 3;
+  const double overhead_ns = std::min(((*submission)->overhead().median_ns + before->median_ns + after->median_ns) / 3, kOverheadMaxNs);
   report.samples = {samples_of(times->submission.brackets_ns, overhead_ns), samples_of(times->reference.brackets_ns, overhead_ns)};
   const Attested ours = attest(report.samples.submission_ns, times->submission.events_ns, drift_ns, *burst_ns);
   const Attested theirs = attest(report.samples.reference_ns, times->reference.events_ns, drift_ns);

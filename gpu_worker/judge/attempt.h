@@ -21,6 +21,10 @@ inline constexpr std::uint32_t kTrialsPerVoid = 4;
 // longest gap of an undisturbed hold 12 us (measured on an H200).
 inline constexpr std::int64_t kAbsenceNs = 60'000;
 
+// More is not taken off a sample, whatever null calls took: where they take longer (14 us on a quiet CPU), the machine's cores have other work. Times
+// are then too long; without a limit a submission that lies about its own clock would be given all that its neighbours took.
+inline constexpr double kOverheadMaxNs = 500'000;
+
 // Judges attempts one after another, and keeps calibrator and reference from one to the next.
 class Judge {
  public:

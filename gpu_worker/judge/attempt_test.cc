@@ -270,6 +270,14 @@ TEST(Attempt, a_calibrator_that_slows_down_is_told_as_drift) {
   EXPECT_GT(measurement_of(*report.verdict)->drift_ns, 1e6);
 }
 
+TEST(Attempt, on_a_busy_machine_a_limited_overhead_is_taken_off) {
+  FakeHouse house;
+  house.calibrator_script = [&](FakeTurn&) { ::usleep(3'000); };
+  const Report report = house.run(at(Command::null_call, [](FakeTurn&) { ::usleep(3'000); }));
+  ASSERT_EQ(ending(report), "passed");
+  EXPECT_EQ(measurement_of(*report.verdict)->overhead_ns, kOverheadMaxNs);
+}
+
 TEST(Attempt, a_calibrator_that_fails_is_our_fault_and_replaced) {
   FakeHouse house;
   house.calibrator_script = [](FakeTurn& turn) { turn.fail(Failure::gpu_fault, "lost"); };
