@@ -86,7 +86,7 @@ TEST(IoContract, a_launch_is_one_that_cuda_allows) {
   EXPECT_THAT(with(R"("y": 1)", R"("y": 8)"),
               ElementsAre("scale.json: launch.block has 2048 threads, at most 1024 are allowed"));
   EXPECT_THAT(with("4096", "1e9"),
-              ElementsAre("scale.json: launch.shared_mem_bytes must be an integer from 0 to 232448, got 1000000000.0"));
+              ElementsAre("scale.json: launch.shared_mem_bytes must be an integer from 0 to 232448, got 1e+09"));
 }
 
 TEST(IoContract, lists_every_mistake) {
