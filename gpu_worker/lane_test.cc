@@ -82,32 +82,24 @@ TEST_F(LaneTest, right_submission_passes_with_all_its_samples) {
 }
 
 TEST_F(LaneTest, every_bad_ending_has_its_verdict_and_harms_nobody) {
-  struct Case {
-    std::string source;
-    std::string expected;
-    bool takes_its_child = false;  // the child is gone before the judge is done with it
-  };
-  const Case cases[] = {
+  const std::pair<std::string, std::string> cases[] = {
       {submission("return x + 2"), "wrong_answer value"},
       {submission("return x.double() + 1"), "wrong_answer dtype"},
       {submission("return torch.cat([x, x])"), "wrong_answer shape"},
       {submission("x += 1; return x"), "wrong_answer mutated_input"},
       {submission("raise ValueError('no')"), "runtime_error"},
-      {submission("os._exit(0)"), "runtime_error", true},
-      {submission("ctypes.string_at(0)"), "crashed signal 11", true},
+      {submission("os._exit(0)"), "runtime_error"},
+      {submission("ctypes.string_at(0)"), "crashed signal 11"},
       {submission("return x + 1", "raise ImportError('no')"), "load_failed"},
       {"import torch\n", "load_failed"},
-      {submission("time.sleep(1000); return x + 1", "import time"), "timed_out run", true},
+      {submission("time.sleep(1000); return x + 1", "import time"), "timed_out run"},
       {submission("return torch.empty(1 << 40)"), "out_of_memory host"},
   };
-  for (const auto& [source, expected, takes_its_child] : cases) {
+  for (const auto& [source, expected] : cases) {
     const auto result = run(source);
     EXPECT_EQ(verdict_of(result), expected) << source << (result && evidence_of(result->verdict) ? evidence_of(result->verdict)->message : "");
-    if (takes_its_child) {
-      EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed") << "after " << expected;
-    }
+    EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed") << "after " << expected;
   }
-  EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
 }
 
 TEST_F(LaneTest, what_a_submission_prints_is_kept_and_believed_by_nobody) {
@@ -132,11 +124,11 @@ TEST_F(LaneTest, a_forged_clock_gains_nothing) {
   const auto forged = run(submission(slow, forge));
   ASSERT_EQ(verdict_of(forged), "passed");
   EXPECT_EQ(measurement_of(forged->verdict)->event_ns, 1000);
-  // Not all of its 2 ms: on a busy machine the calibrated constant, which is subtracted, has waiting in it.
-  EXPECT_GT(measurement_of(forged->verdict)->submission.median_ns, 1.5e6);
+  // 2 ms less all that may be taken off on a busy machine: 0.5 ms of overhead and a slack of 2 %.
+  EXPECT_GT(measurement_of(forged->verdict)->submission.median_ns, 1.47e6);
   const auto honest = run(submission(slow));
   ASSERT_EQ(verdict_of(honest), "passed");
-  EXPECT_GT(measurement_of(honest->verdict)->submission.median_ns, 1.5e6);
+  EXPECT_GT(measurement_of(honest->verdict)->submission.median_ns, 1.47e6);
   EXPECT_GT(measurement_of(honest->verdict)->event_ns, 2e6);
 }
 

@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 
 FDS = (0, 1, 2, 3)  # 3: the control process's socket
+FDS_MAX = 1024  # that a process of the suite may have open
 REQUEST_BYTES = 128 << 10
 CONNECT_LIMIT_S = 20.0  # the server listens before it imports
 SOCKET = "socket"
@@ -33,7 +34,7 @@ def run(folder: Path, words: list[str]) -> int:
     request = {"words": words, "environment": dict(os.environ), "directory": os.getcwd()}
     socket.send_fds(server, [json.dumps(request).encode()], FDS)
     os.closerange(3, server.fileno())  # the control process must see the fork's end
-    os.closerange(server.fileno() + 1, 256)
+    os.closerange(server.fileno() + 1, FDS_MAX)
     return int(server.recv(16) or 1)
 
 
@@ -126,7 +127,7 @@ def become(request: dict, fds: list[int]) -> None:
     # What was received lies above what it is to become.
     for number, fd in zip(FDS, fds):
         os.dup2(fd, number)
-    os.closerange(len(FDS), 1024)
+    os.closerange(len(FDS), FDS_MAX)
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["directory"])
