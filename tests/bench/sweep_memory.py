@@ -1,0 +1,100 @@
+"""How much memory a worker and all it started take at most, and the GPUs beside it: looked at twice a second while a block runs."""
+
+import contextlib
+import ctypes
+import threading
+from pathlib import Path
+
+LOOK_S = 0.5
+UUID_BYTES = 96
+
+
+class MemoryInfo(ctypes.Structure):
+    _fields_ = [("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong)]
+
+
+class Nvml:
+    """The GPUs of this machine; none where there is no driver."""
+
+    def __init__(self) -> None:
+        self.handles: list[ctypes.c_void_p] = []
+        try:
+            self.library = ctypes.CDLL("libnvidia-ml.so.1")
+        except OSError:
+            return
+        count = ctypes.c_uint()
+        if self.library.nvmlInit_v2() != 0 or self.library.nvmlDeviceGetCount_v2(ctypes.byref(count)) != 0:
+            return
+        for i in range(count.value):
+            handle = ctypes.c_void_p()
+            if self.library.nvmlDeviceGetHandleByIndex_v2(i, ctypes.byref(handle)) == 0:
+                self.handles.append(handle)
+
+    def used_bytes(self) -> dict[str, int]:
+        """By UUID."""
+        found = {}
+        for handle in self.handles:
+            uuid, memory = ctypes.create_string_buffer(UUID_BYTES), MemoryInfo()
+            if self.library.nvmlDeviceGetUUID(handle, uuid, UUID_BYTES) == 0 and self.library.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory)) == 0:
+                found[uuid.value.decode()] = memory.used
+        return found
+
+
+def tree_below(root: int) -> list[int]:
+    """A process and its descendants, whatever namespaces they are in."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+                children.setdefault(parent, []).append(int(entry.name))
+    found = [root]
+    for pid in found:
+        found += children.get(pid, [])
+    return found
+
+
+def pss_bytes(pid: int) -> int | None:
+    """Its memory, what it shares counted by its share; None where this user may not look."""
+    try:
+        text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    except PermissionError:
+        return None
+    except OSError:  # it is gone
+        return 0
+    return next((int(line.split()[1]) << 10 for line in text.splitlines() if line.startswith("Pss:")), 0)
+
+
+class Peaks:
+    """`with Peaks(pid, nvml) as peaks: ...`, then the peaks of the block."""
+
+    def __init__(self, worker: int, nvml: Nvml) -> None:
+        self.worker, self.nvml = worker, nvml
+        self.host_bytes = 0
+        self.processes_n = 0
+        self.unread_n = 0  # processes that could not be looked into: host_bytes is without them
+        self.gpu_bytes: dict[str, int] = {}
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self.watch, daemon=True)
+
+    def __enter__(self) -> "Peaks":
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self.thread.join()
+
+    def watch(self) -> None:
+        while True:
+            self.look()
+            if self.over.wait(LOOK_S):
+                return
+
+    def look(self) -> None:
+        sizes = [pss_bytes(pid) for pid in tree_below(self.worker)]
+        self.host_bytes = max(self.host_bytes, sum(size for size in sizes if size))
+        self.processes_n = max(self.processes_n, len(sizes))
+        self.unread_n = max(self.unread_n, sizes.count(None))
+        for uuid, used in self.nvml.used_bytes().items():
+            self.gpu_bytes[uuid] = max(self.gpu_bytes.get(uuid, 0), used)
