@@ -103,7 +103,7 @@ inline Result result(Verdict verdict = passed()) {
   return {.verdict = std::move(verdict),
           .device = device(),
           .worker = "gpu-7/4711",
-          .times = {.build_ms = 30'000, .build_cached = true, .run_ms = 1'250},
+          .times = {.build_ms = 30'000, .build_cached = true, .run_ms = 1'250, .trials_us = 640'125},
           .software = {.kq = "0.1.0", .python = "3.12.3", .torch = "2.9.0", .triton = "3.5.0", .cuda = "13.0", .evaluator = "kq-evaluator/1",
                        .packages = to_hex(sha256("packages"))},
           .sandbox = "uid,user,pid,mount,ipc,net,rlimits",
@@ -112,7 +112,9 @@ inline Result result(Verdict verdict = passed()) {
           .toolchain = {.compiler = "nvcc 13.0.88, g++ 12.2.0, mold", .flags = "-O3 -arch=sm_90a"},
           .host = {.name = "gpu-7", .cpu = "AMD EPYC 9654 96-Core Processor", .cores = 96, .governor = "performance", .kernel = "6.8.0-45-generic",
                    .distro = "Ubuntu 24.04 LTS", .libc = "glibc 2.39", .driver = "580.65.06", .container = "kubernetes", .scheduler = "slurm",
-                   .scheduled_as = "4711_3"}};
+                   .scheduled_as = "4711_3"},
+          .conditions = Conditions{.sm_clock_mhz = 1'980, .memory_clock_mhz = 3'201, .temperature_c = 41, .power_w = 312.5,
+                                   .throttle = "sw_power_cap,hw_thermal_slowdown", .foreign = {{{.pid = 4'711, .memory_mib = 512}}}}};
 }
 
 inline JobRecord job() {
@@ -260,7 +262,7 @@ inline std::vector<JudgeRequest> judge_requests() {
 
 inline std::vector<JudgeReply> judge_replies() {
   return {JudgeReady{.device = device()},
-          Report{.id = 7, .verdict = suspect(), .samples = samples(), .error = "none", .reference_usable = true, .disagreement = "none"}};
+          Report{.id = 7, .verdict = suspect(), .samples = samples(), .error = "none", .reference_usable = true, .disagreement = "none", .trials_us = 640'125}};
 }
 
 }  // namespace kq::examples

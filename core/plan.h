@@ -62,6 +62,7 @@ struct Report {
   std::string error;             // set exactly when there is no verdict
   bool reference_usable = false; // the reference child may serve the next attempt on the same problem
   std::string disagreement = {}; // of a passed one: its own clock and the judge's cannot both be right, in words; else empty
+  std::int64_t trials_us = 0;     // as in StageTimes, of any verdict
 };
 // The judge's first message: its device is open. It exits with ExitCode::nothing instead where there is no such device.
 struct JudgeReady {
@@ -88,7 +89,7 @@ template <class V> void fields(V& v, Plan& x) {
 template <class V> void fields(V& v, ChildExited& x) { v("role", x.role); v("wait_status", x.wait_status); }
 template <class V> void fields(V& v, Report& x) {
   v("id", x.id); v("verdict", x.verdict); v("samples", x.samples); v("error", x.error); v("reference_usable", x.reference_usable);
-  v("disagreement", x.disagreement);
+  v("disagreement", x.disagreement); v("trials_us", x.trials_us);
 }
 template <class V> void fields(V& v, JudgeReady& x) { v("device", x.device); }
 

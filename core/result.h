@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct StageTimes {
   std::int64_t build_ms = 0;
   bool build_cached = false;
   std::int64_t run_ms = 0;  // from the first fork to the last reap
+  std::int64_t trials_us = 0;  // of that, from the first trial to the end of the last, bursts with it; 0: there was none
 
   friend bool operator==(const StageTimes&, const StageTimes&) = default;
 };
@@ -65,6 +67,29 @@ struct Host {
   friend bool operator==(const Host&, const Host&) = default;
 };
 
+// A process with a context on a GPU.
+struct GpuProcess {
+  std::uint32_t pid = 0;
+  std::uint64_t memory_mib = 0;  // 0: the driver does not tell
+
+  friend bool operator==(const GpuProcess&, const GpuProcess&) = default;
+};
+
+inline constexpr std::size_t kForeignProcessesMax = 8;
+
+// How a GPU ran right after an attempt's trials, as its driver says: what is 0 or empty it does not tell.
+struct Conditions {
+  std::uint32_t sm_clock_mhz = 0;
+  std::uint32_t memory_clock_mhz = 0;
+  std::uint32_t temperature_c = 0;
+  double power_w = 0;
+  std::string throttle = {};  // what holds the clocks down, comma separated: "none", "sw_power_cap,hw_thermal_slowdown"
+  // Whoever else uses it, kForeignProcessesMax of them; no value where the driver's process numbers cannot be told from others.
+  std::optional<std::vector<GpuProcess>> foreign = std::nullopt;
+
+  friend bool operator==(const Conditions&, const Conditions&) = default;
+};
+
 struct Result {
   Verdict verdict;
   DeviceInfo device;
@@ -76,13 +101,14 @@ struct Result {
   Samples samples;
   Toolchain toolchain = {};
   Host host = {};
+  std::optional<Conditions> conditions = std::nullopt;  // of a GPU that is watched
 
   friend bool operator==(const Result&, const Result&) = default;
 };
 
 template <class V> void fields(V& v, Samples& x) { v("submission_ns", x.submission_ns); v("reference_ns", x.reference_ns); }
 template <class V> void fields(V& v, StageTimes& x) {
-  v("build_ms", x.build_ms); v("build_cached", x.build_cached); v("run_ms", x.run_ms);
+  v("build_ms", x.build_ms); v("build_cached", x.build_cached); v("run_ms", x.run_ms); v("trials_us", x.trials_us);
 }
 template <class V> void fields(V& v, Software& x) {
   v("kq", x.kq); v("python", x.python); v("torch", x.torch); v("triton", x.triton); v("cuda", x.cuda);
@@ -93,10 +119,15 @@ template <class V> void fields(V& v, Host& x) {
   v("name", x.name); v("cpu", x.cpu); v("cores", x.cores); v("governor", x.governor); v("kernel", x.kernel); v("distro", x.distro);
   v("libc", x.libc); v("driver", x.driver); v("container", x.container); v("scheduler", x.scheduler); v("scheduled_as", x.scheduled_as);
 }
+template <class V> void fields(V& v, GpuProcess& x) { v("pid", x.pid); v("memory_mib", x.memory_mib); }
+template <class V> void fields(V& v, Conditions& x) {
+  v("sm_clock_mhz", x.sm_clock_mhz); v("memory_clock_mhz", x.memory_clock_mhz); v("temperature_c", x.temperature_c); v("power_w", x.power_w);
+  v("throttle", x.throttle); v("foreign", x.foreign);
+}
 template <class V> void fields(V& v, Result& x) {
   v("verdict", x.verdict); v("device", x.device); v("worker", x.worker); v("times", x.times); v("software", x.software);
   v("sandbox", x.sandbox); v("log", x.log); v("samples", x.samples);
-  v("toolchain", x.toolchain); v("host", x.host);
+  v("toolchain", x.toolchain); v("host", x.host); v("conditions", x.conditions);
 }
 
 }  // namespace kq

@@ -1,5 +1,5 @@
-// What the driver says of a GPU, asked from outside of every process that uses it: whether all of a child's memory came back, and whether
-// the device complained.
+// What the driver says of a GPU, asked from outside of every process that uses it: how it runs, whether all of a child's memory came back,
+// and whether the device complained.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "core/result.h"
 
 namespace kq {
 
@@ -18,6 +20,10 @@ class GpuWatch {
   virtual std::optional<std::uint64_t> ownerless_bytes() = 0;
   // Xid numbers since the last time this was asked.
   virtual std::vector<std::uint64_t> errors() = 0;
+  // Clocks and all else but who uses it, which is told apart elsewhere. A few questions of 0.1 to 2 ms each: not between two trials.
+  virtual Conditions conditions() = 0;
+  // Everybody who has a context there; nothing where the driver does not tell.
+  virtual std::optional<std::vector<GpuProcess>> processes() = 0;
 };
 
 // By NVML, opened with dlopen. Null where there is no such GPU or no NVML.
@@ -29,6 +35,9 @@ class Cleanliness {
   explicit Cleanliness(std::unique_ptr<GpuWatch> watch);
   // Waits until what a dead child had is free again, at most limit_ms. What is wrong with the device, in a sentence; nothing when all is well.
   std::optional<std::string> complaint(std::int64_t limit_ms);
+  // How it runs now, and who else uses it. `judge` has a context there: where the driver does not list its number, numbers are another
+  // namespace's, and nobody can be told.
+  std::optional<Conditions> conditions(int judge);
 
  private:
   std::unique_ptr<GpuWatch> watch_;
@@ -37,5 +46,8 @@ class Cleanliness {
 
 // Errors that are the doing of a program and end with it, by NVIDIA's list of Xid numbers; after any other the device is not trusted.
 bool ends_with_its_program(std::uint64_t xid);
+
+// NVML's clock event reasons in nvidia-smi's words, comma separated: "none", "sw_power_cap,hw_thermal_slowdown". A bit without a word is told as a number.
+std::string throttle_words(std::uint64_t reasons);
 
 }  // namespace kq

@@ -184,12 +184,13 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
   Result result{.verdict = std::move(*report.verdict),
                 .device = device_,
                 .worker = options_.worker,
-                .times = {.build_ms = built.ms, .build_cached = built.cached, .run_ms = monotonic_now_ms() - start_ms},
+                .times = {.build_ms = built.ms, .build_cached = built.cached, .run_ms = monotonic_now_ms() - start_ms, .trials_us = report.trials_us},
                 .software = std::move(attempt->software),
                 .sandbox = std::move(attempt->sandbox),
                 .log = std::move(attempt->log),
                 .samples = is_passed ? std::move(report.samples) : Samples()};  // figures of wrong answers are kept nowhere
   result.toolchain = built.toolchain;
+  result.conditions = std::move(attempt->conditions);
   return result;
 }
 
@@ -290,6 +291,8 @@ Expected<Lane::Attempt> Lane::attempt(const Lease& lease, const Built& built, co
   }();
 
   Attempt attempt{.report = {}, .software = submission->zygote->software(), .sandbox = submission->zygote->sandbox(), .log = {}, .audit = {}};
+  // While all is there still, and as warm as the trials left it.
+  if (report && purpose == Purpose::judge) attempt.conditions = cleanliness_->conditions(judge_process());
   attempt.log = reap(std::move(*submission));
   if (purpose == Purpose::audit) attempt.audit = content_of(audit.first);
   if (!report || !report->reference_usable) drop_reference();

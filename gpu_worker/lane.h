@@ -61,7 +61,7 @@ class Lane {
   // Why nothing may run here any more: something of a job did not go away, or the device is not what it was. The job that was noticed
   // with ended in an Error, and is tried again elsewhere.
   const std::optional<std::string>& quarantine() const { return quarantine_; }
-  int judge_process() const { return judge_ ? judge_->process() : 0; }  // for tests
+  int judge_process() const { return judge_ ? judge_->process() : 0; }
 
  private:
   // A forked child with everything that must outlive it.
@@ -78,13 +78,14 @@ class Lane {
     Child child;
   };
 
-  // A report, and what is known of the submission's child beyond it.
+  // A report, and what is known of the submission's child and of the device beyond it.
   struct Attempt {
     Report report;
     Software software;
     std::string sandbox;
     std::string log;
     std::string audit;  // what the pipe of an audited child held
+    std::optional<Conditions> conditions = std::nullopt;
   };
   enum class Purpose { judge, audit };
 

@@ -217,6 +217,8 @@ class Faulty : public GpuWatch {
  public:
   std::optional<std::uint64_t> ownerless_bytes() override { return std::nullopt; }
   std::vector<std::uint64_t> errors() override { return asked_++ < 2 ? std::vector<std::uint64_t>{} : std::vector<std::uint64_t>{31, 79}; }
+  Conditions conditions() override { return {}; }
+  std::optional<std::vector<GpuProcess>> processes() override { return std::nullopt; }
 
  private:
   int asked_ = 0;
@@ -235,6 +237,49 @@ TEST_F(LaneTest, a_device_that_does_not_come_back_clean_takes_no_job_any_more) {
   ASSERT_NE((*lane)->quarantine(), std::nullopt);
   EXPECT_NE((*lane)->quarantine()->find("Xid 79"), std::string::npos);
   EXPECT_EQ(verdict_of(run_here()), "error: quarantined " + *(*lane)->quarantine());
+}
+
+// A device on which everything that this process started has a context, and the first process of the machine too.
+class Crowded : public GpuWatch {
+ public:
+  explicit Crowded(std::size_t& seen_n) : seen_n_(seen_n) {}
+  std::optional<std::uint64_t> ownerless_bytes() override { return std::nullopt; }
+  std::vector<std::uint64_t> errors() override { return {}; }
+  Conditions conditions() override { return {.sm_clock_mhz = 1'980, .temperature_c = 41, .throttle = "none"}; }
+  std::optional<std::vector<GpuProcess>> processes() override {
+    std::vector<GpuProcess> all;
+    add_children_of(::getpid(), all);
+    seen_n_ = all.size();
+    all.push_back({.pid = 1, .memory_mib = 512});
+    return all;
+  }
+
+ private:
+  static void add_children_of(std::uint32_t pid, std::vector<GpuProcess>& all) {
+    std::error_code ignored;
+    for (const auto& task : fs::directory_iterator("/proc/" + std::to_string(pid) + "/task", ignored)) {
+      std::ifstream children(task.path() / "children");
+      for (std::uint32_t child = 0; children >> child;) {
+        all.push_back({.pid = child});
+        add_children_of(child, all);
+      }
+    }
+  }
+  std::size_t& seen_n_;
+};
+
+TEST_F(LaneTest, a_result_tells_how_the_device_ran_and_who_else_used_it) {
+  std::size_t seen_n = 0;
+  LaneOptions options = LaneOfTests::options();
+  options.scratch = root_ / "crowded";
+  options.watch = [&](const DeviceInfo&) { return std::make_unique<Crowded>(seen_n); };
+  auto lane = Lane::open(options);
+  ASSERT_TRUE(lane) << lane.error().message;
+  const auto result = (*lane)->run(lease_of(submission("return x + 1")), {.verdict = {}, .dir = root_ / "built"});
+  ASSERT_EQ(verdict_of(result), "passed");
+  EXPECT_EQ(result->conditions, (Conditions{.sm_clock_mhz = 1'980, .temperature_c = 41, .throttle = "none", .foreign = {{{.pid = 1, .memory_mib = 512}}}}));
+  EXPECT_GE(seen_n, 8u) << "a judge, a zygote, and two processes of each child";
+  EXPECT_EQ(run(submission("return x + 1"))->conditions, std::nullopt) << "of a device that nobody watches";
 }
 
 // The last one: the lane does nothing afterwards.

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <concepts>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 namespace kq {
@@ -149,6 +150,29 @@ Cell tier_of(const RunRow& row) {
 }
 Cell build_cached(const RunRow& row) {
   return row.result ? to_cell(row.result->times.build_cached) : Cell();
+}
+Cell trials_s(const RunRow& row) {
+  return row.result && row.result->times.trials_us > 0 ? to_cell(static_cast<double>(row.result->times.trials_us) / 1e6) : Cell();
+}
+// No value where nobody watches the device, nor for a figure that its driver does not tell.
+template <auto Member>
+Cell conditions(const RunRow& row) {
+  if (!row.result || !row.result->conditions) return {};
+  const auto& value = (*row.result->conditions).*Member;
+  if constexpr (std::is_arithmetic_v<std::decay_t<decltype(value)>>) {
+    if (value == 0) return {};
+  }
+  return to_cell(value);
+}
+// "none", or "4711:512;4712": each with its MiB where the driver tells them.
+Cell other_processes(const RunRow& row) {
+  if (!row.result || !row.result->conditions || !row.result->conditions->foreign) return {};
+  std::string joined;
+  for (const GpuProcess& one : *row.result->conditions->foreign) {
+    joined += (joined.empty() ? "" : ";") + std::to_string(one.pid);
+    if (one.memory_mib > 0) joined += ":" + std::to_string(one.memory_mib);
+  }
+  return to_cell(joined.empty() ? std::string_view("none") : std::string_view(joined));
 }
 Cell cpu_cores(const RunRow& row) {
   return row.result && row.result->host.cores > 0 ? to_cell(row.result->host.cores) : Cell();
@@ -323,6 +347,13 @@ constexpr Column kColumns[] = {
     {"evaluator", ColumnType::text, "", "version of how it was judged; others are not comparable", software<&Software::evaluator>},
     {"packages_hash", ColumnType::text, "", "SHA-256 over its Python packages and their versions", software<&Software::packages>},
     {"time_limit_s", ColumnType::number, "s", "limit of its build and of its run that it asked for", time_limit_s},
+    {"trials_s", ColumnType::number, "s", "of run_s, from the first trial to the end of the last; the rest is what a job costs beside them", trials_s},
+    {"sm_clock_mhz", ColumnType::integer, "mhz", "clock of the GPU's processors right after the trials", conditions<&Conditions::sm_clock_mhz>},
+    {"mem_clock_mhz", ColumnType::integer, "mhz", "clock of its memory", conditions<&Conditions::memory_clock_mhz>},
+    {"temp_c", ColumnType::integer, "c", "its temperature", conditions<&Conditions::temperature_c>},
+    {"power_w", ColumnType::number, "w", "what it draws, over the last second where the driver says it so", conditions<&Conditions::power_w>},
+    {"throttle", ColumnType::text, "", "what held its clocks down, in nvidia-smi's words joined by commas: none, sw_power_cap, hw_thermal_slowdown", conditions<&Conditions::throttle>},
+    {"other_procs_on_gpu", ColumnType::text, "", "processes on it that are not this worker's, PID:MiB joined by semicolons: none", other_processes},
 };
 // clang-format on
 

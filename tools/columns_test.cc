@@ -96,6 +96,33 @@ TEST(columns, what_is_unknown_of_a_machine_is_no_value) {
   EXPECT_EQ(cell(row, "time_limit_s"), number(1.5));
 }
 
+TEST(columns, conditions_are_those_of_a_gpu_that_is_watched) {
+  constexpr const char* kNames[] = {"sm_clock_mhz", "mem_clock_mhz", "temp_c", "power_w", "throttle", "other_procs_on_gpu"};
+  RunRow row = passed_row("relu/fast", 1, 2);
+  for (const char* name : kNames) EXPECT_EQ(cell(row, name), kUnknown) << "nobody watches: " << name;
+  row.result->conditions = Conditions();
+  for (const char* name : kNames) EXPECT_EQ(cell(row, name), kUnknown) << "its driver tells nothing: " << name;
+  row.result->conditions = Conditions{.sm_clock_mhz = 1'980, .memory_clock_mhz = 3'201, .temperature_c = 41, .power_w = 312.5, .throttle = "none",
+                                      .foreign = std::vector<GpuProcess>()};
+  EXPECT_EQ(cell(row, "sm_clock_mhz"), count(1'980));
+  EXPECT_EQ(cell(row, "mem_clock_mhz"), count(3'201));
+  EXPECT_EQ(cell(row, "temp_c"), count(41));
+  EXPECT_EQ(cell(row, "power_w"), number(312.5));
+  EXPECT_EQ(cell(row, "throttle"), text("none"));
+  EXPECT_EQ(cell(row, "other_procs_on_gpu"), text("none"));
+  row.result->conditions->foreign = {{.pid = 4'711, .memory_mib = 512}, {.pid = 4'712}};
+  EXPECT_EQ(cell(row, "other_procs_on_gpu"), text("4711:512;4712"));
+}
+
+TEST(columns, trials_take_time_only_where_there_were_any) {
+  RunRow row = passed_row("relu/fast", 1, 2);
+  row.result->times = {.run_ms = 900};
+  EXPECT_EQ(cell(row, "trials_s"), kUnknown);
+  row.result->times.trials_us = 640'125;
+  EXPECT_EQ(cell(row, "run_s"), number(0.9));
+  EXPECT_EQ(cell(row, "trials_s"), number(0.640125));
+}
+
 TEST(columns, an_unfinished_row_knows_no_ending) {
   const RunRow row = queued_row("relu/slow");
   EXPECT_EQ(cell(row, "state"), text("queued"));

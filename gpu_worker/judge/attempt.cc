@@ -61,9 +61,13 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   if (const auto loaded = (*submission)->load(plan, seed); !loaded) return tl::unexpected(loaded.error());
 
   // 3. The trials. Every output of every kind is checked.
+  const std::int64_t first_trial_ns = clock_ns();
+  const auto trials_us = [&] { return (clock_ns() - first_trial_ns) / 1'000; };
   auto times = run_trials(plan, **submission);
+  report.trials_us = trials_us();
   if (!times) return tl::unexpected(times.error());
   const auto burst_ns = burst_share(plan, **submission, *times);
+  report.trials_us = trials_us();
   if (!burst_ns) return tl::unexpected(burst_ns.error());
   const auto after = calibrator_->calibrate(touch_bytes, plan.limits.load_limit_ms);
   if (!after) return tl::unexpected(after.error());

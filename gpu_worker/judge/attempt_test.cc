@@ -46,6 +46,23 @@ TEST(Attempt, a_right_submission_passes_with_figures) {
   EXPECT_EQ(correctness_of(*report.verdict)->max_abs_err, 0);
 }
 
+TEST(Attempt, the_time_of_the_trials_is_that_of_calls_and_not_of_loading) {
+  constexpr std::int64_t kLoadUs = 300'000;
+  FakeHouse house;
+  const Report report = house.run([&](FakeTurn& turn) {
+    if (turn.command == Command::load) ::usleep(kLoadUs);
+    if (turn.command == Command::call) ::usleep(2'000);
+  });
+  EXPECT_EQ(ending(report), "passed");
+  EXPECT_GE(report.trials_us, 7 * 2'000);
+  EXPECT_LT(report.trials_us, kLoadUs);
+  const Report wrong = house.run(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.outputs[0]) = 1e9f; }));
+  EXPECT_EQ(ending(wrong), "wrong_answer/value at judge");
+  EXPECT_GT(wrong.trials_us, 0);
+  const Report unloaded = house.run(at(Command::load, [](FakeTurn& turn) { turn.fail(Failure::load_failed, "no"); }));
+  EXPECT_EQ(unloaded.trials_us, 0) << ending(unloaded);
+}
+
 TEST(Attempt, every_trial_has_inputs_and_a_seed_of_its_own) {
   FakeHouse house;
   std::set<std::uint64_t> seeds;

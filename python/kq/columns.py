@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from kq.records import DeviceKind, Result, RunRow
+from kq.records import Conditions, DeviceKind, GpuProcess, Result, RunRow
 from kq.submission import Backend
 from kq.verdict import Correctness, Evidence, Measurement, Mismatch, Statistics
 
@@ -138,6 +138,13 @@ class Row:
     evaluator: str | None = None
     packages_hash: str | None = None
     time_limit_s: float | None = None
+    trials_s: float | None = None
+    sm_clock_mhz: int | None = None
+    mem_clock_mhz: int | None = None
+    temp_c: int | None = None
+    power_w: float | None = None
+    throttle: str | None = None
+    other_procs_on_gpu: str | None = None
 
     @classmethod
     def of(cls, row: RunRow) -> Row:
@@ -203,6 +210,7 @@ def _of_result(result: Result, backend: Backend) -> dict[str, Any]:
         "build_s": result.times.build_ms / 1e3,
         "build_cached": result.times.build_cached,
         "run_s": result.times.run_ms / 1e3,
+        "trials_s": result.times.trials_us / 1e6 or None,
         "worker": result.worker,
         "kq_version": software.kq,
         "python": software.python,
@@ -237,6 +245,8 @@ def _of_result(result: Result, backend: Backend) -> dict[str, Any]:
             "device_arch": device.arch,
             "device_memory_bytes": device.memory_bytes or None,
         }
+    if result.conditions is not None:
+        columns |= _of_conditions(result.conditions)
     if verdict.evidence is not None:
         columns |= _of_evidence(verdict.evidence)
     if verdict.correctness is not None:
@@ -244,6 +254,21 @@ def _of_result(result: Result, backend: Backend) -> dict[str, Any]:
     if verdict.measurement is not None:
         columns |= _of_measurement(verdict.measurement)
     return columns
+
+
+def _of_conditions(conditions: Conditions) -> dict[str, Any]:
+    return {
+        "sm_clock_mhz": conditions.sm_clock_mhz or None,
+        "mem_clock_mhz": conditions.memory_clock_mhz or None,
+        "temp_c": conditions.temperature_c or None,
+        "power_w": conditions.power_w or None,
+        "throttle": conditions.throttle,
+        "other_procs_on_gpu": _of_processes(conditions.foreign) if conditions.foreign is not None else None,
+    }
+
+
+def _of_processes(processes: list[GpuProcess]) -> str:
+    return _joined(f"{one.pid}:{one.memory_mib}" if one.memory_mib else str(one.pid) for one in processes) or "none"
 
 
 def _of_evidence(evidence: Evidence) -> dict[str, Any]:
@@ -291,7 +316,7 @@ def _of_measurement(measured: Measurement) -> dict[str, Any]:
     }
     if ours.samples_n > 0:  # else 0 us would be a lie
         columns |= {f"{name}_us": getattr(ours, f"{name}_ns") / 1e3 for name in ("median", "mean", "std", "min", "max")}
-        clocks = {name: getattr(measured, f"{name}_ns") for name in ("attested", "event", "overhead", "drift")}
+        clocks = {name: getattr(measured, f"{name}_ns") for name in ("attested", "event", "burst", "overhead", "drift")}
         columns |= {f"{name}_us": ns / 1e3 for name, ns in clocks.items() if ns != 0}
     columns |= {f"p{n}_us": _positive_us(ours, n) for n in (95, 99)}
     if ours.samples_n > 1 and ours.mean_ns > 0:

@@ -35,6 +35,7 @@ class StageTimes:
     build_ms: int = 0
     build_cached: bool = False
     run_ms: int = 0
+    trials_us: int = 0  # of that, from the first trial to the end of the last
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,24 @@ class Host:
 
 
 @dataclass(frozen=True)
+class GpuProcess:
+    pid: int = 0
+    memory_mib: int = 0
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """How a GPU ran right after the trials, as its driver says: what is 0 or empty it does not tell."""
+
+    sm_clock_mhz: int = 0
+    memory_clock_mhz: int = 0
+    temperature_c: int = 0
+    power_w: float = 0
+    throttle: str = ""  # "none", "sw_power_cap,hw_thermal_slowdown"
+    foreign: list[GpuProcess] | None = None  # other users' processes on it
+
+
+@dataclass(frozen=True)
 class Toolchain:
     """What compiled the kernel; empty where nothing was compiled."""
 
@@ -93,6 +112,7 @@ class Result:
     samples: Samples = field(default_factory=Samples)
     toolchain: Toolchain = field(default_factory=Toolchain)
     host: Host = field(default_factory=Host)
+    conditions: Conditions | None = None  # of a GPU that is watched
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import kq
 from kq.codec import decode_message, encode_message
 from kq.messages import Blob, Packing
 from kq.packing import unpacked
+from kq.records import Conditions, GpuProcess, StageTimes
 
 EPOCH = 1
 DEVICE = kq.DeviceInfo(kq.DeviceKind.CPU, model="a processor", memory_bytes=1 << 30)
@@ -22,6 +23,7 @@ DEVICE = kq.DeviceInfo(kq.DeviceKind.CPU, model="a processor", memory_bytes=1 <<
 GPU = kq.DeviceInfo(
     kq.DeviceKind.CUDA, model="NVIDIA H100 80GB HBM3", uuid="GPU-1", arch="sm_90", memory_bytes=80 << 30
 )
+CONDITIONS = Conditions(1_980, 0, 41, 312.5, "sw_power_cap", [GpuProcess(4711, 512), GpuProcess(4712)])
 
 
 def judge(lease: Lease) -> kq.Verdict:
@@ -94,4 +96,6 @@ class FakeWorker:
             worker="fake",
             log="done\n",
             samples=kq.Samples([1, 2], [3, 4]),
+            times=StageTimes(build_ms=3, run_ms=900, trials_us=640_125),
+            conditions=CONDITIONS if lease.device.kind is kq.DeviceKind.CUDA else None,
         )

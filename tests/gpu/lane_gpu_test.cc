@@ -155,5 +155,23 @@ TEST_F(LaneGpuTest, the_driver_says_what_is_left) {
   std::printf("    memory without an owner: %s\n", ownerless ? (std::to_string(*ownerless >> 20) + " MiB").c_str() : "the driver does not tell whose it is");
 }
 
+TEST_F(LaneGpuTest, a_result_tells_how_the_gpu_ran) {
+  const auto result = run_cuda("if (i < n) out[i] = x[i] + 1.0f;");
+  ASSERT_EQ(ending(result).substr(0, 6), "passed") << ending(result);
+  ASSERT_TRUE(result->conditions) << "no NVML";
+  const Conditions& now = *result->conditions;
+  EXPECT_GT(now.sm_clock_mhz, 0u);
+  EXPECT_GT(now.memory_clock_mhz, 0u);
+  EXPECT_GT(now.temperature_c, 0u);
+  EXPECT_GT(now.power_w, 0);
+  EXPECT_NE(now.throttle, "");
+  std::printf("    SM %u MHz, memory %u MHz, %u C, %.1f W, throttle: %s, trials %lld of %lld ms\n", now.sm_clock_mhz, now.memory_clock_mhz, now.temperature_c,
+              now.power_w, now.throttle.c_str(), static_cast<long long>(result->times.trials_us / 1'000), static_cast<long long>(result->times.run_ms));
+  if (!now.foreign) std::printf("    the driver's process numbers are not ours: nothing is said of others\n");
+  for (const GpuProcess& one : now.foreign.value_or(std::vector<GpuProcess>())) {
+    std::printf("    foreign: process %u with %llu MiB\n", one.pid, static_cast<unsigned long long>(one.memory_mib));
+  }
+}
+
 }  // namespace
 }  // namespace kq
