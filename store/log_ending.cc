@@ -48,8 +48,12 @@ class Log {
       at = skip_trailer(at);
       const auto fragment = read(at, check_);
       if (const Odd* odd = std::get_if<Odd>(&fragment)) {
+        if (!inside && is_blank_from(at)) return {LogEnding::whole, good};
         // A length that leads past the end is a write cut short, or a wrong length.
-        if (begins_after(at)) return {LogEnding::damaged, good};
+        if (begins_after(at)) {
+          if (is_there_by_now(at)) continue;
+          return {LogEnding::damaged, good};
+        }
         return {*odd == Odd::end_of_log ? LogEnding::whole : LogEnding::torn, good};
       }
       const auto [type, end] = std::get<Fragment>(fragment);
@@ -93,11 +97,17 @@ class Log {
     return false;
   }
 
+  // Room that was never written to.
+  bool is_blank_from(std::uint64_t at) const { return bytes_.find_first_not_of('\0', at) == std::string_view::npos; }
+
+  // A living process writes one record after the other: where one is behind, the one here is whole, though it was not when it was looked at.
+  bool is_there_by_now(std::uint64_t at) const { return std::holds_alternative<Fragment>(read(at, LogCheck::checksums)); }
+
   const std::string_view bytes_;
   const LogCheck check_;
 };
 
-// A file's bytes, as far as they are looked at. Nobody else writes to it: the store is locked, or its owner appends, which this does not see.
+// A file's bytes, as far as they are looked at. The store is locked, or its owner writes behind what is there.
 class Mapped {
  public:
   explicit Mapped(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {

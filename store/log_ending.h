@@ -5,7 +5,7 @@
 // record can be torn, in any way a disk tears: cut short, or with some sectors there and others not. RocksDB takes the first for what it is
 // and calls the second corruption, which would keep a broker from starting after a mere loss of power. And where a page of
 // zeros begins at a fragment, it skips to the next block without a word. Here both are told apart from damage: after a torn record no other
-// record begins, after damage there may be commits that were acknowledged.
+// record begins, after damage there may be commits that were acknowledged. Zeros up to the end of the file are room (rocks_store_room.h).
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace kq {
 
 enum class LogEnding {
-  whole,    // every record is there, or the last one stops at the end of the file: RocksDB reads it right
+  whole,    // every record is there, or the last one stops at the end of the file, or room follows: RocksDB reads it right
   torn,     // from good_bytes on it is the wreck of one record, which was never acknowledged
   damaged,  // what follows good_bytes is broken, and records begin behind it
 };

@@ -29,11 +29,11 @@ class LogEndingTest : public testing::Test {
     for (const std::size_t size : {300u, 300u, 80'000u, 300u, 300u}) {
       const Write write{Family::state, "key", std::string(size, 'x')};
       ASSERT_TRUE((*store)->commit({&write, 1}));
-      ends.push_back(fs::file_size(log));
+      ends.push_back(look_at_log(log, LogCheck::headers).value().good_bytes);
     }
     std::ostringstream text;
     text << std::ifstream(log, std::ios::binary).rdbuf();
-    bytes = text.str();
+    bytes = text.str().substr(0, ends.back());
   }
 
   LogState look(const std::string& content, LogCheck check = LogCheck::checksums) {
@@ -57,6 +57,17 @@ TEST_F(LogEndingTest, a_log_of_rocksdb_is_whole_whichever_way_it_is_checked) {
     EXPECT_EQ(look(bytes, check), (LogState{LogEnding::whole, bytes.size()}));
   }
   EXPECT_EQ(look(""), (LogState{LogEnding::whole, 0}));
+}
+
+TEST_F(LogEndingTest, zeros_behind_the_last_record_are_room) {
+  for (const LogCheck check : {LogCheck::headers, LogCheck::checksums}) {
+    EXPECT_EQ(look(bytes + std::string(100'000, '\0'), check), (LogState{LogEnding::whole, bytes.size()}));
+  }
+}
+
+TEST_F(LogEndingTest, a_record_of_several_blocks_that_ends_in_zeros_is_torn) {
+  const std::string cut = bytes.substr(0, ends[1] + 40'000);
+  EXPECT_EQ(look(cut + std::string(100'000, '\0')), (LogState{LogEnding::torn, ends[1]}));
 }
 
 TEST_F(LogEndingTest, a_log_cut_anywhere_is_whole_up_to_its_last_complete_record) {

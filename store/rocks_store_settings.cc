@@ -1,6 +1,7 @@
 #include "store/rocks_store_settings.h"
 
 #include <rocksdb/cache.h>
+#include <rocksdb/env.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/listener.h>
 #include <rocksdb/table.h>
@@ -10,6 +11,7 @@
 
 #include "store/rocks_store_log.h"
 #include "store/rocks_store_memtable.h"
+#include "store/rocks_store_room.h"
 
 namespace kq {
 namespace {
@@ -83,7 +85,9 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const std::shared_ptr
 
 rocksdb::DBOptions db_options(const std::string& dir, OpenMode mode, rocksdb::Env* env) {
   rocksdb::DBOptions options;
-  if (env != nullptr) options.env = env;
+  // Made once and never unmade, as RocksDB's own is: threads of any store may use it until the process ends.
+  static rocksdb::Env* const roomy = rocksdb::NewCompositeEnv(with_log_room(rocksdb::FileSystem::Default())).release();
+  options.env = env != nullptr ? env : roomy;
   options.create_if_missing = mode == OpenMode::read_write;
   options.create_missing_column_families = mode == OpenMode::read_write;
   // Reusing old log files and the recovery mode below do not go together: this RocksDB crashes on it.

@@ -23,6 +23,7 @@
 #include "core/check.h"
 #include "core/records.h"
 #include "store/keys.h"
+#include "store/log_ending.h"
 #include "store/temporary_directory.h"
 
 namespace {
@@ -167,7 +168,8 @@ TEST_F(RocksStoreTest, a_store_closed_in_order_has_nothing_to_replay) {
 TEST_F(RocksStoreTest, a_torn_last_record_takes_nothing_else_with_it) {
   crash_after_ten_commits();
   const fs::path log = write_ahead_log(dir);
-  fs::resize_file(log, fs::file_size(log) - 1);
+  const std::uint64_t end = look_at_log(log, LogCheck::checksums).value().good_bytes;
+  overwrite(log, static_cast<std::streamoff>(end) - 1, '\0');
   const auto store = open(dir);
   for (int i = 0; i < 9; ++i) EXPECT_TRUE(get(*store, std::to_string(i))) << i;
   EXPECT_EQ(get(*store, "9"), std::nullopt);
@@ -462,9 +464,11 @@ TEST_F(RocksStoreTest, a_store_of_a_living_process_can_be_read_and_not_written) 
   Writer writer(dir);
   const Sequence acknowledged = writer.next().value();
   EXPECT_THAT(refusal(dir, OpenMode::read_write).message, HasSubstr("is in use by a running broker"));
-  const auto reader = open(dir, OpenMode::read_only);
-  ASSERT_NE(reader, nullptr);
-  EXPECT_GE(next_batch(*reader), acknowledged + 1);
+  for (int i = 0; i < 20; ++i) {
+    const auto reader = open(dir, OpenMode::read_only);
+    ASSERT_NE(reader, nullptr);
+    EXPECT_GE(next_batch(*reader), acknowledged + 1);
+  }
 }
 
 }  // namespace

@@ -36,6 +36,10 @@ class Image {
       }
     }
     fs::copy(running, dir());
+    // Without the room ahead: most damage would be to that, and mean nothing.
+    for (const auto& entry : fs::directory_iterator(dir())) {
+      if (entry.path().extension() == ".log") fs::resize_file(entry.path(), look_at_log(entry.path(), LogCheck::headers)->good_bytes);
+    }
   }
   std::string dir() const { return directory_.path() + "/image"; }
 

@@ -11,6 +11,7 @@
 
 #include "core/check.h"
 #include "store/rocks_store.h"
+#include "store/rocks_store_room.h"
 #include "store/temporary_directory.h"
 #include "tests/faults/commits.h"
 #include "tests/faults/failing_disk.h"
@@ -44,7 +45,7 @@ class Impatient final : public rocksdb::SystemClockWrapper {
 
 class TestEnv final : public rocksdb::EnvWrapper {
  public:
-  explicit TestEnv(const std::shared_ptr<FailingDisk>& disk) : EnvWrapper(rocksdb::NewCompositeEnv(disk)) {
+  explicit TestEnv(const std::shared_ptr<FailingDisk>& disk) : EnvWrapper(rocksdb::NewCompositeEnv(with_log_room(disk))) {
     system_clock_ = std::make_shared<Impatient>();
   }
 };

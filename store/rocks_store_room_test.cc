@@ -1,0 +1,98 @@
+#include "store/rocks_store_room.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include "store/keys.h"
+#include "store/log_ending.h"
+#include "store/rocks_store.h"
+#include "store/temporary_directory.h"
+
+namespace kq {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Room : public testing::Test {
+ protected:
+  std::unique_ptr<rocksdb::FSWritableFile> open(const std::string& name) {
+    std::unique_ptr<rocksdb::FSWritableFile> file;
+    const auto files = with_log_room(rocksdb::FileSystem::Default());
+    EXPECT_TRUE(files->NewWritableFile(path(name), {}, &file, nullptr).ok());
+    return file;
+  }
+  static void append(rocksdb::FSWritableFile& file, const std::string& bytes) { ASSERT_TRUE(file.Append(bytes, {}, nullptr).ok()); }
+  static void close(rocksdb::FSWritableFile& file) { ASSERT_TRUE(file.Close({}, nullptr).ok()); }
+  std::string path(const std::string& name) const { return directory_.path() + "/" + name; }
+  std::string content(const std::string& name) const {
+    std::ifstream file(path(name), std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  const TemporaryDirectory directory_;
+};
+
+TEST_F(Room, zeros_follow_a_small_write_until_the_log_is_closed) {
+  const auto log = open("1.log");
+  append(*log, "one");
+  append(*log, "two");
+  EXPECT_EQ(content("1.log"), "onetwo" + std::string(kLogRoomBytes - 6, '\0'));
+  close(*log);
+  EXPECT_EQ(content("1.log"), "onetwo");
+}
+
+TEST_F(Room, is_made_again_when_it_is_used_up) {
+  const auto log = open("1.log");
+  const std::string bytes(1'000, 'x');
+  std::string all;
+  while (all.size() <= kLogRoomBytes) {
+    append(*log, bytes);
+    all += bytes;
+  }
+  EXPECT_EQ(fs::file_size(path("1.log")), 2 * kLogRoomBytes);
+  close(*log);
+  EXPECT_EQ(content("1.log"), all);
+}
+
+TEST_F(Room, is_not_made_for_long_writes) {
+  const auto log = open("1.log");
+  append(*log, std::string(kLogRoomBytes / 2, 'x'));
+  EXPECT_EQ(fs::file_size(path("1.log")), kLogRoomBytes / 2);
+  append(*log, "y");
+  EXPECT_EQ(fs::file_size(path("1.log")), kLogRoomBytes / 2 + kLogRoomBytes);
+  append(*log, std::string(2 * kLogRoomBytes, 'z'));
+  EXPECT_EQ(fs::file_size(path("1.log")), kLogRoomBytes / 2 + 1 + 2 * kLogRoomBytes);
+  close(*log);
+}
+
+TEST_F(Room, is_not_made_in_other_files) {
+  const auto table = open("1.sst");
+  append(*table, "one");
+  EXPECT_EQ(content("1.sst"), "one");
+  close(*table);
+}
+
+TEST_F(Room, of_a_store_that_was_killed_is_the_end_of_its_log) {
+  const auto store = open_rocks_store(path("store"), OpenMode::read_write).value();
+  for (Sequence seq = 1; seq <= 3; ++seq) {
+    const Write write{Family::state, sequence_key(seq), std::to_string(seq)};
+    ASSERT_TRUE(store->commit({&write, 1}));
+  }
+  fs::copy(path("store"), path("copy"));
+  std::string log;
+  for (const auto& entry : fs::directory_iterator(path("copy"))) {
+    if (entry.path().extension() == ".log") log = entry.path();
+  }
+  EXPECT_EQ(fs::file_size(log), kLogRoomBytes);
+  EXPECT_NE(look_at_log(log, LogCheck::checksums).value().ending, LogEnding::damaged);
+  const auto copy = open_rocks_store(path("copy"), OpenMode::read_write).value();
+  for (Sequence seq = 1; seq <= 3; ++seq) EXPECT_EQ(copy->get(Family::state, sequence_key(seq)).value(), std::to_string(seq));
+}
+
+}  // namespace
+}  // namespace kq
