@@ -20,6 +20,9 @@ namespace fs = std::filesystem;
 // What lies beside what was built, for who looks at it later.
 constexpr std::string_view kManifest = "kq_extensions.json";  // harness/extension_serve.py
 constexpr std::string_view kNeedsGpu = "kq_needs_gpu";
+constexpr std::string_view kLaunchesTriton = "kq_triton";      // harness/build.py
+constexpr std::string_view kTritonArchive = "kq_triton.zip";   // harness/triton_ahead.py
+constexpr std::size_t kTritonBytesMax = 64u << 20;
 constexpr std::string_view kToolchainOfMachine = "toolchain_id";
 constexpr std::size_t kToolchainBytesMax = 4096;
 
@@ -108,7 +111,7 @@ Expected<Built> Builder::build(const Lease& lease, std::stop_token stop, std::si
                 .zygote = *zygote,
                 .stop = std::move(stop),
                 .slot = slot};
-  const Hash key = build_key(lease.submission, job.arch, (*zygote)->software());
+  const Hash key = build_key(lease.submission, lease.device.kind, job.arch, (*zygote)->software());
   const KeysInWork::Hold hold(keys_, key);
   auto cached = from_cache(job, key);
   auto built = cached ? Expected<Built>(std::move(*cached)) : run(job, key);
@@ -138,14 +141,13 @@ Expected<Scratch> Builder::scratch(const Job& job, const std::string& name) cons
   return Scratch::make(options_.scratch, name + std::to_string(job.slot), options_.uid == 0 ? 0 : options_.uid + static_cast<std::uint32_t>(job.slot));
 }
 
-Expected<BuildEnd> Builder::run_child(const Job& job, ChildRole role, const Scratch& scratch, const std::string& shared) const {
+Expected<BuildEnd> Builder::run_child(const Job& job, ChildRole role, const Scratch& scratch, std::uint32_t limit_ms, const std::string& shared) const {
   const BuildChild child{.role = role,
                          .arch = job.arch,
                          .shared = shared,
                          .uid = options_.uid == 0 ? 0 : options_.uid + static_cast<std::uint32_t>(job.slot),
                          .host_bytes = options_.host_bytes,
-                         .limit_ms = static_cast<std::uint32_t>(
-                             limit_of(job.lease.submission, role == ChildRole::compile ? options_.compile_limit_ms : options_.limit_ms))};
+                         .limit_ms = static_cast<std::uint32_t>(limit_of(job.lease.submission, limit_ms))};
   return run_build_child(child, job.lease, scratch, *job.zygote, job.stop);
 }
 
@@ -153,7 +155,7 @@ Expected<Built> Builder::run(const Job& job, const Hash& key) {
   const auto scratch = this->scratch(job, "build");
   if (!scratch) return failure(scratch.error());
   if (const auto put = put_sources(*scratch, job.lease, true); !put) return failure(put.error());
-  auto end = run_child(job, ChildRole::build, *scratch);
+  auto end = run_child(job, ChildRole::build, *scratch, options_.limit_ms);
   if (!end) return failure(end.error());
   if (end->verdict) return ended_build(std::move(*end->verdict));
   Built built = outcome(job, scratch->out(), false);
@@ -176,6 +178,10 @@ Expected<Built> Builder::run(const Job& job, const Hash& key) {
       return failed;
     }
   }
+  std::error_code error;
+  if (fs::exists(scratch->out() + "/" + std::string(kLaunchesTriton), error)) {
+    if (const auto ahead = compile_ahead(job, scratch->out()); !ahead) return failure(ahead.error());
+  }
   const auto entry = cache_.put(key, scratch->out());
   if (!entry && entry.error().code == ExitCode::bad_input) {
     return ended_build(build_ended(VerdictName::build_failed, {}, entry.error().message));
@@ -188,7 +194,7 @@ Expected<std::optional<Verdict>> Builder::build_extensions(const Job& job, const
   const auto scratch = this->scratch(job, "record");
   if (!scratch) return failure(scratch.error());
   if (const auto put = put_sources(*scratch, job.lease, true); !put) return failure(put.error());
-  const auto end = run_child(job, ChildRole::record, *scratch);
+  const auto end = run_child(job, ChildRole::record, *scratch, options_.limit_ms);
   if (!end) return failure(end.error());
   if (end->verdict && name_of(*end->verdict) != VerdictName::build_failed) return end->verdict;
   const auto text = read_child_file(scratch->out() + "/calls", kExtensionCallBytesMax + 1);
@@ -223,6 +229,19 @@ Expected<std::optional<Verdict>> Builder::build_extensions(const Job& job, const
   return std::optional<Verdict>();
 }
 
+// However it ends: what is not compiled here, the job compiles, and says what is wrong with it.
+Expected<void> Builder::compile_ahead(const Job& job, const std::string& out) {
+  const auto scratch = this->scratch(job, "record");
+  if (!scratch) return failure(scratch.error());
+  if (const auto put = put_sources(*scratch, job.lease, true); !put) return put;
+  const auto end = run_child(job, ChildRole::record, *scratch, options_.ahead_limit_ms);
+  if (!end) return failure(end.error());
+  const auto archive = read_child_file(scratch->out() + "/" + std::string(kTritonArchive), kTritonBytesMax + 1);
+  if (end->verdict || !archive || archive->size() > kTritonBytesMax) return {};
+  if (const auto written = write(out + "/" + std::string(kTritonArchive), *archive); !written) return written;
+  return write(out + "/toolchain", toolchain_in(out).compiler + "\ncompiled ahead\n");
+}
+
 Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall& call, const std::string& toolchain) {
   const Hash key = extension_key(call, job.arch, toolchain);
   const KeysInWork::Hold hold(keys_, key);
@@ -239,7 +258,7 @@ Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall
   for (const auto& [name, text] : {std::pair{std::string("call.json"), call.text}, std::pair{std::string("variant"), variant}}) {
     if (const auto put = scratch->put(name, text); !put) return failure(put.error());
   }
-  auto end = run_child(job, ChildRole::compile, *scratch, *headers);
+  auto end = run_child(job, ChildRole::compile, *scratch, options_.compile_limit_ms, *headers);
   if (!end) return failure(end.error());
   if (end->verdict) return Compiled{.verdict = std::move(end->verdict), .dir = {}, .cached = false};
   if (auto verdict = read_outcome(scratch->out())) {
@@ -262,7 +281,7 @@ Expected<void> Builder::make_header(const Job& job, const Hash& group, const std
   const auto scratch = this->scratch(job, "header");
   if (!scratch) return failure(scratch.error());
   if (const auto put = scratch->put("call.json", nlohmann::json{{"precompile", variant}}.dump()); !put) return put;
-  const auto end = run_child(job, ChildRole::compile, *scratch);
+  const auto end = run_child(job, ChildRole::compile, *scratch, options_.compile_limit_ms);
   if (!end) return failure(end.error());
   if (end->verdict || read_outcome(scratch->out())) return {};
   (void)cache_.put_header(group, variant, scratch->out());  // a disk too small for it is no reason not to build

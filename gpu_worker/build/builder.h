@@ -1,8 +1,10 @@
 // The build lane's work on one lease: static guard, then the build in sandboxed children without GPU, or a cache hit.
 //
 // A build child reads the sources and runs nothing of the job: what the guard judges comes from there. Where Python calls load_inline or load, a
-// record child runs the file to learn what it asks for; what it asks for is judged too, and compiled by a child that runs compilers alone. The
-// cache is written here, by what those children of ours left, and never by a child that ran code of the job.
+// record child runs the file to learn what it asks for; what it asks for is judged too, and compiled by a child that runs compilers alone. Where it
+// launches kernels of triton's on a GPU, a record child compiles them while it runs the file.
+//
+// The cache is written here. What children of ours left is for everybody; what a child left that ran code of the job is for that very source.
 #pragma once
 
 #include <condition_variable>
@@ -29,6 +31,7 @@ struct BuilderOptions {
   std::string no_gpu_arch; // what device code is compiled for where no GPU says
   std::uint32_t limit_ms = 120'000;
   std::uint32_t compile_limit_ms = 300'000;  // of one call of load_inline
+  std::uint32_t ahead_limit_ms = 20'000;     // of compiling triton's kernels; what is not done then is left to the job
   std::uint64_t host_bytes = 4ull << 30;  // private memory of each process of a build
 };
 
@@ -81,10 +84,12 @@ class Builder {
     bool cached = false;
     std::string toolchain = {};  // the file of that name
   };
+  // Kernels of triton's into `out`, as far as that goes.
+  Expected<void> compile_ahead(const Job& job, const std::string& out);
   Expected<Compiled> compile(const Job& job, const ExtensionCall& call, const std::string& toolchain);
   Expected<void> make_header(const Job& job, const Hash& group, const std::string& variant);
   Expected<Scratch> scratch(const Job& job, const std::string& name) const;
-  Expected<BuildEnd> run_child(const Job& job, ChildRole role, const Scratch& scratch, const std::string& shared = {}) const;
+  Expected<BuildEnd> run_child(const Job& job, ChildRole role, const Scratch& scratch, std::uint32_t limit_ms, const std::string& shared = {}) const;
   Built outcome(const Job& job, const std::string& dir, bool cached) const;
 
   BuilderOptions options_;

@@ -160,6 +160,50 @@ TEST_F(BuilderTest, a_cuda_kernel_that_does_not_compile_says_where) {
   EXPECT_NE(evidence(built).message.find("k.cu"), std::string::npos) << evidence(built).message;
 }
 
+// With the zygote of a worker that has a GPU, which it takes none to build for.
+TEST_F(BuilderTest, kernels_of_triton_are_compiled_ahead_for_a_gpu) {
+  constexpr std::string_view kProblem =
+      "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\ndef get_inputs():\n    return [torch.rand(64)]\n";
+  constexpr std::string_view kKernel =
+      "import torch, triton, triton.language as tl\n@triton.jit\ndef add(x, out, N: tl.constexpr):\n    i = tl.arange(0, N)\n"
+      "    tl.store(out + i, tl.load(x + i) + 1)\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        out = torch.empty_like(x)\n"
+      "        add[(1,)](x, out, N=64)\n        return out\n";
+  ZygoteOptions options = LaneOfTests::options().zygote;
+  options.device = DeviceKind::cuda;
+  auto started = Zygote::start(options);
+  ASSERT_TRUE(started) << started.error().message;
+  const std::shared_ptr<Zygote> zygote = std::move(*started);
+  const auto build_for = [&](DeviceKind device, const std::string& source, std::uint32_t limit_ms = 20'000) {
+    Lease lease = lease_of(Backend::triton, {{"k.py", source}});
+    lease.submission.problem.hash = sha256(kProblem);
+    lease.blobs.push_back({sha256(kProblem), std::string(kProblem)});
+    lease.device.kind = device;
+    lease.device.arch = device == DeviceKind::cuda ? "sm_90" : "";
+    Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90", .ahead_limit_ms = limit_ms},
+                    BuildCache(root_ / "cache"), [&] { return Expected<std::shared_ptr<Zygote>>(device == DeviceKind::cuda ? zygote : zygote_); });
+    return builder.build(lease);
+  };
+  const auto is_ahead = [](const Expected<Built>& built) { return fs::exists(built->dir + "/kq_triton.zip"); };
+
+  const auto built = build_for(DeviceKind::cuda, std::string(kKernel));
+  ASSERT_EQ(verdict_of(built), "built") << evidence(built).message;
+  EXPECT_TRUE(is_ahead(built));
+  EXPECT_EQ(built->toolchain.compiler.find("triton "), 0u) << built->toolchain.compiler;
+  EXPECT_NE(built->toolchain.compiler.find(", ptxas "), std::string::npos) << built->toolchain.compiler;
+  EXPECT_EQ(built->toolchain.flags, "compiled ahead");
+  EXPECT_TRUE(build_for(DeviceKind::cuda, std::string(kKernel))->cached);
+
+  const auto endless = build_for(DeviceKind::cuda, std::string(kKernel) + "while True: pass\n", 300);
+  ASSERT_EQ(verdict_of(endless), "built") << "what is wrong with it, its run tells";
+  EXPECT_FALSE(is_ahead(endless));
+  EXPECT_EQ(endless->toolchain.flags, "");
+
+  const auto interpreted = build_for(DeviceKind::cpu, std::string(kKernel));
+  ASSERT_EQ(verdict_of(interpreted), "built");
+  EXPECT_FALSE(interpreted->cached || is_ahead(interpreted));
+  EXPECT_EQ(interpreted->toolchain, Toolchain());
+}
+
 // A module without torch's headers, which compile in no time a test has.
 std::string extension(const std::string& body, const std::string& more = "") {
   return "from torch.utils.cpp_extension import load_inline\nSOURCE = r'''\n#include <Python.h>\n" + body +

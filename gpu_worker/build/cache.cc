@@ -154,20 +154,24 @@ std::vector<std::string> entry_names(const std::string& dir) {
 
 }  // namespace
 
-Hash build_key(const Submission& submission, const std::string& arch, const Software& software) {
-  std::string text = "kq-build/4\n";
+Hash build_key(const Submission& submission, DeviceKind device, const std::string& arch, const Software& software) {
+  std::string text = "kq-build/5\n";
   const auto put = [&text](std::string_view value) { text += std::to_string(value.size()) + ":" + std::string(value) + "\n"; };
   put(kVersion);  // the harness that reads the sources comes with it
   put(kEvaluatorVersion);
   put(to_string(submission.backend));
+  put(to_string(device));
   put(arch);
   for (const std::string& version : {software.python, software.torch, software.triton, software.cuda}) put(version);
   for (const SourceFile& file : submission.files) {
     put(file.name);
     put(as_bytes(file.hash));
   }
-  // What Python compiles while it is constructed may depend on what it is constructed with.
-  if (submission.backend != Backend::cuda) put(as_bytes(submission.problem.hash));
+  // What Python compiles while it is constructed and called may depend on what it is called with.
+  if (submission.backend != Backend::cuda) {
+    put(as_bytes(submission.problem.hash));
+    put(to_string(submission.problem.precision));
+  }
   return sha256(text);
 }
 

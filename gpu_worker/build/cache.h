@@ -26,8 +26,8 @@ inline constexpr std::uintmax_t kBuildBytesMax = 256u << 20;
 inline constexpr std::uintmax_t kHeaderBytesMax = 2048ull << 20;  // of one precompiled header
 inline constexpr std::uintmax_t kCacheBytesMax = 16ull << 30;
 
-// Sources, backend, architecture and every version that shapes the outcome.
-Hash build_key(const Submission& submission, const std::string& arch, const Software& software);
+// Sources, backend, device, architecture and every version that shapes the outcome.
+Hash build_key(const Submission& submission, DeviceKind device, const std::string& arch, const Software& software);
 
 struct CacheEntry {
   std::string name;  // the key in hex, or headers/GROUP/NAME

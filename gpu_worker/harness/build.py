@@ -9,16 +9,18 @@ It leaves in out/:
     module.cubin   cuda only: the device code
     launch         cuda only: the kernel and its arguments, for the launcher (harness/launch_file.py)
     source.ii      cuda only: the source's own lines after g++ -E, with the toolkit's headers; where there is a compiler
-    toolchain      cuda only: two lines, what compiled it and with which flags
+    toolchain      two lines, what compiles device code and with which flags; of cuda, and of triton on a GPU
     toolchain_id   Python that may call load_inline or load: what they are compiled with on this machine. The next steps are the record child's
                    (extension_record.py) and the compile child's (extension_compile.py).
+    kq_triton      other Python that may launch kernels of triton's on a GPU: the next step is a record child's (triton_ahead.py)
 """
 
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
-from harness import device_code, extension_tools, launch_file, scalars
+from harness import device_code, extension_record, extension_tools, launch_file, scalars, triton_ahead
 from harness.ast_facts import facts_of
 from harness.device_code import BuildFailed, Order
 from harness.kernel_spec import BadSpec, read_names, read_spec, spec_path
@@ -30,6 +32,7 @@ MESSAGE_MAX = 2000
 LOG_MAX = 200_000
 # Whoever hides these words better is told so when it calls (extension_serve.py).
 EXTENSIONS = re.compile(rb"load_inline|cpp_extension")
+TRITON = re.compile(rb"triton.*\bjit\b|@jit\b")
 
 
 def run(job: Job) -> int:
@@ -54,7 +57,7 @@ def write_facts(job: Job) -> None:
     texts = []
     # What X.json names is called by us, however little the file mentions it.
     is_named = job.backend != "cuda" and read_names(spec_path(job.source / job.entry)) is not None
-    paths = [path for path in sorted(job.source.glob("*.py")) if path.name != job.problem]
+    paths = sources_of(job)
     for path in paths:
         try:
             texts.append(facts_of(path.read_bytes(), path.name, alone=len(paths) == 1 and not is_named))
@@ -63,8 +66,24 @@ def write_facts(job: Job) -> None:
         except ValueError as error:
             raise BuildFailed(f"{path.name}: {error}") from error
     (job.out / "facts").write_text("".join(texts))
-    if any(EXTENSIONS.search(path.read_bytes()) for path in paths):
+    if mentions(EXTENSIONS, paths):
         (job.out / "toolchain_id").write_text(extension_tools.identity())
+    elif job.on_gpu and mentions(TRITON, paths):
+        (job.out / "toolchain").write_text(triton_ahead.words(job.arch) + "\n")
+        (job.out / "kq_triton").touch()
+
+
+def sources_of(job: Job) -> list[Path]:
+    return [path for path in sorted(job.source.glob("*.py")) if path.name != job.problem]
+
+
+def mentions(words: re.Pattern[bytes], paths: list[Path]) -> bool:
+    return any(words.search(path.read_bytes()) for path in paths)
+
+
+def record(job: Job) -> int:
+    """The record child."""
+    return (extension_record if mentions(EXTENSIONS, sources_of(job)) else triton_ahead).run(job)
 
 
 def compile_cuda(job: Job) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from harness import build, environment, extension_compile, extension_record, view
+from harness import build, environment, extension_compile, view
 from harness.channel import Channel, ChannelClosed
 from harness.reference import Reference
 from harness.role import Job, Role
@@ -27,7 +27,7 @@ from harness.submission import Submission
 ROLES: dict[str, type[Role]] = {"reference": Reference, "submission": Submission, "calibrator": Role}
 
 # The children of the build lane: no channel, no GPU, and a directory for what they make.
-BUILDS: dict[str, Callable[[Job], int]] = {"build": build.run, "record": extension_record.run, "compile": extension_compile.main}
+BUILDS: dict[str, Callable[[Job], int]] = {"build": build.run, "record": build.record, "compile": extension_compile.main}
 
 # Where a child has its descriptors.
 CHANNEL_FD = 3

@@ -128,7 +128,15 @@ def pretend_gpu(arch: str) -> None:
     number = "".join(c for c in arch.removeprefix("sm_") if c.isdigit()) or "90"
     capability = (int(number[:-1]), int(number[-1]))
     properties = types.SimpleNamespace(
-        name="GPU", major=capability[0], minor=capability[1], total_memory=MEMORY_BYTES, multi_processor_count=132, warp_size=32
+        name="GPU",
+        major=capability[0],
+        minor=capability[1],
+        total_memory=MEMORY_BYTES,
+        multi_processor_count=132,
+        warp_size=32,
+        shared_memory_per_block_optin=227 << 10,
+        regs_per_multiprocessor=1 << 16,
+        max_threads_per_multi_processor=2048,
     )
     answers: dict[str, Callable[..., Any]] = {
         "is_available": lambda: True,
@@ -141,6 +149,9 @@ def pretend_gpu(arch: str) -> None:
         "synchronize": lambda device=None: None,
         "empty_cache": lambda: None,
         "set_device": lambda device: None,
+        "current_stream": lambda device=None: types.SimpleNamespace(cuda_stream=0),
+        "_exchange_device": lambda device: 0,  # of "with torch.cuda.device(0)"
+        "_maybe_exchange_device": lambda device: 0,
     }
     for name, answer in answers.items():
         setattr(torch.cuda, name, answer)

@@ -53,7 +53,7 @@ def main(control_fd: int, device: str, stub_path: str, with_cgroups: bool = True
     stub = Stub(stub_path)
     huge_pages = HugePages(stub)
     try:
-        versions = import_everything()
+        versions = import_everything(device)
     except ImportError as error:
         words = f"{sys.executable} cannot import torch, triton and numpy ({error}); set KQ_PYTHON to an interpreter that can"
         control.send(json.dumps({"error": words}).encode())
@@ -70,7 +70,7 @@ def main(control_fd: int, device: str, stub_path: str, with_cgroups: bool = True
     return 0
 
 
-def import_everything() -> dict[str, str | list[str]]:
+def import_everything(device: str) -> dict[str, str | list[str]]:
     """Imports what children will need, our own modules too: inside the walls there may be nothing to read them from."""
     import numpy  # noqa: F401
     import torch
@@ -80,7 +80,11 @@ def import_everything() -> dict[str, str | list[str]]:
     from harness import (
         child,  # noqa: F401
         nvrtc,  # noqa: F401
+        triton_ahead,
     )
+
+    if device == "cuda":
+        triton_ahead.prepare()
 
     return {
         "python": sys.version.split()[0],

@@ -2,6 +2,7 @@
 
 import torch
 
+from harness import triton_ahead
 from harness.argument_binding import Forms
 from harness.backends import BACKENDS
 from harness.backends.context import Call, Context
@@ -18,6 +19,8 @@ class Submission(Role):
         backend = BACKENDS.get(self.job.backend)
         if backend is None:
             raise Failed(Failure.LOAD_FAILED, f"unknown backend '{self.job.backend}'; known are {', '.join(BACKENDS)}")
+        if self.job.on_gpu:
+            triton_ahead.fill(self.job)
         self.model = backend(self.context())
         self.synchronize()
 

@@ -82,6 +82,25 @@ class OnGpu(WorldTest):
         self.assert_ok(submission.do(Command.LOAD, 7))
         self.compare(reference, submission)
 
+    def test_a_triton_kernel_that_was_compiled_ahead(self) -> None:
+        count = "len([path for path in pathlib.Path(os.environ['TRITON_CACHE_DIR']).rglob('*') if path.is_file()])"
+        source = TRITON.replace("import torch, triton\n", f"import os, pathlib, torch, triton\nBEFORE = {count}\n").replace(
+            "        return out", f"        print('new files:', {count} - BEFORE, flush=True)\n        return out"
+        )
+        record = self.child({"problem.py": RELU, "new.py": source}, role="record", backend="triton")
+        self.assertEqual(self.zygote.exit_of(record.id), 0, record.log(1))
+        archive: dict[str, str | bytes] = {"kq_triton.zip": (record.dir / "out/kq_triton.zip").read_bytes()}
+        for words, more, is_new in (("in the job", {}, True), ("ahead", archive, False)):
+            reference, submission = self.pair(RELU, source, more, backend="triton")
+            begun = time.monotonic()
+            self.assert_ok(submission.do(Command.LOAD, 7))
+            loaded = time.monotonic()
+            self.assert_ok(submission.do(Command.CALL, 1))
+            print(f"compiled {words}: load {(loaded - begun) * 1000:.0f} ms, first call {(time.monotonic() - loaded) * 1000:.0f} ms")
+            self.compare(reference, submission)
+            new = [line for line in submission.log(0.5).splitlines() if line.startswith("new files:")]
+            self.assertEqual(set(new) != {"new files: 0"}, is_new, new)
+
     def test_cuda(self) -> None:
         reference, submission = self.cuda_pair(RELU_CU, RELU_JSON)
         self.assert_ok(submission.do(Command.LOAD, 7))
