@@ -50,6 +50,9 @@ enum class Command : std::uint32_t {
   burst = 9,        // `calls` calls without synchronising between them. Each is made on the slot that `turn` names once the one before has
                     // returned, without seeding: what draws numbers is not called in bursts; then, when `turn` names none, all outputs are described as those of a call are: the
                     // i-th call's from row i * outputs_n / calls on
+  compile = 10,     // reference, once attached: makes its model ready under torch.compile, with a call on inputs of its own. After another
+                    // `load` what is compiled is kept, and takes over that model's state
+  call_compiled = 11,  // as `call`, of the compiled model
 };
 
 // What `turn` holds: which call, from 1 on, and its slot. One behind the last call has kNoSlot.

@@ -354,6 +354,7 @@ constexpr Column kColumns[] = {
     {"power_w", ColumnType::number, "w", "what it draws, over the last second where the driver says it so", conditions<&Conditions::power_w>},
     {"throttle", ColumnType::text, "", "what held its clocks down, in nvidia-smi's words joined by commas: none, sw_power_cap, hw_thermal_slowdown", conditions<&Conditions::throttle>},
     {"other_procs_on_gpu", ColumnType::text, "", "processes on it that are not this worker's, PID:MiB joined by semicolons: none", other_processes},
+    {"baseline", ColumnType::text, "", "what its time is compared with: the reference as it is (eager), or under torch.compile (compile)", trials<&Trials::baseline>},
 };
 // clang-format on
 

@@ -24,6 +24,8 @@ class Command(IntEnum):
     STAGE = 7
     STAGE_BURST = 8
     BURST = 9
+    COMPILE = 10
+    CALL_COMPILED = 11
 
 
 class Status(IntEnum):

@@ -3,16 +3,18 @@
 It is as untrusted as a submission for the machine, and trusted for what is right: whatever goes wrong here is the problem's fault.
 """
 
+import copy
 from typing import Any
 
 import torch
 
-from harness.failures import classify
+from harness.failures import Failed, classify, describe
 from harness.model_file import Problem, parameter_names
 from harness.page import INPUTS_MAX, OUTPUTS_MAX, STATES_MAX, Failure
 from harness.role import Role
 from harness.tensors import Spec, cast, cast_model, fill_tensor, fill_value, invalid, outputs_of, same, seed_everything
 
+BACKEND = "inductor"
 MEMORY = (Failure.OUT_OF_HOST_MEMORY, Failure.OUT_OF_GPU_MEMORY, Failure.UNSUPPORTED_HERE)
 
 
@@ -20,6 +22,8 @@ class Reference(Role):
     problem: Problem
     model: torch.nn.Module
     scalars: list[Any]  # of the last inputs; None where a tensor is
+    twin: torch.nn.Module | None = None  # a copy of a model, which torch.compile was given; it outlives that one
+    compiled: Any = None
 
     def failure_of(self, error: BaseException, command: int) -> Failure:
         """A problem that fails is invalid, except where another machine could run it."""
@@ -100,10 +104,36 @@ class Reference(Role):
                 view.copy_(value)
         self.synchronize()
 
+    def compile(self) -> None:
+        """Under torch.compile as KernelBench has it, in its usual mode. Another seed is another state, and the same code."""
+        import torch._inductor.config
+
+        torch._inductor.config.compile_threads = 1  # no process may stay beside this one
+        try:
+            if self.twin is None:
+                self.twin = copy.deepcopy(self.model)
+                self.compiled = torch.compile(self.twin, backend=BACKEND)
+            self.twin.load_state_dict(self.model.state_dict())
+            self.make_inputs()
+            with torch.no_grad():
+                self.compiled(*self.views("inputs"))
+            self.synchronize()
+        except Exception as error:
+            if classify(error, Failure.NONE, self.job.on_gpu) in MEMORY:
+                raise
+            text = f"torch.compile cannot take it here: {describe(error, str(self.job.source))}"
+            raise Failed(Failure.UNSUPPORTED_HERE, text) from error
+
     def call(self) -> None:
+        self.answer(self.model)
+
+    def call_compiled(self) -> None:
+        self.answer(self.compiled)
+
+    def answer(self, model: Any) -> None:
         inputs = self.input_views()
         with torch.no_grad():
-            outputs = outputs_of(self.model(*inputs))
+            outputs = outputs_of(model(*inputs))
             complaint = self.put_outputs(outputs)
         if complaint:
             raise invalid(f"the reference disagrees with itself: {complaint}")

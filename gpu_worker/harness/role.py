@@ -84,6 +84,8 @@ class Role:
             Command.STAGE: self.stage,
             Command.STAGE_BURST: self.stage_burst,
             Command.BURST: self.burst,
+            Command.COMPILE: self.compile,
+            Command.CALL_COMPILED: self.call_compiled,
         }
 
     def serve(self) -> None:
@@ -109,7 +111,7 @@ class Role:
             if work is None:
                 raise Failed(Failure.RUNTIME_ERROR, f"this child knows no command {command}")
             work()
-            if command == Command.CALL:
+            if command in (Command.CALL, Command.CALL_COMPILED):
                 self._staged.clear()
                 if self._audit is not None:
                     self._stub.audit_listen()
@@ -216,6 +218,12 @@ class Role:
 
     def call(self) -> None:
         raise Failed(Failure.RUNTIME_ERROR, f"a {self.job.role} child calls nothing")
+
+    def compile(self) -> None:
+        raise Failed(Failure.RUNTIME_ERROR, f"a {self.job.role} child compiles nothing")
+
+    def call_compiled(self) -> None:
+        raise Failed(Failure.RUNTIME_ERROR, f"a {self.job.role} child has nothing compiled")
 
     def burst(self) -> None:
         """Calls one behind the other. Where the next one's inputs lie is told when the last one has returned; none waits for the GPU."""

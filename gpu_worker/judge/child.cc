@@ -275,7 +275,7 @@ tl::expected<Tables, std::string> Child::tables(Command command, std::uint32_t i
     if (!rows) return tl::unexpected(rows.error());
     tables.inputs = std::move(*rows);
   }
-  if (is_description || command == Command::call || command == Command::burst) {
+  if (is_description || command == Command::call || command == Command::call_compiled || command == Command::burst) {
     auto rows = read_rows(page_->outputs, outputs_n, channel::kOutputsMax, "output");
     if (!rows) return tl::unexpected(rows.error());
     tables.outputs = std::move(*rows);

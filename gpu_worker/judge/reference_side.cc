@@ -10,6 +10,8 @@ namespace {
 
 using channel::Command;
 
+constexpr std::uint32_t kCompileLimitFactor = 5;  // torch.compile takes minutes for a large model
+
 tl::unexpected<Stop> invalid(const std::string& message) {
   return stop(VerdictName::problem_invalid, evidence(Stage::judge, {}, "the reference " + message));
 }
@@ -50,6 +52,15 @@ Step<void> ReferenceSide::load(const Plan& plan, std::uint64_t seed) {
   auto put = accept(child_->command({.command = Command::put_state, .limit_ms = limit_ms}), doing(Phase::load));
   if (!put) return tl::unexpected(put.error());
   mutable_.assign(layout_.tables.inputs.size(), false);
+  return plan.trials.baseline == Baseline::compile ? compile(plan) : Step<void>();
+}
+
+Step<void> ReferenceSide::compile(const Plan& plan) {
+  child_->write_inputs(layout_.tables.inputs);
+  child_->write_outputs(layout_.tables.outputs);
+  auto compiled = accept(child_->command({.command = Command::compile, .limit_ms = plan.limits.load_limit_ms * kCompileLimitFactor}),
+                         doing(Phase::load));
+  if (!compiled) return tl::unexpected(compiled.error());
   return {};
 }
 
@@ -93,6 +104,9 @@ Step<ReferenceSide::Called> ReferenceSide::make_trial(const Plan& plan, std::uin
   if (const auto copied = device_.copy(*pristine_, 0, *window_, region.begin, region.bytes()); !copied) return stop(copied.error());
 
   // From here on the inputs of this trial are out of anyone's reach.
+  const bool is_compiled = plan.trials.baseline == Baseline::compile;
+  const auto compiled = is_compiled ? call(plan, seed, *expected_, Command::call_compiled) : Step<Answered>();
+  if (!compiled) return tl::unexpected(compiled.error());
   auto called = call(plan, seed, *expected_);
   if (!called) return tl::unexpected(called.error());
   outputs_ = layout_.tables.outputs;
@@ -101,7 +115,8 @@ Step<ReferenceSide::Called> ReferenceSide::make_trial(const Plan& plan, std::uin
     outputs_[i].real = called->tables.outputs[i].real;
   }
   if (const auto noted = note_mutated_inputs(); !noted) return tl::unexpected(noted.error());
-  return Called{called->bracket_ns, called->event_ns};
+  const Answered& timed = is_compiled ? *compiled : *called;
+  return Called{timed.bracket_ns, timed.event_ns};
 }
 
 Step<void> ReferenceSide::agree_with_itself(const Plan& plan, std::uint64_t seed) {
@@ -149,7 +164,7 @@ Step<std::optional<Mismatch>> ReferenceSide::difference_under(const Plan& plan, 
 }
 
 // One call on the pristine inputs, its output table checked, its outputs taken.
-Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed, const Memory& to) {
+Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed, const Memory& to, Command command) {
   const Region& region = layout_.inputs;
   child_->write_inputs(inputs_);
   child_->write_outputs(layout_.tables.outputs);
@@ -157,7 +172,7 @@ Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed, const M
   auto take = [&](const Answered& answered) {
     return take_outputs(device_, layout_, {.window = *window_, .arena = arena_.get()}, answered.tables.outputs, to);
   };
-  auto called = accept(bracket(device_, *child_, {.command = Command::call, .limit_ms = plan.limits.load_limit_ms}, seed, {prepare, take}),
+  auto called = accept(bracket(device_, *child_, {.command = command, .limit_ms = plan.limits.load_limit_ms}, seed, {prepare, take}),
                        doing(Phase::run));
   if (!called) return called;
   if (!places_are_possible(called->tables.outputs, arena_.get())) return invalid("says that an output lies where there is no memory");

@@ -19,10 +19,12 @@ class ReferenceSide {
  public:
   static Step<std::unique_ptr<ReferenceSide>> open(Device& device, Fd channel, Exits& exits, Waiting waiting, const Plan& plan);
 
-  // Constructs the model under the seed of this attempt; lays out the window, where it is another one than before; puts the state there.
+  // Constructs the model under the seed of this attempt; lays out the window, where it is another one than before; puts the state there;
+  // compiles what the plan wants compiled.
   Step<void> load(const Plan& plan, std::uint64_t seed);
   // Draws the inputs of one trial and computes its expected outputs. `seed` is that of both sides'
-  // calls; a submission learns it before its clock starts, so `inputs_seed` must be one that it never sees.
+  // calls; a submission learns it before its clock starts, so `inputs_seed` must be one that it never sees. The times are of the plan's
+  // baseline, the outputs of the model as it is.
   struct Called {
     std::int64_t bracket_ns = 0;
     std::int64_t event_ns = 0;  // what the child says
@@ -49,8 +51,9 @@ class ReferenceSide {
  private:
   ReferenceSide(Device& device, std::unique_ptr<Child> child) : device_(device), child_(std::move(child)), checks_(device) {}
   Doing doing(Phase phase) const { return {ChildRole::reference, phase, device_.info().kind}; }
+  Step<void> compile(const Plan& plan);
   Step<void> make_windows(const Plan& plan, Tables tables);
-  Step<Answered> call(const Plan& plan, std::uint64_t seed, const Memory& to);
+  Step<Answered> call(const Plan& plan, std::uint64_t seed, const Memory& to, channel::Command command = channel::Command::call);
   Step<void> note_mutated_inputs();
   Step<std::optional<Mismatch>> difference_under(const Plan& plan, std::uint64_t seed);
 

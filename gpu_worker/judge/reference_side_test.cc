@@ -1,5 +1,8 @@
 #include "gpu_worker/judge/reference_side.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -49,6 +52,46 @@ TEST_F(ReferenceSideTest, keeps_inputs_and_outputs_out_of_reach) {
   EXPECT_EQ(std::memcmp(expected.data(), before.data() + y.offset, 32), 0);
   EXPECT_EQ(side->pristine_inputs().fd(), -1);
   EXPECT_EQ(side->expected_outputs().fd(), -1);
+}
+
+TEST_F(ReferenceSideTest, a_compiled_baseline_gives_times_and_nothing_else) {
+  std::vector<Command> commands;
+  const Twist twist = [&](FakeTurn& turn) {
+    commands.push_back(turn.command);
+    if (turn.command != Command::call_compiled) return;
+    ::usleep(3'000);
+    fake_call(turn, 1e6f);
+    *fake_data<float>(turn, turn.page.inputs[0]) = 7;
+  };
+  const auto as_it_is = open(twist);
+  ASSERT_TRUE(as_it_is && as_it_is->make_trial(house_.plan, 7, 7));
+  EXPECT_EQ(std::ranges::count(commands, Command::compile) + std::ranges::count(commands, Command::call_compiled), 0);
+  const Tensor& y = as_it_is->layout().tables.outputs[0];
+  const auto expected = floats(as_it_is->expected_outputs(), y.offset - as_it_is->layout().outputs.begin);
+
+  house_.plan.trials.baseline = Baseline::compile;
+  const auto side = open(twist);
+  ASSERT_TRUE(side);
+  const auto called = side->make_trial(house_.plan, 7, 7);
+  ASSERT_TRUE(called);
+  EXPECT_GE(called->bracket_ns, 3'000'000);
+  EXPECT_EQ(floats(side->expected_outputs(), y.offset - side->layout().outputs.begin), expected);
+  EXPECT_EQ(side->mutable_inputs(), (std::vector<bool>{false, false}));
+  EXPECT_EQ(std::ranges::count(commands, Command::compile), 1);
+}
+
+TEST_F(ReferenceSideTest, what_torch_compile_cannot_take_is_told) {
+  house_.plan.trials.baseline = Baseline::compile;
+  fake_ = std::make_unique<FakeChild>(fake_reference(at(Command::compile, [](FakeTurn& turn) {
+    turn.fail(channel::Failure::unsupported_here, "no compiler");
+  })));
+  auto side = ReferenceSide::open(*house_.device, fake_->take_socket(), house_.exits, Waiting::sleep, house_.plan);
+  ASSERT_TRUE(side);
+  const auto loaded = (*side)->load(house_.plan, 42);
+  ASSERT_FALSE(loaded);
+  const Ended& ended = std::get<Ended>(loaded.error());
+  EXPECT_EQ(ended.name, VerdictName::unsupported_here);
+  EXPECT_EQ(ended.evidence.message, "the reference: no compiler");
 }
 
 TEST_F(ReferenceSideTest, carries_the_plain_values_of_each_trial) {

@@ -104,7 +104,9 @@ Outcome<void> Server::handle(Command command) {
     case Command::stage_burst: return (*gpu_)->touch(0);
     case Command::none:
     case Command::put_state:
-    case Command::make_inputs: break;
+    case Command::make_inputs:
+    case Command::compile:
+    case Command::call_compiled: break;
   }
   return tl::unexpected(Fault{Failure::runtime_error, "a launcher knows no command " + std::to_string(static_cast<std::uint32_t>(command))});
 }

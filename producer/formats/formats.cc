@@ -34,6 +34,7 @@ void apply(const InputOptions& options, Candidate& candidate) {
   if (options.labels) candidate.labels = *options.labels;
   if (options.correctness_n) candidate.trials.correctness = *options.correctness_n;
   if (options.timed_n) candidate.trials.timed = *options.timed_n;
+  if (options.baseline) candidate.trials.baseline = *options.baseline;
 }
 
 Expected<KnownAs> recognise(const std::filesystem::path& input, const std::string& name) {

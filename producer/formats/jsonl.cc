@@ -176,6 +176,9 @@ class LineParser {
     read_enum("precision", precision);
     candidate.device = device.value_or(candidate.device);
     candidate.precision = precision.value_or(candidate.precision);
+    std::optional<Baseline> baseline;
+    read_enum("baseline", baseline);
+    candidate.trials.baseline = baseline.value_or(candidate.trials.baseline);
     read_text("gpu", candidate.gpu_model);
     read_text("author", candidate.author);
     read_tolerance("rtol", candidate.rtol);

@@ -145,6 +145,7 @@ class Row:
     power_w: float | None = None
     throttle: str | None = None
     other_procs_on_gpu: str | None = None
+    baseline: str | None = None
 
     @classmethod
     def of(cls, row: RunRow) -> Row:
@@ -192,6 +193,7 @@ def _of_job(row: RunRow) -> dict[str, Any]:
         "correctness_n": trials.correctness,
         "warmup_n": trials.warmup,
         "timed_n": trials.timed,
+        "baseline": trials.baseline.value,
         "submitter": job.submitter,
         "priority": submission.priority.value,
         "not_before": time_of(submission.not_before_ms),

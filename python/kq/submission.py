@@ -60,6 +60,13 @@ class Precision(Word):
     BF16 = "bf16"
 
 
+class Baseline(Word):
+    """What a time is compared with: the reference as it is, or under torch.compile."""
+
+    EAGER = "eager"
+    COMPILE = "compile"
+
+
 @dataclass(frozen=True)
 class SourceFile:
     """A file of a submission. What comes from the broker has no content: the hash names it."""
@@ -124,11 +131,15 @@ class Problem:
 
 @dataclass(frozen=True)
 class Trials:
-    """Trial counts of one job. Each correctness or timed trial draws fresh inputs; every output is checked."""
+    """Trials of one job. Each correctness or timed trial draws fresh inputs; every output is checked."""
 
     correctness: int = 5
     warmup: int = 2
     timed: int = 20
+    baseline: Baseline = Baseline.EAGER
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "baseline", parsed(Baseline, self.baseline, "baseline"))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from examples import ROOT
 
 import kq
 from kq import limits, link, messages
-from kq.submission import Trials
+from kq.submission import Baseline, Trials
 from kq.verdict import VerdictName
 
 VERDICT_ROW = re.compile(
@@ -50,7 +50,8 @@ def test_protocol_and_addresses_are_those_of_the_broker() -> None:
 def test_default_trials_are_those_of_the_core() -> None:
     text = header("core/submission.h")
     for name, value in vars(Trials()).items():
-        assert f"std::uint32_t {name} = {value};" in text
+        declared = f"Baseline {name} = Baseline::{value.value}" if isinstance(value, Baseline) else f"std::uint32_t {name} = {value}"
+        assert f"{declared};" in text
 
 
 def test_verdicts_are_those_of_the_core() -> None:

@@ -1,7 +1,8 @@
 // A run as KernelBench's own scripts want it, in a folder:
 //
 //   eval_results.json         every sample's result; pass_at_k_results.json beside it where a problem has more than one sample
-//   timing/GPU/baseline_time_torch.json    the references of the run, all levels in one file, one file per device model
+//   timing/GPU/baseline_time_torch.json    the references of the run, all levels in one file, one file per device model; of those under
+//                                          torch.compile another, named as KernelBench does
 //
 // A run of several levels has the first two in level1, level2, ... Their numbers are milliseconds with all digits. Results are ordered by
 // problem and sample, rows come by label: entries wait in a file without a name, and only their places are kept in memory.
@@ -27,6 +28,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kEntryStep = 4;
 constexpr std::size_t kPassAtKStep = 2;
+constexpr const char* kBaselineFiles[] = {"baseline_time_torch.json", "baseline_time_torch_compile_inductor_default.json"};  // by Baseline
 
 struct Entry {
   std::uint32_t level, problem, sample, bytes;
@@ -196,22 +198,22 @@ class KernelBenchExport final : public Export {
 
   // A problem that no sample got so far as to be timed on stands there without figures: KernelBench's analysis leaves out what is not there.
   Expected<void> write_baselines() const {
-    std::map<std::string, DeviceInfo> devices;
+    std::map<std::pair<std::string, Baseline>, DeviceInfo> devices;
     for (const KernelBenchProblem* problem : figures_.problems()) {
-      for (const auto& [model, reference] : problem->references) devices.emplace(model, reference.first);
+      for (const auto& [which, reference] : problem->references) devices.emplace(which, reference.first);
     }
-    for (const auto& [model, device] : devices) {
+    for (const auto& [which, device] : devices) {
       std::map<std::uint32_t, JsonObject> levels;
       for (const KernelBenchProblem* problem : figures_.problems()) {
         if (problem->file.empty()) continue;  // only known from a file that was merged
-        const auto reference = problem->references.find(model);
+        const auto reference = problem->references.find(which);
         Json stats = reference != problem->references.end() ? kernelbench_stats(reference->second.second, device) : null_stats(device);
         std::get<JsonObject>(stats.value).emplace_back("precision", Json{std::string(to_string(problem->precision))});
         levels[problem->level].emplace_back(problem->file, std::move(stats));
       }
       JsonObject baseline;
       for (auto& [level, problems] : levels) baseline.emplace_back("level" + std::to_string(level), Json{std::move(problems)});
-      const fs::path path = folder_ / "timing" / file_name_of(model) / "baseline_time_torch.json";
+      const fs::path path = folder_ / "timing" / file_name_of(which.first) / kBaselineFiles[static_cast<std::size_t>(which.second)];
       if (const auto written = write_whole(path, indented_text(Json{std::move(baseline)}, kEntryStep)); !written) return written;
     }
     return {};

@@ -112,6 +112,21 @@ TEST(kernelbench_exporter, a_problem_nobody_solved_stands_in_the_baseline_withou
   EXPECT_NE(baseline->find("level2"), nullptr);
 }
 
+TEST(kernelbench_exporter, references_under_torch_compile_have_a_baseline_file_of_their_own) {
+  const ExportFolder folder;
+  RunRow compiled = right(1, 2, 0);
+  compiled.entry.submission.trials.baseline = Baseline::compile;
+  dump(folder, {right(1, 1, 0), compiled});
+  const auto mean = [&](const char* file, const char* problem) {
+    const auto baseline = parse_json(folder.read(std::string("timing/GPU_A_1/") + file));
+    return baseline ? to_text(*baseline->find("level1")->find(problem)).substr(0, 12) : "no file";
+  };
+  EXPECT_EQ(mean("baseline_time_torch.json", "1_p_.py"), R"({"mean": 2.0)");
+  EXPECT_EQ(mean("baseline_time_torch.json", "2_p_.py"), R"({"mean": nul)");
+  EXPECT_EQ(mean("baseline_time_torch_compile_inductor_default.json", "1_p_.py"), R"({"mean": nul)");
+  EXPECT_EQ(mean("baseline_time_torch_compile_inductor_default.json", "2_p_.py"), R"({"mean": 2.0)");
+}
+
 TEST(kernelbench_exporter, levels_have_folders_of_their_own_where_there_are_several) {
   const ExportFolder folder;
   dump(folder, {right(1, 1, 0), right(2, 1, 0)});

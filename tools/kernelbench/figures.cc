@@ -55,8 +55,10 @@ Statistics pooled(const Statistics& a, const Statistics& b) {
 }
 
 std::optional<double> KernelBenchProblem::baseline_ms(const std::string& device) const {
-  const auto found = references.find(device);
-  return found != references.end() ? std::optional(found->second.second.mean_ns / 1e6) : std::nullopt;
+  for (const Baseline baseline : {Baseline::eager, Baseline::compile}) {
+    if (const auto found = references.find({device, baseline}); found != references.end()) return found->second.second.mean_ns / 1e6;
+  }
+  return std::nullopt;
 }
 
 Expected<KernelBenchBaseline> read_kernelbench_baseline(const std::string& path) {
@@ -104,7 +106,7 @@ KernelBenchFigures::Place KernelBenchFigures::add(const RunRow& row, bool strict
   const DeviceInfo& device = row.result->device;
   const Measurement* measured = measurement_of(row.result->verdict);
   if (measured != nullptr && measured->reference.samples_n > 0) {
-    auto& [of_device, times] = problem.references[device.model];
+    auto& [of_device, times] = problem.references[{device.model, submission.trials.baseline}];
     of_device = device;
     times = pooled(times, measured->reference);
   }
@@ -191,7 +193,7 @@ KernelBenchLevel KernelBenchFigures::level(std::uint32_t level, const KernelBenc
     figures.compiled_n += problem.compiled_0.value_or(false) ? 1 : 0;
     figures.correct_n += problem.correct_0.value_or(false) ? 1 : 0;
     figures.aligned_n += baseline == nullptr || (entries != nullptr && entries->contains(problem.file)) ? 1 : 0;
-    for (const auto& [model, reference] : problem.references) figures.devices.insert(model);
+    for (const auto& [which, reference] : problem.references) figures.devices.insert(which.first);
     const auto speedup = speedup_0(problem, baseline);
     if (!speedup || *speedup <= 0) continue;
     speedups.push_back(*speedup);

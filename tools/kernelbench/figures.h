@@ -38,8 +38,9 @@ struct KernelBenchProblem {
   std::optional<bool> compiled_0, correct_0;  // sample 0; nothing: it has no result
   std::string device_0;                       // model
   double mean_ms_0 = -1;
-  std::map<std::string, std::pair<DeviceInfo, Statistics>> references;  // by device model
+  std::map<std::pair<std::string, Baseline>, std::pair<DeviceInfo, Statistics>> references;  // by device model
 
+  // As it is, where it was timed so; else under torch.compile.
   std::optional<double> baseline_ms(const std::string& device) const;
 };
 

@@ -65,6 +65,30 @@ class Roundtrip(WorldTest):
         for out in reference.page.outputs[:2]:
             self.assertEqual(reference.bytes_of(out), submission.bytes_of(out))
 
+    def test_a_compiled_reference_answers_as_the_reference_after_every_load(self) -> None:
+        # Dynamo is the real one; what inductor makes of its graphs takes a C++ compiler half a minute, and is no business of this test.
+        reference, _ = self.pair(f"{LINEAR}\nimport harness.reference\nharness.reference.BACKEND = 'eager'\n", LINEAR)
+        outputs = set()
+        for seed in (8, 9):
+            self.assert_ok(reference.do(Command.LOAD, seed))
+            reference.layout()
+            self.assert_ok(reference.do(Command.COMPILE, seed))
+            self.assert_ok(reference.do(Command.MAKE_INPUTS, 3))
+            self.assert_ok(reference.do(Command.CALL, seed))
+            out = reference.page.outputs[0]
+            expected = reference.bytes_of(out)
+            reference.put(out, bytes(out.bytes))
+            self.assert_ok(reference.do(Command.CALL_COMPILED, seed))
+            self.assertEqual(reference.bytes_of(out), expected)
+            outputs.add(expected)
+        self.assertEqual(len(outputs), 2, "another seed is another state")
+
+    def test_what_torch_compile_cannot_take_is_told(self) -> None:
+        problem = f"{RELU}\nimport harness.reference\nharness.reference.BACKEND = 'nobody'\n"
+        reference, submission = self.pair(problem, RELU_NEW)
+        self.assert_failed(reference.do(Command.COMPILE), Failure.UNSUPPORTED_HERE, "torch.compile cannot take it here")
+        self.assert_failed(submission.do(Command.COMPILE), Failure.RUNTIME_ERROR, "compiles nothing")
+
     def test_precision_casts_floating_tensors_only(self) -> None:
         problem = RELU.replace("torch.relu(x)", "torch.relu(x) + i").replace("self, x", "self, x, i")
         problem = problem.replace("[torch.randn(4, 8)]", "[torch.randn(4, 8), torch.arange(8)]")
