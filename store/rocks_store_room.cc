@@ -12,7 +12,7 @@ using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 
-constexpr std::size_t kSmallBytes = 32u << 10;  // from here on the bytes themselves are what takes time
+constexpr std::size_t kSmallBytes = 256u << 10;  // from here on the bytes themselves are what takes time
 constexpr std::size_t kZerosBytes = 64u << 10;
 
 class RoomyLog final : public rocksdb::FSWritableFileOwnerWrapper {
