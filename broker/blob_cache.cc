@@ -1,11 +1,17 @@
 #include "broker/blob_cache.h"
 
+#include <array>
 #include <cstring>
 #include <utility>
 
 #include "store/keys.h"
 
 namespace kq {
+namespace {
+
+constexpr std::array kLikeliestFirst{Packing::lz4, Packing::zstd, Packing::raw};
+
+}  // namespace
 
 std::size_t BlobCache::KeyHash::operator()(const Hash& hash) const {
   std::size_t value = 0;
@@ -36,9 +42,10 @@ Expected<const Blob*> BlobCache::find(const Store& store, const Hash& hash) {
 
 Expected<void> BlobCache::read(const Store& store, const std::vector<Hash>& hashes) {
   std::vector<Hash> left = hashes;
-  for (const Packing packing : {Packing::zstd, Packing::raw}) {
+  for (const Packing packing : kLikeliestFirst) {
+    if (left.empty()) break;
     std::vector<std::string> keys;
-    for (const Hash& hash : left) keys.push_back(blob_key(hash, packing == Packing::zstd));
+    for (const Hash& hash : left) keys.push_back(blob_key(hash, packing));
     auto values = store.get_many(Family::blob, keys);
     if (!values) return failure(std::move(values.error()));
     std::vector<Hash> missing;
@@ -71,8 +78,8 @@ void BlobCache::shrink() {
 }
 
 Expected<std::optional<Blob>> read_blob(const Store& store, const Hash& hash) {
-  for (const Packing packing : {Packing::zstd, Packing::raw}) {
-    auto bytes = store.get(Family::blob, blob_key(hash, packing == Packing::zstd));
+  for (const Packing packing : kLikeliestFirst) {
+    auto bytes = store.get(Family::blob, blob_key(hash, packing));
     if (!bytes) return failure(std::move(bytes.error()));
     if (*bytes) return Blob{.hash = hash, .bytes = std::move(**bytes), .packing = packing};
   }
@@ -80,7 +87,7 @@ Expected<std::optional<Blob>> read_blob(const Store& store, const Hash& hash) {
 }
 
 Write write_of(const Blob& blob) {
-  return {Family::blob, blob_key(blob.hash, blob.packing == Packing::zstd), blob.bytes};
+  return {Family::blob, blob_key(blob.hash, blob.packing), blob.bytes};
 }
 
 }  // namespace kq

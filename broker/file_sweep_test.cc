@@ -42,7 +42,7 @@ TEST_F(FileSweepTest, what_is_submitted_meanwhile_keeps_its_files) {
 }
 
 TEST_F(FileSweepTest, the_packed_form_of_a_named_file_is_the_same_file) {
-  const Write packed{Family::blob, blob_key(sha256("c"), true), "frame"};
+  const Write packed{Family::blob, blob_key(sha256("c"), Packing::lz4), "frame"};
   ASSERT_TRUE(store.commit({&packed, 1}));
   state.retention.named.add(sha256("c"));
   EXPECT_TRUE(remove_some_files(step).value());

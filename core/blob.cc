@@ -5,7 +5,7 @@
 namespace kq {
 
 Blob packed(Compressor& compressor, const Hash& hash, std::string content) {
-  if (auto frame = compressor.compress(content)) return {hash, std::move(*frame), Packing::zstd};
+  if (auto block = compressor.compress(content)) return {hash, std::move(*block), Packing::lz4};
   return {hash, std::move(content), Packing::raw};
 }
 
@@ -13,7 +13,7 @@ Expected<std::string> content_of(Decompressor& decompressor, const Blob& blob) {
   if (blob.bytes.size() > kFileBytesMax) {
     return bad_input(std::to_string(blob.bytes.size()) + " bytes, at most " + std::to_string(kFileBytesMax) + " are allowed");
   }
-  Expected<std::string> content = blob.packing == Packing::zstd ? decompressor.decompress(blob.bytes, kFileBytesMax) : blob.bytes;
+  Expected<std::string> content = decompressor.decompress(blob.packing, blob.bytes, kFileBytesMax);
   if (!content) return content;
   if (const Hash actual = sha256(*content); actual != blob.hash) {
     return bad_input("is named " + to_hex(blob.hash) + ", but its SHA-256 is " + to_hex(actual));

@@ -25,7 +25,7 @@ TEST(Blob, comes_back_packed_or_not) {
   EXPECT_EQ(small.packing, Packing::raw);
   EXPECT_EQ(content_of(decompressor, small), "x");
   const Blob large = packed(compressor, sha256(kSource), kSource);
-  EXPECT_EQ(large.packing, Packing::zstd);
+  EXPECT_EQ(large.packing, Packing::lz4);
   EXPECT_LT(large.bytes.size(), kSource.size());
   EXPECT_EQ(content_of(decompressor, large), kSource);
 }
@@ -41,11 +41,12 @@ TEST(Blob, is_never_larger_than_a_file_may_be) {
   const std::string large(kFileBytesMax + 1, 'x');
   const std::string complaint = "1048577 bytes, at most 1048576 are allowed";
   EXPECT_EQ(refusal({.hash = sha256(large), .bytes = large}), complaint);
-  EXPECT_EQ(refusal(packed(compressor, sha256(large), large)), "a zstd frame of " + complaint);
+  EXPECT_EQ(refusal(packed(compressor, sha256(large), large)), "an LZ4 block of " + complaint);
 }
 
 TEST(Blob, a_frame_must_be_one) {
   EXPECT_EQ(refusal({.hash = sha256("x"), .bytes = "x", .packing = Packing::zstd}), "not a zstd frame");
+  EXPECT_EQ(refusal({.hash = sha256("x"), .bytes = "x", .packing = Packing::lz4}), "not an LZ4 block behind its content's size");
 }
 
 }  // namespace

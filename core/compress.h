@@ -1,7 +1,8 @@
-// zstd, for files: made small once by whoever has them, and left so on every wire and in the store.
+// Files made small once by whoever has them, and left so on every wire and in the store.
 //
-// Both classes keep their working memory from one file to the next: making that anew would cost more than a small file. Not thread-safe:
-// one per thread. compress.cc alone knows zstd.
+// LZ4 is what kq packs with: a source of 4 KB shrinks a little less than by zstd, in half the time, and is unpacked in a third of it, twice on
+// its way. zstd is what clients in other languages have at hand. Both classes keep their working memory from one file to the next: making
+// that anew would cost more than a small file. Not thread-safe: one per thread. compress.cc alone knows the libraries.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +11,16 @@
 #include <string>
 #include <string_view>
 
+#include "core/enum_names.h"
 #include "core/error.h"
 
 namespace kq {
+
+// How the bytes of a file travel and rest. `zstd`: one frame that names its content's size. `lz4`: the content's size in four bytes,
+// big-endian, then one block.
+enum class Packing { raw, zstd, lz4 };
+template <>
+inline constexpr std::array<std::string_view, 3> kEnumNames<Packing>{"raw", "zstd", "lz4"};
 
 class Compressor {
  public:
@@ -21,7 +29,7 @@ class Compressor {
   Compressor(Compressor&&) noexcept;
   Compressor& operator=(Compressor&&) noexcept;
 
-  // One frame that names its content's size, or nothing where that would not be smaller than the content.
+  // By LZ4, or nothing where that would not be smaller than the content.
   std::optional<std::string> compress(std::string_view content);
 
  private:
@@ -36,11 +44,12 @@ class Decompressor {
   Decompressor(Decompressor&&) noexcept;
   Decompressor& operator=(Decompressor&&) noexcept;
 
-  // The content of exactly one frame, which must name its content's size. The bytes may be hostile: nothing above `bytes_max` is ever
-  // reserved or written. Otherwise bad input.
-  Expected<std::string> decompress(std::string_view frame, std::size_t bytes_max);
+  // The content of exactly one frame or block. The bytes may be hostile: nothing above `bytes_max` is ever reserved or written. Otherwise
+  // bad input.
+  Expected<std::string> decompress(Packing packing, std::string_view packed, std::size_t bytes_max);
 
  private:
+  Expected<std::string> of_zstd(std::string_view frame, std::size_t bytes_max);
   struct Memory;
   std::unique_ptr<Memory> memory_;
 };

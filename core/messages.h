@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/compress.h"
 #include "core/device.h"
 #include "core/leaderboard.h"
 #include "core/operations.h"
@@ -19,13 +20,8 @@ namespace kq {
 
 inline constexpr std::uint32_t kProtocolVersion = 1;
 
-// How the bytes of a blob travel and rest.
-enum class Packing { raw, zstd };
-template <>
-inline constexpr std::array<std::string_view, 2> kEnumNames<Packing>{"raw", "zstd"};
-
-// The bytes of a source or problem file, named by the SHA-256 of the file itself; the receiver checks the name. `zstd`: one frame that
-// names its content's size, at most kFileBytesMax.
+// The bytes of a source or problem file, named by the SHA-256 of the file itself; the receiver checks the name. Its content is at most
+// kFileBytesMax, however it is packed.
 struct Blob {
   Hash hash;
   std::string bytes;

@@ -16,7 +16,7 @@
 
 namespace kq {
 
-inline constexpr std::uint32_t kSchemaVersion = 2;
+inline constexpr std::uint32_t kSchemaVersion = 3;
 
 inline constexpr std::size_t kSamplesInResultMax = 256;  // of both sides: more would weigh down whoever reads results without them
 
@@ -46,7 +46,7 @@ struct JobRecord {
 };
 
 // Family `body`, key: sequence. Put once: the submission as first accepted, its files by hash.
-// Family `blob`, key: the 32 bytes of the SHA-256 of the content, or those and 'z' where the value is its zstd frame. Never changed.
+// Family `blob`, key: the 32 bytes of the SHA-256 of the content, or those and a letter where the value is packed (store/keys.h). Never changed.
 // Family `result`, key: sequence. The Result, with its samples where they are at most kSamplesInResultMax.
 // Family `samples`, key: sequence. The Samples of a result that has more.
 // Family `board`, key: problem hash + device model. A LeaderboardRow.

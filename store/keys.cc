@@ -1,11 +1,15 @@
 #include "store/keys.h"
 
+#include <algorithm>
+#include <array>
+
 namespace kq {
 namespace {
 
 constexpr std::size_t kLaneBytes = 9;
 constexpr std::size_t kEntryBytes = 21;
 constexpr std::size_t kTimerBytes = 17;
+constexpr std::array<std::string_view, 3> kPackingLetters{"", "z", "4"};  // by Packing
 
 template <class T>
 void append_big_endian(std::string& key, T value) {
@@ -150,10 +154,16 @@ std::string hash_key(const Hash& hash) {
   return std::string(as_bytes(hash));
 }
 
-std::string blob_key(const Hash& hash, bool packed) {
-  std::string key = hash_key(hash);
-  if (packed) key += 'z';
-  return key;
+std::string blob_key(const Hash& hash, Packing packing) {
+  return hash_key(hash).append(kPackingLetters[static_cast<std::size_t>(packing)]);
+}
+
+std::optional<std::pair<Hash, Packing>> blob_place_from(std::string_view key) {
+  const auto hash = hash_from_bytes(key.substr(0, sizeof(Hash::bytes)));
+  if (!hash) return std::nullopt;
+  const auto letter = std::ranges::find(kPackingLetters, key.substr(sizeof(Hash::bytes)));
+  if (letter == kPackingLetters.end()) return std::nullopt;
+  return std::pair(*hash, static_cast<Packing>(letter - kPackingLetters.begin()));
 }
 
 std::string run_key(std::string_view run, std::string_view label) {

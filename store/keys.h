@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/compress.h"
 #include "core/hash.h"
 #include "core/job.h"
 #include "core/submission.h"
@@ -19,8 +20,9 @@ std::optional<Sequence> sequence_from(std::string_view key);
 
 // Family ids: 32 bytes of the submission key -> 8 bytes of the sequence. Family blob: 32 bytes of the content hash.
 std::string hash_key(const Hash& hash);
-// A packed blob lies beside where the raw one would: 32 bytes of the hash of its content, then 'z'.
-std::string blob_key(const Hash& hash, bool packed);
+// A packed blob lies beside where the raw one would: 32 bytes of the hash of its content, then 'z' for zstd or '4' for LZ4.
+std::string blob_key(const Hash& hash, Packing packing);
+std::optional<std::pair<Hash, Packing>> blob_place_from(std::string_view key);
 
 // Family run: run NUL label. Names hold no NUL (core/submission.h, name_complaint).
 std::string run_key(std::string_view run, std::string_view label);

@@ -102,5 +102,15 @@ TEST(ReuseKey, leads_from_a_job_to_its_labels) {
   EXPECT_FALSE(reused_at_ms_from("x"));
 }
 
+TEST(Keys, a_file_lies_beside_itself_in_each_packing) {
+  const Hash hash = sha256("x");
+  for (const Packing packing : {Packing::raw, Packing::zstd, Packing::lz4}) {
+    EXPECT_EQ(blob_place_from(blob_key(hash, packing)), std::pair(hash, packing));
+  }
+  EXPECT_EQ(blob_place_from(hash_key(hash) + "x"), std::nullopt);
+  EXPECT_EQ(blob_place_from(hash_key(hash) + "zz"), std::nullopt);
+  EXPECT_EQ(blob_place_from("short"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace kq

@@ -74,7 +74,7 @@ void ignore(const std::string&) {}
 TEST_F(Migration2Test, ends_alike_wherever_it_was_killed_and_whatever_its_slices) {
   MemoryStore expected = store;
   ASSERT_TRUE(migrate(expected, 1, ignore));
-  EXPECT_EQ(expected.get(Family::meta, kSchemaKey).value(), "2");
+  EXPECT_EQ(expected.get(Family::meta, kSchemaKey).value(), std::to_string(kSchemaVersion));
   for (const std::size_t slice : {1, 2, 4, 9}) {
     bool killed = true;
     for (int commits_n = 0; killed; ++commits_n) {

@@ -132,15 +132,14 @@ class Verification {
     if (!value_of(Family::result, std::string(key))) problem(job_text(*seq) + " has samples and no result");
   }
 
-  // A file lies there as it is or as one zstd frame.
   void blob(std::string_view key, std::string_view value) {
     ++found_.blobs_n;
     found_.blob_bytes += value.size();
-    const auto hash = hash_from_bytes(key.substr(0, sizeof(Hash::bytes)));
-    const bool packed = hash && key == blob_key(*hash, true);
-    if (!hash || (!packed && key != blob_key(*hash, false))) return problem("a key is no hash");
-    const Blob blob{.hash = *hash, .bytes = std::string(value), .packing = packed ? Packing::zstd : Packing::raw};
-    if (const auto content = content_of(decompressor_, blob); !content) problem("file " + to_hex(*hash) + ": " + content.error().message);
+    const auto place = blob_place_from(key);
+    if (!place) return problem("a key is no hash");
+    const auto& [hash, packing] = *place;
+    const Blob blob{.hash = hash, .bytes = std::string(value), .packing = packing};
+    if (const auto content = content_of(decompressor_, blob); !content) problem("file " + to_hex(hash) + ": " + content.error().message);
   }
 
   void label(std::string_view key, std::string_view value) {

@@ -18,6 +18,7 @@ class Packing(Word):
 
     RAW = "raw"
     ZSTD = "zstd"
+    LZ4 = "lz4"  # of programs in C++
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,7 @@ LIBRARIES = {
     "msgpack": (("msgpack.h", "msgpack.hpp", "msgpack/*"), ("core/msgpack_*_test.cc",)),
     "OpenSSL": (("openssl/*",), ("core/hash.cc",)),
     "zstd": (("zstd.h", "zstd_errors.h", "zdict.h"), ("core/compress.cc",)),
+    "LZ4": (("lz4.h", "lz4frame.h", "lz4hc.h"), ("core/compress.cc",)),
     "spdlog": (("spdlog/*", "fmt/*"), (*MAINS, "net/log.*")),
     "cpp-httplib": (("httplib.h",), ("net/http_server.cc",)),
     "CUDA, which is opened with dlopen only,": (
