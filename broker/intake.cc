@@ -62,14 +62,14 @@ class Intake {
     for (Blob& blob : batch.blobs) offered_.emplace(blob.hash, OfferedFile{&blob, blob.bytes.size()});
   }
 
-  Expected<JobAck> take(const Submission& submission) {
+  Expected<JobAck> take(Submission submission) {
     if (const auto valid = validate(submission); !valid) return refused(valid.error().message);
     // The broker names the work itself: a wrong key of a producer could answer one submission with another's result.
     const Hash key = submission_key(submission);
     if (Job* job = state_.jobs.find(key)) return again(submission, job->record, job->ending);
     const auto seq = find_key(*state_.store, key);
     if (!seq) return failure(seq.error());
-    if (!*seq || state_.retention.removed.contains(**seq)) return anew(submission, key);
+    if (!*seq || state_.retention.removed.contains(**seq)) return anew(std::move(submission), key);
     const auto record = read_job(*state_.store, **seq);
     if (!record) return failure(record.error());
     if (!*record) return our_fault("store: job " + std::to_string(**seq) + " has a key, but no record");
@@ -105,7 +105,9 @@ class Intake {
     return JobAck{.acceptance = Acceptance::reused, .seq = record.seq, .state = record.state, .reason = ""};
   }
 
-  Expected<JobAck> anew(const Submission& submission, const Hash& key) {
+  Expected<JobAck> anew(Submission&& taken, const Hash& key) {
+    const auto kept = std::make_shared<const Submission>(std::move(taken));
+    const Submission& submission = *kept;
     const std::uint32_t bytes = bytes_of(submission, offered_);
     if (auto full = complaint_about_room(bytes)) return busy(std::move(*full));
     auto missing = first_missing(submission);
@@ -115,7 +117,7 @@ class Intake {
                      " is neither in this batch nor in the store; send its bytes along");
     }
     const Sequence seq = state_.next_sequence;
-    auto queued = enqueue(step_, record_for(seq, key, submission, bytes), std::make_shared<const Submission>(submission));
+    auto queued = enqueue(step_, record_for(seq, key, submission, bytes), kept);
     if (!queued) return refused_or_failed(queued.error());
     ++state_.next_sequence;
     for (const SourceFile& file : submission.files) keep(file.hash);
@@ -266,8 +268,8 @@ Expected<void> answer(Step& step, const Caller& caller, SubmitBatch&& batch) {
   Intake intake(step, batch, caller.who.name.empty() ? batch.submitter : caller.who.name);
   SubmitAck ack;
   ack.jobs.reserve(batch.jobs.size());
-  for (const Submission& submission : batch.jobs) {
-    auto one = intake.take(submission);
+  for (Submission& submission : batch.jobs) {
+    auto one = intake.take(std::move(submission));
     if (!one) return failure(std::move(one.error()));
     ack.jobs.push_back(std::move(*one));
   }

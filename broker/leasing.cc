@@ -116,8 +116,10 @@ class Handout {
     if (!submission) return failure(submission.error());
     if (*submission == nullptr) return give_up(job, "the store has lost its submission");
     Lease lease{.id = {}, .run = job.record.run, .submission = **submission, .blobs = {}, .device = {}};
-    std::set<Hash> hashes{lease.submission.problem.hash};
-    for (const SourceFile& file : lease.submission.files) hashes.insert(file.hash);
+    std::vector<Hash> hashes{lease.submission.problem.hash};
+    for (const SourceFile& file : lease.submission.files) hashes.push_back(file.hash);
+    std::ranges::sort(hashes);
+    hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
     lease.blobs.reserve(hashes.size());
     for (const Hash& hash : hashes) {
       auto blob = state_.blobs.find(*state_.store, hash);
