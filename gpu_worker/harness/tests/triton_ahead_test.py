@@ -187,7 +187,7 @@ def launch(job: Job) -> dict[str, Any]:
 def call(job: Job) -> None:
     """Tensors of the host stand for those of a GPU: a launch looks at their type, and at where they begin."""
     problem = triton_ahead.Problem(job.source / job.problem)
-    model = triton_ahead.cast_model(problem.model_class(), job.precision)
+    model = triton_ahead.cast_model(problem.model_class(*problem.init_inputs()), job.precision)
     inputs = [triton_ahead.cast(x, job.precision) for x in problem.get_inputs()]
     host = types.SimpleNamespace(**{**vars(job), "device": torch.device("cpu")})
     forms = triton_ahead.forms_of(model, inputs, host.device)
