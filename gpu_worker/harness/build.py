@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from harness import device_code, extension_record, extension_tools, launch_file, scalars, triton_ahead
+from harness import device_code, extension_record, extension_tools, huge_pages, launch_file, scalars, triton_ahead
 from harness.ast_facts import facts_of
 from harness.device_code import BuildFailed, Order
 from harness.kernel_spec import BadSpec, read_names, read_spec, spec_path
@@ -90,6 +90,7 @@ def compile_cuda(job: Job) -> None:
     entry = job.source / job.entry
     spec = read_spec(spec_path(entry))
     order = Order(entry, spec, job.arch or "sm_90", job.work)
+    huge_pages.use_for_heap()
     with ThreadPoolExecutor(max_workers=1) as pool:
         # Beside the compiler: g++ takes as long as that does.
         lines = pool.submit(preprocess, order)

@@ -4,6 +4,8 @@ import ctypes
 import mmap
 import os
 import re
+import subprocess
+import sys
 import unittest
 
 from harness import huge_pages
@@ -25,6 +27,25 @@ def flags_of(address: int) -> list[str]:
     raise AssertionError("nothing is mapped there")
 
 
+def mapping_of(address: int) -> str:
+    with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+        for line in maps:
+            begin, end = (int(part, 16) for part in line.split()[0].split("-"))
+            if begin <= address < end:
+                return line.rstrip()
+    raise AssertionError("nothing is mapped there")
+
+
+def tell_of_heap() -> None:
+    """Whether a large block lies in the heap, whether it asks for huge pages, whether they are refused."""
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype = ctypes.c_void_p
+    libc.prctl(huge_pages.PR_SET_THP_DISABLE, *(ctypes.c_ulong(value) for value in (1, 0, 0, 0)))
+    huge_pages.use_for_heap()
+    middle = libc.malloc(ctypes.c_size_t(4 * huge_pages.HUGE_BYTES)) + 2 * huge_pages.HUGE_BYTES  # it may begin in what the heap had
+    print(mapping_of(middle).endswith("[heap]"), "hg" in flags_of(middle), libc.prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0))
+
+
 class HugePages(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
@@ -40,6 +61,13 @@ class HugePages(unittest.TestCase):
             self.assertNotIn("hg", flags_of(id(self.late[-1])))
         refused = ctypes.CDLL(None).prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0)
         self.assertEqual(refused, int("[madvise]" in setting))
+
+    def test_a_heap_asks_for_them_once_it_is_told_to(self) -> None:
+        """In a process that was started as a zygote is."""
+        code = "import huge_pages_test; huge_pages_test.tell_of_heap()"
+        tunables = {**os.environ, "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+        told = subprocess.run([sys.executable, "-c", code], env=tunables, stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.assertEqual(told.split(), ["True", "True", "0"] if huge_pages.SETTING.exists() else ["True", "False", "0"])
 
     def test_what_lies_in_memory_stays(self) -> None:
         pattern = bytes(range(256)) * 16
