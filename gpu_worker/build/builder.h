@@ -31,7 +31,7 @@ struct BuilderOptions {
   std::string no_gpu_arch; // what device code is compiled for where no GPU says
   std::uint32_t limit_ms = 120'000;
   std::uint32_t compile_limit_ms = 300'000;  // of one call of load_inline
-  std::uint32_t ahead_limit_ms = 20'000;     // of compiling triton's kernels; what is not done then is left to the job
+  std::uint32_t ahead_limit_ms = 30'000;     // of compiling triton's kernels; what is not done then is left to the job
   std::uint64_t host_bytes = 4ull << 30;  // private memory of each process of a build
 };
 

@@ -173,7 +173,7 @@ TEST_F(BuilderTest, kernels_of_triton_are_compiled_ahead_for_a_gpu) {
   auto started = Zygote::start(options);
   ASSERT_TRUE(started) << started.error().message;
   const std::shared_ptr<Zygote> zygote = std::move(*started);
-  const auto build_for = [&](DeviceKind device, const std::string& source, std::uint32_t limit_ms = 20'000) {
+  const auto build_for = [&](DeviceKind device, const std::string& source, std::uint32_t limit_ms = 120'000) {
     Lease lease = lease_of(Backend::triton, {{"k.py", source}});
     lease.submission.problem.hash = sha256(kProblem);
     lease.blobs.push_back({sha256(kProblem), std::string(kProblem)});

@@ -44,9 +44,7 @@ class CompiledAhead(unittest.TestCase):
         cls.libraries = tempfile.TemporaryDirectory()
         empty = ["gcc", "-shared", "-x", "c", "/dev/null", "-Wl,-soname,libcuda.so.1", "-o", f"{cls.libraries.name}/libcuda.so.1"]
         subprocess.run(empty, check=True)
-        patches = [mock.patch.dict(os.environ, {"TRITON_LIBCUDA_PATH": cls.libraries.name}), mock.patch.object(triton_ahead, "LIMIT_S", 600)]
-        for patch in patches:
-            patch.start()
+        mock.patch.dict(os.environ, {"TRITON_LIBCUDA_PATH": cls.libraries.name}).start()
         triton_ahead.prepare()
         FakeTensorMode()  # imports for a second, which the forks then need not
 
