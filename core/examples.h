@@ -257,7 +257,8 @@ inline std::vector<JudgeRequest> judge_requests() {
                           .burst_below_ns = 20'000, .timed_budget_ms = 6,
                           .window_bytes_max = 4,
                           .host_bytes_max = 5}},
-          ChildExited{.role = ChildRole::build, .wait_status = -9}};
+          ChildExited{.role = ChildRole::build, .wait_status = -9},
+          WarmingShared{}};
 }
 
 inline std::vector<JudgeReply> judge_replies() {

@@ -15,10 +15,10 @@
 
 namespace kq {
 
-// build: reads the sources. record: runs them as far as their calls of load_inline. compile: compiles what those asked for.
-enum class ChildRole { reference, submission, build, calibrator, record, compile };
+// ready: forked ahead, and told later which of the others with a channel it is. build: reads the sources. record: runs them as far as their calls of load_inline. compile: compiles what those asked for.
+enum class ChildRole { reference, submission, build, calibrator, record, compile, ready };
 template <>
-inline constexpr std::array<std::string_view, 6> kEnumNames<ChildRole>{"reference", "submission", "build", "calibrator", "record", "compile"};
+inline constexpr std::array<std::string_view, 7> kEnumNames<ChildRole>{"reference", "submission", "build", "calibrator", "record", "compile", "ready"};
 
 // Limits of one attempt. A call's limit is call_limit_ms plus call_limit_factor times the reference's own time for that call.
 struct Limits {
@@ -54,6 +54,9 @@ struct ChildExited {
   std::int32_t wait_status = 0;  // as of waitpid; with kKilledForMemory where its control group had no more memory to give
 };
 
+// Comes with one descriptor, before any plan, where children are forked ahead on a GPU: the page of gpu_worker/warming.h.
+struct WarmingShared {};
+
 // The judge's answer: a verdict with its samples, or an Error of ours in words.
 struct Report {
   std::uint64_t id = 0;
@@ -69,11 +72,12 @@ struct JudgeReady {
   DeviceInfo device;
 };
 
-using JudgeRequest = std::variant<Plan, ChildExited>;
+using JudgeRequest = std::variant<Plan, ChildExited, WarmingShared>;
 using JudgeReply = std::variant<JudgeReady, Report>;
 
 template <> struct AlternativeName<Plan> { static constexpr std::string_view value = "plan"; };
 template <> struct AlternativeName<ChildExited> { static constexpr std::string_view value = "child_exited"; };
+template <> struct AlternativeName<WarmingShared> { static constexpr std::string_view value = "warming_shared"; };
 template <> struct AlternativeName<Report> { static constexpr std::string_view value = "report"; };
 template <> struct AlternativeName<JudgeReady> { static constexpr std::string_view value = "judge_ready"; };
 
@@ -87,6 +91,7 @@ template <class V> void fields(V& v, Plan& x) {
   v("atol", x.atol); v("limits", x.limits);
 }
 template <class V> void fields(V& v, ChildExited& x) { v("role", x.role); v("wait_status", x.wait_status); }
+template <class V> void fields(V&, WarmingShared&) {}
 template <class V> void fields(V& v, Report& x) {
   v("id", x.id); v("verdict", x.verdict); v("samples", x.samples); v("error", x.error); v("reference_usable", x.reference_usable);
   v("disagreement", x.disagreement); v("trials_us", x.trials_us);

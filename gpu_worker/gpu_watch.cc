@@ -73,12 +73,16 @@ Cleanliness::Cleanliness(std::unique_ptr<GpuWatch> watch) : watch_(std::move(wat
   (void)watch_->errors();
 }
 
-std::optional<std::string> Cleanliness::complaint(std::int64_t limit_ms) {
+std::optional<std::string> Cleanliness::driver_complaint() {
   if (!watch_) return std::nullopt;
   for (const std::uint64_t xid : watch_->errors()) {
     if (!ends_with_its_program(xid)) return "the driver reports Xid " + std::to_string(xid);
   }
-  if (!ownerless_at_first_) return std::nullopt;
+  return std::nullopt;
+}
+
+std::optional<std::string> Cleanliness::memory_complaint(std::int64_t limit_ms) const {
+  if (!watch_ || !ownerless_at_first_) return std::nullopt;
   const std::int64_t deadline_ms = monotonic_now_ms() + limit_ms;
   for (;;) {
     const auto now = watch_->ownerless_bytes();

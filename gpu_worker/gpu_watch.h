@@ -29,12 +29,14 @@ class GpuWatch {
 // By NVML, opened with dlopen. Null where there is no such GPU or no NVML.
 std::unique_ptr<GpuWatch> watch_gpu(const std::string& uuid);
 
-// One device between two jobs. The state to come back to is that of its construction, when no job has run.
+// One device behind a job. The state to come back to is that of its construction, when no job has run.
 class Cleanliness {
  public:
   explicit Cleanliness(std::unique_ptr<GpuWatch> watch);
-  // Waits until what a dead child had is free again, at most limit_ms. What is wrong with the device, in a sentence; nothing when all is well.
-  std::optional<std::string> complaint(std::int64_t limit_ms);
+  // What is wrong with the device, in a sentence; nothing when all is well. By the errors that the driver has reported since last asked.
+  std::optional<std::string> driver_complaint();
+  // Waits until what a dead child had is free again, at most limit_ms. From any thread.
+  std::optional<std::string> memory_complaint(std::int64_t limit_ms) const;
   // How it runs now, and who else uses it. `judge` has a context there: where the driver does not list its number, numbers are another
   // namespace's, and nobody can be told.
   std::optional<Conditions> conditions(int judge);

@@ -35,24 +35,24 @@ class Scripted : public GpuWatch {
 
 constexpr std::uint64_t kGiB = 1ull << 30;
 
-TEST(cleanliness, where_nobody_watches_all_is_well) { EXPECT_EQ(Cleanliness(nullptr).complaint(0), std::nullopt); }
+TEST(cleanliness, where_nobody_watches_all_is_well) { EXPECT_EQ(Cleanliness(nullptr).memory_complaint(0), std::nullopt); }
 
 TEST(cleanliness, memory_that_comes_back_in_time_is_no_complaint) {
   const auto script = std::make_shared<Script>(Script{.ownerless = {kGiB, 3 * kGiB, 2 * kGiB, kGiB + 1}, .errors = {}, .processes = {}});
   Cleanliness device(std::make_unique<Scripted>(script));
-  EXPECT_EQ(device.complaint(5'000), std::nullopt);
+  EXPECT_EQ(device.memory_complaint(5'000), std::nullopt);
 }
 
 TEST(cleanliness, memory_that_stays_away_is_told) {
   const auto script = std::make_shared<Script>(Script{.ownerless = {kGiB, 3 * kGiB}, .errors = {}, .processes = {}});
   Cleanliness device(std::make_unique<Scripted>(script));
-  EXPECT_EQ(device.complaint(0), "2048 MiB of its memory did not come back within 0 s");
+  EXPECT_EQ(device.memory_complaint(0), "2048 MiB of its memory did not come back within 0 s");
 }
 
 TEST(cleanliness, a_driver_that_does_not_tell_whose_memory_it_is_is_believed) {
   const auto script = std::make_shared<Script>(Script{.ownerless = {std::nullopt, 3 * kGiB}, .errors = {}, .processes = {}});
   Cleanliness device(std::make_unique<Scripted>(script));
-  EXPECT_EQ(device.complaint(0), std::nullopt);
+  EXPECT_EQ(device.memory_complaint(0), std::nullopt);
 }
 
 TEST(cleanliness, errors_of_a_program_end_with_it_and_others_do_not) {
@@ -60,10 +60,10 @@ TEST(cleanliness, errors_of_a_program_end_with_it_and_others_do_not) {
   script->errors = {79};  // from before the first job: told to whoever opened the device
   Cleanliness device(std::make_unique<Scripted>(script));
   script->errors = {31, 43};
-  EXPECT_EQ(device.complaint(0), std::nullopt);
+  EXPECT_EQ(device.driver_complaint(), std::nullopt);
   script->errors = {31, 79};
-  EXPECT_EQ(device.complaint(0), "the driver reports Xid 79");
-  EXPECT_EQ(device.complaint(0), std::nullopt);
+  EXPECT_EQ(device.driver_complaint(), "the driver reports Xid 79");
+  EXPECT_EQ(device.driver_complaint(), std::nullopt);
 }
 
 GpuProcess process(int pid, std::uint64_t memory_mib = 0) { return {static_cast<std::uint32_t>(pid), memory_mib}; }

@@ -3,6 +3,8 @@
 #include <poll.h>
 #include <sys/wait.h>
 
+#include <array>
+
 #include "core/codec.h"
 #include "gpu_worker/process.h"
 
@@ -53,6 +55,10 @@ JudgeLink::~JudgeLink() { end_process(pid_); }
 bool JudgeLink::alive() const {
   pollfd look{socket_.get(), 0, 0};
   return ::poll(&look, 1, 0) <= 0 || (look.revents & (POLLHUP | POLLERR)) == 0;
+}
+
+Expected<void> JudgeLink::share(const Warming& warming) {
+  return send_packet(socket_.get(), encode_message(Message<JudgeRequest>{0, WarmingShared{}}), std::array{warming.fd()});
 }
 
 Expected<void> JudgeLink::begin(const Plan& plan, std::span<const int> channels) {

@@ -8,6 +8,7 @@
 
 #include "core/plan.h"
 #include "gpu_worker/fd.h"
+#include "gpu_worker/warming.h"
 
 namespace kq {
 
@@ -22,6 +23,8 @@ class JudgeLink {
   int process() const { return pid_; }
   const DeviceInfo& device() const { return device_; }
 
+  // Before any plan: whom to stop while it measures.
+  Expected<void> share(const Warming& warming);
   Expected<void> begin(const Plan& plan, std::span<const int> channels);
   Expected<void> tell(const ChildExited& exited);
   // The Report of the plan begun last, or nothing within the time. An Error: the judge is gone.

@@ -1,6 +1,5 @@
 #include "gpu_worker/lane.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,14 +11,8 @@
 namespace kq {
 namespace {
 
-constexpr std::uint64_t kScratchBytes = 1ull << 30;  // of a child's /tmp and work
-// The deadlines of taking a child down, step by step: it is killed, and with its namespace all that it started; its control group is
-// frozen, killed and empty (harness/cgroup.py, EMPTY_LIMIT_S); its scratch is gone; the device has its memory back. The judge asks the
-// device after every plan whether it still answers. What misses one of them is quarantined.
-constexpr std::int64_t kReapLimitMs = 10'000;        // SIGKILL of a process with an endless kernel takes 82 ms until reaped
-constexpr std::int64_t kMemoryBackLimitMs = 5'000;
+constexpr std::int64_t kMemoryBackLimitMs = 5'000;    // for the device to have what a dead child had
 constexpr std::int64_t kStopLimitMs = 1'000;         // for the judge to notice that a killed submission is gone
-constexpr std::int64_t kLogLimitMs = 1'000;
 constexpr std::uint32_t kBurstBelowNs = 20'000;      // what the judge's clock is off by, a microsecond or so, is too much beside these
 constexpr std::int64_t kLookMs = 5;                  // how often the lane looks for exits while the judge works
 
@@ -33,11 +26,6 @@ Report too_slow(Report report, std::int64_t limit_ms) {
                                                   .message = "all trials together took longer than " + limit_text(limit_ms),
                                                   .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
   return report;
-}
-
-std::uint32_t uid_offset(ChildRole role) {
-  static_assert(kUidsPerLane == 3);
-  return role == ChildRole::reference ? 0 : role == ChildRole::submission ? 1 : 2;
 }
 
 Verdict tampered(const std::string& disagreement) {
@@ -68,19 +56,17 @@ Hash audited_content(const Lease& lease, const Software& software) {
   return sha256(all);
 }
 
-// Neither end blocks: what finds no room is dropped by who writes, who is the submission's child.
-Expected<std::pair<Fd, Fd>> pipe_for_lines() {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return our_fault("pipe for an audit failed");
-  return std::pair{Fd(ends[0]), Fd(ends[1])};
-}
-
 // What a pipe holds now, and no more: a descriptor that escaped must not hold the lane.
 std::string content_of(const Fd& pipe) {
   std::string text(64u << 10, '\0');
   const ssize_t n = ::read(pipe.get(), text.data(), text.size());
   text.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
   return text;
+}
+
+bool is_short_of_gpu_memory(const Verdict& verdict) {
+  const Evidence* const why = evidence_of(verdict);
+  return name_of(verdict) == VerdictName::out_of_memory && why != nullptr && why->reason == "gpu";
 }
 
 // It passed when nobody listened and did not when somebody did: kept with its figures, for people to look at.
@@ -100,6 +86,9 @@ Verdict only_unwatched(const Verdict& passed, const Verdict& audited) {
 
 Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
   std::unique_ptr<Lane> lane(new Lane(std::move(options)));
+  auto warming = Warming::make();
+  if (!warming) return failure(warming.error());
+  lane->warming_.emplace(std::move(*warming));
   const auto judge = lane->judge();
   if (!judge) return failure(judge.error());
   lane->device_ = (*judge)->device();
@@ -109,27 +98,47 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
   lane->cleanliness_ = std::make_unique<Cleanliness>(std::move(watch));
   const auto zygote = lane->zygote();
   if (!zygote) return failure(zygote.error());
+  lane->children_ = std::make_unique<Children>(ChildrenOptions{.device = given.device,
+                                                               .arch = lane->device_.arch,
+                                                               .scratch = given.scratch,
+                                                               .first_uid = given.first_uid,
+                                                               .host_bytes_max = given.limits.host_bytes_max,
+                                                               .window_bytes_max = given.limits.window_bytes_max,
+                                                               .ahead = given.children_ahead},
+                                               *lane->warming_, [raw = lane.get()] { return raw->zygote(); },
+                                               [raw = lane.get()] { return raw->cleanliness_->memory_complaint(kMemoryBackLimitMs); });
   return lane;
 }
 
 Lane::~Lane() {
-  drop_calibrator();
+  if (!children_) return;
+  drop_calibrators();
   drop_reference();
 }
 
 void Lane::abort() {
   aborted_ = true;
+  if (children_) children_->stop();
   const std::lock_guard lock(zygote_mutex_);
   if (zygote_) zygote_->stop();
 }
 
-void Lane::drop_calibrator() {
-  if (calibrator_) reap(std::move(*calibrator_));
-  calibrator_.reset();
+void Lane::settle() {
+  children_->settle();
+  children_->await_ready();
+}
+
+void Lane::drop(std::optional<LaneChild>& calibrator) {
+  if (calibrator) children_->retire(std::move(*calibrator));
+  calibrator.reset();
+}
+
+void Lane::drop_calibrators() {
+  for (auto& calibrator : calibrators_) drop(calibrator);
 }
 
 void Lane::drop_reference() {
-  if (reference_) reap(std::move(reference_->child));
+  if (reference_) children_->retire(std::move(reference_->child));
   reference_.reset();
 }
 
@@ -147,11 +156,17 @@ Expected<std::shared_ptr<Zygote>> Lane::zygote() {
 
 Expected<JudgeLink*> Lane::judge() {
   if (!judge_ || !judge_->alive()) {
-    drop_calibrator();  // a new judge knows no old child
-    drop_reference();
+    if (children_) {  // a new judge knows no old child
+      drop_calibrators();
+      drop_reference();
+    }
     judge_.reset();
     auto started = JudgeLink::start(options_.judge_program, options_.device, options_.index);
     if (!started) return failure(started.error());
+    // Without a GPU nothing that warms up is in anybody's way.
+    if (options_.device == DeviceKind::cuda) {
+      if (const auto shared = (*started)->share(*warming_); !shared) return failure(shared.error());
+    }
     judge_ = std::move(*started);
   }
   return judge_.get();
@@ -226,54 +241,58 @@ Limits Lane::limits_for(const Submission& submission) const {
   return limits;
 }
 
+// Once more where memory was short while others still had some of it: that was ours.
 Expected<Lane::Attempt> Lane::attempt(const Lease& lease, const Built& built, const std::stop_token& stop, Purpose purpose) {
+  auto attempt = attempt_once(lease, built, stop, purpose);
+  if (!attempt || !attempt->crowded || !is_short_of_gpu_memory(*attempt->report.verdict)) return attempt;
+  children_->settle();
+  return attempt_once(lease, built, stop, purpose);
+}
+
+Expected<Lane::Attempt> Lane::attempt_once(const Lease& lease, const Built& built, const std::stop_token& stop, Purpose purpose) {
   if (stop.stop_requested()) return our_fault("stopped before it began");
+  if (const auto why = children_->complaint()) quarantine_for(*why);
   if (quarantine_) return our_fault("quarantined " + *quarantine_);
   auto judge = this->judge();
   if (!judge) return failure(judge.error());
 
-  // The children that are kept: a new one each where there is none, and a reference of its own for every problem.
-  Fd calibrator_channel;
-  Fd reference_channel;
-  const bool fresh_calibrator = !has_calibrator();
+  // The children that are kept: a calibrator for each kind, a reference for each problem.
+  const ChildKind kind = kind_of(lease.submission.backend, device_.kind);
+  std::optional<LaneChild>& calibrator = calibrators_[static_cast<std::size_t>(kind)];
+  const bool fresh_calibrator = !calibrator || !calibrator->zygote->alive();
   if (fresh_calibrator) {
-    drop_calibrator();
-    auto child = fork(ChildRole::calibrator, lease, nullptr, calibrator_channel);
+    drop(calibrator);
+    auto child = children_->take(ChildRole::calibrator, kind, lease, nullptr);
     if (!child) return failure(child.error());
-    calibrator_.emplace(std::move(*child));
+    calibrator.emplace(std::move(*child));
   }
   const bool fresh_reference = !has_reference_for(lease);
   if (fresh_reference) {
     drop_reference();
-    auto child = fork(ChildRole::reference, lease, nullptr, reference_channel);
+    auto child = children_->take(ChildRole::reference, ChildKind::python, lease, nullptr);
     if (child) reference_.emplace(Reference{lease.submission.problem.hash, lease.submission.problem.precision, std::move(*child)});
     if (!child) {
-      if (fresh_calibrator) drop_calibrator();
+      if (fresh_calibrator) drop(calibrator);
       return failure(child.error());
     }
   }
 
-  // The submission child: new for every attempt.
-  Fd submission_channel;
-  std::pair<Fd, Fd> audit;
-  if (purpose == Purpose::audit) {
-    auto made = pipe_for_lines();
-    if (!made) return failure(made.error());
-    audit = std::move(*made);
-  }
-  auto submission = fork(ChildRole::submission, lease, &built, submission_channel, audit.second.get());
+  // The submission child: used once.
+  auto submission = children_->take(ChildRole::submission, purpose == Purpose::audit ? ChildKind::audited : kind, lease, &built);
   if (!submission) {
     // The judge never got to know these.
-    if (fresh_calibrator) drop_calibrator();
+    if (fresh_calibrator) drop(calibrator);
     if (fresh_reference) drop_reference();
     return failure(submission.error());
   }
+  Attempt attempt{.report = {}, .software = submission->zygote->software(), .sandbox = submission->zygote->sandbox(), .log = {}, .audit = {}, .conditions = {},
+                  .crowded = children_->is_taking_down()};
 
   // From here on the judge decides.
   std::vector<int> channels;
-  if (fresh_calibrator) channels.push_back(calibrator_channel.get());
-  if (fresh_reference) channels.push_back(reference_channel.get());
-  channels.push_back(submission_channel.get());
+  if (fresh_calibrator) channels.push_back(calibrator->channel.get());
+  if (fresh_reference) channels.push_back(reference_->child.channel.get());
+  channels.push_back(submission->channel.get());
   const Plan plan{.id = ++plans_,
                   .fresh_calibrator = fresh_calibrator,
                   .fresh_reference = fresh_reference,
@@ -284,20 +303,19 @@ Expected<Lane::Attempt> Lane::attempt(const Lease& lease, const Built& built, co
                   .limits = limits_for(lease.submission)};
   auto report = [&]() -> Expected<Report> {
     if (const auto begun = (*judge)->begin(plan, channels); !begun) return failure(begun.error());
-    calibrator_channel = Fd();
-    reference_channel = Fd();
-    submission_channel = Fd();
-    return await(*submission, limit_of(lease.submission, options_.attempt_limit_ms), stop);
+    for (LaneChild* child : {&*calibrator, &reference_->child, &*submission}) child->channel = Fd();
+    return await(*calibrator, *submission, limit_of(lease.submission, options_.attempt_limit_ms), stop);
   }();
 
-  Attempt attempt{.report = {}, .software = submission->zygote->software(), .sandbox = submission->zygote->sandbox(), .log = {}, .audit = {}};
   // While all is there still, and as warm as the trials left it.
   if (report && purpose == Purpose::judge) attempt.conditions = cleanliness_->conditions(judge_process());
-  attempt.log = reap(std::move(*submission));
-  if (purpose == Purpose::audit) attempt.audit = content_of(audit.first);
+  const Fd audit = std::move(submission->audit);
+  attempt.log = children_->retire(std::move(*submission));
+  if (purpose == Purpose::audit) attempt.audit = content_of(audit);
   if (!report || !report->reference_usable) drop_reference();
-  if (!report || !report->verdict) drop_calibrator();
-  if (const auto complaint = cleanliness_->complaint(kMemoryBackLimitMs)) quarantine_for(*complaint);
+  if (!report || !report->verdict) drop_calibrators();
+  if (const auto complaint = cleanliness_->driver_complaint()) quarantine_for(*complaint);
+  if (const auto why = children_->complaint()) quarantine_for(*why);
   if (quarantine_) return our_fault("quarantined " + *quarantine_);
   if (!report) {
     judge_.reset();  // whatever state it is in: the next job gets a new one
@@ -309,45 +327,9 @@ Expected<Lane::Attempt> Lane::attempt(const Lease& lease, const Built& built, co
   return attempt;
 }
 
-Expected<Lane::Child> Lane::fork(ChildRole role, const Lease& lease, const Built* built, Fd& channel, int audit) {
-  const bool is_submission = role == ChildRole::submission;
-  const std::uint32_t uid = options_.first_uid == 0 ? 0 : options_.first_uid + uid_offset(role);
-  auto living = zygote();
-  if (!living) return failure(living.error());
-  auto scratch = Scratch::make(options_.scratch, std::string(to_string(role)), uid);
-  if (!scratch) return failure(scratch.error());
-  if (role != ChildRole::calibrator) {
-    if (const auto put = put_sources(*scratch, lease, is_submission); !put) return failure(put.error());
-  }
-  if (built != nullptr) {
-    if (const auto put = scratch->put_all(built->dir); !put) return failure(put.error());
-  }
-  auto log = LogPump::open();
-  if (!log) return failure(log.error());
-  auto ends = packet_pair();
-  if (!ends) return failure(ends.error());
-  const auto id = (*living)->fork({.role = role,
-                                   .backend = lease.submission.backend,
-                                   .dir = scratch->dir(),
-                                   .uid = uid,
-                                   .entry = is_submission ? lease.submission.files.front().name : std::string(),
-                                   .problem = problem_file(lease),
-                                   .precision = lease.submission.problem.precision,
-                                   .arch = device_.arch,
-                                   .host_bytes = options_.limits.host_bytes_max,
-                                   .scratch_bytes = kScratchBytes,
-                                   .window_bytes = options_.limits.window_bytes_max,
-                                   .audit = audit >= 0},
-                                  log->second.get(), ends->second.get(), audit);
-  if (!id) return failure(id.error());
-  channel = std::move(ends->first);
-  log->second = Fd();
-  return Child{*living, *id, std::move(*scratch), std::move(log->first)};
-}
-
 // Passes on who died while the judge works, and holds the attempt to its limit. A submission that is stopped, or whose time is over, is
 // killed: its judge then ends the plan as for any that died, and keeps its device and its reference for the next.
-Expected<Report> Lane::await(Child& submission, std::int64_t limit_ms, const std::stop_token& stop) {
+Expected<Report> Lane::await(LaneChild& calibrator, LaneChild& submission, std::int64_t limit_ms, const std::stop_token& stop) {
   bool stopped = false;
   bool killed = false;
   std::int64_t deadline_ms = monotonic_now_ms() + limit_ms;
@@ -358,7 +340,7 @@ Expected<Report> Lane::await(Child& submission, std::int64_t limit_ms, const std
       if ((*report)->id != plans_) return our_fault("the judge answered another plan");
       return killed && !stopped ? too_slow(std::move(**report), limit_ms) : std::move(**report);
     }
-    for (auto [child, role] : {std::pair{&*calibrator_, ChildRole::calibrator}, std::pair{&reference_->child, ChildRole::reference},
+    for (auto [child, role] : {std::pair{&calibrator, ChildRole::calibrator}, std::pair{&reference_->child, ChildRole::reference},
                                std::pair{&submission, ChildRole::submission}}) {
       if (child->exit_told) continue;
       const auto status = child->zygote->wait(child->id, 0);
@@ -383,20 +365,6 @@ Expected<Report> Lane::await(Child& submission, std::int64_t limit_ms, const std
       deadline_ms = monotonic_now_ms() + kStopLimitMs;
     }
   }
-}
-
-// Kills, waits until nothing of it is left, and returns what it printed.
-std::string Lane::reap(Child child) {
-  child.zygote->kill(child.id);
-  const auto exit = child.zygote->wait(child.id, kReapLimitMs);
-  if (exit && !*exit) quarantine_for("a child is there " + std::to_string(kReapLimitMs / 1000) + " s after it was killed");
-  if (const int left = child.zygote->left_by(child.id); left > 0) {
-    quarantine_for(std::to_string(left) + " processes of a child would not be killed");
-  }
-  child.zygote->forget(child.id);
-  std::string log = child.log.finish(kLogLimitMs);
-  if (const auto removed = child.scratch.remove(); !removed) quarantine_for(removed.error().message);
-  return log;
 }
 
 // The first reason stays. A worker that is leaving kills its zygote under its children, and looks at nothing any more.

@@ -1,9 +1,10 @@
 // A device lane: one judge, one zygote, one job at a time on one device. Sections 4 to 6 of a job's life happen here.
 //
-// The lane keeps its calibrator, and the reference child of the last problem; a submission child is forked per job and dies with it. A dead judge or zygote is
+// The lane keeps its calibrators, and the reference child of the last problem; a submission child runs one job and dies with it. A dead judge or zygote is
 // started again at the next job; the job that saw it die ends in an Error of ours and is tried again elsewhere or here.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -15,17 +16,16 @@
 
 #include "core/messages.h"
 #include "gpu_worker/audit.h"
+#include "gpu_worker/children.h"
 #include "gpu_worker/gpu_watch.h"
 #include "gpu_worker/judge_link.h"
-#include "gpu_worker/log_pump.h"
-#include "gpu_worker/scratch.h"
 #include "gpu_worker/worker.h"
 #include "gpu_worker/zygote.h"
 
 namespace kq {
 
-// One user for each role, so that no child may touch another.
-inline constexpr std::uint32_t kUidsPerLane = 3;
+// One user for each child, so that none may touch another.
+inline constexpr std::uint32_t kUidsPerLane = kChildrenMax;
 
 struct LaneOptions {
   DeviceKind device = DeviceKind::cpu;
@@ -39,6 +39,7 @@ struct LaneOptions {
   std::function<std::unique_ptr<GpuWatch>(const DeviceInfo&)> watch = {};  // of the device; NVML for a GPU where nobody says otherwise
   std::int64_t attempt_limit_ms = 15 * 60'000;  // the whole attempt, whatever the judge says; a job may ask for less
   bool bursts = false;  // on a GPU, time short calls several at once too (gpu_worker/judge/burst.h): not yet held against a GPU in this form
+  std::uint32_t children_ahead = 2;  // forked before they are wanted (gpu_worker/children.h)
   bool audits = true;  // what passes on a GPU is called again in a child that CUPTI listens to, unless its content was already
 };
 
@@ -58,24 +59,18 @@ class Lane {
   // From any thread: kills every child of this lane. What runs, or is built from its zygote, ends at once with an Error; nothing starts
   // any more.
   void abort();
+  // Until nothing is left of the last job, and the children for the next ones wait: between two jobs, for who looks at what is there.
+  void settle();
   // Why nothing may run here any more: something of a job did not go away, or the device is not what it was. The job that was noticed
   // with ended in an Error, and is tried again elsewhere.
   const std::optional<std::string>& quarantine() const { return quarantine_; }
   int judge_process() const { return judge_ ? judge_->process() : 0; }
 
  private:
-  // A forked child with everything that must outlive it.
-  struct Child {
-    std::shared_ptr<Zygote> zygote;
-    std::uint64_t id = 0;
-    Scratch scratch;
-    LogPump log;
-    bool exit_told = false;  // the judge knows
-  };
   struct Reference {
     Hash problem;
     Precision precision = Precision::as_given;
-    Child child;
+    LaneChild child;
   };
 
   // A report, and what is known of the submission's child and of the device beyond it.
@@ -84,8 +79,9 @@ class Lane {
     Software software;
     std::string sandbox;
     std::string log;
-    std::string audit;  // what the pipe of an audited child held
+    std::string audit;     // what the pipe of an audited child held
     std::optional<Conditions> conditions = std::nullopt;
+    bool crowded = false;  // others that were dying still had memory of the device when it began
   };
   enum class Purpose { judge, audit };
 
@@ -94,21 +90,18 @@ class Lane {
   Expected<JudgeLink*> judge();
   Limits limits_for(const Submission& submission) const;
   Expected<Attempt> attempt(const Lease& lease, const Built& built, const std::stop_token& stop, Purpose purpose);
+  Expected<Attempt> attempt_once(const Lease& lease, const Built& built, const std::stop_token& stop, Purpose purpose);
   Expected<void> audit(const Lease& lease, const Built& built, const std::stop_token& stop, Attempt& passed);
-  Expected<Child> fork(ChildRole role, const Lease& lease, const Built* built, Fd& channel, int audit = -1);
-  Expected<Report> await(Child& submission, std::int64_t limit_ms, const std::stop_token& stop);
-  std::string reap(Child child);
-  void drop_calibrator();
-  void quarantine_for(const std::string& why);
+  Expected<Report> await(LaneChild& calibrator, LaneChild& submission, std::int64_t limit_ms, const std::stop_token& stop);
+  void drop(std::optional<LaneChild>& calibrator);
+  void drop_calibrators();
   void drop_reference();
-  bool has_calibrator() const { return calibrator_ && calibrator_->zygote->alive(); }
+  void quarantine_for(const std::string& why);
   bool has_reference_for(const Lease& lease) const;
 
   LaneOptions options_;
   DeviceInfo device_;
   std::unique_ptr<JudgeLink> judge_;
-  std::optional<Child> calibrator_;
-  std::optional<Reference> reference_;
   std::unique_ptr<Cleanliness> cleanliness_;
   std::optional<std::string> quarantine_;
   AuditMemory audited_;
@@ -117,6 +110,10 @@ class Lane {
   std::atomic<bool> aborted_ = false;
   std::mutex zygote_mutex_;
   std::shared_ptr<Zygote> zygote_;
+  std::optional<Warming> warming_;
+  std::unique_ptr<Children> children_;  // before those that it takes down
+  std::array<std::optional<LaneChild>, kChildKinds> calibrators_;
+  std::optional<Reference> reference_;
 };
 
 }  // namespace kq

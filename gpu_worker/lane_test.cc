@@ -278,7 +278,7 @@ TEST_F(LaneTest, a_result_tells_how_the_device_ran_and_who_else_used_it) {
   const auto result = (*lane)->run(lease_of(submission("return x + 1")), {.verdict = {}, .dir = root_ / "built"});
   ASSERT_EQ(verdict_of(result), "passed");
   EXPECT_EQ(result->conditions, (Conditions{.sm_clock_mhz = 1'980, .temperature_c = 41, .throttle = "none", .foreign = {{{.pid = 1, .memory_mib = 512}}}}));
-  EXPECT_GE(seen_n, 8u) << "a judge, a zygote, and two processes of each child";
+  EXPECT_GE(seen_n, 2u) << "a judge and a zygote at least; children may be forked by a warm Python that stands in for it";
   EXPECT_EQ(run(submission("return x + 1"))->conditions, std::nullopt) << "of a device that nobody watches";
 }
 

@@ -37,8 +37,28 @@ std::string CappedLog::text() const {
   return text;
 }
 
+// A writer that never rests is listened to no longer than for this many buffers.
+constexpr std::size_t kDrainsMax = 64;
+
 struct LogPump::State {
+  // Takes what is there, at most a bufferful, without waiting. False: there is nothing, or never will be.
+  bool take() {
+    const std::lock_guard lock(mutex);
+    pollfd look{reader.get(), POLLIN, 0};
+    if (::poll(&look, 1, 0) <= 0) return false;
+    std::array<char, 16384> buffer;
+    const ssize_t size = ::read(reader.get(), buffer.data(), buffer.size());
+    if (size > 0) log.append({buffer.data(), static_cast<std::size_t>(size)});
+    ended = ended || size == 0 || (size < 0 && errno != EINTR);
+    return size > 0;
+  }
+  std::string text() {
+    const std::lock_guard lock(mutex);
+    return log.text();
+  }
+
   Fd reader;
+  std::mutex mutex;  // of the reading, so that what was read is in the log
   CappedLog log{kLogBytesMax};
   std::atomic<bool> stop = false;
   std::atomic<bool> ended = false;
@@ -50,16 +70,10 @@ Expected<std::pair<LogPump, Fd>> LogPump::open() {
   auto state = std::make_shared<State>();
   state->reader = Fd(ends[0]);
   std::thread thread([state] {
-    std::array<char, 16384> buffer;
-    while (!state->stop) {
+    while (!state->stop && !state->ended) {
       pollfd waiting{state->reader.get(), POLLIN, 0};
-      if (::poll(&waiting, 1, 50) <= 0) continue;  // nothing yet, or a signal: read() would wait for ever
-      const ssize_t size = ::read(state->reader.get(), buffer.data(), buffer.size());
-      if (size < 0 && errno == EINTR) continue;
-      if (size <= 0) break;
-      state->log.append({buffer.data(), static_cast<std::size_t>(size)});
+      if (::poll(&waiting, 1, 50) > 0) state->take();  // else nothing yet, or a signal: read() would wait for ever
     }
-    state->ended = true;
   });
   return std::pair<LogPump, Fd>(LogPump(std::move(state), std::move(thread)), Fd(ends[1]));
 }
@@ -77,7 +91,13 @@ std::string LogPump::finish(std::int64_t timeout_ms) {
   while (!state_->ended && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   state_->stop = true;
   if (thread_.joinable()) thread_.join();
-  return state_->log.text();
+  return state_->text();
+}
+
+std::string LogPump::so_far() {
+  for (std::size_t i = 0; i < kDrainsMax && state_->take(); ++i) {
+  }
+  return state_->text();
 }
 
 }  // namespace kq

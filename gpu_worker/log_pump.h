@@ -36,6 +36,8 @@ class LogPump {
 
   // Waits for the end of the pipe, at most `timeout_ms`: a writer that will not die must not hold the lane.
   std::string finish(std::int64_t timeout_ms);
+  // What was written until now, whoever may still write.
+  std::string so_far();
 
  private:
   struct State;

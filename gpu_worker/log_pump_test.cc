@@ -45,6 +45,16 @@ TEST(LogPump, reads_until_the_writer_closes) {
   EXPECT_NE(text.find("bytes left out"), std::string::npos);
 }
 
+TEST(LogPump, tells_what_was_written_until_now) {
+  auto opened = LogPump::open();
+  ASSERT_TRUE(opened);
+  EXPECT_EQ(opened->first.so_far(), "");
+  for (const std::string_view piece : {"one ", "two ", "three"}) {
+    ASSERT_EQ(::write(opened->second.get(), piece.data(), piece.size()), static_cast<ssize_t>(piece.size()));
+  }
+  EXPECT_EQ(opened->first.so_far(), "one two three");
+}
+
 TEST(LogPump, gives_up_on_a_writer_that_never_closes) {
   auto opened = LogPump::open();
   ASSERT_TRUE(opened);

@@ -49,6 +49,7 @@ struct Flags {
   std::string log_level = "info";
   std::string log_format = "auto";
   std::uint32_t builds = 0;
+  std::uint32_t children_ahead = 2;
   std::uint32_t cache_gib = static_cast<std::uint32_t>(kq::kCacheBytesMax >> 30);
   int ready_fd = -1;
   bool self_test = false;
@@ -156,6 +157,7 @@ Expected<std::vector<kq::LaneOptions>> lanes_of(const Flags& flags, const std::s
                      .first_uid = slot_uid(lanes.size() + 1),
                      .limits = {},
                      .bursts = flags.bursts,
+                     .children_ahead = flags.children_ahead,
                      .audits = flags.audits});
   }
   return lanes;
@@ -269,6 +271,8 @@ int main(int argc, char** argv) {
   app.add_option("--state", flags.state, "directory for the build cache and scratch files (default: XDG_STATE_HOME/kq/worker)");
   app.add_option("--devices", flags.devices, "auto, or a list of cpu, cuda, cuda:N")->capture_default_str();
   app.add_option("--builds", flags.builds, "builds at once (default: by cores and memory)")->check(CLI::Range(1, 256));
+  app.add_option("--children-ahead", flags.children_ahead, "processes for jobs to come that wait on each device, warm; 0: each is forked when it is wanted")
+      ->envname("KQ_CHILDREN_AHEAD")->check(CLI::Range(0, 4))->capture_default_str();
   app.add_option("--cache-gib", flags.cache_gib, "most that the build cache holds, in GiB")->check(CLI::Range(1, 1 << 20))->capture_default_str();
   app.add_option("--label", flags.labels, "what jobs may ask for with kq-submit --require; may be repeated")->allow_extra_args(false);
   app.add_option("--log-format", flags.log_format, "auto, text or json; auto: text on a terminal, else a JSON object a line")

@@ -127,6 +127,12 @@ Expected<std::optional<int>> Zygote::wait(std::uint64_t id, std::int64_t timeout
   return std::optional<int>();
 }
 
+int Zygote::process_of(std::uint64_t id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = children_.find(id);
+  return found == children_.end() || found->second.exit ? 0 : found->second.pid;
+}
+
 int Zygote::left_by(std::uint64_t id) const {
   const std::lock_guard lock(mutex_);
   const auto found = children_.find(id);

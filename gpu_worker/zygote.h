@@ -6,11 +6,11 @@
 //   zygote -> control, once:  {"ready": true, "python": "3.11.2", "torch": "2.11.0", "triton": "3.6.0", "cuda": "13.0",
 //                              "backends": ["torch", "triton", "cuda", "torch_cuda", "multi_kernel"], "sandbox": "uid,user,pid,mount,ipc,net,uts,rlimits,landlock,seccomp,cgroup"}
 //                             or {"error": "one sentence"} and exit
-//   control -> zygote:        {"id": 7, "role": "reference" | "submission" | "build" | "record" | "compile", "device": "cpu" | "cuda", "backend": "torch",
+//   control -> zygote:        {"id": 7, "role": "ready" | "build" | "record" | "compile", "device": "cpu" | "cuda", "backend": "torch",
 //                              "dir": DIR, "uid": 61000, "entry": "add.py", "problem": "relu.py", "precision": "as_given",
 //                              "arch": "sm_90", "shared": DIR, "host_bytes": N, "scratch_bytes": N, "window_bytes": N, "audit": false}
-//                             with descriptors: [log pipe] for build, [log pipe, channel socket] otherwise, and a pipe more for one that
-//                             is audited
+//                             with descriptors: [log pipe], for a ready child [log pipe, channel socket], and a pipe more for one that is
+//                             audited. What a ready child is to be it is told through its channel (harness/ready.py)
 //   zygote -> control:        {"id": 7, "pid": 1234}   forked; 1234 is the process to kill: everything of the child dies with it
 //                             {"id": 7, "error": "one sentence"}   could not fork or enter the sandbox: our fault
 //                             {"id": 7, "exit": 9, "left": 0}     gone, with this wait status (core/plan.h); comes once for every pid. "left"
@@ -38,11 +38,11 @@
 namespace kq {
 
 struct ChildOrder {
-  ChildRole role = ChildRole::submission;
+  ChildRole role = ChildRole::ready;
   Backend backend = Backend::torch;
   std::string dir;
   std::uint32_t uid = 0;
-  std::string entry;    // file name in src/; empty for a reference
+  std::string entry;    // file name in src/; of a build
   std::string problem;  // file name in src/
   Precision precision = Precision::as_given;
   std::string arch;     // of device code, for builds
@@ -50,7 +50,7 @@ struct ChildOrder {
   std::uint64_t host_bytes = 0;
   std::uint64_t scratch_bytes = 0;
   std::uint64_t window_bytes = 0;  // most that the judge's window may have: it is not the child's memory
-  bool audit = false;   // of a submission: CUPTI tells what it does (stub/audit.h)
+  bool audit = false;   // of a ready child: CUPTI tells what it does (stub/audit.h)
 };
 
 struct ZygoteOptions {
@@ -78,6 +78,8 @@ class Zygote {
   // Forks a child. `channel` is empty for a build; `audit` is the pipe of one that is audited.
   Expected<std::uint64_t> fork(const ChildOrder& order, int log, int channel, int audit = -1);
   void kill(std::uint64_t id);
+  // The one to kill; 0 once it is gone.
+  int process_of(std::uint64_t id) const;
   // The wait status once it is gone; nothing at the deadline.
   Expected<std::optional<int>> wait(std::uint64_t id, std::int64_t timeout_ms);
   // How many of its processes would not go, once it is gone itself.

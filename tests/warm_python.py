@@ -109,7 +109,7 @@ def import_as_a_zygote_does(stub_path: str, harness: Path) -> None:
     zygote.set_environment("cpu")
     gc.disable()
     huge_pages = HugePages(Stub(stub_path))
-    forker.import_everything()
+    forker.import_everything("cpu")
     huge_pages.settle()
     huge_pages.collapse()  # not after the first children, as a zygote does: many zygotes come of this one
     gc.freeze()

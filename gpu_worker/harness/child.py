@@ -15,16 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from harness import build, environment, extension_compile, view
-from harness.channel import Channel, ChannelClosed
-from harness.reference import Reference
-from harness.role import Job, Role
+from harness import build, environment, extension_compile, ready, view
+from harness.role import Job
 from harness.sandbox import Sandbox
 from harness.stub import Stub
-from harness.submission import Submission
-
-# Who serves a channel. A calibrator is a role that nothing was added to: it runs our code only.
-ROLES: dict[str, type[Role]] = {"reference": Reference, "submission": Submission, "calibrator": Role}
 
 # The children of the build lane: no channel, no GPU, and a directory for what they make.
 BUILDS: dict[str, Callable[[Job], int]] = {"build": build.run, "record": build.record, "compile": extension_compile.main}
@@ -34,10 +28,8 @@ CHANNEL_FD = 3
 LIFELINE_FD = 4
 AUDIT_FD = 5  # of an audited one; C alone keeps it
 
-# Whose place a program without Python takes where the job is device code: gpu_worker/launcher. What calibrates a submission's clock is of
-# its kind, because answering takes either kind its own time.
+# Takes Python's place where device code is to be launched: gpu_worker/launcher.
 LAUNCHER = "kq-launcher"
-LAUNCHED = ("submission", "calibrator")
 
 EXIT_BROKEN = 70  # our own code failed; the log says how
 
@@ -121,15 +113,10 @@ def work(job: Job, stub: Stub) -> int:
     sys.dont_write_bytecode = True
     if job.role in BUILDS:
         return BUILDS[job.role](job)
-    if job.backend == "cuda" and job.on_gpu and job.role in LAUNCHED:
+    if job.backend == "cuda" and job.on_gpu:
         launcher = Path(stub.path).parent / LAUNCHER
         os.execv(launcher, [LAUNCHER, str(job.source)])
-    sys.path.insert(0, str(job.source))
-    try:
-        audit = AUDIT_FD if job.audit else None
-        ROLES[job.role](job, Channel(socket.socket(fileno=CHANNEL_FD), stub), stub, audit).serve()
-    except ChannelClosed:
-        pass
+    ready.serve(job, socket.socket(fileno=CHANNEL_FD), stub, AUDIT_FD if job.audit else None)
     return 0
 
 

@@ -58,14 +58,13 @@ class Job:
 class Role:
     """Answers the commands of a channel. Whatever is raised becomes a failure the judge is told of; it never becomes an ok."""
 
-    def __init__(self, job: Job, channel: Channel, stub: Stub, audit: int | None = None) -> None:
+    def __init__(self, job: Job, channel: Channel, stub: Stub, word: torch.Tensor | None = None) -> None:
         self.job = job
         self.channel = channel
         self.page = channel.page
         self._stub = stub
-        self._audit = audit  # where CUPTI's words go, in a child whose times nobody takes
         self._window: Window | None = None
-        self._word: torch.Tensor | None = None
+        self._word = word  # on the GPU, for what must have something to do there
         self._arena: tuple[int, int] | None = None  # pointer and bytes
         self._pool_use: contextlib.AbstractContextManager[None] | None = None
         self._in_pool = False
@@ -89,21 +88,11 @@ class Role:
         }
 
     def serve(self) -> None:
-        try:
-            self.warm_up()
-        except Exception as error:  # told to the judge as the answer to its first command
-            self._commands = dict.fromkeys(self._commands, _raiser(error))
         self.channel.serve(seed_everything, self.handle, self.explain)
 
-    def warm_up(self) -> None:
-        """The CUDA context, ahead of the first command: it takes 0.2 s and must not fall into anybody's measurement."""
-        if self.job.on_gpu:
-            torch.cuda.init()
-            self._word = torch.zeros(1, dtype=torch.uint8, device=self.job.device)
-            self._stub.clock_use_cuda()
-            torch.cuda.synchronize()
-        if self._audit is not None:
-            self._stub.audit_begin(self._audit)
+    def fail(self, error: Exception) -> None:
+        """Its answer to whatever it is asked."""
+        self._commands = dict.fromkeys(self._commands, _raiser(error))
 
     def handle(self, command: int) -> bool:
         try:
@@ -113,7 +102,7 @@ class Role:
             work()
             if command in (Command.CALL, Command.CALL_COMPILED):
                 self._staged.clear()
-                if self._audit is not None:
+                if self.job.audit:
                     self._stub.audit_listen()
         except BaseException as error:  # SystemExit and KeyboardInterrupt too: they came out of a model
             self.channel.answer_failed(self.failure_of(error, command), describe(error, str(self.job.source)))

@@ -5,6 +5,7 @@
 #include "gpu_worker/judge/attested.h"
 #include "gpu_worker/judge/bracket.h"
 #include "gpu_worker/judge/burst.h"
+#include "gpu_worker/judge/bystanders.h"
 
 namespace kq::judge {
 namespace {
@@ -55,8 +56,12 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   // 2. The submission: its window, the clock's overhead, then its own code.
   auto submission = SubmissionSide::open(device_, std::move(channels.submission), exits_, waiting_, plan, *reference_);
   if (!submission) return tl::unexpected(submission.error());
-  const std::uint64_t touch_bytes = reference_->layout().bytes();
-  const auto before = calibrator_->calibrate(touch_bytes, plan.limits.load_limit_ms);
+  // Where nothing is timed, all that counts is whether the outputs are right.
+  const auto overhead_now = [&]() -> Step<Overhead> {
+    if (plan.trials.timed == 0) return (*submission)->overhead();
+    return calibrator_->calibrate(reference_->layout().bytes(), plan.limits.load_limit_ms);
+  };
+  const auto before = overhead_now();
   if (!before) return tl::unexpected(before.error());
   if (const auto loaded = (*submission)->load(plan, seed); !loaded) return tl::unexpected(loaded.error());
 
@@ -69,7 +74,7 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   const auto burst_ns = burst_share(plan, **submission, *times);
   report.trials_us = trials_us();
   if (!burst_ns) return tl::unexpected(burst_ns.error());
-  const auto after = calibrator_->calibrate(touch_bytes, plan.limits.load_limit_ms);
+  const auto after = overhead_now();
   if (!after) return tl::unexpected(after.error());
 
   // 4. It passed: its time. The three calibrations differ by chance more than by anything else, so their mean is the best there is.
@@ -124,6 +129,7 @@ Step<Judge::TimedTrials> Judge::run_trials(const Plan& plan, SubmissionSide& sub
   TimedTrials times;
   std::uint32_t number = 0;
   std::uint32_t voids = 0;
+  std::uint32_t disturbed = 0;
   std::int64_t timed_ns = 0;
   const auto schedule = make_schedule(plan.trials, draw_);
   const std::size_t voids_max = kVoidTrialsMax + schedule.size() / kTrialsPerVoid;
@@ -132,8 +138,16 @@ Step<Judge::TimedTrials> Judge::run_trials(const Plan& plan, SubmissionSide& sub
     const bool is_enough = times.submission.brackets_ns.size() >= kTimedSamplesMin && timed_ns > plan.limits.timed_budget_ms * 1'000'000LL;
     if (is_enough && (kind == TrialKind::timed || kind == TrialKind::decoy)) continue;
 
+    const auto stops = [this] { return device_.bystanders() == nullptr ? 0 : device_.bystanders()->stops(); };
+    std::uint64_t stops_before = stops();
     auto timed = run_trial(plan, submission, number++);
     while (timed && timed->submission.absence_ns > overhead.absence_ns + kAbsenceNs) {
+      // A child of ours that had to be stopped may be the reason.
+      if (stops() != stops_before && ++disturbed <= kDisturbedMax) {
+        stops_before = stops();
+        timed = run_trial(plan, submission, number++);
+        continue;
+      }
       if (++voids > voids_max) {
         Evidence found = evidence(Stage::judge, "async", "for " + std::to_string(timed->submission.absence_ns / 1000) +
                                                              " us before a call the GPU did work that was not the judge's, in trial " +

@@ -17,6 +17,8 @@ namespace kq::judge {
 // own is there in every trial.
 inline constexpr std::uint32_t kVoidTrialsMax = 3;
 inline constexpr std::uint32_t kTrialsPerVoid = 4;
+// Trials that are void beside a child of ours that was making itself warm come again for nothing, so often in an attempt.
+inline constexpr std::uint32_t kDisturbedMax = 64;
 // What more than the absence of any null call is somebody else's doing: the switch to another context and back takes 140 us and more, the
 // longest gap of an undisturbed hold 12 us (measured on an H200).
 inline constexpr std::int64_t kAbsenceNs = 60'000;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gpu_worker/judge/bystanders.h"
+
 namespace kq::judge {
 
 Expected<Outcome> bracket(Device& device, Child& child, const Order& order, std::uint64_t seed, const Around& around) {
@@ -11,6 +13,7 @@ Expected<Outcome> bracket(Device& device, Child& child, const Order& order, std:
   if (!staged) return failure(staged.error());
   if (const auto* answered = std::get_if<Answered>(&*staged); answered == nullptr || !answered->ok) return staged;
 
+  const Quiet quiet(device.bystanders());
   if (const auto begun = device.begin_hold(); !begun) return failure(begun.error());
   const auto prepared = around.prepare ? around.prepare() : Expected<void>();
   if (!prepared) {

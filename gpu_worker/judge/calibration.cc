@@ -1,16 +1,16 @@
 #include "gpu_worker/judge/calibration.h"
 
 #include <algorithm>
-#include <array>
+#include <vector>
 
 #include "core/measurement.h"
 #include "gpu_worker/judge/bracket.h"
 
 namespace kq::judge {
 
-Step<Overhead> calibrate(Device& device, Child& child, const Doing& doing, std::uint64_t touch_bytes, std::int64_t limit_ms) {
+Step<Overhead> calibrate(Device& device, Child& child, const Doing& doing, int calls, std::uint64_t touch_bytes, std::int64_t limit_ms) {
   child.lay_touch(std::min(touch_bytes, kTouchBytesMax));
-  std::array<std::int64_t, kNullCalls> brackets{};
+  std::vector<std::int64_t> brackets(static_cast<std::size_t>(calls));
   Overhead overhead;
   for (std::int64_t& bracket_ns : brackets) {
     const Order order{.command = channel::Command::null_call, .limit_ms = limit_ms};
@@ -30,7 +30,7 @@ Step<std::unique_ptr<Calibrator>> Calibrator::open(Device& device, Fd channel, E
 }
 
 Step<Overhead> Calibrator::calibrate(std::uint64_t touch_bytes, std::int64_t limit_ms) {
-  return judge::calibrate(device_, *child_, {ChildRole::calibrator, Phase::setup, device_.info().kind}, touch_bytes, limit_ms);
+  return judge::calibrate(device_, *child_, {ChildRole::calibrator, Phase::setup, device_.info().kind}, kNullCallsBeside, touch_bytes, limit_ms);
 }
 
 }  // namespace kq::judge

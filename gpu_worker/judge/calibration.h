@@ -13,6 +13,8 @@ namespace kq::judge {
 
 // The null calls of a calibration. On a GPU their spread is about 1.5 us, so that the median is good to 0.4 us.
 inline constexpr int kNullCalls = 20;
+// Of the calibrator, each time: there are two of these. And where nothing will be timed, to know how long a call may be absent.
+inline constexpr int kNullCallsBeside = 10;
 
 struct Overhead {
   double median_ns = 0;
@@ -24,7 +26,7 @@ inline constexpr std::uint64_t kTouchBytesMax = 256ull << 20;
 
 // For calls that touch so many bytes: on an H200 the way back to the judge takes 2 to 6 us longer after a call that has filled the cache.
 // `doing.phase` is setup: the child runs our code only.
-Step<Overhead> calibrate(Device& device, Child& child, const Doing& doing, std::uint64_t touch_bytes, std::int64_t limit_ms);
+Step<Overhead> calibrate(Device& device, Child& child, const Doing& doing, int calls, std::uint64_t touch_bytes, std::int64_t limit_ms);
 
 class Calibrator {
  public:

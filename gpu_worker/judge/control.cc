@@ -41,8 +41,15 @@ Expected<std::optional<PlanPacket>> Control::receive(std::int64_t timeout_ms) {
     exits_[exited->role] = exited->wait_status;
     return std::optional<PlanPacket>();
   }
-  Plan& plan = std::get<Plan>(message->body);
   std::vector<Fd>& fds = (*packet)->fds;
+  if (std::holds_alternative<WarmingShared>(message->body)) {
+    auto warming = fds.size() == 1 ? Warming::map(std::move(fds.front())) : our_fault("control shared no page of who warms up");
+    if (!warming) return failure(warming.error());
+    bystanders_.emplace(std::move(*warming));
+    device_.set_bystanders(&*bystanders_);
+    return std::optional<PlanPacket>();
+  }
+  Plan& plan = std::get<Plan>(message->body);
   const std::size_t channels_n = 1 + (plan.fresh_calibrator ? 1 : 0) + (plan.fresh_reference ? 1 : 0);
   if (fds.size() != channels_n) {
     return our_fault("control sent a plan with " + std::to_string(fds.size()) + " channels, must be " + std::to_string(channels_n));

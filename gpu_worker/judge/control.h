@@ -7,6 +7,7 @@
 #include <map>
 
 #include "gpu_worker/fd.h"
+#include "gpu_worker/judge/bystanders.h"
 #include "gpu_worker/judge/child.h"
 #include "gpu_worker/judge/exits.h"
 
@@ -19,7 +20,8 @@ struct PlanPacket {
 
 class Control : public Exits {
  public:
-  explicit Control(int socket) : socket_(socket) {}
+  // Whom control tells of is among the device's bystanders from then on.
+  Control(int socket, Device& device) : socket_(socket), device_(device) {}
 
   Expected<void> say(const JudgeReply& reply);
   // Waits for the next plan. An Error: control is gone (ExitCode::nothing), or sent what it never sends.
@@ -30,6 +32,8 @@ class Control : public Exits {
   Expected<std::optional<PlanPacket>> receive(std::int64_t timeout_ms);
 
   int socket_;
+  Device& device_;
+  std::optional<Bystanders> bystanders_;
   std::map<ChildRole, int> exits_;
 };
 

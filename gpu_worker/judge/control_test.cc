@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/codec.h"
+#include "gpu_worker/judge/cpu_device.h"
 
 namespace kq::judge {
 namespace {
@@ -19,13 +20,14 @@ Plan plan(std::uint64_t id, bool fresh_reference, bool fresh_calibrator = false)
 
 class ControlTest : public testing::Test {
  protected:
-  ControlTest() : ends_(std::move(*packet_pair())), control_(ends_.second.get()) {}
+  ControlTest() : device_(std::move(*open_cpu_device())), ends_(std::move(*packet_pair())), control_(ends_.second.get(), *device_) {}
 
   void send(const JudgeRequest& request, std::size_t channels_n) {
     const std::array<int, 3> fds{ends_.first.get(), ends_.first.get(), ends_.first.get()};
     ASSERT_TRUE(send_packet(ends_.first.get(), encode_message(Message<JudgeRequest>{0, request}), std::span(fds).first(channels_n)));
   }
 
+  std::unique_ptr<Device> device_;
   std::pair<Fd, Fd> ends_;
   Control control_;
 };
@@ -48,6 +50,20 @@ TEST_F(ControlTest, a_plan_brings_its_channels) {
   ASSERT_TRUE(first);
   EXPECT_TRUE(first->channels.calibrator);
   EXPECT_TRUE(first->channels.reference);
+}
+
+TEST_F(ControlTest, who_warms_up_is_the_devices_bystanders_from_the_next_plan_on) {
+  const auto warming = Warming::make();
+  ASSERT_TRUE(warming);
+  ASSERT_TRUE(send_packet(ends_.first.get(), encode_message(Message<JudgeRequest>{0, WarmingShared{}}), std::array{warming->fd()}));
+  send(plan(7, false), 1);
+  ASSERT_TRUE(control_.next_plan());
+  EXPECT_NE(device_->bystanders(), nullptr);
+}
+
+TEST_F(ControlTest, who_warms_up_without_its_page_is_an_error) {
+  send(WarmingShared{}, 0);
+  EXPECT_FALSE(control_.next_plan());
 }
 
 TEST_F(ControlTest, a_plan_without_its_channels_is_an_error) {

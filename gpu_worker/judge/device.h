@@ -40,9 +40,15 @@ struct Agreement {
   double max_rel_err = 0;
 };
 
+class Bystanders;
+
 class Device {
  public:
   virtual ~Device() = default;
+
+  // Who may be at work on it beside the judge, and is stopped while it is held; null: nobody.
+  Bystanders* bystanders() const { return bystanders_; }
+  void set_bystanders(Bystanders* bystanders) { bystanders_ = bystanders; }
 
   virtual const DeviceInfo& info() const = 0;
   virtual Expected<std::unique_ptr<Memory>> make_window(std::uint64_t bytes) = 0;
@@ -84,6 +90,9 @@ class Device {
   // Of the last hold, once it is settled: for how long around the call the device may have been somebody else's. Beginning and emptying the
   // caches are in it, so that only the excess over other holds means anything. 0 where nothing can be said.
   virtual std::int64_t absence_ns() = 0;
+
+ private:
+  Bystanders* bystanders_ = nullptr;
 };
 
 }  // namespace kq::judge

@@ -88,7 +88,7 @@ int run(int argc, char** argv) {
   harden();
   const auto device = open_device(*options);
   if (!device) return end_with(device.error());
-  Control control(kControlSocket);
+  Control control(kControlSocket, **device);
   return serve(**device, control);
 }
 

@@ -25,7 +25,8 @@ Step<std::unique_ptr<SubmissionSide>> SubmissionSide::open(Device& device, Fd ch
   std::unique_ptr<SubmissionSide> side(new SubmissionSide(device, std::move(*child), reference));
   if (const auto attached = side->attach(plan); !attached) return tl::unexpected(attached.error());
   // It still runs our code only, so its null calls can be trusted.
-  const auto overhead = calibrate(device, *side->child_, side->doing(Phase::setup), reference.layout().bytes(), plan.limits.load_limit_ms);
+  const int calls = plan.trials.timed > 0 ? kNullCalls : kNullCallsBeside;
+  const auto overhead = calibrate(device, *side->child_, side->doing(Phase::setup), calls, reference.layout().bytes(), plan.limits.load_limit_ms);
   if (!overhead) return tl::unexpected(overhead.error());
   side->overhead_ = *overhead;
   return side;

@@ -4,11 +4,12 @@
 //   kq-launcher SOURCE      with the channel socket at descriptor 3; SOURCE holds launch and module.cubin
 //
 // The order matters: the context is made with the calls that a driver needs for it, and before a byte of the build is read the few that
-// launching takes are all that is left. Exit codes: 0 the judge is gone, 2 usage, 3 no page came or no filter could be had.
+// launching takes are all that is left. It says that it is warm, and waits for its job (gpu_worker/children.h). Exit codes: 0 the judge is gone, 2 usage, 3 no page came or no filter could be had.
 #include <signal.h>
 
 #include <cstdio>
 
+#include "gpu_worker/fd.h"
 #include "gpu_worker/launcher/allowed_calls.h"
 #include "gpu_worker/launcher/serve.h"
 
@@ -27,6 +28,7 @@ int main(int argc, char** argv) {
   if (argc != 2) return end_with(2, "usage: kq-launcher SOURCE, with the channel socket at descriptor 3");
   ::signal(SIGPIPE, SIG_IGN);
   auto gpu = kq::launcher::open_gpu();
+  (void)kq::send_packet(kChannel, "warm");  // whether or not there is a GPU: what is wrong is the answer to every command
   if (const auto few = kq::launcher::allow_few_system_calls(); !few) return end_with(3, few.error().message.c_str());
   kq::channel::Page* const page = kq::launcher::receive_page(kChannel);
   if (page == nullptr) return end_with(3, "no page came, or one of another layout");

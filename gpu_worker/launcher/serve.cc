@@ -20,14 +20,14 @@ using channel::Failure;
 using channel::Page;
 using channel::Status;
 
-constexpr std::int64_t kReceiveLimitMs = 60'000;
+constexpr std::int64_t kReceiveLimitMs = 60'000, kNoLimit = -1;
 constexpr std::size_t kCubinBytesMax = 256u << 20;
 constexpr int kGo = 1, kSeed = 2;                // of kq_wait_go
 
 // The descriptor that comes with this one-byte tag. Others are let go of: what a launcher has no use for is sent to it all the same.
-Fd receive(int channel, char tag) {
+Fd receive(int channel, char tag, std::int64_t limit_ms) {
   for (;;) {
-    auto packet = receive_packet(channel, kReceiveLimitMs);
+    auto packet = receive_packet(channel, limit_ms);
     if (!packet || !*packet) return Fd();
     if ((*packet)->bytes == std::string_view(&tag, 1) && (*packet)->fds.size() == 1) return std::move((*packet)->fds.front());
   }
@@ -53,7 +53,7 @@ bool is_judge_gone(int channel) {
 }  // namespace
 
 Page* receive_page(int channel) {
-  const Fd file = receive(channel, 'P');
+  const Fd file = receive(channel, 'P', kNoLimit);  // it waits for a job
   void* const at = file ? ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0) : MAP_FAILED;
   if (at == MAP_FAILED) return nullptr;
   auto* const page = static_cast<Page*>(at);
@@ -112,7 +112,7 @@ Outcome<void> Server::handle(Command command) {
 }
 
 Outcome<void> Server::attach() {
-  const Fd file = receive(channel_, 'W');
+  const Fd file = receive(channel_, 'W', kReceiveLimitMs);
   if (!file) return tl::unexpected(Fault{Failure::runtime_error, "the judge sent no window"});
   if (window_ != 0) {
     if (auto unmapped = (*gpu_)->unmap(window_, window_bytes_); !unmapped) return unmapped;

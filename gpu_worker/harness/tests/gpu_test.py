@@ -113,7 +113,7 @@ class OnGpu(WorldTest):
 
     def test_a_cuda_kernel_that_does_not_fit_the_problem(self) -> None:
         args = [*RELU_JSON["args"], {"name": "y", "type": "tensor"}]
-        _, submission = self.cuda_pair(RELU_CU, {**RELU_JSON, "args": args})
+        _, submission = self.cuda_pair(RELU_CU.replace("int n)", "int n, const float* y)"), {**RELU_JSON, "args": args})
         words = "argument y is neither a parameter of forward() (x) nor a state of the reference (it has none)"
         self.assert_failed(submission.do(Command.LOAD, 7), Failure.LOAD_FAILED, words)
 

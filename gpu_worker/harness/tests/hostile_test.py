@@ -172,7 +172,7 @@ class ZygoteItself(unittest.TestCase):
             (
                 {"role": "dance", "device": "cpu", "dir": "/tmp"},
                 [null],
-                "unknown role 'dance'; known are reference, submission, calibrator, build",
+                "unknown role 'dance'; known are ready, build",
             ),
             ({"role": "build", "device": "cpu"}, [null], "the order's dir is None"),
             (

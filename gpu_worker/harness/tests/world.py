@@ -120,23 +120,23 @@ class Child:
             self.audit_fd, audit = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
             fds.append(audit)
         begun = time.monotonic()
-        self.id = zygote.send(
-            {
-                "role": role,
-                "device": self.device,
-                "backend": "torch",
-                "dir": str(directory),
-                "uid": UID,
-                "entry": "new.py",
-                "problem": "problem.py",
-                "precision": "as_given",
-                "arch": "sm_90",
-                "host_bytes": 1 << 30,
-                "scratch_bytes": 64 << 20,
-                **order,
-            },
-            fds,
-        )
+        told = {
+            "role": role,
+            "device": self.device,
+            "backend": "torch",
+            "dir": str(directory),
+            "uid": UID,
+            "entry": "new.py",
+            "problem": "problem.py",
+            "precision": "as_given",
+            "arch": "sm_90",
+            "host_bytes": 1 << 30,
+            "scratch_bytes": 64 << 20,
+            **order,
+        }
+        # A launcher is one from its fork on; the reference of device code is Python.
+        backend = "torch" if role == "reference" else told["backend"]
+        self.id = zygote.send(told if role in BUILDS else {**told, "role": "ready", "backend": backend}, fds)
         os.close(writer)
         if order.get("audit"):
             os.close(audit)
@@ -147,6 +147,7 @@ class Child:
         self.error = answer.get("error")
         self.pid = answer.get("pid")
         if role not in BUILDS and self.error is None:
+            self.channel.send(json.dumps({name: told[name] for name in ("role", "backend", "entry", "problem", "precision")}).encode())
             self.page = self.share_page()
             self.window: mmap.mmap | CudaWindow | None = None
 

@@ -49,7 +49,7 @@ class Lane:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         self._left = b""
         self.is_settling, self.kept_most = True, 0
-        self.kept_rooms: set[str] = set()
+        self.rooms_most = 0
         self.started = self._receive(START_LIMIT_S)
         if "error" in self.started:
             raise AssertionError(f"no lane: {self.started['error']}")
@@ -125,10 +125,11 @@ class Lane:
 
     def _files_left(self) -> list[str]:
         scratch = Path(self.started["scratch"])
-        rooms = {path.name for path in scratch.iterdir()} if scratch.exists() else set()
-        if self.is_settling:
-            self.kept_rooms = rooms
-        found = [f"{scratch / name}" for name in sorted(rooms - self.kept_rooms)]
+        rooms = sorted(path.name for path in scratch.iterdir()) if scratch.exists() else []
+        self.rooms_most = max(self.rooms_most, len(rooms)) if self.is_settling else self.rooms_most
+        found = []
+        if len(rooms) > self.rooms_most:
+            found.append(f"{len(rooms)} directories of children in {scratch}, {self.rooms_most} are meant to be: {rooms}")
         for folder in SHARED:
             with contextlib.suppress(OSError):
                 found += [str(path) for path in folder.iterdir() if MARK in path.name]

@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <numeric>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -117,14 +118,17 @@ int run(const std::string& python, const std::string& root, DeviceKind device, c
     const auto zygote = (*lane)->zygote();
     return zygote ? (*zygote)->process() : 0;
   };
+  std::vector<std::uint32_t> uids(options.first_uid == 0 ? 1 : kUidsPerLane);
+  std::iota(uids.begin(), uids.end(), options.first_uid);
   say({{"ready", true},
        {"judge", (*lane)->judge_process()},
        {"zygote", zygote_of()},
        {"scratch", options.scratch},
-       {"uids", {options.first_uid, options.first_uid + 1, options.first_uid + 2}}});
+       {"uids", uids}});
   for (std::string line; std::getline(std::cin, line);) {
     const json order = json::parse(line);
     json answer = answer_of((*lane)->run(lease_of(order, (*lane)->device()), {.verdict = {}, .dir = root + "/built"}));
+    (*lane)->settle();
     answer["judge"] = (*lane)->judge_process();
     answer["zygote"] = zygote_of();
     say(answer);

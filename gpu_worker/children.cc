@@ -1,0 +1,297 @@
+#include "gpu_worker/children.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "net/clock.h"
+
+namespace kq {
+namespace {
+
+constexpr std::uint64_t kScratchBytes = 1ull << 30;  // of a child's /tmp and work
+// The deadlines of taking a child down, step by step: it is killed, and with its namespace all that it started; its control group is
+// frozen, killed and empty (harness/cgroup.py, EMPTY_LIMIT_S); its scratch is gone; the device has its memory back. What misses one of them
+// is found fault with.
+constexpr std::int64_t kReapLimitMs = 10'000;  // SIGKILL of a process with an endless kernel takes 82 ms until reaped
+constexpr std::int64_t kWarmLimitMs = 60'000;  // a CUDA context on a loaded machine
+constexpr std::size_t kSlotsSpared = 4;        // by children that are forked ahead, for those that are wanted now
+
+// What harness/ready.py reads: what the child is to be. What it needs besides lies in its src/.
+std::string assignment(ChildRole role, const Lease& lease) {
+  const Submission& submission = lease.submission;
+  return nlohmann::json{{"role", to_string(role)},
+                        {"backend", to_string(submission.backend)},
+                        {"entry", role == ChildRole::submission ? submission.files.front().name : ""},
+                        {"problem", problem_file(lease)},
+                        {"precision", to_string(submission.problem.precision)}}
+      .dump();
+}
+
+// Neither end blocks: what finds no room is dropped by who writes, who is the submission's child.
+Expected<std::pair<Fd, Fd>> pipe_for_lines() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return our_fault("pipe for an audit failed");
+  return std::pair{Fd(ends[0]), Fd(ends[1])};
+}
+
+// The only process that the supervisor has: the child itself. 0: it is gone, or the kernel does not tell.
+std::int32_t process_below(int supervisor) {
+  const std::string process = std::to_string(supervisor);
+  std::ifstream children("/proc/" + process + "/task/" + process + "/children");
+  std::int32_t child = 0;
+  children >> child;
+  return child;
+}
+
+std::size_t index(ChildKind kind) { return static_cast<std::size_t>(kind); }
+
+}  // namespace
+
+ChildKind kind_of(Backend backend, DeviceKind device) {
+  return backend == Backend::cuda && device == DeviceKind::cuda ? ChildKind::launcher : ChildKind::python;
+}
+
+Children::Children(ChildrenOptions options, Warming& warming, GetZygote zygote, Inspect inspect)
+    : options_(std::move(options)), warming_(warming), zygote_(std::move(zygote)), inspect_(std::move(inspect)),
+      used_{true},  // Python, from the beginning
+      undertaker_([this] { take_down_all(); }) {
+  static_assert(kChildKinds <= kWarmingMax);
+  for (std::size_t kind = 0; kind < kChildKinds; ++kind) forkers_[kind] = std::thread([this, kind] { fork_ahead(static_cast<ChildKind>(kind)); });
+}
+
+Children::~Children() {
+  stop();
+  for (std::thread& forker : forkers_) forker.join();
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& waiting : ready_) {
+      for (LaneChild& child : waiting) bury(std::move(child));
+    }
+    closed_ = true;
+    changed_.notify_all();
+  }
+  undertaker_.join();
+}
+
+void Children::stop() {
+  const std::lock_guard lock(mutex_);
+  stopped_ = true;
+  changed_.notify_all();
+}
+
+Expected<LaneChild> Children::take(ChildRole role, ChildKind kind, const Lease& lease, const Built* built) {
+  auto child = [&]() -> Expected<LaneChild> {
+    if (auto waiting = ready(kind)) return std::move(*waiting);
+    return fork(kind);
+  }();
+  if (!child) return child;
+  const auto told = [&]() -> Expected<void> {
+    if (auto warm = await_warmth(*child); !warm) return warm;
+    if (role != ChildRole::calibrator) {
+      if (auto put = put_sources(child->scratch, lease, role == ChildRole::submission); !put) return put;
+    }
+    if (built != nullptr) {
+      if (auto put = child->scratch.put_all(built->dir); !put) return put;
+    }
+    if (kind == ChildKind::launcher) return {};  // knows what it is
+    return send_packet(child->channel.get(), assignment(role, lease));
+  }();
+  if (told) return child;
+  retire(std::move(*child));
+  return failure(told.error());
+}
+
+// One that still waits: a child may have been killed by who has no memory left, or by the death of its zygote.
+std::optional<LaneChild> Children::ready(ChildKind kind) {
+  std::unique_lock lock(mutex_);
+  used_[index(kind)] = true;
+  failed_[index(kind)] = false;
+  auto& waiting = ready_[index(kind)];
+  while (!waiting.empty()) {
+    LaneChild child = std::move(waiting.front());
+    waiting.pop_front();
+    changed_.notify_all();
+    const auto exit = child.zygote->wait(child.id, 0);
+    if (exit && !*exit) return child;
+    bury(std::move(child));
+  }
+  return std::nullopt;
+}
+
+Expected<LaneChild> Children::fork(ChildKind kind) {
+  auto zygote = zygote_();
+  if (!zygote) return failure(zygote.error());
+  const auto slot = free_slot();
+  if (!slot) return failure(slot.error());
+  const auto forked = [&]() -> Expected<LaneChild> {
+    const std::uint32_t uid = options_.first_uid == 0 ? 0 : options_.first_uid + static_cast<std::uint32_t>(*slot);
+    auto scratch = Scratch::make(options_.scratch, "child" + std::to_string(*slot), uid);
+    if (!scratch) return failure(scratch.error());
+    auto log = LogPump::open();
+    if (!log) return failure(log.error());
+    auto ends = packet_pair();
+    if (!ends) return failure(ends.error());
+    std::pair<Fd, Fd> audit;
+    if (kind == ChildKind::audited) {
+      auto made = pipe_for_lines();
+      if (!made) return failure(made.error());
+      audit = std::move(*made);
+    }
+    const auto id = (*zygote)->fork({.role = ChildRole::ready,
+                                     .backend = kind == ChildKind::launcher ? Backend::cuda : Backend::torch,
+                                     .dir = scratch->dir(),
+                                     .uid = uid,
+                                     .entry = {},
+                                     .problem = {},
+                                     .arch = options_.arch,
+                                     .host_bytes = options_.host_bytes_max,
+                                     .scratch_bytes = kScratchBytes,
+                                     .window_bytes = options_.window_bytes_max,
+                                     .audit = kind == ChildKind::audited},
+                                    log->second.get(), ends->second.get(), audit.second.get());
+    if (!id) return failure(id.error());
+    return LaneChild{*zygote, *id, *slot, std::move(*scratch), std::move(log->first), std::move(ends->first), std::move(audit.first)};
+  };
+  auto child = forked();
+  if (!child) {
+    const std::lock_guard lock(mutex_);
+    slots_[*slot] = false;
+  }
+  return child;
+}
+
+// Its first word, whatever came of its warming up: what went wrong there it answers to the judge's first command.
+Expected<void> Children::await_warmth(LaneChild& child) {
+  if (child.is_warm) return {};
+  auto word = receive_packet(child.channel.get(), kWarmLimitMs);
+  if (!word) return our_fault("a child died before it was warm");
+  if (!*word) return our_fault("a child was not warm after " + std::to_string(kWarmLimitMs / 1000) + " s");
+  child.is_warm = true;
+  return {};
+}
+
+// Waits for one, where too many are dying.
+Expected<std::size_t> Children::free_slot() {
+  std::unique_lock lock(mutex_);
+  auto found = slots_.end();
+  changed_.wait_for(lock, std::chrono::milliseconds(kReapLimitMs), [&] { return (found = std::ranges::find(slots_, false)) != slots_.end(); });
+  if (found == slots_.end()) return our_fault(std::to_string(kChildrenMax) + " children of this lane are there, and none goes");
+  *found = true;
+  return static_cast<std::size_t>(found - slots_.begin());
+}
+
+std::string Children::retire(LaneChild child) {
+  child.zygote->kill(child.id);
+  std::string log = child.log.so_far();
+  const std::lock_guard lock(mutex_);
+  bury(std::move(child));
+  return log;
+}
+
+bool Children::is_taking_down() const {
+  const std::lock_guard lock(mutex_);
+  return taking_down_ || !dying_.empty();
+}
+
+void Children::settle() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return dying_.empty() && !taking_down_; });
+}
+
+void Children::await_ready() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] {
+    return stopped_ || (!is_wanted(ChildKind::python) && !is_wanted(ChildKind::audited) && !is_wanted(ChildKind::launcher));
+  });
+}
+
+std::optional<std::string> Children::complaint() const {
+  const std::lock_guard lock(mutex_);
+  return complaint_;
+}
+
+void Children::complain(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (!complaint_ && !stopped_) complaint_ = why;
+}
+
+// Too few of that kind wait.
+bool Children::is_wanted(ChildKind kind) const {
+  const std::size_t ahead = kind == ChildKind::python ? options_.ahead : (options_.ahead + 1) / 2;
+  const bool has_room = std::ranges::count(slots_, false) > static_cast<std::ptrdiff_t>(kSlotsSpared);
+  return has_room && used_[index(kind)] && !failed_[index(kind)] && ready_[index(kind)].size() < ahead;
+}
+
+// A forker's thread. One is warm before the next of its kind is forked.
+void Children::fork_ahead(ChildKind kind) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return stopped_ || is_wanted(kind); });
+    if (stopped_) return;
+    lock.unlock();
+    auto child = fork(kind);
+    bool is_warm = false;
+    if (child) {
+      const std::int32_t process = process_below(child->zygote->process_of(child->id));
+      warming_.set(index(kind), process);
+      is_warm = await_warmth(*child).has_value();
+      warming_.set(index(kind), 0);
+      if (process > 0) ::kill(process, SIGCONT);  // a judge that died meanwhile may have left it stopped
+    }
+    lock.lock();
+    failed_[index(kind)] = !is_warm;  // whoever wants one now is told why
+    if (is_warm) {
+      ready_[index(kind)].push_back(std::move(*child));
+    } else if (child) {
+      bury(std::move(*child));
+    }
+    changed_.notify_all();
+  }
+}
+
+// The undertaker's thread.
+void Children::take_down_all() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return !dying_.empty() || closed_; });
+    if (dying_.empty()) return;
+    LaneChild child = std::move(dying_.front());
+    dying_.pop_front();
+    taking_down_ = true;
+    lock.unlock();
+    take_down(std::move(child));
+    lock.lock();
+    taking_down_ = false;
+    changed_.notify_all();
+  }
+}
+
+// With the lock held.
+void Children::bury(LaneChild child) {
+  child.zygote->kill(child.id);
+  dying_.push_back(std::move(child));
+  changed_.notify_all();
+}
+
+void Children::take_down(LaneChild child) {
+  const auto exit = child.zygote->wait(child.id, kReapLimitMs);
+  const bool is_there = exit && !*exit;
+  if (is_there) complain("a child is there " + std::to_string(kReapLimitMs / 1000) + " s after it was killed");
+  if (const int left = child.zygote->left_by(child.id); left > 0) complain(std::to_string(left) + " processes of a child would not be killed");
+  child.zygote->forget(child.id);
+  if (const auto removed = child.scratch.remove(); !removed) complain(removed.error().message);
+  if (inspect_) {
+    if (const auto why = inspect_()) complain(*why);
+  }
+  const std::lock_guard lock(mutex_);
+  slots_[child.slot] = is_there;
+  changed_.notify_all();
+}
+
+}  // namespace kq

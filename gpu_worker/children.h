@@ -1,0 +1,120 @@
+// The children that a lane's jobs run in.
+//
+// Theory of operation. A child is forked ahead of its job: behind its walls, with its context and the usual kernels loaded, it waits on its
+// channel until it is told what it is to be (its assignment, harness/ready.py) and finds its files in src/. It serves one job and is killed;
+// what takes time about that, until nothing of it is left, is done behind the lane's back, by the thread that forks the next ones. A child
+// has a slot of its own, with a directory and a user that nobody else has until it is gone: neither a dying child nor a waiting one
+// can be touched by the one that runs. On a GPU the judge is told who is making himself warm, because nobody must while an interval is
+// measured (gpu_worker/warming.h).
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "core/messages.h"
+#include "gpu_worker/log_pump.h"
+#include "gpu_worker/scratch.h"
+#include "gpu_worker/warming.h"
+#include "gpu_worker/worker.h"
+#include "gpu_worker/zygote.h"
+
+namespace kq {
+
+// Children of one lane at once, whatever becomes of them: calibrators, a reference, one that runs, those that wait, those that die.
+inline constexpr std::uint32_t kChildrenMax = 16;
+
+// What a child can become, decided at its fork: Python; Python that CUPTI listens to; or the launcher, where device code is called on a GPU
+// without Python. A calibrator is of the kind that it calibrates, because either answers in its own time.
+enum class ChildKind { python, audited, launcher };
+inline constexpr std::size_t kChildKinds = 3;
+ChildKind kind_of(Backend backend, DeviceKind device);
+
+// A forked child with everything that must outlive it.
+struct LaneChild {
+  std::shared_ptr<Zygote> zygote;
+  std::uint64_t id = 0;
+  std::size_t slot = 0;
+  Scratch scratch;
+  LogPump log;
+  Fd channel;              // the judge's end, until the judge has it
+  Fd audit;                // what CUPTI says of an audited one
+  bool is_warm = false;    // it has said so
+  bool exit_told = false;  // the judge knows
+};
+
+struct ChildrenOptions {
+  DeviceKind device = DeviceKind::cpu;
+  std::string arch;
+  std::string scratch;          // parent of their directories
+  std::uint32_t first_uid = 0;  // of kChildrenMax that are their own; 0 keeps ours
+  std::uint64_t host_bytes_max = 0;
+  std::uint64_t window_bytes_max = 0;
+  std::uint32_t ahead = 2;      // Python children that wait, 0: each is forked when it is wanted; half as many of the other kinds once one was wanted
+};
+
+class Children {
+ public:
+  using GetZygote = std::function<Expected<std::shared_ptr<Zygote>>()>;
+  // Looked at after each child that died: what is wrong with the device now, or nothing. On the thread that takes children down.
+  using Inspect = std::function<std::optional<std::string>()>;
+
+  // `warming` is where who is making itself warm is told; it outlives this.
+  Children(ChildrenOptions options, Warming& warming, GetZygote zygote, Inspect inspect);
+  ~Children();  // all are gone then
+
+  // A child for this job, which knows its role and has its files; one that waits, or one forked now.
+  Expected<LaneChild> take(ChildRole role, ChildKind kind, const Lease& lease, const Built* built);
+  // Kills it and returns what it printed. The rest of its end comes later, on another thread.
+  std::string retire(LaneChild child);
+  // Whether something may be left of those that were retired.
+  bool is_taking_down() const;
+  // Until nothing is.
+  void settle();
+  // Until as many wait as are meant to.
+  void await_ready();
+  // Why no child may run here any more: something of one did not go away, or the device is not what it was. The first reason stays.
+  std::optional<std::string> complaint() const;
+  // The zygote is going, and its children with it: none is forked any more, and none is found fault with.
+  void stop();
+
+ private:
+  Expected<LaneChild> fork(ChildKind kind);
+  Expected<void> await_warmth(LaneChild& child);
+  std::optional<LaneChild> ready(ChildKind kind);
+  Expected<std::size_t> free_slot();
+  void fork_ahead(ChildKind kind);
+  void take_down_all();
+  void bury(LaneChild child);
+  void take_down(LaneChild child);
+  bool is_wanted(ChildKind kind) const;
+  void complain(const std::string& why);
+
+  const ChildrenOptions options_;
+  Warming& warming_;
+  const GetZygote zygote_;
+  const Inspect inspect_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::array<bool, kChildrenMax> slots_{};                 // taken
+  std::array<std::deque<LaneChild>, kChildKinds> ready_;
+  std::array<bool, kChildKinds> used_{};                   // kinds that were wanted at least once
+  std::array<bool, kChildKinds> failed_{};                 // the last fork ahead did: none is tried until one was wanted
+  std::deque<LaneChild> dying_;
+  bool taking_down_ = false;
+  bool stopped_ = false;
+  bool closed_ = false;        // nobody retires any more
+  std::optional<std::string> complaint_;
+  std::array<std::thread, kChildKinds> forkers_;  // last, these and the next: they start when everything above is there
+  std::thread undertaker_;
+};
+
+}  // namespace kq

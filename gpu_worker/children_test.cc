@@ -1,0 +1,126 @@
+// Children of a real zygote, on the CPU.
+#include "gpu_worker/children.h"
+
+#include <chrono>
+#include <filesystem>
+#include <set>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "gpu_worker/lane_of_tests.h"
+
+namespace kq {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kSource = "import torch\nclass Model(torch.nn.Module):\n    pass\n";
+
+class ChildrenTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto tests = LaneOfTests::get();
+    ASSERT_TRUE(tests) << tests.error().message;
+    lane_ = &(*tests)->lane();
+    lease_.submission.files = {{"kernel.py", sha256(kSource)}};
+    lease_.submission.problem.file = "problem.py";
+    lease_.submission.problem.hash = sha256(kSource);
+    lease_.blobs = {{sha256(kSource), std::string(kSource)}};
+    fs::remove_all(scratch());
+  }
+  static fs::path scratch() { return LaneOfTests::root() / "children"; }
+  std::unique_ptr<Children> children(std::uint32_t ahead, Children::Inspect inspect = nullptr) {
+    const LaneOptions options = LaneOfTests::options();
+    return std::make_unique<Children>(ChildrenOptions{.device = DeviceKind::cpu,
+                                                      .arch = {},
+                                                      .scratch = scratch(),
+                                                      .first_uid = options.first_uid == 0 ? 0 : options.first_uid + kChildrenMax,
+                                                      .host_bytes_max = options.limits.host_bytes_max,
+                                                      .window_bytes_max = options.limits.window_bytes_max,
+                                                      .ahead = ahead},
+                                      warming_, [this] { return lane_->zygote(); }, std::move(inspect));
+  }
+  // As many directories of children as that, within ten seconds.
+  static bool directories_become(std::size_t n) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto count = [] {
+      std::error_code none_yet;
+      return static_cast<std::size_t>(std::distance(fs::directory_iterator(scratch(), none_yet), fs::directory_iterator()));
+    };
+    while (count() != n && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return count() == n;
+  }
+
+  Warming warming_ = std::move(*Warming::make());
+  Lane* lane_ = nullptr;
+  Lease lease_;
+};
+
+TEST_F(ChildrenTest, wait_before_they_are_wanted_and_the_next_ones_come_by_themselves) {
+  const auto two = children(2);
+  ASSERT_TRUE(directories_become(2));
+  auto taken = two->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
+  ASSERT_TRUE(taken) << taken.error().message;
+  EXPECT_TRUE(fs::exists(taken->scratch.dir() + "/src/kernel.py"));
+  EXPECT_TRUE(fs::exists(taken->scratch.dir() + "/src/problem.py") || fs::exists(taken->scratch.dir() + "/src/_problem.py"));
+  EXPECT_TRUE(directories_become(3));
+  two->retire(std::move(*taken));
+  EXPECT_TRUE(directories_become(2));
+}
+
+TEST_F(ChildrenTest, have_a_directory_of_their_own_until_they_are_gone) {
+  const auto none = children(0);
+  std::set<std::string> directories;
+  std::vector<LaneChild> taken;
+  for (int i = 0; i < 3; ++i) {
+    auto child = none->take(ChildRole::reference, ChildKind::python, lease_, nullptr);
+    ASSERT_TRUE(child) << child.error().message;
+    directories.insert(child->scratch.dir());
+    taken.push_back(std::move(*child));
+  }
+  EXPECT_EQ(directories.size(), 3u);
+  for (LaneChild& child : taken) none->retire(std::move(child));
+  none->settle();
+  EXPECT_FALSE(none->is_taking_down());
+  EXPECT_TRUE(directories_become(0));
+}
+
+TEST_F(ChildrenTest, a_job_whose_files_are_missing_is_ours_and_costs_one_child) {
+  const auto none = children(0);
+  lease_.blobs.clear();
+  EXPECT_FALSE(none->take(ChildRole::submission, ChildKind::python, lease_, nullptr));
+  none->settle();
+  EXPECT_TRUE(directories_become(0));
+}
+
+TEST_F(ChildrenTest, what_is_wrong_with_the_device_after_one_has_died_is_kept) {
+  int looks = 0;
+  const auto none = children(0, [&looks] { return ++looks == 1 ? std::optional<std::string>("it smokes") : "it burns"; });
+  for (int i = 0; i < 2; ++i) {
+    auto child = none->take(ChildRole::calibrator, ChildKind::python, lease_, nullptr);
+    ASSERT_TRUE(child) << child.error().message;
+    none->retire(std::move(*child));
+    none->settle();
+  }
+  EXPECT_EQ(none->complaint(), "it smokes");
+}
+
+TEST_F(ChildrenTest, none_is_forked_once_they_were_stopped) {
+  const auto two = children(2);
+  ASSERT_TRUE(directories_become(2));
+  two->stop();
+  auto taken = two->take(ChildRole::calibrator, ChildKind::python, lease_, nullptr);
+  ASSERT_TRUE(taken) << taken.error().message;
+  two->retire(std::move(*taken));
+  EXPECT_TRUE(directories_become(1));
+}
+
+TEST(ChildKind, is_the_launcher_where_device_code_meets_a_gpu) {
+  EXPECT_EQ(kind_of(Backend::cuda, DeviceKind::cuda), ChildKind::launcher);
+  EXPECT_EQ(kind_of(Backend::cuda, DeviceKind::cpu), ChildKind::python);
+  EXPECT_EQ(kind_of(Backend::triton, DeviceKind::cuda), ChildKind::python);
+}
+
+}  // namespace
+}  // namespace kq

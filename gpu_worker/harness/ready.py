@@ -1,0 +1,89 @@
+"""A child that waits for a job: warm, and told in one packet what it is to be.
+
+It says b"warm" through its channel when it is. The packet comes from control through the same, ahead of everything of the judge's; when it has
+come, the job's files lie in src/:
+
+    {"role": "submission", "backend": "triton", "entry": "add.py", "problem": "relu.py", "precision": "as_given"}
+"""
+
+import dataclasses
+import json
+import socket
+import sys
+from typing import Any
+
+import torch
+
+from harness.channel import Channel, ChannelClosed
+from harness.reference import Reference
+from harness.role import Job, Role
+from harness.stub import Stub
+from harness.submission import Submission
+from harness.tensors import PRECISIONS
+
+# A calibrator is a role that nothing was added to: it runs our code only.
+ROLES: dict[str, type[Role]] = {"reference": Reference, "submission": Submission, "calibrator": Role}
+
+ASSIGNMENT_BYTES = 4096
+
+
+def serve(job: Job, judge: socket.socket, stub: Stub, audit: int | None) -> None:
+    """All of a child's life, until its judge is gone."""
+    word: torch.Tensor | None = None
+    error: Exception | None = None
+    try:
+        word = warm_up(job, stub, audit)
+    except Exception as raised:  # told to the judge as the answer to its first command
+        error = raised
+    try:
+        judge.send(b"warm")
+        job = assigned(job, receive(judge))
+        sys.path.insert(0, str(job.source))
+        role = ROLES[job.role](job, Channel(judge, stub), stub, word)
+        if error is not None:
+            role.fail(error)
+        role.serve()
+    except (ChannelClosed, BrokenPipeError, ConnectionResetError):
+        pass
+
+
+def warm_up(job: Job, stub: Stub, audit: int | None) -> torch.Tensor | None:
+    """What takes 0.2 s and more and must not fall into anybody's measurement: the CUDA context, cuBLAS, the kernels that most models use. The one
+    word on the GPU that comes of it."""
+    word = None
+    if job.on_gpu:
+        torch.cuda.init()
+        word = torch.zeros(1, dtype=torch.uint8, device=job.device)
+        stub.clock_use_cuda()
+        use_common_kernels(job.device)
+        torch.cuda.synchronize()
+    if audit is not None:
+        stub.audit_begin(audit)
+    return word
+
+
+def use_common_kernels(device: torch.device) -> None:
+    """Each once: CUDA loads a kernel when it is first launched, and cuBLAS makes its handle and its workspace."""
+    x = torch.randn(64, 64, device=device)
+    y = torch.relu(x @ x + x * 2)
+    torch.softmax(y, -1), y.sum(-1), torch.empty_like(y).copy_(x.t()), torch.rand(64, device=device)
+
+
+def receive(judge: socket.socket) -> dict[str, Any]:
+    packet = judge.recv(ASSIGNMENT_BYTES)
+    if not packet:
+        raise ChannelClosed
+    told: dict[str, Any] = json.loads(packet)
+    return told
+
+
+def assigned(job: Job, told: dict[str, Any]) -> Job:
+    """The job that a ready child becomes."""
+    return dataclasses.replace(
+        job,
+        role=told["role"],
+        backend=told["backend"],
+        entry=told["entry"],
+        problem=told["problem"],
+        precision=PRECISIONS[told["precision"]],
+    )

@@ -1,0 +1,43 @@
+// The processes that make themselves warm on the device (gpu_worker/warming.h), stopped while the judge measures.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gpu_worker/warming.h"
+
+namespace kq::judge {
+
+class Bystanders {
+ public:
+  explicit Bystanders(Warming warming) : warming_(std::move(warming)) {}
+
+  // Returns once none of their threads runs; what they have asked the driver for is finished then. One that does not stop in time goes on.
+  void stop();
+  void go_on();
+  // How often somebody was.
+  std::uint64_t stops() const { return stops_; }
+
+ private:
+  Warming warming_;
+  std::vector<std::int32_t> stopped_;
+  std::uint64_t stops_ = 0;
+};
+
+// Stopped for as long as this lives.
+class Quiet {
+ public:
+  explicit Quiet(Bystanders* bystanders) : bystanders_(bystanders) {
+    if (bystanders_ != nullptr) bystanders_->stop();
+  }
+  ~Quiet() {
+    if (bystanders_ != nullptr) bystanders_->go_on();
+  }
+  Quiet(const Quiet&) = delete;
+  Quiet& operator=(const Quiet&) = delete;
+
+ private:
+  Bystanders* bystanders_;
+};
+
+}  // namespace kq::judge

@@ -1,0 +1,39 @@
+#include "gpu_worker/warming.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace kq {
+namespace {
+
+constexpr std::size_t kBytes = 4096;
+
+}  // namespace
+
+Expected<Warming> Warming::make() {
+  Fd file(::memfd_create("kq-warming", MFD_CLOEXEC));
+  if (!file || ::ftruncate(file.get(), kBytes) != 0) return our_fault(std::string("memfd_create: ") + std::strerror(errno));
+  return map(std::move(file));
+}
+
+Expected<Warming> Warming::map(Fd file) {
+  void* const at = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  if (at == MAP_FAILED) return our_fault(std::string("mmap of the page that tells who warms up: ") + std::strerror(errno));
+  return Warming(std::move(file), static_cast<Processes*>(at));
+}
+
+Warming::Warming(Warming&& other) noexcept : file_(std::move(other.file_)), processes_(std::exchange(other.processes_, nullptr)) {}
+Warming& Warming::operator=(Warming&& other) noexcept {
+  std::swap(file_, other.file_);
+  std::swap(processes_, other.processes_);
+  return *this;
+}
+Warming::~Warming() {
+  if (processes_ != nullptr) ::munmap(processes_, kBytes);
+}
+
+}  // namespace kq
