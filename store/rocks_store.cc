@@ -22,6 +22,7 @@
 #include "store/keys.h"
 #include "store/log_ending.h"
 #include "store/migration.h"
+#include "store/rocks_store_room.h"
 #include "store/rocks_store_settings.h"
 #include "store/rocks_store_tables.h"
 
@@ -307,8 +308,6 @@ tl::unexpected<Error> cannot_open(const std::string& dir, const rocksdb::Status&
   return our_fault("store at " + dir + " cannot be opened: " + words);
 }
 
-constexpr int kReadingTriesMax = 5;
-
 using Families = std::vector<rocksdb::ColumnFamilyDescriptor>;
 
 // For reading, families that the store does not have are left out: an older version of kq wrote it.
@@ -421,11 +420,15 @@ Expected<std::unique_ptr<Store>> open_rocks_store(const std::string& dir, OpenMo
                                                   const RocksStoreOptions& options) {
   if (auto usable = check_directory(dir, mode); !usable) return failure(std::move(usable.error()));
   auto store = try_open(dir, mode, options);
-  // Beside a broker that writes, the newest record can look torn at one moment and be whole at the next.
-  for (int i = 1; i < kReadingTriesMax && mode == OpenMode::read_only && !store && store.error().code == ExitCode::our_fault; ++i) {
-    store = try_open(dir, mode, options);
+  if (store || store.error().code != ExitCode::our_fault) return store;
+  if (mode == OpenMode::read_only) {
+    // Its writer died within a record, or is writing one at this moment.
+    if (options.env != nullptr) return store;
+    static rocksdb::Env* const whole = rocksdb::NewCompositeEnv(without_torn_ends(rocksdb::FileSystem::Default())).release();
+    RocksStoreOptions reading = options;
+    reading.env = whole;
+    return try_open(dir, mode, reading);
   }
-  if (store || mode == OpenMode::read_only || store.error().code != ExitCode::our_fault) return store;
   const auto mended = mend(dir, options);
   if (!mended) return failure(mended.error());
   return *mended ? try_open(dir, mode, options) : std::move(store);

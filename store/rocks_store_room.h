@@ -3,6 +3,9 @@
 // A log that grows with each commit makes each sync write its file's length too: a second write to the disk, behind the first. So zeros are
 // written ahead, a megabyte at a time, and most commits write over them. Who reads a log after a crash takes zeros for its end
 // (log_ending.h); a log that is closed in order is cut to its length. Long commits need none of it: they are as fast without.
+//
+// A record that a dying process wrote in part has zeros behind it, so that RocksDB no longer sees it end with its file. Whoever opens the store
+// to write cuts it off; who only reads it reads it without.
 #pragma once
 
 #include <rocksdb/file_system.h>
@@ -16,5 +19,8 @@ inline constexpr std::size_t kLogRoomBytes = std::size_t{1} << 20;
 
 // The same files; those whose names end in ".log" are written with room ahead.
 std::shared_ptr<rocksdb::FileSystem> with_log_room(const std::shared_ptr<rocksdb::FileSystem>& files);
+
+// The same files; those whose names end in ".log" are read up to their last whole record, where what follows is the wreck of one.
+std::shared_ptr<rocksdb::FileSystem> without_torn_ends(const std::shared_ptr<rocksdb::FileSystem>& files);
 
 }  // namespace kq

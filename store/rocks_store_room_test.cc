@@ -94,5 +94,36 @@ TEST_F(Room, of_a_store_that_was_killed_is_the_end_of_its_log) {
   for (Sequence seq = 1; seq <= 3; ++seq) EXPECT_EQ(copy->get(Family::state, sequence_key(seq)).value(), std::to_string(seq));
 }
 
+// The last record's first half, and room: what is left of a writer that was killed within a write.
+TEST_F(Room, a_record_that_was_written_in_part_is_not_there_for_who_only_reads) {
+  const std::string dir = path("store");
+  {
+    auto store = open_rocks_store(dir, OpenMode::read_write);
+    ASSERT_TRUE(store);
+    for (const std::string key : {"one", "two"}) {
+      const Write write{Family::state, key, std::string(300, 'x')};
+      ASSERT_TRUE((*store)->commit({&write, 1}));
+    }
+    fs::create_directory(path("copy"));
+    for (const auto& file : fs::directory_iterator(dir)) {
+      if (file.is_regular_file()) fs::copy_file(file, path("copy") + "/" + file.path().filename().string());
+    }
+  }
+  std::string log;
+  for (const auto& file : fs::directory_iterator(path("copy"))) {
+    if (file.path().extension() == ".log" && file.path().string() > log) log = file.path();
+  }
+  const auto state = look_at_log(log, LogCheck::checksums);
+  ASSERT_TRUE(state);
+  std::fstream bytes(log, std::ios::binary | std::ios::in | std::ios::out);
+  bytes.seekp(static_cast<std::streamoff>(state->good_bytes) - 150);
+  bytes << std::string(150, '\0');
+  bytes.close();
+  const auto reader = open_rocks_store(path("copy"), OpenMode::read_only);
+  ASSERT_TRUE(reader) << reader.error().message;
+  EXPECT_TRUE((*reader)->get(Family::state, "one").value());
+  EXPECT_FALSE((*reader)->get(Family::state, "two").value());
+}
+
 }  // namespace
 }  // namespace kq
