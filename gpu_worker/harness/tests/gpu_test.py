@@ -52,6 +52,27 @@ class OnGpu(WorldTest):
     def test_layers(self) -> None:
         print("layers:", self.zygote.hello["sandbox"])
 
+    def test_a_reference_under_torch_compile(self) -> None:
+        """Inductor itself: its kernels and their launchers are made inside the sandbox, once for all loads."""
+        problem = RELU.replace("torch.relu(x)", "torch.relu(x) * 2 + 1")
+        reference, _ = self.pair(problem, "", scratch_bytes=1 << 30)
+        seconds = []
+        for seed in (8, 9):
+            self.assert_ok(reference.do(Command.LOAD, seed))
+            reference.layout()
+            begun = time.monotonic()
+            self.assert_ok(reference.do(Command.COMPILE, seed, 250))
+            seconds.append(time.monotonic() - begun)
+            self.assert_ok(reference.do(Command.MAKE_INPUTS, seed))
+            self.assert_ok(reference.do(Command.CALL, seed))
+            out = reference.page.outputs[0]
+            expected = reference.bytes_of(out)
+            reference.put(out, bytes(out.bytes))
+            self.assert_ok(reference.do(Command.CALL_COMPILED, seed))
+            self.assertEqual(reference.bytes_of(out), expected)
+        print("torch.compile:", *(f"{s:.2f} s" for s in seconds))
+        self.assertLess(seconds[1], 1)
+
     def test_torch(self) -> None:
         for problem, new in ((RELU, RELU_NEW), (LINEAR, LINEAR.replace("class Model", "class ModelNew"))):
             reference, submission = self.pair(problem, new)
