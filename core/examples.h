@@ -246,6 +246,7 @@ inline std::vector<WorkerReply> worker_replies() {
 inline std::vector<JudgeRequest> judge_requests() {
   return {Plan{.id = 7,
                .fresh_calibrator = false,
+               .calibrator = 2,
                .fresh_reference = false,
                .backend = Backend::cuda,
                .trials = {.correctness = 7, .warmup = 3, .timed = 100, .baseline = Baseline::compile},

@@ -40,6 +40,7 @@ struct Plan {
   std::uint64_t id = 0;             // echoed in the Report
   // Whether these children were forked for this attempt; false: they are those of the last one, and no descriptor travels for them.
   bool fresh_calibrator = true;
+  std::uint32_t calibrator = 0;     // which one of those that are kept: children of one kind (gpu_worker/children.h) answer in a time of their own
   bool fresh_reference = true;
   Backend backend = Backend::torch;
   Trials trials;
@@ -87,7 +88,7 @@ template <class V> void fields(V& v, Limits& x) {
   v("window_bytes_max", x.window_bytes_max); v("host_bytes_max", x.host_bytes_max);
 }
 template <class V> void fields(V& v, Plan& x) {
-  v("id", x.id); v("fresh_calibrator", x.fresh_calibrator); v("fresh_reference", x.fresh_reference); v("backend", x.backend); v("trials", x.trials); v("rtol", x.rtol);
+  v("id", x.id); v("fresh_calibrator", x.fresh_calibrator); v("calibrator", x.calibrator); v("fresh_reference", x.fresh_reference); v("backend", x.backend); v("trials", x.trials); v("rtol", x.rtol);
   v("atol", x.atol); v("limits", x.limits);
 }
 template <class V> void fields(V& v, ChildExited& x) { v("role", x.role); v("wait_status", x.wait_status); }

@@ -295,6 +295,7 @@ Expected<Lane::Attempt> Lane::attempt_once(const Lease& lease, const Built& buil
   channels.push_back(submission->channel.get());
   const Plan plan{.id = ++plans_,
                   .fresh_calibrator = fresh_calibrator,
+                  .calibrator = static_cast<std::uint32_t>(kind),
                   .fresh_reference = fresh_reference,
                   .backend = lease.submission.backend,
                   .trials = purpose == Purpose::audit ? audit_trials(lease.submission.trials) : lease.submission.trials,

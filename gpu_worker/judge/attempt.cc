@@ -38,7 +38,7 @@ Report Judge::run(const Plan& plan, Channels channels) {
     report.verdict = std::move(*ended);
   } else {
     report.error = std::get<Error>(verdict.error()).message;
-    calibrator_.reset();
+    calibrators_.clear();
   }
   const bool is_judged = report.verdict && name_of(*report.verdict) != VerdictName::problem_invalid;
   report.reference_usable = is_judged && reference_ && reference_->usable();
@@ -59,7 +59,7 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   // Where nothing is timed, all that counts is whether the outputs are right.
   const auto overhead_now = [&]() -> Step<Overhead> {
     if (plan.trials.timed == 0) return (*submission)->overhead();
-    return calibrator_->calibrate(reference_->layout().bytes(), plan.limits.load_limit_ms);
+    return calibrators_.at(plan.calibrator)->calibrate(reference_->layout().bytes(), plan.limits.load_limit_ms);
   };
   const auto before = overhead_now();
   if (!before) return tl::unexpected(before.error());
@@ -98,12 +98,12 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
 
 Step<void> Judge::open_children(const Plan& plan, Channels& channels) {
   if (plan.fresh_calibrator) {
-    calibrator_.reset();
+    calibrators_.erase(plan.calibrator);
     auto opened = Calibrator::open(device_, std::move(channels.calibrator), exits_, waiting_);
     if (!opened) return tl::unexpected(opened.error());
-    calibrator_ = std::move(*opened);
+    calibrators_[plan.calibrator] = std::move(*opened);
   }
-  if (!calibrator_) return stop(Error{ExitCode::our_fault, "the plan counts on a calibrator that the judge does not have"});
+  if (!calibrators_.contains(plan.calibrator)) return stop(Error{ExitCode::our_fault, "the plan counts on a calibrator that the judge does not have"});
   if (plan.fresh_reference) {
     reference_.reset();
     auto opened = ReferenceSide::open(device_, std::move(channels.reference), exits_, waiting_, plan);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 
 #include "core/plan.h"
@@ -27,7 +28,7 @@ inline constexpr std::int64_t kAbsenceNs = 60'000;
 // are then too long; without a limit a submission that lies about its own clock would be given all that its neighbours took.
 inline constexpr double kOverheadMaxNs = 500'000;
 
-// Judges attempts one after another, and keeps calibrator and reference from one to the next.
+// Judges attempts one after another, and keeps calibrators and reference from one to the next.
 class Judge {
  public:
   Judge(Device& device, Exits& exits, Waiting waiting, Draw draw)
@@ -60,7 +61,7 @@ class Judge {
   Exits& exits_;
   Waiting waiting_;
   Draw draw_;
-  std::unique_ptr<Calibrator> calibrator_;
+  std::map<std::uint32_t, std::unique_ptr<Calibrator>> calibrators_;  // by Plan::calibrator
   std::unique_ptr<ReferenceSide> reference_;
 };
 

@@ -46,6 +46,26 @@ TEST(Attempt, a_right_submission_passes_with_figures) {
   EXPECT_EQ(correctness_of(*report.verdict)->max_abs_err, 0);
 }
 
+TEST(Attempt, each_kind_of_children_keeps_a_calibrator_of_its_own) {
+  FakeHouse house;
+  int calls[2] = {};
+  house.calibrator_script = [&](FakeTurn& turn) { calls[0] += turn.command == Command::null_call; };
+  ASSERT_EQ(ending(house.run()), "passed");
+  const int at_first = calls[0];
+  EXPECT_GT(at_first, 0);
+  auto first = std::move(house.calibrator);
+  house.plan.calibrator = 1;
+  house.calibrator_script = [&](FakeTurn& turn) { calls[1] += turn.command == Command::null_call; };
+  ASSERT_EQ(ending(house.run()), "passed");
+  EXPECT_EQ(calls[0], at_first);
+  EXPECT_EQ(calls[1], at_first);
+  std::swap(first, house.calibrator);
+  house.plan.calibrator = 0;
+  ASSERT_EQ(ending(house.run()), "passed");
+  EXPECT_EQ(calls[0], 2 * at_first);
+  EXPECT_EQ(calls[1], at_first);
+}
+
 TEST(Attempt, the_time_of_the_trials_is_that_of_calls_and_not_of_loading) {
   constexpr std::int64_t kLoadUs = 300'000;
   FakeHouse house;

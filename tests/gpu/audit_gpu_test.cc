@@ -182,7 +182,7 @@ TEST_F(AuditGpuTest, what_a_submission_does_is_named_whatever_its_disguise) {
 TEST_F(AuditGpuTest, who_silences_it_or_behaves_only_unwatched_does_not_rank) {
   const std::string find = "cupti = ctypes.CDLL([line.split()[-1] for line in open('/proc/self/maps') if 'libcupti' in line][0])";
   EXPECT_EQ(ending("unsubscribes", run(model("cupti.cuptiFinalize(); torch.cuda.Stream()", find))).substr(0, 8), "rejected");
-  EXPECT_EQ(ending("ends when audited", run(model("os.readlink('/proc/self/fd/5').startswith('pipe:') and os._exit(0)"))), "suspect audit audit");
+  EXPECT_EQ(ending("ends when audited", run(model("os.path.exists('/proc/self/fd/5') and int(open('/proc/self/fdinfo/5').read().split()[3], 8) & 3 == 1 and os._exit(0)"))), "suspect audit audit");
 }
 
 }  // namespace
