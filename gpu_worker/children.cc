@@ -107,13 +107,16 @@ Expected<LaneChild> Children::take(ChildRole role, ChildKind kind, const Lease& 
   return failure(told.error());
 }
 
-// One that still waits: a child may have been killed by who has no memory left, or by the death of its zygote.
+// One that still waits: a child may have been killed by who has no memory left, or by the death of its zygote. One that is making itself warm
+// is worth waiting for: another would begin later and be in its way.
 std::optional<LaneChild> Children::ready(ChildKind kind) {
   std::unique_lock lock(mutex_);
   used_[index(kind)] = true;
   failed_[index(kind)] = false;
   auto& waiting = ready_[index(kind)];
-  while (!waiting.empty()) {
+  for (;;) {
+    changed_.wait(lock, [&] { return !waiting.empty() || !forking_[index(kind)] || stopped_; });
+    if (waiting.empty()) return std::nullopt;
     LaneChild child = std::move(waiting.front());
     waiting.pop_front();
     changed_.notify_all();
@@ -121,7 +124,6 @@ std::optional<LaneChild> Children::ready(ChildKind kind) {
     if (exit && !*exit) return child;
     bury(std::move(child));
   }
-  return std::nullopt;
 }
 
 Expected<LaneChild> Children::fork(ChildKind kind) {
@@ -234,6 +236,7 @@ void Children::fork_ahead(ChildKind kind) {
   for (;;) {
     changed_.wait(lock, [&] { return stopped_ || is_wanted(kind); });
     if (stopped_) return;
+    forking_[index(kind)] = true;
     lock.unlock();
     auto child = fork(kind);
     bool is_warm = false;
@@ -245,6 +248,7 @@ void Children::fork_ahead(ChildKind kind) {
       if (process > 0) ::kill(process, SIGCONT);  // a judge that died meanwhile may have left it stopped
     }
     lock.lock();
+    forking_[index(kind)] = false;
     failed_[index(kind)] = !is_warm;  // whoever wants one now is told why
     if (is_warm) {
       ready_[index(kind)].push_back(std::move(*child));

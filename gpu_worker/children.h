@@ -107,6 +107,7 @@ class Children {
   std::array<bool, kChildrenMax> slots_{};                 // taken
   std::array<std::deque<LaneChild>, kChildKinds> ready_;
   std::array<bool, kChildKinds> used_{};                   // kinds that were wanted at least once
+  std::array<bool, kChildKinds> forking_{};                // one of that kind is on its way to those that wait
   std::array<bool, kChildKinds> failed_{};                 // the last fork ahead did: none is tried until one was wanted
   std::deque<LaneChild> dying_;
   bool taking_down_ = false;

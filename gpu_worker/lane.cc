@@ -92,6 +92,7 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
   const auto judge = lane->judge();
   if (!judge) return failure(judge.error());
   lane->device_ = (*judge)->device();
+  lane->options_.zygote.device_uuid = lane->device_.uuid;
   if (lane->options_.device == DeviceKind::cuda && lane->options_.bursts) lane->options_.limits.burst_below_ns = kBurstBelowNs;
   const LaneOptions& given = lane->options_;
   auto watch = given.watch ? given.watch(lane->device_) : given.device == DeviceKind::cuda ? watch_gpu(lane->device_.uuid) : nullptr;

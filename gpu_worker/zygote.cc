@@ -49,9 +49,10 @@ Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
   std::unique_ptr<Zygote> zygote(new Zygote);
   zygote->device_ = options.device;
   const bool on_gpu = options.device == DeviceKind::cuda;
+  const std::string gpu = !on_gpu ? "" : options.device_uuid.empty() ? gpu_word(options.device_index) : options.device_uuid;
   const auto pid = start_process({.argv = {options.python, options.harness + "/zygote.py", "--device", std::string(to_string(options.device)),
                                            "--stub", options.stub},
-                                  .environment = {{"CUDA_VISIBLE_DEVICES", on_gpu ? gpu_word(options.device_index) : ""},
+                                  .environment = {{"CUDA_VISIBLE_DEVICES", gpu},
                                                   {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
                                                   {"GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"}},  // harness/huge_pages.py says what for
                                   .inherited = kInherited,

@@ -59,6 +59,7 @@ struct ZygoteOptions {
   std::string stub;     // libkqstub.so
   DeviceKind device = DeviceKind::cpu;
   int device_index = 0;
+  std::string device_uuid = {};  // of a GPU, once it is known: in a view that has no other GPU's node it is not the index-th one any more
 };
 
 // One zygote process and the thread that reads it. Thread-safe. When it dies, every wait ends with an Error and the owner starts another.

@@ -109,25 +109,19 @@ def uncovered(paths: Iterable[str]) -> list[str]:
 def gpu_nodes() -> list[str]:
     """The device nodes of this zygote's GPU; of all, where it cannot be told which one is its."""
     common = [f"/dev/{name}" for name in GPU_DEVICES]
-    minors = minors_by_bus()
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    if visible.isdigit() and int(visible) < len(minors):
-        return [*common, f"/dev/nvidia{minors[int(visible)]}"]
+    minor = minors_by_uuid().get(os.environ.get("CUDA_VISIBLE_DEVICES", ""))
+    if minor is not None:
+        return [*common, f"/dev/nvidia{minor}"]
     return common + sorted(glob.glob("/dev/nvidia[0-9]*"))
 
 
-def minors_by_bus() -> list[int]:
-    """Minor numbers of the GPUs that have a node here, in the order CUDA counts them with CUDA_DEVICE_ORDER=PCI_BUS_ID."""
-    if os.environ.get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID":
-        return []
-    minors = []
-    for path in sorted(glob.glob("/proc/driver/nvidia/gpus/*/information")):
-        for line in Path(path).read_text(errors="replace").splitlines():
-            name, _, value = line.partition(":")
-            if (
-                name.strip() == "Device Minor"
-                and value.strip().isdigit()
-                and os.path.exists(f"/dev/nvidia{value.strip()}")
-            ):
-                minors.append(int(value))
+def minors_by_uuid(pattern: str = "/proc/driver/nvidia/gpus/*/information") -> dict[str, int]:
+    """Of the GPUs that have a node here."""
+    minors = {}
+    for path in glob.glob(pattern):
+        lines = [line.partition(":") for line in Path(path).read_text(errors="replace").splitlines()]
+        facts = {name.strip(): value.strip() for name, _, value in lines}
+        minor = facts.get("Device Minor", "")
+        if minor.isdigit() and os.path.exists(f"/dev/nvidia{minor}"):
+            minors[facts.get("GPU UUID", "")] = int(minor)
     return minors
