@@ -1,4 +1,3 @@
-#include "net/few_notes.h"
 #include "net/zmq_link.h"
 
 #include <gmock/gmock.h>
@@ -16,6 +15,7 @@
 
 #include "core/limits.h"
 #include "net/clock.h"
+#include "net/few_notes.h"
 
 namespace kq {
 namespace {
