@@ -9,8 +9,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "net/clock.h"
-
 namespace kq {
 namespace {
 

@@ -51,7 +51,6 @@ struct LaneChild {
 };
 
 struct ChildrenOptions {
-  DeviceKind device = DeviceKind::cpu;
   std::string arch;
   std::string scratch;          // parent of their directories
   std::uint32_t first_uid = 0;  // of kChildrenMax that are their own; 0 keeps ours

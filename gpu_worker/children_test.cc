@@ -32,8 +32,7 @@ class ChildrenTest : public ::testing::Test {
   static fs::path scratch() { return LaneOfTests::root() / "children"; }
   std::unique_ptr<Children> children(std::uint32_t ahead, Children::Inspect inspect = nullptr) {
     const LaneOptions options = LaneOfTests::options();
-    return std::make_unique<Children>(ChildrenOptions{.device = DeviceKind::cpu,
-                                                      .arch = {},
+    return std::make_unique<Children>(ChildrenOptions{.arch = {},
                                                       .scratch = scratch(),
                                                       .first_uid = options.first_uid == 0 ? 0 : options.first_uid + kChildrenMax,
                                                       .host_bytes_max = options.limits.host_bytes_max,

@@ -99,8 +99,7 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
   lane->cleanliness_ = std::make_unique<Cleanliness>(std::move(watch));
   const auto zygote = lane->zygote();
   if (!zygote) return failure(zygote.error());
-  lane->children_ = std::make_unique<Children>(ChildrenOptions{.device = given.device,
-                                                               .arch = lane->device_.arch,
+  lane->children_ = std::make_unique<Children>(ChildrenOptions{.arch = lane->device_.arch,
                                                                .scratch = given.scratch,
                                                                .first_uid = given.first_uid,
                                                                .host_bytes_max = given.limits.host_bytes_max,
