@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "gpu_worker/stub/audit.h"
+
 namespace kq {
 namespace {
 
@@ -98,7 +100,7 @@ std::optional<Evidence> evidence_of_line(const std::vector<std::string_view>& pa
   if (row->kind == "api" || row->kind == "persist") what += (row->kind == "api" ? " " : " by ") + std::string(parts[1]);
   return Evidence{.stage = Stage::judge,
                   .reason = std::string(meaning.reason),
-                  .message = printable("when it was audited, " + in_words(makers) + " " + what),
+                  .message = printable(in_words(makers) + " " + what),
                   .hint = std::string(meaning.hint),
                   .rule = std::string(meaning.rule),
                   .place = printable(file_of(makers.maker)),
@@ -108,7 +110,7 @@ std::optional<Evidence> evidence_of_line(const std::vector<std::string_view>& pa
 Evidence silenced() {
   return {.stage = Stage::judge,
           .reason = "tamper",
-          .message = "when it was audited, CUPTI fell silent: it no longer told of streams",
+          .message = "CUPTI fell silent while it ran: it no longer told of streams",
           .hint = "leave CUPTI and the harness alone; a profiler has no place in a submission",
           .rule = "profiler_tamper",
           .place = {},
@@ -129,9 +131,9 @@ AuditReport read_audit(std::string_view text, std::uint32_t calls, std::string_v
     if (parts[0] == "silent") is_silent = true;
     if (!report.rejection) report.rejection = evidence_of_line(parts, python_home);
   }
-  if (!report.is_on && report.off.empty()) report.off = "the audited child said nothing";
+  if (!report.is_on && report.off.empty()) report.off = "its child said nothing";
   // Beside a stream it made, that it also silenced the audit is no news.
-  if (report.is_on && !report.rejection && (is_silent || heard < calls)) report.rejection = silenced();
+  if (report.is_on && !report.rejection && (is_silent || heard < std::min<std::uint32_t>(calls, kAuditAnswersMax))) report.rejection = silenced();
   return report;
 }
 
@@ -144,19 +146,6 @@ bool makes_streams_by_itself(std::string_view named, std::string_view python_hom
   const std::string path = std::filesystem::path(named).lexically_normal();
   const bool is_jobs = begins_with_any(path, kOfJobs) && (python_home.empty() || !path.starts_with(python_home));
   return path.starts_with('/') && !is_jobs && begins_with_any(file_of(path), kLibraries);
-}
-
-std::optional<AuditReport> AuditMemory::find(const Hash& content) const {
-  const auto found = kept_.find(content);
-  return found == kept_.end() ? std::nullopt : std::optional(found->second);
-}
-
-void AuditMemory::keep(const Hash& content, AuditReport report) {
-  if (!kept_.insert_or_assign(content, std::move(report)).second) return;
-  order_.push_back(content);
-  if (order_.size() <= kKeptMax) return;
-  kept_.erase(order_.front());
-  order_.pop_front();
 }
 
 }  // namespace kq

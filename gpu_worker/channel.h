@@ -19,7 +19,7 @@
 
 namespace kq::channel {
 
-inline constexpr std::uint32_t kMagic = 0x6B710003;  // "kq", layout 3
+inline constexpr std::uint32_t kMagic = 0x6B710004;  // "kq", layout 4
 inline constexpr std::uint32_t kInputsMax = 64;
 inline constexpr std::uint32_t kOutputsMax = 64;
 inline constexpr std::uint32_t kStatesMax = 2048;     // parameters and buffers of a model
@@ -53,6 +53,7 @@ enum class Command : std::uint32_t {
   compile = 10,     // reference, once attached: makes its model ready under torch.compile, with a call on inputs of its own. After another
                     // `load` what is compiled is kept, and takes over that model's state
   call_compiled = 11,  // as `call`, of the compiled model
+  answer = 12,         // reference: as `make_inputs`, and then as a call under `call_seed` on a copy of them that nobody times: the window's stay as drawn
 };
 
 // What `turn` holds: which call, from 1 on, and its slot. One behind the last call has kNoSlot.
@@ -119,6 +120,7 @@ struct Page {
   std::uint32_t go;              // futex word
   Command command;
   std::uint64_t seed;
+  std::uint64_t call_seed;       // of `answer`
   std::uint64_t spin_ns;         // how long the child spins on `go` before it sleeps
   std::uint64_t window_bytes;
   std::uint64_t arena_bytes;     // 0: there is none
@@ -150,8 +152,8 @@ struct Page {
   TensorDesc states[kStatesMax];
 };
 static_assert(offsetof(Page, go) == 8);
-static_assert(offsetof(Page, done) == 56);
-static_assert(offsetof(Page, inputs_n) == 104 + kTextMax);
-static_assert(offsetof(Page, inputs) == 120 + kTextMax);
+static_assert(offsetof(Page, done) == 64);
+static_assert(offsetof(Page, inputs_n) == 112 + kTextMax);
+static_assert(offsetof(Page, inputs) == 128 + kTextMax);
 
 }  // namespace kq::channel

@@ -138,7 +138,8 @@ Expected<LaneChild> Children::fork(ChildKind kind) {
     auto ends = packet_pair();
     if (!ends) return failure(ends.error());
     std::pair<Fd, Fd> audit;
-    if (kind == ChildKind::audited) {
+    const bool is_audited = options_.audits && kind == ChildKind::python;
+    if (is_audited) {
       auto made = pipe_for_lines();
       if (!made) return failure(made.error());
       audit = std::move(*made);
@@ -153,7 +154,7 @@ Expected<LaneChild> Children::fork(ChildKind kind) {
                                      .host_bytes = options_.host_bytes_max,
                                      .scratch_bytes = kScratchBytes,
                                      .window_bytes = options_.window_bytes_max,
-                                     .audit = kind == ChildKind::audited},
+                                     .audit = is_audited},
                                     log->second.get(), ends->second.get(), audit.second.get());
     if (!id) return failure(id.error());
     return LaneChild{*zygote, *id, *slot, std::move(*scratch), std::move(log->first), std::move(ends->first), std::move(audit.first)};
@@ -207,7 +208,7 @@ void Children::settle() {
 void Children::await_ready() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] {
-    return stopped_ || (!is_wanted(ChildKind::python) && !is_wanted(ChildKind::audited) && !is_wanted(ChildKind::launcher));
+    return stopped_ || (!is_wanted(ChildKind::python) && !is_wanted(ChildKind::launcher));
   });
 }
 

@@ -1,6 +1,6 @@
 // The children that a lane's jobs run in.
 //
-// Theory of operation. A child is forked ahead of its job: behind its walls, with its context and the usual kernels loaded, it waits on its
+// Theory of operation. A child is forked ahead of its job: behind its walls, with its context, it waits on its
 // channel until it is told what it is to be (its assignment, harness/ready.py) and finds its files in src/. It serves one job and is killed;
 // what takes time about that, until nothing of it is left, is done behind the lane's back, by the thread that forks the next ones. A child
 // has a slot of its own, with a directory and a user that nobody else has until it is gone: neither a dying child nor a waiting one
@@ -31,10 +31,10 @@ namespace kq {
 // Children of one lane at once, whatever becomes of them: calibrators, a reference, one that runs, those that wait, those that die.
 inline constexpr std::uint32_t kChildrenMax = 16;
 
-// What a child can become, decided at its fork: Python; Python that CUPTI listens to; or the launcher, where device code is called on a GPU
-// without Python. A calibrator is of the kind that it calibrates, because either answers in its own time.
-enum class ChildKind { python, audited, launcher };
-inline constexpr std::size_t kChildKinds = 3;
+// What a child can become, decided at its fork: Python; or the launcher, where device code is called on a GPU without Python. A calibrator is
+// of the kind that it calibrates, because either answers in its own time.
+enum class ChildKind { python, launcher };
+inline constexpr std::size_t kChildKinds = 2;
 ChildKind kind_of(Backend backend, DeviceKind device);
 
 // A forked child with everything that must outlive it.
@@ -45,7 +45,7 @@ struct LaneChild {
   Scratch scratch;
   LogPump log;
   Fd channel;              // the judge's end, until the judge has it
-  Fd audit;                // what CUPTI says of an audited one
+  Fd audit;                // what CUPTI says of one that it listens to
   bool is_warm = false;    // it has said so
   bool exit_told = false;  // the judge knows
 };
@@ -56,7 +56,8 @@ struct ChildrenOptions {
   std::uint32_t first_uid = 0;  // of kChildrenMax that are their own; 0 keeps ours
   std::uint64_t host_bytes_max = 0;
   std::uint64_t window_bytes_max = 0;
-  std::uint32_t ahead = 2;      // Python children that wait, 0: each is forked when it is wanted; half as many of the other kinds once one was wanted
+  bool audits = false;          // CUPTI listens to the Python ones (gpu_worker/audit.h)
+  std::uint32_t ahead = 2;      // Python children that wait, 0: each is forked when it is wanted; half as many of the other kind once one was wanted
 };
 
 class Children {

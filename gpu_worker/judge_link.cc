@@ -31,7 +31,7 @@ Expected<std::unique_ptr<JudgeLink>> JudgeLink::start(const std::string& program
   if (!pair) return failure(pair.error());
   std::unique_ptr<JudgeLink> judge(new JudgeLink);
   const auto pid = start_process({.argv = {program, "--device", std::string(to_string(device)), "--index", std::to_string(index)},
-                                  .environment = {{"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}},
+                                  .environment = {{"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}, {"CUDA_DEVICE_MAX_CONNECTIONS", "1"}, {"CUDA_DEVICE_MAX_COPY_CONNECTIONS", "1"}},
                                   .socket = pair->second.get()});
   if (!pid) return failure(pid.error());
   judge->socket_ = std::move(pair->first);

@@ -39,23 +39,6 @@ Verdict tampered(const std::string& disagreement) {
 // A time of Triton's interpreter says nothing of a kernel: a few samples of it are enough.
 constexpr std::uint32_t kInterpretedBudgetMs = 200;
 
-// Calls of an audited child: the streams of a submission are made when it loads or is first called.
-constexpr std::uint32_t kAuditWarmupMax = 2;
-constexpr std::uint32_t kAuditCorrectness = 1;
-
-Trials audit_trials(const Trials& trials) {
-  return {.correctness = kAuditCorrectness, .warmup = std::min(trials.warmup, kAuditWarmupMax), .timed = 0};
-}
-
-// Everything that decides what an audit sees: what runs, on which inputs, in which software.
-Hash audited_content(const Lease& lease, const Software& software) {
-  const Submission& submission = lease.submission;
-  std::string all(to_string(submission.backend));
-  for (const SourceFile& file : submission.files) all += "\n" + file.name + " " + to_hex(file.hash);
-  all += "\n" + to_hex(submission.problem.hash) + " " + std::string(to_string(submission.problem.precision)) + "\n" + software.torch + "\n" + software.triton;
-  return sha256(all);
-}
-
 // What a pipe holds now, and no more: a descriptor that escaped must not hold the lane.
 std::string content_of(const Fd& pipe) {
   std::string text(64u << 10, '\0');
@@ -67,19 +50,6 @@ std::string content_of(const Fd& pipe) {
 bool is_short_of_gpu_memory(const Verdict& verdict) {
   const Evidence* const why = evidence_of(verdict);
   return name_of(verdict) == VerdictName::out_of_memory && why != nullptr && why->reason == "gpu";
-}
-
-// It passed when nobody listened and did not when somebody did: kept with its figures, for people to look at.
-Verdict only_unwatched(const Verdict& passed, const Verdict& audited) {
-  const Evidence* const why = evidence_of(audited);
-  std::string message = "it passed, but ended as " + std::string(to_string(name_of(audited))) + " when it was audited";
-  if (why != nullptr && !why->message.empty()) message += ": " + why->message;
-  return Suspect{*measurement_of(passed), *correctness_of(passed),
-                 {.stage = Stage::judge,
-                  .reason = "audit",
-                  .message = std::move(message),
-                  .hint = "do the same work whoever looks on; a profiler inside of a submission cannot work",
-                  .rule = "audit", .place = {}, .mismatch = {}}};
 }
 
 }  // namespace
@@ -104,6 +74,7 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
                                                                .first_uid = given.first_uid,
                                                                .host_bytes_max = given.limits.host_bytes_max,
                                                                .window_bytes_max = given.limits.window_bytes_max,
+                                                               .audits = given.audits && given.device == DeviceKind::cuda,
                                                                .ahead = given.children_ahead},
                                                *lane->warming_, [raw = lane.get()] { return raw->zygote(); },
                                                [raw = lane.get()] { return raw->cleanliness_->memory_complaint(kMemoryBackLimitMs); });
@@ -181,20 +152,15 @@ bool Lane::has_reference_for(const Lease& lease) const {
 // once, a forged clock is so every time.
 Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_token stop) {
   const std::int64_t start_ms = monotonic_now_ms();
-  auto attempt = this->attempt(lease, built, stop, Purpose::judge);
+  auto attempt = this->attempt(lease, built, stop);
   if (attempt && !attempt->report.disagreement.empty()) {
-    attempt = this->attempt(lease, built, stop, Purpose::judge);
+    attempt = this->attempt(lease, built, stop);
     if (attempt && !attempt->report.disagreement.empty()) attempt->report.verdict = tampered(attempt->report.disagreement);
   }
   if (!attempt) return failure(attempt.error());
-  // Device code is launched by our own program, which makes no streams. What does not pass needs no audit, which costs a child and a context.
-  const bool is_audited = options_.audits && device_.kind == DeviceKind::cuda && lease.submission.backend != Backend::cuda &&
-                          passed_in(*attempt);
-  if (is_audited) {
-    if (const auto audited = audit(lease, built, stop, *attempt); !audited) return failure(audited.error());
-  }
-
   Report& report = attempt->report;
+  if (name_of(*report.verdict) == VerdictName::passed && is_audited(lease.submission)) audit(lease.submission, *attempt);
+
   const bool is_passed = name_of(*report.verdict) == VerdictName::passed;
   Result result{.verdict = std::move(*report.verdict),
                 .device = device_,
@@ -209,28 +175,19 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
   return result;
 }
 
-// Behind the timed child, so that most wrong submissions never come here: the same again in a fresh child that CUPTI listens to.
-Expected<void> Lane::audit(const Lease& lease, const Built& built, const std::stop_token& stop, Attempt& passed) {
-  const Hash content = audited_content(lease, passed.software);
-  auto known = audited_.find(content);
-  if (!known) {
-    auto attempt = this->attempt(lease, built, stop, Purpose::audit);
-    // What ends it may be chance; twice it is not.
-    if (attempt && !passed_in(*attempt)) attempt = this->attempt(lease, built, stop, Purpose::audit);
-    if (!attempt) return failure(attempt.error());
-    const bool has_passed = passed_in(*attempt);
-    const Trials trials = audit_trials(lease.submission.trials);
-    const std::string home = std::filesystem::path(options_.zygote.python).parent_path().parent_path();
-    known = read_audit(attempt->audit, has_passed ? trials.correctness + trials.warmup : 0, home);
-    if (known->is_on && !known->rejection && !has_passed) {
-      passed.report.verdict = only_unwatched(*passed.report.verdict, *attempt->report.verdict);
-      return {};
-    }
-    if (known->is_on) audited_.keep(content, *known);
-  }
-  if (known->is_on) passed.sandbox += ",audit";
-  if (known->rejection) passed.report.verdict = ended(VerdictName::rejected, *known->rejection);
-  return {};
+// Device code is launched by our own program, which makes no streams.
+bool Lane::is_audited(const Submission& submission) const {
+  return options_.audits && device_.kind == DeviceKind::cuda && submission.backend != Backend::cuda;
+}
+
+void Lane::audit(const Submission& submission, Attempt& passed) const {
+  const Trials& trials = submission.trials;
+  // Timed calls may end early, decoys and calls that come again only add to them.
+  const std::uint32_t calls = trials.correctness + trials.warmup + std::min(trials.timed, kTimedSamplesMin);
+  const std::string home = std::filesystem::path(options_.zygote.python).parent_path().parent_path();
+  const AuditReport report = read_audit(passed.audit, calls, home);
+  if (report.is_on) passed.sandbox += ",audit";
+  if (report.rejection) passed.report.verdict = ended(VerdictName::rejected, *report.rejection);
 }
 
 Limits Lane::limits_for(const Submission& submission) const {
@@ -242,14 +199,14 @@ Limits Lane::limits_for(const Submission& submission) const {
 }
 
 // Once more where memory was short while others still had some of it: that was ours.
-Expected<Lane::Attempt> Lane::attempt(const Lease& lease, const Built& built, const std::stop_token& stop, Purpose purpose) {
-  auto attempt = attempt_once(lease, built, stop, purpose);
+Expected<Lane::Attempt> Lane::attempt(const Lease& lease, const Built& built, const std::stop_token& stop) {
+  auto attempt = attempt_once(lease, built, stop);
   if (!attempt || !attempt->crowded || !is_short_of_gpu_memory(*attempt->report.verdict)) return attempt;
   children_->settle();
-  return attempt_once(lease, built, stop, purpose);
+  return attempt_once(lease, built, stop);
 }
 
-Expected<Lane::Attempt> Lane::attempt_once(const Lease& lease, const Built& built, const std::stop_token& stop, Purpose purpose) {
+Expected<Lane::Attempt> Lane::attempt_once(const Lease& lease, const Built& built, const std::stop_token& stop) {
   if (stop.stop_requested()) return our_fault("stopped before it began");
   if (const auto why = children_->complaint()) quarantine_for(*why);
   if (quarantine_) return our_fault("quarantined " + *quarantine_);
@@ -278,7 +235,7 @@ Expected<Lane::Attempt> Lane::attempt_once(const Lease& lease, const Built& buil
   }
 
   // The submission child: used once.
-  auto submission = children_->take(ChildRole::submission, purpose == Purpose::audit ? ChildKind::audited : kind, lease, &built);
+  auto submission = children_->take(ChildRole::submission, kind, lease, &built);
   if (!submission) {
     // The judge never got to know these.
     if (fresh_calibrator) drop(calibrator);
@@ -298,7 +255,7 @@ Expected<Lane::Attempt> Lane::attempt_once(const Lease& lease, const Built& buil
                   .calibrator = static_cast<std::uint32_t>(kind),
                   .fresh_reference = fresh_reference,
                   .backend = lease.submission.backend,
-                  .trials = purpose == Purpose::audit ? audit_trials(lease.submission.trials) : lease.submission.trials,
+                  .trials = lease.submission.trials,
                   .rtol = lease.submission.problem.rtol,
                   .atol = lease.submission.problem.atol,
                   .limits = limits_for(lease.submission)};
@@ -309,10 +266,10 @@ Expected<Lane::Attempt> Lane::attempt_once(const Lease& lease, const Built& buil
   }();
 
   // While all is there still, and as warm as the trials left it.
-  if (report && purpose == Purpose::judge) attempt.conditions = cleanliness_->conditions(judge_process());
+  if (report) attempt.conditions = cleanliness_->conditions(judge_process());
   const Fd audit = std::move(submission->audit);
   attempt.log = children_->retire(std::move(*submission));
-  if (purpose == Purpose::audit) attempt.audit = content_of(audit);
+  if (audit) attempt.audit = content_of(audit);
   if (!report || !report->reference_usable) drop_reference();
   if (!report || !report->verdict) drop_calibrators();
   if (const auto complaint = cleanliness_->driver_complaint()) quarantine_for(*complaint);

@@ -40,7 +40,7 @@ struct LaneOptions {
   std::int64_t attempt_limit_ms = 15 * 60'000;  // the whole attempt, whatever the judge says; a job may ask for less
   bool bursts = false;  // on a GPU, time short calls several at once too (gpu_worker/judge/burst.h): not yet held against a GPU in this form
   std::uint32_t children_ahead = 2;  // forked before they are wanted (gpu_worker/children.h)
-  bool audits = true;  // what passes on a GPU is called again in a child that CUPTI listens to, unless its content was already
+  bool audits = true;  // on a GPU CUPTI listens to Python submissions (gpu_worker/audit.h)
 };
 
 class Lane {
@@ -79,19 +79,18 @@ class Lane {
     Software software;
     std::string sandbox;
     std::string log;
-    std::string audit;     // what the pipe of an audited child held
+    std::string audit;     // what its pipe held
     std::optional<Conditions> conditions = std::nullopt;
     bool crowded = false;  // others that were dying still had memory of the device when it began
   };
-  enum class Purpose { judge, audit };
 
-  static bool passed_in(const Attempt& attempt) { return name_of(*attempt.report.verdict) == VerdictName::passed; }
   explicit Lane(LaneOptions options) : options_(std::move(options)) {}
   Expected<JudgeLink*> judge();
   Limits limits_for(const Submission& submission) const;
-  Expected<Attempt> attempt(const Lease& lease, const Built& built, const std::stop_token& stop, Purpose purpose);
-  Expected<Attempt> attempt_once(const Lease& lease, const Built& built, const std::stop_token& stop, Purpose purpose);
-  Expected<void> audit(const Lease& lease, const Built& built, const std::stop_token& stop, Attempt& passed);
+  bool is_audited(const Submission& submission) const;
+  Expected<Attempt> attempt(const Lease& lease, const Built& built, const std::stop_token& stop);
+  Expected<Attempt> attempt_once(const Lease& lease, const Built& built, const std::stop_token& stop);
+  void audit(const Submission& submission, Attempt& passed) const;
   Expected<Report> await(LaneChild& calibrator, LaneChild& submission, std::int64_t limit_ms, const std::stop_token& stop);
   void drop(std::optional<LaneChild>& calibrator);
   void drop_calibrators();
@@ -104,7 +103,6 @@ class Lane {
   std::unique_ptr<JudgeLink> judge_;
   std::unique_ptr<Cleanliness> cleanliness_;
   std::optional<std::string> quarantine_;
-  AuditMemory audited_;
   std::uint64_t plans_ = 0;
 
   std::atomic<bool> aborted_ = false;

@@ -54,6 +54,8 @@ Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
                                            "--stub", options.stub},
                                   .environment = {{"CUDA_VISIBLE_DEVICES", gpu},
                                                   {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
+                                                  {"CUDA_DEVICE_MAX_CONNECTIONS", "1"},
+                                                  {"CUDA_DEVICE_MAX_COPY_CONNECTIONS", "1"},  // ready.py says what for
                                                   {"GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"}},  // harness/huge_pages.py says what for
                                   .inherited = kInherited,
                                   .socket = pair->second.get()});

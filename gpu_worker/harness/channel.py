@@ -18,7 +18,16 @@ LOOK_NS = 1_000_000_000
 
 # What is preceded by seeding every generator; a null call is not, nor a call that was staged.
 SEEDED = frozenset(
-    {Command.LOAD, Command.MAKE_INPUTS, Command.CALL, Command.STAGE, Command.STAGE_BURST, Command.COMPILE, Command.CALL_COMPILED}
+    {
+        Command.LOAD,
+        Command.MAKE_INPUTS,
+        Command.CALL,
+        Command.STAGE,
+        Command.STAGE_BURST,
+        Command.COMPILE,
+        Command.CALL_COMPILED,
+        Command.ANSWER,
+    }
 )
 
 

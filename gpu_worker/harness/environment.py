@@ -5,6 +5,8 @@ from pathlib import Path
 
 # Kept from the zygote where they are set.
 KEPT = (
+    "CUDA_DEVICE_MAX_CONNECTIONS",
+    "CUDA_DEVICE_MAX_COPY_CONNECTIONS",
     "CUDA_DEVICE_ORDER",
     "CUDA_HOME",
     "CUDA_PATH",

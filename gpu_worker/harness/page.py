@@ -4,7 +4,7 @@ import ctypes
 from ctypes import c_char, c_double, c_int64, c_uint32, c_uint64
 from enum import IntEnum
 
-MAGIC = 0x6B710003
+MAGIC = 0x6B710004
 INPUTS_MAX = 64
 OUTPUTS_MAX = 64
 STATES_MAX = 2048
@@ -26,6 +26,7 @@ class Command(IntEnum):
     BURST = 9
     COMPILE = 10
     CALL_COMPILED = 11
+    ANSWER = 12
 
 
 class Status(IntEnum):
@@ -79,6 +80,7 @@ class Page(ctypes.Structure):
         ("go", c_uint32),
         ("command", c_uint32),
         ("seed", c_uint64),
+        ("call_seed", c_uint64),
         ("spin_ns", c_uint64),
         ("window_bytes", c_uint64),
         ("arena_bytes", c_uint64),

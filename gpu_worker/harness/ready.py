@@ -48,25 +48,23 @@ def serve(job: Job, judge: socket.socket, stub: Stub, audit: int | None) -> None
 
 
 def warm_up(job: Job, stub: Stub, audit: int | None) -> torch.Tensor | None:
-    """What takes 0.2 s and more and must not fall into anybody's measurement: the CUDA context, cuBLAS, the kernels that most models use. The one
-    word on the GPU that comes of it."""
+    """What every job needs, takes 0.1 s and must not fall into anybody's measurement: the CUDA context, and CUPTI. The one word on the GPU that comes
+    of it.
+
+    A context is made in 50 ms where CUDA_DEVICE_MAX_CONNECTIONS and CUDA_DEVICE_MAX_COPY_CONNECTIONS are 1, in 100 where they are not set (H200), and
+    four at once in 150 ms instead of 450: there is one queue instead of eight, and nobody has streams that could use more. What a kernel costs
+    when it is first launched, 10 to 30 ms and 100 for cuBLAS, falls into the calls before the trials: most jobs need few, and preparing the most common for
+    all took 0.2 s of each child.
+    """
     word = None
     if job.on_gpu:
         torch.cuda.init()
         word = torch.zeros(1, dtype=torch.uint8, device=job.device)
         stub.clock_use_cuda()
-        use_common_kernels(job.device)
         torch.cuda.synchronize()
     if audit is not None:
         stub.audit_begin(audit)
     return word
-
-
-def use_common_kernels(device: torch.device) -> None:
-    """Each once: CUDA loads a kernel when it is first launched, and cuBLAS makes its handle and its workspace."""
-    x = torch.randn(64, 64, device=device)
-    y = torch.relu(x @ x + x * 2)
-    torch.softmax(y, -1), y.sum(-1), torch.empty_like(y).copy_(x.t()), torch.rand(64, device=device)
 
 
 def receive(judge: socket.socket) -> dict[str, Any]:

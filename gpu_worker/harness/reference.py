@@ -85,6 +85,10 @@ class Reference(Role):
         self.synchronize()
 
     def make_inputs(self) -> None:
+        self.draw_inputs()
+        self.synchronize()
+
+    def draw_inputs(self) -> None:
         inputs = self.sample()
         entries = self.entries("inputs")
         if len(inputs) != len(entries):
@@ -102,7 +106,6 @@ class Reference(Role):
                 )
             else:
                 view.copy_(value)
-        self.synchronize()
 
     def compile(self) -> None:
         """Under torch.compile as KernelBench has it, in its usual mode. Another seed is another state, and the same code."""
@@ -125,13 +128,19 @@ class Reference(Role):
             raise Failed(Failure.UNSUPPORTED_HERE, text) from error
 
     def call(self) -> None:
-        self.answer(self.model)
+        self.call_model(self.model, self.input_views())
 
     def call_compiled(self) -> None:
-        self.answer(self.compiled)
+        self.call_model(self.compiled, self.input_views())
 
-    def answer(self, model: Any) -> None:
-        inputs = self.input_views()
+    def answer(self) -> None:
+        self.enter_pool()
+        self.draw_inputs()
+        seed_everything(self.page.call_seed)
+        copies = [view.clone() if isinstance(view, torch.Tensor) else view for view in self.views("inputs")]
+        self.call_model(self.model, copies)
+
+    def call_model(self, model: Any, inputs: list[Any]) -> None:
         with torch.no_grad():
             outputs = outputs_of(model(*inputs))
             complaint = self.put_outputs(outputs)

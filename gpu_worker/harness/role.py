@@ -16,6 +16,9 @@ from harness.stub import Stub
 from harness.tensors import PRECISIONS, Spec, Window, fill_tensor, seed_everything, value_of
 
 
+AUDITED_CALLS = 2  # whose launches CUPTI tells of: the warm ones
+
+
 @dataclass(frozen=True)
 class Job:
     """One child's work, as the control process ordered it; paths are those inside the sandbox."""
@@ -71,6 +74,7 @@ class Role:
         self._kept: list[torch.Tensor] = []  # the outputs of the last call: the judge looks at them where they are
         self._staged: dict[str, list[Any]] = {}
         self._row = 0  # of the output table: where this call's outputs are described
+        self._listened = 0  # how often it was asked whether CUPTI still tells
         self._views: dict[tuple[bytes, int], list[Any]] = {}
         self._slots: list[dict[str, list[Any]]] = []  # what stage_burst staged, by slot
         self._commands: dict[int, Callable[[], None]] = {
@@ -85,6 +89,7 @@ class Role:
             Command.BURST: self.burst,
             Command.COMPILE: self.compile,
             Command.CALL_COMPILED: self.call_compiled,
+            Command.ANSWER: self.answer,
         }
 
     def serve(self) -> None:
@@ -100,10 +105,8 @@ class Role:
             if work is None:
                 raise Failed(Failure.RUNTIME_ERROR, f"this child knows no command {command}")
             work()
-            if command in (Command.CALL, Command.CALL_COMPILED):
+            if command in (Command.CALL, Command.CALL_COMPILED, Command.ANSWER):
                 self._staged.clear()
-                if self.job.audit:
-                    self._stub.audit_listen()
         except BaseException as error:  # SystemExit and KeyboardInterrupt too: they came out of a model
             self.channel.answer_failed(self.failure_of(error, command), describe(error, str(self.job.source)))
             return False
@@ -186,6 +189,18 @@ class Role:
             self._word[:1].zero_()
 
     def settle_in(self) -> None:
+        if self.job.audit:
+            self.listen()
+        self.enter_pool()
+
+    def listen(self) -> None:
+        """Whether what the submission's code has done so far was heard. Launches are heard while it loads and in its first calls only."""
+        self._stub.audit_listen()
+        if self._listened == AUDITED_CALLS:
+            self._stub.audit_leave_launches()
+        self._listened += 1
+
+    def enter_pool(self) -> None:
         self._kept = []
         if self._pool_use is not None and not self._in_pool:
             self._pool_use.__enter__()  # for good: calls are all that is left, and who drops it leaves the pool
@@ -213,6 +228,9 @@ class Role:
 
     def call_compiled(self) -> None:
         raise Failed(Failure.RUNTIME_ERROR, f"a {self.job.role} child has nothing compiled")
+
+    def answer(self) -> None:
+        raise Failed(Failure.RUNTIME_ERROR, f"a {self.job.role} child has no answers")
 
     def burst(self) -> None:
         """Calls one behind the other. Where the next one's inputs lie is told when the last one has returned; none waits for the GPU."""

@@ -138,14 +138,19 @@ Step<Judge::TimedTrials> Judge::run_trials(const Plan& plan, SubmissionSide& sub
     const bool is_enough = times.submission.brackets_ns.size() >= kTimedSamplesMin && timed_ns > plan.limits.timed_budget_ms * 1'000'000LL;
     if (is_enough && (kind == TrialKind::timed || kind == TrialKind::decoy)) continue;
 
+    const bool is_timed = kind == TrialKind::timed;
+    const std::size_t timed_before = times.submission.brackets_ns.size();
+    const bool times_reference = number == 0 || (is_timed && (timed_before < kTimedSamplesMin || timed_before % kTimedPerReference == 0));
+    const auto order = [&] { return Order{.number = number++, .is_timed = is_timed, .times_reference = times_reference}; };
     const auto stops = [this] { return device_.bystanders() == nullptr ? 0 : device_.bystanders()->stops(); };
     std::uint64_t stops_before = stops();
-    auto timed = run_trial(plan, submission, number++);
+    auto timed = run_trial(plan, submission, order());
     while (timed && timed->submission.absence_ns > overhead.absence_ns + kAbsenceNs) {
-      // A child of ours that had to be stopped may be the reason.
+      // A child of ours that goes on, or had to be stopped, may be the reason.
+      if (!is_timed && device_.bystanders() != nullptr && device_.bystanders()->any()) break;
       if (stops() != stops_before && ++disturbed <= kDisturbedMax) {
         stops_before = stops();
-        timed = run_trial(plan, submission, number++);
+        timed = run_trial(plan, submission, order());
         continue;
       }
       if (++voids > voids_max) {
@@ -156,12 +161,14 @@ Step<Judge::TimedTrials> Judge::run_trials(const Plan& plan, SubmissionSide& sub
         found.hint = "nothing may run on the GPU between calls: no kernel that stays, no thread that launches";
         return stop(VerdictName::rejected, std::move(found));
       }
-      timed = run_trial(plan, submission, number++);
+      timed = run_trial(plan, submission, order());
     }
     if (!timed) return tl::unexpected(timed.error());
-    if (kind != TrialKind::timed) continue;
-    times.reference.brackets_ns.push_back(timed->reference.bracket_ns);
-    times.reference.events_ns.push_back(timed->reference.event_ns);
+    if (!is_timed) continue;
+    if (timed->reference) {
+      times.reference.brackets_ns.push_back(timed->reference->bracket_ns);
+      times.reference.events_ns.push_back(timed->reference->event_ns);
+    }
     times.submission.brackets_ns.push_back(timed->submission.bracket_ns);
     times.submission.events_ns.push_back(timed->submission.event_ns);
     timed_ns += sample_ns(timed->submission.bracket_ns, overhead.median_ns);
@@ -195,20 +202,28 @@ Step<double> Judge::burst_share(const Plan& plan, SubmissionSide& submission, co
 }
 
 // Inputs of its own, the reference's call, the submission's call, all outputs checked.
-Step<Judge::Timed> Judge::run_trial(const Plan& plan, SubmissionSide& submission, std::uint32_t number) {
-  const std::uint64_t seed = draw_();
-  const auto reference = reference_->make_trial(plan, draw_(), seed);
-  if (!reference) return tl::unexpected(reference.error());
-  if (number == 0) {
-    if (const auto agreed = reference_->agree_with_itself(plan, seed); !agreed) return tl::unexpected(agreed.error());
+Step<Judge::Timed> Judge::run_trial(const Plan& plan, SubmissionSide& submission, const Order& order) {
+  const ReferenceSide::Seeds seeds{.inputs = draw_(), .calls = draw_()};
+  Timed timed;
+  if (order.times_reference) {
+    const auto reference = reference_->make_timed_trial(plan, seeds, order.is_timed);
+    if (!reference) return tl::unexpected(reference.error());
+    timed.reference = *reference;
+    reference_ns_ = sample_ns(reference->bracket_ns, submission.overhead().median_ns);
+  } else if (const auto made = reference_->make_trial(plan, seeds); !made) {
+    return tl::unexpected(made.error());
   }
-  const std::int64_t reference_ns = sample_ns(reference->bracket_ns, submission.overhead().median_ns);
-  const auto called = submission.run(plan, {.number = number,
-                                            .seed = seed,
+  if (order.number == 0) {
+    if (const auto agreed = reference_->agree_with_itself(plan, seeds.calls); !agreed) return tl::unexpected(agreed.error());
+  }
+  const auto called = submission.run(plan, {.number = order.number,
+                                            .seed = seeds.calls,
                                             .poison = poison_word(draw_()),
-                                            .limit_ms = call_limit_ms(plan.limits, reference_ns)});
+                                            .limit_ms = call_limit_ms(plan.limits, reference_ns_),
+                                            .is_quiet = order.is_timed});
   if (!called) return tl::unexpected(called.error());
-  return Timed{*reference, *called};
+  timed.submission = *called;
+  return timed;
 }
 
 }  // namespace kq::judge

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "core/plan.h"
 #include "gpu_worker/judge/calibration.h"
@@ -20,6 +21,8 @@ inline constexpr std::uint32_t kVoidTrialsMax = 3;
 inline constexpr std::uint32_t kTrialsPerVoid = 4;
 // Trials that are void beside a child of ours that was making itself warm come again for nothing, so often in an attempt.
 inline constexpr std::uint32_t kDisturbedMax = 64;
+// The reference has kTimedSamplesMin samples first, and then one for so many of the submission's: it changes with the machine alone.
+inline constexpr std::uint32_t kTimedPerReference = 4;
 // What more than the absence of any null call is somebody else's doing: the switch to another context and back takes 140 us and more, the
 // longest gap of an undisturbed hold 12 us (measured on an H200).
 inline constexpr std::int64_t kAbsenceNs = 60'000;
@@ -46,8 +49,13 @@ class Judge {
     Times submission;
     Times reference;
   };
+  struct Order {
+    std::uint32_t number = 0;
+    bool is_timed = false;         // its times count
+    bool times_reference = false;
+  };
   struct Timed {  // of one trial, raw
-    ReferenceSide::Called reference;
+    std::optional<ReferenceSide::Called> reference;
     SubmissionSide::Called submission;
   };
   Step<Verdict> attempt(const Plan& plan, Channels channels, Report& report);
@@ -55,7 +63,7 @@ class Judge {
   Step<void> load_reference(const Plan& plan, std::uint64_t seed);
   Step<TimedTrials> run_trials(const Plan& plan, SubmissionSide& submission);
   Step<double> burst_share(const Plan& plan, SubmissionSide& submission, const TimedTrials& times);
-  Step<Timed> run_trial(const Plan& plan, SubmissionSide& submission, std::uint32_t number);
+  Step<Timed> run_trial(const Plan& plan, SubmissionSide& submission, const Order& order);
 
   Device& device_;
   Exits& exits_;
@@ -63,6 +71,7 @@ class Judge {
   Draw draw_;
   std::map<std::uint32_t, std::unique_ptr<Calibrator>> calibrators_;  // by Plan::calibrator
   std::unique_ptr<ReferenceSide> reference_;
+  std::int64_t reference_ns_ = 0;  // its last time, for limits
 };
 
 }  // namespace kq::judge

@@ -101,7 +101,10 @@ TEST(Attempt, both_sides_get_the_same_seeds) {
   std::vector<std::uint64_t> submission;
   std::vector<std::uint64_t> reference;
   house.run([&](FakeTurn& turn) { if (turn.command == Command::load || turn.command == Command::call) submission.push_back(turn.seed); },
-            [&](FakeTurn& turn) { if (turn.command == Command::load || turn.command == Command::call) reference.push_back(turn.seed); });
+            [&](FakeTurn& turn) {
+              if (turn.command == Command::load || turn.command == Command::call) reference.push_back(turn.seed);
+              if (turn.command == Command::answer) reference.push_back(turn.page.call_seed);
+            });
   ASSERT_EQ(reference.size(), submission.size() + 1);  // the first trial is called twice
   reference.erase(reference.begin() + 1);
   EXPECT_EQ(submission, reference);
@@ -111,9 +114,21 @@ TEST(Attempt, the_seed_of_the_inputs_is_no_submissions_to_know) {
   FakeHouse house;
   std::set<std::uint64_t> known, inputs;
   house.run([&](FakeTurn& turn) { known.insert(turn.seed); },
-            [&](FakeTurn& turn) { if (turn.command == Command::make_inputs) inputs.insert(turn.seed); });
+            [&](FakeTurn& turn) { if (turn.command == Command::make_inputs || turn.command == Command::answer) inputs.insert(turn.seed); });
   EXPECT_EQ(inputs.size(), 7u);
   for (const std::uint64_t seed : inputs) EXPECT_FALSE(known.contains(seed));
+}
+
+TEST(Attempt, the_reference_is_timed_less_often_than_the_submission) {
+  FakeHouse house;
+  house.plan.trials = {.correctness = 4, .warmup = 2, .timed = 21};
+  std::map<Command, std::uint32_t> commands;
+  const Report report = house.run({}, [&](FakeTurn& turn) { ++commands[turn.command]; });
+  ASSERT_EQ(ending(report), "passed");
+  EXPECT_EQ(report.samples.submission_ns.size(), 21u);
+  EXPECT_EQ(report.samples.reference_ns.size(), kTimedSamplesMin + 4);  // of the 9th, the 13th, the 17th and the 21st
+  EXPECT_EQ(commands[Command::make_inputs], kTimedSamplesMin + 5);        // and of the very first, which shows what it does to its inputs
+  EXPECT_GE(commands[Command::answer], 17u);
 }
 
 TEST(Attempt, without_timed_trials_there_are_no_statistics) {
@@ -510,30 +525,6 @@ TEST(Attempt, a_problem_beyond_the_machine_is_too_large) {
   FakeHouse house;
   house.plan.limits.window_bytes_max = ~0ull;
   EXPECT_EQ(ending(house.run({}, at(Command::load, [](FakeTurn& turn) { turn.page.inputs[0].shape[0] = 1ll << 45; }))), "too_large at load");
-}
-
-TEST(Attempt, plain_outputs_are_compared_by_value) {
-  const Twist plain = [](FakeTurn& turn) {
-    if (turn.command != Command::load && turn.command != Command::call) return;
-    turn.page.outputs[1] = row_of({.name = "out1", .kind = channel::Kind::real, .real = 0.5});
-    turn.page.outputs_n = 2;
-  };
-  // The honest part of the fake writes out1 into the window; here it is no tensor and has no place but a gap: give it another script.
-  auto quiet = [plain](float w) {
-    return [plain, w](FakeTurn& turn) {
-      if (turn.command == Command::load) fake_describe(turn);
-      if (turn.command == Command::call) std::fill_n(fake_data<float>(turn, turn.page.outputs[0]), 8, 1.0f);
-      plain(turn);
-      if (turn.command == Command::call) turn.page.outputs[1].real = w;
-    };
-  };
-  FakeHouse house;
-  for (const float w : {0.25f, 0.75f}) {
-    FakeChild calibrator([](FakeTurn&) {});
-    FakeChild reference(quiet(0.25f));
-    FakeChild submission(quiet(w));
-    EXPECT_EQ(ending(house.judge->run(house.plan, {calibrator.take_socket(), reference.take_socket(), submission.take_socket()})), w == 0.25f ? "passed" : "wrong_answer/value at judge");
-  }
 }
 
 TEST(Attempt, the_reference_serves_one_attempt_after_another) {

@@ -13,7 +13,7 @@ Expected<Outcome> bracket(Device& device, Child& child, const Order& order, std:
   if (!staged) return failure(staged.error());
   if (const auto* answered = std::get_if<Answered>(&*staged); answered == nullptr || !answered->ok) return staged;
 
-  const Quiet quiet(device.bystanders());
+  const Quiet quiet(around.is_quiet ? device.bystanders() : nullptr);
   if (const auto begun = device.begin_hold(); !begun) return failure(begun.error());
   const auto prepared = around.prepare ? around.prepare() : Expected<void>();
   if (!prepared) {

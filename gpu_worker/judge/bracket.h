@@ -23,6 +23,7 @@ struct Around {
   std::function<Expected<void>()> prepare = {};              // before the caches are emptied
   std::function<Expected<void>(const Answered&)> take = {};  // after an ok answer, while nobody else can have run since t2
   std::int64_t linger_ns = 0;                                // more than usual: it is in the bracket to the nanosecond
+  bool is_quiet = true;                                      // who is making itself warm stands still meanwhile; false: the time counts for nothing
 };
 
 // One command under the clock. An outcome other than an ok answer may also be that of the staging.

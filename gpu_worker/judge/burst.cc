@@ -93,7 +93,7 @@ Step<Burst::Timed> Burst::run(const Plan& plan, const Draw& draw, std::uint32_t 
 Step<void> Burst::prepare(const Plan& plan, const Draw& draw, std::uint64_t seed) {
   const Layout& layout = reference_.layout();
   for (Prepared& call : calls_) {
-    if (const auto made = reference_.make_trial(plan, draw(), seed); !made) return tl::unexpected(made.error());
+    if (const auto made = reference_.make_trial(plan, {.inputs = draw(), .calls = seed}); !made) return tl::unexpected(made.error());
     const auto kept = device_.copy(*call.pristine, 0, reference_.pristine_inputs(), 0, layout.inputs.bytes()).and_then([&] {
       return device_.copy(*call.expected, 0, reference_.expected_outputs(), 0, layout.outputs.bytes());
     });

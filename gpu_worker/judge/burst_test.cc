@@ -21,10 +21,7 @@ struct BurstHouse : FakeHouse {
   BurstHouse() {
     plan.trials = {.correctness = 1, .warmup = 1, .timed = kTimedSamplesMin};
     plan.limits.burst_below_ns = 2'000'000'000;
-  }
-  // A problem's numbers do not change from call to call (harness/reference.py), as those of the fake one do.
-  Report run(Twist submission_twist = {}) {
-    return FakeHouse::run(std::move(submission_twist), at(Command::make_inputs, [](FakeTurn& turn) { turn.page.inputs[1].integer = 7; }));
+    drawn_n = 7;  // a problem's numbers do not change from call to call (harness/reference.py), as those of the fake one do
   }
 };
 

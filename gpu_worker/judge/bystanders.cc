@@ -56,6 +56,13 @@ void Bystanders::stop() {
   }
 }
 
+bool Bystanders::any() const {
+  for (std::size_t at = 0; at < kWarmingMax; ++at) {
+    if (warming_.process(at) > 0) return true;
+  }
+  return false;
+}
+
 void Bystanders::go_on() {
   for (const std::int32_t process : stopped_) ::kill(process, SIGCONT);
   stopped_.clear();

@@ -17,6 +17,8 @@ class Bystanders {
   void go_on();
   // How often somebody was.
   std::uint64_t stops() const { return stops_; }
+  // Whether there are any.
+  bool any() const;
 
  private:
   Warming warming_;

@@ -132,6 +132,8 @@ void Child::lay_slots(std::uint32_t slots, std::uint64_t slot_bytes, std::uint32
 
 void Child::lay_touch(std::uint64_t bytes) { page_->touch_bytes = bytes; }
 
+void Child::lay_call_seed(std::uint64_t seed) { page_->call_seed = seed; }
+
 void Child::lay_seed(std::uint64_t seed) { std::atomic_ref(page_->seed).store(seed, std::memory_order_relaxed); }
 
 void Child::send(char byte, int fd) {
@@ -270,12 +272,13 @@ tl::expected<Tables, std::string> Child::tables(Command command, std::uint32_t i
                                                 std::uint32_t states_n) const {
   const bool is_description = command == Command::load && role_ == ChildRole::reference;
   Tables tables;
-  if (is_description || command == Command::make_inputs) {
+  if (is_description || command == Command::make_inputs || command == Command::answer) {
     auto rows = read_rows(page_->inputs, inputs_n, channel::kInputsMax, "input");
     if (!rows) return tl::unexpected(rows.error());
     tables.inputs = std::move(*rows);
   }
-  if (is_description || command == Command::call || command == Command::call_compiled || command == Command::burst) {
+  if (is_description || command == Command::call || command == Command::call_compiled || command == Command::burst ||
+      command == Command::answer) {
     auto rows = read_rows(page_->outputs, outputs_n, channel::kOutputsMax, "output");
     if (!rows) return tl::unexpected(rows.error());
     tables.outputs = std::move(*rows);

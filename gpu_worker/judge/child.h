@@ -81,6 +81,7 @@ class Child {
 
   // The seed of the commands from now on. Laid down as early as possible: a child seeds its generators before `go` where there is time.
   void lay_seed(std::uint64_t seed);
+  void lay_call_seed(std::uint64_t seed);  // of Command::answer
 
   // What the judge does under the clock.
   struct Hooks {

@@ -61,21 +61,22 @@ inline void fake_burst(FakeTurn& turn, float w) {
   turn.window = window;
 }
 
-inline FakeChild::Script fake_reference(Twist twist = {}) {
-  return [twist = std::move(twist), model_seed = std::uint64_t{0}](FakeTurn& turn) mutable {
+// `n` is the number that it draws each time; without one they differ.
+inline FakeChild::Script fake_reference(Twist twist = {}, std::optional<std::int64_t> n = std::nullopt) {
+  return [n, twist = std::move(twist), model_seed = std::uint64_t{0}](FakeTurn& turn) mutable {
     using channel::Command;
     if (turn.command == Command::load) {
       model_seed = turn.seed;
       fake_describe(turn);
     }
     if (turn.command == Command::put_state) *fake_data<float>(turn, turn.page.states[0]) = static_cast<float>(model_seed % 7 + 1);
-    if (turn.command == Command::make_inputs) {
+    if (turn.command == Command::make_inputs || turn.command == Command::answer) {
       std::mt19937_64 random(turn.seed);
       float* x = fake_data<float>(turn, turn.page.inputs[0]);
       for (int i = 0; i < 8; ++i) x[i] = static_cast<float>(random() % 1000) / 100 - 5;
-      turn.page.inputs[1].integer = static_cast<std::int64_t>(random() % 100);
+      turn.page.inputs[1].integer = n.value_or(static_cast<std::int64_t>(random() % 100));
     }
-    if (turn.command == Command::call) fake_call(turn, static_cast<float>(model_seed % 7 + 1));
+    if (turn.command == Command::call || turn.command == Command::answer) fake_call(turn, static_cast<float>(model_seed % 7 + 1));
     if (twist) twist(turn);
   };
 }
@@ -109,7 +110,7 @@ struct FakeHouse {
 
   // One attempt with fresh children.
   Report run(Twist submission_twist = {}, Twist reference_twist = {}) {
-    reference = std::make_unique<FakeChild>(fake_reference(std::move(reference_twist)));
+    reference = std::make_unique<FakeChild>(fake_reference(std::move(reference_twist), drawn_n));
     plan.fresh_reference = true;
     exits.forget(ChildRole::reference);
     return run_with(std::move(submission_twist), reference->take_socket());
@@ -146,6 +147,7 @@ struct FakeHouse {
   FakeChild::Script calibrator_script = [](FakeTurn&) {};
   std::unique_ptr<FakeChild> calibrator;
   std::unique_ptr<FakeChild> reference;
+  std::optional<std::int64_t> drawn_n;  // as in fake_reference
   std::unique_ptr<Judge> judge = std::make_unique<Judge>(*device, exits, Waiting::sleep, [this] { return random(); });
   Plan plan;
 };

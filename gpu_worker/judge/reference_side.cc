@@ -90,33 +90,63 @@ Step<void> ReferenceSide::make_windows(const Plan& plan, Tables tables) {
   return {};
 }
 
-Step<ReferenceSide::Called> ReferenceSide::make_trial(const Plan& plan, std::uint64_t inputs_seed, std::uint64_t seed) {
-  child_->lay_seed(inputs_seed);
+Step<ReferenceSide::Called> ReferenceSide::make_timed_trial(const Plan& plan, const Seeds& seeds, bool is_quiet) {
+  child_->lay_seed(seeds.inputs);
   auto drawn = accept(child_->command({.command = Command::make_inputs, .limit_ms = plan.limits.load_limit_ms}), doing(Phase::run));
   if (!drawn) return tl::unexpected(drawn.error());
-  if (!same_form(layout_.tables.inputs, drawn->tables.inputs)) return invalid("draws inputs of another shape or dtype for another seed");
-  inputs_ = layout_.tables.inputs;
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    inputs_[i].integer = drawn->tables.inputs[i].integer;
-    inputs_[i].real = drawn->tables.inputs[i].real;
-  }
-  const Region& region = layout_.inputs;
-  if (const auto copied = device_.copy(*pristine_, 0, *window_, region.begin, region.bytes()); !copied) return stop(copied.error());
+  if (const auto kept = keep_inputs(drawn->tables.inputs); !kept) return tl::unexpected(kept.error());
 
   // From here on the inputs of this trial are out of anyone's reach.
   const bool is_compiled = plan.trials.baseline == Baseline::compile;
-  const auto compiled = is_compiled ? call(plan, seed, *expected_, Command::call_compiled) : Step<Answered>();
+  const auto compiled = is_compiled ? call(plan, seeds.calls, *expected_, is_quiet, Command::call_compiled) : Step<Answered>();
   if (!compiled) return tl::unexpected(compiled.error());
-  auto called = call(plan, seed, *expected_);
+  auto called = call(plan, seeds.calls, *expected_, is_quiet);
   if (!called) return tl::unexpected(called.error());
-  outputs_ = layout_.tables.outputs;
-  for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    outputs_[i].integer = called->tables.outputs[i].integer;
-    outputs_[i].real = called->tables.outputs[i].real;
-  }
+  keep_outputs(called->tables.outputs);
   if (const auto noted = note_mutated_inputs(); !noted) return tl::unexpected(noted.error());
   const Answered& timed = is_compiled ? *compiled : *called;
   return Called{timed.bracket_ns, timed.event_ns};
+}
+
+Step<void> ReferenceSide::make_trial(const Plan& plan, const Seeds& seeds) {
+  child_->write_inputs(layout_.tables.inputs);
+  child_->write_outputs(layout_.tables.outputs);
+  child_->lay_call_seed(seeds.calls);
+  child_->lay_seed(seeds.inputs);
+  auto answered = accept(child_->command({.command = Command::answer, .limit_ms = plan.limits.load_limit_ms}), doing(Phase::run));
+  if (!answered) return tl::unexpected(answered.error());
+  if (const auto kept = keep_inputs(answered->tables.inputs); !kept) return kept;
+  if (const auto right = check_outputs(answered->tables.outputs); !right) return right;
+  const auto taken = take_outputs(device_, layout_, {.window = *window_, .arena = arena_.get()}, answered->tables.outputs, *expected_);
+  if (!taken) return stop(taken.error());
+  keep_outputs(answered->tables.outputs);
+  return {};
+}
+
+Step<void> ReferenceSide::keep_inputs(const std::vector<Tensor>& drawn) {
+  if (!same_form(layout_.tables.inputs, drawn)) return invalid("draws inputs of another shape or dtype for another seed");
+  inputs_ = layout_.tables.inputs;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    inputs_[i].integer = drawn[i].integer;
+    inputs_[i].real = drawn[i].real;
+  }
+  const Region& region = layout_.inputs;
+  if (const auto copied = device_.copy(*pristine_, 0, *window_, region.begin, region.bytes()); !copied) return stop(copied.error());
+  return {};
+}
+
+void ReferenceSide::keep_outputs(const std::vector<Tensor>& computed) {
+  outputs_ = layout_.tables.outputs;
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    outputs_[i].integer = computed[i].integer;
+    outputs_[i].real = computed[i].real;
+  }
+}
+
+Step<void> ReferenceSide::check_outputs(const std::vector<Tensor>& computed) const {
+  if (!places_are_possible(computed, arena_.get())) return invalid("says that an output lies where there is no memory");
+  if (!same_form(layout_.tables.outputs, computed)) return invalid("returns outputs of another shape or dtype for another seed");
+  return {};
 }
 
 Step<void> ReferenceSide::agree_with_itself(const Plan& plan, std::uint64_t seed) {
@@ -140,7 +170,7 @@ Step<bool> ReferenceSide::depends_on_seed(const Plan& plan, std::uint64_t seed) 
 Step<std::optional<Mismatch>> ReferenceSide::difference_under(const Plan& plan, std::uint64_t seed) {
   auto again = make_memory(device_, &Device::make_private, layout_.outputs.bytes());
   if (!again) return tl::unexpected(again.error());
-  auto called = call(plan, seed, **again);
+  auto called = call(plan, seed, **again, true);
   if (!called) return tl::unexpected(called.error());
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     const Tensor& output = outputs_[i];
@@ -164,7 +194,7 @@ Step<std::optional<Mismatch>> ReferenceSide::difference_under(const Plan& plan, 
 }
 
 // One call on the pristine inputs, its output table checked, its outputs taken.
-Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed, const Memory& to, Command command) {
+Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed, const Memory& to, bool is_quiet, Command command) {
   const Region& region = layout_.inputs;
   child_->write_inputs(inputs_);
   child_->write_outputs(layout_.tables.outputs);
@@ -172,11 +202,10 @@ Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed, const M
   auto take = [&](const Answered& answered) {
     return take_outputs(device_, layout_, {.window = *window_, .arena = arena_.get()}, answered.tables.outputs, to);
   };
-  auto called = accept(bracket(device_, *child_, {.command = command, .limit_ms = plan.limits.load_limit_ms}, seed, {prepare, take}),
+  auto called = accept(bracket(device_, *child_, {.command = command, .limit_ms = plan.limits.load_limit_ms}, seed, {.prepare = prepare, .take = take, .is_quiet = is_quiet}),
                        doing(Phase::run));
   if (!called) return called;
-  if (!places_are_possible(called->tables.outputs, arena_.get())) return invalid("says that an output lies where there is no memory");
-  if (!same_form(layout_.tables.outputs, called->tables.outputs)) return invalid("returns outputs of another shape or dtype for another seed");
+  if (const auto right = check_outputs(called->tables.outputs); !right) return tl::unexpected(right.error());
   return called;
 }
 

@@ -22,14 +22,20 @@ class ReferenceSide {
   // Constructs the model under the seed of this attempt; lays out the window, where it is another one than before; puts the state there;
   // compiles what the plan wants compiled.
   Step<void> load(const Plan& plan, std::uint64_t seed);
-  // Draws the inputs of one trial and computes its expected outputs. `seed` is that of both sides'
-  // calls; a submission learns it before its clock starts, so `inputs_seed` must be one that it never sees. The times are of the plan's
-  // baseline, the outputs of the model as it is.
+  // Draws the inputs of one trial and computes its expected outputs. `seed` is that of both sides' calls; a submission learns it before its clock
+  // starts, so `inputs_seed` must be one that it never sees.
+  struct Seeds {
+    std::uint64_t inputs = 0;
+    std::uint64_t calls = 0;
+  };
   struct Called {
     std::int64_t bracket_ns = 0;
     std::int64_t event_ns = 0;  // what the child says
   };
-  Step<Called> make_trial(const Plan& plan, std::uint64_t inputs_seed, std::uint64_t seed);
+  // Under the clock. The times are of the plan's baseline, the outputs of the model as it is. `is_quiet` as in Around.
+  Step<Called> make_timed_trial(const Plan& plan, const Seeds& seeds, bool is_quiet);
+  // In one command that nobody times. Which inputs the reference changes is not seen here.
+  Step<void> make_trial(const Plan& plan, const Seeds& seeds);
   // Calls once more on the inputs of the last trial: the reference must agree with itself.
   Step<void> agree_with_itself(const Plan& plan, std::uint64_t seed);
   // Whether it computes something else of the last inputs under this seed.
@@ -53,7 +59,10 @@ class ReferenceSide {
   Doing doing(Phase phase) const { return {ChildRole::reference, phase, device_.info().kind}; }
   Step<void> compile(const Plan& plan);
   Step<void> make_windows(const Plan& plan, Tables tables);
-  Step<Answered> call(const Plan& plan, std::uint64_t seed, const Memory& to, channel::Command command = channel::Command::call);
+  Step<Answered> call(const Plan& plan, std::uint64_t seed, const Memory& to, bool is_quiet, channel::Command command = channel::Command::call);
+  Step<void> keep_inputs(const std::vector<Tensor>& drawn);
+  void keep_outputs(const std::vector<Tensor>& computed);
+  Step<void> check_outputs(const std::vector<Tensor>& computed) const;
   Step<void> note_mutated_inputs();
   Step<std::optional<Mismatch>> difference_under(const Plan& plan, std::uint64_t seed);
 

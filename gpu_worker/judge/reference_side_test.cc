@@ -41,7 +41,7 @@ TEST_F(ReferenceSideTest, keeps_inputs_and_outputs_out_of_reach) {
     std::memcpy(before.data(), window, 3072);
   }));
   ASSERT_TRUE(side);
-  ASSERT_TRUE(side->make_trial(house_.plan, 7, 7));
+  ASSERT_TRUE(side->make_timed_trial(house_.plan, {7, 7}, true));
   std::memset(window, 0, 3072);  // what a child does to its window later changes nothing
   const Layout& layout = side->layout();
   const Tensor& x = layout.tables.inputs[0];
@@ -54,6 +54,36 @@ TEST_F(ReferenceSideTest, keeps_inputs_and_outputs_out_of_reach) {
   EXPECT_EQ(side->expected_outputs().fd(), -1);
 }
 
+TEST_F(ReferenceSideTest, one_command_gives_what_a_timed_trial_gives) {
+  std::vector<Command> commands;
+  const auto side = open([&](FakeTurn& turn) { commands.push_back(turn.command); });
+  ASSERT_TRUE(side);
+  const Layout& layout = side->layout();
+  const auto both = [&] {
+    auto values = floats(side->pristine_inputs(), layout.tables.inputs[0].offset - layout.inputs.begin);
+    const auto outputs = floats(side->expected_outputs(), layout.tables.outputs[0].offset - layout.outputs.begin);
+    values.insert(values.end(), outputs.begin(), outputs.end());
+    values.push_back(static_cast<float>(side->inputs()[1].integer));
+    return values;
+  };
+  ASSERT_TRUE(side->make_timed_trial(house_.plan, {7, 8}, true));
+  const auto timed = both();
+  ASSERT_TRUE(side->make_timed_trial(house_.plan, {9, 8}, true));
+  EXPECT_NE(both(), timed);
+  commands.clear();
+  ASSERT_TRUE(side->make_trial(house_.plan, {7, 8}));
+  EXPECT_EQ(both(), timed);
+  EXPECT_EQ(commands, std::vector{Command::answer});
+}
+
+TEST_F(ReferenceSideTest, what_it_says_in_one_command_is_held_to_its_form_too) {
+  const auto other_shape = open(at(Command::answer, [](FakeTurn& turn) { turn.page.outputs[0].shape[0] = 7; turn.page.outputs[0].bytes = 28; }));
+  ASSERT_TRUE(other_shape);
+  const auto made = other_shape->make_trial(house_.plan, {7, 8});
+  ASSERT_FALSE(made);
+  EXPECT_EQ(std::get<Ended>(made.error()).name, VerdictName::problem_invalid);
+}
+
 TEST_F(ReferenceSideTest, a_compiled_baseline_gives_times_and_nothing_else) {
   std::vector<Command> commands;
   const Twist twist = [&](FakeTurn& turn) {
@@ -64,7 +94,7 @@ TEST_F(ReferenceSideTest, a_compiled_baseline_gives_times_and_nothing_else) {
     *fake_data<float>(turn, turn.page.inputs[0]) = 7;
   };
   const auto as_it_is = open(twist);
-  ASSERT_TRUE(as_it_is && as_it_is->make_trial(house_.plan, 7, 7));
+  ASSERT_TRUE(as_it_is && as_it_is->make_timed_trial(house_.plan, {7, 7}, true));
   EXPECT_EQ(std::ranges::count(commands, Command::compile) + std::ranges::count(commands, Command::call_compiled), 0);
   const Tensor& y = as_it_is->layout().tables.outputs[0];
   const auto expected = floats(as_it_is->expected_outputs(), y.offset - as_it_is->layout().outputs.begin);
@@ -72,7 +102,7 @@ TEST_F(ReferenceSideTest, a_compiled_baseline_gives_times_and_nothing_else) {
   house_.plan.trials.baseline = Baseline::compile;
   const auto side = open(twist);
   ASSERT_TRUE(side);
-  const auto called = side->make_trial(house_.plan, 7, 7);
+  const auto called = side->make_timed_trial(house_.plan, {7, 7}, true);
   ASSERT_TRUE(called);
   EXPECT_GE(called->bracket_ns, 3'000'000);
   EXPECT_EQ(floats(side->expected_outputs(), y.offset - side->layout().outputs.begin), expected);
@@ -99,7 +129,7 @@ TEST_F(ReferenceSideTest, carries_the_plain_values_of_each_trial) {
   ASSERT_TRUE(side);
   std::vector<std::int64_t> seen;
   for (std::uint64_t seed = 1; seed < 4; ++seed) {
-    ASSERT_TRUE(side->make_trial(house_.plan, seed, seed));
+    ASSERT_TRUE(side->make_timed_trial(house_.plan, {seed, seed}, true));
     seen.push_back(side->inputs()[1].integer);
   }
   EXPECT_TRUE(seen[0] != seen[1] || seen[1] != seen[2]);
@@ -112,18 +142,18 @@ TEST_F(ReferenceSideTest, remembers_which_inputs_it_changes) {
     if (++calls == 2) *fake_data<float>(turn, turn.page.inputs[0]) += 1;
   }));
   ASSERT_TRUE(side);
-  ASSERT_TRUE(side->make_trial(house_.plan, 1, 1));
+  ASSERT_TRUE(side->make_timed_trial(house_.plan, {1, 1}, true));
   EXPECT_EQ(side->mutable_inputs(), (std::vector<bool>{false, false}));
-  ASSERT_TRUE(side->make_trial(house_.plan, 2, 2));
+  ASSERT_TRUE(side->make_timed_trial(house_.plan, {2, 2}, true));
   EXPECT_EQ(side->mutable_inputs(), (std::vector<bool>{true, false}));
-  ASSERT_TRUE(side->make_trial(house_.plan, 3, 3));
+  ASSERT_TRUE(side->make_timed_trial(house_.plan, {3, 3}, true));
   EXPECT_EQ(side->mutable_inputs(), (std::vector<bool>{true, false}));
 }
 
 TEST_F(ReferenceSideTest, agrees_with_itself_on_changed_inputs_too) {
   const auto side = open(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.inputs[0]) += 1; }));
   ASSERT_TRUE(side);
-  ASSERT_TRUE(side->make_trial(house_.plan, 1, 1));
+  ASSERT_TRUE(side->make_timed_trial(house_.plan, {1, 1}, true));
   EXPECT_TRUE(side->agree_with_itself(house_.plan, 1));
 }
 

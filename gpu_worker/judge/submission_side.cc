@@ -81,7 +81,7 @@ Step<SubmissionSide::Called> SubmissionSide::run(const Plan& plan, const Trial& 
   auto take = [&](const Answered& answered) {
     return take_outputs(device_, layout, {.window = *window_, .arena = arena_.get()}, answered.tables.outputs, *snapshot_);
   };
-  auto called = accept(bracket(device_, *child_, {.command = Command::call, .limit_ms = trial.limit_ms}, trial.seed, {prepare, take}),
+  auto called = accept(bracket(device_, *child_, {.command = Command::call, .limit_ms = trial.limit_ms}, trial.seed, {.prepare = prepare, .take = take, .is_quiet = trial.is_quiet}),
                        doing(Phase::run));
   if (!called) return tl::unexpected(called.error());
   const std::int64_t absence_ns = device_.absence_ns();

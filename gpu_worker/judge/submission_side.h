@@ -30,6 +30,7 @@ class SubmissionSide {
     std::uint64_t seed = 0;
     std::uint32_t poison = 0;       // what the outputs hold before the call
     std::int64_t limit_ms = 0;
+    bool is_quiet = true;           // as in Around
   };
   struct Called {
     std::int64_t bracket_ns = 0;

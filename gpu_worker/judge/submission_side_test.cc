@@ -36,7 +36,7 @@ class SubmissionSideTest : public testing::Test {
   SubmissionSideTest() : reference_fake_(fake_reference()) {
     reference_ = std::move(*ReferenceSide::open(*house_.device, reference_fake_.take_socket(), house_.exits, Waiting::sleep, house_.plan));
     EXPECT_TRUE(reference_->load(house_.plan, 42));
-    EXPECT_TRUE(reference_->make_trial(house_.plan, 7, 7));
+    EXPECT_TRUE(reference_->make_trial(house_.plan, {7, 7}));
   }
 
   Step<std::unique_ptr<SubmissionSide>> open(Twist twist) {
@@ -84,6 +84,33 @@ TEST_F(SubmissionSideTest, poisons_the_outputs_and_brings_the_inputs_before_each
   ASSERT_TRUE((*side)->load(house_.plan, 42));
   EXPECT_TRUE((*side)->run(house_.plan, {.number = 0, .seed = 7, .poison = 0x7FC07FC1, .limit_ms = 20'000}));
   EXPECT_EQ((*side)->correctness().trials_passed, 1u);
+}
+
+TEST(SubmissionSide, plain_outputs_are_compared_by_value) {
+  const Twist plain = [](FakeTurn& turn) {
+    if (turn.command != Command::load && turn.command != Command::call && turn.command != Command::answer) return;
+    turn.page.outputs[1] = row_of({.name = "out1", .kind = channel::Kind::real, .real = 0.5});
+    turn.page.outputs_n = 2;
+  };
+  // The honest part of the fake writes out1 into the window; here it is no tensor and has no place but a gap: give it another script.
+  auto quiet = [plain](float w) {
+    return [plain, w](FakeTurn& turn) {
+      const bool is_call = turn.command == Command::call || turn.command == Command::answer;
+      if (turn.command == Command::load) fake_describe(turn);
+      if (is_call) std::fill_n(fake_data<float>(turn, turn.page.outputs[0]), 8, 1.0f);
+      plain(turn);
+      if (is_call) turn.page.outputs[1].real = w;
+    };
+  };
+  FakeHouse house;
+  for (const float w : {0.25f, 0.75f}) {
+    FakeChild calibrator([](FakeTurn&) {});
+    FakeChild reference(quiet(0.25f));
+    FakeChild submission(quiet(w));
+    const Report report = house.judge->run(house.plan, {calibrator.take_socket(), reference.take_socket(), submission.take_socket()});
+    ASSERT_TRUE(report.verdict) << report.error;
+    EXPECT_EQ(name_of(*report.verdict), w == 0.25f ? VerdictName::passed : VerdictName::wrong_answer);
+  }
 }
 
 }  // namespace

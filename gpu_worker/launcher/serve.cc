@@ -106,7 +106,8 @@ Outcome<void> Server::handle(Command command) {
     case Command::put_state:
     case Command::make_inputs:
     case Command::compile:
-    case Command::call_compiled: break;
+    case Command::call_compiled:
+    case Command::answer: break;
   }
   return tl::unexpected(Fault{Failure::runtime_error, "a launcher knows no command " + std::to_string(static_cast<std::uint32_t>(command))});
 }

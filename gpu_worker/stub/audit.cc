@@ -68,9 +68,8 @@ bool is_deferring(std::string_view name) {
          begins_with_any(name, {"cuStreamBeginCapture", "cudaStreamBeginCapture", "cuGraphLaunch", "cudaGraphLaunch", "cuLaunchHostFunc",
                                 "cudaLaunchHostFunc", "cuStreamAddCallback", "cudaStreamAddCallback", "cuGreenCtxStreamCreate"});
 }
-bool is_looked_into(std::string_view name) {
-  return begins_with_any(name, {"cuStreamCreate", "cuCtxSetLimit"}) || name == "cuLaunchKernel" || name == "cuLaunchKernelEx";
-}
+bool is_launch(std::string_view name) { return name == "cuLaunchKernel" || name == "cuLaunchKernelEx"; }
+bool is_looked_into(std::string_view name) { return begins_with_any(name, {"cuStreamCreate", "cuCtxSetLimit"}) || is_launch(name); }
 
 struct Walk {
   std::vector<std::string> modules;
@@ -179,6 +178,14 @@ void Audit::enable_calls(std::uint32_t domain) {
   }
 }
 
+void Audit::leave_launches() {
+  if (subscriber_ == nullptr) return;
+  for (std::uint32_t id = 1; id < kFunctionsMax; ++id) {
+    const char* name = nullptr;
+    if (cupti_.name(kDriverApi, id, &name) == 0 && name != nullptr && is_launch(name)) (void)cupti_.enable(0, subscriber_, kDriverApi, id);
+  }
+}
+
 void Audit::listen() {
   if (subscriber_ == nullptr) return;
   heard_ours_ = false;
@@ -250,7 +257,7 @@ void Audit::note(std::string_view kind, std::string_view detail) {
 
 void Audit::write_line(const std::string& line) {
   const std::lock_guard lock(mutex_);
-  const bool is_answer = line == "heard" || line == "silent";  // one for each call
+  const bool is_answer = line == "heard";  // one for each call
   if (is_answer && ++answers_ > kAuditAnswersMax) return;
   if (!is_answer && (lines_.size() >= kAuditLinesMax || !lines_.insert(line).second)) return;
   const bool is_last = !is_answer && lines_.size() == kAuditLinesMax;
@@ -275,3 +282,5 @@ void kq_audit_begin(int fd) {
 }
 
 void kq_audit_listen() { kq::audit.listen(); }
+
+void kq_audit_leave_launches() { kq::audit.leave_launches(); }

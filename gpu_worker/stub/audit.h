@@ -1,9 +1,12 @@
-// The witness in an audited child: what CUPTI says is created or deferred there, and whose code asked for it.
+// The witness in a submission's child: what CUPTI says is created or deferred there, and whose code asked for it.
 //
-// Theory of operation. The audited child is a fork of its own, after the timed one and never it: its times are thrown away. Before a line of
-// the submission runs it subscribes to CUPTI's callbacks, which sit inside of the driver: they come however the entry point was found (a name
-// that was computed, dlsym, cuGetProcAddress). Each event is written at once, as one line, to a pipe that the lane reads when the child is
-// gone: what was written cannot be taken back. Lines hold facts; what they mean is decided in gpu_worker/audit.h.
+// Theory of operation. Before a line of the submission runs the child subscribes to CUPTI's callbacks, which sit inside of the driver: they come
+// however the entry point was found (a name that was computed, dlsym, cuGetProcAddress). Each event is written at once, as one line, to a pipe
+// that the lane reads when the child is done: what was written cannot be taken back. Lines hold facts; what they mean is decided in
+// gpu_worker/audit.h.
+//
+// It is the child that is timed. On an H200 a launch took 3.15 us without a subscriber and with one that hears what is created and what is rarely
+// called; 3.33 us with one that hears every launch. So launches are heard while the submission loads and is first called, and no longer.
 //
 //   on\tLIBRARY                   subscribed; the first line
 //   off\tWHY                      could not
@@ -11,7 +14,7 @@
 //   api\tNAME\tMODULES            a function of the driver or the runtime that no honest call needs
 //   persist\tNAME\tMODULES        lines of the L2 cache are asked to stay
 //   context\t-\tMODULES           another context
-//   heard / silent                after each call: a stream that this file made itself was announced, or was not
+//   heard / silent                before each call: a stream that this file made itself was announced, or was not
 //   more                          there was more than kAuditLinesMax
 //
 // MODULES are the files whose code is on the stack, innermost first, joined by '|', without this library and CUPTI; "?" is code that no file
@@ -32,7 +35,7 @@ namespace kq {
 
 inline constexpr std::size_t kAuditLinesMax = 60;
 inline constexpr std::size_t kAuditLineBytesMax = 1000;  // all of them fit into a pipe
-inline constexpr int kAuditAnswersMax = 64;              // heard and silent together
+inline constexpr int kAuditAnswersMax = 64;              // `heard`; more are not told
 inline constexpr int kAuditModulesMax = 8;
 
 // The part of CUPTI and of the driver that is used. Functions return 0 when they succeed.
@@ -55,6 +58,8 @@ class Audit {
   void begin(const Cupti& cupti, int fd);
   // Whether a stream of our own is still announced.
   void listen();
+  // From here on no launch is heard.
+  void leave_launches();
 
  private:
   static void hear(void* audit, std::uint32_t domain, std::uint32_t id, const void* data);

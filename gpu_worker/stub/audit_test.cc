@@ -23,6 +23,7 @@ struct Subscribed {
   void* user = nullptr;
   bool is_deaf = false;
   std::vector<std::string> enabled;
+  std::vector<std::string> disabled;
 };
 Subscribed subscribed;
 const std::vector<const char*> kFunctions{"cuInit", "cuStreamCreate", "cuLaunchKernel", "cuLaunchKernelEx", "cuGraphLaunch", "cuMemcpyAsync_ptsz", "cuCtxSetLimit"};
@@ -39,9 +40,9 @@ int name_of(std::uint32_t domain, std::uint32_t id, const char** name) {
   *name = kFunctions[id - 1];
   return 0;
 }
-int enable(std::uint32_t, void*, std::uint32_t domain, std::uint32_t id) {
+int enable(std::uint32_t on, void*, std::uint32_t domain, std::uint32_t id) {
   const char* name = nullptr;
-  if (name_of(domain, id, &name) == 0) subscribed.enabled.emplace_back(name);
+  if (name_of(domain, id, &name) == 0) (on != 0 ? subscribed.enabled : subscribed.disabled).emplace_back(name);
   return 0;
 }
 int stream_create(void** stream, unsigned) {
@@ -87,6 +88,13 @@ TEST_F(AuditTest, asks_for_the_functions_that_matter_by_their_names) {
   begin();
   EXPECT_EQ(lines(), "on\tlibcupti.so\n");
   EXPECT_EQ(subscribed.enabled, (std::vector<std::string>{"cuStreamCreate", "cuLaunchKernel", "cuLaunchKernelEx", "cuGraphLaunch", "cuMemcpyAsync_ptsz", "cuCtxSetLimit"}));
+}
+
+TEST_F(AuditTest, launches_are_left_alone_once_told_so_and_the_rest_is_not) {
+  audit_.leave_launches();  // nobody listens yet
+  begin();
+  audit_.leave_launches();
+  EXPECT_EQ(subscribed.disabled, (std::vector<std::string>{"cuLaunchKernel", "cuLaunchKernelEx"}));
 }
 
 TEST_F(AuditTest, says_why_it_cannot_listen) {

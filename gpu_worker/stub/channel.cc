@@ -32,7 +32,7 @@ constexpr Field kLayout[] = {
     {"inputs_max", channel::kInputsMax}, {"outputs_max", channel::kOutputsMax}, {"states_max", channel::kStatesMax},
     {"dims_max", channel::kDimsMax}, {"text_max", channel::kTextMax}, {"align", channel::kAlign},
     KQ_FIELD(Page, magic), KQ_FIELD(Page, page_bytes), KQ_FIELD(Page, go), KQ_FIELD(Page, command), KQ_FIELD(Page, seed),
-    KQ_FIELD(Page, spin_ns), KQ_FIELD(Page, window_bytes), KQ_FIELD(Page, arena_bytes), KQ_FIELD(Page, touch_bytes), KQ_FIELD(Page, done), KQ_FIELD(Page, status), KQ_FIELD(Page, failure),
+    KQ_FIELD(Page, call_seed), KQ_FIELD(Page, spin_ns), KQ_FIELD(Page, window_bytes), KQ_FIELD(Page, arena_bytes), KQ_FIELD(Page, touch_bytes), KQ_FIELD(Page, done), KQ_FIELD(Page, status), KQ_FIELD(Page, failure),
     KQ_FIELD(Page, text_bytes), KQ_FIELD(Page, event_ns), KQ_FIELD(Page, slot_bytes), KQ_FIELD(Page, slots), KQ_FIELD(Page, calls),
     KQ_FIELD(Page, turn), KQ_FIELD(Page, returned), KQ_FIELD(Page, text), KQ_FIELD(Page, inputs_n), KQ_FIELD(Page, outputs_n),
     KQ_FIELD(Page, states_n), KQ_FIELD(Page, reserved), KQ_FIELD(Page, inputs), KQ_FIELD(Page, outputs), KQ_FIELD(Page, states),

@@ -71,5 +71,7 @@ KQ_STUB_API int kq_hide();
 
 // gpu_worker/stub/audit.h: from here on what CUPTI announces is written to `fd`, one line each. The descriptor stays ours.
 KQ_STUB_API void kq_audit_begin(int fd);
-// After a call: whether it still would be.
+// Before a call: whether it still would be.
 KQ_STUB_API void kq_audit_listen();
+// No launch is, from here on.
+KQ_STUB_API void kq_audit_leave_launches();

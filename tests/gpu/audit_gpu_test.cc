@@ -138,12 +138,6 @@ TEST_F(AuditGpuTest, what_libraries_do_by_themselves_is_fine) {
   EXPECT_EQ(ending("triton", run(std::string(kTriton), Backend::triton)), "passed +audit");
 }
 
-TEST_F(AuditGpuTest, content_that_is_known_is_not_audited_again) {
-  const std::string source = model("x + 1");
-  EXPECT_EQ(ending("first", run(source)), "passed +audit");
-  EXPECT_EQ(ending("again", run(source)), "passed +audit");
-}
-
 TEST_F(AuditGpuTest, what_a_submission_does_is_named_whatever_its_disguise) {
   const std::string runtime = "cudart = ctypes.CDLL([line.split()[-1] for line in open('/proc/self/maps') if 'libcudart' in line][0])";
   const std::string driver = "cuda = ctypes.CDLL('libcuda.so.1'); s = ctypes.c_void_p()";
@@ -179,10 +173,10 @@ TEST_F(AuditGpuTest, what_a_submission_does_is_named_whatever_its_disguise) {
   for (const Case& one : cases) EXPECT_EQ(ending(one.name, run(one.source)), one.ending) << one.name;
 }
 
-TEST_F(AuditGpuTest, who_silences_it_or_behaves_only_unwatched_does_not_rank) {
+TEST_F(AuditGpuTest, who_silences_it_or_will_not_be_watched_does_not_rank) {
   const std::string find = "cupti = ctypes.CDLL([line.split()[-1] for line in open('/proc/self/maps') if 'libcupti' in line][0])";
   EXPECT_EQ(ending("unsubscribes", run(model("cupti.cuptiFinalize(); torch.cuda.Stream()", find))).substr(0, 8), "rejected");
-  EXPECT_EQ(ending("ends when audited", run(model("os.path.exists('/proc/self/fd/5') and int(open('/proc/self/fdinfo/5').read().split()[3], 8) & 3 == 1 and os._exit(0)"))), "suspect audit audit");
+  EXPECT_EQ(ending("ends when listened to", run(model("os.path.exists('/proc/self/fd/5') and int(open('/proc/self/fdinfo/5').read().split()[3], 8) & 3 == 1 and os._exit(0)"))), "runtime_error  ");
 }
 
 }  // namespace

@@ -42,6 +42,23 @@ class Roundtrip(WorldTest):
             seen.add(data)
         self.assertEqual(len(seen), 2, "equal seeds give equal inputs, other seeds others")
 
+    def test_an_answer_in_one_command_is_that_of_the_single_ones(self) -> None:
+        mutating = RELU.replace("torch.relu(x)", "x.mul_(2) + torch.rand_like(x)")
+        reference, _ = self.pair(mutating, RELU_NEW)
+        x, out = reference.page.inputs[0], reference.page.outputs[0]
+        self.assert_ok(reference.do(Command.MAKE_INPUTS, 11))
+        drawn = reference.bytes_of(x)
+        self.assert_ok(reference.do(Command.CALL, 12))
+        expected = reference.bytes_of(out)
+        self.assertNotEqual(reference.bytes_of(x), drawn)
+        for call_seed, is_same in ((12, True), (13, False)):
+            reference.page.call_seed = call_seed
+            self.assert_ok(reference.do(Command.ANSWER, 11))
+            self.assertEqual(reference.bytes_of(x), drawn, "it is called on a copy")
+            self.assertEqual(reference.bytes_of(out) == expected, is_same)
+        submission = self.submission(RELU_NEW)
+        self.assert_failed(submission.do(Command.ANSWER), Failure.RUNTIME_ERROR, "has no answers")
+
     def test_tables_name_arguments_outputs_and_states(self) -> None:
         reference, _ = self.pair(LINEAR, LINEAR)
         page = reference.page
