@@ -1,5 +1,7 @@
 #include "net/endpoint.h"
 
+#include <arpa/inet.h>
+
 #include <charconv>
 #include <cstdint>
 
@@ -57,6 +59,15 @@ Expected<Endpoints> parse_broker_url(std::string_view url) {
   if (url.starts_with(kTcp)) return parse_tcp(url);
   if (url.starts_with(kIpc)) return parse_ipc(url);
   return bad_input("broker '" + std::string(url) + "': " + std::string(kExamples));
+}
+
+bool is_loopback(std::string_view endpoint) {
+  if (!endpoint.starts_with(kTcp)) return true;
+  endpoint.remove_prefix(kTcp.size());
+  const std::string host(endpoint.substr(0, endpoint.rfind(':')));
+  in_addr address{};
+  if (inet_pton(AF_INET, host.c_str(), &address) == 1) return (ntohl(address.s_addr) >> 24) == 127;
+  return host == "[::1]" || host == "localhost";
 }
 
 }  // namespace kq

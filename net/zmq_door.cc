@@ -76,7 +76,7 @@ Door::Door(zmq::context_t& context, zmq::socket_t& clients, zmq::socket_t& worke
       authorized_(std::make_shared<const Authorized>(std::move(authorized))),
       watched_{&clients, &workers},
       zap_(context, zmq::socket_type::rep) {
-  if (!options_.key_folder.empty()) zap_.bind(kZapEndpoint);
+  zap_.bind(kZapEndpoint);
   for (const Side side : {Side::client, Side::worker}) {
     const auto i = static_cast<std::size_t>(side);
     const std::string endpoint = "inproc://kq.monitor." + std::string(to_string(side));
@@ -126,7 +126,6 @@ void Door::serve() {
 }
 
 void Door::answer_zap() {
-  if (options_.key_folder.empty()) return;
   for (auto frames = receive_all(zap_); !frames.empty(); frames = receive_all(zap_)) {
     std::string why = "not a question that ZeroMQ asks";
     std::string public_key;
@@ -182,8 +181,7 @@ void Door::observe(Side side) {
       // A handshake that fails ends its connection: ZeroMQ's one I/O thread tells of that next.
       case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
         monitor.failure = value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH
-                              ? (options_.key_folder.empty() ? "it comes with a key and this broker runs without"
-                                                             : "it comes without a key")
+                              ? "it comes without a key"
                               : "what it says is not the protocol, or its key is for another broker";
         break;
       case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
@@ -225,7 +223,6 @@ void Door::lost(Monitor& monitor, int fd) {
 }
 
 void Door::follow_authorized() {
-  if (options_.key_folder.empty()) return;
   const auto now = signature();
   if (now == read_signature_) return;
   read_signature_ = now;

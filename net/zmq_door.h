@@ -27,7 +27,7 @@
 namespace kq {
 
 struct DoorOptions {
-  std::string key_folder;  // empty: everybody may come in
+  std::string key_folder;
   std::size_t connections_max = 0;
   std::size_t connections_per_address_max = 0;
 };

@@ -1,7 +1,5 @@
 #include "net/zmq_link.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -12,7 +10,8 @@
 
 #include "core/limits.h"
 #include "net/clock.h"
-#include "net/few_notes.h"
+#include "net/plain_link.h"
+#include "net/senders.h"
 #include "net/waiting.h"
 #include "net/zmq_door.h"
 #include "net/zmq_monitor.h"
@@ -30,18 +29,6 @@ constexpr int kHungUpMax = 3;    // handshakes broken off in a row, before that 
 
 constexpr std::size_t kLooksMax = 1'024;             // messages taken from a socket before the other one has its turn
 constexpr std::size_t kReceiveBytesMax = 16u << 20;  // after so many, receive() leaves the rest for later
-
-constexpr std::string_view kTcp = "tcp://";
-
-// 127.0.0.0/8, [::1] and localhost. Interface names and wildcards are not known to be local.
-bool is_loopback(std::string_view endpoint) {
-  if (!endpoint.starts_with(kTcp)) return true;
-  endpoint.remove_prefix(kTcp.size());
-  const std::string host(endpoint.substr(0, endpoint.rfind(':')));
-  in_addr address{};
-  if (inet_pton(AF_INET, host.c_str(), &address) == 1) return (ntohl(address.s_addr) >> 24) == 127;
-  return host == "[::1]" || host == "localhost";
-}
 
 // bind() takes addresses only: ZeroMQ looks names up for connect() alone.
 std::string bindable(std::string endpoint) {
@@ -84,18 +71,19 @@ std::string_view property(const zmq::message_t& frame, const char* name) {
 
 class ZmqServerLink final : public ServerLink {
  public:
+  explicit ZmqServerLink(const RateLimits& limits) : senders_(limits) {}
+
   Expected<void> bind(const Endpoints& endpoints, const ServerOptions& options) {
-    options_ = options;
-    rates_ = Rates(options.limits.rates);
-    auto keys = has_keys() ? read_key_folder(options.key_folder) : KeyFolder{};
+    auto keys = read_key_folder(options.key_folder);
     if (!keys) return failure(std::move(keys.error()));
     door_.emplace(context_, clients_, workers_,
                   DoorOptions{.key_folder = options.key_folder,
                               .connections_max = options.limits.connections_max,
                               .connections_per_address_max = options.limits.connections_per_address_max},
                   std::move(keys->authorized));
-    if (auto bound = bind_one(Side::client, endpoints.client, keys->broker); !bound) return bound;
-    return bind_one(Side::worker, endpoints.worker, keys->broker);
+    const int handshake_ms = options.limits.handshake_ms;
+    if (auto bound = bind_one(Side::client, endpoints.client, keys->broker, handshake_ms); !bound) return bound;
+    return bind_one(Side::worker, endpoints.worker, keys->broker, handshake_ms);
   }
 
   Expected<std::vector<Packet>> receive(std::int64_t timeout_ms, std::size_t packets_max) override {
@@ -136,37 +124,28 @@ class ZmqServerLink final : public ServerLink {
   }
 
   void blame(const Packet& packet, std::string_view why) override {
-    rates_.blame(sender_of(packet), now_ms_);
-    notes_.add("garbage " + packet.address, now_ms_, [&] { return sender(packet) + ": " + std::string(why); });
+    senders_.blame(packet, why, now_ms_);
   }
 
   std::vector<std::string> take_notes() override {
     std::vector<std::string> notes = door_->take_notes();
-    for (std::string& note : notes_.take(monotonic_now_ms())) notes.push_back(std::move(note));
+    for (std::string& note : senders_.take_notes(monotonic_now_ms())) notes.push_back(std::move(note));
     return notes;
   }
 
  private:
   zmq::socket_t& of(Side side) { return side == Side::worker ? workers_ : clients_; }
   Waiting& waiting_of(Side side) { return waiting_[static_cast<std::size_t>(side)]; }
-  bool has_keys() const { return !options_.key_folder.empty(); }
 
-  Expected<void> bind_one(Side side, const std::string& endpoint, const KeyPair& own) {
-    if (!has_keys() && !is_loopback(endpoint)) {
-      return bad_input(endpoint +
-                       ": off-loopback needs keys; give the broker a folder of them with --keys DIR, or bind "
-                       "127.0.0.1 or ipc://");
-    }
+  Expected<void> bind_one(Side side, const std::string& endpoint, const KeyPair& own, int handshake_ms) {
     try {
       zmq::socket_t& socket = of(side);
       set_options(socket, endpoint);
       socket.set(zmq::sockopt::router_mandatory, true);
-      socket.set(zmq::sockopt::handshake_ivl, options_.limits.handshake_ms);
-      if (has_keys()) {
-        socket.set(zmq::sockopt::curve_server, true);
-        socket.set(zmq::sockopt::curve_secretkey, own.secret_key);
-        socket.set(zmq::sockopt::zap_domain, std::string(to_string(side)));
-      }
+      socket.set(zmq::sockopt::handshake_ivl, handshake_ms);
+      socket.set(zmq::sockopt::curve_server, true);
+      socket.set(zmq::sockopt::curve_secretkey, own.secret_key);
+      socket.set(zmq::sockopt::zap_domain, std::string(to_string(side)));
       socket.bind(bindable(endpoint));
       return {};
     } catch (const zmq::error_t& error) {
@@ -203,53 +182,34 @@ class ZmqServerLink final : public ServerLink {
       // A message of any other shape is not ours: its frames are thrown away one by one.
       if (!whole) {
         while (of(side).get(zmq::sockopt::rcvmore)) (void)of(side).recv(bytes, zmq::recv_flags::dontwait);
-        notes_.add("shape " + packet.address, now_ms_, [&] { return sender(packet) + ": a message of several parts"; });
+        senders_.note("shape", packet, ": a message of several parts", now_ms_);
         continue;
       }
       if (!admits(bytes, packet)) continue;
       packet.bytes = taken_from(bytes);
       if (waiting.empty() && batch.has_room(packets_max)) {
         batch.add(std::move(packet));
-      } else if (const std::string address = packet.address; !waiting.put(std::move(packet))) {
-        notes_.add("waiting " + address, now_ms_, [&] {
-          return std::string(to_string(side)) + " at " + address +
-                 " sends faster than it is served; what is over is dropped";
-        });
+        continue;
+      }
+      const Packet sender{.peer = {side, ""}, .bytes = "", .who = packet.who, .address = packet.address};
+      if (!waiting.put(std::move(packet))) {
+        senders_.note("waiting", sender, " sends faster than it is served; what is over is dropped", now_ms_);
       }
     }
   }
 
   // Finds out who sent it, and whether he may: a key may have been taken back, and everybody has a limit.
   bool admits(const zmq::message_t& bytes, Packet& packet) {
-    if (has_keys()) {
-      const Identity* who = authorized_->find(property(bytes, "User-Id"));
-      if (who == nullptr || !may_use(who->role, packet.peer.side)) {
-        notes_.add("revoked " + packet.address, now_ms_,
-                   [&] { return sender(packet) + ": its key has been taken back; what it sends is dropped"; });
-        return false;
-      }
-      packet.who = *who;
+    const Identity* who = authorized_->find(property(bytes, "User-Id"));
+    if (who == nullptr || !may_use(who->role, packet.peer.side)) {
+      senders_.note("revoked", packet, ": its key has been taken back; what it sends is dropped", now_ms_);
+      return false;
     }
-    if (rates_.allow(sender_of(packet), bytes.size(), now_ms_)) return true;
-    // Dropped and not answered: every message may be lost and is asked for again, and answers would double the flood.
-    notes_.add("rate " + packet.address, now_ms_, [&] {
-      return sender(packet) + " sends more than " + std::to_string(options_.limits.rates.messages_per_s) +
-             " messages or " + std::to_string(options_.limits.rates.bytes_per_s) +
-             " bytes a second, or garbage; what is over is dropped";
-    });
-    return false;
+    packet.who = *who;
+    return senders_.allow(packet, bytes.size(), now_ms_);
   }
 
-  std::string_view sender_of(const Packet& packet) const { return has_keys() ? packet.who.name : packet.peer.id; }
-
-  static std::string sender(const Packet& packet) {
-    return std::string(to_string(packet.peer.side)) + " at " + packet.address +
-           (packet.who.name.empty() ? "" : " (" + packet.who.name + ")");
-  }
-
-  ServerOptions options_;
-  Rates rates_{options_.limits.rates};
-  FewNotes notes_;
+  Senders senders_;
   std::array<Waiting, 2> waiting_;  // by Side
   std::int64_t now_ms_ = 0;         // of the last receive()
   std::shared_ptr<const Authorized> authorized_;
@@ -261,21 +221,18 @@ class ZmqServerLink final : public ServerLink {
 
 class ZmqClientLink final : public ClientLink {
  public:
-  Expected<void> connect(const std::string& endpoint, const std::optional<ClientKey>& key) {
+  Expected<void> connect(const std::string& endpoint, const ClientKey& key) {
     try {
       endpoint_ = endpoint;
-      has_key_ = key.has_value();
       set_options(socket_, endpoint);
       // Queue for a live connection only: what waits for an absent server would reach it stale and many times over.
       socket_.set(zmq::sockopt::immediate, true);
       socket_.set(zmq::sockopt::reconnect_ivl, kReconnectMs);
       socket_.set(zmq::sockopt::reconnect_ivl_max, kReconnectMsMax);
       socket_.set(zmq::sockopt::sndtimeo, kSendWaitMs);
-      if (key) {
-        socket_.set(zmq::sockopt::curve_serverkey, key->broker_key);
-        socket_.set(zmq::sockopt::curve_publickey, key->own.public_key);
-        socket_.set(zmq::sockopt::curve_secretkey, key->own.secret_key);
-      }
+      socket_.set(zmq::sockopt::curve_serverkey, key.broker_key);
+      socket_.set(zmq::sockopt::curve_publickey, key.own.public_key);
+      socket_.set(zmq::sockopt::curve_secretkey, key.own.secret_key);
       if (zmq_socket_monitor(socket_.handle(), kMonitor, kMonitored) != 0) throw zmq::error_t();
       monitor_.connect(kMonitor);
       socket_.connect(endpoint);
@@ -299,6 +256,9 @@ class ZmqClientLink final : public ClientLink {
   Expected<std::optional<std::string>> receive(std::int64_t timeout_ms) override {
     try {
       knock_again();
+      zmq::message_t bytes;
+      // What is there already needs no zmq_poll, which asks the kernel some six times.
+      if (socket_.recv(bytes, zmq::recv_flags::dontwait)) return whole(bytes);
       std::array<zmq::pollitem_t, 3> items{{{socket_.handle(), 0, ZMQ_POLLIN, 0},
                                             {monitor_.handle(), 0, ZMQ_POLLIN, 0},
                                             {nullptr, wake_fd_, ZMQ_POLLIN, 0}}};
@@ -309,11 +269,8 @@ class ZmqClientLink final : public ClientLink {
         zmq::poll(items.data(), wake_fd_ >= 0 ? 3 : 2, std::chrono::milliseconds(left_ms));
         hear_monitor();
       } while (items[1].revents != 0 && items[0].revents == 0 && items[2].revents == 0 && !refusal_);
-      zmq::message_t bytes;
       if (!socket_.recv(bytes, zmq::recv_flags::dontwait)) return std::nullopt;
-      if (!bytes.more()) return taken_from(bytes);
-      while (socket_.get(zmq::sockopt::rcvmore)) (void)socket_.recv(bytes, zmq::recv_flags::dontwait);
-      return std::nullopt;
+      return whole(bytes);
     } catch (const zmq::error_t& error) {
       if (error.num() == EINTR) return std::nullopt;
       return failure(described(endpoint_, error));
@@ -332,6 +289,13 @@ class ZmqClientLink final : public ClientLink {
   static constexpr int kMonitored = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |
                                     ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
 
+  // Nothing, if it is of several parts.
+  std::optional<std::string> whole(zmq::message_t& bytes) {
+    if (!bytes.more()) return taken_from(bytes);
+    while (socket_.get(zmq::sockopt::rcvmore)) (void)socket_.recv(bytes, zmq::recv_flags::dontwait);
+    return std::nullopt;
+  }
+
   void hear_monitor() {
     while (const auto heard = next_event(monitor_)) {
       switch (heard->event) {
@@ -345,15 +309,12 @@ class ZmqClientLink final : public ClientLink {
         case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
           refuse(heard->value != ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH
                      ? "what answers there is not a broker, or has other keys than this key was made for"
-                 : has_key_ ? "it runs without keys; leave out --key and KQ_KEY, or give it its --keys"
-                            : "it wants a key; give yours with --key FILE or KQ_KEY");
+                     : "it runs without keys; leave out --key and KQ_KEY, or give it its --keys");
           break;
         default:
           // Once may be a broker that was just being stopped.
           if (++hung_up_n_ < kHungUpMax) break;
-          refusal_ = std::string("it hangs up before the handshake is over; ") +
-                     (has_key_ ? "either it runs without keys, or this key was made for another broker"
-                               : "if it wants a key, give yours with --key FILE or KQ_KEY");
+          refusal_ = "it hangs up before the handshake is over; either it runs without keys, or this key was made for another broker";
           break;
       }
     }
@@ -372,7 +333,6 @@ class ZmqClientLink final : public ClientLink {
   }
 
   std::string endpoint_;
-  bool has_key_ = false;
   int wake_fd_ = -1;
   int hung_up_n_ = 0;
   std::optional<std::string> refusal_;
@@ -382,12 +342,10 @@ class ZmqClientLink final : public ClientLink {
   zmq::socket_t socket_{context_, zmq::socket_type::dealer};
 };
 
-template <class Link, class Port>
+template <class Port>
 Expected<std::unique_ptr<Port>> opened(const auto& open) {
   try {
-    auto link = std::make_unique<Link>();
-    if (auto done = open(*link); !done) return failure(done.error());
-    return std::unique_ptr<Port>(std::move(link));
+    return open();
   } catch (const zmq::error_t& error) {  // no context or socket: out of descriptors
     return failure(described("ZeroMQ", error));
   }
@@ -396,11 +354,26 @@ Expected<std::unique_ptr<Port>> opened(const auto& open) {
 }  // namespace
 
 Expected<std::unique_ptr<ServerLink>> bind_server(const Endpoints& endpoints, const ServerOptions& options) {
-  return opened<ZmqServerLink, ServerLink>([&](ZmqServerLink& link) { return link.bind(endpoints, options); });
+  if (!options.key_folder.empty()) {
+    return opened<ServerLink>([&]() -> Expected<std::unique_ptr<ServerLink>> {
+      auto link = std::make_unique<ZmqServerLink>(options.limits.rates);
+      if (auto bound = link->bind(endpoints, options); !bound) return failure(std::move(bound.error()));
+      return link;
+    });
+  }
+  if (is_loopback(endpoints.client)) return bind_plain_server(endpoints, options.limits);
+  return bad_input(endpoints.client +
+                   ": off-loopback needs keys; give the broker a folder of them with --keys DIR, or bind "
+                   "127.0.0.1 or ipc://");
 }
 
 Expected<std::unique_ptr<ClientLink>> connect_client(const std::string& endpoint, const std::optional<ClientKey>& key) {
-  return opened<ZmqClientLink, ClientLink>([&](ZmqClientLink& link) { return link.connect(endpoint, key); });
+  if (!key) return connect_plain_client(endpoint);
+  return opened<ClientLink>([&]() -> Expected<std::unique_ptr<ClientLink>> {
+    auto link = std::make_unique<ZmqClientLink>();
+    if (auto connected = link->connect(endpoint, *key); !connected) return failure(std::move(connected.error()));
+    return link;
+  });
 }
 
 Expected<std::optional<ClientKey>> read_key_for(Side side, const std::string& path) {

@@ -1,11 +1,11 @@
-// The network as ZeroMQ sees it: the broker's two ROUTERs and everybody else's DEALER.
+// The network as ZeroMQ sees it: the broker's two ROUTERs and everybody else's DEALER. With keys ZeroMQ itself does it; without them, which is
+// for this machine alone, net/plain_link.h says the same with less work.
 //
 // ZeroMQ promises less than it seems to: what is sent may still be lost with the connection. Here a send that cannot go
 // out now is refused instead of queued without end, and nothing is kept for a peer that is away; the protocol's resends
 // do the rest.
 #pragma once
 
-#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,16 +14,10 @@
 #include "net/endpoint.h"
 #include "net/keys.h"
 #include "net/link.h"
-#include "net/rates.h"
+#include "net/server_limits.h"
 
 namespace kq {
 
-struct ServerLimits {
-  int handshake_ms = 5'000;                         // a connection that has not said who it is by then is hung up
-  std::size_t connections_max = 4'096;              // of clients and workers together; needs as many descriptors
-  std::size_t connections_per_address_max = 2'048;  // of one machine: the others find room whatever it does
-  RateLimits rates{};
-};
 struct ServerOptions {
   std::string key_folder{};  // net/keys.h; empty: no keys, and no address that other machines reach
   ServerLimits limits{};
@@ -41,9 +35,5 @@ Expected<std::unique_ptr<ClientLink>> connect_client(const std::string& endpoint
 
 // The key file of whoever connects to this socket; an empty path: none. Bad input if its role is not for that socket.
 Expected<std::optional<ClientKey>> read_key_for(Side side, const std::string& path);
-
-// Messages to one peer that wait to be sent; beyond it senders are told to try again later. For those that wait to be
-// received see net/waiting.h; a client receives what it has asked for.
-inline constexpr int kLinkMessagesMax = 256;
 
 }  // namespace kq

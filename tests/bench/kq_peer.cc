@@ -1,11 +1,14 @@
 // kq itself: a producer that submits, a consumer that is a worker and passes every job at once.
 #include <unistd.h>
+
 #include <deque>
+#include <memory>
 #include <set>
 
 #include "core/blob.h"
 #include "core/codec.h"
 #include "core/limits.h"
+#include "net/zmq_link.h"
 #include "tests/bench/kq_jobs.h"
 #include "tests/bench/measure.h"
 #include "tests/bench/peer.h"
@@ -21,10 +24,32 @@ std::uint64_t distinct_epoch() {
   return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
 }
 
+constexpr int kSendTriesMax = 1'000;  // each waits a little
+
+// The link that kq's own programs have.
+std::unique_ptr<ClientLink> connect(int port, const std::optional<ClientKey>& key) {
+  auto link = connect_client("tcp://127.0.0.1:" + std::to_string(port), key);
+  if (!link) give_up(link.error().message);
+  return std::move(*link);
+}
+
+void insist(ClientLink& link, std::string_view bytes) {
+  for (int i = 0; i < kSendTriesMax; ++i) {
+    if (link.send(bytes)) return;
+  }
+  give_up("kq-broker does not take messages");
+}
+
+std::optional<std::string> next(ClientLink& link, std::int64_t wait_ms) {
+  auto message = link.receive(wait_ms);
+  if (!message) give_up(message.error().message);
+  return std::move(*message);
+}
+
 class KqProducer final : public Producer {
  public:
-  KqProducer(zmq::context_t& context, const Address& address, std::size_t number)
-      : socket_(context, address.port, issued_key(address.keys, Role::submit)),
+  KqProducer(const Address& address, std::size_t number)
+      : link_(connect(address.port, issued_key(address.keys, Role::submit))),
         prefix_(std::to_string(getpid()) + "." + std::to_string(number) + "."),
         author_("client" + std::to_string(number)) {
     begin_batch();
@@ -41,16 +66,16 @@ class KqProducer final : public Producer {
     Message<ClientRequest> message{++last_request_, std::move(batch_)};
     const std::size_t jobs_n = std::get<SubmitBatch>(message.body).jobs.size();
     unanswered_.push_back({last_request_, jobs_n, encode_message(message)});
-    socket_.send(unanswered_.back().bytes);
+    insist(*link_, unanswered_.back().bytes);
     begin_batch();
   }
 
   std::size_t wait_acks() override {
     for (int missed = 0; missed < kAnswersMissedMax; ++missed) {
-      while (const auto bytes = socket_.receive(kAnswerWaitMs)) {
-        if (const std::size_t n = acknowledged(view(*bytes))) return n;
+      while (const auto bytes = next(*link_, kAnswerWaitMs)) {
+        if (const std::size_t n = acknowledged(*bytes)) return n;
       }
-      for (const Request& request : unanswered_) socket_.send(request.bytes);
+      for (const Request& request : unanswered_) insist(*link_, request.bytes);
       resent_ = true;
     }
     give_up("kq-broker does not answer submissions");
@@ -84,7 +109,7 @@ class KqProducer final : public Producer {
     return ack.jobs.size();
   }
 
-  KqSocket socket_;
+  const std::unique_ptr<ClientLink> link_;
   Compressor compressor_;
   const std::string prefix_;
   const std::string author_;
@@ -97,8 +122,8 @@ class KqProducer final : public Producer {
 
 class KqConsumer final : public Consumer {
  public:
-  KqConsumer(zmq::context_t& context, const Address& address, std::size_t number, std::size_t at_once)
-      : socket_(context, address.port + 1, issued_key(address.keys, Role::work)),
+  KqConsumer(const Address& address, std::size_t number, std::size_t at_once)
+      : link_(connect(address.port + 1, issued_key(address.keys, Role::work))),
         hello_(hello_of("bench" + std::to_string(number), distinct_epoch(), static_cast<std::uint32_t>(2 * at_once))),
         result_(passed_result(hello_.devices[0])) {
     send(hello_);
@@ -107,14 +132,14 @@ class KqConsumer final : public Consumer {
   ~KqConsumer() override { send(Goodbye{hello_.epoch}); }
 
   void round(Tally& tally) override {
-    for (auto bytes = socket_.receive(kRoundWaitMs); bytes; bytes = socket_.receive(0)) handle(view(*bytes), tally);
+    for (auto bytes = next(*link_, kRoundWaitMs); bytes; bytes = next(*link_, 0)) handle(*bytes, tally);
     if (now_ns() < beat_at_ns_) return;
     beat_at_ns_ = now_ns() + std::int64_t{1'000'000'000};
     send(Heartbeat{hello_.epoch, {unfinished_.begin(), unfinished_.end()}});
   }
 
  private:
-  void send(WorkerRequest request) { socket_.send(encode_message(Message<WorkerRequest>{0, std::move(request)})); }
+  void send(WorkerRequest request) { insist(*link_, encode_message(Message<WorkerRequest>{0, std::move(request)})); }
 
   void handle(std::string_view bytes, Tally& tally) {
     const auto message = decode_message<WorkerReply>(bytes);
@@ -148,7 +173,7 @@ class KqConsumer final : public Consumer {
     send(std::move(results));
   }
 
-  KqSocket socket_;
+  const std::unique_ptr<ClientLink> link_;
   Decompressor decompressor_;
   const Hello hello_;
   const Result result_;
@@ -158,17 +183,14 @@ class KqConsumer final : public Consumer {
 
 class Kq final : public Peer {
  public:
-  explicit Kq(const Address& address) : address_(address) { context_.set(zmq::ctxopt::max_sockets, 4096); }
+  explicit Kq(const Address& address) : address_(address) {}
 
-  std::unique_ptr<Producer> producer(std::size_t number) override {
-    return std::make_unique<KqProducer>(context_, address_, number);
-  }
+  std::unique_ptr<Producer> producer(std::size_t number) override { return std::make_unique<KqProducer>(address_, number); }
   std::unique_ptr<Consumer> consumer(std::size_t number, std::size_t at_once) override {
-    return std::make_unique<KqConsumer>(context_, address_, number, at_once);
+    return std::make_unique<KqConsumer>(address_, number, at_once);
   }
 
  private:
-  zmq::context_t context_;
   const Address address_;
 };
 

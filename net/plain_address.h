@@ -1,0 +1,32 @@
+// Where a socket is bound, or connects to: an endpoint as the system wants it.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <string>
+
+#include "core/error.h"
+
+namespace kq {
+
+struct PlainAddress {
+  sockaddr_storage storage{};
+  socklen_t bytes = 0;
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+};
+
+// tcp://HOST:PORT or ipc://PATH; a host is looked up. Bad input: it is neither. Our fault: there is no such host now.
+Expected<PlainAddress> plain_address(const std::string& endpoint);
+
+// The path of an ipc:// endpoint that is a file, else nothing.
+std::string path_of(const std::string& endpoint);
+
+// The machine, or for a path the process, at the other end: for people. The second is what its connections are counted by.
+struct PeerName {
+  std::string text;
+  std::string account;
+};
+PeerName peer_of(int fd);
+
+}  // namespace kq

@@ -1,0 +1,50 @@
+// One end of a connection without keys: a socket that never blocks, and what is on its way through it.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <string>
+#include <string_view>
+
+#include "net/zmtp.h"
+
+namespace kq {
+
+class PlainConnection {
+ public:
+  // Owns the descriptor of a stream that is connected, or is about to be.
+  PlainConnection(int fd, std::string_view socket_type);
+  ~PlainConnection();
+  PlainConnection(const PlainConnection&) = delete;
+  PlainConnection& operator=(const PlainConnection&) = delete;
+
+  int fd() const { return fd_; }
+  bool is_ready() const { return is_ready_; }  // the handshake is over
+  bool is_lost() const { return is_lost_; }    // as a send found
+  bool has_heard() const { return has_heard_; }
+
+  // Takes some of what has arrived. To be called when next() has nothing.
+  enum class Heard { nothing, something, end };
+  Heard read();
+  // What came next; pings are answered here.
+  std::optional<ZmtpItem> next();
+
+  // False: too much waits already, or the connection is not ready or is lost. Never blocks; what the system does not take waits.
+  bool send(std::string_view message);
+  // Sends of what waits as much as can go. False: the connection is lost.
+  bool flush();
+  bool has_unsent() const { return !unsent_.empty(); }
+
+ private:
+  bool write(std::string_view head, std::string_view body);
+
+  const int fd_;
+  ZmtpReader reader_;
+  bool is_ready_ = false;
+  bool has_heard_ = false;
+  bool is_lost_ = false;
+  std::deque<std::string> unsent_;
+  std::size_t sent_of_first_ = 0;
+};
+
+}  // namespace kq

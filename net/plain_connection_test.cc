@@ -1,0 +1,71 @@
+#include "net/plain_connection.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include "net/server_limits.h"
+
+namespace kq {
+namespace {
+
+// Both ends of one connection.
+struct Pair {
+  Pair() {
+    int fds[2] = {-1, -1};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    one = std::make_unique<PlainConnection>(fds[0], "DEALER");
+    other = std::make_unique<PlainConnection>(fds[1], "ROUTER");
+  }
+  void greet() {
+    for (PlainConnection* end : {one.get(), other.get()}) EXPECT_TRUE(end->flush());
+    for (PlainConnection* end : {one.get(), other.get()}) {
+      EXPECT_EQ(end->read(), PlainConnection::Heard::something);
+      EXPECT_EQ(end->next()->kind, ZmtpItem::Kind::ready);
+    }
+  }
+
+  std::unique_ptr<PlainConnection> one;
+  std::unique_ptr<PlainConnection> other;
+};
+
+TEST(PlainConnection, nothing_is_sent_before_both_have_greeted) {
+  Pair pair;
+  EXPECT_FALSE(pair.one->send("early"));
+  pair.greet();
+  EXPECT_TRUE(pair.one->send("now"));
+  EXPECT_EQ(pair.other->read(), PlainConnection::Heard::something);
+  EXPECT_EQ(pair.other->next()->bytes, "now");
+  EXPECT_EQ(pair.other->read(), PlainConnection::Heard::nothing);
+}
+
+TEST(PlainConnection, what_the_system_does_not_take_waits_up_to_a_limit) {
+  Pair pair;
+  pair.greet();
+  const std::string message(100'000, 'm');
+  int sent = 0;
+  while (pair.one->send(message)) ++sent;
+  EXPECT_GE(sent, kLinkMessagesMax);
+  int heard = 0;
+  for (bool more = true; more;) {
+    EXPECT_TRUE(pair.one->flush());
+    more = pair.other->read() == PlainConnection::Heard::something;
+    for (auto item = pair.other->next(); item; item = pair.other->next()) heard += item->bytes == message ? 1 : 0;
+  }
+  EXPECT_EQ(heard, sent);
+  EXPECT_FALSE(pair.one->has_unsent());
+}
+
+TEST(PlainConnection, an_end_is_heard_behind_what_was_said_before) {
+  Pair pair;
+  pair.greet();
+  EXPECT_TRUE(pair.one->send("goodbye"));
+  pair.one.reset();
+  EXPECT_EQ(pair.other->read(), PlainConnection::Heard::something);
+  EXPECT_EQ(pair.other->next()->bytes, "goodbye");
+  EXPECT_EQ(pair.other->read(), PlainConnection::Heard::end);
+  EXPECT_FALSE(pair.other->send("to nobody"));
+  EXPECT_TRUE(pair.other->is_lost());
+}
+
+}  // namespace
+}  // namespace kq

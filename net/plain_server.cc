@@ -1,0 +1,322 @@
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "net/clock.h"
+#include "net/plain_address.h"
+#include "net/plain_connection.h"
+#include "net/plain_link.h"
+#include "net/senders.h"
+
+namespace kq {
+namespace {
+
+constexpr std::size_t kEventsAtOnce = 256;
+constexpr std::size_t kLooksMax = 1'024;             // messages taken from one side before the other one has its turn
+constexpr std::size_t kReceiveBytesMax = 16u << 20;  // after so many, receive() leaves the rest for later
+constexpr std::int64_t kNoRoomMs = 100;              // until a connection that could not be taken is tried again; how late a deadline may be seen
+
+// Connections are numbered from above those of the two listeners, which are their Side.
+using Number = std::uint64_t;
+constexpr Number kFirstNumber = 2;
+
+std::string id_of(Number number) {
+  std::string id(sizeof number, '\0');
+  std::memcpy(id.data(), &number, sizeof number);
+  return id;
+}
+
+Number number_in(const std::string& id) {
+  Number number = 0;
+  if (id.size() == sizeof number) std::memcpy(&number, id.data(), sizeof number);
+  return number;
+}
+
+class PlainServerLink final : public ServerLink {
+ public:
+  explicit PlainServerLink(const ServerLimits& limits) : limits_(limits), senders_(limits.rates), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {}
+
+  ~PlainServerLink() override {
+    for (const int fd : listeners_) {
+      if (fd >= 0) ::close(fd);
+    }
+    for (const std::string& path : paths_) ::unlink(path.c_str());
+    if (epoll_ >= 0) ::close(epoll_);
+  }
+
+  Expected<void> bind(const Endpoints& endpoints) {
+    if (epoll_ < 0) return our_fault(std::string("the broker's sockets: ") + std::strerror(errno));
+    if (auto bound = bind_one(Side::client, endpoints.client); !bound) return bound;
+    return bind_one(Side::worker, endpoints.worker);
+  }
+
+  Expected<std::vector<Packet>> receive(std::int64_t timeout_ms, std::size_t packets_max) override {
+    Batch batch;
+    for (const std::int64_t end_ms = timeout_ms + (timeout_ms == 0 ? 0 : monotonic_now_ms());;) {
+      const bool is_undisturbed = look(is_behind() ? 0 : end_ms == 0 ? 0 : std::max<std::int64_t>(end_ms - monotonic_now_ms(), 0));
+      // Workers first: a flood of submissions must not age the results and heartbeats behind it. A flood of workers leaves a quarter to the
+      // clients.
+      const std::size_t share = packets_max - packets_max / 4;
+      take(Side::worker, share, batch);
+      const bool has_more = batch.packets.size() >= share;
+      take(Side::client, packets_max, batch);
+      if (has_more) take(Side::worker, packets_max, batch);
+      const bool has_some = !batch.packets.empty() || (packets_max == 0 && is_behind());
+      if (has_some || !is_undisturbed || now_ms_ >= end_ms) return std::move(batch.packets);
+    }
+  }
+
+  bool send(const Peer& peer, std::string bytes) override {
+    const auto place = peers_.find(number_in(peer.id));
+    if (place == peers_.end() || place->second.side != peer.side) return false;
+    const bool sent = place->second.connection->send(bytes);
+    watch(place->first, place->second);
+    return sent;
+  }
+
+  void blame(const Packet& packet, std::string_view why) override { senders_.blame(packet, why, now_ms_); }
+  std::vector<std::string> take_notes() override { return senders_.take_notes(monotonic_now_ms()); }
+
+ private:
+  struct Connected {
+    std::unique_ptr<PlainConnection> connection;
+    Side side = Side::client;
+    PeerName name{};
+    bool is_heard = false;      // it stands in heard_: there may be messages of it
+    bool waits_to_send = false;  // as epoll was told
+  };
+  struct Batch {
+    std::vector<Packet> packets{};
+    std::size_t bytes_n = 0;
+
+    bool has_room(std::size_t packets_max) const { return packets.size() < packets_max && bytes_n < kReceiveBytesMax; }
+  };
+
+  bool is_behind() const { return !heard_[0].empty() || !heard_[1].empty(); }
+  std::deque<Number>& heard_of(Side side) { return heard_[static_cast<std::size_t>(side)]; }
+
+  Expected<void> bind_one(Side side, const std::string& endpoint) {
+    const auto address = plain_address(endpoint);
+    if (!address) return failure(address.error());
+    const std::string path = path_of(endpoint);
+    if (!path.empty()) ::unlink(path.c_str());
+    const int fd = ::socket(address->get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    listeners_[static_cast<std::size_t>(side)] = fd;
+    const int on = 1;
+    if (fd >= 0) (void)::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (fd >= 0 && ::bind(fd, address->get(), address->bytes) == 0) {
+      if (!path.empty()) paths_.push_back(path);
+      if (::listen(fd, SOMAXCONN) == 0) {
+        tell(EPOLL_CTL_ADD, fd, static_cast<Number>(side), EPOLLIN);
+        return {};
+      }
+    }
+    const char* const hint = errno == EADDRINUSE ? "another program listens there, choose another port"
+                             : errno == ENOENT   ? "its directory must exist"
+                                                 : "the broker cannot listen there";
+    return our_fault(endpoint + ": " + std::strerror(errno) + "; " + hint);
+  }
+
+  void tell(int operation, int fd, Number number, std::uint32_t events) {
+    epoll_event event{};
+    event.events = events;
+    event.data.u64 = number;
+    (void)::epoll_ctl(epoll_, operation, fd, &event);
+  }
+
+  // Has the system tell when more can be sent, exactly while something waits for that.
+  void watch(Number number, Connected& peer) {
+    if (peer.connection->has_unsent() == peer.waits_to_send) return;
+    peer.waits_to_send = !peer.waits_to_send;
+    tell(EPOLL_CTL_MOD, peer.connection->fd(), number, peer.waits_to_send ? EPOLLIN | EPOLLOUT : EPOLLIN);
+  }
+
+  // Waits for news, and hears it. False: a signal came, the caller looks at its own flags and comes back.
+  bool look(std::int64_t timeout_ms) {
+    if (!handshakes_.empty() || listen_again_ms_ != 0) timeout_ms = std::min(timeout_ms, kNoRoomMs);
+    std::array<epoll_event, kEventsAtOnce> events;
+    const int n = ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), static_cast<int>(timeout_ms));
+    now_ms_ = monotonic_now_ms();
+    for (int i = 0; i < n; ++i) {
+      const Number number = events[static_cast<std::size_t>(i)].data.u64;
+      if (number < kFirstNumber) {
+        accept_all(static_cast<Side>(number));
+      } else {
+        hear(number, events[static_cast<std::size_t>(i)].events);
+      }
+    }
+    listen_again();
+    hang_up_on_the_silent();
+    return n >= 0;
+  }
+
+  void hear(Number number, std::uint32_t events) {
+    const auto place = peers_.find(number);
+    if (place == peers_.end()) return;
+    Connected& peer = place->second;
+    if ((events & EPOLLOUT) != 0) (void)peer.connection->flush();
+    watch(number, peer);
+    // Whose messages wait already is not read on: what more it sends waits with the system.
+    if (peer.is_heard || (events & ~static_cast<std::uint32_t>(EPOLLOUT)) == 0) return;
+    switch (peer.connection->read()) {
+      case PlainConnection::Heard::something:
+        if (!peer.connection->is_ready() && !greets(number, peer)) return;
+        peer.is_heard = true;
+        heard_of(peer.side).push_back(number);
+        return;
+      case PlainConnection::Heard::nothing:
+        return;
+      case PlainConnection::Heard::end:
+        if (!peer.connection->is_ready() && peer.connection->has_heard()) note_hung_up(peer, "it did not finish the handshake");
+        lose(number);
+        return;
+    }
+  }
+
+  // Whether its handshake is over now.
+  bool greets(Number number, Connected& peer) {
+    const auto item = peer.connection->next();
+    if (!item) return false;
+    if (item->kind == ZmtpItem::Kind::ready) return true;
+    hang_up_on(number, peer, item->kind);
+    return false;
+  }
+
+  void hang_up_on(Number number, const Connected& peer, ZmtpItem::Kind why) {
+    note_hung_up(peer, why == ZmtpItem::Kind::foreign ? "it comes with a key and this broker runs without" : "what it says is not the protocol");
+    lose(number);
+  }
+
+  void accept_all(Side side) {
+    for (std::size_t i = 0; i < kEventsAtOnce; ++i) {
+      const int fd = ::accept4(listeners_[static_cast<std::size_t>(side)], nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+      if (fd >= 0) {
+        accepted(side, fd);
+        continue;
+      }
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return;
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        senders_.note("accept", std::string("a connection could not be taken: ") + std::strerror(errno), now_ms_);
+        listen_again_ms_ = now_ms_ + kNoRoomMs;
+        for (const Side each : {Side::client, Side::worker}) {
+          tell(EPOLL_CTL_MOD, listeners_[static_cast<std::size_t>(each)], static_cast<Number>(each), 0);
+        }
+        return;
+      }
+    }
+  }
+
+  void listen_again() {
+    if (listen_again_ms_ == 0 || now_ms_ < listen_again_ms_) return;
+    listen_again_ms_ = 0;
+    for (const Side side : {Side::client, Side::worker}) {
+      tell(EPOLL_CTL_MOD, listeners_[static_cast<std::size_t>(side)], static_cast<Number>(side), EPOLLIN);
+    }
+  }
+
+  void accepted(Side side, int fd) {
+    auto connection = std::make_unique<PlainConnection>(fd, "ROUTER");
+    PeerName name = peer_of(fd);
+    const std::size_t at_account = connections_at_[name.account];
+    if (peers_.size() >= limits_.connections_max || at_account >= limits_.connections_per_address_max) {
+      senders_.note("connections " + name.account,
+                    "hung up on " + name.account + ": it has " + std::to_string(at_account) + " connections of at most " +
+                        std::to_string(limits_.connections_per_address_max) + ", all together have " + std::to_string(peers_.size()) +
+                        " of at most " + std::to_string(limits_.connections_max),
+                    now_ms_);
+      if (at_account == 0) connections_at_.erase(name.account);
+      return;
+    }
+    ++connections_at_[name.account];
+    const Number number = next_number_++;
+    (void)connection->flush();
+    tell(EPOLL_CTL_ADD, fd, number, EPOLLIN);
+    Connected& peer = peers_.emplace(number, Connected{.connection = std::move(connection), .side = side, .name = std::move(name)}).first->second;
+    watch(number, peer);
+    handshakes_.emplace_back(now_ms_ + limits_.handshake_ms, number);
+  }
+
+  void hang_up_on_the_silent() {
+    for (; !handshakes_.empty() && handshakes_.front().first <= now_ms_; handshakes_.pop_front()) {
+      const auto place = peers_.find(handshakes_.front().second);
+      if (place == peers_.end() || place->second.connection->is_ready()) continue;
+      note_hung_up(place->second, "it did not finish the handshake; it may be no client of kq");
+      lose(place->first);
+    }
+  }
+
+  void note_hung_up(const Connected& peer, const char* why) {
+    senders_.note("handshake " + peer.name.account, "hung up on " + peer.name.text + ": " + why, now_ms_);
+  }
+
+  void lose(Number number) {
+    const auto place = peers_.find(number);
+    const auto at = connections_at_.find(place->second.name.account);
+    if (--at->second == 0) connections_at_.erase(at);
+    peers_.erase(place);
+  }
+
+  // One message of each peer in turn, until there is none or no room.
+  void take(Side side, std::size_t packets_max, Batch& batch) {
+    std::deque<Number>& heard = heard_of(side);
+    for (std::size_t i = 0; i < kLooksMax && !heard.empty() && batch.has_room(packets_max); ++i) {
+      const Number number = heard.front();
+      heard.pop_front();
+      const auto place = peers_.find(number);
+      if (place == peers_.end()) continue;
+      Connected& peer = place->second;
+      auto item = peer.connection->next();
+      watch(number, peer);  // it may have been a ping
+      if (!item) {
+        peer.is_heard = false;
+        continue;
+      }
+      if (item->kind == ZmtpItem::Kind::broken) {
+        hang_up_on(number, peer, item->kind);
+        continue;
+      }
+      heard.push_back(number);
+      Packet packet{.peer = {side, id_of(number)}, .bytes = std::move(item->bytes), .who = {}, .address = peer.name.text};
+      if (item->kind == ZmtpItem::Kind::parts) {
+        senders_.note("shape", packet, ": a message of several parts", now_ms_);
+      } else if (senders_.allow(packet, packet.bytes.size(), now_ms_)) {
+        batch.bytes_n += packet.bytes.size();
+        batch.packets.push_back(std::move(packet));
+      }
+    }
+  }
+
+  const ServerLimits limits_;
+  Senders senders_;
+  const int epoll_;
+  std::array<int, 2> listeners_{-1, -1};  // by Side
+  std::vector<std::string> paths_;        // of the listeners
+  std::unordered_map<Number, Connected> peers_;
+  Number next_number_ = kFirstNumber;
+  std::unordered_map<std::string, std::size_t> connections_at_;   // by account
+  std::array<std::deque<Number>, 2> heard_;                       // by Side: those that may have messages, each once
+  std::deque<std::pair<std::int64_t, Number>> handshakes_;        // until when, in order
+  std::int64_t listen_again_ms_ = 0;                              // 0: it listens
+  std::int64_t now_ms_ = 0;                                       // of the last look
+};
+
+}  // namespace
+
+Expected<std::unique_ptr<ServerLink>> bind_plain_server(const Endpoints& endpoints, const ServerLimits& limits) {
+  auto link = std::make_unique<PlainServerLink>(limits);
+  if (auto bound = link->bind(endpoints); !bound) return failure(std::move(bound.error()));
+  return std::unique_ptr<ServerLink>(std::move(link));
+}
+
+}  // namespace kq

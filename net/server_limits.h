@@ -1,0 +1,20 @@
+// How much a broker takes from whoever connects.
+#pragma once
+
+#include <cstddef>
+
+#include "net/rates.h"
+
+namespace kq {
+
+struct ServerLimits {
+  int handshake_ms = 5'000;                         // a connection that has not said who it is by then is hung up
+  std::size_t connections_max = 4'096;              // of clients and workers together; needs as many descriptors
+  std::size_t connections_per_address_max = 2'048;  // of one machine: the others find room whatever it does
+  RateLimits rates{};
+};
+
+// Messages to one peer that wait to be sent; beyond it senders are told to try again later. A client receives what it has asked for.
+inline constexpr int kLinkMessagesMax = 256;
+
+}  // namespace kq
