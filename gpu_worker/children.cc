@@ -18,6 +18,7 @@ constexpr std::uint64_t kScratchBytes = 1ull << 30;  // of a child's /tmp and wo
 // is found fault with.
 constexpr std::int64_t kReapLimitMs = 10'000;  // SIGKILL of a process with an endless kernel takes 82 ms until reaped
 constexpr std::int64_t kWarmLimitMs = 60'000;  // a CUDA context on a loaded machine
+constexpr int kWordsMax = 8;                   // that a child says until it is warm
 constexpr std::size_t kSlotsSpared = 4;        // by children that are forked ahead, for those that are wanted now
 
 // What harness/ready.py reads: what the child is to be. What it needs besides lies in its src/.
@@ -167,13 +168,16 @@ Expected<LaneChild> Children::fork(ChildKind kind) {
   return child;
 }
 
-// Its first word, whatever came of its warming up: what went wrong there it answers to the judge's first command.
-Expected<void> Children::await_warmth(LaneChild& child) {
-  if (child.is_warm) return {};
-  auto word = receive_packet(child.channel.get(), kWarmLimitMs);
-  if (!word) return our_fault("a child died before it was warm");
-  if (!*word) return our_fault("a child was not warm after " + std::to_string(kWarmLimitMs / 1000) + " s");
-  child.is_warm = true;
+// Its words, whatever came of its warming up: what went wrong there it answers to the judge's first command. "busy" and "idle" tell when the
+// device would feel it.
+Expected<void> Children::await_warmth(LaneChild& child, const std::function<void(bool)>& set_busy) {
+  for (int words = 0; !child.is_warm; ++words) {
+    auto word = receive_packet(child.channel.get(), kWarmLimitMs);
+    if (!word || words == kWordsMax) return our_fault("a child died before it was warm");
+    if (!*word) return our_fault("a child was not warm after " + std::to_string(kWarmLimitMs / 1000) + " s");
+    child.is_warm = (*word)->bytes == "warm";
+    if (set_busy) set_busy((*word)->bytes == "busy");
+  }
   return {};
 }
 
@@ -241,8 +245,7 @@ void Children::fork_ahead(ChildKind kind) {
     bool is_warm = false;
     if (child) {
       const std::int32_t process = process_below(child->zygote->process_of(child->id));
-      warming_.set(index(kind), process);
-      is_warm = await_warmth(*child).has_value();
+      is_warm = await_warmth(*child, [&](bool is_busy) { warming_.set(index(kind), is_busy ? process : 0); }).has_value();
       warming_.set(index(kind), 0);
       if (process > 0) ::kill(process, SIGCONT);  // a judge that died meanwhile may have left it stopped
     }

@@ -87,7 +87,7 @@ class Children {
 
  private:
   Expected<LaneChild> fork(ChildKind kind);
-  Expected<void> await_warmth(LaneChild& child);
+  Expected<void> await_warmth(LaneChild& child, const std::function<void(bool)>& set_busy = {});
   std::optional<LaneChild> ready(ChildKind kind);
   Expected<std::size_t> free_slot();
   void fork_ahead(ChildKind kind);

@@ -1,7 +1,7 @@
 // Which processes are making themselves warm on a lane's device: what control tells the judge through a page of memory that both have.
 //
 // Making a CUDA context takes 0.05 to 0.1 s in which the device answers others late: a null call took 0.25 ms more beside it
-// (H200). So the judge stops them while an interval is measured (judge/bystanders.h), and whoever waits for one lets it go on.
+// (H200). So the judge waits for them, or stops them while an interval is measured (judge/bystanders.h); whoever waits for a child lets it go on.
 #pragma once
 
 #include <array>

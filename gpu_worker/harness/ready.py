@@ -1,6 +1,6 @@
 """A child that waits for a job: warm, and told in one packet what it is to be.
 
-It says b"warm" through its channel when it is. The packet comes from control through the same, ahead of everything of the judge's; when it has
+It says b"warm" through its channel when it is, and b"busy" and b"idle" around what the device feels before that. The packet comes from control through the same, ahead of everything of the judge's; when it has
 come, the job's files lie in src/:
 
     {"role": "submission", "backend": "triton", "entry": "add.py", "problem": "relu.py", "precision": "as_given"}
@@ -32,7 +32,7 @@ def serve(job: Job, judge: socket.socket, stub: Stub, audit: int | None) -> None
     word: torch.Tensor | None = None
     error: Exception | None = None
     try:
-        word = warm_up(job, stub, audit)
+        word = warm_up(job, judge, stub, audit)
     except Exception as raised:  # told to the judge as the answer to its first command
         error = raised
     try:
@@ -47,7 +47,7 @@ def serve(job: Job, judge: socket.socket, stub: Stub, audit: int | None) -> None
         pass
 
 
-def warm_up(job: Job, stub: Stub, audit: int | None) -> torch.Tensor | None:
+def warm_up(job: Job, judge: socket.socket, stub: Stub, audit: int | None) -> torch.Tensor | None:
     """What every job needs, takes 0.1 s and must not fall into anybody's measurement: the CUDA context, and CUPTI. The one word on the GPU that comes
     of it.
 
@@ -59,9 +59,11 @@ def warm_up(job: Job, stub: Stub, audit: int | None) -> torch.Tensor | None:
     word = None
     if job.on_gpu:
         torch.cuda.init()
+        judge.send(b"busy")
         word = torch.zeros(1, dtype=torch.uint8, device=job.device)
         stub.clock_use_cuda()
         torch.cuda.synchronize()
+        judge.send(b"idle")
     if audit is not None:
         stub.audit_begin(audit)
     return word

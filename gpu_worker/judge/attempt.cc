@@ -10,10 +10,6 @@
 namespace kq::judge {
 namespace {
 
-std::int64_t call_limit_ms(const Limits& limits, std::int64_t reference_ns) {
-  return limits.call_limit_ms + static_cast<std::int64_t>(limits.call_limit_factor * static_cast<double>(reference_ns) / 1e6);
-}
-
 std::vector<std::int64_t> samples_of(std::span<const std::int64_t> brackets_ns, double overhead_ns) {
   std::vector<std::int64_t> samples(brackets_ns.size());
   std::ranges::transform(brackets_ns, samples.begin(), [&](std::int64_t bracket_ns) { return sample_ns(bracket_ns, overhead_ns); });
@@ -48,6 +44,7 @@ Report Judge::run(const Plan& plan, Channels channels) {
 
 Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report) {
   const std::uint64_t seed = draw_();  // of both constructors
+  if (device_.bystanders() != nullptr) device_.bystanders()->begin_attempt();
 
   // 1. The children of our own and the reference: its model, its window, its state.
   if (const auto opened = open_children(plan, channels); !opened) return tl::unexpected(opened.error());
@@ -57,24 +54,25 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   auto submission = SubmissionSide::open(device_, std::move(channels.submission), exits_, waiting_, plan, *reference_);
   if (!submission) return tl::unexpected(submission.error());
   // Where nothing is timed, all that counts is whether the outputs are right.
-  const auto overhead_now = [&]() -> Step<Overhead> {
+  Calibrator& calibrator = *calibrators_.at(plan.calibrator);
+  const auto overhead_by = [&](Step<Overhead> (Calibrator::*how)(std::uint64_t, std::int64_t)) -> Step<Overhead> {
     if (plan.trials.timed == 0) return (*submission)->overhead();
-    return calibrators_.at(plan.calibrator)->calibrate(reference_->layout().bytes(), plan.limits.load_limit_ms);
+    return (calibrator.*how)(reference_->layout().bytes(), plan.limits.load_limit_ms);
   };
-  const auto before = overhead_now();
+  const auto before = overhead_by(&Calibrator::recall);
   if (!before) return tl::unexpected(before.error());
   if (const auto loaded = (*submission)->load(plan, seed); !loaded) return tl::unexpected(loaded.error());
 
   // 3. The trials. Every output of every kind is checked.
   const std::int64_t first_trial_ns = clock_ns();
   const auto trials_us = [&] { return (clock_ns() - first_trial_ns) / 1'000; };
-  auto times = run_trials(plan, **submission);
+  const auto times = TrialRun(device_, *reference_, **submission, plan, draw_).run();
   report.trials_us = trials_us();
   if (!times) return tl::unexpected(times.error());
   const auto burst_ns = burst_share(plan, **submission, *times);
   report.trials_us = trials_us();
   if (!burst_ns) return tl::unexpected(burst_ns.error());
-  const auto after = overhead_now();
+  const auto after = overhead_by(&Calibrator::calibrate);
   if (!after) return tl::unexpected(after.error());
 
   // 4. It passed: its time. The three calibrations differ by chance more than by anything else, so their mean is the best there is.
@@ -124,58 +122,6 @@ Step<void> Judge::load_reference(const Plan& plan, std::uint64_t seed) {
   return loaded;
 }
 
-Step<Judge::TimedTrials> Judge::run_trials(const Plan& plan, SubmissionSide& submission) {
-  const Overhead& overhead = submission.overhead();
-  TimedTrials times;
-  std::uint32_t number = 0;
-  std::uint32_t voids = 0;
-  std::uint32_t disturbed = 0;
-  std::int64_t timed_ns = 0;
-  const auto schedule = make_schedule(plan.trials, draw_);
-  const std::size_t voids_max = kVoidTrialsMax + schedule.size() / kTrialsPerVoid;
-  for (const TrialKind kind : schedule) {
-    // Only slowness ends the timing early, nothing a submission would want; what is checked is checked all the same.
-    const bool is_enough = times.submission.brackets_ns.size() >= kTimedSamplesMin && timed_ns > plan.limits.timed_budget_ms * 1'000'000LL;
-    if (is_enough && (kind == TrialKind::timed || kind == TrialKind::decoy)) continue;
-
-    const bool is_timed = kind == TrialKind::timed;
-    const std::size_t timed_before = times.submission.brackets_ns.size();
-    const bool times_reference = number == 0 || (is_timed && (timed_before < kTimedSamplesMin || timed_before % kTimedPerReference == 0));
-    const auto order = [&] { return Order{.number = number++, .is_timed = is_timed, .times_reference = times_reference}; };
-    const auto stops = [this] { return device_.bystanders() == nullptr ? 0 : device_.bystanders()->stops(); };
-    std::uint64_t stops_before = stops();
-    auto timed = run_trial(plan, submission, order());
-    while (timed && timed->submission.absence_ns > overhead.absence_ns + kAbsenceNs) {
-      // A child of ours that goes on, or had to be stopped, may be the reason.
-      if (!is_timed && device_.bystanders() != nullptr && device_.bystanders()->any()) break;
-      if (stops() != stops_before && ++disturbed <= kDisturbedMax) {
-        stops_before = stops();
-        timed = run_trial(plan, submission, order());
-        continue;
-      }
-      if (++voids > voids_max) {
-        Evidence found = evidence(Stage::judge, "async", "for " + std::to_string(timed->submission.absence_ns / 1000) +
-                                                             " us before a call the GPU did work that was not the judge's, in trial " +
-                                                             std::to_string(number - 1));
-        found.rule = "quiet";
-        found.hint = "nothing may run on the GPU between calls: no kernel that stays, no thread that launches";
-        return stop(VerdictName::rejected, std::move(found));
-      }
-      timed = run_trial(plan, submission, order());
-    }
-    if (!timed) return tl::unexpected(timed.error());
-    if (!is_timed) continue;
-    if (timed->reference) {
-      times.reference.brackets_ns.push_back(timed->reference->bracket_ns);
-      times.reference.events_ns.push_back(timed->reference->event_ns);
-    }
-    times.submission.brackets_ns.push_back(timed->submission.bracket_ns);
-    times.submission.events_ns.push_back(timed->submission.event_ns);
-    timed_ns += sample_ns(timed->submission.bracket_ns, overhead.median_ns);
-  }
-  return times;
-}
-
 // Of calls so short that the error of a single interval is much beside them; 0 for others, and where bursts cannot be had.
 Step<double> Judge::burst_share(const Plan& plan, SubmissionSide& submission, const TimedTrials& times) {
   const auto& singles = times.submission.brackets_ns;
@@ -199,31 +145,6 @@ Step<double> Judge::burst_share(const Plan& plan, SubmissionSide& submission, co
     intervals.push_back(timed->bracket_ns);
   }
   return burst_share_ns(intervals, singles);
-}
-
-// Inputs of its own, the reference's call, the submission's call, all outputs checked.
-Step<Judge::Timed> Judge::run_trial(const Plan& plan, SubmissionSide& submission, const Order& order) {
-  const ReferenceSide::Seeds seeds{.inputs = draw_(), .calls = draw_()};
-  Timed timed;
-  if (order.times_reference) {
-    const auto reference = reference_->make_timed_trial(plan, seeds, order.is_timed);
-    if (!reference) return tl::unexpected(reference.error());
-    timed.reference = *reference;
-    reference_ns_ = sample_ns(reference->bracket_ns, submission.overhead().median_ns);
-  } else if (const auto made = reference_->make_trial(plan, seeds); !made) {
-    return tl::unexpected(made.error());
-  }
-  if (order.number == 0) {
-    if (const auto agreed = reference_->agree_with_itself(plan, seeds.calls); !agreed) return tl::unexpected(agreed.error());
-  }
-  const auto called = submission.run(plan, {.number = order.number,
-                                            .seed = seeds.calls,
-                                            .poison = poison_word(draw_()),
-                                            .limit_ms = call_limit_ms(plan.limits, reference_ns_),
-                                            .is_quiet = order.is_timed});
-  if (!called) return tl::unexpected(called.error());
-  timed.submission = *called;
-  return timed;
 }
 
 }  // namespace kq::judge

@@ -7,12 +7,17 @@
 
 namespace kq::judge {
 
-Expected<Outcome> bracket(Device& device, Child& child, const Order& order, std::uint64_t seed, const Around& around) {
+void begin_staging(Child& child, const Order& order, std::uint64_t seed) {
   child.lay_seed(seed);
-  auto staged = child.command({.command = order.slots.empty() ? channel::Command::stage : channel::Command::stage_burst, .limit_ms = order.limit_ms});
-  if (!staged) return failure(staged.error());
-  if (const auto* answered = std::get_if<Answered>(&*staged); answered == nullptr || !answered->ok) return staged;
+  child.begin({.command = order.slots.empty() ? channel::Command::stage : channel::Command::stage_burst, .limit_ms = order.limit_ms});
+}
 
+Expected<Outcome> stage(Child& child, const Order& order, std::uint64_t seed) {
+  begin_staging(child, order, seed);
+  return child.finish();
+}
+
+Expected<Outcome> bracket(Device& device, Child& child, const Order& order, const Around& around) {
   const Quiet quiet(around.is_quiet ? device.bystanders() : nullptr);
   if (const auto begun = device.begin_hold(); !begun) return failure(begun.error());
   const auto prepared = around.prepare ? around.prepare() : Expected<void>();

@@ -26,8 +26,12 @@ struct Around {
   bool is_quiet = true;                                      // who is making itself warm stands still meanwhile; false: the time counts for nothing
 };
 
-// One command under the clock. An outcome other than an ok answer may also be that of the staging.
-Expected<Outcome> bracket(Device& device, Child& child, const Order& order, std::uint64_t seed, const Around& around);
+// What a command needs and is not part of it, under that seed; its end is Child::finish().
+void begin_staging(Child& child, const Order& order, std::uint64_t seed);
+Expected<Outcome> stage(Child& child, const Order& order, std::uint64_t seed);
+
+// One command under the clock, once it is staged.
+Expected<Outcome> bracket(Device& device, Child& child, const Order& order, const Around& around);
 
 // What a sample is: the bracket less the overhead, at least 1 ns.
 std::int64_t sample_ns(std::int64_t bracket_ns, double overhead_ns);

@@ -17,14 +17,17 @@ class BracketTest : public testing::Test {
   Expected<Outcome> run(FakeChild::Script script, const Around& around) {
     FakeChild fake(std::move(script));
     const auto child = std::move(*Child::start(fake.take_socket(), ChildRole::submission, exits_, Waiting::sleep));
-    return bracket(*device_, *child, {.command = Command::call, .limit_ms = kLimitMs}, 99, around);
+    const Order order{.command = Command::call, .limit_ms = kLimitMs};
+    auto staged = stage(*child, order, 99);
+    if (!staged || !std::get<Answered>(*staged).ok) return staged;
+    return bracket(*device_, *child, order, around);
   }
 
   std::unique_ptr<Device> device_ = std::move(*open_cpu_device());
   FakeExits exits_;
 };
 
-TEST_F(BracketTest, wakes_the_child_then_prepares_then_calls_then_takes) {
+TEST_F(BracketTest, prepares_then_calls_then_takes_what_is_staged) {
   std::vector<std::string> events;
   std::uint64_t seed = 0;
   const auto outcome = run(
@@ -53,17 +56,6 @@ TEST_F(BracketTest, preparation_is_not_counted) {
     return {};
   }});
   EXPECT_LE(std::get<Answered>(*outcome).bracket_ns, clock_ns() - start_ns - 20'000'000);
-}
-
-TEST_F(BracketTest, a_child_that_fails_to_wake_is_not_called) {
-  bool is_prepared = false;
-  const auto outcome = run([](FakeTurn& turn) { turn.fail(channel::Failure::gpu_fault, "illegal address"); },
-                           {.prepare = [&]() -> Expected<void> {
-                             is_prepared = true;
-                             return {};
-                           }});
-  EXPECT_EQ(std::get<Answered>(*outcome).failure, channel::Failure::gpu_fault);
-  EXPECT_FALSE(is_prepared);
 }
 
 TEST_F(BracketTest, nothing_is_taken_of_a_call_that_failed) {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +18,10 @@ namespace {
 
 constexpr std::int64_t kSettleNs = 200'000;         // for what it had queued on the GPU
 constexpr std::int64_t kStopLimitNs = 500'000'000;  // one request to the driver takes up to some 0.1 s
+// Of one attempt. A context is there after 60 ms, if it is let; stopped and let go on a hundred times it takes three times as long, and each of the
+// intervals 0.6 ms more (H200).
+constexpr std::int64_t kPatienceNs = 200'000'000;
+constexpr timespec kNap{0, 50'000};
 
 // Whether that thread is stopped, or gone: `R` in "4711 (python3) R 1 ...", behind the last bracket, because a name may hold any.
 bool is_still(const std::string& stat_file) {
@@ -41,7 +46,16 @@ bool is_stopped(std::int32_t process) {
 
 }  // namespace
 
+void Bystanders::begin_attempt() { patience_ns_ = kPatienceNs; }
+
+void Bystanders::wait() {
+  const std::int64_t asked_ns = clock_ns();
+  while (any() && clock_ns() - asked_ns < patience_ns_) ::nanosleep(&kNap, nullptr);
+  patience_ns_ -= clock_ns() - asked_ns;
+}
+
 void Bystanders::stop() {
+  wait();
   for (std::size_t at = 0; at < kWarmingMax; ++at) {
     const std::int32_t process = warming_.process(at);
     if (process > 0 && ::kill(process, SIGSTOP) == 0) stopped_.push_back(process);

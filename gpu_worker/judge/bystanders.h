@@ -12,7 +12,11 @@ class Bystanders {
  public:
   explicit Bystanders(Warming warming) : warming_(std::move(warming)) {}
 
-  // Returns once none of their threads runs; what they have asked the driver for is finished then. One that does not stop in time goes on.
+  // Another attempt, with new patience.
+  void begin_attempt();
+  // Until nobody is there, as long as the attempt's patience lasts.
+  void wait();
+  // Waits, and stops who is there then. Returns once none of their threads runs; what they have asked the driver for is finished then. One that does not stop in time goes on.
   void stop();
   void go_on();
   // How often somebody was.
@@ -24,6 +28,7 @@ class Bystanders {
   Warming warming_;
   std::vector<std::int32_t> stopped_;
   std::uint64_t stops_ = 0;
+  std::int64_t patience_ns_ = 0;  // what is left of it in this attempt
 };
 
 // Stopped for as long as this lives.

@@ -2,19 +2,22 @@
 //
 // It is measured as the bracket of null calls, less the time that these took by their own clock, of children that have run our code only:
 // of the submission child before it loads anything, and of a calibrator, which never runs anything else, before and after the trials. The
-// mean of the three is taken off every sample; the calibrator's two tell how far the overhead has moved meanwhile.
+// mean of the three is taken off every sample; the calibrator's two tell how far the overhead has moved meanwhile. What it took after one attempt
+// is what it takes before the next one on the same problem.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "gpu_worker/judge/ending.h"
 
 namespace kq::judge {
 
-// The null calls of a calibration. On a GPU their spread is about 1.5 us, so that the median is good to 0.4 us.
-inline constexpr int kNullCalls = 20;
-// Of the calibrator, each time: there are two of these. And where nothing will be timed, to know how long a call may be absent.
-inline constexpr int kNullCallsBeside = 10;
+// The null calls of a calibration. On a GPU their spread is about 1.5 us: the mean of three medians is good to 0.4 us.
+inline constexpr int kNullCalls = 10;
+// A calibration of the calibrator that is as old as this is made again.
+inline constexpr std::int64_t kCalibrationAgeMaxNs = 5'000'000'000;
 
 struct Overhead {
   double median_ns = 0;
@@ -26,18 +29,23 @@ inline constexpr std::uint64_t kTouchBytesMax = 256ull << 20;
 
 // For calls that touch so many bytes: on an H200 the way back to the judge takes 2 to 6 us longer after a call that has filled the cache.
 // `doing.phase` is setup: the child runs our code only.
-Step<Overhead> calibrate(Device& device, Child& child, const Doing& doing, int calls, std::uint64_t touch_bytes, std::int64_t limit_ms);
+Step<Overhead> calibrate(Device& device, Child& child, const Doing& doing, std::uint64_t touch_bytes, std::int64_t limit_ms);
 
 class Calibrator {
  public:
   static Step<std::unique_ptr<Calibrator>> open(Device& device, Fd channel, Exits& exits, Waiting waiting);
   Step<Overhead> calibrate(std::uint64_t touch_bytes, std::int64_t limit_ms);
+  // The last one, where it was one for as many bytes and is fresh; else another.
+  Step<Overhead> recall(std::uint64_t touch_bytes, std::int64_t limit_ms);
 
  private:
   Calibrator(Device& device, std::unique_ptr<Child> child) : device_(device), child_(std::move(child)) {}
 
   Device& device_;
   std::unique_ptr<Child> child_;
+  Overhead last_;
+  std::uint64_t last_touch_bytes_ = 0;
+  std::optional<std::int64_t> last_ns_;  // when it was made; nothing: never
 };
 
 }  // namespace kq::judge

@@ -29,9 +29,25 @@ TEST_F(CalibratorTest, the_overhead_is_the_median_of_null_calls) {
     ::usleep(calls == 3 ? 50'000 : 500);  // one disturbed call does not move it
   });
   ASSERT_TRUE(overhead);
-  EXPECT_EQ(calls, kNullCallsBeside);
+  EXPECT_EQ(calls, kNullCalls);
   EXPECT_GE(overhead->median_ns, 500'000);
   EXPECT_LT(overhead->median_ns, 40'000'000);
+}
+
+TEST_F(CalibratorTest, the_last_one_is_recalled_where_it_was_one_of_the_same) {
+  int calls = 0;
+  FakeChild fake([&](FakeTurn& turn) { calls += turn.command == channel::Command::null_call ? 1 : 0; });
+  auto calibrator = Calibrator::open(*device_, fake.take_socket(), exits_, Waiting::sleep);
+  ASSERT_TRUE(calibrator);
+  const auto first = (*calibrator)->recall(1 << 20, 5'000);
+  const auto again = (*calibrator)->recall(1 << 20, 5'000);
+  ASSERT_TRUE(first && again);
+  EXPECT_EQ(calls, kNullCalls);
+  EXPECT_EQ(first->median_ns, again->median_ns);
+  ASSERT_TRUE((*calibrator)->recall(1 << 10, 5'000));
+  EXPECT_EQ(calls, 2 * kNullCalls);
+  ASSERT_TRUE((*calibrator)->calibrate(1 << 10, 5'000));
+  EXPECT_EQ(calls, 3 * kNullCalls);
 }
 
 TEST_F(CalibratorTest, one_that_fails_is_our_fault) {

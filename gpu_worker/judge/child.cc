@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <utility>
 
 #include "core/check.h"
 
@@ -143,26 +144,38 @@ void Child::send(char byte, int fd) {
 std::uint32_t Child::done() const { return load(page_->done); }
 
 Expected<Outcome> Child::command(const Order& order, const Hooks& hooks) {
+  begin(order, hooks);
+  return finish(hooks);
+}
+
+void Child::begin(const Order& order, const Hooks& hooks) {
   KQ_CHECK(usable_);
   usable_ = false;  // until it has answered
-  if (hung_up_ || done() != commands_) {
+  begun_ = order;
+  is_out_of_turn_ = done() != commands_;
+  if (hung_up_ || is_out_of_turn_) {
     if (hooks.at_go) hooks.at_go();
-    return hung_up_ ? gone() : Malformed{"answered before it was asked"};
+    return;
   }
-
   page_->command = order.command;
   if (!order.slots.empty()) {
     store(page_->returned, 0);
     turns_ = 1;
     store(page_->turn, channel::turn_of(turns_, order.slots.front()));
   }
-  const std::int64_t start_ns = clock_ns();
+  start_ns_ = clock_ns();
   store(page_->go, ++commands_);
   if (hooks.at_go) hooks.at_go();
   futex(&page_->go, FUTEX_WAKE, INT_MAX, nullptr);
-
   // The bracket is open.
-  const auto wake = wait(order, start_ns);
+}
+
+Expected<Outcome> Child::finish(const Hooks& hooks) {
+  KQ_CHECK(begun_);
+  const Order order = *std::exchange(begun_, std::nullopt);
+  if (hung_up_) return gone();
+  if (is_out_of_turn_) return Malformed{"answered before it was asked"};
+  const auto wake = wait(order, start_ns_);
   if (!wake) return failure(wake.error());
   switch (*wake) {
     case Wake::done: break;
@@ -173,7 +186,7 @@ Expected<Outcome> Child::command(const Order& order, const Hooks& hooks) {
   if (hooks.at_done) {
     if (const auto ran = hooks.at_done(); !ran) return failure(ran.error());
   }
-  const std::int64_t bracket_ns = clock_ns() - start_ns;
+  const std::int64_t bracket_ns = clock_ns() - start_ns_;
   // The bracket is closed.
 
   Outcome outcome = answer(order.command, bracket_ns);

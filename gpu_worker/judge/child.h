@@ -91,6 +91,10 @@ class Child {
   // Gives one command and waits for its outcome. An Error is ours: control is gone, or at_done failed. `at_go` runs whatever happens.
   Expected<Outcome> command(const Order& order, const Hooks& hooks);
   Expected<Outcome> command(const Order& order) { return command(order, {}); }
+  // The same in two halves, for what others do meanwhile. Nothing else is asked of this child between them.
+  void begin(const Order& order) { begin(order, {}); }
+  Expected<Outcome> finish() { return finish(Hooks{}); }
+  bool is_busy() const { return begun_.has_value(); }
 
   // It answered every command so far.
   bool usable() const { return usable_; }
@@ -98,6 +102,8 @@ class Child {
  private:
   enum class Wake { done, exited, timed_out, out_of_turn };
   Child(Fd socket, ChildRole role, Exits& exits, Waiting waiting, channel::Page* page);
+  void begin(const Order& order, const Hooks& hooks);
+  Expected<Outcome> finish(const Hooks& hooks);
   void send(char byte, int fd);
   std::uint32_t done() const;
   Expected<Wake> wait(const Order& order, std::int64_t start_ns);
@@ -114,6 +120,9 @@ class Child {
   channel::Page* page_;
   std::uint32_t commands_ = 0;   // given so far: the value of `go`
   std::uint32_t turns_ = 0;      // named so far in this burst; the one that ends it counts
+  std::optional<Order> begun_;   // and not finished yet
+  bool is_out_of_turn_ = false;  // it had answered before it was asked
+  std::int64_t start_ns_ = 0;    // of `go`
   std::optional<int> exit_;
   bool hung_up_ = false;         // its end of the socket is closed
   bool usable_ = true;

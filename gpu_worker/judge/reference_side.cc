@@ -109,11 +109,20 @@ Step<ReferenceSide::Called> ReferenceSide::make_timed_trial(const Plan& plan, co
 }
 
 Step<void> ReferenceSide::make_trial(const Plan& plan, const Seeds& seeds) {
+  begin_trial(plan, seeds);
+  return finish_trial();
+}
+
+void ReferenceSide::begin_trial(const Plan& plan, const Seeds& seeds) {
   child_->write_inputs(layout_.tables.inputs);
   child_->write_outputs(layout_.tables.outputs);
   child_->lay_call_seed(seeds.calls);
   child_->lay_seed(seeds.inputs);
-  auto answered = accept(child_->command({.command = Command::answer, .limit_ms = plan.limits.load_limit_ms}), doing(Phase::run));
+  child_->begin({.command = Command::answer, .limit_ms = plan.limits.load_limit_ms});
+}
+
+Step<void> ReferenceSide::finish_trial() {
+  auto answered = accept(child_->finish(), doing(Phase::run));
   if (!answered) return tl::unexpected(answered.error());
   if (const auto kept = keep_inputs(answered->tables.inputs); !kept) return kept;
   if (const auto right = check_outputs(answered->tables.outputs); !right) return right;
@@ -121,6 +130,10 @@ Step<void> ReferenceSide::make_trial(const Plan& plan, const Seeds& seeds) {
   if (!taken) return stop(taken.error());
   keep_outputs(answered->tables.outputs);
   return {};
+}
+
+void ReferenceSide::settle() {
+  if (child_->is_busy()) (void)child_->finish();
 }
 
 Step<void> ReferenceSide::keep_inputs(const std::vector<Tensor>& drawn) {
@@ -202,8 +215,9 @@ Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed, const M
   auto take = [&](const Answered& answered) {
     return take_outputs(device_, layout_, {.window = *window_, .arena = arena_.get()}, answered.tables.outputs, to);
   };
-  auto called = accept(bracket(device_, *child_, {.command = command, .limit_ms = plan.limits.load_limit_ms}, seed, {.prepare = prepare, .take = take, .is_quiet = is_quiet}),
-                       doing(Phase::run));
+  const Order order{.command = command, .limit_ms = plan.limits.load_limit_ms};
+  if (const auto staged = accept(stage(*child_, order, seed), doing(Phase::run)); !staged) return staged;
+  auto called = accept(bracket(device_, *child_, order, {.prepare = prepare, .take = take, .is_quiet = is_quiet}), doing(Phase::run));
   if (!called) return called;
   if (const auto right = check_outputs(called->tables.outputs); !right) return tl::unexpected(right.error());
   return called;

@@ -34,8 +34,13 @@ class ReferenceSide {
   };
   // Under the clock. The times are of the plan's baseline, the outputs of the model as it is. `is_quiet` as in Around.
   Step<Called> make_timed_trial(const Plan& plan, const Seeds& seeds, bool is_quiet);
-  // In one command that nobody times. Which inputs the reference changes is not seen here.
+  // In one command that nobody times. Which inputs the reference changes is not seen here. In two halves, for what others do meanwhile: until
+  // the second all that is kept is of the last trial.
   Step<void> make_trial(const Plan& plan, const Seeds& seeds);
+  void begin_trial(const Plan& plan, const Seeds& seeds);
+  Step<void> finish_trial();
+  // Whatever was begun is over.
+  void settle();
   // Calls once more on the inputs of the last trial: the reference must agree with itself.
   Step<void> agree_with_itself(const Plan& plan, std::uint64_t seed);
   // Whether it computes something else of the last inputs under this seed.

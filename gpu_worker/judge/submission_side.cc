@@ -1,6 +1,7 @@
 #include "gpu_worker/judge/submission_side.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "gpu_worker/judge/burst.h"
 #include "gpu_worker/judge/outputs.h"
@@ -9,6 +10,10 @@ namespace kq::judge {
 namespace {
 
 using channel::Command;
+
+bool same_number(const Tensor& a, const Tensor& b) {
+  return a.integer == b.integer && std::bit_cast<std::uint64_t>(a.real) == std::bit_cast<std::uint64_t>(b.real);
+}
 
 std::string output_name(std::size_t i) { return "output " + std::to_string(i); }
 
@@ -25,8 +30,7 @@ Step<std::unique_ptr<SubmissionSide>> SubmissionSide::open(Device& device, Fd ch
   std::unique_ptr<SubmissionSide> side(new SubmissionSide(device, std::move(*child), reference));
   if (const auto attached = side->attach(plan); !attached) return tl::unexpected(attached.error());
   // It still runs our code only, so its null calls can be trusted.
-  const int calls = plan.trials.timed > 0 ? kNullCalls : kNullCallsBeside;
-  const auto overhead = calibrate(device, *side->child_, side->doing(Phase::setup), calls, reference.layout().bytes(), plan.limits.load_limit_ms);
+  const auto overhead = calibrate(device, *side->child_, side->doing(Phase::setup), reference.layout().bytes(), plan.limits.load_limit_ms);
   if (!overhead) return tl::unexpected(overhead.error());
   side->overhead_ = *overhead;
   return side;
@@ -67,12 +71,28 @@ Step<void> SubmissionSide::load(const Plan& plan, std::uint64_t seed) {
   return {};
 }
 
-Step<SubmissionSide::Called> SubmissionSide::run(const Plan& plan, const Trial& trial) {
+void SubmissionSide::begin_staging(const Trial& trial) {
+  staged_inputs_ = reference_.inputs();
+  child_->write_inputs(staged_inputs_);
+  child_->write_outputs(reference_.layout().tables.outputs);
+  judge::begin_staging(*child_, {.command = Command::call, .limit_ms = trial.limit_ms}, trial.seed);
+}
+
+Step<void> SubmissionSide::finish_staging(const Trial& trial) {
+  auto staged = accept(child_->finish(), doing(Phase::run));
+  if (!staged) return tl::unexpected(staged.error());
+  if (std::ranges::equal(staged_inputs_, reference_.inputs(), same_number)) return {};
+  // The numbers among them are others than those of the trial before.
+  begin_staging(trial);
+  staged = accept(child_->finish(), doing(Phase::run));
+  if (!staged) return tl::unexpected(staged.error());
+  return {};
+}
+
+Step<SubmissionSide::Called> SubmissionSide::call(const Trial& trial) {
   const Layout& layout = reference_.layout();
   const Region& inputs = layout.inputs;
   const Region& outputs = layout.outputs;
-  child_->write_inputs(reference_.inputs());
-  child_->write_outputs(layout.tables.outputs);
   auto prepare = [&]() -> Expected<void> {
     const auto poisoned = device_.fill(*window_, outputs.begin, outputs.bytes(), trial.poison);
     if (!poisoned) return poisoned;
@@ -81,14 +101,18 @@ Step<SubmissionSide::Called> SubmissionSide::run(const Plan& plan, const Trial& 
   auto take = [&](const Answered& answered) {
     return take_outputs(device_, layout, {.window = *window_, .arena = arena_.get()}, answered.tables.outputs, *snapshot_);
   };
-  auto called = accept(bracket(device_, *child_, {.command = Command::call, .limit_ms = trial.limit_ms}, trial.seed, {.prepare = prepare, .take = take, .is_quiet = trial.is_quiet}),
+  auto called = accept(bracket(device_, *child_, {.command = Command::call, .limit_ms = trial.limit_ms},
+                               {.prepare = prepare, .take = take, .is_quiet = trial.is_quiet}),
                        doing(Phase::run));
   if (!called) return tl::unexpected(called.error());
   const std::int64_t absence_ns = device_.absence_ns();
   if (const auto possible = check_places(called->tables.outputs); !possible) return tl::unexpected(possible.error());
+  return Called{called->bracket_ns, called->event_ns, absence_ns, std::move(called->tables.outputs)};
+}
+
+Step<void> SubmissionSide::check(const Plan& plan, const Trial& trial, const Called& called) {
   const Case held_to{reference_.inputs(), reference_.outputs(), reference_.pristine_inputs(), reference_.expected_outputs(), *snapshot_};
-  if (const auto right = check(plan, trial, held_to, called->tables.outputs); !right) return tl::unexpected(right.error());
-  return Called{called->bracket_ns, called->event_ns, absence_ns};
+  return check(plan, trial, held_to, called.outputs);
 }
 
 Step<void> SubmissionSide::attach_slots(const Plan& plan, std::unique_ptr<Memory> window, std::uint32_t slots, std::uint32_t calls) {
@@ -111,8 +135,9 @@ Step<Answered> SubmissionSide::run_burst(std::span<const std::uint16_t> slots, c
   std::vector<Tensor> rows;
   for (std::size_t i = 0; i < slots.size(); ++i) rows.insert(rows.end(), reference_.layout().tables.outputs.begin(), reference_.layout().tables.outputs.end());
   child_->write_outputs(rows);
-  auto called = accept(bracket(device_, *child_, {.command = Command::burst, .limit_ms = trial.limit_ms, .slots = slots}, trial.seed, around),
-                       doing(Phase::run));
+  const Order order{.command = Command::burst, .limit_ms = trial.limit_ms, .slots = slots};
+  if (const auto staged = accept(stage(*child_, order, trial.seed), doing(Phase::run)); !staged) return staged;
+  auto called = accept(bracket(device_, *child_, order, around), doing(Phase::run));
   if (!called) return called;
   if (const auto possible = check_places(called->tables.outputs); !possible) return tl::unexpected(possible.error());
   return called;

@@ -36,9 +36,15 @@ class SubmissionSide {
     std::int64_t bracket_ns = 0;
     std::int64_t event_ns = 0;    // what the child says
     std::int64_t absence_ns = 0;  // Device::absence_ns
+    std::vector<Tensor> outputs;  // what the child says of them
   };
-  // One call on the trial that the reference has just made; every output checked.
-  Step<Called> run(const Plan& plan, const Trial& trial);
+  // What a call needs, before its clock starts. It may begin before the reference has made the trial, and ends after that.
+  void begin_staging(const Trial& trial);
+  Step<void> finish_staging(const Trial& trial);
+  // One call on the trial that the reference has made, once it is staged.
+  Step<Called> call(const Trial& trial);
+  // Every output of it, and that inputs and gaps are what they were.
+  Step<void> check(const Plan& plan, const Trial& trial, const Called& called);
 
   // A window in place of the first one, whose slots are laid out as it is; calls of a burst are made there.
   Step<void> attach_slots(const Plan& plan, std::unique_ptr<Memory> window, std::uint32_t slots, std::uint32_t calls);
@@ -81,6 +87,7 @@ class SubmissionSide {
   std::unique_ptr<Memory> window_;
   std::unique_ptr<Memory> arena_;     // null: there is none
   std::unique_ptr<Memory> snapshot_;  // of the outputs, taken right after the bracket
+  std::vector<Tensor> staged_inputs_;
   Overhead overhead_;
   Correctness correctness_;
 };

@@ -82,7 +82,12 @@ TEST_F(SubmissionSideTest, poisons_the_outputs_and_brings_the_inputs_before_each
   }));
   ASSERT_TRUE(side);
   ASSERT_TRUE((*side)->load(house_.plan, 42));
-  EXPECT_TRUE((*side)->run(house_.plan, {.number = 0, .seed = 7, .poison = 0x7FC07FC1, .limit_ms = 20'000}));
+  const SubmissionSide::Trial trial{.number = 0, .seed = 7, .poison = 0x7FC07FC1, .limit_ms = 20'000};
+  (*side)->begin_staging(trial);
+  ASSERT_TRUE((*side)->finish_staging(trial));
+  const auto called = (*side)->call(trial);
+  ASSERT_TRUE(called);
+  EXPECT_TRUE((*side)->check(house_.plan, trial, *called));
   EXPECT_EQ((*side)->correctness().trials_passed, 1u);
 }
 

@@ -27,6 +27,7 @@ int end_with(int code, const char* words) {
 int main(int argc, char** argv) {
   if (argc != 2) return end_with(2, "usage: kq-launcher SOURCE, with the channel socket at descriptor 3");
   ::signal(SIGPIPE, SIG_IGN);
+  (void)kq::send_packet(kChannel, "busy");
   auto gpu = kq::launcher::open_gpu();
   (void)kq::send_packet(kChannel, "warm");  // whether or not there is a GPU: what is wrong is the answer to every command
   if (const auto few = kq::launcher::allow_few_system_calls(); !few) return end_with(3, few.error().message.c_str());

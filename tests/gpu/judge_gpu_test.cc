@@ -103,7 +103,9 @@ class JudgeGpuTest : public testing::Test {
 
   // One bracket of a call, or of a null call; -1 when it was not answered.
   std::int64_t bracket_ns(Child& child, Command command, std::uint64_t seed) {
-    const auto outcome = bracket(*device_, child, {.command = command, .limit_ms = kLimitMs}, seed, {});
+    const Order order{.command = command, .limit_ms = kLimitMs};
+    const auto staged = stage(child, order, seed);
+    const auto outcome = staged ? bracket(*device_, child, order, {}) : staged;
     const auto* answered = outcome ? std::get_if<Answered>(&*outcome) : nullptr;
     return answered != nullptr && answered->ok ? answered->bracket_ns : -1;
   }
@@ -259,8 +261,10 @@ TEST_F(JudgeGpuTest, what_is_launched_after_the_probe_is_not_taken) {
   }
   for (const std::uint32_t delay_us : {0u, 100u, 150u, 200u, 250u, 300u, 400u}) {
     for (int i = 0; i < 10; ++i) {
+      const Order order{.command = Command::call, .limit_ms = kLimitMs};
+      ASSERT_TRUE(stage(*child, order, act_seed(GpuAct::late, delay_us * 1'000)));
       const auto outcome = bracket(
-          *device_, *child, {.command = Command::call, .limit_ms = kLimitMs}, act_seed(GpuAct::late, delay_us * 1'000),
+          *device_, *child, order,
           {.prepare = [&] { return device_->fill(*window, output, 4096, 0x7FC07FC0); },
            .take = [&](const Answered& answered) -> Expected<void> {
              ::usleep(500);  // whatever takes the judge long

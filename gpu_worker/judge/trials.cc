@@ -1,0 +1,127 @@
+#include "gpu_worker/judge/trials.h"
+
+#include <algorithm>
+#include <string>
+
+#include "gpu_worker/judge/bracket.h"
+#include "gpu_worker/judge/bystanders.h"
+
+namespace kq::judge {
+
+std::int64_t call_limit_ms(const Limits& limits, std::int64_t reference_ns) {
+  return limits.call_limit_ms + static_cast<std::int64_t>(limits.call_limit_factor * static_cast<double>(reference_ns) / 1e6);
+}
+
+TrialRun::TrialRun(Device& device, ReferenceSide& reference, SubmissionSide& submission, const Plan& plan, const Draw& draw)
+    : device_(device), reference_(reference), submission_(submission), plan_(plan), draw_(draw), left_(make_schedule(plan.trials, draw)) {
+  voids_max_ = kVoidTrialsMax + left_.size() / kTrialsPerVoid;
+}
+
+Step<TimedTrials> TrialRun::run() {
+  const auto ran = run_all();
+  reference_.settle();
+  if (!ran) return tl::unexpected(ran.error());
+  return std::move(times_);
+}
+
+Step<void> TrialRun::run_all() {
+  std::optional<Trial> trial = next();
+  begin(*trial);
+  while (trial) {
+    if (const auto ready = get_ready(*trial); !ready) return ready;
+    const auto called = submission_.call(asked(*trial));
+    if (!called) return tl::unexpected(called.error());
+    const Standing standing = standing_of(*trial, *called);
+    if (standing == Standing::counts) note(*trial, *called);
+    auto following = standing == Standing::again ? make(trial->kind) : next();
+    if (following) begin(*following);
+    // Its inputs and expected outputs are kept until the following one gets ready.
+    if (const auto right = submission_.check(plan_, asked(*trial), *called); !right) return right;
+    if (standing == Standing::too_many) {
+      Evidence found = evidence(Stage::judge, "async", "for " + std::to_string(called->absence_ns / 1000) +
+                                                           " us before a call the GPU did work that was not the judge's, in trial " +
+                                                           std::to_string(trial->number));
+      found.rule = "quiet";
+      found.hint = "nothing may run on the GPU between calls: no kernel that stays, no thread that launches";
+      return stop(VerdictName::rejected, std::move(found));
+    }
+    trial = std::move(following);
+  }
+  return {};
+}
+
+std::optional<TrialRun::Trial> TrialRun::next() {
+  // Only slowness ends the timing early, nothing a submission would want; what is checked is checked all the same.
+  const bool is_enough = times_.submission.brackets_ns.size() >= kTimedSamplesMin && timed_ns_ > plan_.limits.timed_budget_ms * 1'000'000LL;
+  if (is_enough) std::erase_if(left_, [](TrialKind kind) { return kind == TrialKind::timed || kind == TrialKind::decoy; });
+  if (left_.empty()) return std::nullopt;
+  auto chosen = left_.begin();
+  if (*chosen == TrialKind::timed && device_.bystanders() != nullptr && device_.bystanders()->any()) {
+    const auto untimed = std::ranges::find_if(left_, [](TrialKind kind) { return kind != TrialKind::timed; });
+    if (untimed != left_.end()) chosen = untimed;
+  }
+  const TrialKind kind = *chosen;
+  left_.erase(chosen);
+  return make(kind);
+}
+
+TrialRun::Trial TrialRun::make(TrialKind kind) {
+  Trial trial{.number = numbers_++, .kind = kind, .seeds = {.inputs = draw_(), .calls = draw_()}, .poison = poison_word(draw_())};
+  const std::size_t timed = times_.submission.brackets_ns.size();
+  trial.times_reference = trial.number == 0 || (trial.is_timed() && (timed < kTimedSamplesMin || timed % kTimedPerReference == 0));
+  trial.stops_before = device_.bystanders() == nullptr ? 0 : device_.bystanders()->stops();
+  return trial;
+}
+
+SubmissionSide::Trial TrialRun::asked(const Trial& trial) const {
+  return {.number = trial.number,
+          .seed = trial.seeds.calls,
+          .poison = trial.poison,
+          .limit_ms = call_limit_ms(plan_.limits, reference_ns_),
+          .is_quiet = trial.is_timed()};
+}
+
+void TrialRun::begin(const Trial& trial) {
+  if (trial.times_reference) return;
+  reference_.begin_trial(plan_, trial.seeds);
+  submission_.begin_staging(asked(trial));
+}
+
+Step<void> TrialRun::get_ready(const Trial& trial) {
+  reference_called_.reset();
+  if (!trial.times_reference) {
+    if (const auto made = reference_.finish_trial(); !made) return made;
+    return submission_.finish_staging(asked(trial));
+  }
+  const auto called = reference_.make_timed_trial(plan_, trial.seeds, trial.is_timed());
+  if (!called) return tl::unexpected(called.error());
+  reference_called_ = *called;
+  reference_ns_ = sample_ns(called->bracket_ns, submission_.overhead().median_ns);
+  if (trial.number == 0) {
+    if (const auto agreed = reference_.agree_with_itself(plan_, trial.seeds.calls); !agreed) return agreed;
+  }
+  submission_.begin_staging(asked(trial));
+  return submission_.finish_staging(asked(trial));
+}
+
+TrialRun::Standing TrialRun::standing_of(const Trial& trial, const SubmissionSide::Called& called) {
+  if (called.absence_ns <= submission_.overhead().absence_ns + kAbsenceNs) return Standing::counts;
+  // A child of ours that goes on, or had to be stopped, may be the reason.
+  const Bystanders* const bystanders = device_.bystanders();
+  if (!trial.is_timed() && bystanders != nullptr && bystanders->any()) return Standing::counts;
+  if (bystanders != nullptr && bystanders->stops() != trial.stops_before && ++disturbed_ <= kDisturbedMax) return Standing::again;
+  return ++voids_ > voids_max_ ? Standing::too_many : Standing::again;
+}
+
+void TrialRun::note(const Trial& trial, const SubmissionSide::Called& called) {
+  if (!trial.is_timed()) return;
+  if (reference_called_) {
+    times_.reference.brackets_ns.push_back(reference_called_->bracket_ns);
+    times_.reference.events_ns.push_back(reference_called_->event_ns);
+  }
+  times_.submission.brackets_ns.push_back(called.bracket_ns);
+  times_.submission.events_ns.push_back(called.event_ns);
+  timed_ns_ += sample_ns(called.bracket_ns, submission_.overhead().median_ns);
+}
+
+}  // namespace kq::judge

@@ -1,0 +1,95 @@
+// The trials of an attempt, one after another: inputs of its own for each, the reference's call, the submission's call, all outputs checked.
+//
+// Theory of operation. Three processes take turns, and nothing is measured but the brackets of timed trials. So while the judge checks what the
+// submission made of one trial, the reference computes the next one's answers and the submission stages its call:
+//
+//   judge        | bracket n | check n    | bracket n+1 ...
+//   reference    |           | answer n+1 |
+//   submission   | call n    | stage n+1  | call n+1 ...
+//
+// A trial whose reference is timed comes without that: its inputs are drawn and its reference called, alone, before it is staged. What is not timed
+// comes first while a child of ours makes itself warm (bystanders.h): a submission can gain nothing by knowing, every output of every kind is checked.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/plan.h"
+#include "gpu_worker/judge/reference_side.h"
+#include "gpu_worker/judge/schedule.h"
+#include "gpu_worker/judge/submission_side.h"
+
+namespace kq::judge {
+
+// A trial during which somebody else had the device is void and comes again: nothing is gained by one. An attempt is rejected after this
+// many, and one more for each kTrialsPerVoid of its trials: a host that was busy for a moment looks the same, work of the submission's
+// own is there in every trial.
+inline constexpr std::uint32_t kVoidTrialsMax = 3;
+inline constexpr std::uint32_t kTrialsPerVoid = 4;
+// Trials that are void beside a child of ours that was making itself warm come again for nothing, so often in an attempt.
+inline constexpr std::uint32_t kDisturbedMax = 64;
+// The reference has kTimedSamplesMin samples first, and then one for so many of the submission's: it changes with the machine alone.
+inline constexpr std::uint32_t kTimedPerReference = 4;
+// What more than the absence of any null call is somebody else's doing: the switch to another context and back takes 140 us and more, the
+// longest gap of an undisturbed hold 12 us (measured on an H200).
+inline constexpr std::int64_t kAbsenceNs = 60'000;
+
+struct Times {
+  std::vector<std::int64_t> brackets_ns;
+  std::vector<std::int64_t> events_ns;  // what the child said of the same calls
+};
+struct TimedTrials {
+  Times submission;
+  Times reference;
+};
+
+class TrialRun {
+ public:
+  TrialRun(Device& device, ReferenceSide& reference, SubmissionSide& submission, const Plan& plan, const Draw& draw);
+
+  // Once. The reference is at rest afterwards, however it ended.
+  Step<TimedTrials> run();
+
+ private:
+  struct Trial {
+    std::uint32_t number = 0;
+    TrialKind kind = TrialKind::warm;
+    bool times_reference = false;
+    std::uint64_t stops_before = 0;  // of bystanders
+    ReferenceSide::Seeds seeds;
+    std::uint32_t poison = 0;
+
+    bool is_timed() const { return kind == TrialKind::timed; }
+  };
+  enum class Standing { counts, again, too_many };
+
+  Step<void> run_all();
+  std::optional<Trial> next();
+  Trial make(TrialKind kind);
+  void begin(const Trial& trial);
+  Step<void> get_ready(const Trial& trial);
+  Standing standing_of(const Trial& trial, const SubmissionSide::Called& called);
+  void note(const Trial& trial, const SubmissionSide::Called& called);
+  SubmissionSide::Trial asked(const Trial& trial) const;
+
+  Device& device_;
+  ReferenceSide& reference_;
+  SubmissionSide& submission_;
+  const Plan& plan_;
+  const Draw& draw_;
+  std::vector<TrialKind> left_;  // kinds to come, the next one first
+  std::size_t voids_max_ = 0;
+  std::uint32_t numbers_ = 0;
+  std::uint32_t voids_ = 0;
+  std::uint32_t disturbed_ = 0;
+  std::int64_t timed_ns_ = 0;
+  std::int64_t reference_ns_ = 0;                         // its last time, for limits
+  std::optional<ReferenceSide::Called> reference_called_;  // in this trial
+  TimedTrials times_;
+};
+
+// Of a submission's call whose reference took so long.
+std::int64_t call_limit_ms(const Limits& limits, std::int64_t reference_ns);
+
+}  // namespace kq::judge
