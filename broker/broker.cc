@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "broker/builds.h"
 #include "broker/intake.h"
 #include "broker/leasing.h"
 #include "broker/operations.h"
@@ -27,6 +28,7 @@ struct WorkerVisitor {
   Expected<void> operator()(Hello& hello) const { return greet(step, peer, request_id, hello); }
   Expected<void> operator()(Heartbeat& beat) const { return heartbeat(step, peer, request_id, beat); }
   Expected<void> operator()(ResultBatch& batch) const { return take_results(step, peer, request_id, std::move(batch)); }
+  Expected<void> operator()(BuildResult& result) const { return take_build(step, peer, request_id, std::move(result)); }
   Expected<void> operator()(Goodbye& goodbye) const { return farewell(step, peer, goodbye); }
 };
 
@@ -54,7 +56,7 @@ Expected<void> handle(Step& step, Tick) {
   step.state.blobs.shrink();
   step.state.new_best.clear();
   forget_unused_names(step);
-  for (const auto part : {refill_windows, fire_timers, expire_leases, forget_silent, retain}) {
+  for (const auto part : {refill_windows, fire_timers, expire_leases, expire_builds, forget_silent, retain}) {
     if (auto done = part(step); !done) return done;
   }
   return {};
@@ -62,6 +64,7 @@ Expected<void> handle(Step& step, Tick) {
 
 Expected<void> handle(Step& step, Dispatch) {
   if (auto done = dispatch(step); !done) return done;
+  if (auto done = hand_out_builds(step); !done) return done;
   return answer_watchers(step);
 }
 

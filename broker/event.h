@@ -24,7 +24,7 @@ struct FromWorker {
   Message<WorkerRequest> message;
   Identity who = {};
 };
-// The link could not hand these leases to the worker's connection: the worker never saw them.
+// The link could not hand these leases, or builds, to the worker's connection: the worker never saw them.
 struct Undelivered {
   std::string peer;
   std::vector<LeaseId> leases;

@@ -40,6 +40,30 @@ Broken broken_in(const State& state, const Session& session) {
       return "counts job " + std::to_string(seq) + ", which it does not hold";
     }
   }
+  for (const Sequence seq : session.builds) {
+    const auto going = state.builds.going.find(seq);
+    if (going == state.builds.going.end() || going->second.holder != session.id) return "builds job " + std::to_string(seq) + ", and nobody knows";
+  }
+  return std::nullopt;
+}
+
+// Built are queued jobs; objects are of unfinished ones.
+Broken broken_in(const State& state, const Builds& builds) {
+  for (const auto& [seq, going] : builds.going) {
+    const auto holder = state.workers.all().find(going.holder);
+    if (holder == state.workers.all().end() || !holder->second.builds.contains(seq)) return "it is built by nobody";
+    const Job* job = state.jobs.find(seq);
+    if (job != nullptr && job->record.state != JobState::queued) return "it is built and not queued";
+    if (builds.objects.contains(seq) || builds.declined.contains(seq)) return "it is built twice";
+  }
+  std::size_t bytes_n = 0;
+  for (const auto& [seq, object] : builds.objects) {
+    bytes_n += object.bytes_n;
+    const Job* job = state.jobs.find(seq);
+    if (job != nullptr && job->record.state == JobState::finished) return "it is finished and has an object";
+  }
+  if (bytes_n != builds.bytes_n || bytes_n > state.options.objects_bytes_max) return "the objects have other bytes than are counted, or too many";
+  if (builds.objects.size() + builds.going.size() > state.options.objects_max) return "there are too many objects";
   return std::nullopt;
 }
 
@@ -63,6 +87,7 @@ std::optional<std::string> broken_invariant(const State& state) {
   for (const auto& [id, session] : state.workers.all()) {
     if (const auto broken = broken_in(state, session)) return "worker " + session.worker + ": " + *broken;
   }
+  if (const auto broken = broken_in(state, state.builds)) return "builds: " + *broken;
   return std::nullopt;
 }
 

@@ -27,10 +27,9 @@ struct Parcel {
   std::size_t last_bytes = 0;
 };
 
-std::size_t bytes_of(const Lease& lease) {
-  std::size_t bytes = 0;
-  for (const Blob& blob : lease.blobs) bytes += blob.bytes.size();
-  return bytes;
+Expected<std::optional<Lease>> give_up(Step& step, Job& job, const std::string& message) {
+  if (auto done = abandon(step, job, message); !done) return failure(std::move(done.error()));
+  return std::optional<Lease>();
 }
 
 class Handout {
@@ -45,7 +44,7 @@ class Handout {
     // One lease to each worker in turn, the least busy first, so that few jobs spread over many workers.
     for (bool any = true; any && !state_.scheduler.empty();) {
       any = false;
-      std::erase_if(sessions, [&](const Session* session) { return !has_room(*session) || done.contains(session); });
+      std::erase_if(sessions, [&](const Session* session) { return !has_room(step_, *session) || done.contains(session); });
       a_gpu_is_free_ = std::any_of(sessions.begin(), sessions.end(), [](const Session* session) { return session->has_gpu(); });
       for (Session* session : sessions) {
         if (granted_n_ >= state_.options.leases_per_step_max) break;
@@ -64,16 +63,10 @@ class Handout {
   }
 
  private:
-  bool has_room(const Session& session) const {
-    const std::int64_t quiet_ms = kQuietHeartbeats * state_.options.heartbeat_ms;
-    return session.free_credit() > 0 && session.last_seen_ms + quiet_ms > step_.now_ms &&
-           session.rests_until_ms <= step_.now_ms && !state_.draining.contains(session.worker);
-  }
-
   std::vector<Session*> with_credit() {
     std::vector<Session*> sessions;
     for (auto& [id, session] : state_.workers.all()) {
-      if (has_room(session)) sessions.push_back(&session);
+      if (session.builds_for.empty() && has_room(step_, session)) sessions.push_back(&session);
     }
     std::stable_sort(sessions.begin(), sessions.end(),
                      [](const Session* a, const Session* b) { return a->leases.size() < b->leases.size(); });
@@ -99,40 +92,18 @@ class Handout {
       if (auto done = expire_queued(step_, job); !done) return failure(std::move(done.error()));
       return true;
     }
-    auto lease = lease_for(job);
+    auto lease = lease_for(step_, job);
     if (!lease) return failure(std::move(lease.error()));
     if (!*lease) return true;  // it was abandoned, there may be others
     const DeviceInfo device = device_for(session, offer, job.record.needs);
+    auto object = object_for(step_, job.record.seq, device);
+    if (!object) return failure(std::move(object.error()));
+    (*lease)->object = std::move(*object);
     lease_out(step_, job, session, device);
     (*lease)->id = {job.record.seq, job.record.attempt};
     (*lease)->device = device;
     pack(session, std::move(**lease));
     return true;
-  }
-
-  // Everything the worker needs. Nothing if the store has lost a file: no attempt would find it again.
-  Expected<std::optional<Lease>> lease_for(Job& job) {
-    const auto submission = submission_of(step_, job);
-    if (!submission) return failure(submission.error());
-    if (*submission == nullptr) return give_up(job, "the store has lost its submission");
-    Lease lease{.id = {}, .run = job.record.run, .submission = **submission, .blobs = {}, .device = {}};
-    std::vector<Hash> hashes{lease.submission.problem.hash};
-    for (const SourceFile& file : lease.submission.files) hashes.push_back(file.hash);
-    std::ranges::sort(hashes);
-    hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
-    lease.blobs.reserve(hashes.size());
-    for (const Hash& hash : hashes) {
-      auto blob = state_.blobs.find(*state_.store, hash);
-      if (!blob) return failure(std::move(blob.error()));
-      if (*blob == nullptr) return give_up(job, "the store has lost the file with SHA-256 " + to_hex(hash));
-      lease.blobs.push_back(**blob);
-    }
-    return std::optional(std::move(lease));
-  }
-
-  Expected<std::optional<Lease>> give_up(Job& job, const std::string& message) {
-    if (auto done = abandon(step_, job, message); !done) return failure(std::move(done.error()));
-    return std::optional<Lease>();
   }
 
   // Of the session's devices that fit, a GPU before the CPU, then the one with the fewest leases.
@@ -216,6 +187,38 @@ Expected<void> refill_windows(Step& step) {
     if (auto done = refill(step, id); !done) return done;
   }
   return {};
+}
+
+bool has_room(const Step& step, const Session& session) {
+  const State& state = step.state;
+  const std::int64_t quiet_ms = kQuietHeartbeats * state.options.heartbeat_ms;
+  return session.free_credit() > 0 && session.last_seen_ms + quiet_ms > step.now_ms && session.rests_until_ms <= step.now_ms &&
+         !state.draining.contains(session.worker);
+}
+
+Expected<std::optional<Lease>> lease_for(Step& step, Job& job) {
+  const auto submission = submission_of(step, job);
+  if (!submission) return failure(submission.error());
+  if (*submission == nullptr) return give_up(step, job, "the store has lost its submission");
+  Lease lease{.id = {}, .run = job.record.run, .submission = **submission, .blobs = {}, .device = {}};
+  std::vector<Hash> hashes{lease.submission.problem.hash};
+  for (const SourceFile& file : lease.submission.files) hashes.push_back(file.hash);
+  std::ranges::sort(hashes);
+  hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
+  lease.blobs.reserve(hashes.size());
+  for (const Hash& hash : hashes) {
+    auto blob = step.state.blobs.find(*step.state.store, hash);
+    if (!blob) return failure(std::move(blob.error()));
+    if (*blob == nullptr) return give_up(step, job, "the store has lost the file with SHA-256 " + to_hex(hash));
+    lease.blobs.push_back(**blob);
+  }
+  return std::optional(std::move(lease));
+}
+
+std::size_t bytes_of(const Lease& lease) {
+  std::size_t bytes = lease.object ? lease.object->bytes.size() : 0;
+  for (const Blob& blob : lease.blobs) bytes += blob.bytes.size();
+  return bytes;
 }
 
 Expected<void> expire_leases(Step& step) {

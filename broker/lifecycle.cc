@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "broker/builds.h"
 #include "core/check.h"
 #include "core/codec.h"
 #include "core/limits.h"
@@ -207,6 +208,7 @@ Expected<void> enqueue(Step& step, JobRecord record, std::shared_ptr<const Submi
 
 void lease_out(Step& step, Job& job, Session& session, const DeviceInfo& device) {
   release(step, job, true);
+  stop_build(step, job.record.seq);
   job.record.attempt += 1;
   job.record.leased_at_ms = step.now_ms;
   step.state.jobs.lease(job, {.holder = session.id,
@@ -296,6 +298,7 @@ Expected<void> finish(Step& step, Job& job, Result result) {
   const Sequence seq = job.record.seq;
   const VerdictName verdict = name_of(result.verdict);
   release(step, job, false);
+  forget_build(step, seq);
   if (job.record.deadline_ms > step.now_ms) clear_timer(step, expires(job.record));
   step.state.accounts.remove(job.lane.submitter, job.record.bytes);
   step.state.jobs.finish(job, {.verdict = verdict, .device_memory_bytes = result.device.memory_bytes});

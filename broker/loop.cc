@@ -150,10 +150,12 @@ void Loop::deliver(const Send& send) {
   }
   const auto& to_worker = std::get<ToWorker>(send);
   if (link_.send({Side::worker, to_worker.peer}, encode_message(to_worker.message))) return;
-  const auto* batch = std::get_if<LeaseBatch>(&to_worker.message.body);
-  if (batch == nullptr) return;
   Undelivered lost{.peer = to_worker.peer, .leases = {}};
-  for (const Lease& lease : batch->leases) lost.leases.push_back(lease.id);
+  if (const auto* batch = std::get_if<LeaseBatch>(&to_worker.message.body)) {
+    for (const Lease& lease : batch->leases) lost.leases.push_back(lease.id);
+  } else if (!std::holds_alternative<BuildBatch>(to_worker.message.body)) {
+    return;
+  }
   undelivered_.push_back(std::move(lost));
 }
 

@@ -47,6 +47,9 @@ void Metrics::append_to(std::vector<Metric>& metrics) const {
   add(metrics, "kq_jobs_refused_total", {{"reason", "busy"}}, count(busy_n_));
   add(metrics, "kq_jobs_retried_total", {}, count(failed_n_));
   add(metrics, "kq_lease_expirations_total", {}, count(lapsed_n_));
+  for (std::size_t ending = 0; ending < builds_n_.size(); ++ending) {
+    add(metrics, "kq_builds_total", {{"ending", std::string(kEnumNames<BuildEnding>[ending])}}, count(builds_n_[ending]));
+  }
   add(metrics, "kq_jobs_removed_total", {}, count(removed_jobs_n_));
   add(metrics, "kq_files_removed_total", {}, count(removed_files_n_));
   wait_s_.append_to(metrics, "kq_job_wait_seconds");
@@ -67,6 +70,8 @@ std::vector<Metric> metrics_of(const State& state, std::int64_t now_ms) {
     if (entry.lane.head() != nullptr) oldest_ms = std::min(oldest_ms, entry.lane.head()->submitted_at_ms);
   }
   add(metrics, "kq_queue_oldest_age_seconds", {}, seconds(now_ms - oldest_ms));
+  add(metrics, "kq_build_objects", {}, static_cast<double>(state.builds.objects.size()));
+  add(metrics, "kq_build_object_bytes", {}, static_cast<double>(state.builds.bytes_n));
   add(metrics, "kq_queue_submitters", {}, static_cast<double>(state.accounts.by_submitter().size()));
   std::int64_t silent_ms = 0;
   std::map<std::string, double> workers{{"busy", 0}, {"idle", 0}, {"draining", 0}, {"quarantined", 0}};
@@ -76,7 +81,7 @@ std::vector<Metric> metrics_of(const State& state, std::int64_t now_ms) {
     const bool draining = state.draining.contains(session.worker);
     quarantined += static_cast<double>(session.quarantined.size());
     const bool is_out = session.devices.empty() && !session.quarantined.empty();
-    workers[is_out ? "quarantined" : draining ? "draining" : session.leases.empty() ? "idle" : "busy"] += 1;
+    workers[is_out ? "quarantined" : draining ? "draining" : session.leases.empty() && session.builds.empty() ? "idle" : "busy"] += 1;
   }
   for (const auto& [in, n] : workers) add(metrics, "kq_workers", {{"state", in}}, n);
   add(metrics, "kq_devices_quarantined", {}, quarantined);

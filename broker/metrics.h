@@ -16,6 +16,11 @@ namespace kq {
 
 struct State;
 
+// How a build for others ended: its object was taken, there was none to take, or its builder was given up.
+enum class BuildEnding { taken, declined, lapsed };
+template <>
+inline constexpr std::array<std::string_view, 3> kEnumNames<BuildEnding>{"taken", "declined", "lapsed"};
+
 class Metrics {
  public:
   void submitted(Backend backend) { ++submitted_n_[static_cast<std::size_t>(backend)]; }
@@ -27,6 +32,7 @@ class Metrics {
   void failed() { ++failed_n_; }
   // A worker's result that counts.
   void heard(const Result& result) { results_.heard(result); }
+  void build_ended(BuildEnding ending) { ++builds_n_[static_cast<std::size_t>(ending)]; }
   void removed_job() { ++removed_jobs_n_; }
   void removed_file() { ++removed_files_n_; }
   void finished(Backend backend, VerdictName verdict) {
@@ -47,6 +53,7 @@ class Metrics {
   std::uint64_t busy_n_ = 0;
   std::uint64_t lapsed_n_ = 0;
   std::uint64_t failed_n_ = 0;
+  std::array<std::uint64_t, kEnumNames<BuildEnding>.size()> builds_n_{};
   std::uint64_t removed_jobs_n_ = 0;
   std::uint64_t removed_files_n_ = 0;
   Histogram<8> wait_s_{{0.01, 0.1, 1, 10, 60, 600, 3'600, 86'400}};

@@ -45,6 +45,12 @@ struct BrokerOptions {
   std::size_t sessions_max = 4'096;
   std::size_t devices_max = 64;                   // of one worker
   std::uint32_t credit_max = 1'024;               // of one worker
+  std::int64_t build_limit_ms = 900'000;          // of a build that a worker makes for others: heartbeats do not prolong it
+  std::int64_t builds_look_ms = 100;              // between looks for jobs to build
+  std::size_t builds_ahead_max = 256;             // jobs of a lane, from its head, that are built before they are leased
+  std::size_t objects_max = 4'096;                // of unfinished jobs: kept, or being built
+  std::size_t objects_bytes_max = 1u << 30;
+  std::size_t builds_declined_max = 65'536;       // jobs remembered of whose build nothing came
   std::size_t leases_per_step_max = 256;          // a Tick that could lease more asks to be woken at once
   std::size_t lease_batch_bytes_max = 16u << 20;  // one LeaseBatch is closed once its blobs are as long as this
 };

@@ -129,12 +129,14 @@ Expected<void> answer(Step& step, const Caller& caller, const BrokerQuery&) {
   for (const auto& [id, session] : state.workers.all()) {
     answers.workers.push_back({.worker = session.worker,
                                .devices = session.devices,
-                               .running = static_cast<std::uint32_t>(session.leases.size()),
+                               .running = static_cast<std::uint32_t>(session.leases.size() + session.builds.size()),
                                .last_seen_ms = session.last_seen_ms,
                                .labels = session.labels,
                                .draining = state.draining.contains(session.worker),
                                .backends = session.backends,
-                               .quarantined = session.quarantined});
+                               .quarantined = session.quarantined,
+                               .builds_for = session.builds_for,
+                               .built_n = session.built_n});
   }
   return pass_on<BrokerReply>(step, caller, std::move(answers));
 }

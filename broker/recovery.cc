@@ -23,6 +23,7 @@ class Recovery {
                             &Recovery::sequence}) {
       if (auto done = (this->*part)(); !done) return failure(std::move(done.error()));
     }
+    if (auto done = recover_builds(state_); !done) return failure(std::move(done.error()));
     drop_unused_names();
     return std::move(state_);
   }

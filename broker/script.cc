@@ -72,15 +72,22 @@ SubmitBatch batch_in(const Command& command) {
   return batch;
 }
 
-// "cpu" or "H200", each with ":memory".
+// "cpu" or "H200", each with ":memory"; a GPU is an sm_90, or with ":sm_100" that.
 DeviceInfo device_in(const std::string& text) {
   const auto parts = split(text, ':');
   const bool is_cpu = parts.at(0) == "cpu";
   DeviceInfo device;
   device.kind = is_cpu ? DeviceKind::cpu : DeviceKind::cuda;
   device.model = parts[0];
+  device.arch = is_cpu ? "" : parts.size() > 2 ? parts[2] : "sm_90";
   device.memory_bytes = parts.size() > 1 ? number_in(parts[1], 0) : 80;
   return device;
+}
+
+// "sm_90" or "cpu".
+DeviceInfo target_in(const std::string& text) {
+  const bool is_cpu = text == "cpu";
+  return {.kind = is_cpu ? DeviceKind::cpu : DeviceKind::cuda, .model = {}, .uuid = {}, .arch = is_cpu ? "" : text};
 }
 
 // "seq/attempt".
@@ -123,9 +130,20 @@ Hello hello_in(const Command& command, const std::string& worker) {
               .labels = split(command.text("labels"), '+')};
   for (const std::string& backend : split(command.text("backends"), ','))
     hello.backends.push_back(parse_enum<Backend>(backend).value_or(Backend::torch));
-  for (const std::string& device : split(command.text("devices", "cpu"), ','))
+  for (const std::string& target : split(command.text("builds_for"), ',')) hello.builds_for.push_back(target_in(target));
+  for (const std::string& device : split(command.text("devices", hello.builds_for.empty() ? "cpu" : ""), ','))
     hello.devices.push_back(device_in(device));
   return hello;
+}
+
+// An object's bytes are given; `hash=wrong` names it by another.
+BuildResult build_result_in(const Command& command, std::uint64_t epoch) {
+  BuildResult result{.epoch = epoch, .build = {command.number("seq", 1), 0}, .object = std::nullopt, .message = command.text("message")};
+  if (!command.values.contains("object")) return result;
+  const DeviceInfo target = target_in(command.text("for", "sm_90"));
+  const std::string bytes = command.text("object");
+  result.object = BuildObject{.kind = target.kind, .arch = target.arch, .key = sha256("key"), .hash = sha256(command.text("hash", bytes)), .bytes = bytes};
+  return result;
 }
 
 ResultBatch results_in(const Command& command, std::uint64_t epoch) {
@@ -178,6 +196,7 @@ std::optional<WorkerRequest> worker_request_in(const Command& command, const std
   if (command.name == "hello") return hello_in(command, worker);
   if (command.name == "heartbeat") return Heartbeat{epoch, leases_in(command)};
   if (command.name == "result" || command.name == "error") return results_in(command, epoch);
+  if (command.name == "built") return build_result_in(command, epoch);
   if (command.name == "goodbye") return Goodbye{epoch};
   return std::nullopt;
 }
@@ -262,6 +281,8 @@ std::string Script::start(const Command& command) {
   options_.lease_batch_bytes_max = command.number("lease_batch_bytes_max", options_.lease_batch_bytes_max);
   options_.leases_per_step_max = command.number("leases_per_step_max", options_.leases_per_step_max);
   options_.timers_per_step_max = command.number("timers_per_step_max", options_.timers_per_step_max);
+  options_.objects_max = command.number("objects_max", options_.objects_max);
+  options_.builds_ahead_max = command.number("builds_ahead_max", options_.builds_ahead_max);
   options_.keep_ms = static_cast<std::int64_t>(command.number("keep_ms", static_cast<std::uint64_t>(options_.keep_ms)));
   options_.keep_jobs = command.number("keep_jobs", options_.keep_jobs);
   options_.keep_ms_min = static_cast<std::int64_t>(command.number("keep_ms_min", static_cast<std::uint64_t>(options_.keep_ms_min)));

@@ -131,9 +131,13 @@ std::string shown(const RunRow& row) {
   return text;
 }
 
+std::string target_text(const DeviceInfo& target) {
+  return target.kind == DeviceKind::cpu ? "cpu" : target.arch;
+}
+
 std::string shown(const Lease& lease) {
-  return shown(lease.id) + " " + lease.submission.label + " on " + lease.device.model + ", " +
-         std::to_string(lease.blobs.size()) + " blobs";
+  return shown(lease.id) + " " + lease.submission.label + " on " + (lease.device.model.empty() ? target_text(lease.device) : lease.device.model) + ", " +
+         std::to_string(lease.blobs.size()) + " blobs" + (lease.object ? ", object " + quoted(lease.object->bytes) : "");
 }
 
 std::string shown(const JobAction& action) {
@@ -173,7 +177,11 @@ struct BodyText {
   std::string operator()(const BrokerReply& reply) const {
     return std::to_string(reply.queued) + " queued, " + std::to_string(reply.leased) + " leased; " +
            listed(reply.workers,
-                  [](auto& worker) { return worker.worker + " runs " + std::to_string(worker.running); });
+                  [](auto& worker) {
+                    const std::string text = worker.worker + " runs " + std::to_string(worker.running);
+                    if (worker.builds_for.empty()) return text;
+                    return text + ", built " + std::to_string(worker.built_n) + " for " + listed(worker.builds_for, target_text);
+                  });
   }
   std::string operator()(const Refused& refused) const { return quoted(refused.reason); }
   std::string operator()(const Welcome& welcome) const {
@@ -182,6 +190,9 @@ struct BodyText {
   }
   std::string operator()(const LeaseBatch& batch) const {
     return listed(batch.leases, [](auto& lease) { return shown(lease); });
+  }
+  std::string operator()(const BuildBatch& batch) const {
+    return listed(batch.builds, [](auto& build) { return shown(build); });
   }
   std::string operator()(const ResultAck& ack) const {
     return listed(ack.leases, [](auto& lease) { return shown(lease); });
@@ -238,6 +249,8 @@ std::string shown(const Write& write) {
       return "blob " + quoted(value);
     case Family::run:
       return shown_label(write.key) + " = job " + std::to_string(decode<RunEntry>(value)->seq);
+    case Family::object:
+      return "object of job " + seq + " " + quoted(decode<BuildObject>(value)->bytes);
     case Family::board:
       return "board " + shown(*decode<LeaderboardRow>(value));
   }

@@ -5,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include "broker/builds.h"
 #include "broker/lifecycle.h"
 
 namespace kq {
@@ -35,6 +36,13 @@ std::optional<std::string> complaint_about(const Hello& hello, const State& stat
   for (const std::string& sentence : hello.quarantined) {
     if (sentence.size() > kMessageTextMax) return std::string("a quarantined device's sentence is too long");
   }
+  if (hello.builds_for.size() > state.options.devices_max) {
+    return "it builds for " + std::to_string(hello.builds_for.size()) + " kinds of devices, at most " + std::to_string(state.options.devices_max) + " are allowed";
+  }
+  for (const DeviceInfo& target : hello.builds_for) {
+    if (const auto wrong = name_complaint(target.arch); wrong && target.kind == DeviceKind::cuda) return "an architecture it builds for " + *wrong;
+  }
+  if (!hello.builds_for.empty() && !hello.devices.empty()) return "a worker that builds for others has no devices of its own";
   if (!std::is_sorted(hello.labels.begin(), hello.labels.end())) return "its labels must be sorted";
   if (hello.credit > state.options.credit_max) {
     return "credit " + std::to_string(hello.credit) + ", at most " + std::to_string(state.options.credit_max) +
@@ -47,6 +55,7 @@ std::optional<std::string> complaint_about(const Hello& hello, const State& stat
 void forget(Step& step, Session& session, const std::string& why) {
   step.ready.note(NoteLevel::info, "worker " + session.worker + ": " + why);
   for (const Sequence seq : std::set(session.leases)) orphan(step, *step.state.jobs.find(seq));
+  decline_builds(step, session);
   step.state.workers.remove(session.id);
 }
 
@@ -63,7 +72,7 @@ Session* session_for(Step& step, const std::string& peer, const Hello& hello) {
   }
   if (workers.size() >= step.state.options.sessions_max) return nullptr;
   step.ready.note(NoteLevel::info,
-                  "worker " + hello.worker + ": connected with " + std::to_string(hello.devices.size()) + " devices");
+                  "worker " + hello.worker + ": connected " + (hello.builds_for.empty() ? "with " + std::to_string(hello.devices.size()) + " devices" : "to build for others"));
   return &workers.insert(peer, hello, step.now_ms);
 }
 
@@ -85,6 +94,8 @@ Expected<void> greet(Step& step, const std::string& peer, std::uint64_t request_
   session->credit = hello.credit;
   session->labels = hello.labels;
   session->backends = hello.backends;
+  session->builds_for = hello.builds_for;
+  if (!hello.builds_for.empty()) step.state.builds.look_at_ms = 0;
   if (hello.quarantined.size() > session->quarantined.size()) {
     step.ready.note(NoteLevel::warning, "worker " + hello.worker + ": quarantined " + hello.quarantined.back());
   }
@@ -103,9 +114,12 @@ Expected<void> heartbeat(Step& step, const std::string& peer, std::uint64_t requ
   }
   session->last_seen_ms = step.now_ms;
   std::set<Sequence> listed;
+  std::set<Sequence> builds;
   std::set<LeaseId> strays;
   for (const LeaseId& lease : heartbeat.leases) {
-    if (Job* job = current(step.state, lease)) {
+    if (lease.attempt == 0 && session->builds.contains(lease.seq)) {
+      builds.insert(lease.seq);
+    } else if (Job* job = current(step.state, lease)) {
       hold(step, *job, *session);
       listed.insert(lease.seq);
     } else {
@@ -113,6 +127,7 @@ Expected<void> heartbeat(Step& step, const std::string& peer, std::uint64_t requ
     }
   }
   session->strays_n = strays.size();
+  keep_builds(step, *session, builds);
   // A lease that left the broker just after this heartbeat left the worker is missing once; missing again, it never
   // arrived.
   for (const Sequence seq : std::set(session->leases)) {
@@ -129,6 +144,7 @@ Expected<void> farewell(Step& step, const std::string& peer, const Goodbye& good
   Session* session = step.state.workers.find_peer(peer);
   if (session == nullptr || session->epoch != goodbye.epoch) return {};
   for (const Sequence seq : std::set(session->leases)) put_back(step, *step.state.jobs.find(seq), "its worker left");
+  give_builds_back(step, *session);
   forget(step, *session, "left");
   return {};
 }
@@ -140,6 +156,7 @@ Expected<void> take_back(Step& step, const Undelivered& undelivered) {
     Job* job = current(step.state, lease);
     if (job != nullptr && job->tenure->holder == session->id) put_back(step, *job, "its lease could not be delivered");
   }
+  give_builds_back(step, *session);
   forget(step, *session, "not reached");
   return {};
 }

@@ -10,6 +10,7 @@
 
 #include "broker/accounts.h"
 #include "broker/blob_cache.h"
+#include "broker/builds.h"
 #include "broker/job_table.h"
 #include "broker/metrics.h"
 #include "broker/options.h"
@@ -34,6 +35,7 @@ struct State {
   Timers timers{};        // exactly the other queued jobs, and deadlines
   Accounts accounts{};    // all unfinished jobs
   WorkerPool workers{};
+  Builds builds{};
   Metrics metrics{};
   std::set<std::string> paused{};    // submitters; "" is everybody
   std::set<std::string> draining{};  // workers

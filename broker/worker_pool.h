@@ -30,14 +30,17 @@ struct Session {
   std::vector<std::string> labels{};   // sorted
   std::vector<Backend> backends{};     // empty: all
   std::vector<std::string> quarantined{};  // of its devices: why they are not among them any more
+  std::vector<DeviceInfo> builds_for{};  // of a worker that only builds: kind and architecture
+  std::set<Sequence> builds{};         // that it makes for others (broker/builds.h)
+  std::uint64_t built_n = 0;           // objects of its that were taken
   std::set<Sequence> leases{};         // of jobs whose tenure it holds
-  std::size_t strays_n = 0;            // leases it listed last that count no more: they still keep it busy
+  std::size_t strays_n = 0;            // leases and builds it listed last that count no more: they still keep it busy
   std::optional<std::uint64_t> warm_problem{};  // of the job it got last: QueueEntry::problem
   std::uint32_t failures_n = 0;        // in a row, of attempts it held
   std::int64_t rests_until_ms = 0;     // gets nothing before
 
   std::size_t free_credit() const {
-    const std::size_t busy = leases.size() + strays_n;
+    const std::size_t busy = leases.size() + builds.size() + strays_n;
     return busy < credit ? credit - busy : 0;
   }
   // What it offers, to whom its GPUs are not the only thing that counts.

@@ -359,6 +359,7 @@ KQ_RECORD(RunEntry);
 KQ_RECORD(ShortRunEntry);
 KQ_RECORD(RunRow);
 KQ_RECORD(LeaderboardRow);
+KQ_RECORD(BuildObject);
 #undef KQ_RECORD
 
 #define KQ_MESSAGE(Body)                                               \

@@ -15,7 +15,7 @@
 
 namespace kq {
 
-// Records: Submission, JobRecord, Result, Samples, Requirements, RunEntry, ShortRunEntry, RunRow, LeaderboardRow. Also ClientRequest ... inside Message below.
+// Records: Submission, JobRecord, Result, Samples, Requirements, RunEntry, ShortRunEntry, RunRow, LeaderboardRow, BuildObject. Also ClientRequest ... inside Message below.
 template <class T>
 std::string encode(const T& value);
 template <class T>

@@ -132,6 +132,7 @@ TEST(Examples, set_every_field_of_every_record_and_message) {
   expect_set("run_entry", examples::run_entry(), RunEntry{});
   expect_set("run_row", examples::run_row(), RunRow{});
   expect_set("leaderboard_row", examples::leaderboard_row(), LeaderboardRow{});
+  expect_set("build_object", examples::build_object(), BuildObject{});
   expect_all_set(examples::client_requests());
   expect_all_set(examples::client_replies());
   expect_all_set(examples::worker_requests());
@@ -159,6 +160,7 @@ TEST(Codec, every_record_comes_back_as_it_was) {
   expect_round_trip(examples::run_entry());
   expect_round_trip(examples::run_row());
   expect_round_trip(examples::leaderboard_row());
+  expect_round_trip(examples::build_object());
 }
 
 TEST(Codec, every_record_of_defaults_comes_back_as_it_was) {

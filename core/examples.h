@@ -165,6 +165,10 @@ inline LeaseId lease_id() {
   return {.seq = 42, .attempt = 2};
 }
 
+inline BuildObject build_object() {
+  return {.kind = DeviceKind::cpu, .arch = "sm_90", .key = sha256("key"), .hash = sha256("object"), .bytes = std::string("ob\0ject", 7)};
+}
+
 inline std::vector<ClientRequest> client_requests() {
   return {SubmitBatch{.run = "nightly", .jobs = {submission()}, .blobs = {blob()}, .submitter = "ada@lab"},
           StatusQuery{.seqs = {42, 43}, .wait_ms = 20'000},
@@ -204,7 +208,7 @@ inline std::vector<ClientReply> client_replies() {
           .workers =
               {{.worker = "gpu-7/4711", .devices = {device()}, .running = 3, .last_seen_ms = 1'760'000'002'000,
                 .labels = {"nvlink"}, .draining = true, .backends = {Backend::triton, Backend::cuda},
-                .quarantined = {"NVIDIA H200: 3 processes are left"}}}},
+                .quarantined = {"NVIDIA H200: 3 processes are left"}, .builds_for = {device()}, .built_n = 17}}},
       Refused{.reason = "run is empty"},
       ActionReply{.jobs = {{.seq = 42, .done = true, .state = JobState::finished, .reason = "it has a verdict"}}},
       Done{},
@@ -221,14 +225,16 @@ inline std::vector<WorkerRequest> worker_requests() {
                 .evaluator = "kq-evaluator/1",
                 .labels = {"nvlink"},
                 .backends = {Backend::triton, Backend::cuda},
-                .quarantined = {"NVIDIA H200: 3 processes are left"}},
+                .quarantined = {"NVIDIA H200: 3 processes are left"},
+                .builds_for = {device()}},
           Heartbeat{.epoch = 9, .leases = {lease_id()}},
           ResultBatch{.epoch = 9,
                       .results = {{lease_id(), result(passed())},
                                   {lease_id(), result(suspect())},
                                   {lease_id(), result(wrong_answer())}},
                       .errors = {{lease_id(), "the judge died"}}},
-          Goodbye{.epoch = 9}};
+          Goodbye{.epoch = 9},
+          BuildResult{.epoch = 9, .build = lease_id(), .object = build_object(), .message = "too large"}};
 }
 
 inline std::vector<WorkerReply> worker_replies() {
@@ -238,9 +244,11 @@ inline std::vector<WorkerReply> worker_replies() {
                                  .run = "nightly",
                                  .submission = submission(),
                                  .blobs = {blob()},
-                                 .device = device()}}},
+                                 .device = device(),
+                                 .object = build_object()}}},
           ResultAck{.leases = {lease_id()}}, Unknown{}, Refused{.reason = "evaluator differs"},
-          Revoke{.leases = {lease_id()}}};
+          Revoke{.leases = {lease_id()}},
+          BuildBatch{.epoch = 9, .builds = {{.id = lease_id(), .run = "nightly", .submission = submission(), .blobs = {blob()}, .device = device(), .object = build_object()}}}};
 }
 
 inline std::vector<JudgeRequest> judge_requests() {

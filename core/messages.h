@@ -6,10 +6,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "core/build_object.h"
 #include "core/compress.h"
 #include "core/device.h"
 #include "core/leaderboard.h"
@@ -116,6 +118,8 @@ struct WorkerStatus {
   bool draining = false;
   std::vector<Backend> backends{};  // empty: all
   std::vector<std::string> quarantined{};  // devices it does not use any more: one sentence each
+  std::vector<DeviceInfo> builds_for{};    // as in Hello
+  std::uint64_t built_n = 0;               // objects of its that were taken since it connected
 };
 struct BrokerReply {
   std::string version;
@@ -141,6 +145,8 @@ struct Hello {
   std::vector<std::string> labels{};  // sorted; jobs may ask for them
   std::vector<Backend> backends{};  // that work here; empty: all
   std::vector<std::string> quarantined{};  // devices that did not come back clean after a job and are not among `devices`: a sentence each
+  // Of a worker that only builds, for others: kinds and architectures. It has no devices, and its credit counts builds.
+  std::vector<DeviceInfo> builds_for{};
 };
 struct LeaseId {
   Sequence seq = 0;
@@ -148,7 +154,7 @@ struct LeaseId {
 
   friend auto operator<=>(const LeaseId&, const LeaseId&) = default;
 };
-// Renews every lease listed; a lease the broker granted and that is not listed in two heartbeats in a row is taken back.
+// Renews every lease listed, and names the builds; a lease the broker granted and that is not listed in two heartbeats in a row is taken back.
 struct Heartbeat {
   std::uint64_t epoch = 0;
   std::vector<LeaseId> leases;
@@ -167,6 +173,13 @@ struct ResultBatch {
   std::vector<AttemptResult> results;
   std::vector<AttemptError> errors;
 };
+// How a build of a BuildBatch ended. Without an object the job's own worker builds it, and says what is wrong with it.
+struct BuildResult {
+  std::uint64_t epoch = 0;
+  LeaseId build;
+  std::optional<BuildObject> object;
+  std::string message;  // why there is none, for people
+};
 // The worker leaves: its leases go back to the queue at once and are not counted as failures.
 struct Goodbye {
   std::uint64_t epoch = 0;
@@ -184,16 +197,22 @@ struct Lease {
   Submission submission;
   std::vector<Blob> blobs;  // of its files and its problem
   DeviceInfo device;        // which of the worker's devices it is meant for
+  std::optional<BuildObject> object{};  // what a worker that only builds made of it, for such a device
 };
 struct LeaseBatch {
   std::uint64_t epoch = 0;
   std::vector<Lease> leases;
 };
+// Build these for jobs that wait, on the devices they name, of which only kind and architecture are known. Their attempt is 0, which no lease has.
+struct BuildBatch {
+  std::uint64_t epoch = 0;
+  std::vector<Lease> builds;
+};
 // Stop resending these: they are on disk, or they are of an attempt that no longer counts.
 struct ResultAck {
   std::vector<LeaseId> leases;
 };
-// Stop working on these and forget them: they were cancelled. Nothing need be said of them any more.
+// Stop working on these and forget them: they were cancelled, or are built where they run. Nothing need be said of them any more.
 struct Revoke {
   std::vector<LeaseId> leases;
 };
@@ -206,8 +225,8 @@ using ClientRequest = std::variant<SubmitBatch, StatusQuery, RunQuery, BoardQuer
                                    JobsQuery, DeadQuery, QueueQuery, StatsQuery, Backup>;
 using ClientReply = std::variant<SubmitAck, StatusReply, RunReply, BoardReply, BrokerReply, Refused, ActionReply, Done, JobsReply, QueueReply,
                                  StatsReply>;
-using WorkerRequest = std::variant<Hello, Heartbeat, ResultBatch, Goodbye>;
-using WorkerReply = std::variant<Welcome, LeaseBatch, ResultAck, Unknown, Refused, Revoke>;
+using WorkerRequest = std::variant<Hello, Heartbeat, ResultBatch, Goodbye, BuildResult>;
+using WorkerReply = std::variant<Welcome, LeaseBatch, ResultAck, Unknown, Refused, Revoke, BuildBatch>;
 
 template <class Body>
 struct Message {
@@ -234,6 +253,8 @@ template <> struct AlternativeName<Welcome> { static constexpr std::string_view 
 template <> struct AlternativeName<LeaseBatch> { static constexpr std::string_view value = "lease_batch"; };
 template <> struct AlternativeName<ResultAck> { static constexpr std::string_view value = "result_ack"; };
 template <> struct AlternativeName<Revoke> { static constexpr std::string_view value = "revoke"; };
+template <> struct AlternativeName<BuildResult> { static constexpr std::string_view value = "build_result"; };
+template <> struct AlternativeName<BuildBatch> { static constexpr std::string_view value = "build_batch"; };
 template <> struct AlternativeName<Unknown> { static constexpr std::string_view value = "unknown"; };
 
 template <class V> void fields(V& v, Blob& x) { v("hash", x.hash); v("bytes", x.bytes); v("packing", x.packing); }
@@ -259,7 +280,7 @@ template <class V> void fields(V& v, BoardReply& x) { v("rows", x.rows); v("last
 template <class V> void fields(V& v, WorkerStatus& x) {
   v("worker", x.worker); v("devices", x.devices); v("running", x.running); v("last_seen_ms", x.last_seen_ms);
   v("labels", x.labels); v("draining", x.draining);
-  v("backends", x.backends); v("quarantined", x.quarantined);
+  v("backends", x.backends); v("quarantined", x.quarantined); v("builds_for", x.builds_for); v("built_n", x.built_n);
 }
 template <class V> void fields(V& v, BrokerReply& x) {
   v("version", x.version); v("queued", x.queued); v("leased", x.leased); v("workers", x.workers);
@@ -267,17 +288,20 @@ template <class V> void fields(V& v, BrokerReply& x) {
 template <class V> void fields(V& v, Refused& x) { v("reason", x.reason); }
 template <class V> void fields(V& v, Hello& x) {
   v("worker", x.worker); v("epoch", x.epoch); v("devices", x.devices); v("credit", x.credit); v("evaluator", x.evaluator);
-  v("labels", x.labels); v("backends", x.backends); v("quarantined", x.quarantined);
+  v("labels", x.labels); v("backends", x.backends); v("quarantined", x.quarantined); v("builds_for", x.builds_for);
 }
 template <class V> void fields(V& v, LeaseId& x) { v("seq", x.seq); v("attempt", x.attempt); }
 template <class V> void fields(V& v, Heartbeat& x) { v("epoch", x.epoch); v("leases", x.leases); }
 template <class V> void fields(V& v, AttemptResult& x) { v("lease", x.lease); v("result", x.result); }
 template <class V> void fields(V& v, AttemptError& x) { v("lease", x.lease); v("message", x.message); }
 template <class V> void fields(V& v, ResultBatch& x) { v("epoch", x.epoch); v("results", x.results); v("errors", x.errors); }
+template <class V> void fields(V& v, BuildResult& x) { v("epoch", x.epoch); v("build", x.build); v("object", x.object); v("message", x.message); }
+template <class V> void fields(V& v, BuildBatch& x) { v("epoch", x.epoch); v("builds", x.builds); }
 template <class V> void fields(V& v, Goodbye& x) { v("epoch", x.epoch); }
 template <class V> void fields(V& v, Welcome& x) { v("heartbeat_ms", x.heartbeat_ms); v("lease_ms", x.lease_ms); }
 template <class V> void fields(V& v, Lease& x) {
   v("id", x.id); v("run", x.run); v("submission", x.submission); v("blobs", x.blobs); v("device", x.device);
+  v("object", x.object);
 }
 template <class V> void fields(V& v, LeaseBatch& x) { v("epoch", x.epoch); v("leases", x.leases); }
 template <class V> void fields(V& v, ResultAck& x) { v("leases", x.leases); }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "core/build_object.h"
 #include "core/device.h"
 #include "core/hash.h"
 #include "core/job.h"
@@ -55,6 +56,7 @@ struct JobRecord {
 // Family `dead`, key: sequence. Empty. Jobs that ended as `abandoned` and that nobody has dealt with yet.
 // Family `reuse`, key: sequence + the key of a run entry. The Unix time in ms (8 bytes, big-endian) at which a submission was last answered with
 //   a job that was there. With the run of its JobRecord and the label of its body it leads from a job to every run entry that may name it.
+// Family `object`, key: sequence. A BuildObject, put once, for a job that is unfinished; it goes with the job's end.
 // Family `meta` also names the lanes' parts: class number -> Requirements, submitter number -> name.
 
 // Family `run`, key: run NUL label. Which job stands for that label; a label submitted again points to its newest job.

@@ -121,7 +121,7 @@ Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lane
   Worker worker(options.worker);
   Mailbox mailbox;
   broker.wake_on(mailbox.wake_fd());
-  Builder builder(options.builder, BuildCache(options.cache_dir, options.cache_bytes_max), [&lanes] { return lanes.front()->zygote(); });
+  Builder builder(options.builder, BuildCache(options.cache_dir, options.cache_bytes_max), options.zygote);
   Crew build_crew(options.worker.build_slots);
   std::vector<std::unique_ptr<Crew>> lane_crews;
   for (std::size_t i = 0; i < lanes.size(); ++i) lane_crews.push_back(std::make_unique<Crew>(1));
@@ -138,7 +138,8 @@ Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lane
     for (const std::string& note : ready.notes) spdlog::warn("{}", note);
     for (BuildStart& start : ready.builds) {
       build_crew.ask([&mailbox, &builder, lease = start.lease, stop = going[start.lease->id].get_token()](std::size_t slot) {
-        mailbox.put(BuildDone{lease->id, builder.build(*lease, stop, slot)});
+        const bool for_others = lease->id.attempt == 0;
+        mailbox.put(BuildDone{lease->id, for_others ? builder.build_object(*lease, stop, slot) : builder.build(*lease, stop, slot)});
       });
     }
     for (RunStart& start : ready.runs) {
@@ -182,6 +183,7 @@ Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lane
     }
     if (monotonic_now_ms() >= wake_at_ms) obey(worker.step(Tick{}, monotonic_now_ms()));
   }
+  for (auto& [lease, stopping] : going) stopping.request_stop();
   if (!finished) broker.send(encode_message(Message<WorkerRequest>{0, Goodbye{options.worker.epoch}}));
   return {};
 }

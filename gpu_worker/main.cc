@@ -16,6 +16,7 @@
 
 #include "core/limits.h"
 #include "core/version.h"
+#include "gpu_worker/build/zygotes.h"
 #include "gpu_worker/host.h"
 #include "gpu_worker/inventory.h"
 #include "gpu_worker/loop.h"
@@ -46,6 +47,7 @@ struct Flags {
   std::string state;
   std::string devices = "auto";
   std::vector<std::string> labels;
+  std::vector<std::string> compile_for;
   std::string log_level = "info";
   std::string log_format = "auto";
   std::uint32_t builds = 0;
@@ -79,6 +81,22 @@ Expected<std::vector<std::string>> labels_of(std::vector<std::string> labels) {
     return kq::bad_input(std::to_string(labels.size()) + " times --label, a worker has at most " + std::to_string(kq::kLabelsMax));
   }
   return labels;
+}
+
+// "cpu", or what a GPU reports: "sm_90".
+Expected<std::vector<kq::DeviceInfo>> targets_of(const std::vector<std::string>& words) {
+  std::vector<kq::DeviceInfo> targets;
+  for (const std::string& word : words) {
+    kq::DeviceInfo target;
+    if (word != "cpu") {
+      const bool is_arch = word.starts_with("sm_") && word.size() > 4 && word.size() < 8 && word.find_first_not_of("0123456789", 3) == std::string::npos;
+      if (!is_arch) return kq::bad_input("--compile-for '" + word + "' is neither cpu nor an architecture like sm_90");
+      target.kind = kq::DeviceKind::cuda;
+      target.arch = word;
+    }
+    if (std::find(targets.begin(), targets.end(), target) == targets.end()) targets.push_back(std::move(target));
+  }
+  return targets;
 }
 
 std::string harness_of(const std::string& programs) { return programs + "/../share/kq/harness"; }
@@ -219,40 +237,71 @@ Expected<void> test_itself(const Flags& flags) {
   return {};
 }
 
+Expected<kq::WorkerOptions> worker_options(const Flags& flags, const std::string& name) {
+  auto labels = labels_of(flags.labels);
+  if (!labels) return kq::failure(labels.error());
+  auto targets = targets_of(flags.compile_for);
+  if (!targets) return kq::failure(targets.error());
+  const auto epoch = random_epoch();
+  if (!epoch) return kq::failure(epoch.error());
+  return kq::WorkerOptions{.name = name, .epoch = *epoch, .devices = {}, .labels = std::move(*labels), .host = kq::this_host(), .builds_for = std::move(*targets)};
+}
+
+void say_ready(int fd) {
+  if (fd < 0) return;
+  constexpr std::string_view kReady = "ready\n";
+  if (::write(fd, kReady.data(), kReady.size()) < 0) spdlog::warn("nobody listens on --ready-fd");
+  ::close(fd);
+}
+
+// Where only builds run, their sandbox is tested all the same: on a lane of the CPU, which then goes.
+Expected<std::vector<std::unique_ptr<kq::Lane>>> tested_lanes(const Flags& flags, const std::string& scratch, const std::string& name) {
+  Flags own = flags;
+  if (!flags.compile_for.empty()) {
+    own.devices = "cpu";
+    own.children_ahead = 0;
+  }
+  auto lanes = open_lanes(own, scratch, name);
+  if (!lanes) return lanes;
+  const auto zygote = lanes->front()->zygote();
+  if (!zygote) return kq::failure(zygote.error());
+  if (auto secure = check_sandbox((*zygote)->sandbox(), flags.insecure); !secure) return kq::failure(secure.error());
+  if (auto held = test_sandboxes(*lanes, flags.insecure); !held) return kq::failure(held.error());
+  return lanes;
+}
+
 Expected<void> run(const Flags& flags) {
   const auto endpoints = kq::parse_broker_url(flags.broker);
   if (!endpoints) return kq::failure(endpoints.error());
   const auto key = kq::read_key_for(kq::Side::worker, flags.key);
   if (!key) return kq::failure(key.error());
-  const auto labels = labels_of(flags.labels);
-  if (!labels) return kq::failure(labels.error());
-  const auto epoch = random_epoch();
-  if (!epoch) return kq::failure(epoch.error());
   const std::string scratch = scratch_in(flags);
   const std::string name = worker_name();
-
-  auto lanes = open_lanes(flags, scratch, name);
+  auto worker = worker_options(flags, name);
+  if (!worker) return kq::failure(worker.error());
+  auto lanes = tested_lanes(flags, scratch, name);
   if (!lanes) return kq::failure(lanes.error());
-  kq::LoopOptions options{.worker = {.name = name, .epoch = *epoch, .devices = {}},
+  const bool only_builds = !flags.compile_for.empty();
+  if (only_builds) lanes->clear();
+  kq::BuildZygotes zygotes({.python = find_python(kq::program_directory()),
+                            .harness = harness_of(kq::program_directory()),
+                            .stub = kq::program_directory() + "/../lib/libkqstub.so"});
+  kq::LoopOptions options{.worker = std::move(*worker),
                           .builder = {.scratch = scratch, .uid = slot_uid(lanes->size() + 1), .no_gpu_arch = "sm_90"},
                           .cache_dir = fs::path(scratch).parent_path() / "build-cache",
-                          .cache_bytes_max = static_cast<std::uintmax_t>(flags.cache_gib) << 30};
+                          .cache_bytes_max = static_cast<std::uintmax_t>(flags.cache_gib) << 30,
+                          .zygote = [&](kq::DeviceKind kind) { return only_builds ? zygotes.get(kind) : lanes->front()->zygote(); }};
   options.worker.build_slots = build_slots(flags, lanes->size());
   for (const auto& lane : *lanes) options.worker.devices.push_back(lane->device());
-  options.worker.labels = *labels;
-  options.worker.host = kq::this_host();
-  const auto zygote = lanes->front()->zygote();
-  if (!zygote) return kq::failure(zygote.error());
-  if (auto secure = check_sandbox((*zygote)->sandbox(), flags.insecure); !secure) return secure;
-  options.worker.backends = (*zygote)->backends();
-  if (auto held = test_sandboxes(*lanes, flags.insecure); !held) return held;
+  // Each of a worker that only builds starts before it says that it is ready.
+  for (const kq::DeviceInfo& device : only_builds ? options.worker.builds_for : options.worker.devices) {
+    const auto zygote = options.zygote(device.kind);
+    if (!zygote) return kq::failure(zygote.error());
+    options.worker.backends = (*zygote)->backends();
+  }
   auto broker = kq::connect_client(endpoints->worker, *key);
   if (!broker) return kq::failure(broker.error());
-  if (flags.ready_fd >= 0) {
-    constexpr std::string_view kReady = "ready\n";
-    if (::write(flags.ready_fd, kReady.data(), kReady.size()) < 0) spdlog::warn("nobody listens on --ready-fd");
-    ::close(flags.ready_fd);
-  }
+  say_ready(flags.ready_fd);
   const auto worked = kq::work(**broker, *lanes, options, drain, stop);
   lanes->clear();
   std::error_code ignored;
@@ -270,6 +319,8 @@ int main(int argc, char** argv) {
   app.add_option("--key", flags.key, "this worker's key file, where the broker wants one (KQ_KEY)")->envname("KQ_KEY");
   app.add_option("--state", flags.state, "directory for the build cache and scratch files (default: XDG_STATE_HOME/kq/worker)");
   app.add_option("--devices", flags.devices, "auto, or a list of cpu, cuda, cuda:N")->capture_default_str();
+  app.add_option("--compile-for", flags.compile_for, "only build, for jobs that wait for such a device: cpu, or an architecture like sm_90; takes no GPU; may be repeated")
+      ->allow_extra_args(false)->excludes("--devices");
   app.add_option("--builds", flags.builds, "builds at once (default: by cores and memory)")->check(CLI::Range(1, 256));
   app.add_option("--children-ahead", flags.children_ahead, "processes for jobs to come that wait on each device, warm; 0: each is forked when it is wanted")
       ->envname("KQ_CHILDREN_AHEAD")->check(CLI::Range(0, 4))->capture_default_str();

@@ -4,6 +4,7 @@
 
 #include "core/check.h"
 #include "core/codec.h"
+#include "core/limits.h"
 #include "core/version.h"
 
 namespace kq {
@@ -11,6 +12,8 @@ namespace {
 
 // How often leases of the problem that is up may run before an older one of another problem.
 constexpr int kPassedOverMax = 16;
+
+constexpr std::int64_t kObjectResend = 10;  // an object is large: it is sent again after so many times as long
 
 // A result as it must look when the build lane already ended the job.
 Result from_build(const Lease& lease, const Built& built, const std::string& worker) {
@@ -25,11 +28,14 @@ Result from_build(const Lease& lease, const Built& built, const std::string& wor
           .toolchain = built.toolchain};
 }
 
+// For others, who know their attempt themselves.
+bool is_build(const Lease& lease) { return lease.id.attempt == 0; }
+
 }  // namespace
 
 Worker::Worker(WorkerOptions options)
     : options_(std::move(options)), busy_(options_.devices.size(), false), lost_(options_.devices.size()), last_problem_(options_.devices.size()) {
-  KQ_CHECK(!options_.devices.empty() && options_.build_slots > 0);
+  KQ_CHECK(options_.devices.empty() != options_.builds_for.empty() && options_.build_slots > 0);
 }
 
 WorkerReady Worker::step(WorkerEvent event, std::int64_t now_ms) {
@@ -48,6 +54,8 @@ void Worker::on(BrokerSaid& said, std::int64_t now_ms, WorkerReady& ready) {
     next_heartbeat_ms_ = now_ms;  // says at once what is held: after a restart of the broker nothing expires by accident
   } else if (auto* batch = std::get_if<LeaseBatch>(&said.reply)) {
     take(*batch);
+  } else if (auto* builds = std::get_if<BuildBatch>(&said.reply)) {
+    take(*builds);
   } else if (const auto* ack = std::get_if<ResultAck>(&said.reply)) {
     for (const LeaseId& id : ack->leases) {
       const auto found = held_.find(id);
@@ -70,6 +78,15 @@ void Worker::take(LeaseBatch& batch) {
     Held& held = held_[lease.id];
     held.lease = std::make_shared<const Lease>(std::move(lease));
     settle(held);
+  }
+}
+
+void Worker::take(BuildBatch& batch) {
+  if (batch.epoch != options_.epoch) return;
+  for (Lease& build : batch.builds) {
+    if (!is_build(build) || held_.contains(build.id)) continue;
+    Held& held = held_[build.id];
+    held.lease = std::make_shared<const Lease>(std::move(build));
   }
 }
 
@@ -106,7 +123,7 @@ void Worker::revoke(const LeaseId& id, WorkerReady& ready) {
 std::optional<std::size_t> Worker::lane_for(const Held& lease) const {
   std::vector<std::size_t> load(options_.devices.size());
   for (const auto& [id, held] : held_) {
-    if (&held != &lease) ++load[held.device];
+    if (&held != &lease && held.device < load.size()) ++load[held.device];
   }
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < load.size(); ++i) {
@@ -124,7 +141,9 @@ void Worker::on(BuildDone& done, std::int64_t, WorkerReady&) {
     return;
   }
   KQ_CHECK(held.phase == Phase::building);
-  if (!done.built) {
+  if (is_build(*held.lease)) {
+    report_build(held, std::move(done.built));
+  } else if (!done.built) {
     report(held, failure(done.built.error()));
   } else if (done.built->verdict) {
     report(held, from_build(*held.lease, *done.built, options_.name));
@@ -179,6 +198,18 @@ void Worker::report(Held& held, Expected<Result> result) {
   }
 }
 
+void Worker::report_build(Held& held, Expected<Built> built) {
+  held.phase = Phase::reporting;
+  held.sent_at_ms = 0;
+  if (!built) {
+    held.error = built.error().message;
+  } else if (built->object) {
+    held.object = std::move(built->object);
+  } else {
+    held.error = built->verdict ? "it ended as " + std::string(to_string(name_of(*built->verdict))) : "nothing to hand over";
+  }
+}
+
 void Worker::start_builds(WorkerReady& ready) {
   if (draining_) return;
   std::size_t building = count(Phase::building);
@@ -228,21 +259,27 @@ void Worker::talk(std::int64_t now_ms, WorkerReady& ready) {
       }
     }
     const auto lanes = static_cast<std::uint32_t>(devices.size());
+    const std::uint32_t leases = lanes == 0 ? 0 : lanes * (1 + options_.leases_ahead) + options_.build_slots - 1;
+    const std::uint32_t builds = options_.builds_for.empty() ? 0 : options_.build_slots + options_.leases_ahead;
     ready.sends.push_back(Hello{.worker = options_.name,
                                 .epoch = options_.epoch,
                                 .devices = std::move(devices),
-                                .credit = draining_ || lanes == 0 ? 0 : lanes * (1 + options_.leases_ahead) + options_.build_slots - 1,
+                                .credit = draining_ ? 0 : leases + builds,
                                 .evaluator = std::string(kEvaluatorVersion),
                                 .labels = options_.labels,
                                 .backends = options_.backends,
-                                .quarantined = std::move(quarantined)});
+                                .quarantined = std::move(quarantined),
+                                .builds_for = options_.builds_for});
   }
 
   ResultBatch results{.epoch = options_.epoch, .results = {}, .errors = {}};
   for (auto& [id, held] : held_) {
-    if (held.phase != Phase::reporting || (held.sent_at_ms != 0 && now_ms < held.sent_at_ms + options_.resend_ms)) continue;
+    const std::int64_t resend_ms = held.object ? kObjectResend * options_.resend_ms : options_.resend_ms;
+    if (held.phase != Phase::reporting || (held.sent_at_ms != 0 && now_ms < held.sent_at_ms + resend_ms)) continue;
     held.sent_at_ms = now_ms;
-    if (held.result) {
+    if (is_build(*held.lease)) {
+      ready.sends.push_back(BuildResult{.epoch = options_.epoch, .build = id, .object = held.object, .message = held.error.substr(0, kMessageTextMax)});
+    } else if (held.result) {
       results.results.push_back({id, *held.result});
     } else {
       results.errors.push_back({id, held.error});

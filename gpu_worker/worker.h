@@ -4,6 +4,8 @@
 // No clock, no socket, no process: step() takes an event and the time, Ready says what to do. Results are kept and sent again until
 // acknowledged; held leases are listed in every heartbeat; a broker that forgot us hears Hello again. A lease that the broker revokes is
 // forgotten at once; where a lane or a build is at work on it, that is told to stop, and what it says in the end goes nowhere.
+//
+// A worker without devices builds for others: what a BuildBatch brings walks waiting_build -> building -> reporting, under attempt 0.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +23,13 @@ namespace kq {
 struct WorkerOptions {
   std::string name;
   std::uint64_t epoch = 0;
-  std::vector<DeviceInfo> devices;   // one lane each
+  std::vector<DeviceInfo> devices;   // one lane each; none where it only builds
   std::vector<std::string> labels{};   // sorted; jobs may ask for them
   std::vector<Backend> backends{};     // that work here; empty: all
   Host host{};                         // of every result
   std::uint32_t build_slots = 1;     // builds at once; each beyond the first asks for a lease more
   std::uint32_t leases_ahead = 2;    // per device, beyond the one that runs: the next job is already here
+  std::vector<DeviceInfo> builds_for{};  // kinds and architectures, of a worker that only builds
   std::int64_t resend_ms = 1000;     // Hello until welcomed, results until acknowledged
 };
 
@@ -37,6 +40,7 @@ struct Built {
   bool cached = false;
   std::int64_t ms = 0;
   Toolchain toolchain = {};
+  std::optional<BuildObject> object = {};  // of a build for others: what they may have of it
 };
 
 struct BrokerSaid { WorkerReply reply; };
@@ -75,7 +79,8 @@ class Worker {
     std::size_t device = 0;
     Built built;
     int passed_over = 0;           // times another lease ran first because its problem's reference was up
-    std::optional<Result> result;  // one of the two while reporting
+    std::optional<Result> result;  // one of the three while reporting
+    std::optional<BuildObject> object;
     std::string error;
     std::int64_t sent_at_ms = 0;
   };
@@ -88,10 +93,12 @@ class Worker {
   void on(Tick&, std::int64_t now_ms, WorkerReady& ready);
 
   void take(LeaseBatch& batch);
+  void take(BuildBatch& batch);
   void settle(Held& held);
   void revoke(const LeaseId& id, WorkerReady& ready);
   std::optional<std::size_t> lane_for(const Held& lease) const;
   void report(Held& held, Expected<Result> result);
+  void report_build(Held& held, Expected<Built> built);
   void start_builds(WorkerReady& ready);
   void start_runs(WorkerReady& ready);
   void talk(std::int64_t now_ms, WorkerReady& ready);

@@ -244,5 +244,91 @@ TEST_F(WorkerTest, drains_what_runs_gives_back_what_waits_and_leaves) {
   EXPECT_EQ(all<Goodbye>(ready).size(), 1u);
 }
 
+// A worker without devices: it builds for others.
+class CompileOnlyTest : public ::testing::Test {
+ protected:
+  static Lease build(Sequence seq) {
+    Lease build = lease(seq, 0);
+    build.device = kTarget;
+    return build;
+  }
+  WorkerReady take(std::vector<Lease> builds) { return worker.step(BrokerSaid{BuildBatch{.epoch = 7, .builds = std::move(builds)}}, now); }
+  static Built with_object() {
+    Built built;
+    built.object = BuildObject{.kind = DeviceKind::cuda, .arch = "sm_90", .key = sha256("key"), .hash = sha256("object"), .bytes = "object"};
+    return built;
+  }
+
+  static inline const DeviceInfo kTarget{.kind = DeviceKind::cuda, .model = {}, .uuid = {}, .arch = "sm_90"};
+  std::int64_t now = 1000;
+  Worker worker{{.name = "b", .epoch = 7, .devices = {}, .build_slots = 2, .leases_ahead = 1, .builds_for = {kTarget}}};
+};
+
+TEST_F(CompileOnlyTest, says_what_it_builds_for_and_how_many_builds_it_wants) {
+  const auto hello = all<Hello>(worker.step(Tick{}, now));
+  ASSERT_EQ(hello.size(), 1u);
+  EXPECT_TRUE(hello[0].devices.empty());
+  EXPECT_EQ(hello[0].builds_for, std::vector<DeviceInfo>{kTarget});
+  EXPECT_EQ(hello[0].credit, 3u);
+}
+
+TEST_F(CompileOnlyTest, hands_each_build_over_until_that_is_acknowledged) {
+  auto ready = take({build(1), build(2), build(3)});
+  ASSERT_EQ(ready.builds.size(), 2u) << "as many at once as there are slots";
+  EXPECT_TRUE(take({build(1)}).builds.empty()) << "sent twice";
+  ready = worker.step(BuildDone{{1, 0}, with_object()}, now);
+  auto results = all<BuildResult>(ready);
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].epoch, 7u);
+  EXPECT_EQ(results[0].build, (LeaseId{1, 0}));
+  EXPECT_EQ(results[0].object->bytes, "object");
+  EXPECT_TRUE(ready.runs.empty());
+  EXPECT_EQ(ready.builds.size(), 1u);
+  EXPECT_TRUE(all<BuildResult>(worker.step(Tick{}, now + 1000)).empty()) << "an object is large: it is not sent again so soon";
+  EXPECT_EQ(all<BuildResult>(worker.step(Tick{}, now + 10'000)).size(), 1u);
+  worker.step(BrokerSaid{ResultAck{.leases = {{1, 0}}}}, now);
+  EXPECT_TRUE(all<BuildResult>(worker.step(Tick{}, now + 30'000)).empty());
+}
+
+TEST_F(CompileOnlyTest, a_build_that_makes_nothing_says_why) {
+  take({build(1), build(2)});
+  auto results = all<BuildResult>(worker.step(BuildDone{{1, 0}, Built{.verdict = ended(VerdictName::build_failed, {}), .dir = {}}}, now));
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_FALSE(results[0].object);
+  EXPECT_EQ(results[0].message, "it ended as build_failed");
+  results = all<BuildResult>(worker.step(BuildDone{{2, 0}, our_fault("no room")}, now));
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].message, "no room");
+}
+
+TEST_F(CompileOnlyTest, names_its_builds_in_heartbeats_and_stops_those_that_are_revoked) {
+  take({build(1), build(2), build(3)});
+  auto ready = worker.step(BrokerSaid{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now);
+  EXPECT_EQ(all<Heartbeat>(ready)[0].leases, (std::vector<LeaseId>{{1, 0}, {2, 0}, {3, 0}}));
+  ready = worker.step(BrokerSaid{Revoke{.leases = {{1, 0}, {3, 0}}}}, now);
+  EXPECT_EQ(ready.stops, (std::vector<LeaseId>{{1, 0}}));
+  ready = worker.step(BuildDone{{1, 0}, our_fault("stopped")}, now);
+  EXPECT_TRUE(all<BuildResult>(ready).empty()) << "nobody wants to hear of it";
+  EXPECT_TRUE(ready.builds.empty());
+}
+
+TEST_F(CompileOnlyTest, a_lease_that_strays_here_goes_back) {
+  const auto ready = worker.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = {lease(1)}}}, now);
+  ASSERT_EQ(all<ResultBatch>(ready).size(), 1u);
+  EXPECT_EQ(all<ResultBatch>(ready)[0].errors[0].lease, (LeaseId{1, 1}));
+}
+
+TEST_F(CompileOnlyTest, drains_after_what_it_builds) {
+  take({build(1), build(2), build(3)});
+  auto ready = worker.step(DrainAsked{}, now);
+  EXPECT_EQ(all<Hello>(ready)[0].credit, 0u);
+  EXPECT_FALSE(ready.finished);
+  worker.step(BuildDone{{1, 0}, with_object()}, now);
+  worker.step(BuildDone{{2, 0}, our_fault("no room")}, now);
+  ready = worker.step(BrokerSaid{ResultAck{.leases = {{1, 0}, {2, 0}}}}, now);
+  EXPECT_TRUE(ready.finished);
+  EXPECT_EQ(all<Goodbye>(ready).size(), 1u);
+}
+
 }  // namespace
 }  // namespace kq

@@ -72,6 +72,7 @@ Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
   auto hello = parse_zygote_hello((*packet)->bytes);
   if (!hello) return our_fault("the Python of the worker did not start: " + hello.error().message);
   zygote->software_ = std::move(hello->software);
+  zygote->compilers_ = std::move(hello->compilers);
   zygote->sandbox_ = std::move(hello->sandbox);
   zygote->backends_ = std::move(hello->backends);
   zygote->alive_ = true;

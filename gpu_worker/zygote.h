@@ -4,7 +4,8 @@
 // this socket right after its fork, before anything of a submission is read.
 //
 //   zygote -> control, once:  {"ready": true, "python": "3.11.2", "torch": "2.11.0", "triton": "3.6.0", "cuda": "13.0",
-//                              "backends": ["torch", "triton", "cuda", "torch_cuda", "multi_kernel"], "sandbox": "uid,user,pid,mount,ipc,net,uts,rlimits,landlock,seccomp,cgroup"}
+//                              "backends": ["torch", "triton", "cuda", "torch_cuda", "multi_kernel"],
+//                              "compilers": "g++ 12.2.0 ...", "sandbox": "uid,user,pid,mount,ipc,net,uts,rlimits,landlock,seccomp,cgroup"}
 //                             or {"error": "one sentence"} and exit
 //   control -> zygote:        {"id": 7, "role": "ready" | "build" | "record" | "compile", "device": "cpu" | "cuda", "backend": "torch",
 //                              "dir": DIR, "uid": 61000, "entry": "add.py", "problem": "relu.py", "precision": "as_given",
@@ -69,6 +70,7 @@ class Zygote {
   ~Zygote();  // kills it and, through it, every child
 
   const Software& software() const { return software_; }
+  const std::string& compilers() const { return compilers_; }  // of this machine: part of every build's key
   const std::string& sandbox() const { return sandbox_; }
   const std::vector<Backend>& backends() const { return backends_; }  // whose compilers are there
   bool alive() const;
@@ -104,6 +106,7 @@ class Zygote {
   DeviceKind device_ = DeviceKind::cpu;
   Fd socket_;
   Software software_;
+  std::string compilers_;
   std::string sandbox_;
   std::vector<Backend> backends_;
   std::thread reader_;

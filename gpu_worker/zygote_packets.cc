@@ -37,6 +37,7 @@ Expected<ZygoteHello> parse_zygote_hello(std::string_view packet) {
     const auto backend = name.is_string() ? parse_enum<Backend>(name.get<std::string>()) : std::nullopt;
     if (backend) said.backends.push_back(*backend);
   }
+  said.compilers = text_of(hello, "compilers");
   said.sandbox = text_of(hello, "sandbox");
   return said;
 }

@@ -18,6 +18,7 @@ namespace kq {
 struct ZygoteHello {
   Software software;
   std::vector<Backend> backends;  // whose compilers are there; names that are not known are left out
+  std::string compilers;          // of this machine, in one line: part of every build's key
   std::string sandbox;            // the layers that a child gets, by name
 };
 // An Error carries the sentence of a zygote that could not start; it is empty where the packet is none.

@@ -8,7 +8,7 @@ namespace {
 TEST(zygote_hello, says_what_children_run_on) {
   const auto hello = parse_zygote_hello(
       R"({"ready": true, "python": "3.11.2", "torch": "2.11.0", "triton": "3.6.0", "cuda": null, "packages": "0a1b",
-          "backends": ["torch", "hip", 7, "cuda"], "sandbox": "uid,user"})");
+          "backends": ["torch", "hip", 7, "cuda"], "compilers": "g++ 12", "sandbox": "uid,user"})");
   ASSERT_TRUE(hello);
   EXPECT_EQ(hello->software.python, "3.11.2");
   EXPECT_EQ(hello->software.torch, "2.11.0");
@@ -16,6 +16,7 @@ TEST(zygote_hello, says_what_children_run_on) {
   EXPECT_EQ(hello->software.cuda, "");
   EXPECT_EQ(hello->software.packages, "0a1b");
   EXPECT_EQ(hello->backends, (std::vector<Backend>{Backend::torch, Backend::cuda}));
+  EXPECT_EQ(hello->compilers, "g++ 12");
   EXPECT_EQ(hello->sandbox, "uid,user");
 }
 

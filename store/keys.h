@@ -14,7 +14,7 @@
 
 namespace kq {
 
-// Families state, body, result, samples: the 8 bytes of the sequence.
+// Families state, body, result, samples, object: the 8 bytes of the sequence.
 std::string sequence_key(Sequence seq);
 std::optional<Sequence> sequence_from(std::string_view key);
 

@@ -68,6 +68,12 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const std::shared_ptr
     case Family::samples:
       options.write_buffer_size = 32 * kMegabyte;
       break;
+    case Family::object:  // large, compressed by whoever made it, and soon gone
+      options.compression = rocksdb::kNoCompression;
+      options.enable_blob_files = true;
+      options.min_blob_size = kBlobBytesMin;
+      options.enable_blob_garbage_collection = true;
+      break;
     case Family::meta:
     case Family::run:
     case Family::board:

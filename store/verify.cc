@@ -32,7 +32,8 @@ class Verification {
         {Family::blob, &Verification::blob},      {Family::run, &Verification::label},
         {Family::board, &Verification::board},    {Family::queue, &Verification::queue_entry},
         {Family::timer, &Verification::timer},    {Family::dead, &Verification::dead},
-        {Family::reuse, &Verification::reuse},    {Family::body, &Verification::body}};
+        {Family::reuse, &Verification::reuse},    {Family::body, &Verification::body},
+        {Family::object, &Verification::object}};
     for (const auto& [family, check] : kChecks) {
       family_ = family;
       auto scanned = store_.scan(family, "", "", [&, check = check](std::string_view key, std::string_view value) {
@@ -206,6 +207,15 @@ class Verification {
     const auto seq = sequence_from(key);
     if (!seq) return problem("a key is unreadable");
     need(read_job(store_, *seq), job_text(*seq));
+  }
+
+  void object(std::string_view key, std::string_view value) {
+    const auto seq = sequence_from(key);
+    const auto object = decode<BuildObject>(value);
+    if (!seq || !object) return problem((seq ? job_text(*seq) : "a key") + " is unreadable" + (object ? "" : ": " + object.error().message));
+    if (sha256(object->bytes) != object->hash) problem(job_text(*seq) + ": the object is not what its name says");
+    const auto job = need(read_job(store_, *seq), job_text(*seq));
+    if (job && job->state == JobState::finished) problem(job_text(*seq) + " is finished and has an object");
   }
 
   void totals() {

@@ -87,6 +87,7 @@ TEST_F(VerifyTest, every_broken_promise_has_its_line) {
   const JobRecord seven = *read_job(store, 7).value();
   RunEntry nobody{.seq = 99, .submission = {}};
   nobody.submission.label = "x";
+  const BuildObject object{.kind = DeviceKind::cuda, .arch = "sm_90", .key = sha256("key"), .hash = sha256("another"), .bytes = "code"};
   const std::vector<Broken> cases = {
       {"record garbled", Family::state, sequence_key(3), "x", "family 'state', job 3 is unreadable"},
       {"submission gone", Family::body, sequence_key(3), std::nullopt, "family 'state', job 3: its submission is missing"},
@@ -109,6 +110,9 @@ TEST_F(VerifyTest, every_broken_promise_has_its_line) {
       {"way back garbled", Family::reuse, reuse_key(7, "r"), "x", "family 'reuse', an entry is unreadable"},
       {"submission of nobody", Family::body, sequence_key(99), *store.get(Family::body, sequence_key(1)).value(),
        "family 'body', job 99 is missing"},
+      {"object garbled", Family::object, sequence_key(7), "x", "family 'object', job 7 is unreadable"},
+      {"object of another content", Family::object, sequence_key(7), encode(object), "job 7: the object is not what its name says"},
+      {"object of a finished job", Family::object, sequence_key(1), encode(object), "job 1 is finished and has an object"},
       {"removed and there", Family::meta, std::string(kRetainedFromKey), sequence_key(2), "retained_from is above job 1"},
       {"next sequence", Family::meta, std::string(kNextSequenceKey), sequence_key(13), "next_sequence is not above job 13"},
   };

@@ -7,6 +7,7 @@
 
 #include "core/limits.h"
 #include "core/plan.h"
+#include "gpu_worker/build/object.h"
 #include "gpu_worker/build/outcome.h"
 #include "gpu_worker/limit.h"
 #include "gpu_worker/scratch.h"
@@ -23,6 +24,7 @@ constexpr std::string_view kNeedsGpu = "kq_needs_gpu";
 constexpr std::string_view kLaunchesTriton = "kq_triton";      // harness/build.py
 constexpr std::string_view kTritonArchive = "kq_triton.zip";   // harness/triton_ahead.py
 constexpr std::size_t kTritonBytesMax = 64u << 20;
+constexpr std::string_view kForThisMachine = "kq_native";     // compiled for the processor it was compiled on
 constexpr std::string_view kToolchainOfMachine = "toolchain_id";
 constexpr std::size_t kToolchainBytesMax = 4096;
 
@@ -81,6 +83,19 @@ Toolchain toolchain_in(const std::string& dir) {
   return {.compiler = text.substr(0, end), .flags = text.substr(second, text.find('\n', second) - second)};
 }
 
+// What a child said it compiles with is in the zygote's words, unless somebody changed it since that started.
+bool is_of_these_compilers(const Zygote& zygote, const std::string& dir) {
+  const auto toolchain = read_child_file(dir + "/" + std::string(kToolchainOfMachine), kToolchainBytesMax);
+  return !toolchain || zygote.compilers().find(*toolchain) != std::string::npos;
+}
+
+// "-march=native", wherever it is said.
+bool is_for_this_machine(const ExtensionCall& call) {
+  const auto says = [](const std::string& text) { return text.find("=native") != std::string::npos; };
+  return std::any_of(call.flags.begin(), call.flags.end(), [&](const auto& flag) { return says(flag.second); }) ||
+         std::any_of(call.sources.begin(), call.sources.end(), [&](const auto& source) { return says(source.second); });
+}
+
 }  // namespace
 
 KeysInWork::Hold::Hold(KeysInWork& keys, Hash key) : keys_(keys), key_(key) {
@@ -100,39 +115,65 @@ KeysInWork::Hold::~Hold() {
 Builder::Builder(BuilderOptions options, BuildCache cache, ZygoteSource zygote)
     : options_(std::move(options)), cache_(std::move(cache)), zygote_(std::move(zygote)) {}
 
+Expected<Builder::Job> Builder::begin(const Lease& lease, std::stop_token stop, std::size_t slot) const {
+  auto zygote = zygote_(lease.device.kind);
+  if (!zygote) return failure(zygote.error());
+  return Job{.lease = lease,
+             .arch = lease.device.arch.empty() ? options_.no_gpu_arch : lease.device.arch,
+             .zygote = std::move(*zygote),
+             .stop = std::move(stop),
+             .slot = slot};
+}
+
+Hash Builder::key_of(const Job& job) {
+  return build_key(job.lease.submission, job.lease.device.kind, job.arch, job.zygote->software(), job.zygote->compilers());
+}
+
 Expected<Built> Builder::build(const Lease& lease, std::stop_token stop, std::size_t slot) {
   if (stop.stop_requested()) return our_fault("stopped before it began");
   if (auto built = judge_cpp_files(lease)) return std::move(*built);
   const std::int64_t start_ms = monotonic_now_ms();
-  const auto zygote = zygote_();
-  if (!zygote) return failure(zygote.error());
-  const Job job{.lease = lease,
-                .arch = lease.device.arch.empty() ? options_.no_gpu_arch : lease.device.arch,
-                .zygote = *zygote,
-                .stop = std::move(stop),
-                .slot = slot};
-  const Hash key = build_key(lease.submission, lease.device.kind, job.arch, (*zygote)->software());
+  const auto job = begin(lease, std::move(stop), slot);
+  if (!job) return failure(job.error());
+  const Hash key = key_of(*job);
   const KeysInWork::Hold hold(keys_, key);
-  auto cached = from_cache(job, key);
-  auto built = cached ? Expected<Built>(std::move(*cached)) : run(job, key);
+  if (lease.object) adopt(*job, key);
+  auto cached = from_cache(*job, key);
+  auto built = cached ? Expected<Built>(std::move(*cached)) : run(*job, key);
   if (built) built->ms = monotonic_now_ms() - start_ms;
   return built;
 }
 
-// Only builds that went well are kept: an entry that says otherwise was damaged, and goes. What was compiled by other compilers than are here
-// now is built again.
+Expected<Built> Builder::build_object(const Lease& lease, std::stop_token stop, std::size_t slot) {
+  auto built = build(lease, stop, slot);
+  if (!built || built->dir.empty()) return built;
+  const auto job = begin(lease, std::move(stop), slot);
+  if (!job) return failure(job.error());
+  std::error_code error;
+  if (!is_of_these_compilers(*job->zygote, built->dir)) return our_fault("the compilers here are others than when this worker started: start it anew");
+  if (fs::exists(built->dir + "/" + std::string(kForThisMachine), error)) return our_fault("it was compiled for the processor here alone");
+  auto object = pack_object(built->dir, lease.device.kind, lease.device.arch, key_of(*job));
+  if (!object) return failure(object.error());
+  built->object = std::move(*object);
+  return built;
+}
+
+// What is wrong with an object is no reason not to build.
+void Builder::adopt(const Job& job, const Hash& key) {
+  if (job.lease.object->key != key || cache_.has(key)) return;
+  const auto scratch = this->scratch(job, "object");
+  if (!scratch || !unpack_object(*job.lease.object, scratch->out())) return;
+  (void)cache_.put(key, scratch->out());
+}
+
+// Only builds that went well are kept: an entry that says otherwise was damaged, and goes; so does what was compiled by others than its key names.
 std::optional<Built> Builder::from_cache(const Job& job, const Hash& key) {
   const auto entry = cache_.find(key);
   if (!entry) return std::nullopt;
-  if (const auto toolchain = read_child_file(*entry + "/" + std::string(kToolchainOfMachine), kToolchainBytesMax)) {
-    const std::lock_guard lock(toolchain_mutex_);
-    if (*toolchain != toolchain_) {
-      cache_.remove(key);
-      return std::nullopt;
-    }
+  if (is_of_these_compilers(*job.zygote, *entry)) {
+    auto built = outcome(job, *entry, true);
+    if (!built.verdict || name_of(*built.verdict) != VerdictName::build_failed) return built;
   }
-  auto built = outcome(job, *entry, true);
-  if (!built.verdict || name_of(*built.verdict) != VerdictName::build_failed) return built;
   cache_.remove(key);
   return std::nullopt;
 }
@@ -166,10 +207,6 @@ Expected<Built> Builder::run(const Job& job, const Hash& key) {
 
   bool cached = false;
   if (const auto toolchain = read_child_file(scratch->out() + "/" + std::string(kToolchainOfMachine), kToolchainBytesMax)) {
-    {
-      const std::lock_guard lock(toolchain_mutex_);
-      toolchain_ = *toolchain;
-    }
     auto verdict = build_extensions(job, *toolchain, scratch->out(), cached);
     if (!verdict) return failure(verdict.error());
     if (*verdict) {
@@ -223,6 +260,7 @@ Expected<std::optional<Verdict>> Builder::build_extensions(const Job& job, const
     if (error) return our_fault("cannot copy what was compiled: " + error.message());
     modules[call.key] = file;
     cached = cached && compiled->cached;
+    if (is_for_this_machine(call)) (void)write(out + "/" + std::string(kForThisMachine), "");
     if (call.has_cuda_sources) (void)write(out + "/" + std::string(kNeedsGpu), "");
   }
   if (auto written = write(out + "/" + std::string(kManifest), nlohmann::json{{"modules", modules}}.dump()); !written) return failure(written.error());

@@ -5,6 +5,9 @@
 // launches kernels of triton's on a GPU, a record child compiles them while it runs the file.
 //
 // The cache is written here. What children of ours left is for everybody; what a child left that ran code of the job is for that very source.
+//
+// An object that came with a lease goes into the cache first, if its key is the one that is computed here: then it is found there, and judged, as
+// what was built here.
 #pragma once
 
 #include <condition_variable>
@@ -58,12 +61,14 @@ class KeysInWork {
 
 class Builder {
  public:
-  // `zygote` gives a living one; it may start it.
-  using ZygoteSource = std::function<Expected<std::shared_ptr<Zygote>>()>;
+  // Gives a living one, for builds for such a device; it may start it.
+  using ZygoteSource = std::function<Expected<std::shared_ptr<Zygote>>(DeviceKind)>;
   Builder(BuilderOptions options, BuildCache cache, ZygoteSource zygote);
 
   // Blocking; one call at a time per slot, several slots at once. A stop kills the build's child and ends in an Error.
   Expected<Built> build(const Lease& lease, std::stop_token stop = {}, std::size_t slot = 0);
+  // The same for others: where it went well, what is built is packed.
+  Expected<Built> build_object(const Lease& lease, std::stop_token stop = {}, std::size_t slot = 0);
 
  private:
   // One build on its way: what its steps have in common.
@@ -74,6 +79,9 @@ class Builder {
     std::stop_token stop;
     std::size_t slot = 0;
   };
+  Expected<Job> begin(const Lease& lease, std::stop_token stop, std::size_t slot) const;
+  static Hash key_of(const Job& job);
+  void adopt(const Job& job, const Hash& key);
   std::optional<Built> from_cache(const Job& job, const Hash& key);
   Expected<Built> run(const Job& job, const Hash& key);
   // Nothing: the extensions lie in `out`, and all is well. `cached`: none of them had to be compiled.
@@ -96,8 +104,6 @@ class Builder {
   BuildCache cache_;
   ZygoteSource zygote_;
   KeysInWork keys_;
-  std::mutex toolchain_mutex_;
-  std::string toolchain_;  // of this machine, once a build has told
 };
 
 }  // namespace kq

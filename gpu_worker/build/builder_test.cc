@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "gpu_worker/build/object.h"
 #include "gpu_worker/lane_of_tests.h"
 
 namespace kq {
@@ -50,7 +51,7 @@ class BuilderTest : public ::testing::Test {
   }
   static Expected<Built> build(const Lease& lease, std::stop_token stop = {}) {
     Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"},
-                    BuildCache(root_ / "cache"), [] { return Expected<std::shared_ptr<Zygote>>(zygote_); });
+                    BuildCache(root_ / "cache"), [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
     return builder.build(lease, std::move(stop));
   }
   static Expected<Built> build_python(const std::string& source) { return build(lease_of(Backend::torch, {{"k.py", source}})); }
@@ -135,7 +136,7 @@ TEST_F(BuilderTest, a_build_that_takes_too_much_memory_says_so) {
                              "template <int at> struct Tree<0, at> { static const int v = at % 3; };\n"
                              "extern \"C\" __global__ void copy(const float* x, float* out) { out[0] = Tree<24, 1>::v; }";
   Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90", .host_bytes = 192u << 20},
-                  BuildCache(root_ / "cache"), [] { return Expected<std::shared_ptr<Zygote>>(zygote_); });
+                  BuildCache(root_ / "cache"), [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
   const auto built = builder.build(lease_of(Backend::cuda, {{"k.cu", source}, {"k.json", std::string(kContract)}}));
   if (verdict_of(built) == "unsupported_here") GTEST_SKIP() << "skipped: no CUDA toolkit: " << evidence(built).message;
   ASSERT_EQ(verdict_of(built), "out_of_memory") << evidence(built).message;
@@ -180,7 +181,7 @@ TEST_F(BuilderTest, kernels_of_triton_are_compiled_ahead_for_a_gpu) {
     lease.device.kind = device;
     lease.device.arch = device == DeviceKind::cuda ? "sm_90" : "";
     Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90", .ahead_limit_ms = limit_ms},
-                    BuildCache(root_ / "cache"), [&] { return Expected<std::shared_ptr<Zygote>>(device == DeviceKind::cuda ? zygote : zygote_); });
+                    BuildCache(root_ / "cache"), [&](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(device == DeviceKind::cuda ? zygote : zygote_); });
     return builder.build(lease);
   };
   const auto is_ahead = [](const Expected<Built>& built) { return fs::exists(built->dir + "/kq_triton.zip"); };
@@ -260,7 +261,7 @@ TEST_F(BuilderTest, a_template_bomb_in_an_extension_costs_its_own_verdict) {
       "template <int n, int at> struct Tree { static const int v = Tree<n - 1, 2 * at>::v + Tree<n - 1, 2 * at + 1>::v; };\n"
       "template <int at> struct Tree<0, at> { static const int v = at % 3; };\nint number = Tree<28, 1>::v;";
   Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90", .compile_limit_ms = 700},
-                  BuildCache(root_ / "cache"), [] { return Expected<std::shared_ptr<Zygote>>(zygote_); });
+                  BuildCache(root_ / "cache"), [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
   const auto built = builder.build(lease_of(Backend::torch_cuda, {{"k.py", extension(bomb)}}));
   ASSERT_EQ(verdict_of(built), "timed_out") << (built && built->verdict ? evidence(built).message : "");
   EXPECT_EQ(evidence(built).stage, Stage::build);
@@ -269,7 +270,7 @@ TEST_F(BuilderTest, a_template_bomb_in_an_extension_costs_its_own_verdict) {
 
 TEST_F(BuilderTest, what_several_slots_want_at_once_is_built_once) {
   Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"}, BuildCache(root_ / "cache"),
-                  [] { return Expected<std::shared_ptr<Zygote>>(zygote_); });
+                  [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
   std::vector<Expected<Built>> built(3, our_fault("not yet"));
   {
     std::vector<std::jthread> crew;
@@ -310,6 +311,88 @@ TEST_F(BuilderTest, a_flag_that_names_other_programs_is_refused) {
   const auto odd = build_python(extension("int number = 2;", ", extra_ldflags=['-Wl,-T,x.ld']"));
   ASSERT_EQ(verdict_of(odd), "build_failed");
   EXPECT_NE(evidence(odd).message.find("-Wl,-T,x.ld"), std::string::npos) << evidence(odd).message;
+}
+
+// What one builder hands over, another with a cache of its own finds in it.
+class HandedOverTest : public BuilderTest {
+ protected:
+  static Expected<Built> build_with(const std::string& cache, const Lease& lease, bool for_others = false) {
+    Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"}, BuildCache(root_ / cache),
+                    [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
+    return for_others ? builder.build_object(lease) : builder.build(lease);
+  }
+  static Lease lease_for(const std::string& source) { return lease_of(Backend::torch_cuda, {{"k.py", source}}); }
+};
+
+TEST_F(HandedOverTest, an_object_is_found_where_it_was_not_built) {
+  Lease lease = lease_for(extension("int number = 30;"));
+  const auto built = build_with("theirs", lease, true);
+  ASSERT_EQ(verdict_of(built), "built") << evidence(built).message;
+  ASSERT_TRUE(built->object);
+  lease.object = built->object;
+  const auto found = build_with("ours", lease);
+  ASSERT_EQ(verdict_of(found), "built");
+  EXPECT_TRUE(found->cached);
+  EXPECT_EQ(found->toolchain, built->toolchain);
+  EXPECT_NE(found->toolchain.flags.find("-DNAME"), std::string::npos);
+  EXPECT_TRUE(fs::exists(found->dir + "/kq_extension_0.so"));
+  lease.object.reset();
+  EXPECT_TRUE(build_with("ours", lease)->cached) << "it stays";
+}
+
+TEST_F(HandedOverTest, a_cuda_kernel_is_handed_over_too) {
+  const std::string source = "extern \"C\" __global__ void copy(const float* x, float* out) { out[threadIdx.x] = x[threadIdx.x] + 0; }";
+  Lease lease = lease_of(Backend::cuda, {{"k.cu", source}, {"k.json", std::string(kContract)}});
+  const auto built = build_with("theirs", lease, true);
+  if (verdict_of(built) == "unsupported_here") GTEST_SKIP() << "skipped: no CUDA toolkit: " << evidence(built).message;
+  ASSERT_TRUE(built->object);
+  lease.object = built->object;
+  const auto found = build_with("ours", lease);
+  ASSERT_EQ(verdict_of(found), "compiled_only");
+  EXPECT_TRUE(found->cached);
+  EXPECT_EQ(found->toolchain, built->toolchain);
+}
+
+TEST_F(HandedOverTest, nothing_but_the_object_of_this_very_build_is_used) {
+  Lease lease = lease_for(extension("int number = 31;"));
+  const auto right = build_with("theirs", lease, true);
+  ASSERT_TRUE(right && right->object);
+  const auto other = build_with("theirs", lease_for(extension("int number = 32;")), true);
+  ASSERT_TRUE(other && other->object);
+  BuildObject garbled = *right->object;
+  garbled.bytes[garbled.bytes.size() / 2] = static_cast<char>(garbled.bytes[garbled.bytes.size() / 2] ^ 1);
+  // Rightly named, by other compilers than are here.
+  fs::create_directories(root_ / "forged");
+  for (const auto& file : fs::directory_iterator(right->dir)) {
+    if (file.path().filename() != kEntryListName) fs::copy_file(file.path(), root_ / "forged" / file.path().filename());
+  }
+  fs::remove(root_ / "forged/toolchain_id");
+  std::ofstream(root_ / "forged/toolchain_id") << "extensions/3 of another machine";
+  const auto forged = pack_object(BuildCache(root_ / "forger").put(right->object->key, root_ / "forged").value(), DeviceKind::cpu, "", right->object->key);
+  ASSERT_TRUE(forged);
+  int i = 0;
+  for (const BuildObject& wrong : {*other->object, garbled, *forged}) {
+    lease.object = wrong;
+    const auto built = build_with("ours" + std::to_string(++i), lease);
+    ASSERT_EQ(verdict_of(built), "built");
+    EXPECT_FALSE(built->cached) << i;
+  }
+}
+
+TEST_F(HandedOverTest, what_the_guard_rejects_is_rejected_where_it_runs) {
+  Lease lease = lease_for("import torch\ns = torch.cuda.Stream()\n");
+  const auto built = build_with("theirs", lease, true);
+  EXPECT_EQ(verdict_of(built), "rejected");
+  EXPECT_FALSE(built->object);
+}
+
+TEST_F(HandedOverTest, what_was_compiled_for_the_builders_own_processor_stays_there) {
+  for (int i = 0; i < 2; ++i) {
+    const auto built = build_with("theirs", lease_for(extension("int number = 33;", ", extra_ldflags=[]").replace(0, 0, "FLAG = '-march=' + 'native'\n") +
+                                                      "other = load_inline('small', SOURCE + '// 2', no_implicit_headers=True, extra_cflags=['-DNAME=\"small\"', FLAG])\n"),
+                                  true);
+    EXPECT_EQ(verdict_of(built), "error: it was compiled for the processor here alone");
+  }
 }
 
 // From the build to the verdict, on the lane.

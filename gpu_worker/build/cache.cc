@@ -11,9 +11,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "core/version.h"
+#include "gpu_worker/build/object.h"
 #include "gpu_worker/fd.h"
 #include "gpu_worker/scratch.h"
 #include "net/clock.h"
@@ -23,8 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kListName = ".entry";
-constexpr std::size_t kListBytesMax = 64u << 10;
 constexpr std::uint64_t kPutsAPrune = 64;  // looking at every entry takes longer the more there are
 constexpr std::int64_t kInUseMs = 10 * 60'000;    // what was found within this time may still be copied from
 constexpr std::int64_t kAbandonedMs = 60 * 60'000;  // what is written for longer than this was given up
@@ -62,7 +60,7 @@ Expected<void> copy_build(const std::string& from, const std::string& to, std::s
   for (fs::directory_iterator found(from, error), end; !error && found != end; found.increment(error)) {
     if (found->symlink_status(error).type() != fs::file_type::regular) continue;  // nothing a build of ours makes
     const std::string name = found->path().filename();
-    if (name == kListName || name.find('\n') != std::string::npos) continue;
+    if (name == kEntryListName || name.find('\n') != std::string::npos) continue;
     const auto content = read_child_file(found->path(), bytes_max + 1);
     if (!content) return failure(content.error());
     bytes += content->size();
@@ -73,35 +71,20 @@ Expected<void> copy_build(const std::string& from, const std::string& to, std::s
     list += to_hex(sha256(*content)) + " " + std::to_string(content->size()) + " " + name + "\n";
   }
   if (error) return our_fault("cannot read " + from + ": " + error.message());
-  if (auto written = write_synced(to + "/" + std::string(kListName), list); !written) return written;
+  if (auto written = write_synced(to + "/" + std::string(kEntryListName), list); !written) return written;
   return sync_directory(to);
 }
 
-struct Listed {
-  std::string hex;
-  std::uintmax_t bytes = 0;
-  std::string name;
-};
-
-std::optional<std::vector<Listed>> list_of(const std::string& entry) {
-  const auto text = read_child_file(entry + "/" + std::string(kListName), kListBytesMax);
-  if (!text) return std::nullopt;
-  std::vector<Listed> files;
-  std::istringstream lines(*text);
-  for (std::string line; std::getline(lines, line);) {
-    Listed file;
-    std::istringstream words(line);
-    if (!(words >> file.hex >> file.bytes) || words.get() != ' ' || !std::getline(words, file.name)) return std::nullopt;
-    files.push_back(std::move(file));
-  }
-  return files;
+std::optional<std::vector<ListedFile>> list_of(const std::string& entry) {
+  const auto text = read_child_file(entry + "/" + std::string(kEntryListName), kEntryListBytesMax);
+  return text ? parse_entry_list(*text) : std::nullopt;
 }
 
 // Every byte as it was put. A header of half a gigabyte is told by its sizes alone where it is used, and by its hash where somebody asks.
 bool is_whole(const std::string& entry, bool by_hash) {
   const auto files = list_of(entry);
   if (!files) return false;
-  return std::all_of(files->begin(), files->end(), [&](const Listed& file) {
+  return std::all_of(files->begin(), files->end(), [&](const ListedFile& file) {
     const std::string path = entry + "/" + file.name;
     std::error_code error;
     if (fs::file_size(path, error) != file.bytes || error) return false;
@@ -154,15 +137,15 @@ std::vector<std::string> entry_names(const std::string& dir) {
 
 }  // namespace
 
-Hash build_key(const Submission& submission, DeviceKind device, const std::string& arch, const Software& software) {
-  std::string text = "kq-build/5\n";
+Hash build_key(const Submission& submission, DeviceKind device, const std::string& arch, const Software& software, const std::string& compilers) {
+  std::string text = "kq-build/6\n";
   const auto put = [&text](std::string_view value) { text += std::to_string(value.size()) + ":" + std::string(value) + "\n"; };
   put(kVersion);  // the harness that reads the sources comes with it
   put(kEvaluatorVersion);
   put(to_string(submission.backend));
   put(to_string(device));
   put(arch);
-  for (const std::string& version : {software.python, software.torch, software.triton, software.cuda}) put(version);
+  for (const std::string& version : {software.python, software.torch, software.triton, software.cuda, compilers}) put(version);
   for (const SourceFile& file : submission.files) {
     put(file.name);
     put(as_bytes(file.hash));
@@ -178,6 +161,11 @@ Hash build_key(const Submission& submission, DeviceKind device, const std::strin
 std::string BuildCache::entry(const Hash& key) const {
   const std::string hex = to_hex(key);
   return dir_ + "/" + hex.substr(0, 2) + "/" + hex;
+}
+
+bool BuildCache::has(const Hash& key) const {
+  std::error_code error;
+  return fs::is_directory(entry(key), error);
 }
 
 std::optional<std::string> BuildCache::find(const Hash& key) const {
@@ -258,7 +246,7 @@ std::vector<CacheEntry> BuildCache::list() const {
     CacheEntry entry{.name = name.starts_with("headers/") ? name : name.substr(3), .bytes = 0, .files_n = 0, .used_at_ms = changed_at_ms(path)};
     if (const auto files = list_of(path)) {
       entry.files_n = files->size();
-      for (const Listed& file : *files) entry.bytes += file.bytes;
+      for (const ListedFile& file : *files) entry.bytes += file.bytes;
     }
     found.push_back(std::move(entry));
   }

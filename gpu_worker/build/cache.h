@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/error.h"
@@ -21,13 +22,15 @@
 
 namespace kq {
 
+inline constexpr std::string_view kEntryListName = ".entry";
+inline constexpr std::size_t kEntryListBytesMax = 64u << 10;
 inline constexpr std::size_t kBuildFilesMax = 64;
 inline constexpr std::uintmax_t kBuildBytesMax = 256u << 20;
 inline constexpr std::uintmax_t kHeaderBytesMax = 2048ull << 20;  // of one precompiled header
 inline constexpr std::uintmax_t kCacheBytesMax = 16ull << 30;
 
-// Sources, backend, device, architecture and every version that shapes the outcome.
-Hash build_key(const Submission& submission, DeviceKind device, const std::string& arch, const Software& software);
+// Sources, backend, device, architecture, every version that shapes the outcome, and the compilers of this machine as its zygote names them.
+Hash build_key(const Submission& submission, DeviceKind device, const std::string& arch, const Software& software, const std::string& compilers);
 
 struct CacheEntry {
   std::string name;  // the key in hex, or headers/GROUP/NAME
@@ -40,6 +43,7 @@ class BuildCache {
  public:
   explicit BuildCache(std::string dir, std::uintmax_t bytes_max = kCacheBytesMax) : dir_(std::move(dir)), bytes_max_(bytes_max) {}
 
+  bool has(const Hash& key) const;
   // The entry's directory, its content verified.
   std::optional<std::string> find(const Hash& key) const;
   void remove(const Hash& key) const;

@@ -162,21 +162,22 @@ TEST(BuildKey, changes_with_everything_that_shapes_a_build) {
   Submission submission;
   submission.files = {{"a.cu", sha256("a")}};
   const Software software{.kq = "", .python = "3.11", .torch = "2.11", .triton = "3.6", .cuda = "13.0"};
-  const Hash key = build_key(submission, DeviceKind::cuda, "sm_90", software);
-  EXPECT_NE(key, build_key(submission, DeviceKind::cuda, "sm_100", software));
-  EXPECT_NE(key, build_key(submission, DeviceKind::cpu, "sm_90", software));
+  const Hash key = build_key(submission, DeviceKind::cuda, "sm_90", software, "g++");
+  EXPECT_NE(key, build_key(submission, DeviceKind::cuda, "sm_100", software, "g++"));
+  EXPECT_NE(key, build_key(submission, DeviceKind::cpu, "sm_90", software, "g++"));
   Software newer = software;
   newer.cuda = "13.1";
-  EXPECT_NE(key, build_key(submission, DeviceKind::cuda, "sm_90", newer));
+  EXPECT_NE(key, build_key(submission, DeviceKind::cuda, "sm_90", newer, "g++"));
   Submission other = submission;
   other.files[0].hash = sha256("b");
-  EXPECT_NE(key, build_key(other, DeviceKind::cuda, "sm_90", software));
+  EXPECT_NE(key, build_key(other, DeviceKind::cuda, "sm_90", software, "g++"));
   other = submission;
   other.problem.precision = Precision::fp16;
-  EXPECT_NE(key, build_key(other, DeviceKind::cuda, "sm_90", software));
+  EXPECT_NE(key, build_key(other, DeviceKind::cuda, "sm_90", software, "g++"));
+  EXPECT_NE(key, build_key(submission, DeviceKind::cuda, "sm_90", software, "g++ of another version"));
   other = submission;
   other.label = "another";
-  EXPECT_EQ(key, build_key(other, DeviceKind::cuda, "sm_90", software));
+  EXPECT_EQ(key, build_key(other, DeviceKind::cuda, "sm_90", software, "g++"));
 }
 
 }  // namespace

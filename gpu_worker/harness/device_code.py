@@ -130,6 +130,18 @@ def found(data: bytes, order: Order, wanted: str | None, log: str, compiler: str
     return Built(data, kernel, code.parameters[kernel], log, compiler, flags)
 
 
+def compilers() -> str:
+    """What shapes builds of this machine, in one line: part of every build's key, and equal on machines that make the same."""
+    toolkit = next(iter(toolkits()), None)
+    # It tells of itself no more than "13.0"; to hash its 109 MB takes long on a cold disk.
+    nvrtc = f"{toolkit.library.resolve().name} {toolkit.library.stat().st_size}" if toolkit is not None else "no NVRTC"
+    words = f"{extension_tools.identity()} {nvrtc} ptxas {extension_tools.version_of(find_ptxas() or '')}"
+    # A child asks again: somebody may have changed them by then.
+    extension_tools.find_tools.cache_clear()
+    extension_tools.version_of.cache_clear()
+    return words
+
+
 def wanted_kernel(order: Order) -> str:
     """As an expression of C++: what is named, as an instance where name_expressions has one of that name; else the source's first kernel."""
     name, expressions = order.spec.kernel_name, order.spec.name_expressions

@@ -1,6 +1,7 @@
 """What extensions are compiled with on this machine: compilers, headers, libraries, and how to run one of them."""
 
 import functools
+import hashlib
 import os
 import re
 import shutil
@@ -81,14 +82,14 @@ def version_of(program: str) -> str:
 
 
 def identity() -> str:
-    """Everything outside of a call that shapes what is made of it, in one line: part of the cache's key."""
+    """Everything outside of a call that shapes what is made of it, in one line: part of the cache's key, and equal on machines that make the same."""
     tools = find_tools()
     headers = [tools.torch_root / "version.py", tools.torch_root / "include/torch/extension.h", tools.torch_root / "include/ATen/Functions.h"]
     if tools.cuda is not None:
         headers += [tools.cuda / "include/cuda_runtime_api.h", tools.cuda / "include/cuda_fp16.h"]
-    stamps = [f"{path.stat().st_size}.{path.stat().st_mtime_ns}" for path in headers if path.exists()]
+    stamps = [hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in headers if path.exists()]
     git = getattr(torch.version, "git_version", "") or ""
-    return " ".join(["extensions/2", torch.__version__, git, tools.words(True), sysconfig.get_paths()["include"], *stamps])
+    return " ".join(["extensions/3", torch.__version__, git, tools.words(True), sysconfig.get_paths()["include"], *stamps])
 
 
 def run(command: list[str] | str, folder: Path, environment: dict[str, str] | None = None) -> Said:

@@ -79,6 +79,7 @@ def import_everything(device: str) -> dict[str, str | list[str]]:
     import_extensions()
     from harness import (
         child,  # noqa: F401
+        device_code,
         nvrtc,  # noqa: F401
         triton_ahead,
     )
@@ -92,6 +93,7 @@ def import_everything(device: str) -> dict[str, str | list[str]]:
         "triton": triton.__version__,
         "cuda": torch.version.cuda or "",
         "packages": packages_hash(sys.path),
+        "compilers": device_code.compilers(),
         # A cuda job where there is no NVRTC ends as unsupported_here, in words, and not in waiting for a worker that never comes.
         "backends": ["torch", "triton", "cuda", "torch_cuda", "multi_kernel"],
     }

@@ -143,6 +143,8 @@ class WorkerStatus:
     draining: bool = False
     backends: list[Backend] = field(default_factory=list)  # none: all
     quarantined: list[str] = field(default_factory=list)  # devices it does not use any more: one sentence each
+    builds_for: list[DeviceInfo] = field(default_factory=list)  # kinds and architectures, of one that only builds
+    built_n: int = 0  # objects of its that were taken since it connected
 
 
 @dataclass(frozen=True)

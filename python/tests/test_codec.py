@@ -37,6 +37,7 @@ RECORDS = {
     "run_entry": records.RunEntry,
     "run_row": records.RunRow,
     "leaderboard_row": records.LeaderboardRow,
+    "build_object": worker_messages.BuildObject,
 }
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from kq.hash import NO_HASH, Hash
 from kq.messages import Blob, Refused
-from kq.records import DeviceInfo, Result
+from kq.records import DeviceInfo, DeviceKind, Result
 from kq.submission import Backend, Submission
 
 
@@ -19,6 +20,7 @@ class Hello:
     labels: list[str] = field(default_factory=list)
     backends: list[Backend] = field(default_factory=list)
     quarantined: list[str] = field(default_factory=list)
+    builds_for: list[DeviceInfo] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,23 @@ class ResultBatch:
 
 
 @dataclass(frozen=True)
+class BuildObject:
+    kind: DeviceKind = DeviceKind.CUDA
+    arch: str = ""
+    key: Hash = NO_HASH
+    hash: Hash = NO_HASH
+    bytes: bytes = field(default_factory=bytes)  # a plain default would hide the type of the same name
+
+
+@dataclass(frozen=True)
+class BuildResult:
+    epoch: int = 0
+    build: LeaseId = LeaseId()
+    object: BuildObject | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True)
 class Goodbye:
     epoch: int = 0
 
@@ -70,12 +89,19 @@ class Lease:
     submission: Submission = field(default_factory=Submission)
     blobs: list[Blob] = field(default_factory=list)
     device: DeviceInfo = field(default_factory=DeviceInfo)
+    object: BuildObject | None = None
 
 
 @dataclass(frozen=True)
 class LeaseBatch:
     epoch: int = 0
     leases: list[Lease] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class BuildBatch:
+    epoch: int = 0
+    builds: list[Lease] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -93,5 +119,5 @@ class Unknown:
     pass
 
 
-REQUESTS = (Hello, Heartbeat, ResultBatch, Goodbye)
-REPLIES = (Welcome, LeaseBatch, ResultAck, Unknown, Refused, Revoke)
+REQUESTS = (Hello, Heartbeat, ResultBatch, Goodbye, BuildResult)
+REPLIES = (Welcome, LeaseBatch, ResultAck, Unknown, Refused, Revoke, BuildBatch)

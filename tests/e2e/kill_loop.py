@@ -1,4 +1,4 @@
-"""kill -9, many times: the broker, its workers and whoever submits, while jobs come and go; then everything is counted.
+"""kill -9, many times: the broker, its workers, those that only build, and whoever submits, while jobs come and go; then everything is counted.
 
     kill_loop.py [--kills N] [--seed N] [--json FILE]
 
@@ -8,7 +8,7 @@ moment that chance chooses; what was killed is started again at once, kq-submit 
 its leases last, and goes on: its results are late.
 
 What must be true in the end, and the exit code is 0 only if it is: every job that was acknowledged is there under the number that was
-acknowledged, is finished, and has one result, of the attempt that its record names; no work has two jobs; what was seen finished has not changed;
+acknowledged, is finished, and has one result, of the attempt that its record names; what came with its lease was built of it; no work has two jobs; what was seen finished has not changed;
 kq-ctl verify finds nothing, also in stores whose broker was just killed, and it folds every board again.
 """
 
@@ -32,6 +32,7 @@ import kq
 
 JOBS_PER_ORDER = 100
 WORKERS = 2
+BUILDERS = 1  # workers that only build
 SUBMITTERS = 2
 MEAN_REST_S = 0.1  # between two orders of a submitter
 LOOKS = 4  # how often, between the kills, the store of a killed broker is verified and the rows so far are kept
@@ -59,6 +60,7 @@ class Row:
     state: str
     verdict: str
     worker: str
+    cached: bool  # it came with what another worker had built
     all: bytes  # a hash of every column
 
 
@@ -69,7 +71,7 @@ def rows_of(store: Path, run: str) -> dict[str, Row]:
         for row in csv.DictReader(dump.stdout):
             digest = hashlib.blake2b("\0".join(row.values()).encode(), digest_size=16).digest()
             rows[row["label"]] = Row(
-                int(row["job_id"]), int(row["attempt"]), row["state"], row["verdict"], row["worker"], digest
+                int(row["job_id"]), int(row["attempt"]), row["state"], row["verdict"], row["worker"], row["build_cached"] == "true", digest
             )
         said = dump.stderr.read()
     expect(dump.returncode in (0, 5), f"kq-dump ended with {dump.returncode}: {said}")  # 5: nothing of that run yet
@@ -145,6 +147,7 @@ class Loop:
         self.frozen: dict[int, tuple[subprocess.Popen[bytes], float]] = {}  # until when, by process number
         self.broker: subprocess.Popen[bytes] | None = None
         self.workers: list[subprocess.Popen[bytes]] = []
+        self.builders: list[subprocess.Popen[bytes]] = []
         self.submitters = [Submitter(self, f"s{i}") for i in range(SUBMITTERS)]
         self.seen: dict[str, Row] = {}  # finished jobs, by label
 
@@ -155,9 +158,9 @@ class Loop:
         self.broker = kq.start("kq-broker", "--bind", self.url, "--store", self.store, "--lease", f"{LEASE_S}s", stderr=self.log)
         self.start_ms.append((time.monotonic() - began) * 1e3)
 
-    def start_worker(self) -> subprocess.Popen[bytes]:
+    def start_worker(self, *words: str) -> subprocess.Popen[bytes]:
         self.workers_n += 1
-        command = [str(kq.BIN / "light_worker"), self.url, f"w{self.workers_n}"]
+        command = [str(kq.BIN / "light_worker"), self.url, f"w{self.workers_n}", *words]
         return subprocess.Popen(command, env=kq.environment(), stdin=subprocess.DEVNULL, stderr=self.log)
 
     def kill(self, process: subprocess.Popen, what: str) -> None:
@@ -173,6 +176,11 @@ class Loop:
         place = self.random.choice(awake)
         self.kill(self.workers[place], "worker")
         self.workers[place] = self.start_worker()
+
+    def kill_builder(self) -> None:
+        place = self.random.randrange(BUILDERS)
+        self.kill(self.builders[place], "builder")
+        self.builders[place] = self.start_worker("builds")
 
     def kill_submitter(self) -> bool:
         running = [one for one in self.submitters if one.process is not None and one.process.poll() is None]
@@ -195,7 +203,9 @@ class Loop:
             if chance < 0.1:
                 self.kill_worker()
             self.start_broker()
-        elif chance < 0.7 or not self.kill_submitter():
+        elif chance < 0.55:
+            self.kill_builder()
+        elif chance < 0.75 or not self.kill_submitter():
             self.kill_worker()
 
     def freeze(self) -> None:
@@ -212,7 +222,7 @@ class Loop:
                 del self.frozen[pid]
 
     def close(self) -> None:
-        everybody = [self.broker, *self.workers, *(one.process for one in self.submitters)]
+        everybody = [self.broker, *self.workers, *self.builders, *(one.process for one in self.submitters)]
         for process in everybody:
             if process is not None and process.poll() is None:
                 process.kill()
@@ -225,6 +235,7 @@ class Loop:
         began = time.monotonic()
         self.start_broker()
         self.workers = [self.start_worker() for _ in range(WORKERS)]
+        self.builders = [self.start_worker("builds") for _ in range(BUILDERS)]
         looks = {self.kills_n * (i + 1) // (LOOKS + 1) for i in range(LOOKS)}
         while self.killed.total() < self.kills_n:
             self.go_on_for(self.random.uniform(0.02, 0.3))
@@ -311,7 +322,8 @@ class Loop:
         found = self.verify(self.store)
         expect(found["finished"] == len(acknowledged), f"{found['finished']} jobs for {len(acknowledged)} pieces of work")
         expect(found["results"] == len(acknowledged), f"{found['results']} results for {len(acknowledged)} jobs")
-        return {"jobs": len(rows), "verdicts": dict(verdicts), "attempts": sum(row.attempt for row in rows.values())}
+        built_n = sum(row.cached for row in rows.values())
+        return {"jobs": len(rows), "built_elsewhere": built_n, "verdicts": dict(verdicts), "attempts": sum(row.attempt for row in rows.values())}
 
     def check_row(self, label: str, row: Row, number: int) -> None:
         expect(row.number == number, f"{label} was acknowledged as job {number} and is job {row.number}")
@@ -348,7 +360,7 @@ def main() -> int:
     start = figures["broker_start_ms"]
     print(f"seed {seed}: {sum(figures['kills'].values())} kill -9 ({kills}) in {figures['kills_s']} s; a worker was stopped {figures['freezes']} times")
     print(f"the broker was there again in {start['median']} ms (median), {start['max']} ms (longest)")
-    print(f"{figures['jobs']} jobs acknowledged, {figures['attempts']} attempts; {figures['verdicts']}")
+    print(f"{figures['jobs']} jobs acknowledged, {figures['attempts']} attempts; {figures['verdicts']}; {figures['built_elsewhere']} came with what a builder had built, each with its own")
     print("0 lost, 0 doubled, 0 changed after their end, 0 of another attempt; kq-ctl verify finds nothing")
     return 0
 

@@ -121,11 +121,14 @@ def kill_children(parent: int, name: str) -> None:
                     os.kill(int(child), signal.SIGKILL)
 
 
-def start(name: str, *words: str | Path, stderr: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
+Program = contextlib.AbstractContextManager[subprocess.Popen[bytes]]
+
+
+def start(name: str, *words: str | Path, stderr: IO[bytes] | None = None, **changes: str) -> subprocess.Popen[bytes]:
     """A program that says when it is ready, once it is."""
     ready, tell = os.pipe()
     command = [str(BIN / name), *map(str, words), "--ready-fd", str(tell)]
-    process = subprocess.Popen(command, pass_fds=[tell], env=environment(), stdin=subprocess.DEVNULL, stderr=stderr)
+    process = subprocess.Popen(command, pass_fds=[tell], env=environment(**changes), stdin=subprocess.DEVNULL, stderr=stderr)
     os.close(tell)
     with open(ready) as pipe:
         if not pipe.readline():
@@ -135,9 +138,9 @@ def start(name: str, *words: str | Path, stderr: IO[bytes] | None = None) -> sub
 
 
 @contextlib.contextmanager
-def program(name: str, *words: str | Path) -> Iterator[subprocess.Popen[bytes]]:
+def program(name: str, *words: str | Path, **changes: str) -> Iterator[subprocess.Popen[bytes]]:
     """The same; killed at the end of the block if it still runs."""
-    process = start(name, *words)
+    process = start(name, *words, **changes)
     try:
         yield process
     finally:

@@ -1,7 +1,10 @@
 // A worker that judges nothing: kq-worker's protocol (gpu_worker/worker.h) over its real link, and results made up in no time. For
 // kill_loop.py, which needs thousands of jobs and no torch.
 //
-//   light_worker URL NAME
+//   light_worker URL NAME [builds]
+//
+// With `builds` it only builds, for others: an object that names its job. Whoever gets it with a lease looks whether it is that job's: another one's
+// ends as gpu_fault, which nothing else does.
 //
 // A job whose label ends in 9, or holds problem_9, gets wrong_answer, any other passes with a time drawn for the attempt; one that ends in 77 runs for seconds, so that
 // a late result of another worker may meet it. Which attempt a result is of stands in
@@ -14,6 +17,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <string_view>
 
 #include "core/codec.h"
 #include "gpu_worker/worker.h"
@@ -29,11 +33,18 @@ constexpr std::size_t kDevices = 8;
 constexpr std::int64_t kRunMsMax = 5;
 constexpr std::int64_t kLongRunMsMax = 3'000;
 constexpr std::int64_t kLookMs = 20;
+constexpr std::int64_t kBuildMsMax = 40;
+
+BuildObject object_of(const Lease& lease) {
+  const Hash key = submission_key(lease.submission);
+  const std::string bytes = "built of " + to_hex(key);
+  return {.kind = lease.device.kind, .arch = lease.device.arch, .key = key, .hash = sha256(bytes), .bytes = bytes};
+}
 
 class LightWorker {
  public:
-  LightWorker(ClientLink& link, std::string name, std::uint64_t epoch)
-      : link_(link), name_(std::move(name)), random_(epoch), worker_(options(epoch)) {}
+  LightWorker(ClientLink& link, std::string name, std::uint64_t epoch, bool only_builds)
+      : link_(link), name_(std::move(name)), random_(epoch), worker_(only_builds ? builder_options(epoch) : options(epoch)) {}
 
   Expected<void> work() {
     for (;;) {
@@ -49,7 +60,11 @@ class LightWorker {
       const std::int64_t now_ms = monotonic_now_ms();
       while (!running_.empty() && running_.begin()->first <= now_ms) {
         const auto lease = running_.extract(running_.begin()).mapped();
-        step(RunDone{lease->id, result_of(*lease)});
+        if (lease->id.attempt == 0) {
+          step(BuildDone{lease->id, Built{.verdict = std::nullopt, .dir = "none", .cached = false, .ms = 1, .toolchain = {}, .object = object_of(*lease)}});
+        } else {
+          step(RunDone{lease->id, result_of(*lease)});
+        }
       }
       if (now_ms >= wake_at_ms_) step(Tick{});
     }
@@ -62,6 +77,8 @@ class LightWorker {
     return {.name = name_, .epoch = epoch, .devices = std::vector<DeviceInfo>(kDevices, cpu), .build_slots = 64, .leases_ahead = 4};
   }
 
+  WorkerOptions builder_options(std::uint64_t epoch) const { return {.name = name_, .epoch = epoch, .devices = {}, .build_slots = 4, .builds_for = {DeviceInfo{}}}; }
+
   void step(WorkerEvent event) {
     std::deque<WorkerEvent> events;
     events.push_back(std::move(event));
@@ -69,6 +86,10 @@ class LightWorker {
       const WorkerReady ready = worker_.step(std::move(events.front()), monotonic_now_ms());
       for (const std::string& note : ready.notes) std::fprintf(stderr, "light_worker: %s\n", note.c_str());
       for (const BuildStart& start : ready.builds) {
+        if (start.lease->id.attempt == 0) {
+          running_.emplace(monotonic_now_ms() + std::uniform_int_distribution<std::int64_t>(1, kBuildMsMax)(random_), start.lease);
+          continue;
+        }
         events.push_back(BuildDone{start.lease->id, Built{.verdict = std::nullopt, .dir = "none", .cached = false, .ms = 1}});
       }
       for (const RunStart& start : ready.runs) {
@@ -85,6 +106,11 @@ class LightWorker {
     Result result;
     result.device = lease.device;
     result.worker = name_ + " " + std::to_string(lease.id.seq) + "/" + std::to_string(lease.id.attempt);
+    result.times.build_cached = lease.object.has_value();
+    if (lease.object && *lease.object != object_of(lease)) {
+      result.verdict = ended(VerdictName::gpu_fault, {});
+      return result;
+    }
     const std::string& label = lease.submission.label;
     if (label.ends_with('9') || label.find("problem_9") != std::string::npos) {
       result.verdict = ended(VerdictName::wrong_answer, {});
@@ -116,13 +142,13 @@ class LightWorker {
 
 int main(int argc, char** argv) {
   std::uint64_t epoch = 0;
-  const auto endpoints = argc == 3 ? parse_broker_url(argv[1]) : bad_input("usage: light_worker URL NAME");
+  const auto endpoints = argc >= 3 ? parse_broker_url(argv[1]) : bad_input("usage: light_worker URL NAME [builds]");
   if (!endpoints || ::getrandom(&epoch, sizeof epoch, 0) != sizeof epoch) {
     std::fprintf(stderr, "light_worker: %s\n", endpoints ? "getrandom failed" : endpoints.error().message.c_str());
     return 2;
   }
   auto link = connect_client(endpoints->worker);
-  const auto done = link ? LightWorker(**link, argv[2], epoch).work() : failure(link.error());
+  const auto done = link ? LightWorker(**link, argv[2], epoch, argc > 3 && std::string_view(argv[3]) == "builds").work() : failure(link.error());
   std::fprintf(stderr, "light_worker: %s\n", done.error().message.c_str());
   return 3;
 }

@@ -15,6 +15,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::check_record<RunEntry>(bytes);
   fuzz::check_record<RunRow>(bytes);
   fuzz::check_record<LeaderboardRow>(bytes);
+  fuzz::check_record<BuildObject>(bytes);
 
   if (const auto submission = decode<Submission>(bytes)) {
     KQ_CHECK(submission_key(*submission) == submission_key(*decode<Submission>(encode(*submission))));

@@ -93,7 +93,7 @@ class LaneGpuTest : public ::testing::Test {
   }
   static Expected<Result> run(const Lease& lease) {
     Builder builder({.scratch = root_ / "builds", .uid = ::geteuid() == 0 ? 61410u : 0u, .no_gpu_arch = "sm_90"}, BuildCache(root_ / "cache"),
-                    [] { return lane_->zygote(); });
+                    [](DeviceKind) { return lane_->zygote(); });
     const auto built = builder.build(lease);
     if (!built) return failure(built.error());
     if (built->verdict) return our_fault("the build ended it: " + std::string(to_string(name_of(*built->verdict))) + " " + evidence_of(*built->verdict)->message);

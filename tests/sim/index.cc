@@ -108,6 +108,7 @@ bool is_for_ever(Family family) {
     case Family::queue:
     case Family::timer:
     case Family::dead:
+    case Family::object:
       return false;
   }
   return true;

@@ -74,6 +74,10 @@ void Oracle::committing(std::span<const Write> writes, const Store& disk) {
         dead_.erase(*sequence_from(write.key));
     } else if (write.family == Family::state) {
       check_job(*decode<JobRecord>(*write.value), writes.subspan(i + 1), disk);
+    } else if (write.family == Family::object) {
+      const auto object = decode<BuildObject>(*write.value);
+      if (sha256(object->bytes) != object->hash) violated("an object was kept that is not what its hash says");
+      if (is_disk_full_) violated("an object was kept, and the disk is nearly full");
     } else if (write.family == Family::ids) {
       const auto known = keys_.find(*hash_from_bytes(write.key));
       if (known == keys_.end() || known->second != sequence_from(*write.value)) violated("a key leads to another job");
@@ -306,6 +310,9 @@ void Oracle::sending(const Peer& peer, std::string_view bytes, const Store& disk
   if (const auto* batch = std::get_if<LeaseBatch>(&reply->body)) {
     for (const Lease& lease : batch->leases) check_lease(peer, lease, disk);
   }
+  if (const auto* batch = std::get_if<BuildBatch>(&reply->body)) {
+    for (const Lease& build : batch->builds) check_build(peer, build);
+  }
   if (const auto* ack = std::get_if<ResultAck>(&reply->body)) {
     for (const LeaseId& lease : ack->leases) {
       const JobRecord* record = job(lease.seq);
@@ -368,12 +375,33 @@ void Oracle::check_lease(const Peer& peer, const Lease& lease, const Store& disk
   if (!std::includes(hello.labels.begin(), hello.labels.end(), needs.labels.begin(), needs.labels.end())) {
     violated(name + " went to " + hello.worker + ", which lacks its labels");
   }
+  // What was built of another submission, or for another device, is never served.
+  if (lease.object) ++objects_n_;
+  if (lease.object && *lease.object != object_of(lease.submission, lease.device)) violated(name + " came with an object that is not its own");
   if (switches_.is_on(std::string(kDrainingPrefix) + hello.worker)) violated(name + " went to a worker that drains");
   if (switches_.is_on(std::string(kPausedPrefix)) ||
       switches_.is_on(std::string(kPausedPrefix) + (*record)->submitter)) {
     violated(name + " was granted while its submitter is paused");
   }
   check_rank(hello, **record, disk);
+}
+
+// It waits, and may be built there.
+void Oracle::check_build(const Peer& peer, const Lease& build) {
+  const std::string name = "the build of " + text_of(build.id.seq);
+  const JobRecord* record = job(build.id.seq);
+  if (build.id.attempt != 0) violated(name + " has an attempt");
+  if (record == nullptr || record->state != JobState::queued || waits(*record)) return violated(name + " left the broker, and it does not wait to be leased");
+  if (submission_key(build.submission) != record->key) violated(name + " is of another submission");
+  const auto worker = workers_.find(peer);
+  if (worker == workers_.end()) return violated(name + " went to a worker that never said Hello");
+  const Hello& hello = worker->second;
+  if (std::find(hello.builds_for.begin(), hello.builds_for.end(), build.device) == hello.builds_for.end()) violated(name + " is for what " + hello.worker + " does not build for");
+  if (!std::includes(hello.labels.begin(), hello.labels.end(), record->needs.labels.begin(), record->needs.labels.end())) {
+    violated(name + " went to " + hello.worker + ", which lacks its labels");
+  }
+  if (switches_.is_on(std::string(kDrainingPrefix) + hello.worker)) violated(name + " went to a worker that drains");
+  if (is_disk_full_) violated(name + " left the broker, and the disk has no room for what comes of it");
 }
 
 // No job of a higher priority that this worker could run was passed over.

@@ -53,6 +53,7 @@ class Oracle {
   std::size_t jobs_n() const { return jobs_.size() + removed_.size(); }
   std::size_t removed_n() const { return removed_.size(); }
   std::size_t removed_files_n() const { return removed_files_n_; }
+  std::size_t objects_n() const { return objects_n_; }  // that came with leases
 
   void violated(std::string what);
   const std::optional<std::string>& violation() const { return violation_; }
@@ -73,6 +74,7 @@ class Oracle {
   void check_reply(const ClientReply& reply, const Store& disk);
   void check_said(Sequence seq, JobState state, const char* where);
   void check_lease(const Peer& peer, const Lease& lease, const Store& disk);
+  void check_build(const Peer& peer, const Lease& build);
   void check_rank(const Hello& hello, const JobRecord& leased, const Store& disk);
   void check_board(const Store& disk);
   void check_indexes(const Store& disk);
@@ -88,6 +90,7 @@ class Oracle {
   std::map<Hash, Sequence> keys_;
   std::set<Sequence> removed_;                  // by retention
   std::size_t removed_files_n_ = 0;
+  std::size_t objects_n_ = 0;
   Sequence newest_ = 0;
   std::set<Sequence> dead_;                     // letters
   std::map<std::string, LeaderboardRow> best_;  // folded from the results in the order of their commits

@@ -108,6 +108,13 @@ std::vector<Write> Saboteur::on_commit(std::span<const Write> writes) {
       }
       return changed;
     }
+    case Plant::object_swapped:
+      for (const Write& write : writes) {
+        if (write.family == Family::object && write.value) newest_object_ = *write.value;
+      }
+      return {writes.begin(), writes.end()};
+    case Plant::object_left:
+      return those(writes, [](const Write& write) { return write.family != Family::object || write.value; });
     default:
       return {writes.begin(), writes.end()};
   }
@@ -115,6 +122,7 @@ std::vector<Write> Saboteur::on_commit(std::span<const Write> writes) {
 
 void Saboteur::on_get(Family family, std::optional<std::string>& value) const {
   if (is(Plant::no_dedupe) && family == Family::ids) value.reset();
+  if (is(Plant::object_swapped) && family == Family::object && !newest_object_.empty()) value = newest_object_;
   if (is(Plant::worse_row_wins) && family == Family::board) value.reset();
   if (is(Plant::revives_settled) && family == Family::result && value) {
     Result result = *decode<Result>(*value);

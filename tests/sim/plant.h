@@ -47,8 +47,10 @@ enum class Plant {
   removed_too_early,    // a finished job goes after half the time it is to be kept
   label_left,           // a removed job leaves its labels behind
   file_taken,           // a removed job takes a file along that others name
+  object_swapped,       // a lease brings what was built of another job
+  object_left,          // what was built of a job outlives it
 };
-inline constexpr std::size_t kPlantsN = 24;
+inline constexpr std::size_t kPlantsN = 26;
 
 // Sits on the ways in and out of the broker.
 class Saboteur {
@@ -75,6 +77,7 @@ class Saboteur {
   std::vector<Write> unsafe_;             // seen and not yet safe
   std::set<std::string> written_;         // keys
   std::string newest_file_;               // key
+  std::string newest_object_;             // value
   std::map<Peer, std::uint64_t> epochs_;  // of the workers' last Hellos
   std::map<Sequence, Attempt> dropped_;   // results that the broker never got
 };
@@ -105,4 +108,6 @@ inline constexpr std::array<std::string_view, kq::sim::kPlantsN> kq::kEnumNames<
                                                                                                 "quota_forgotten",
                                                                                                 "removed_too_early",
                                                                                                 "label_left",
-                                                                                                "file_taken"};
+                                                                                                "file_taken",
+                                                                                                "object_swapped",
+                                                                                                "object_left"};

@@ -49,16 +49,19 @@ TEST(World, suffers_every_fault) {
   FaultCounts faults;
   std::uint64_t removed_n = 0;
   std::uint64_t removed_files_n = 0;
-  const auto is_enough = [&] { return std::ranges::count(faults.of, 0u) == 0 && removed_n > 50 && removed_files_n > 20; };
+  std::uint64_t objects_n = 0;
+  const auto is_enough = [&] { return std::ranges::count(faults.of, 0u) == 0 && removed_n > 50 && removed_files_n > 20 && objects_n > 50; };
   for (std::uint64_t seed = 1; seed <= 300 && !is_enough(); ++seed) {
     const Outcome outcome = run_world(seed, Plant::none, {});
     faults += outcome.faults;
     removed_n += outcome.removed_n;
     removed_files_n += outcome.removed_files_n;
+    objects_n += outcome.objects_n;
   }
   for (std::size_t i = 0; i < kFaultsN; ++i) EXPECT_GT(faults.of[i], 0u) << to_string(static_cast<Fault>(i));
   EXPECT_GT(removed_n, 50u);
   EXPECT_GT(removed_files_n, 20u);
+  EXPECT_GT(objects_n, 50u);
 }
 
 }  // namespace

@@ -31,7 +31,8 @@ class WorkerHost::Process {
                  .labels = host.traits_.labels,
                  .backends = host.traits_.backends,
                  .build_slots = host.traits_.build_slots,
-                 .leases_ahead = host.traits_.leases_ahead}) {}
+                 .leases_ahead = host.traits_.leases_ahead,
+                 .builds_for = host.traits_.builds_for}) {}
 
   void handle(WorkerEvent event) {
     const WorkerReady ready = worker_.step(std::move(event), host_.clock_.now_ms());
@@ -56,12 +57,31 @@ class WorkerHost::Process {
   using Ending = std::function<void(bool is_stopped)>;
 
   void build(std::shared_ptr<const Lease> lease) {
+    if (lease->id.attempt == 0) return build_for_others(std::move(lease));
     begin(lease->id, nature_.random.between(1, kBuildMsMax), [this, lease](bool is_stopped) {
       BuildDone done{lease->id, Built{.verdict = std::nullopt, .dir = "built", .cached = false, .ms = 1}};
       if (is_stopped || nature_.strikes(Fault::attempt_fails)) {
         done.built = our_fault("no room for the build");
       } else if (verdict_of(*lease) == VerdictName::build_failed) {
         done.built->verdict = result_of(*lease).verdict;
+      }
+      handle(std::move(done));
+    });
+  }
+
+  // It may take longer than the broker waits, kill its builder, make nothing, or something else than it says.
+  void build_for_others(std::shared_ptr<const Lease> lease) {
+    const std::int64_t most_ms = nature_.random.chance(kLongRun) ? kLongRunMsMax : kBuildMsMax;
+    begin(lease->id, nature_.random.between(1, most_ms), [this, lease](bool is_stopped) {
+      if (is_poison(lease->submission) && nature_.strikes(Fault::attempt_poisoned)) return die();
+      BuildDone done{lease->id, Built{.verdict = std::nullopt, .dir = "built", .cached = false, .ms = 1}};
+      if (is_stopped || nature_.strikes(Fault::attempt_fails)) {
+        done.built = our_fault("no room for the build");
+      } else if (verdict_of(*lease) == VerdictName::build_failed) {
+        done.built->verdict = result_of(*lease).verdict;
+      } else {
+        done.built->object = object_of(lease->submission, lease->device);
+        if (nature_.strikes(Fault::attempt_fails)) done.built->object->bytes += " garbled";
       }
       handle(std::move(done));
     });

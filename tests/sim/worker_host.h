@@ -19,7 +19,8 @@ namespace kq::sim {
 struct WorkerTraits {
   std::string machine;  // no dot
   std::string name;     // as the broker knows it; several machines may use one
-  std::vector<DeviceInfo> devices;
+  std::vector<DeviceInfo> devices;     // none: it builds for others
+  std::vector<DeviceInfo> builds_for{};
   std::vector<std::string> labels{};
   std::vector<Backend> backends{};
   std::uint32_t build_slots = 1;

@@ -91,6 +91,12 @@ bool is_poison(const Submission& submission) {
   return submission.label.starts_with(kPoison);
 }
 
+BuildObject object_of(const Submission& submission, const DeviceInfo& device) {
+  const Hash key = submission_key(submission);
+  const std::string bytes = "object of " + to_hex(key) + " for " + std::string(to_string(device.kind)) + device.arch;
+  return {.kind = device.kind, .arch = device.arch, .key = key, .hash = sha256(bytes), .bytes = bytes};
+}
+
 std::string tag_of(const LeaseId& lease) {
   return std::to_string(lease.seq) + "/" + std::to_string(lease.attempt);
 }

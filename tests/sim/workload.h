@@ -31,6 +31,9 @@ VerdictName verdict_of(const Lease& lease);
 // Whether it may end its worker.
 bool is_poison(const Submission& submission);
 
+// What comes of its build for such a device: of no other submission, and of no other architecture.
+BuildObject object_of(const Submission& submission, const DeviceInfo& device);
+
 // Which attempt a result was computed for, written where the broker does not look.
 std::string tag_of(const LeaseId& lease);
 std::vector<std::int64_t> samples_of(const LeaseId& lease);

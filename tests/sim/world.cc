@@ -38,6 +38,12 @@ BrokerOptions draw_options(Random& random) {
   options.retry_ms_min = 50;
   options.retry_ms_max = 2'000;
   options.busy_retry_ms = 200;
+  options.build_limit_ms = 4'000;
+  options.builds_look_ms = random.between(1, 100);
+  if (random.chance(0.3)) options.objects_max = 2;
+  if (random.chance(0.3)) options.objects_bytes_max = 2 * kObjectBytesMax;
+  if (random.chance(0.3)) options.builds_ahead_max = 1;
+  if (random.chance(0.2)) options.builds_declined_max = 1;
   if (random.chance(0.2)) options.submitter_jobs_max = 5;
   // Lanes that are longer than what of them is in RAM.
   if (random.chance(0.5)) options.lane_window = {.jobs_max = 2, .jobs_min = 1};
@@ -51,9 +57,10 @@ BrokerOptions draw_options(Random& random) {
   return options;
 }
 
-DeviceInfo device(DeviceKind kind, const std::string& model, std::uint64_t memory_bytes) {
+DeviceInfo device(DeviceKind kind, const std::string& model, const std::string& arch, std::uint64_t memory_bytes) {
   DeviceInfo info;
   info.kind = kind;
+  info.arch = arch;
   info.model = model;
   info.memory_bytes = memory_bytes;
   return info;
@@ -84,6 +91,7 @@ class World {
             .jobs_n = oracle_.jobs_n(),
             .removed_n = oracle_.removed_n(),
             .removed_files_n = oracle_.removed_files_n(),
+            .objects_n = oracle_.objects_n(),
             .turns_n = host_.turns_n(),
             .faults = nature_.counts};
   }
@@ -92,9 +100,9 @@ class World {
   Random& random() { return nature_.random; }
 
   void add_workers() {
-    const DeviceInfo cpu = device(DeviceKind::cpu, "cpu", 64);
-    const DeviceInfo small = device(DeviceKind::cuda, "A100", 80);
-    const DeviceInfo large = device(DeviceKind::cuda, "H200", 140);
+    const DeviceInfo cpu = device(DeviceKind::cpu, "cpu", "", 64);
+    const DeviceInfo small = device(DeviceKind::cuda, "A100", "sm_80", 80);
+    const DeviceInfo large = device(DeviceKind::cuda, "H200", "sm_90", 140);
     const bool namesakes = random().chance(0.1);
     const std::int64_t run_ms_max = random().chance(0.3) ? 5'000 : 1'500;  // slow workers: the queue grows
     for (const auto& devices : {std::vector{cpu}, std::vector{small, cpu}, std::vector{large}}) {
@@ -110,6 +118,24 @@ class World {
                        .leases_ahead = static_cast<std::uint32_t>(random().between(0, 2)),
                        .run_ms_max = run_ms_max}));
     }
+    for (auto left = random().between(0, 2); left > 0; --left) add_builder();
+  }
+
+  // A worker without devices.
+  void add_builder() {
+    const std::string machine = "w" + std::to_string(workers_.size() + 1);
+    const auto target = [](DeviceKind kind, const std::string& arch) { return device(kind, "", arch, 0); };
+    std::vector targets{target(DeviceKind::cuda, "sm_90"), target(DeviceKind::cuda, "sm_80"), target(DeviceKind::cpu, "")};
+    targets.resize(static_cast<std::size_t>(random().between(1, 3)));
+    workers_.push_back(std::make_unique<WorkerHost>(
+        nature_, network_, oracle_,
+        WorkerTraits{.machine = machine,
+                     .name = machine,
+                     .devices = {},
+                     .builds_for = std::move(targets),
+                     .labels = random().chance(0.5) ? std::vector<std::string>{"large"} : std::vector<std::string>{},
+                     .build_slots = static_cast<std::uint32_t>(random().between(1, 3)),
+                     .leases_ahead = static_cast<std::uint32_t>(random().between(0, 1))}));
   }
 
   void add_users() {

@@ -20,6 +20,7 @@ struct Outcome {
   std::uint64_t jobs_n = 0;
   std::uint64_t removed_n = 0;        // of them, by retention
   std::uint64_t removed_files_n = 0;
+  std::uint64_t objects_n = 0;  // built by one worker, leased to another
   std::uint64_t turns_n = 0;  // of the broker
   FaultCounts faults{};
 };

@@ -60,11 +60,15 @@ void list_lane(Listing& listing, const LaneRow& lane, std::int64_t now_ms) {
               std::move(object));
 }
 
+// What a worker without devices builds for: "sm_90".
+std::string target_text(const DeviceInfo& target) { return target.arch.empty() ? std::string(to_string(target.kind)) : target.arch; }
+
 std::string devices_text(const WorkerStatus& worker) {
   std::map<std::string, std::size_t> count;
   for (const DeviceInfo& device : worker.devices) ++count[device.model.empty() ? std::string(to_string(device.kind)) : device.model];
   std::string text;
   for (const auto& [model, n] : count) text += (text.empty() ? "" : ", ") + (n > 1 ? std::to_string(n) + " x " : "") + model;
+  for (const DeviceInfo& target : worker.builds_for) text += (text.empty() ? "builds for " : ", ") + target_text(target);
   for (const std::string& sentence : worker.quarantined) text += (text.empty() ? "" : "; ") + ("quarantined: " + sentence);
   return text;
 }
@@ -79,6 +83,12 @@ std::string joined(const std::vector<std::string>& words) {
 std::vector<std::string> backends_of(const WorkerStatus& worker) {
   std::vector<std::string> names;
   for (const Backend backend : worker.backends) names.emplace_back(to_string(backend));
+  return names;
+}
+
+std::vector<std::string> targets_of(const WorkerStatus& worker) {
+  std::vector<std::string> names;
+  for (const DeviceInfo& target : worker.builds_for) names.push_back(target_text(target));
   return names;
 }
 
@@ -99,6 +109,7 @@ JsonObject worker_object(const WorkerStatus& worker) {
           {"running", json_number(worker.running)},   {"devices", Json{std::move(devices)}},
           {"backends", worker.backends.empty() ? Json{nullptr} : json_texts(backends_of(worker))},
           {"quarantined", json_texts(worker.quarantined)},
+          {"builds_for", json_texts(targets_of(worker))}, {"built", json_number(worker.built_n)},
           {"labels", json_texts(worker.labels)},      {"last_seen_ms", json_time(worker.last_seen_ms)}};
 }
 

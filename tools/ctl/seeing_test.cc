@@ -96,6 +96,19 @@ TEST(ctl_seeing, a_quarantined_device_is_told_with_its_reason) {
   EXPECT_NE(kq.out.str().find("\"quarantined\": [\"GPU-1: Xid 79\"]"), std::string::npos) << kq.out.str();
 }
 
+TEST(ctl_seeing, a_worker_that_only_builds_says_what_for_and_how_much) {
+  ScriptedWorld kq;
+  const DeviceInfo gpu{.kind = DeviceKind::cuda, .model = {}, .uuid = {}, .arch = "sm_90"};
+  BrokerReply status;
+  status.workers = {{.worker = "n1:7", .devices = {}, .running = 2, .last_seen_ms = kq.unix_now_ms, .builds_for = {gpu, {}}, .built_n = 17}};
+  kq.on<BrokerQuery>([&](const auto&) { return status; });
+  EXPECT_EQ(kq.run({"workers"}), 0);
+  EXPECT_NE(kq.out.str().find("n1:7    busy         2  builds for sm_90, cpu"), std::string::npos) << kq.out.str();
+  EXPECT_EQ(kq.run({"workers", "--json"}), 0);
+  EXPECT_NE(kq.out.str().find("\"builds_for\": [\"sm_90\", \"cpu\"]"), std::string::npos) << kq.out.str();
+  EXPECT_NE(kq.out.str().find("\"built\": 17"), std::string::npos) << kq.out.str();
+}
+
 TEST(ctl_seeing, a_broker_that_refuses_is_answered_in_its_own_words) {
   ScriptedWorld kq;
   kq.on<StatsQuery>([](const auto&) { return Refused{"the role submit may not ask this"}; });

@@ -1,0 +1,129 @@
+"""Workers that only build, beside one that runs what they built, with caches of their own."""
+
+import os
+import signal
+import stat
+import unittest
+from pathlib import Path
+
+import kq
+
+# A module without torch's headers, which compile in no time a test has.
+EXTENSION = """import torch
+from torch.utils.cpp_extension import load_inline
+
+SOURCE = r'''
+#include <Python.h>
+static PyObject* one(PyObject*, PyObject*) { return PyLong_FromLong(1); }
+static PyMethodDef methods[] = {{"one", one, METH_NOARGS, ""}, {nullptr, nullptr, 0, nullptr}};
+static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "small", nullptr, -1, methods};
+PyMODINIT_FUNC PyInit_small() { return PyModule_Create(&definition); }
+'''
+small = load_inline("small", SOURCE + "// MARK", no_implicit_headers=True, extra_cflags=["-DKQ_TEST"])
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x) * small.one()
+"""
+# Its module takes longer to compile than anything waits here.
+ENDLESS = EXTENSION.replace(
+    "#include <Python.h>",
+    """#include <Python.h>
+template <int n, int at> struct Tree { static const int v = Tree<n - 1, 2 * at>::v + Tree<n - 1, 2 * at + 1>::v; };
+template <int at> struct Tree<0, at> { static const int v = at % 3; };
+int number = Tree<30, 1>::v;
+""",
+)
+
+
+class CompileOnly(kq.Queue):
+    def builder(self, *targets: str, name: str = "b", **changes: str) -> kq.Program:
+        words = [word for target in targets for word in ("--compile-for", target)]
+        return kq.program("kq-worker", "--connect", self.url, "--state", self.state / name, "--builds", "1", *words, **changes)
+
+    def built(self) -> int:
+        return sum(worker["built"] for worker in self.ctl_json("workers", code=None)["workers"])
+
+    def figure(self, name: str, **labels: str) -> float:
+        return next(one["value"] for one in self.ctl_json("stats")["metrics"] if one["name"] == name and one["labels"] == labels)
+
+    def rows(self, run: str) -> dict[str, dict[str, str]]:
+        return {row["label"]: row for row in kq.dump(run, "--broker", self.url)}
+
+    def submit_extension(self, run: str, mark: str, source: str = EXTENSION, device: str = "cpu") -> str:
+        (job,) = self.submit(run, {"a": source.replace("MARK", mark)}, "--device", device)
+        return job
+
+    def test_what_a_builder_made_is_cached_for_the_worker_that_runs_it(self) -> None:
+        with self.broker(), self.builder("sm_90", "cpu"):
+            self.submit_extension("r", "first")
+            gpu = self.submit_extension("g", "second", device="cuda")
+            kq.wait_until(lambda: self.built() == 2, "both are built")
+            self.assertIn("builds for sm_90, cpu", self.ctl("workers"))
+            self.assertEqual(self.figure("kq_build_objects"), 2)
+            with self.worker():
+                self.wait_for("r", {"a": "passed"})
+                # It has the object of no other, and builds that itself.
+                self.submit("p", {"a": kq.RIGHT}, "--device", "cpu")
+                self.wait_for("p", {"a": "passed"})
+            row = self.rows("r")["a"]
+            self.assertEqual(row["build_cached"], "true", row)
+            self.assertTrue(row["build_compiler"].startswith("g++ "), row)
+            self.assertIn("-DKQ_TEST", row["build_flags"])
+            self.assertEqual(self.rows("g")["a"]["state"], "queued", "no GPU is here; what was built for one stays")
+            self.assertEqual(self.figure("kq_build_objects"), 1)
+            self.ctl("cancel", gpu)
+            self.assertEqual(self.figure("kq_build_objects"), 0)
+        self.ctl("verify", "--store", str(self.store))
+
+    def test_what_other_compilers_made_than_a_builder_started_with_is_not_handed_over(self) -> None:
+        # In the sandboxes of its children, which cannot see this one, it is the real g++.
+        other = self.folder / "bin/g++"
+        other.parent.mkdir()
+        other.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "g++ (Other) 11.1.1" && exit\nexec /usr/bin/g++ "$@"\n')
+        other.chmod(other.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+        self.folder.chmod(0o755)
+        with self.broker():
+            with self.builder("cpu", PATH=f"{other.parent}:{os.environ['PATH']}"):
+                self.submit_extension("r", "third")
+                kq.wait_until(lambda: self.figure("kq_builds_total", ending="declined") == 1, "the builder has built it")
+            with self.worker():
+                self.wait_for("r", {"a": "passed"})
+            row = self.rows("r")["a"]
+            self.assertEqual(row["build_cached"], "false", row)
+            self.assertNotIn("11.1.1", row["build_compiler"])
+
+    def test_a_builder_that_is_killed_or_slow_is_not_waited_for(self) -> None:
+        with self.broker():
+            with self.builder("cpu") as builder:
+                self.submit_extension("slow", "fourth", ENDLESS)
+                kq.wait_until(lambda: any(w["running"] for w in self.ctl_json("workers")["workers"]), "it builds")
+                builder.send_signal(signal.SIGKILL)
+                builder.wait(30)
+            with self.builder("cpu", name="b2"):
+                self.submit_extension("r", "fifth")
+                kq.wait_until(lambda: self.built() == 1, "the next one builds what came next")
+                with self.worker("--builds", "2"):
+                    self.wait_for("r", {"a": "passed"})
+                    self.assertEqual(self.rows("r")["a"]["build_cached"], "true")
+                    self.ctl("cancel", "--run", "slow")
+                    self.wait_for("slow", {"a": "cancelled"})
+        self.ctl("verify", "--store", str(self.store))
+
+    def test_a_build_that_fails_is_told_by_the_worker_that_runs_it(self) -> None:
+        with self.broker(), self.builder("cpu"):
+            self.submit_extension("r", "sixth", EXTENSION.replace("return PyLong", "return Nonsense"))
+            kq.wait_until(lambda: self.figure("kq_builds_total", ending="declined") == 1, "the builder has tried")
+            with self.worker():
+                self.wait_for("r", {"a": "build_failed"})
+            self.assertEqual(self.rows("r")["a"]["build_cached"], "false")
+
+    def test_words_that_are_no_device_are_refused(self) -> None:
+        for words in (["--compile-for", "H200"], ["--compile-for", "sm_90", "--devices", "cpu"]):
+            command = [str(kq.BIN / "kq-worker"), "--connect", self.url, "--state", str(self.state / "w"), *words]
+            self.assertEqual(kq.subprocess.run(command, capture_output=True, check=False).returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
