@@ -33,6 +33,13 @@ LOADERS = ("load_inline", "load")
 MEMORY_BYTES = 140 << 30
 
 
+def prepare() -> None:
+    """In the zygote, before its first record child: the first such mode imports 800 modules, for a second."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    FakeTensorMode()
+
+
 class Recorder:
     def __init__(self, job: Job) -> None:
         self.job = job

@@ -152,6 +152,7 @@ class Forker:
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self._forks = 0
+        self._can_record = False
         gc.freeze()  # a collection in a child would copy every page of what was imported
         gc.enable()
 
@@ -245,14 +246,23 @@ class Forker:
         self.report(answer)
         return True
 
-    def open_compiler(self, order: dict[str, Any]) -> None:
-        """NVRTC once for all builds: opening it takes as long as compiling a small kernel. Not where there is a GPU: a torch that looks for its own
-        NVRTC would find this one instead."""
+    def prepare(self, order: dict[str, Any]) -> None:
+        """Once for all children what takes each as long as its own work. Not where there is a GPU: what is imported may look for it, and a torch that
+        looks for its own NVRTC would find this one instead."""
+        from harness import extension_record
         from harness.nvrtc import NvrtcMissing, opened
 
-        if order["role"] == "build" and order["backend"] == "cuda" and self._device == "cpu":
+        if self._device != "cpu":
+            return
+        if order["role"] == "build" and order["backend"] == "cuda":
             with contextlib.suppress(NvrtcMissing):  # the build says so
                 opened()
+        if order["role"] == "record" and not self._can_record:
+            self._can_record = True
+            gc.disable()
+            extension_record.prepare()
+            gc.freeze()
+            gc.enable()
 
     def fork(self, order: dict[str, Any], fds: list[int]) -> tuple[int, str]:
         """A child inside its sandbox: the pid to kill, and the layers in force."""
@@ -261,7 +271,7 @@ class Forker:
 
         self.check_innocence()
         self._forks += 1
-        self.open_compiler(order)
+        self.prepare(order)
         if self._forks == HUGE_PAGES_AFTER:
             self._huge_pages.collapse()
         child = Child(order, self._stub, self._wanted)
