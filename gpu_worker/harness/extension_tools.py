@@ -10,8 +10,6 @@ import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 OUTPUT_MAX = 200_000  # of what one compiler says
 LINKERS = ("mold", "lld", "gold", "bfd")
 # As torch.utils.cpp_extension has them.
@@ -55,10 +53,17 @@ class Tools:
         return ", ".join([*found, f"g++ {version_of(self.cxx)}", self.linker])
 
 
+def find_cuda() -> Path | None:
+    """A toolkit with nvcc."""
+    roots = [Path(os.environ[name]) for name in ("KQ_CUDA", "CUDA_HOME", "CUDA_PATH") if os.environ.get(name)] + [Path("/usr/local/cuda")]
+    return next((root for root in roots if (root / "bin/nvcc").exists()), None)
+
+
 @functools.cache
 def find_tools() -> Tools:
-    roots = [Path(os.environ[name]) for name in ("KQ_CUDA", "CUDA_HOME", "CUDA_PATH") if os.environ.get(name)] + [Path("/usr/local/cuda")]
-    cuda = next((root for root in roots if (root / "bin/nvcc").exists()), None)
+    import torch  # here, so that who looks for the toolkit alone need not
+
+    cuda = find_cuda()
     linker = next((name for name in LINKERS if shutil.which(f"ld.{name}")), "bfd")
     return Tools(
         cxx=shutil.which("g++") or "",
@@ -83,6 +88,8 @@ def version_of(program: str) -> str:
 
 def identity() -> str:
     """Everything outside of a call that shapes what is made of it, in one line: part of the cache's key, and equal on machines that make the same."""
+    import torch
+
     tools = find_tools()
     headers = [tools.torch_root / "version.py", tools.torch_root / "include/torch/extension.h", tools.torch_root / "include/ATen/Functions.h"]
     if tools.cuda is not None:

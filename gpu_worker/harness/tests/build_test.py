@@ -5,7 +5,7 @@ import shutil
 import unittest
 from pathlib import Path
 
-from harness.extension_tools import find_tools
+from harness.extension_tools import find_cuda
 from world import RELU, WorldTest
 
 ADD = """
@@ -116,7 +116,7 @@ class Builds(WorldTest):
         source = '#include <cuda_fp16.h>\nextern "C" __global__ void other() {}\nnamespace my {\ntemplate <class T, int K>' + ADD.replace("#include <cuda_fp16.h>", "") + "}\n"
         spec = {**SPEC, "metadata": {"kernel_name": "my::add", "name_expressions": ["my::add<float, 4>"], "compiler_options": ["-O3", "-arch=sm_90a", "-DK0=1"]}}
         for compiler in ("nvrtc", "nvcc"):
-            if compiler == "nvcc" and not find_tools().nvcc:
+            if compiler == "nvcc" and find_cuda() is None:
                 continue
             out = self.cuda(source, {**spec, "compiler": compiler})
             self.assertEqual((out / "status").read_text(), "ok\n", (out / "message").read_text())
