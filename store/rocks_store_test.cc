@@ -464,7 +464,7 @@ TEST_F(RocksStoreTest, a_store_of_a_living_process_can_be_read_and_not_written) 
   Writer writer(dir);
   const Sequence acknowledged = writer.next().value();
   EXPECT_THAT(refusal(dir, OpenMode::read_write).message, HasSubstr("is in use by a running broker"));
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 8; ++i) {
     const auto reader = open(dir, OpenMode::read_only);
     ASSERT_NE(reader, nullptr);
     EXPECT_GE(next_batch(*reader), acknowledged + 1);

@@ -69,7 +69,7 @@ class Hostile(WorldTest):
         if "cgroup" not in self.zygote.hello["sandbox"].split(","):
             self.skipTest("no control groups can be made here")
         hog = "import mmap\nm = mmap.mmap(-1, 2 << 30)\nfor at in range(0, 2 << 30, 4096): m[at] = 1\ntime.sleep(1000)"
-        child = self.calling(hog, host_bytes=256 << 20, scratch_bytes=64 << 20)
+        child = self.calling(hog, host_bytes=32 << 20, scratch_bytes=16 << 20)
         self.assertEqual(self.zygote.exit_of(child.id), signal.SIGKILL | KILLED_FOR_MEMORY)
 
     def test_whoever_it_leaves_behind_dies_with_it(self) -> None:
@@ -84,7 +84,7 @@ class Hostile(WorldTest):
 
     def test_a_fork_bomb_is_held_and_killed(self) -> None:
         child = self.calling("while True:\n    try:\n        os.fork()\n    except OSError:\n        pass")
-        time.sleep(0.2)  # some fifty processes; that there is a limit to them is cgroup_test.py's
+        time.sleep(0.1)  # some twenty processes; that there is a limit to them is cgroup_test.py's
         self.assertEqual(child.kill(), signal.SIGKILL)
         child.log(20)
         self.assertEqual(self.child({"problem.py": RELU, "new.py": RELU_NEW}).error, None)
@@ -198,7 +198,7 @@ class ZygoteItself(unittest.TestCase):
         root = tempfile.TemporaryDirectory(prefix="kq-harness.")
         self.addCleanup(root.cleanup)
         files = {"problem.py": RELU, "new.py": hog}
-        child = Child(zygote, Path(root.name) / "1", files, host_bytes=128 << 20, scratch_bytes=16 << 20, window_bytes=0)
+        child = Child(zygote, Path(root.name) / "1", files, host_bytes=16 << 20, scratch_bytes=1 << 20, window_bytes=0)
         self.addCleanup(child.close)
         child.share_window()
         child.do(Command.ATTACH)
