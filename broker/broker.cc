@@ -78,10 +78,13 @@ Expected<Broker> Broker::recover(const Store& store, const BrokerOptions& option
 
 Expected<Ready> Broker::step(Event event, std::int64_t now_ms) {
   Ready ready;
-  Step step{state_, ready, now_ms};
-  auto done = std::visit([&](auto& alternative) { return handle(step, std::move(alternative)); }, event);
-  if (!done) return failure(std::move(done.error()));
+  if (auto done = step(std::move(event), now_ms, ready); !done) return failure(std::move(done.error()));
   return ready;
+}
+
+Expected<void> Broker::step(Event event, std::int64_t now_ms, Ready& turn) {
+  Step step{state_, turn, now_ms};
+  return std::visit([&](auto& alternative) { return handle(step, std::move(alternative)); }, event);
 }
 
 }  // namespace kq

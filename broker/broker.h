@@ -25,6 +25,8 @@ class Broker {
   // `now_ms` is Unix time that never goes back. An Error means that the store could not be read: the process ends, as
   // after a failed commit.
   Expected<Ready> step(Event event, std::int64_t now_ms);
+  // The same, behind what earlier steps of the turn want.
+  Expected<void> step(Event event, std::int64_t now_ms, Ready& turn);
 
   // For invariants and tests.
   const State& state() const { return state_; }

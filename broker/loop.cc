@@ -113,10 +113,7 @@ Expected<std::vector<Packet>> Loop::receive() {
 }
 
 Expected<void> Loop::step(Event event, Ready& turn) {
-  auto ready = broker_.step(std::move(event), now_ms_());
-  if (!ready) return failure(std::move(ready.error()));
-  turn.merge(std::move(*ready));
-  return {};
+  return broker_.step(std::move(event), now_ms_(), turn);
 }
 
 Expected<void> Loop::look_at_space(Ready& turn) {
@@ -138,7 +135,9 @@ Expected<void> Loop::finish(Ready turn) {
   const std::vector<BackupOrder> backups = turn.backups();
   auto sends = commit(std::move(turn), store_);
   if (!sends) return failure(std::move(sends.error()));
+  link_.hold();
   for (const Send& send : *sends) deliver(send);
+  link_.release();
   for (const BackupOrder& order : backups) back_up(order);
   return {};
 }

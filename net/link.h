@@ -42,6 +42,9 @@ class ServerLink {
   virtual Expected<std::vector<Packet>> receive(std::int64_t timeout_ms, std::size_t packets_max) = 0;
   // Never blocks. False when the peer is gone or its pipe is full: the packet is dropped, resends will ask again.
   virtual bool send(const Peer& peer, std::string bytes) = 0;
+  // What is sent between these two may wait for the second: what goes to one peer then goes at once.
+  virtual void hold() {}
+  virtual void release() {}
   // What came with this packet means nothing, for the reason given: its sender is noted, and may send less.
   virtual void blame(const Packet& packet, std::string_view why) { (void)packet, (void)why; }
   // What was refused since the last call, a few lines for the log however much it was.

@@ -6,9 +6,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <memory>
+#include <span>
+#include <utility>
 
 #include "core/limits.h"
 #include "net/server_limits.h"
@@ -16,10 +19,19 @@
 namespace kq {
 namespace {
 
+constexpr std::size_t kCopiedBytes = 4u << 10;  // a shorter message is copied behind its header
+constexpr std::size_t kPiecesAtOnce = 16;
 constexpr std::size_t kReadBytes = 256u << 10;  // at once: a batch of jobs, and no more than a cache holds
 
 bool would_block() {
   return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+}
+
+ssize_t send_pieces(int fd, std::span<iovec> pieces) {
+  msghdr all{};
+  all.msg_iov = pieces.data();
+  all.msg_iovlen = pieces.size();
+  return ::sendmsg(fd, &all, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 }  // namespace
@@ -54,10 +66,27 @@ std::optional<ZmtpItem> PlainConnection::next() {
   return std::nullopt;
 }
 
+bool PlainConnection::may_send() const {
+  return is_ready_ && !is_lost_ && unsent_.size() < kLinkMessagesMax;
+}
+
 bool PlainConnection::send(std::string_view message) {
-  if (!is_ready_ || is_lost_ || unsent_.size() >= kLinkMessagesMax) return false;
+  if (!may_send()) return false;
   const ZmtpHeader header = zmtp_header(message.size());
   return write({header.bytes.data(), header.n}, message);
+}
+
+bool PlainConnection::send_later(std::string message) {
+  if (!may_send()) return false;
+  const ZmtpHeader header = zmtp_header(message.size());
+  std::string head(header.bytes.data(), header.n);
+  if (message.size() < kCopiedBytes) {
+    unsent_.push_back(std::move(head.append(message)));
+    return true;
+  }
+  unsent_.push_back(std::move(head));
+  unsent_.push_back(std::move(message));
+  return true;
 }
 
 // Behind what waits, or at once.
@@ -65,8 +94,7 @@ bool PlainConnection::write(std::string_view head, std::string_view body) {
   std::size_t n = 0;
   if (unsent_.empty()) {
     std::array<iovec, 2> pieces{{{const_cast<char*>(head.data()), head.size()}, {const_cast<char*>(body.data()), body.size()}}};
-    const msghdr both{.msg_name = nullptr, .msg_namelen = 0, .msg_iov = pieces.data(), .msg_iovlen = pieces.size(), .msg_control = nullptr, .msg_controllen = 0, .msg_flags = 0};
-    const ssize_t sent = ::sendmsg(fd_, &both, MSG_DONTWAIT | MSG_NOSIGNAL);
+    const ssize_t sent = send_pieces(fd_, pieces);
     if (sent < 0 && !would_block()) {
       is_lost_ = true;
       return false;
@@ -82,17 +110,26 @@ bool PlainConnection::write(std::string_view head, std::string_view body) {
 
 bool PlainConnection::flush() {
   while (!unsent_.empty()) {
-    const std::string_view rest = std::string_view(unsent_.front()).substr(sent_of_first_);
-    const ssize_t sent = ::send(fd_, rest.data(), rest.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (sent < 0) {
-      if (would_block()) return true;
-      is_lost_ = true;
-      return false;
+    std::array<iovec, kPiecesAtOnce> pieces{};
+    std::size_t n = 0;
+    std::size_t wanted = 0;
+    for (; n < std::min(unsent_.size(), kPiecesAtOnce); ++n) {
+      const std::size_t gone = n == 0 ? sent_of_first_ : 0;
+      pieces[n] = {unsent_[n].data() + gone, unsent_[n].size() - gone};
+      wanted += pieces[n].iov_len;
     }
-    sent_of_first_ += static_cast<std::size_t>(sent);
-    if (static_cast<std::size_t>(sent) < rest.size()) return true;
-    unsent_.pop_front();
-    sent_of_first_ = 0;
+    const ssize_t result = send_pieces(fd_, {pieces.data(), n});
+    if (result < 0) {
+      is_lost_ = !would_block();
+      return !is_lost_;
+    }
+    auto sent = static_cast<std::size_t>(result);
+    wanted -= sent;
+    for (sent += std::exchange(sent_of_first_, 0); !unsent_.empty() && sent >= unsent_.front().size(); unsent_.pop_front()) {
+      sent -= unsent_.front().size();
+    }
+    sent_of_first_ = sent;
+    if (wanted > 0) return true;
   }
   return true;
 }

@@ -31,11 +31,14 @@ class PlainConnection {
 
   // False: too much waits already, or the connection is not ready or is lost. Never blocks; what the system does not take waits.
   bool send(std::string_view message);
+  // The same, but it waits for flush(): what goes together wakes the other end once.
+  bool send_later(std::string message);
   // Sends of what waits as much as can go. False: the connection is lost.
   bool flush();
   bool has_unsent() const { return !unsent_.empty(); }
 
  private:
+  bool may_send() const;
   bool write(std::string_view head, std::string_view body);
 
   const int fd_;
@@ -43,7 +46,7 @@ class PlainConnection {
   bool is_ready_ = false;
   bool has_heard_ = false;
   bool is_lost_ = false;
-  std::deque<std::string> unsent_;
+  std::deque<std::string> unsent_;  // messages, or pieces of long ones
   std::size_t sent_of_first_ = 0;
 };
 

@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "net/server_limits.h"
 
 namespace kq {
@@ -52,6 +56,28 @@ TEST(PlainConnection, what_the_system_does_not_take_waits_up_to_a_limit) {
     for (auto item = pair.other->next(); item; item = pair.other->next()) heard += item->bytes == message ? 1 : 0;
   }
   EXPECT_EQ(heard, sent);
+  EXPECT_FALSE(pair.one->has_unsent());
+}
+
+TEST(PlainConnection, what_is_sent_later_goes_in_its_order_when_it_is_flushed) {
+  Pair pair;
+  pair.greet();
+  const std::string message(50'000, 'm');
+  std::vector<std::string> wanted;
+  for (int i = 0; i < 60; ++i) {
+    wanted.push_back(std::to_string(i));
+    wanted.push_back(message + std::to_string(i));
+    EXPECT_TRUE(pair.one->send_later(wanted[wanted.size() - 2]));
+    EXPECT_TRUE(pair.one->send_later(wanted.back()));
+  }
+  EXPECT_EQ(pair.other->read(), PlainConnection::Heard::nothing);
+  std::vector<std::string> heard;
+  for (bool more = true; more;) {
+    EXPECT_TRUE(pair.one->flush());
+    more = pair.other->read() == PlainConnection::Heard::something;
+    for (auto item = pair.other->next(); item; item = pair.other->next()) heard.push_back(std::move(item->bytes));
+  }
+  EXPECT_EQ(heard, wanted);
   EXPECT_FALSE(pair.one->has_unsent());
 }
 

@@ -80,9 +80,27 @@ class PlainServerLink final : public ServerLink {
   bool send(const Peer& peer, std::string bytes) override {
     const auto place = peers_.find(number_in(peer.id));
     if (place == peers_.end() || place->second.side != peer.side) return false;
-    const bool sent = place->second.connection->send(bytes);
-    watch(place->first, place->second);
+    Connected& to = place->second;
+    if (is_holding_) {
+      if (!to.connection->send_later(std::move(bytes))) return false;
+      if (!std::exchange(to.is_held, true)) held_.push_back(place->first);
+      return true;
+    }
+    const bool sent = to.connection->send(bytes);
+    watch(place->first, to);
     return sent;
+  }
+
+  void hold() override { is_holding_ = true; }
+
+  void release() override {
+    is_holding_ = false;
+    for (const Number number : std::exchange(held_, {})) {
+      Connected& to = peers_.at(number);  // nobody is lost while sends are held
+      to.is_held = false;
+      (void)to.connection->flush();  // whoever is lost shows when he is heard
+      watch(number, to);
+    }
   }
 
   void blame(const Packet& packet, std::string_view why) override { senders_.blame(packet, why, now_ms_); }
@@ -95,6 +113,7 @@ class PlainServerLink final : public ServerLink {
     PeerName name{};
     bool is_heard = false;      // it stands in heard_: there may be messages of it
     bool waits_to_send = false;  // as epoll was told
+    bool is_held = false;        // it stands in held_
   };
   struct Batch {
     std::vector<Packet> packets{};
@@ -307,6 +326,8 @@ class PlainServerLink final : public ServerLink {
   std::unordered_map<std::string, std::size_t> connections_at_;   // by account
   std::array<std::deque<Number>, 2> heard_;                       // by Side: those that may have messages, each once
   std::deque<std::pair<std::int64_t, Number>> handshakes_;        // until when, in order
+  bool is_holding_ = false;
+  std::vector<Number> held_;                                      // what they are to be sent waits for release()
   std::int64_t listen_again_ms_ = 0;                              // 0: it listens
   std::int64_t now_ms_ = 0;                                       // of the last look
 };

@@ -111,6 +111,22 @@ TEST_P(ZmqLink, request_and_reply_over_ipc) {
   EXPECT_EQ(one_message(*submit), "pong");
 }
 
+TEST_P(ZmqLink, what_is_held_goes_when_it_is_released) {
+  const auto broker = server();
+  const auto submit = client(endpoints_.client);
+  insist(*submit, "ping");
+  const Packet packet = one_packet(*broker);
+  broker->hold();
+  EXPECT_TRUE(broker->send(packet.peer, "one"));
+  EXPECT_TRUE(broker->send(packet.peer, "two"));
+  EXPECT_FALSE(broker->send(Peer{Side::client, "nobody"}, "x"));
+  broker->release();
+  EXPECT_EQ(one_message(*submit), "one");
+  EXPECT_EQ(one_message(*submit), "two");
+  EXPECT_TRUE(broker->send(packet.peer, "three"));
+  EXPECT_EQ(one_message(*submit), "three");
+}
+
 TEST_P(ZmqLink, request_and_reply_over_tcp) {
   Expected<std::unique_ptr<ServerLink>> broker = bad_input("no port tried");
   for (int port = 20'000 + static_cast<int>(getpid()) % 20'000, i = 0; !broker && i < 50; ++i, port += 2) {
