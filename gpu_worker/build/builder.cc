@@ -83,9 +83,15 @@ Toolchain toolchain_in(const std::string& dir) {
   return {.compiler = text.substr(0, end), .flags = text.substr(second, text.find('\n', second) - second)};
 }
 
-// What a child said it compiles with is in the zygote's words, unless somebody changed it since that started.
-bool is_of_these_compilers(const Zygote& zygote, const std::string& dir) {
-  const auto toolchain = read_child_file(dir + "/" + std::string(kToolchainOfMachine), kToolchainBytesMax);
+// What a child said it compiles with; nothing where it did not come to that.
+std::optional<std::string> toolchain_id_in(const std::string& dir) {
+  auto toolchain = read_child_file(dir + "/" + std::string(kToolchainOfMachine), kToolchainBytesMax);
+  return toolchain ? std::optional(std::move(*toolchain)) : std::nullopt;
+}
+
+// It is what the key of the build names: a child may see other compilers than the zygote, or somebody may have changed them since that started.
+bool is_as_the_key_says(const Zygote& zygote, const std::string& dir) {
+  const auto toolchain = toolchain_id_in(dir);
   return !toolchain || zygote.compilers().find(*toolchain) != std::string::npos;
 }
 
@@ -150,7 +156,7 @@ Expected<Built> Builder::build_object(const Lease& lease, std::stop_token stop, 
   const auto job = begin(lease, std::move(stop), slot);
   if (!job) return failure(job.error());
   std::error_code error;
-  if (!is_of_these_compilers(*job->zygote, built->dir)) return our_fault("the compilers here are others than when this worker started: start it anew");
+  if (!is_as_the_key_says(*job->zygote, built->dir)) return our_fault("builds here find other compilers than this worker found when it started");
   if (fs::exists(built->dir + "/" + std::string(kForThisMachine), error)) return our_fault("it was compiled for the processor here alone");
   auto object = pack_object(built->dir, lease.device.kind, lease.device.arch, key_of(*job));
   if (!object) return failure(object.error());
@@ -166,11 +172,17 @@ void Builder::adopt(const Job& job, const Hash& key) {
   (void)cache_.put(key, scratch->out());
 }
 
-// Only builds that went well are kept: an entry that says otherwise was damaged, and goes; so does what was compiled by others than its key names.
+bool Builder::is_of_this_toolchain(const Job& job, const std::string& dir) {
+  if (is_as_the_key_says(*job.zygote, dir)) return true;
+  const std::lock_guard lock(toolchain_mutex_);
+  return toolchain_id_in(dir) == toolchain_;
+}
+
+// Only builds that went well are kept: an entry that says otherwise was damaged, and goes; so does what was compiled by other compilers than are here.
 std::optional<Built> Builder::from_cache(const Job& job, const Hash& key) {
   const auto entry = cache_.find(key);
   if (!entry) return std::nullopt;
-  if (is_of_these_compilers(*job.zygote, *entry)) {
+  if (is_of_this_toolchain(job, *entry)) {
     auto built = outcome(job, *entry, true);
     if (!built.verdict || name_of(*built.verdict) != VerdictName::build_failed) return built;
   }
@@ -206,7 +218,11 @@ Expected<Built> Builder::run(const Job& job, const Hash& key) {
   if (built.verdict && name_of(*built.verdict) != VerdictName::compiled_only) return built;
 
   bool cached = false;
-  if (const auto toolchain = read_child_file(scratch->out() + "/" + std::string(kToolchainOfMachine), kToolchainBytesMax)) {
+  if (const auto toolchain = toolchain_id_in(scratch->out())) {
+    {
+      const std::lock_guard lock(toolchain_mutex_);
+      toolchain_ = *toolchain;
+    }
     auto verdict = build_extensions(job, *toolchain, scratch->out(), cached);
     if (!verdict) return failure(verdict.error());
     if (*verdict) {

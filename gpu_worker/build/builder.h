@@ -82,6 +82,7 @@ class Builder {
   Expected<Job> begin(const Lease& lease, std::stop_token stop, std::size_t slot) const;
   static Hash key_of(const Job& job);
   void adopt(const Job& job, const Hash& key);
+  bool is_of_this_toolchain(const Job& job, const std::string& dir);
   std::optional<Built> from_cache(const Job& job, const Hash& key);
   Expected<Built> run(const Job& job, const Hash& key);
   // Nothing: the extensions lie in `out`, and all is well. `cached`: none of them had to be compiled.
@@ -104,6 +105,8 @@ class Builder {
   BuildCache cache_;
   ZygoteSource zygote_;
   KeysInWork keys_;
+  std::mutex toolchain_mutex_;
+  std::string toolchain_;  // of this machine, as the last build's child told it
 };
 
 }  // namespace kq

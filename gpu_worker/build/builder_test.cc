@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -377,6 +378,29 @@ TEST_F(HandedOverTest, nothing_but_the_object_of_this_very_build_is_used) {
     ASSERT_EQ(verdict_of(built), "built");
     EXPECT_FALSE(built->cached) << i;
   }
+}
+
+// In the sandbox of a child, which does not see the folder, it is another one.
+TEST_F(HandedOverTest, a_compiler_that_only_the_worker_sees_costs_objects_and_not_the_cache) {
+  fs::create_directories(root_ / "bin");
+  std::ofstream(root_ / "bin/g++") << "#!/bin/sh\necho 'g++ (Other) 11.1.1'\n";
+  fs::permissions(root_ / "bin/g++", fs::perms::owner_all);
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", ((root_ / "bin").string() + ":" + path).c_str(), 1);
+  auto started = Zygote::start(LaneOfTests::options().zygote);
+  ::setenv("PATH", path.c_str(), 1);
+  ASSERT_TRUE(started) << started.error().message;
+  const std::shared_ptr<Zygote> zygote = std::move(*started);
+  ASSERT_NE(zygote->compilers().find("11.1.1"), std::string::npos);
+  Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"}, BuildCache(root_ / "odd"),
+                  [&](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote); });
+  const Lease lease = lease_for(extension("int number = 34;"));
+  ASSERT_EQ(verdict_of(builder.build(lease)), "built");
+  fs::remove_all(root_ / "scratch");
+  const auto again = builder.build(lease);
+  ASSERT_EQ(verdict_of(again), "built");
+  EXPECT_FALSE(fs::exists(root_ / "scratch")) << "nothing was built";
+  EXPECT_EQ(verdict_of(builder.build_object(lease)), "error: builds here find other compilers than this worker found when it started");
 }
 
 TEST_F(HandedOverTest, what_the_guard_rejects_is_rejected_where_it_runs) {
