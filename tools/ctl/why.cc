@@ -41,7 +41,8 @@ std::string all_drain(const Requirements& needs, const std::vector<WorkerStatus>
 }
 
 // What is missing for a job that no worker serves: workers are looked at as the broker does, one wish after the other.
-std::string nobody_serves(const Requirements& needs, const std::vector<WorkerStatus>& workers) {
+std::string nobody_serves(const Requirements& needs, std::vector<WorkerStatus> workers) {
+  std::erase_if(workers, [](const WorkerStatus& worker) { return !worker.builds_for.empty(); });  // they run nothing
   if (workers.empty()) return "waits for a worker: none is connected";
   if (std::none_of(workers.begin(), workers.end(), [&](const WorkerStatus& worker) { return has_device(worker, needs); })) {
     Requirements device = needs;

@@ -41,6 +41,9 @@ TEST(ctl_why, a_job_that_no_worker_serves_says_what_is_missing) {
   const WorkerStatus cpu = worker(DeviceKind::cpu, "EPYC");
   const WorkerStatus gpu = worker(DeviceKind::cuda, "NVIDIA H200", {"lab"});
   EXPECT_EQ(text({}, {}), "job 7 waits for a worker: none is connected");
+  WorkerStatus builder;
+  builder.builds_for = {{.kind = DeviceKind::cuda, .model = "", .uuid = "", .arch = "sm_90"}};
+  EXPECT_EQ(text({.wish = DeviceWish::cuda}, {builder}), "job 7 waits for a worker: none is connected");
   EXPECT_EQ(text({.wish = DeviceWish::cuda}, {cpu}), "job 7 waits for a cuda device: the only worker has none");
   EXPECT_EQ(text({.gpu_model = "NVIDIA B200"}, {cpu, gpu}), "job 7 waits for a NVIDIA B200: none of the 2 workers has one");
   EXPECT_EQ(text({.labels = {"big"}}, {cpu, gpu}),
