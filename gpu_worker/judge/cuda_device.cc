@@ -134,6 +134,7 @@ class CudaDevice : public Device {
     const Pointer target = at(to, offset, bytes);
     if (bytes == 0) return {};
     if (const Result r = driver_.fill_words(target, word, bytes / 4); r != kSuccess) return failed(driver_, "cuMemsetD32", r);
+    if (hold_) hold_->note_copied(bytes);
     return complete();
   }
 

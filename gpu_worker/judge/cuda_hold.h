@@ -41,7 +41,7 @@ class Hold {
   Expected<void> settle();
   bool is_begun() const { return is_begun_; }
   std::int64_t absence_ns() const;
-  // Between probe and settle: so many bytes were queued to be copied, whose time is no absence.
+  // Between begin and hold: so many bytes were queued to be copied or filled. Between probe and settle: likewise, and their time is no absence.
   void note_copied(std::uint64_t bytes) { copied_bytes_ += bytes; }
 
  private:

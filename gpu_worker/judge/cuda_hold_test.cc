@@ -67,6 +67,17 @@ TEST_F(HoldTest, copying_is_no_absence) {
   EXPECT_LT(hold_->absence_ns(), 100'000'000);
 }
 
+TEST_F(HoldTest, after_much_copying_the_holder_has_a_slice_of_its_own) {
+  for (const std::uint64_t copied : {1ull << 20, 8ull << 30}) {
+    ASSERT_TRUE(hold_->begin());
+    hold_->note_copied(copied);
+    fake::gpu.failing = "synchronize";
+    EXPECT_EQ(hold_->hold().has_value(), copied < 1ull << 30) << copied;
+    fake::gpu.failing.clear();
+    hold_->release();
+  }
+}
+
 TEST_F(HoldTest, a_sequence_that_is_given_up_is_over) {
   ASSERT_TRUE(hold_->begin());
   hold_->release();
