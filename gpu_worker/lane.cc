@@ -14,6 +14,9 @@ namespace {
 constexpr std::int64_t kMemoryBackLimitMs = 5'000;    // for the device to have what a dead child had
 constexpr std::int64_t kStopLimitMs = 1'000;         // for the judge to notice that a killed submission is gone
 constexpr std::uint32_t kBurstBelowNs = 20'000;      // what the judge's clock is off by, a microsecond or so, is too much beside these
+// Of a large device's memory a window may take this share: there are two of them, copies of both, what reference and submission compute
+// with, and the children that wait. What finds no room all the same is too_large.
+constexpr std::uint64_t kWindowsPerDevice = 8;
 constexpr std::int64_t kLookMs = 5;                  // how often the lane looks for exits while the judge works
 
 // Every single call kept its limit, all of them together did not. What the judge said once the submission was gone tells of its children.
@@ -63,7 +66,11 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
   if (!judge) return failure(judge.error());
   lane->device_ = (*judge)->device();
   lane->options_.zygote.device_uuid = lane->device_.uuid;
-  if (lane->options_.device == DeviceKind::cuda && lane->options_.bursts) lane->options_.limits.burst_below_ns = kBurstBelowNs;
+  if (lane->options_.device == DeviceKind::cuda) {
+    Limits& limits = lane->options_.limits;
+    limits.window_bytes_max = std::max(limits.window_bytes_max, lane->device_.memory_bytes / kWindowsPerDevice);
+    if (lane->options_.bursts) limits.burst_below_ns = kBurstBelowNs;
+  }
   const LaneOptions& given = lane->options_;
   auto watch = given.watch ? given.watch(lane->device_) : given.device == DeviceKind::cuda ? watch_gpu(lane->device_.uuid) : nullptr;
   lane->cleanliness_ = std::make_unique<Cleanliness>(std::move(watch));

@@ -101,15 +101,26 @@ Expected<std::vector<kq::DeviceInfo>> targets_of(const std::vector<std::string>&
 
 std::string harness_of(const std::string& programs) { return programs + "/../share/kq/harness"; }
 
+std::uint64_t host_memory_bytes() {
+  return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+// A model whose parameters are drawn on the host and then moved to a large GPU needs as much memory here.
+kq::Limits limits_for(kq::DeviceKind device, std::size_t lanes) {
+  constexpr std::uint64_t kChildrenPerMemory = 8;
+  kq::Limits limits;
+  if (device == kq::DeviceKind::cuda) limits.host_bytes_max = std::max(limits.host_bytes_max, host_memory_bytes() / kChildrenPerMemory / lanes);
+  return limits;
+}
+
 // As many as there are cores that no lane needs, and memory for. A compiler of CUDA with all of torch takes up to 3 GiB.
 std::uint32_t build_slots(const Flags& flags, std::size_t lanes) {
   constexpr std::uint64_t kBytesPerBuild = 3ull << 30;
   constexpr std::uint64_t kSlotsMax = 32;
   if (flags.builds > 0) return flags.builds;
   const std::uint64_t cores = std::max(1u, std::thread::hardware_concurrency());
-  const auto memory = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   const std::uint64_t spare = cores > lanes ? cores - lanes : 1;
-  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::min(spare, memory / 2 / kBytesPerBuild), 1, kSlotsMax));
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::min(spare, host_memory_bytes() / 2 / kBytesPerBuild), 1, kSlotsMax));
 }
 
 struct DeviceId {
@@ -173,7 +184,7 @@ Expected<std::vector<kq::LaneOptions>> lanes_of(const Flags& flags, const std::s
                                 .device_index = device.index},
                      .scratch = scratch + "/lane" + std::to_string(lanes.size()),
                      .first_uid = slot_uid(lanes.size() + 1),
-                     .limits = {},
+                     .limits = limits_for(device.kind, wanted->size()),
                      .bursts = flags.bursts,
                      .children_ahead = flags.children_ahead,
                      .audits = flags.audits});
