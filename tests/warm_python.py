@@ -1,13 +1,15 @@
 """An interpreter that has torch imported already, for tests that start workers: each import takes two seconds of processor time.
 
     warm_python.py serve FOLDER STUB HARNESS      imports what a zygote does, and forks one for each who asks, until its standard input closes
-    warm_python.py run FOLDER WORDS...            is that interpreter: `zygote.py --device cpu ...` becomes a fork, all else a fresh one
+    warm_python.py run FOLDER WORDS...            is that interpreter: `zygote.py --device ...` and `-c ...` become forks, all else a fresh one
 
 scripts/test starts the first and makes of the second a file that KQ_PYTHON names. What runs is the real zygote, from its first line on,
-in a process that forked where another would have imported. Who asked lives as long as the fork does: it ends with the fork's exit code,
-and the fork is killed when it dies.
+in a process that forked where another would have imported: of two, because triton is another one where it is to interpret kernels, which is
+without a GPU alone. Programs given with -c are forks of the one that compiles. Who asked lives as long as the fork does: it ends with the
+fork's exit code, and the fork is killed when it dies.
 """
 
+import atexit
 import gc
 import json
 import os
@@ -17,18 +19,20 @@ import signal
 import socket
 import sys
 import time
+import traceback
 from pathlib import Path
 
 FDS = (0, 1, 2, 3)  # 3: the control process's socket
 FDS_MAX = 1024  # that a process of the suite may have open
 REQUEST_BYTES = 128 << 10
 CONNECT_LIMIT_S = 20.0  # the server listens before it imports
-SOCKET = "socket"
 
 
 def run(folder: Path, words: list[str]) -> int:
-    is_zygote = words and Path(words[0]).name == "zygote.py" and words[1:3] == ["--device", "cpu"]
-    server = connect(folder) if is_zygote else None
+    server = None
+    if words and (words[0] == "-c" or Path(words[0]).name == "zygote.py"):
+        hold(FDS[-1])
+        server = connect(folder / ("cpu" if words[1:3] == ["--device", "cpu"] else "cuda"))
     if server is None:
         os.execv(sys.executable, [sys.executable, *words])
     request = {"words": words, "environment": dict(os.environ), "directory": os.getcwd()}
@@ -38,23 +42,38 @@ def run(folder: Path, words: list[str]) -> int:
     return int(server.recv(16) or 1)
 
 
-def connect(folder: Path) -> socket.socket | None:
+def hold(fd: int) -> None:
+    """So that nothing else of ours gets this number."""
+    try:
+        os.fstat(fd)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), fd)
+
+
+def connect(path: Path) -> socket.socket | None:
     server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     end = time.monotonic() + CONNECT_LIMIT_S
-    while folder.exists() and time.monotonic() < end:
+    while path.parent.exists() and time.monotonic() < end:
         try:
-            server.connect(str(folder / SOCKET))
+            server.connect(str(path))
             return server
         except OSError:
             time.sleep(0.02)
     return None
 
 
-def serve(folder: Path, stub_path: str, harness: Path) -> int:
+def listen(path: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    listener.bind(str(folder / SOCKET))
+    listener.bind(str(path))
     listener.listen(64)
-    import_as_a_zygote_does(stub_path, harness)
+    return listener
+
+
+def serve(folder: Path, stub_path: str, harness: Path) -> int:
+    listeners = {device: listen(folder / device) for device in ("cpu", "cuda")}
+    device = import_as_zygotes_do(stub_path, harness)
+    listener = listeners.pop(device)
+    listeners.popitem()[1].close()
     wake, tell = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -100,16 +119,27 @@ def reap(asking: dict[int, socket.socket]) -> None:
             who.close()
 
 
-def import_as_a_zygote_does(stub_path: str, harness: Path) -> None:
+def import_as_zygotes_do(stub_path: str, harness: Path) -> str:
+    """In two processes from the import of torch on; the device that this one is for."""
     sys.path.insert(0, str(harness.parent))
     from harness import forker, zygote
     from harness.huge_pages import HugePages
     from harness.stub import Stub
 
-    zygote.set_environment("cpu")
+    zygote.set_environment("cuda")
     gc.disable()
     huge_pages = HugePages(Stub(stub_path))
-    forker.import_everything("cpu")
+    import torch  # noqa: F401
+
+    device = "cpu" if os.fork() == 0 else "cuda"
+    zygote.set_environment(device)
+    forker.import_everything("cpu")  # without what a zygote then does for its GPU
+    if device == "cuda":
+        from harness import extension_record
+        from triton.runtime.cache import triton_key
+
+        triton_key()
+        extension_record.prepare()
     huge_pages.settle()
     huge_pages.collapse()  # not after the first children, as a zygote does: many zygotes come of this one
     gc.freeze()
@@ -117,10 +147,11 @@ def import_as_a_zygote_does(stub_path: str, harness: Path) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "harness"]:
         del sys.modules[name]
     del sys.path[0]
+    return device
 
 
 def become(request: dict, fds: list[int]) -> None:
-    """The zygote that was asked for; never returns."""
+    """The zygote, or the program, that was asked for; never returns."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
@@ -131,11 +162,34 @@ def become(request: dict, fds: list[int]) -> None:
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["directory"])
-    script = request["words"][0]
-    sys.argv = request["words"]
-    sys.path[0] = str(Path(script).resolve().parent)
-    runpy.run_path(script, run_name="__main__")
-    os._exit(0)
+    sys.dont_write_bytecode = "PYTHONDONTWRITEBYTECODE" in os.environ
+    code = 0
+    try:
+        execute(request["words"])
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def execute(words: list[str]) -> None:
+    """As Python does its command line."""
+    if words[0] == "-c":
+        sys.path[0:1] = ["", *filter(None, os.environ.get("PYTHONPATH", "").split(":"))]
+        sys.argv = ["-c", *words[2:]]
+        try:
+            exec(compile(words[1], "<string>", "exec"), {"__name__": "__main__"})
+        finally:
+            atexit._run_exitfuncs()
+    else:
+        sys.path[0] = str(Path(words[0]).resolve().parent)
+        sys.argv = words
+        runpy.run_path(words[0], run_name="__main__")
 
 
 if __name__ == "__main__":
