@@ -94,7 +94,7 @@ class CompileOnly(kq.Queue):
             self.assertEqual(row["build_cached"], "false", row)
             self.assertNotIn("11.1.1", row["build_compiler"])
 
-    def test_a_builder_that_is_killed_or_slow_is_not_waited_for(self) -> None:
+    def test_a_builder_that_is_killed_slow_or_makes_nothing_is_not_waited_for(self) -> None:
         with self.broker():
             with self.builder("cpu") as builder:
                 self.submit_extension("slow", "fourth", ENDLESS)
@@ -103,21 +103,17 @@ class CompileOnly(kq.Queue):
                 builder.wait(30)
             with self.builder("cpu", name="b2"):
                 self.submit_extension("r", "fifth")
+                self.submit_extension("bad", "sixth", EXTENSION.replace("return PyLong", "return Nonsense"))
+                kq.wait_until(lambda: self.figure("kq_builds_total", ending="declined") == 1, "it has tried what does not compile")
                 kq.wait_until(lambda: self.built() == 1, "the next one builds what came next")
                 with self.worker("--builds", "2"):
                     self.wait_for("r", {"a": "passed"})
                     self.assertEqual(self.rows("r")["a"]["build_cached"], "true")
+                    self.wait_for("bad", {"a": "build_failed"})
+                    self.assertEqual(self.rows("bad")["a"]["build_cached"], "false", "its own worker says what is wrong with it")
                     self.ctl("cancel", "--run", "slow")
                     self.wait_for("slow", {"a": "cancelled"})
         self.ctl("verify", "--store", str(self.store))
-
-    def test_a_build_that_fails_is_told_by_the_worker_that_runs_it(self) -> None:
-        with self.broker(), self.builder("cpu"):
-            self.submit_extension("r", "sixth", EXTENSION.replace("return PyLong", "return Nonsense"))
-            kq.wait_until(lambda: self.figure("kq_builds_total", ending="declined") == 1, "the builder has tried")
-            with self.worker():
-                self.wait_for("r", {"a": "build_failed"})
-            self.assertEqual(self.rows("r")["a"]["build_cached"], "false")
 
     def test_words_that_are_no_device_are_refused(self) -> None:
         for words in (["--compile-for", "H200"], ["--compile-for", "sm_90", "--devices", "cpu"]):
