@@ -257,10 +257,10 @@ TEST_P(ZmqLink, message_over_the_limit_never_reaches_the_server) {
   EXPECT_EQ(one_packet(*broker).bytes, "small");
 }
 
-// Whose line is full waits where the broker reads for itself, and loses what is over it where ZeroMQ does.
 TEST_P(ZmqLink, a_flood_loses_what_is_over_its_limit_and_nobody_else_waits) {
-  constexpr int kFlood = 1'000'000;
+  constexpr int kFlood = 300'000;
   constexpr int kRequests = 200;
+  options_.limits.rates.messages_per_s = 10'000;  // a flood on the slowest machine, as who is not over it waits where there are no keys
   const auto broker = server();
   broker_ = nullptr;
   std::atomic<bool> flooded = false;
@@ -302,7 +302,7 @@ TEST_P(ZmqLink, a_flood_loses_what_is_over_its_limit_and_nobody_else_waits) {
   EXPECT_GT(taken, 1'000);
   EXPECT_LT(taken, kFlood);
   ASSERT_FALSE(notes.empty());
-  EXPECT_THAT(notes.front(), AnyOf(HasSubstr("sends more than 100000 messages or 536870912 bytes a second"),
+  EXPECT_THAT(notes.front(), AnyOf(HasSubstr("sends more than 10000 messages or 536870912 bytes a second"),
                                    HasSubstr("sends faster than it is served")));
   EXPECT_LE(notes.size(), 10u);
   RecordProperty("slowest_ms", static_cast<int>(slowest_ms));
