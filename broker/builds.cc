@@ -242,6 +242,10 @@ void keep_builds(Step& step, Session& session, const std::set<Sequence>& listed)
   }
 }
 
+void give_build_back(Step& step, Session& session, Sequence seq) {
+  if (session.builds.contains(seq)) drop(step.state, seq);
+}
+
 void give_builds_back(Step& step, Session& session) {
   for (const Sequence seq : std::set(session.builds)) drop(step.state, seq);
 }

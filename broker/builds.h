@@ -55,8 +55,9 @@ Expected<void> take_build(Step& step, const std::string& peer, std::uint64_t req
 
 // A heartbeat listed these of the session's builds.
 void keep_builds(Step& step, Session& session, const std::set<Sequence>& listed);
-// The session goes. What it gives back may be built by another.
+// The session goes. What it gives back, or never had, may be built by another.
 void give_builds_back(Step& step, Session& session);
+void give_build_back(Step& step, Session& session, Sequence seq);
 void decline_builds(Step& step, Session& session);
 
 // What was built of the job for such a device.

@@ -183,8 +183,15 @@ TEST_F(BuildsTest, a_builder_has_no_devices_and_serves_nobody) {
 
 TEST_F(BuildsTest, an_undelivered_build_is_given_back) {
   run({"submit jobs=a device=cuda", builder});
-  EXPECT_EQ(run({"undelivered worker=b", "advance ms=100", "hello worker=b builds_for=sm_90"}),
+  EXPECT_EQ(run({"undelivered worker=b leases=1/0", "advance ms=100", "hello worker=b builds_for=sm_90"}),
             "send b welcome: heartbeat 5000 ms, lease 30000 ms\nsend b build_batch: 1/0 a on sm_90, 2 blobs\n");
+}
+
+// It may be what its builder died of.
+TEST_F(BuildsTest, what_a_builder_had_when_another_build_found_it_gone_is_not_offered_again) {
+  run({"submit jobs=a device=cuda", builder, "submit jobs=b device=cuda", "advance ms=100"});
+  EXPECT_EQ(run({"undelivered worker=b leases=2/0", "advance ms=100", "hello worker=c builds_for=sm_90 credit=2"}),
+            "send c welcome: heartbeat 5000 ms, lease 30000 ms\nsend c build_batch: 2/0 b on sm_90, 2 blobs\n");
 }
 
 }  // namespace

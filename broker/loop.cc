@@ -152,7 +152,9 @@ void Loop::deliver(const Send& send) {
   Undelivered lost{.peer = to_worker.peer, .leases = {}};
   if (const auto* batch = std::get_if<LeaseBatch>(&to_worker.message.body)) {
     for (const Lease& lease : batch->leases) lost.leases.push_back(lease.id);
-  } else if (!std::holds_alternative<BuildBatch>(to_worker.message.body)) {
+  } else if (const auto* builds = std::get_if<BuildBatch>(&to_worker.message.body)) {
+    for (const Lease& build : builds->builds) lost.leases.push_back(build.id);
+  } else {
     return;
   }
   undelivered_.push_back(std::move(lost));

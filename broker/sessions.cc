@@ -155,8 +155,8 @@ Expected<void> take_back(Step& step, const Undelivered& undelivered) {
   for (const LeaseId& lease : undelivered.leases) {
     Job* job = current(step.state, lease);
     if (job != nullptr && job->tenure->holder == session->id) put_back(step, *job, "its lease could not be delivered");
+    if (lease.attempt == 0) give_build_back(step, *session, lease.seq);
   }
-  give_builds_back(step, *session);
   forget(step, *session, "not reached");
   return {};
 }
