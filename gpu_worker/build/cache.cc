@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "core/version.h"
 #include "gpu_worker/build/object.h"
@@ -56,7 +57,7 @@ Expected<void> copy_build(const std::string& from, const std::string& to, std::s
   std::error_code error;
   std::size_t files = 0;
   std::uintmax_t bytes = 0;
-  std::string list;
+  std::map<std::string, std::string> lines;  // by file: file systems have an order each, and equal builds are to be equal entries
   for (fs::directory_iterator found(from, error), end; !error && found != end; found.increment(error)) {
     if (found->symlink_status(error).type() != fs::file_type::regular) continue;  // nothing a build of ours makes
     const std::string name = found->path().filename();
@@ -68,9 +69,11 @@ Expected<void> copy_build(const std::string& from, const std::string& to, std::s
       return bad_input("the build made more than " + std::to_string(files_max) + " files or " + std::to_string(bytes_max) + " bytes");
     }
     if (auto written = write_synced(to + "/" + name, *content); !written) return written;
-    list += to_hex(sha256(*content)) + " " + std::to_string(content->size()) + " " + name + "\n";
+    lines[name] = to_hex(sha256(*content)) + " " + std::to_string(content->size()) + " " + name + "\n";
   }
   if (error) return our_fault("cannot read " + from + ": " + error.message());
+  std::string list;
+  for (const auto& [name, line] : lines) list += line;
   if (auto written = write_synced(to + "/" + std::string(kEntryListName), list); !written) return written;
   return sync_directory(to);
 }
