@@ -1,7 +1,5 @@
 #include "net/zmq_door.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -12,6 +10,7 @@
 #include <utility>
 
 #include "net/clock.h"
+#include "net/plain_address.h"
 #include "net/zmq_monitor.h"
 
 namespace kq {
@@ -38,23 +37,6 @@ std::vector<zmq::message_t> receive_all(zmq::socket_t& socket) {
 
 std::string text_in(const zmq::message_t& frame) {
   return {static_cast<const char*>(frame.data()), frame.size()};
-}
-
-// Where the other end of a connection is: a machine, or for ipc a process.
-std::string address_of(int fd) {
-  sockaddr_storage peer{};
-  socklen_t length = sizeof peer;
-  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) != 0) return "a connection already gone";
-  char text[INET6_ADDRSTRLEN] = "";
-  if (peer.ss_family == AF_INET) {
-    ::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(peer).sin_addr, text, sizeof text);
-  } else if (peer.ss_family == AF_INET6) {
-    ::inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6&>(peer).sin6_addr, text, sizeof text);
-  } else if (ucred who{}; peer.ss_family == AF_UNIX) {
-    length = sizeof who;
-    if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0) return "user " + std::to_string(who.uid);
-  }
-  return text;
 }
 
 }  // namespace
@@ -196,7 +178,8 @@ void Door::observe(Side side) {
 void Door::accepted(Monitor& monitor, int fd) {
   // A descriptor that comes again was lost without a word.
   if (monitor.address_of.contains(fd)) lost(monitor, fd);
-  std::string address = address_of(fd);
+  const PeerName peer = peer_of(fd);
+  std::string address = peer.account.empty() ? peer.text : peer.account;
   const std::size_t at_address = ++connections_at_[address];
   ++connections_n_;
   if (connections_n_ > options_.connections_max || at_address > options_.connections_per_address_max) {
