@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <future>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "core/limits.h"
 #include "net/endpoint.h"
 #include "store/reader.h"
+#include "tools/run_pages.h"
 
 namespace kq {
 namespace {
@@ -72,30 +72,19 @@ std::unique_ptr<Source> store_source(std::unique_ptr<Store> store) {
   return std::make_unique<StoreSource>(std::move(store));
 }
 
-// The next page is read while this one is visited: reading and writing a million rows cost about the same. One thread at a time asks the
-// source. It also takes the page before apart, which it made, as writing costs a little more.
 Expected<void> each_row(Source& source, const std::string& run, const VisitRow& visit, bool with_samples) {
-  RunQuery query{.run = run, .after_label = "", .limit = kQueryRowsMax, .with_samples = with_samples};
-  Expected<RunReply> page = source.run_page(query);
-  std::vector<RunRow> spent;  // of the page before
+  RunPages pages(source, {.run = run, .after_label = "", .limit = kQueryRowsMax, .with_samples = with_samples});
+  RunReply page;
   while (true) {
-    if (!page) return failure(page.error());
-    const Expected<bool> more = goes_on(page->more, page->rows.empty());
+    Expected<RunReply> next = pages.next(std::move(page));
+    if (!next) return failure(next.error());
+    page = std::move(*next);
+    const Expected<bool> more = goes_on(page.more, page.rows.empty());
     if (!more) return failure(more.error());
-    std::future<Expected<RunReply>> next;
-    if (*more) {
-      query.after_label = page->rows.back().entry.submission.label;
-      next = std::async(std::launch::async, [&source, query, spent = std::exchange(spent, {})]() mutable {
-        spent.clear();
-        return source.run_page(query);
-      });
-    }
-    for (const RunRow& row : page->rows) {
-      if (const auto visited = visit(row); !visited) return visited;  // the future waits for its page
+    for (const RunRow& row : page.rows) {
+      if (const auto visited = visit(row); !visited) return visited;
     }
     if (!*more) return {};
-    spent = std::move(page->rows);
-    page = next.get();
   }
 }
 
