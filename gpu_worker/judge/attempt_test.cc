@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "gpu_worker/judge/fake_device.h"
 #include "gpu_worker/judge/fake_problem.h"
 
 namespace kq::judge {
@@ -326,38 +327,18 @@ TEST(Attempt, a_calibrator_that_fails_is_our_fault_and_replaced) {
   EXPECT_EQ(ending(house.run()), "passed");
 }
 
-// The CPU, but for a clock that says how long somebody else had the device before each call under it.
-class BusyDevice : public Device {
- public:
-  explicit BusyDevice(std::function<std::int64_t()> absence_ns) : absence_ns_(std::move(absence_ns)) {}
-  const DeviceInfo& info() const override { return cpu_->info(); }
-  Expected<std::unique_ptr<Memory>> make_window(std::uint64_t bytes) override { return cpu_->make_window(bytes); }
-  Expected<std::unique_ptr<Memory>> make_private(std::uint64_t bytes) override { return cpu_->make_private(bytes); }
-  Expected<std::unique_ptr<Memory>> make_arena(std::uint64_t bytes) override { return cpu_->make_arena(bytes); }
-  Expected<void> copy(const Memory& to, std::uint64_t to_offset, const Memory& from, std::uint64_t from_offset, std::uint64_t bytes) override {
-    return cpu_->copy(to, to_offset, from, from_offset, bytes);
-  }
-  Expected<void> read(std::span<std::byte> to, const Memory& from, std::uint64_t offset) override { return cpu_->read(to, from, offset); }
-  Expected<void> fill(const Memory& to, std::uint64_t offset, std::uint64_t bytes, std::uint32_t word) override {
-    return cpu_->fill(to, offset, bytes, word);
-  }
-  Expected<void> probe() override { return {}; }
-  Expected<void> settle() override { return {}; }
-  Expected<void> begin_hold() override { return {}; }
-  Expected<void> hold(std::int64_t) override { return {}; }
-  void release() override {}
-  std::int64_t absence_ns() override { return absence_ns_(); }
-
- private:
-  std::unique_ptr<Device> cpu_ = std::move(*open_cpu_device());
-  std::function<std::int64_t()> absence_ns_;
-};
+// Where somebody else had the device for so long before each call.
+std::unique_ptr<Device> busy_device(std::function<std::int64_t()> absence) {
+  auto device = std::make_unique<FakeDevice>();
+  device->absence = std::move(absence);
+  return device;
+}
 
 TEST(Attempt, a_trial_beside_somebody_elses_work_comes_again) {
   FakeHouse house;
   int calls = 0;
   std::int64_t absence_ns = 40'000;
-  house.use(std::make_unique<BusyDevice>([&] { return absence_ns; }));
+  house.use(busy_device([&] { return absence_ns; }));
   const Report report = house.run(at(Command::call, [&](FakeTurn&) { absence_ns = ++calls % 3 == 0 ? 40'000 + kAbsenceNs + 1 : 40'000; }));
   ASSERT_EQ(ending(report), "passed");
   EXPECT_EQ(report.samples.submission_ns.size(), 3u);
@@ -367,7 +348,7 @@ TEST(Attempt, a_trial_beside_somebody_elses_work_comes_again) {
 TEST(Attempt, work_between_the_calls_is_rejected) {
   FakeHouse house;
   std::int64_t absence_ns = 0;
-  house.use(std::make_unique<BusyDevice>([&] { return absence_ns; }));
+  house.use(busy_device([&] { return absence_ns; }));
   const Report report = house.run(at(Command::load, [&](FakeTurn&) { absence_ns = 2'390'000; }));
   ASSERT_EQ(ending(report), "rejected/async at judge");
   EXPECT_EQ(evidence_in(report).rule, "quiet");

@@ -49,8 +49,16 @@ bool is_stopped(std::int32_t process) {
 void Bystanders::begin_attempt() { patience_ns_ = kPatienceNs; }
 
 void Bystanders::wait() {
+  wait([] {
+    ::nanosleep(&kNap, nullptr);
+    return true;
+  });
+}
+
+void Bystanders::wait(const std::function<bool()>& work) {
   const std::int64_t asked_ns = clock_ns();
-  while (any() && clock_ns() - asked_ns < patience_ns_) ::nanosleep(&kNap, nullptr);
+  while (any() && clock_ns() - asked_ns < patience_ns_ && work()) {
+  }
   patience_ns_ -= clock_ns() - asked_ns;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "gpu_worker/warming.h"
@@ -16,6 +17,8 @@ class Bystanders {
   void begin_attempt();
   // Until nobody is there, as long as the attempt's patience lasts.
   void wait();
+  // Does `work` over and over meanwhile, or until it says that there is no more to do.
+  void wait(const std::function<bool()>& work);
   // Waits, and stops who is there then. Returns once none of their threads runs; what they have asked the driver for is finished then. One that does not stop in time goes on.
   void stop();
   void go_on();

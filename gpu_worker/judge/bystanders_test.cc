@@ -71,5 +71,30 @@ TEST_F(BystandersTest, nobody_is_stopped_where_nobody_warms_up_or_who_did_is_gon
   { const Quiet quiet(&bystanders_); }
 }
 
+TEST_F(BystandersTest, work_goes_on_until_nobody_is_there_or_there_is_no_more_or_patience_ends) {
+  int done = 0;
+  bystanders_.begin_attempt();
+  bystanders_.wait([&] { return ++done > 0; });
+  EXPECT_EQ(done, 0) << "nobody is there";
+  control_.set(2, ::getpid());
+  bystanders_.wait([&] { return ++done < 7; });
+  EXPECT_EQ(done, 7);
+  bystanders_.wait([&] {
+    if (++done == 17) control_.set(2, 0);
+    return true;
+  });
+  EXPECT_EQ(done, 17);
+  control_.set(2, ::getpid());
+  bystanders_.wait([&] {
+    ++done;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return true;
+  });
+  EXPECT_GT(done, 17);
+  const int at_the_end = done;
+  bystanders_.wait([&] { return ++done > 0; });
+  EXPECT_EQ(done, at_the_end) << "there is no patience left";
+}
+
 }  // namespace
 }  // namespace kq::judge

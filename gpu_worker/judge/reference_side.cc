@@ -67,8 +67,7 @@ Step<void> ReferenceSide::compile(const Plan& plan) {
 Step<void> ReferenceSide::make_windows(const Plan& plan, Tables tables) {
   // The old ones go first: there may be no room for both.
   window_.reset();
-  pristine_.reset();
-  expected_.reset();
+  answers_.clear();
   layout_ = make_layout(std::move(tables));
   if (layout_.bytes() > plan.limits.window_bytes_max) {
     return stop(VerdictName::too_large, evidence(Stage::load, {}, "inputs, outputs and state need " + amount(layout_.bytes()) + ", has " +
@@ -76,13 +75,8 @@ Step<void> ReferenceSide::make_windows(const Plan& plan, Tables tables) {
   }
   auto window = make_memory(device_, &Device::make_window, layout_.bytes());
   if (!window) return tl::unexpected(window.error());
-  auto pristine = make_memory(device_, &Device::make_private, layout_.inputs.bytes());
-  if (!pristine) return tl::unexpected(pristine.error());
-  auto expected = make_memory(device_, &Device::make_private, layout_.outputs.bytes());
-  if (!expected) return tl::unexpected(expected.error());
+  if (const auto laid_out = answers_.lay_out(layout_); !laid_out) return laid_out;
   window_ = std::move(*window);
-  pristine_ = std::move(*pristine);
-  expected_ = std::move(*expected);
   if (arena_) return {};  // a child keeps its arena
   auto arena = device_.make_arena(arena_bytes(layout_));
   if (!arena) return stop(arena.error());
@@ -94,15 +88,16 @@ Step<ReferenceSide::Called> ReferenceSide::make_timed_trial(const Plan& plan, co
   child_->lay_seed(seeds.inputs);
   auto drawn = accept(child_->command({.command = Command::make_inputs, .limit_ms = plan.limits.load_limit_ms}), doing(Phase::run));
   if (!drawn) return tl::unexpected(drawn.error());
-  if (const auto kept = keep_inputs(drawn->tables.inputs); !kept) return tl::unexpected(kept.error());
+  Answer& answer = answers_.at_hand();
+  if (const auto kept = keep_inputs(drawn->tables.inputs, answer); !kept) return tl::unexpected(kept.error());
 
   // From here on the inputs of this trial are out of anyone's reach.
   const bool is_compiled = plan.trials.baseline == Baseline::compile;
-  const auto compiled = is_compiled ? call(plan, seeds.calls, *expected_, is_quiet, Command::call_compiled) : Step<Answered>();
+  const auto compiled = is_compiled ? call(plan, seeds.calls, *answer.expected, is_quiet, Command::call_compiled) : Step<Answered>();
   if (!compiled) return tl::unexpected(compiled.error());
-  auto called = call(plan, seeds.calls, *expected_, is_quiet);
+  auto called = call(plan, seeds.calls, *answer.expected, is_quiet);
   if (!called) return tl::unexpected(called.error());
-  keep_outputs(called->tables.outputs);
+  keep_outputs(called->tables.outputs, answer);
   if (const auto noted = note_mutated_inputs(); !noted) return tl::unexpected(noted.error());
   const Answered& timed = is_compiled ? *compiled : *called;
   return Called{timed.bracket_ns, timed.event_ns};
@@ -121,38 +116,52 @@ void ReferenceSide::begin_trial(const Plan& plan, const Seeds& seeds) {
   child_->begin({.command = Command::answer, .limit_ms = plan.limits.load_limit_ms});
 }
 
-Step<void> ReferenceSide::finish_trial() {
+Step<void> ReferenceSide::finish_trial() { return finish_trial(answers_.at_hand()); }
+
+Step<bool> ReferenceSide::make_ahead(const Plan& plan, const Seeds& seeds) {
+  const auto next = answers_.begin_next();
+  if (!next) return stop(next.error());
+  if (*next == nullptr) return false;
+  begin_trial(plan, seeds);
+  if (const auto made = finish_trial(**next); !made) return tl::unexpected(made.error());
+  (*next)->seeds = seeds;
+  answers_.keep_next();
+  return true;
+}
+
+Step<void> ReferenceSide::finish_trial(Answer& answer) {
   auto answered = accept(child_->finish(), doing(Phase::run));
   if (!answered) return tl::unexpected(answered.error());
-  if (const auto kept = keep_inputs(answered->tables.inputs); !kept) return kept;
+  if (const auto kept = keep_inputs(answered->tables.inputs, answer); !kept) return kept;
   if (const auto right = check_outputs(answered->tables.outputs); !right) return right;
-  const auto taken = take_outputs(device_, layout_, {.window = *window_, .arena = arena_.get()}, answered->tables.outputs, *expected_);
+  const auto taken = take_outputs(device_, layout_, {.window = *window_, .arena = arena_.get()}, answered->tables.outputs, *answer.expected);
   if (!taken) return stop(taken.error());
-  keep_outputs(answered->tables.outputs);
+  keep_outputs(answered->tables.outputs, answer);
   return {};
 }
 
 void ReferenceSide::settle() {
   if (child_->is_busy()) (void)child_->finish();
+  answers_.forget_ahead();
 }
 
-Step<void> ReferenceSide::keep_inputs(const std::vector<Tensor>& drawn) {
+Step<void> ReferenceSide::keep_inputs(const std::vector<Tensor>& drawn, Answer& answer) {
   if (!same_form(layout_.tables.inputs, drawn)) return invalid("draws inputs of another shape or dtype for another seed");
-  inputs_ = layout_.tables.inputs;
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    inputs_[i].integer = drawn[i].integer;
-    inputs_[i].real = drawn[i].real;
+  answer.inputs = layout_.tables.inputs;
+  for (std::size_t i = 0; i < drawn.size(); ++i) {
+    answer.inputs[i].integer = drawn[i].integer;
+    answer.inputs[i].real = drawn[i].real;
   }
   const Region& region = layout_.inputs;
-  if (const auto copied = device_.copy(*pristine_, 0, *window_, region.begin, region.bytes()); !copied) return stop(copied.error());
+  if (const auto copied = device_.copy(*answer.pristine, 0, *window_, region.begin, region.bytes()); !copied) return stop(copied.error());
   return {};
 }
 
-void ReferenceSide::keep_outputs(const std::vector<Tensor>& computed) {
-  outputs_ = layout_.tables.outputs;
-  for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    outputs_[i].integer = computed[i].integer;
-    outputs_[i].real = computed[i].real;
+void ReferenceSide::keep_outputs(const std::vector<Tensor>& computed, Answer& answer) {
+  answer.outputs = layout_.tables.outputs;
+  for (std::size_t i = 0; i < computed.size(); ++i) {
+    answer.outputs[i].integer = computed[i].integer;
+    answer.outputs[i].real = computed[i].real;
   }
 }
 
@@ -183,17 +192,17 @@ Step<bool> ReferenceSide::depends_on_seed(const Plan& plan, std::uint64_t seed) 
 Step<std::optional<Mismatch>> ReferenceSide::difference_under(const Plan& plan, std::uint64_t seed) {
   auto again = make_memory(device_, &Device::make_private, layout_.outputs.bytes());
   if (!again) return tl::unexpected(again.error());
-  auto called = call(plan, seed, **again, true);
+  auto called = call(plan, seed, **again, false);
   if (!called) return tl::unexpected(called.error());
-  for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    const Tensor& output = outputs_[i];
+  for (std::size_t i = 0; i < outputs().size(); ++i) {
+    const Tensor& output = outputs()[i];
     const PlainValue first = plain_value(output);
     const bool is_tensor = output.kind == channel::Kind::tensor;
     const channel::Dtype dtype = is_tensor ? output.dtype : first.dtype;
     Comparison comparison(dtype, tolerance_for(dtype, plan.rtol, plan.atol));
     if (is_tensor) {
       const std::uint64_t at = output.offset - layout_.outputs.begin;
-      const auto compared = checks_.compare(comparison, {*expected_, at}, {**again, at}, output.bytes);
+      const auto compared = checks_.compare(comparison, {expected_outputs(), at}, {**again, at}, output.bytes);
       if (!compared) return stop(compared.error());
     } else {
       comparison.add(first.bytes, plain_value(called->tables.outputs[i]).bytes);
@@ -209,9 +218,9 @@ Step<std::optional<Mismatch>> ReferenceSide::difference_under(const Plan& plan, 
 // One call on the pristine inputs, its output table checked, its outputs taken.
 Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed, const Memory& to, bool is_quiet, Command command) {
   const Region& region = layout_.inputs;
-  child_->write_inputs(inputs_);
+  child_->write_inputs(inputs());
   child_->write_outputs(layout_.tables.outputs);
-  auto prepare = [&] { return device_.copy(*window_, region.begin, *pristine_, 0, region.bytes()); };
+  auto prepare = [&] { return device_.copy(*window_, region.begin, pristine_inputs(), 0, region.bytes()); };
   auto take = [&](const Answered& answered) {
     return take_outputs(device_, layout_, {.window = *window_, .arena = arena_.get()}, answered.tables.outputs, to);
   };
@@ -224,10 +233,10 @@ Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed, const M
 }
 
 Step<void> ReferenceSide::note_mutated_inputs() {
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+  for (std::size_t i = 0; i < inputs().size(); ++i) {
     if (mutable_[i]) continue;
-    const Tensor& input = inputs_[i];
-    const auto difference = checks_.difference({*pristine_, input.offset - layout_.inputs.begin}, {*window_, input.offset}, input.bytes);
+    const Tensor& input = inputs()[i];
+    const auto difference = checks_.difference({pristine_inputs(), input.offset - layout_.inputs.begin}, {*window_, input.offset}, input.bytes);
     if (!difference) return stop(difference.error());
     mutable_[i] = difference->has_value();
   }
@@ -247,16 +256,6 @@ PlainValue plain_value(const Tensor& output) {
     case channel::Kind::boolean: return {channel::Dtype::int64, bytes_of(static_cast<std::int64_t>(output.integer != 0))};
   }
   return {};
-}
-
-Step<std::unique_ptr<Memory>> make_memory(Device& device, MakeMemory make, std::uint64_t bytes) {
-  auto memory = (device.*make)(bytes);
-  if (!memory) return stop(memory.error());
-  if (!*memory) {
-    return stop(VerdictName::too_large, evidence(Stage::load, {}, "no room for " + amount(bytes) + " more on " + device.info().model +
-                                                                      ", which has " + amount(device.info().memory_bytes)));
-  }
-  return std::move(*memory);
 }
 
 }  // namespace kq::judge

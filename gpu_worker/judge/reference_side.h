@@ -1,4 +1,5 @@
-// The reference child and what the judge keeps of it: the problem's layout, and for one trial the pristine inputs and expected outputs.
+// The reference child and what the judge keeps of it: the problem's layout, and pristine inputs and expected outputs of the trial at hand and of
+// some to come (answers.h).
 //
 // It is as untrusted as a submission where the machine is concerned, and right by definition. It outlives an attempt: the next
 // one on the same problem loads the model anew under another seed.
@@ -9,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "gpu_worker/judge/answers.h"
 #include "gpu_worker/judge/checks.h"
 #include "gpu_worker/judge/ending.h"
 #include "gpu_worker/judge/layout.h"
@@ -22,24 +24,26 @@ class ReferenceSide {
   // Constructs the model under the seed of this attempt; lays out the window, where it is another one than before; puts the state there;
   // compiles what the plan wants compiled.
   Step<void> load(const Plan& plan, std::uint64_t seed);
-  // Draws the inputs of one trial and computes its expected outputs. `seed` is that of both sides' calls; a submission learns it before its clock
-  // starts, so `inputs_seed` must be one that it never sees.
-  struct Seeds {
-    std::uint64_t inputs = 0;
-    std::uint64_t calls = 0;
-  };
   struct Called {
     std::int64_t bracket_ns = 0;
     std::int64_t event_ns = 0;  // what the child says
   };
-  // Under the clock. The times are of the plan's baseline, the outputs of the model as it is. `is_quiet` as in Around.
+  // Draws the inputs of one trial and computes its expected outputs, under the clock. The times are of the plan's baseline, the outputs of the model
+  // as it is. `is_quiet` as in Around.
   Step<Called> make_timed_trial(const Plan& plan, const Seeds& seeds, bool is_quiet);
   // In one command that nobody times. Which inputs the reference changes is not seen here. In two halves, for what others do meanwhile: until
   // the second all that is kept is of the last trial.
   Step<void> make_trial(const Plan& plan, const Seeds& seeds);
   void begin_trial(const Plan& plan, const Seeds& seeds);
   Step<void> finish_trial();
-  // Whatever was begun is over.
+  // The same for a trial to come, which is kept behind those made ahead before. False: there is no room for more.
+  Step<bool> make_ahead(const Plan& plan, const Seeds& seeds);
+  std::size_t ahead() const { return answers_.ahead(); }
+  // The seeds of the trial made ahead whose turn it is; null: there is none.
+  const Seeds* next_ahead() const { return answers_.next(); }
+  // It is the trial at hand from here on.
+  void take_ahead() { answers_.take_next(); }
+  // Whatever was begun is over, and what was made ahead is for nothing.
   void settle();
   // Calls once more on the inputs of the last trial: the reference must agree with itself.
   Step<void> agree_with_itself(const Plan& plan, std::uint64_t seed);
@@ -49,24 +53,25 @@ class ReferenceSide {
   const Layout& layout() const { return layout_; }
   const Memory& window() const { return *window_; }
   // Copies of the window's regions that no child maps; a tensor lies at its offset less the region's begin.
-  const Memory& pristine_inputs() const { return *pristine_; }
-  const Memory& expected_outputs() const { return *expected_; }
+  const Memory& pristine_inputs() const { return *answers_.at_hand().pristine; }
+  const Memory& expected_outputs() const { return *answers_.at_hand().expected; }
   // Rows with the plain values of this trial.
-  const std::vector<Tensor>& inputs() const { return inputs_; }
-  const std::vector<Tensor>& outputs() const { return outputs_; }
+  const std::vector<Tensor>& inputs() const { return answers_.at_hand().inputs; }
+  const std::vector<Tensor>& outputs() const { return answers_.at_hand().outputs; }
   // Inputs that the reference itself has changed during a call, by index.
   const std::vector<bool>& mutable_inputs() const { return mutable_; }
   // It answered everything so far.
   bool usable() const { return child_->usable(); }
 
  private:
-  ReferenceSide(Device& device, std::unique_ptr<Child> child) : device_(device), child_(std::move(child)), checks_(device) {}
+  ReferenceSide(Device& device, std::unique_ptr<Child> child) : device_(device), child_(std::move(child)), checks_(device), answers_(device) {}
   Doing doing(Phase phase) const { return {ChildRole::reference, phase, device_.info().kind}; }
   Step<void> compile(const Plan& plan);
   Step<void> make_windows(const Plan& plan, Tables tables);
   Step<Answered> call(const Plan& plan, std::uint64_t seed, const Memory& to, bool is_quiet, channel::Command command = channel::Command::call);
-  Step<void> keep_inputs(const std::vector<Tensor>& drawn);
-  void keep_outputs(const std::vector<Tensor>& computed);
+  Step<void> finish_trial(Answer& answer);
+  Step<void> keep_inputs(const std::vector<Tensor>& drawn, Answer& answer);
+  void keep_outputs(const std::vector<Tensor>& computed, Answer& answer);
   Step<void> check_outputs(const std::vector<Tensor>& computed) const;
   Step<void> note_mutated_inputs();
   Step<std::optional<Mismatch>> difference_under(const Plan& plan, std::uint64_t seed);
@@ -77,10 +82,7 @@ class ReferenceSide {
   Layout layout_;
   std::unique_ptr<Memory> window_;
   std::unique_ptr<Memory> arena_;  // made with the first window, null where there is none
-  std::unique_ptr<Memory> pristine_;
-  std::unique_ptr<Memory> expected_;
-  std::vector<Tensor> inputs_;
-  std::vector<Tensor> outputs_;
+  Answers answers_;
   std::vector<bool> mutable_;
 };
 
@@ -90,9 +92,5 @@ struct PlainValue {
   std::vector<std::byte> bytes;
 };
 PlainValue plain_value(const Tensor& output);
-
-// Room for `bytes` on the device, or too_large.
-using MakeMemory = Expected<std::unique_ptr<Memory>> (Device::*)(std::uint64_t bytes);
-Step<std::unique_ptr<Memory>> make_memory(Device& device, MakeMemory make, std::uint64_t bytes);
 
 }  // namespace kq::judge

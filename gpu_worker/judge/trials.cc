@@ -7,6 +7,12 @@
 #include "gpu_worker/judge/bystanders.h"
 
 namespace kq::judge {
+namespace {
+
+// Of the timed trials, by how many there were before it.
+bool times_reference(std::size_t timed) { return timed < kTimedSamplesMin || timed % kTimedPerReference == 0; }
+
+}  // namespace
 
 std::int64_t call_limit_ms(const Limits& limits, std::int64_t reference_ns) {
   return limits.call_limit_ms + static_cast<std::int64_t>(limits.call_limit_factor * static_cast<double>(reference_ns) / 1e6);
@@ -29,6 +35,7 @@ Step<void> TrialRun::run_all() {
   begin(*trial);
   while (trial) {
     if (const auto ready = get_ready(*trial); !ready) return ready;
+    if (const auto made = make_ahead(*trial); !made) return made;
     const auto called = submission_.call(asked(*trial));
     if (!called) return tl::unexpected(called.error());
     const Standing standing = standing_of(*trial, *called);
@@ -66,9 +73,10 @@ std::optional<TrialRun::Trial> TrialRun::next() {
 }
 
 TrialRun::Trial TrialRun::make(TrialKind kind) {
-  Trial trial{.number = numbers_++, .kind = kind, .seeds = {.inputs = draw_(), .calls = draw_()}, .poison = poison_word(draw_())};
-  const std::size_t timed = times_.submission.brackets_ns.size();
-  trial.times_reference = trial.number == 0 || (trial.is_timed() && (timed < kTimedSamplesMin || timed % kTimedPerReference == 0));
+  Trial trial{.number = numbers_++, .kind = kind, .seeds = {}, .poison = poison_word(draw_())};
+  trial.times_reference = trial.number == 0 || (trial.is_timed() && times_reference(times_.submission.brackets_ns.size()));
+  trial.is_made_ahead = !trial.times_reference && reference_.next_ahead() != nullptr;
+  trial.seeds = trial.is_made_ahead ? *reference_.next_ahead() : draw_seeds();
   trial.stops_before = device_.bystanders() == nullptr ? 0 : device_.bystanders()->stops();
   return trial;
 }
@@ -83,16 +91,21 @@ SubmissionSide::Trial TrialRun::asked(const Trial& trial) const {
 
 void TrialRun::begin(const Trial& trial) {
   if (trial.times_reference) return;
-  reference_.begin_trial(plan_, trial.seeds);
+  if (!trial.is_made_ahead) reference_.begin_trial(plan_, trial.seeds);
   submission_.begin_staging(asked(trial));
 }
 
 Step<void> TrialRun::get_ready(const Trial& trial) {
   reference_called_.reset();
   if (!trial.times_reference) {
-    if (const auto made = reference_.finish_trial(); !made) return made;
+    if (trial.is_made_ahead) {
+      reference_.take_ahead();
+    } else if (const auto made = reference_.finish_trial(); !made) {
+      return made;
+    }
     return submission_.finish_staging(asked(trial));
   }
+  if (const auto made = make_ahead(trial); !made) return made;
   const auto called = reference_.make_timed_trial(plan_, trial.seeds, trial.is_timed());
   if (!called) return tl::unexpected(called.error());
   reference_called_ = *called;
@@ -102,6 +115,25 @@ Step<void> TrialRun::get_ready(const Trial& trial) {
   }
   submission_.begin_staging(asked(trial));
   return submission_.finish_staging(asked(trial));
+}
+
+// What may be done while the brackets of this trial must wait for somebody who makes a context.
+Step<void> TrialRun::make_ahead(const Trial& trial) {
+  if (!trial.is_timed() || device_.bystanders() == nullptr) return {};
+  Step<bool> made = true;
+  device_.bystanders()->wait([&] {
+    if (reference_.ahead() >= answers_to_come(trial)) return false;
+    made = reference_.make_ahead(plan_, draw_seeds());
+    return made.value_or(false);
+  });
+  if (!made) return tl::unexpected(made.error());
+  return {};
+}
+
+// How many trials behind this one have an answer that nobody times.
+std::size_t TrialRun::answers_to_come(const Trial& trial) const {
+  std::size_t timed = times_.submission.brackets_ns.size() + (trial.is_timed() ? 1 : 0);
+  return static_cast<std::size_t>(std::ranges::count_if(left_, [&](TrialKind kind) { return kind != TrialKind::timed || !times_reference(timed++); }));
 }
 
 TrialRun::Standing TrialRun::standing_of(const Trial& trial, const SubmissionSide::Called& called) {

@@ -9,6 +9,8 @@
 //
 // A trial whose reference is timed comes without that: its inputs are drawn and its reference called, alone, before it is staged. What is not timed
 // comes first while a child of ours makes itself warm (bystanders.h): a submission can gain nothing by knowing, every output of every kind is checked.
+// When nothing but timed trials is left the reference computes the answers of those to come meanwhile, as no clock is on these; they are used in the
+// order in which they were made. No child of the submission's has been told anything of them.
 #pragma once
 
 #include <cstdint>
@@ -56,8 +58,9 @@ class TrialRun {
     std::uint32_t number = 0;
     TrialKind kind = TrialKind::warm;
     bool times_reference = false;
+    bool is_made_ahead = false;
     std::uint64_t stops_before = 0;  // of bystanders
-    ReferenceSide::Seeds seeds;
+    Seeds seeds;
     std::uint32_t poison = 0;
 
     bool is_timed() const { return kind == TrialKind::timed; }
@@ -67,8 +70,11 @@ class TrialRun {
   Step<void> run_all();
   std::optional<Trial> next();
   Trial make(TrialKind kind);
+  Seeds draw_seeds() const { return {.inputs = draw_(), .calls = draw_()}; }
   void begin(const Trial& trial);
   Step<void> get_ready(const Trial& trial);
+  Step<void> make_ahead(const Trial& trial);
+  std::size_t answers_to_come(const Trial& trial) const;
   Standing standing_of(const Trial& trial, const SubmissionSide::Called& called);
   void note(const Trial& trial, const SubmissionSide::Called& called);
   SubmissionSide::Trial asked(const Trial& trial) const;

@@ -4,14 +4,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "gpu_worker/judge/bystanders.h"
+#include "gpu_worker/judge/fake_device.h"
 #include "gpu_worker/judge/fake_problem.h"
 
 namespace kq::judge {
@@ -69,31 +73,180 @@ TEST(TrialRun, leaves_a_reference_that_can_be_used_when_an_answer_was_for_nothin
   EXPECT_EQ(name_of(*right.verdict), VerdictName::passed);
 }
 
-TEST(TrialRun, what_is_not_timed_comes_first_while_somebody_warms_up) {
-  auto control = std::move(*Warming::make());
-  Bystanders bystanders(std::move(*Warming::map(Fd(::dup(control.fd())))));
-  FakeHouse house;
-  house.device->set_bystanders(&bystanders);
-  house.plan.trials = {.correctness = 20, .warmup = 1, .timed = 5};
-  const pid_t sleeper = ::fork();
-  if (sleeper == 0) {
-    ::sleep(100);
-    ::_exit(0);
+// Somebody who makes himself warm from when he is told to, and until he is told that he is.
+class WarmingUp {
+ public:
+  explicit WarmingUp(FakeHouse& house) : sleeper_(::fork()) {
+    if (sleeper_ == 0) {
+      ::sleep(100);
+      ::_exit(0);
+    }
+    house.device->set_bystanders(&bystanders_);
   }
+  ~WarmingUp() {
+    ::kill(sleeper_, SIGKILL);
+    ::waitpid(sleeper_, nullptr, 0);
+  }
+  void begins() { control_.set(0, sleeper_); }
+  void is_warm() { control_.set(0, 0); }
+  const Bystanders& bystanders() const { return bystanders_; }
+
+ private:
+  Warming control_ = std::move(*Warming::make());
+  Bystanders bystanders_{std::move(*Warming::map(Fd(::dup(control_.fd()))))};
+  pid_t sleeper_;
+};
+
+TEST(TrialRun, what_is_not_timed_comes_first_while_somebody_warms_up) {
+  FakeHouse house;
+  WarmingUp somebody(house);
+  somebody.begins();
+  house.plan.trials = {.correctness = 20, .warmup = 1, .timed = 5};
   // Until 21 calls were made somebody is there, and those of timed trials are what only they have: a reference that is timed.
-  control.set(0, sleeper);
   int calls = 0;
   int timed_before = 0;
   const Report report = house.run(at(Command::call, [&](FakeTurn&) {
-                                    if (++calls == 21) control.set(0, 0);
+                                    if (++calls == 21) somebody.is_warm();
                                   }),
                                   at(Command::call, [&](FakeTurn&) { timed_before += calls > 0 && calls < 21 ? 1 : 0; }));
-  ::kill(sleeper, SIGKILL);
-  ::waitpid(sleeper, nullptr, 0);
   ASSERT_TRUE(report.verdict) << report.error;
   EXPECT_EQ(name_of(*report.verdict), VerdictName::passed);
   EXPECT_EQ(report.samples.submission_ns.size(), 5u);
   EXPECT_EQ(timed_before, 0);
+}
+
+TEST(TrialRun, nobody_is_waited_for_where_nothing_is_timed) {
+  FakeHouse house;
+  house.plan.trials = {.correctness = 3, .warmup = 1, .timed = 0};
+  WarmingUp somebody(house);
+  const Report report = house.run(at(Command::load, [&](FakeTurn&) { somebody.begins(); }));
+  ASSERT_TRUE(report.verdict) << report.error;
+  EXPECT_EQ(name_of(*report.verdict), VerdictName::passed);
+  EXPECT_EQ(somebody.bystanders().stops(), 0u);
+}
+
+// An attempt whose trials begin beside somebody, who is warm when the reference has given `answers_n` answers; and what both sides were asked.
+struct AheadHouse : FakeHouse {
+  AheadHouse() {
+    plan.trials = {.correctness = 2, .warmup = 1, .timed = 30};
+    decoys_max = 1 + 30 / kTimedPerDecoy;
+  }
+  Report run_beside(std::size_t answers_n, Twist submission_twist = {}, Twist reference_twist = {}) {
+    somebody = std::make_unique<WarmingUp>(*this);
+    return run(
+        [this, submission_twist](FakeTurn& turn) {
+          if (turn.command == Command::load) somebody->begins();
+          if (turn.command == Command::call) called.push_back(turn.seed);
+          if (submission_twist) submission_twist(turn);
+        },
+        [this, answers_n, reference_twist](FakeTurn& turn) {
+          if (turn.command == Command::answer) {
+            answered.push_back(turn.page.call_seed);
+            drawn.insert(turn.seed);
+            if (answered.size() == answers_n) {
+              somebody->is_warm();
+              called_before = called.size();
+            }
+          }
+          if (reference_twist) reference_twist(turn);
+        });
+  }
+  // Of the calls, those whose answers nobody timed.
+  std::vector<std::uint64_t> called_on_answers() const {
+    std::vector<std::uint64_t> found;
+    std::ranges::copy_if(called, std::back_inserter(found), [&](std::uint64_t seed) { return std::ranges::find(answered, seed) != answered.end(); });
+    return found;
+  }
+
+  std::unique_ptr<WarmingUp> somebody;
+  std::size_t decoys_max = 0;
+  std::vector<std::uint64_t> called;    // seeds
+  std::vector<std::uint64_t> answered;  // likewise, of the calls
+  std::set<std::uint64_t> drawn;        // and of the inputs
+  std::size_t called_before = 0;        // he was warm
+};
+
+TEST(TrialRun, while_somebody_warms_up_answers_are_made_ahead_and_used_once_and_in_order) {
+  AheadHouse house;
+  const Report report = house.run_beside(20);
+  ASSERT_TRUE(report.verdict) << report.error;
+  ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
+  EXPECT_EQ(report.samples.submission_ns.size(), 30u);
+  EXPECT_LE(house.called_before, 3 + house.decoys_max) << "timed ones wait";
+  EXPECT_EQ(house.called_on_answers(), house.answered);
+  EXPECT_EQ(house.drawn.size(), house.answered.size());
+  for (const std::uint64_t seed : house.drawn) EXPECT_EQ(std::ranges::count(house.called, seed), 0);
+  EXPECT_EQ(correctness_of(*report.verdict)->trials_passed, house.called.size());
+  EXPECT_EQ(std::set(house.called.begin(), house.called.end()).size(), house.called.size());
+}
+
+TEST(TrialRun, no_more_answers_are_made_ahead_than_trials_will_use) {
+  AheadHouse house;
+  const Report report = house.run_beside(1'000);  // he is there all the time
+  ASSERT_TRUE(report.verdict) << report.error;
+  ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
+  EXPECT_EQ(house.called_on_answers(), house.answered);
+}
+
+TEST(TrialRun, a_void_trial_comes_again_on_the_next_answer) {
+  AheadHouse house;
+  auto device = std::make_unique<FakeDevice>();
+  device->absence = [&] { return house.called.size() % 10 == 9 ? kAbsenceNs + 1 : 0; };
+  house.use(std::move(device));
+  const Report report = house.run_beside(20);
+  ASSERT_TRUE(report.verdict) << report.error;
+  ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
+  EXPECT_EQ(report.samples.submission_ns.size(), 30u);
+  EXPECT_LE(house.called_before, 4 + house.decoys_max);
+  EXPECT_EQ(house.called_on_answers(), house.answered);
+  EXPECT_EQ(std::set(house.called.begin(), house.called.end()).size(), house.called.size());
+}
+
+TEST(TrialRun, where_there_is_no_room_answers_are_made_in_their_trials) {
+  AheadHouse house;
+  auto device = std::make_unique<FakeDevice>();
+  device->private_bytes_max = 2'048;
+  house.use(std::move(device));
+  const Report report = house.run_beside(20);
+  ASSERT_TRUE(report.verdict) << report.error;
+  EXPECT_EQ(name_of(*report.verdict), VerdictName::passed);
+  EXPECT_GE(house.called_before, 19u);
+  EXPECT_EQ(house.called_on_answers(), house.answered);
+}
+
+TEST(TrialRun, a_wrong_answer_of_the_submission_is_seen_where_the_right_one_was_made_ahead) {
+  AheadHouse house;
+  const Report report = house.run_beside(20, at(Command::call, [&](FakeTurn& turn) {
+    if (house.called.size() == 25) *fake_data<float>(turn, turn.page.outputs[0]) += 1;
+  }));
+  ASSERT_TRUE(report.verdict) << report.error;
+  EXPECT_EQ(name_of(*report.verdict), VerdictName::wrong_answer);
+  EXPECT_EQ(evidence_of(*report.verdict)->mismatch->trial, 24u);
+  EXPECT_TRUE(report.reference_usable);
+  const Report right = house.run_again();
+  ASSERT_TRUE(right.verdict) << right.error;
+  EXPECT_EQ(name_of(*right.verdict), VerdictName::passed) << "what was left of those made ahead is not used in another attempt";
+}
+
+TEST(TrialRun, a_reference_that_changes_its_inputs_may_be_ahead) {
+  AheadHouse house;
+  const Twist change = at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.inputs[0]) += 1; });
+  const Report report = house.run_beside(20, change, change);
+  ASSERT_TRUE(report.verdict) << report.error;
+  EXPECT_EQ(name_of(*report.verdict), VerdictName::passed);
+}
+
+TEST(TrialRun, a_reference_that_fails_ahead_makes_the_problem_invalid) {
+  AheadHouse house;
+  const Report report = house.run_beside(1'000, {}, at(Command::answer, [&](FakeTurn& turn) {
+    if (house.answered.size() == 15) turn.fail(channel::Failure::problem_invalid, "no more");
+  }));
+  ASSERT_TRUE(report.verdict) << report.error;
+  EXPECT_EQ(name_of(*report.verdict), VerdictName::problem_invalid);
+  EXPECT_EQ(evidence_of(*report.verdict)->message, "the reference: no more");
+  EXPECT_EQ(evidence_of(*report.verdict)->stage, Stage::run);
+  EXPECT_FALSE(report.reference_usable);
+  EXPECT_LE(house.called.size(), 3 + house.decoys_max);
 }
 
 }  // namespace

@@ -1,0 +1,42 @@
+// For tests: the CPU, but for what a test says of its memory and of who else had it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "gpu_worker/judge/cpu_device.h"
+
+namespace kq::judge {
+
+class FakeDevice : public Device {
+ public:
+  DeviceInfo described = (*open_cpu_device())->info();
+  std::uint64_t private_bytes_max = ~0ull;                     // of one piece; there is no room for a larger one
+  std::function<std::int64_t()> absence = [] { return 0; };  // before each call
+
+  const DeviceInfo& info() const override { return described; }
+  Expected<std::unique_ptr<Memory>> make_window(std::uint64_t bytes) override { return cpu_->make_window(bytes); }
+  Expected<std::unique_ptr<Memory>> make_private(std::uint64_t bytes) override {
+    return bytes <= private_bytes_max ? cpu_->make_private(bytes) : std::unique_ptr<Memory>();
+  }
+  Expected<std::unique_ptr<Memory>> make_arena(std::uint64_t bytes) override { return cpu_->make_arena(bytes); }
+  Expected<void> copy(const Memory& to, std::uint64_t to_offset, const Memory& from, std::uint64_t from_offset, std::uint64_t bytes) override {
+    return cpu_->copy(to, to_offset, from, from_offset, bytes);
+  }
+  Expected<void> read(std::span<std::byte> to, const Memory& from, std::uint64_t offset) override { return cpu_->read(to, from, offset); }
+  Expected<void> fill(const Memory& to, std::uint64_t offset, std::uint64_t bytes, std::uint32_t word) override {
+    return cpu_->fill(to, offset, bytes, word);
+  }
+  Expected<void> probe() override { return {}; }
+  Expected<void> settle() override { return {}; }
+  Expected<void> begin_hold() override { return {}; }
+  Expected<void> hold(std::int64_t) override { return {}; }
+  void release() override {}
+  std::int64_t absence_ns() override { return absence(); }
+
+ private:
+  std::unique_ptr<Device> cpu_ = std::move(*open_cpu_device());
+};
+
+}  // namespace kq::judge
