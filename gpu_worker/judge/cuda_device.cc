@@ -153,7 +153,7 @@ class CudaDevice : public Device {
     const Pointer first = at(a, a_offset, bytes);
     const Pointer second = at(b, b_offset, bytes);
     std::uint32_t differs = 0;
-    return fill(*words_, 0, sizeof differs, 0)
+    return clear_words(sizeof differs)
         .and_then([&] { return kernels_->differ(first, second, bytes, words_->address()); })
         .and_then([&] { return read(std::as_writable_bytes(std::span(&differs, 1)), *words_, 0); })
         .map([&] { return std::optional(differs == 0); });
@@ -170,7 +170,7 @@ class CudaDevice : public Device {
     const Pointer theirs = at(expected, expected_offset, bytes);
     const Pointer ours = at(got, got_offset, bytes);
     cuda::AgreeWords words{};
-    return fill(*words_, 0, sizeof words, 0)
+    return clear_words(sizeof words)
         .and_then([&] {
           return kernels_->agree(*format, theirs, ours, bytes / format->part_bytes, tolerance.rtol, tolerance.atol, words_->address());
         })
@@ -242,6 +242,12 @@ class CudaDevice : public Device {
     int value = 0;
     if (const Result r = driver_.device_attribute(&value, number, ordinal_); r != kSuccess) return failed(driver_, "cuDeviceGetAttribute", r);
     return value;
+  }
+
+  // Only queued: so are the kernels that write there, and what is read is waited for.
+  Expected<void> clear_words(std::uint64_t bytes) {
+    const Result r = driver_.fill_words(words_->address(), 0, bytes / 4);
+    return r == kSuccess ? Expected<void>() : failed(driver_, "cuMemsetD32", r);
   }
 
   Expected<void> complete() { return hold_ && hold_->is_begun() ? Expected<void>() : synchronize(); }

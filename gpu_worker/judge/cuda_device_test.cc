@@ -152,7 +152,9 @@ TEST_F(CudaDeviceTest, sameness_is_found_on_the_device) {
   EXPECT_EQ(*device().same(*a, 0, *b, 0, 61), std::optional(false));
   EXPECT_EQ(*device().same(*a, 3, *b, 3, 58), std::optional(false));
   EXPECT_TRUE((*device().agree(channel::Dtype::int32, {}, *a, 0, *b, 0, 60)).has_value());
+  const int syncs = gpu.syncs;
   EXPECT_FALSE((*device().agree(channel::Dtype::uint8, {}, *a, 0, *b, 0, 64)).has_value());
+  EXPECT_EQ(gpu.syncs, syncs) << "reading what a kernel wrote waits for it";
 }
 
 TEST_F(CudaDeviceTest, failing_operations_say_which) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "gpu_worker/judge/cpu_device.h"
@@ -14,6 +15,7 @@ class FakeDevice : public Device {
   DeviceInfo described = (*open_cpu_device())->info();
   std::uint64_t private_bytes_max = ~0ull;                     // of one piece; there is no room for a larger one
   std::function<std::int64_t()> absence = [] { return 0; };  // before each call
+  int looks = 0;                                               // at whether two places hold the same
 
   const DeviceInfo& info() const override { return described; }
   Expected<std::unique_ptr<Memory>> make_window(std::uint64_t bytes) override { return cpu_->make_window(bytes); }
@@ -27,6 +29,10 @@ class FakeDevice : public Device {
   Expected<void> read(std::span<std::byte> to, const Memory& from, std::uint64_t offset) override { return cpu_->read(to, from, offset); }
   Expected<void> fill(const Memory& to, std::uint64_t offset, std::uint64_t bytes, std::uint32_t word) override {
     return cpu_->fill(to, offset, bytes, word);
+  }
+  Expected<std::optional<bool>> same(const Memory&, std::uint64_t, const Memory&, std::uint64_t, std::uint64_t) override {
+    ++looks;
+    return std::nullopt;
   }
   Expected<void> probe() override { return {}; }
   Expected<void> settle() override { return {}; }

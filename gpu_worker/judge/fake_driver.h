@@ -40,6 +40,7 @@ struct FakeGpu {
   std::uint64_t now_ns = 1'000;        // its clock; every look at it takes a microsecond
   std::uint64_t hold_gap_ns = 3'000;   // what a hold finds
   int syncs_needed = 0;                // asynchronous work not waited for
+  int syncs = 0;                       // how often everything was
   cuda::AllocationProperties asked{};
 };
 inline FakeGpu gpu;
@@ -120,6 +121,7 @@ inline Driver fake_driver() {
   driver.context_set_current = [](cuda::Context) { return cuda::kSuccess; };
   driver.synchronize = [] {
     gpu.syncs_needed = 0;
+    ++gpu.syncs;
     return result("synchronize");
   };
   driver.stream_query = [](cuda::Stream) { return result("stream_query"); };

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "gpu_worker/judge/bracket.h"
+#include "gpu_worker/judge/fake_device.h"
 #include "gpu_worker/judge/fake_problem.h"
 
 namespace kq::judge {
@@ -89,6 +90,22 @@ TEST_F(SubmissionSideTest, poisons_the_outputs_and_brings_the_inputs_before_each
   ASSERT_TRUE(called);
   EXPECT_TRUE((*side)->check(house_.plan, trial, *called));
   EXPECT_EQ((*side)->correctness().trials_passed, 1u);
+}
+
+TEST(SubmissionSide, inputs_that_nobody_may_change_are_looked_at_together) {
+  for (const bool changes : {false, true}) {
+    FakeHouse house;
+    auto device = std::make_unique<FakeDevice>();
+    const int& looks = device->looks;
+    house.use(std::move(device));
+    house.plan.trials = {.correctness = 5, .warmup = 0, .timed = 0};
+    const Twist change = at(Command::call, [&](FakeTurn& turn) { *fake_data<float>(turn, turn.page.inputs[0]) += changes ? 1 : 0; });
+    const Report report = house.run(change, change);
+    ASSERT_TRUE(report.verdict) << report.error;
+    ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
+    // After the reference's first call at each of two inputs; then at all, or at what may not change: a number and three gaps.
+    EXPECT_EQ(looks, 2 + 5 * (changes ? 4 : 1));
+  }
 }
 
 TEST(SubmissionSide, plain_outputs_are_compared_by_value) {
