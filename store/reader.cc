@@ -1,6 +1,7 @@
 #include "store/reader.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "core/codec.h"
@@ -9,6 +10,8 @@
 
 namespace kq {
 namespace {
+
+constexpr std::size_t kWalkedPerValueMax = 4;  // keys
 
 // What cannot be read back was broken by us or by the disk: never the fault of whoever asks.
 tl::unexpected<Error> damaged(Family family, std::string_view what, const std::string& why) {
@@ -35,55 +38,84 @@ std::string first_after(std::string key) {
   return key;
 }
 
-// The records of many jobs, in the order of their numbers here; nothing where there is none.
-template <class T>
-Expected<std::vector<std::optional<T>>> read_records(const Store& store, Family family, const std::vector<Sequence>& seqs) {
+// Calls `visit` with the place in `seqs`, which ascend, and the value of each that is there. Jobs of a run mostly lie side by side: to walk
+// over them all, and past a few others, costs a third of looking each up.
+Expected<void> each_value(const Store& store, Family family, const std::vector<Sequence>& seqs,
+                          const std::function<void(std::size_t i, std::string_view value)>& visit) {
+  if (seqs.empty()) return {};
+  if ((seqs.back() - seqs.front()) / kWalkedPerValueMax < seqs.size()) {
+    std::size_t i = 0;
+    return store.scan(family, sequence_key(seqs.front()), first_after(sequence_key(seqs.back())), [&](std::string_view key, std::string_view value) {
+      const auto seq = sequence_from(key);
+      while (i < seqs.size() && seqs[i] < seq) ++i;
+      for (; i < seqs.size() && seqs[i] == seq; ++i) visit(i, value);
+      return true;
+    });
+  }
   std::vector<std::string> keys;
   keys.reserve(seqs.size());
   for (const Sequence seq : seqs) keys.push_back(sequence_key(seq));
-  auto values = store.get_many(family, keys);
-  if (!values) return failure(std::move(values.error()));
-  std::vector<std::optional<T>> records(seqs.size());
+  const auto values = store.get_many(family, keys);
+  if (!values) return failure(values.error());
   for (std::size_t i = 0; i < seqs.size(); ++i) {
-    if (!(*values)[i]) continue;
-    auto record = decode<T>(*(*values)[i]);
-    if (!record) return damaged(family, job_text(seqs[i]), record.error().message);
-    records[i] = std::move(*record);
+    if ((*values)[i]) visit(i, *(*values)[i]);
   }
-  return records;
+  return {};
+}
+
+// A job's record and where it is to go.
+template <class T>
+struct Wanted {
+  Sequence seq = 0;
+  T* place = nullptr;
+};
+
+// Puts the records of many jobs where they are to go. Gives the first job that has none, if there is one.
+template <class T>
+Expected<std::optional<Sequence>> read_records(const Store& store, Family family, std::vector<Wanted<T>> wanted) {
+  std::ranges::sort(wanted, {}, &Wanted<T>::seq);
+  std::vector<Sequence> seqs;
+  for (const Wanted<T>& one : wanted) seqs.push_back(one.seq);
+  Expected<void> put;
+  std::vector<bool> found(seqs.size());
+  const auto visited = each_value(store, family, seqs, [&](std::size_t i, std::string_view value) {
+    auto record = decode<T>(value);
+    if (!record) {
+      if (put) put = damaged(family, job_text(seqs[i]), record.error().message);
+      return;
+    }
+    *wanted[i].place = std::move(*record);
+    found[i] = true;
+  });
+  if (!visited) return failure(visited.error());
+  if (!put) return failure(put.error());
+  const auto missing = std::ranges::find(found, false);
+  return missing == found.end() ? std::nullopt : std::optional(seqs[static_cast<std::size_t>(missing - found.begin())]);
 }
 
 // Joins a run's entries with their jobs, those that are as first submitted with that submission, and those that are final with their
 // results. By family and not by row: the keys of a page lie close together.
 Expected<void> fill_rows(const Store& store, const std::string& run, std::vector<RunRow>& rows) {
-  std::vector<Sequence> all, short_ones, finished;
-  for (const RunRow& row : rows) {
-    all.push_back(row.entry.seq);
-    if (is_as_first_submitted(row.entry)) short_ones.push_back(row.entry.seq);
-  }
-  auto jobs = read_records<JobRecord>(store, Family::state, all);
-  if (!jobs) return failure(std::move(jobs.error()));
-  auto bodies = read_records<Submission>(store, Family::body, short_ones);
-  if (!bodies) return failure(std::move(bodies.error()));
-  std::size_t next_body = 0;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (!(*jobs)[i]) return damaged(Family::run, "run '" + run + "'", job_text(all[i]) + " has no record in family 'state'");
-    rows[i].job = std::move(*(*jobs)[i]);
-    if (rows[i].job.state == JobState::finished) finished.push_back(all[i]);
-    if (!is_as_first_submitted(rows[i].entry)) continue;
-    auto& body = (*bodies)[next_body++];
-    if (!body) return damaged(Family::run, "run '" + run + "'", job_text(all[i]) + " has no submission in family 'body'");
-    rows[i].entry.submission = std::move(*body);
-  }
-  auto results = read_records<Result>(store, Family::result, finished);
-  if (!results) return failure(std::move(results.error()));
-  std::size_t next_result = 0;
+  const auto lacks = [&run](Sequence seq, const char* what) { return damaged(Family::run, "run '" + run + "'", job_text(seq) + what); };
+  std::vector<Wanted<JobRecord>> jobs;
+  std::vector<Wanted<Submission>> bodies;
   for (RunRow& row : rows) {
-    if (row.job.state != JobState::finished) continue;
-    auto& result = (*results)[next_result++];
-    if (!result) return damaged(Family::result, job_text(row.entry.seq), "the job is finished and has no result");
-    row.result = std::move(*result);
+    jobs.push_back({row.entry.seq, &row.job});
+    if (is_as_first_submitted(row.entry)) bodies.push_back({row.entry.seq, &row.entry.submission});
   }
+  auto missing = read_records(store, Family::state, std::move(jobs));
+  if (!missing) return failure(missing.error());
+  if (*missing) return lacks(**missing, " has no record in family 'state'");
+  missing = read_records(store, Family::body, std::move(bodies));
+  if (!missing) return failure(missing.error());
+  if (*missing) return lacks(**missing, " has no submission in family 'body'");
+  std::vector<Wanted<Result>> results;
+  for (RunRow& row : rows) {
+    if (row.job.state == JobState::finished) results.push_back({row.entry.seq, &row.result.emplace()});
+  }
+  missing = read_records(store, Family::result, std::move(results));
+  if (!missing) return failure(missing.error());
+  if (*missing) return damaged(Family::result, job_text(**missing), "the job is finished and has no result");
   return {};
 }
 

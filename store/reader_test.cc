@@ -104,6 +104,25 @@ TEST_F(ReaderTest, a_run_comes_in_label_order_with_each_job_joined) {
   EXPECT_FALSE(reply.rows[2].result);
 }
 
+TEST_F(ReaderTest, each_label_has_its_own_job_whether_jobs_lie_close_together_or_far_apart) {
+  for (const Sequence apart : {1u, 3u, 1'000'000u}) {
+    SCOPED_TRACE(apart);
+    const std::string name = "run" + std::to_string(apart);
+    // Not in the order of their labels, one job under two of them, and others' between.
+    const std::vector<std::pair<std::string, Sequence>> placed = {{"a", 5 * apart}, {"b", 2 * apart}, {"c", 4 * apart}, {"d", 2 * apart}, {"e", apart}};
+    for (const auto& [label, seq] : placed) put_job(name, label, seq, seq == 4 * apart ? JobState::leased : JobState::finished);
+    put_job("other", "a", 3 * apart, JobState::queued);
+    const RunReply reply = run(name, "", 10);
+    ASSERT_EQ(reply.rows.size(), placed.size());
+    for (std::size_t i = 0; i < placed.size(); ++i) {
+      EXPECT_EQ(reply.rows[i].entry.submission.label, placed[i].first);
+      EXPECT_EQ(reply.rows[i].entry.seq, placed[i].second);
+      EXPECT_EQ(reply.rows[i].job.seq, placed[i].second);
+      EXPECT_EQ(reply.rows[i].result.has_value(), i != 2);
+    }
+  }
+}
+
 TEST_F(ReaderTest, a_job_queued_again_has_no_result_although_its_old_one_is_there) {
   put_job("nightly", "a", 1, JobState::finished);
   put_job("nightly", "a", 1, JobState::queued);
@@ -179,6 +198,26 @@ TEST_F(ReaderTest, a_label_whose_job_is_missing_is_our_fault) {
   put(Family::run, run_key("nightly", "a"), encode(examples::run_entry()));
   expect_our_fault(read_run(store, {.run = "nightly", .after_label = "", .limit = 1}),
                    "job 42 has no record in family 'state'");
+}
+
+TEST_F(ReaderTest, the_first_that_is_missing_among_many_is_named) {
+  for (const Sequence apart : {1u, 1'000'000u}) {
+    for (Sequence i = 1; i <= 5; ++i) put_job("nightly", "label" + std::to_string(i), i * apart, JobState::finished);
+    for (const Sequence i : {2u, 5u}) {
+      const Write lost{Family::result, sequence_key(i * apart), std::nullopt};
+      ASSERT_TRUE(store.commit({&lost, 1}));
+    }
+    expect_our_fault(read_run(store, {.run = "nightly", .after_label = "", .limit = 9}), "job " + std::to_string(2 * apart) + ": ");
+    put(Family::result, sequence_key(3 * apart), "garbage");
+    expect_our_fault(read_run(store, {.run = "nightly", .after_label = "", .limit = 9}),
+                     "family 'result', job " + std::to_string(3 * apart) + ": malformed message");
+  }
+}
+
+TEST_F(ReaderTest, a_label_whose_submission_is_missing_is_our_fault) {
+  put_job("nightly", "a", 1, JobState::queued);
+  put(Family::run, run_key("nightly", "a"), encode(ShortRunEntry{.seq = 1}));
+  expect_our_fault(read_run(store, {.run = "nightly", .after_label = "", .limit = 1}), "job 1 has no submission in family 'body'");
 }
 
 TEST_F(ReaderTest, a_finished_job_whose_result_is_missing_is_our_fault) {
