@@ -117,6 +117,7 @@ class RocksStore final : public Store {
     const rocksdb::Slice upper = slice(end);
     rocksdb::ReadOptions options;
     options.iterate_lower_bound = &lower;
+    options.fill_cache = mode_ == OpenMode::read_write;  // a tool comes by once
     if (!end.empty()) options.iterate_upper_bound = &upper;
     const std::unique_ptr<rocksdb::Iterator> place(db_->NewIterator(options, handle(family)));
     for (place->Seek(lower); place->Valid(); place->Next()) {
