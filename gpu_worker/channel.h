@@ -19,11 +19,12 @@
 
 namespace kq::channel {
 
-inline constexpr std::uint32_t kMagic = 0x6B710004;  // "kq", layout 4
+inline constexpr std::uint32_t kMagic = 0x6B710005;  // "kq", layout 5
 inline constexpr std::uint32_t kInputsMax = 64;
 inline constexpr std::uint32_t kOutputsMax = 64;
 inline constexpr std::uint32_t kStatesMax = 2048;     // parameters and buffers of a model
 inline constexpr std::uint32_t kDimsMax = 8;
+inline constexpr std::uint32_t kAnswersMax = 8;       // of one command
 inline constexpr std::uint32_t kTextMax = 4096;
 inline constexpr std::uint64_t kAlign = 256;          // of every tensor in a window
 
@@ -53,7 +54,9 @@ enum class Command : std::uint32_t {
   compile = 10,     // reference, once attached: makes its model ready under torch.compile, with a call on inputs of its own. After another
                     // `load` what is compiled is kept, and takes over that model's state
   call_compiled = 11,  // as `call`, of the compiled model
-  answer = 12,         // reference: as `make_inputs`, and then as a call under `call_seed` on a copy of them that nobody times: the window's stay as drawn
+  answer = 12,         // reference: in each of the first `answers_n` slots of the window as `make_inputs`, and then as a call on a copy of them that nobody times:
+                       // the window's stay as drawn. Each under seeds of its own. The input table is that of all, whose numbers are the same; the
+                       // output table is as in a burst. Outputs of more than one are brought to their places in the window
 };
 
 // What `turn` holds: which call, from 1 on, and its slot. One behind the last call has kNoSlot.
@@ -112,6 +115,12 @@ struct TensorDesc {
 };
 static_assert(sizeof(TensorDesc) == 192);
 
+// Of the inputs, and of both sides' calls on them. A submission learns the second before its clock starts, so the first must be one that it never sees.
+struct Seeds {
+  std::uint64_t inputs = 0;
+  std::uint64_t calls = 0;
+};
+
 struct Page {
   std::uint32_t magic;
   std::uint32_t page_bytes;      // sizeof(Page)
@@ -120,7 +129,7 @@ struct Page {
   std::uint32_t go;              // futex word
   Command command;
   std::uint64_t seed;
-  std::uint64_t call_seed;       // of `answer`
+  std::uint64_t answers_n;       // of `answer`
   std::uint64_t spin_ns;         // how long the child spins on `go` before it sleeps
   std::uint64_t window_bytes;
   std::uint64_t arena_bytes;     // 0: there is none
@@ -133,7 +142,7 @@ struct Page {
   std::uint32_t text_bytes;
   std::int64_t event_ns;         // the child's own time of the call (CUDA events; on the CPU its monotonic clock): a hint; 0: none
 
-  // Of a burst. Written by the judge, but for `returned`: how many calls of it have.
+  // Of a burst, and slots of answers too. Written by the judge, but for `returned`: how many calls of it have.
   std::uint64_t slot_bytes;
   std::uint32_t slots;
   std::uint32_t calls;
@@ -150,6 +159,7 @@ struct Page {
   TensorDesc inputs[kInputsMax];
   TensorDesc outputs[kOutputsMax];
   TensorDesc states[kStatesMax];
+  Seeds answers[kAnswersMax];    // of `answer`, by slot; written by the judge
 };
 static_assert(offsetof(Page, go) == 8);
 static_assert(offsetof(Page, done) == 64);

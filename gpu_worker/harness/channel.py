@@ -16,7 +16,8 @@ from harness.stub import GO, SEED, TIMEOUT, Stub
 LOOK_NS = 1_000_000_000
 
 
-# What is preceded by seeding every generator; a null call is not, nor a call that was staged.
+# What is preceded by seeding every generator; a null call is not, nor a call that was staged, nor answers, each of which
+# has seeds of its own.
 SEEDED = frozenset(
     {
         Command.LOAD,
@@ -26,7 +27,6 @@ SEEDED = frozenset(
         Command.STAGE_BURST,
         Command.COMPILE,
         Command.CALL_COMPILED,
-        Command.ANSWER,
     }
 )
 

@@ -4,11 +4,12 @@ import ctypes
 from ctypes import c_char, c_double, c_int64, c_uint32, c_uint64
 from enum import IntEnum
 
-MAGIC = 0x6B710004
+MAGIC = 0x6B710005
 INPUTS_MAX = 64
 OUTPUTS_MAX = 64
 STATES_MAX = 2048
 DIMS_MAX = 8
+ANSWERS_MAX = 8
 TEXT_MAX = 4096
 ALIGN = 256
 
@@ -73,6 +74,10 @@ class TensorDesc(ctypes.Structure):
     ]
 
 
+class Seeds(ctypes.Structure):
+    _fields_ = [("inputs", c_uint64), ("calls", c_uint64)]
+
+
 class Page(ctypes.Structure):
     _fields_ = [
         ("magic", c_uint32),
@@ -80,7 +85,7 @@ class Page(ctypes.Structure):
         ("go", c_uint32),
         ("command", c_uint32),
         ("seed", c_uint64),
-        ("call_seed", c_uint64),
+        ("answers_n", c_uint64),
         ("spin_ns", c_uint64),
         ("window_bytes", c_uint64),
         ("arena_bytes", c_uint64),
@@ -103,4 +108,5 @@ class Page(ctypes.Structure):
         ("inputs", TensorDesc * INPUTS_MAX),
         ("outputs", TensorDesc * OUTPUTS_MAX),
         ("states", TensorDesc * STATES_MAX),
+        ("answers", Seeds * ANSWERS_MAX),
     ]

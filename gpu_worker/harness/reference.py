@@ -10,7 +10,7 @@ import torch
 
 from harness.failures import Failed, classify, describe
 from harness.model_file import Problem, parameter_names
-from harness.page import INPUTS_MAX, OUTPUTS_MAX, STATES_MAX, Failure
+from harness.page import ANSWERS_MAX, INPUTS_MAX, OUTPUTS_MAX, STATES_MAX, Failure
 from harness.role import Role
 from harness.tensors import Spec, cast, cast_model, fill_tensor, fill_value, invalid, outputs_of, same, seed_everything
 
@@ -88,12 +88,12 @@ class Reference(Role):
         self.draw_inputs()
         self.synchronize()
 
-    def draw_inputs(self) -> None:
+    def draw_inputs(self, slot: int = 0) -> None:
         inputs = self.sample()
         entries = self.entries("inputs")
         if len(inputs) != len(entries):
             raise invalid(f"get_inputs() returned {len(entries)} arguments, then {len(inputs)}")
-        for entry, view, value, scalar in zip(entries, self.views("inputs"), inputs, self.scalars):
+        for entry, view, value, scalar in zip(entries, self.views("inputs", slot), inputs, self.scalars):
             name = entry.name.decode(errors="replace")
             if not isinstance(view, torch.Tensor):
                 if isinstance(value, torch.Tensor) or not _equal(value, scalar):
@@ -135,10 +135,23 @@ class Reference(Role):
 
     def answer(self) -> None:
         self.enter_pool()
-        self.draw_inputs()
-        seed_everything(self.page.call_seed)
-        copies = [view.clone() if isinstance(view, torch.Tensor) else view for view in self.views("inputs")]
-        self.call_model(self.model, copies)
+        slots = range(min(self.page.answers_n, ANSWERS_MAX))
+        width = self.page.outputs_n // max(len(slots), 1)
+        outputs = [self.views("outputs", slot)[:width] for slot in slots]
+        # No more outputs are kept than those of one call: what finds no room in the arena would be in the way of calls that are timed.
+        self._brings = len(slots) > 1
+        try:
+            for slot in slots:
+                seeds = self.page.answers[slot]
+                seed_everything(seeds.inputs)
+                self.draw_inputs(slot)
+                seed_everything(seeds.calls)
+                inputs = self.views("inputs", slot)
+                copies = [view.clone() if isinstance(view, torch.Tensor) else view for view in inputs]
+                self._staged, self._row = {"outputs": outputs[slot]}, slot * width
+                self.call_model(self.model, copies)
+        finally:
+            self._staged, self._row, self._brings = {}, 0, False
 
     def call_model(self, model: Any, inputs: list[Any]) -> None:
         with torch.no_grad():

@@ -51,11 +51,11 @@ Step<void> Answers::lay_out(const Layout& layout) {
   return {};
 }
 
-Expected<Answer*> Answers::begin_next() {
+Expected<std::size_t> Answers::room() {
   if (!has_block_) {
     if (const auto made = make_block(); !made) return failure(made.error());
   }
-  return spare_.empty() ? nullptr : &spare_.back();
+  return spare_.size();
 }
 
 void Answers::keep_next() {

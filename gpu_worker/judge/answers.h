@@ -1,6 +1,6 @@
 // What the judge keeps of the reference's answers, where no child can reach it: those of the trial at hand and, in their order, those made ahead.
 //
-//   spare -> begin_next() -> filled by the reference -> keep_next() -> ahead, ahead, ... -> take_next() -> at hand -> spare
+//   room() -> begin_next() -> filled by the reference -> keep_next() -> ahead, ahead, ... -> take_next() -> at hand -> spare
 //
 // The one at hand has memory of its own. Those ahead share a block, which is there from the first of them on: as many as the limits below allow and
 // the device has room for, which may be none.
@@ -22,11 +22,7 @@ inline constexpr std::uint64_t kAheadMax = 64;
 inline constexpr std::uint64_t kAheadBytesMax = 256ull << 20;
 inline constexpr std::uint64_t kDevicePerAhead = 64;  // no more than this part of the device's memory
 
-// Of the inputs, and of both sides' calls. A submission learns the second before its clock starts, so the first must be one that it never sees.
-struct Seeds {
-  std::uint64_t inputs = 0;
-  std::uint64_t calls = 0;
-};
+using channel::Seeds;
 
 struct Answer {
   Seeds seeds;
@@ -51,8 +47,10 @@ class Answers {
   Answer& at_hand() { return at_hand_; }
   const Answer& at_hand() const { return at_hand_; }
 
-  // Where the next one may be made; null: there is no room for more. It is nobody's until keep_next().
-  Expected<Answer*> begin_next();
+  // For how many more there is room.
+  Expected<std::size_t> room();
+  // Where the next one may be kept, while there is room; it is nobody's until keep_next().
+  Answer& begin_next() { return spare_.back(); }
   void keep_next();
   std::size_t ahead() const { return ahead_.size(); }
   // The seeds of the oldest one of them; null: there is none.

@@ -18,12 +18,13 @@ class AnswersTest : public testing::Test {
 
   // One that is told by its seed and by what lies in its memory; false: there is no room.
   bool make(std::uint32_t word) {
-    const auto next = answers_.begin_next();
-    EXPECT_TRUE(next);
-    if (*next == nullptr) return false;
-    fill_ends(*(*next)->pristine, word);
-    fill_ends(*(*next)->expected, ~word);
-    (*next)->seeds.inputs = word;
+    const auto room = answers_.room();
+    EXPECT_TRUE(room);
+    if (*room == 0) return false;
+    Answer& next = answers_.begin_next();
+    fill_ends(*next.pristine, word);
+    fill_ends(*next.expected, ~word);
+    next.seeds.inputs = word;
     answers_.keep_next();
     return true;
   }

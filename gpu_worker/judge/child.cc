@@ -133,7 +133,11 @@ void Child::lay_slots(std::uint32_t slots, std::uint64_t slot_bytes, std::uint32
 
 void Child::lay_touch(std::uint64_t bytes) { page_->touch_bytes = bytes; }
 
-void Child::lay_call_seed(std::uint64_t seed) { page_->call_seed = seed; }
+void Child::lay_answers(std::span<const channel::Seeds> answers) {
+  KQ_CHECK(answers.size() <= channel::kAnswersMax);
+  std::ranges::copy(answers, page_->answers);
+  page_->answers_n = answers.size();
+}
 
 void Child::lay_seed(std::uint64_t seed) { std::atomic_ref(page_->seed).store(seed, std::memory_order_relaxed); }
 

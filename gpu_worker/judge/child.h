@@ -81,7 +81,8 @@ class Child {
 
   // The seed of the commands from now on. Laid down as early as possible: a child seeds its generators before `go` where there is time.
   void lay_seed(std::uint64_t seed);
-  void lay_call_seed(std::uint64_t seed);  // of Command::answer
+  // Of the next Command::answer, one for each slot.
+  void lay_answers(std::span<const channel::Seeds> answers);
 
   // What the judge does under the clock.
   struct Hooks {

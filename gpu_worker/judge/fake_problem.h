@@ -61,6 +61,25 @@ inline void fake_burst(FakeTurn& turn, float w) {
   turn.window = window;
 }
 
+inline void fake_draw(FakeTurn& turn, std::uint64_t seed, std::optional<std::int64_t> n) {
+  std::mt19937_64 random(seed);
+  float* x = fake_data<float>(turn, turn.page.inputs[0]);
+  for (int i = 0; i < 8; ++i) x[i] = static_cast<float>(random() % 1000) / 100 - 5;
+  turn.page.inputs[1].integer = n.value_or(static_cast<std::int64_t>(random() % 100));
+}
+
+// In one command all have one number.
+inline void fake_answer(FakeTurn& turn, float w, std::optional<std::int64_t> n) {
+  char* const window = turn.window;
+  for (std::uint64_t slot = 0; slot < turn.page.answers_n; ++slot) {
+    turn.window = window + slot * turn.page.slot_bytes;
+    fake_draw(turn, turn.page.answers[slot].inputs, n);
+    n = turn.page.inputs[1].integer;
+    fake_call(turn, w);
+  }
+  turn.window = window;
+}
+
 // `n` is the number that it draws each time; without one they differ.
 inline FakeChild::Script fake_reference(Twist twist = {}, std::optional<std::int64_t> n = std::nullopt) {
   return [n, twist = std::move(twist), model_seed = std::uint64_t{0}](FakeTurn& turn) mutable {
@@ -70,13 +89,10 @@ inline FakeChild::Script fake_reference(Twist twist = {}, std::optional<std::int
       fake_describe(turn);
     }
     if (turn.command == Command::put_state) *fake_data<float>(turn, turn.page.states[0]) = static_cast<float>(model_seed % 7 + 1);
-    if (turn.command == Command::make_inputs || turn.command == Command::answer) {
-      std::mt19937_64 random(turn.seed);
-      float* x = fake_data<float>(turn, turn.page.inputs[0]);
-      for (int i = 0; i < 8; ++i) x[i] = static_cast<float>(random() % 1000) / 100 - 5;
-      turn.page.inputs[1].integer = n.value_or(static_cast<std::int64_t>(random() % 100));
-    }
-    if (turn.command == Command::call || turn.command == Command::answer) fake_call(turn, static_cast<float>(model_seed % 7 + 1));
+    const float w = static_cast<float>(model_seed % 7 + 1);
+    if (turn.command == Command::make_inputs) fake_draw(turn, turn.seed, n);
+    if (turn.command == Command::call) fake_call(turn, w);
+    if (turn.command == Command::answer) fake_answer(turn, w, n);
     if (twist) twist(turn);
   };
 }

@@ -17,7 +17,7 @@ bool is_possible(const Tensor& output, const Memory* arena) {
 
 std::uint64_t arena_bytes(const Layout& layout, std::uint32_t calls) { return (kTimes + calls) * layout.outputs.bytes() + kBesides; }
 
-bool places_are_possible(const std::vector<Tensor>& outputs, const Memory* arena) {
+bool places_are_possible(std::span<const Tensor> outputs, const Memory* arena) {
   return std::ranges::all_of(outputs, [&](const Tensor& output) { return is_possible(output, arena); });
 }
 

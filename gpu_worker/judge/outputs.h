@@ -17,7 +17,7 @@ namespace kq::judge {
 std::uint64_t arena_bytes(const Layout& layout, std::uint32_t calls = 0);
 
 // Whether every output that is said to be in the arena can be. `arena` is null where there is none.
-bool places_are_possible(const std::vector<Tensor>& outputs, const Memory* arena);
+bool places_are_possible(std::span<const Tensor> outputs, const Memory* arena);
 
 // Copies the outputs' region of the window to the beginning of `to`, and over it the outputs of `got` that lie in the arena. What is not
 // as the layout has it, or cannot be where it is said to be, is not followed: the checks that come later say so.

@@ -43,11 +43,11 @@ TEST_F(OutputsTest, come_from_the_window_and_from_the_arena) {
 
 TEST_F(OutputsTest, what_cannot_be_is_not_followed) {
   for (const std::uint64_t bad : {std::uint64_t{4096}, std::uint64_t{4084}, ~std::uint64_t{0}, std::uint64_t{1} << 60}) {
-    EXPECT_FALSE(places_are_possible({in_arena(4, bad)}, arena_.get())) << bad;
+    EXPECT_FALSE(places_are_possible(std::vector{in_arena(4, bad)}, arena_.get())) << bad;
     EXPECT_TRUE(take({words(1), in_arena(4, bad)}));
   }
-  EXPECT_TRUE(places_are_possible({in_arena(4, 4080), words(9)}, arena_.get()));
-  EXPECT_FALSE(places_are_possible({in_arena(4, 0)}, nullptr));
+  EXPECT_TRUE(places_are_possible(std::vector{in_arena(4, 4080), words(9)}, arena_.get()));
+  EXPECT_FALSE(places_are_possible(std::vector{in_arena(4, 0)}, nullptr));
   EXPECT_TRUE(take({in_arena(1000, 0), words(4), words(4)})) << "another size or number than the layout's";
 }
 

@@ -1,5 +1,6 @@
 #include "gpu_worker/judge/reference_side.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "gpu_worker/judge/bracket.h"
@@ -10,10 +11,18 @@ namespace {
 
 using channel::Command;
 
+constexpr const char* kOtherOutputs = "returns outputs of another shape or dtype for another seed";
+constexpr std::uint64_t kSlotsBytesMax = 64ull << 20;  // of a window with more than one
 constexpr std::uint32_t kCompileLimitFactor = 5;  // torch.compile takes minutes for a large model
 
 tl::unexpected<Stop> invalid(const std::string& message) {
   return stop(VerdictName::problem_invalid, evidence(Stage::judge, {}, "the reference " + message));
+}
+
+// For how many answers of one command a window has room, and a table.
+std::size_t slots_of(const Layout& layout) {
+  const std::size_t rows = std::max<std::size_t>(layout.tables.outputs.size(), 1);
+  return std::max<std::size_t>(std::min({std::size_t{channel::kAnswersMax}, channel::kOutputsMax / rows, std::size_t{kSlotsBytesMax / layout.bytes()}}), 1);
 }
 
 }  // namespace
@@ -73,10 +82,20 @@ Step<void> ReferenceSide::make_windows(const Plan& plan, Tables tables) {
     return stop(VerdictName::too_large, evidence(Stage::load, {}, "inputs, outputs and state need " + amount(layout_.bytes()) + ", has " +
                                                                       amount(plan.limits.window_bytes_max)));
   }
-  auto window = make_memory(device_, &Device::make_window, layout_.bytes());
-  if (!window) return tl::unexpected(window.error());
+  slots_ = slots_of(layout_);
+  if (slots_ > 1) {
+    auto several = device_.make_window(slots_ * layout_.bytes());
+    if (!several) return stop(several.error());
+    window_ = std::move(*several);
+  }
+  if (!window_) {
+    slots_ = 1;
+    auto window = make_memory(device_, &Device::make_window, layout_.bytes());
+    if (!window) return tl::unexpected(window.error());
+    window_ = std::move(*window);
+  }
   if (const auto laid_out = answers_.lay_out(layout_); !laid_out) return laid_out;
-  window_ = std::move(*window);
+  child_->lay_slots(static_cast<std::uint32_t>(slots_), layout_.bytes(), 0);
   if (arena_) return {};  // a child keeps its arena
   auto arena = device_.make_arena(arena_bytes(layout_));
   if (!arena) return stop(arena.error());
@@ -89,7 +108,7 @@ Step<ReferenceSide::Called> ReferenceSide::make_timed_trial(const Plan& plan, co
   auto drawn = accept(child_->command({.command = Command::make_inputs, .limit_ms = plan.limits.load_limit_ms}), doing(Phase::run));
   if (!drawn) return tl::unexpected(drawn.error());
   Answer& answer = answers_.at_hand();
-  if (const auto kept = keep_inputs(drawn->tables.inputs, answer); !kept) return tl::unexpected(kept.error());
+  if (const auto kept = keep_inputs(drawn->tables.inputs, 0, answer); !kept) return tl::unexpected(kept.error());
 
   // From here on the inputs of this trial are out of anyone's reach.
   const bool is_compiled = plan.trials.baseline == Baseline::compile;
@@ -108,35 +127,53 @@ Step<void> ReferenceSide::make_trial(const Plan& plan, const Seeds& seeds) {
   return finish_trial();
 }
 
-void ReferenceSide::begin_trial(const Plan& plan, const Seeds& seeds) {
-  child_->write_inputs(layout_.tables.inputs);
-  child_->write_outputs(layout_.tables.outputs);
-  child_->lay_call_seed(seeds.calls);
-  child_->lay_seed(seeds.inputs);
-  child_->begin({.command = Command::answer, .limit_ms = plan.limits.load_limit_ms});
-}
+void ReferenceSide::begin_trial(const Plan& plan, const Seeds& seeds) { begin_answers(plan, std::span(&seeds, 1)); }
 
-Step<void> ReferenceSide::finish_trial() { return finish_trial(answers_.at_hand()); }
-
-Step<bool> ReferenceSide::make_ahead(const Plan& plan, const Seeds& seeds) {
-  const auto next = answers_.begin_next();
-  if (!next) return stop(next.error());
-  if (*next == nullptr) return false;
-  begin_trial(plan, seeds);
-  if (const auto made = finish_trial(**next); !made) return tl::unexpected(made.error());
-  (*next)->seeds = seeds;
-  answers_.keep_next();
-  return true;
-}
-
-Step<void> ReferenceSide::finish_trial(Answer& answer) {
-  auto answered = accept(child_->finish(), doing(Phase::run));
+Step<void> ReferenceSide::finish_trial() {
+  const auto answered = accept(child_->finish(), doing(Phase::run));
   if (!answered) return tl::unexpected(answered.error());
-  if (const auto kept = keep_inputs(answered->tables.inputs, answer); !kept) return kept;
-  if (const auto right = check_outputs(answered->tables.outputs); !right) return right;
-  const auto taken = take_outputs(device_, layout_, {.window = *window_, .arena = arena_.get()}, answered->tables.outputs, *answer.expected);
+  return keep(*answered, 0, 1, answers_.at_hand());
+}
+
+Step<std::size_t> ReferenceSide::make_ahead(const Plan& plan, std::span<const Seeds> seeds) {
+  const auto room = answers_.room();
+  if (!room) return stop(room.error());
+  const std::size_t slots = std::min({seeds.size(), *room, slots_});
+  if (slots == 0) return 0;
+  begin_answers(plan, seeds.first(slots));
+  const auto answered = accept(child_->finish(), doing(Phase::run));
+  if (!answered) return tl::unexpected(answered.error());
+  for (std::size_t slot = 0; slot < slots; ++slot) {
+    Answer& answer = answers_.begin_next();
+    if (const auto kept = keep(*answered, slot, slots, answer); !kept) return tl::unexpected(kept.error());
+    answer.seeds = seeds[slot];
+    answers_.keep_next();
+  }
+  return slots;
+}
+
+void ReferenceSide::begin_answers(const Plan& plan, std::span<const Seeds> seeds) {
+  const std::vector<Tensor>& outputs = layout_.tables.outputs;
+  std::vector<Tensor> rows;
+  for (std::size_t i = 0; i < seeds.size(); ++i) rows.insert(rows.end(), outputs.begin(), outputs.end());
+  child_->write_inputs(layout_.tables.inputs);
+  child_->write_outputs(rows);
+  child_->lay_answers(seeds);
+  child_->begin({.command = Command::answer, .limit_ms = plan.limits.load_limit_ms * static_cast<std::int64_t>(seeds.size())});
+}
+
+// What it has made in one of so many slots.
+Step<void> ReferenceSide::keep(const Answered& answered, std::size_t slot, std::size_t slots, Answer& answer) {
+  const std::size_t width = layout_.tables.outputs.size();
+  const std::span<const Tensor> rows(answered.tables.outputs);
+  if (rows.size() != slots * width) return invalid(kOtherOutputs);
+  const auto outputs = rows.subspan(slot * width, width);
+  const std::uint64_t shift = slot * layout_.bytes();
+  if (const auto kept = keep_inputs(answered.tables.inputs, shift, answer); !kept) return kept;
+  if (const auto right = check_outputs(outputs); !right) return right;
+  const auto taken = take_outputs(device_, layout_, {.window = *window_, .shift = shift, .arena = arena_.get()}, outputs, *answer.expected);
   if (!taken) return stop(taken.error());
-  keep_outputs(answered->tables.outputs, answer);
+  keep_outputs(outputs, answer);
   return {};
 }
 
@@ -145,7 +182,7 @@ void ReferenceSide::settle() {
   answers_.forget_ahead();
 }
 
-Step<void> ReferenceSide::keep_inputs(const std::vector<Tensor>& drawn, Answer& answer) {
+Step<void> ReferenceSide::keep_inputs(const std::vector<Tensor>& drawn, std::uint64_t shift, Answer& answer) {
   if (!same_form(layout_.tables.inputs, drawn)) return invalid("draws inputs of another shape or dtype for another seed");
   answer.inputs = layout_.tables.inputs;
   for (std::size_t i = 0; i < drawn.size(); ++i) {
@@ -153,11 +190,11 @@ Step<void> ReferenceSide::keep_inputs(const std::vector<Tensor>& drawn, Answer& 
     answer.inputs[i].real = drawn[i].real;
   }
   const Region& region = layout_.inputs;
-  if (const auto copied = device_.copy(*answer.pristine, 0, *window_, region.begin, region.bytes()); !copied) return stop(copied.error());
+  if (const auto copied = device_.copy(*answer.pristine, 0, *window_, shift + region.begin, region.bytes()); !copied) return stop(copied.error());
   return {};
 }
 
-void ReferenceSide::keep_outputs(const std::vector<Tensor>& computed, Answer& answer) {
+void ReferenceSide::keep_outputs(std::span<const Tensor> computed, Answer& answer) {
   answer.outputs = layout_.tables.outputs;
   for (std::size_t i = 0; i < computed.size(); ++i) {
     answer.outputs[i].integer = computed[i].integer;
@@ -165,9 +202,9 @@ void ReferenceSide::keep_outputs(const std::vector<Tensor>& computed, Answer& an
   }
 }
 
-Step<void> ReferenceSide::check_outputs(const std::vector<Tensor>& computed) const {
+Step<void> ReferenceSide::check_outputs(std::span<const Tensor> computed) const {
   if (!places_are_possible(computed, arena_.get())) return invalid("says that an output lies where there is no memory");
-  if (!same_form(layout_.tables.outputs, computed)) return invalid("returns outputs of another shape or dtype for another seed");
+  if (!same_form(layout_.tables.outputs, computed)) return invalid(kOtherOutputs);
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "gpu_worker/judge/answers.h"
@@ -36,8 +37,9 @@ class ReferenceSide {
   Step<void> make_trial(const Plan& plan, const Seeds& seeds);
   void begin_trial(const Plan& plan, const Seeds& seeds);
   Step<void> finish_trial();
-  // The same for a trial to come, which is kept behind those made ahead before. False: there is no room for more.
-  Step<bool> make_ahead(const Plan& plan, const Seeds& seeds);
+  // The same for trials to come, which are kept behind those made ahead before: for as many of `seeds`, in their order, as one command makes and there
+  // is room for.
+  Step<std::size_t> make_ahead(const Plan& plan, std::span<const Seeds> seeds);
   std::size_t ahead() const { return answers_.ahead(); }
   // The seeds of the trial made ahead whose turn it is; null: there is none.
   const Seeds* next_ahead() const { return answers_.next(); }
@@ -69,10 +71,11 @@ class ReferenceSide {
   Step<void> compile(const Plan& plan);
   Step<void> make_windows(const Plan& plan, Tables tables);
   Step<Answered> call(const Plan& plan, std::uint64_t seed, const Memory& to, bool is_quiet, channel::Command command = channel::Command::call);
-  Step<void> finish_trial(Answer& answer);
-  Step<void> keep_inputs(const std::vector<Tensor>& drawn, Answer& answer);
-  void keep_outputs(const std::vector<Tensor>& computed, Answer& answer);
-  Step<void> check_outputs(const std::vector<Tensor>& computed) const;
+  void begin_answers(const Plan& plan, std::span<const Seeds> seeds);
+  Step<void> keep(const Answered& answered, std::size_t slot, std::size_t slots, Answer& answer);
+  Step<void> keep_inputs(const std::vector<Tensor>& drawn, std::uint64_t shift, Answer& answer);
+  void keep_outputs(std::span<const Tensor> computed, Answer& answer);
+  Step<void> check_outputs(std::span<const Tensor> computed) const;
   Step<void> note_mutated_inputs();
   Step<std::optional<Mismatch>> difference_under(const Plan& plan, std::uint64_t seed);
 
@@ -81,6 +84,7 @@ class ReferenceSide {
   Checks checks_;
   Layout layout_;
   std::unique_ptr<Memory> window_;
+  std::size_t slots_ = 1;          // of the window, for the answers of one command; the first has the states too
   std::unique_ptr<Memory> arena_;  // made with the first window, null where there is none
   Answers answers_;
   std::vector<bool> mutable_;

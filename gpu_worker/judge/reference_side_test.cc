@@ -84,6 +84,80 @@ TEST_F(ReferenceSideTest, what_it_says_in_one_command_is_held_to_its_form_too) {
   EXPECT_EQ(std::get<Ended>(made.error()).name, VerdictName::problem_invalid);
 }
 
+TEST_F(ReferenceSideTest, one_command_makes_several_trials_ahead_each_of_its_own_seeds) {
+  house_.plan.trials.timed = 0;
+  std::vector<std::uint64_t> asked;
+  fake_ = std::make_unique<FakeChild>(fake_reference(at(Command::answer, [&](FakeTurn& turn) { asked.push_back(turn.page.answers_n); }), 5));
+  auto opened = ReferenceSide::open(*house_.device, fake_->take_socket(), house_.exits, Waiting::sleep, house_.plan);
+  ASSERT_TRUE(opened && (*opened)->load(house_.plan, 42));
+  ReferenceSide& side = **opened;
+  const Layout& layout = side.layout();
+  const auto at_hand = [&] {
+    auto values = floats(side.pristine_inputs(), layout.tables.inputs[0].offset - layout.inputs.begin);
+    const auto outputs = floats(side.expected_outputs(), layout.tables.outputs[0].offset - layout.outputs.begin);
+    values.insert(values.end(), outputs.begin(), outputs.end());
+    return values;
+  };
+  std::vector<Seeds> seeds;
+  for (std::uint64_t i = 0; i < channel::kAnswersMax + 3; ++i) seeds.push_back({.inputs = 100 + i, .calls = 200 + i});
+  std::vector<std::vector<float>> expected;
+  for (const Seeds& each : seeds) {
+    ASSERT_TRUE(side.make_trial(house_.plan, each));
+    expected.push_back(at_hand());
+  }
+  const auto before = at_hand();
+  asked.clear();
+  const auto made = side.make_ahead(house_.plan, seeds);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(*made, channel::kAnswersMax);
+  const auto rest = side.make_ahead(house_.plan, std::span(seeds).subspan(*made));
+  ASSERT_TRUE(rest);
+  EXPECT_EQ(*rest, 3u);
+  EXPECT_EQ(asked, (std::vector<std::uint64_t>{channel::kAnswersMax, 3}));
+  EXPECT_EQ(at_hand(), before) << "the trial at hand stays what it is";
+  for (std::size_t i = 0; i < seeds.size(); ++i) {
+    ASSERT_NE(side.next_ahead(), nullptr);
+    EXPECT_EQ(side.next_ahead()->inputs, seeds[i].inputs);
+    EXPECT_EQ(side.next_ahead()->calls, seeds[i].calls);
+    side.take_ahead();
+    EXPECT_EQ(at_hand(), expected[i]) << i;
+  }
+  EXPECT_EQ(side.next_ahead(), nullptr);
+}
+
+TEST_F(ReferenceSideTest, a_table_of_too_few_or_too_many_outputs_is_no_answer) {
+  for (const std::uint32_t rows : {0u, 1u, 2u, 5u, 7u, 64u}) {
+    const auto side = open(at(Command::answer, [&](FakeTurn& turn) { turn.page.outputs_n = rows; }));
+    ASSERT_TRUE(side);
+    const auto made = side->make_ahead(house_.plan, std::vector<Seeds>(3));
+    ASSERT_FALSE(made) << rows;
+    EXPECT_EQ(std::get<Ended>(made.error()).name, VerdictName::problem_invalid);
+  }
+}
+
+TEST_F(ReferenceSideTest, what_is_wrong_with_the_last_of_several_answers_is_seen) {
+  const auto side = open(at(Command::answer, [](FakeTurn& turn) { turn.page.outputs[turn.page.outputs_n - 2].shape[0] = 7; turn.page.outputs[turn.page.outputs_n - 2].bytes = 28; }));
+  ASSERT_TRUE(side);
+  const auto made = side->make_ahead(house_.plan, std::vector<Seeds>(3));
+  ASSERT_FALSE(made);
+  EXPECT_EQ(std::get<Ended>(made.error()).name, VerdictName::problem_invalid);
+}
+
+TEST_F(ReferenceSideTest, a_window_has_slots_where_they_are_small) {
+  const Twist large = at(Command::load, [](FakeTurn& turn) { turn.page.inputs[0] = fake_tensor("x", channel::Dtype::float32, {10 << 20}); });
+  house_.plan.limits.window_bytes_max = 1ull << 30;
+  for (const bool is_large : {false, true}) {
+    std::uint32_t slots = 0;
+    const auto side = open([&](FakeTurn& turn) {
+      if (is_large) large(turn);
+      if (turn.command == Command::attach) slots = turn.page.slots;
+    });
+    ASSERT_TRUE(side);
+    EXPECT_EQ(slots, is_large ? 1u : channel::kAnswersMax);
+    EXPECT_GE(side->window().bytes(), slots * side->layout().bytes());
+  }
+}
+
 TEST_F(ReferenceSideTest, a_compiled_baseline_gives_times_and_nothing_else) {
   std::vector<Command> commands;
   const Twist twist = [&](FakeTurn& turn) {

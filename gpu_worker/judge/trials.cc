@@ -120,11 +120,14 @@ Step<void> TrialRun::get_ready(const Trial& trial) {
 // What may be done while the brackets of this trial must wait for somebody who makes a context.
 Step<void> TrialRun::make_ahead(const Trial& trial) {
   if (!trial.is_timed() || device_.bystanders() == nullptr) return {};
-  Step<bool> made = true;
+  const std::size_t wanted = answers_to_come(trial);
+  Step<std::size_t> made;
   device_.bystanders()->wait([&] {
-    if (reference_.ahead() >= answers_to_come(trial)) return false;
-    made = reference_.make_ahead(plan_, draw_seeds());
-    return made.value_or(false);
+    const std::size_t missing = wanted - std::min(wanted, reference_.ahead());
+    std::vector<Seeds> seeds(std::min<std::size_t>(missing, channel::kAnswersMax));
+    std::ranges::generate(seeds, [&] { return draw_seeds(); });
+    made = reference_.make_ahead(plan_, seeds);
+    return made.value_or(0) > 0;
   });
   if (!made) return tl::unexpected(made.error());
   return {};

@@ -19,6 +19,7 @@ namespace kq {
 namespace {
 
 using channel::Page;
+using channel::Seeds;
 using channel::TensorDesc;
 
 struct Field {
@@ -30,12 +31,13 @@ struct Field {
 constexpr Field kLayout[] = {
     {"sizeof Page", sizeof(Page)}, {"sizeof TensorDesc", sizeof(TensorDesc)}, {"magic", channel::kMagic},
     {"inputs_max", channel::kInputsMax}, {"outputs_max", channel::kOutputsMax}, {"states_max", channel::kStatesMax},
-    {"dims_max", channel::kDimsMax}, {"text_max", channel::kTextMax}, {"align", channel::kAlign},
+    {"dims_max", channel::kDimsMax}, {"answers_max", channel::kAnswersMax}, {"sizeof Seeds", sizeof(Seeds)}, {"text_max", channel::kTextMax}, {"align", channel::kAlign},
     KQ_FIELD(Page, magic), KQ_FIELD(Page, page_bytes), KQ_FIELD(Page, go), KQ_FIELD(Page, command), KQ_FIELD(Page, seed),
-    KQ_FIELD(Page, call_seed), KQ_FIELD(Page, spin_ns), KQ_FIELD(Page, window_bytes), KQ_FIELD(Page, arena_bytes), KQ_FIELD(Page, touch_bytes), KQ_FIELD(Page, done), KQ_FIELD(Page, status), KQ_FIELD(Page, failure),
+    KQ_FIELD(Page, answers_n), KQ_FIELD(Page, spin_ns), KQ_FIELD(Page, window_bytes), KQ_FIELD(Page, arena_bytes), KQ_FIELD(Page, touch_bytes), KQ_FIELD(Page, done), KQ_FIELD(Page, status), KQ_FIELD(Page, failure),
     KQ_FIELD(Page, text_bytes), KQ_FIELD(Page, event_ns), KQ_FIELD(Page, slot_bytes), KQ_FIELD(Page, slots), KQ_FIELD(Page, calls),
     KQ_FIELD(Page, turn), KQ_FIELD(Page, returned), KQ_FIELD(Page, text), KQ_FIELD(Page, inputs_n), KQ_FIELD(Page, outputs_n),
     KQ_FIELD(Page, states_n), KQ_FIELD(Page, reserved), KQ_FIELD(Page, inputs), KQ_FIELD(Page, outputs), KQ_FIELD(Page, states),
+    KQ_FIELD(Page, answers), KQ_FIELD(Seeds, inputs), KQ_FIELD(Seeds, calls),
     KQ_FIELD(TensorDesc, name), KQ_FIELD(TensorDesc, kind), KQ_FIELD(TensorDesc, dtype), KQ_FIELD(TensorDesc, ndim),
     KQ_FIELD(TensorDesc, place), KQ_FIELD(TensorDesc, shape), KQ_FIELD(TensorDesc, offset), KQ_FIELD(TensorDesc, bytes),
     KQ_FIELD(TensorDesc, integer), KQ_FIELD(TensorDesc, real)};

@@ -13,14 +13,14 @@ class Layout(unittest.TestCase):
         self.stub = Stub(STUB)
 
     def test_every_field_has_its_offset(self) -> None:
-        for structure in (page.Page, page.TensorDesc):
+        for structure in (page.Page, page.TensorDesc, page.Seeds):
             self.assertEqual(ctypes.sizeof(structure), self.stub.layout(f"sizeof {structure.__name__}"))
             for name, *_ in structure._fields_:
                 field = f"{structure.__name__}.{name}"
                 self.assertEqual(getattr(structure, name).offset, self.stub.layout(field), field)
 
     def test_every_limit_is_the_same(self) -> None:
-        for name in ("magic", "inputs_max", "outputs_max", "states_max", "dims_max", "text_max", "align"):
+        for name in ("magic", "inputs_max", "outputs_max", "states_max", "dims_max", "answers_max", "text_max", "align"):
             self.assertEqual(getattr(page, name.upper()), self.stub.layout(name), name)
 
     def test_every_dtype_has_its_element_size(self) -> None:

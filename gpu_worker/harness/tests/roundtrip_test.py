@@ -4,7 +4,7 @@ import os
 import struct
 import unittest
 
-from harness.page import Command, Failure, Kind
+from harness.page import Command, Failure, Kind, Seeds, TensorDesc
 from world import RELU, RELU_NEW, WorldTest
 
 LINEAR = """
@@ -52,12 +52,63 @@ class Roundtrip(WorldTest):
         expected = reference.bytes_of(out)
         self.assertNotEqual(reference.bytes_of(x), drawn)
         for call_seed, is_same in ((12, True), (13, False)):
-            reference.page.call_seed = call_seed
-            self.assert_ok(reference.do(Command.ANSWER, 11))
+            reference.page.answers_n = 1
+            reference.page.answers[0] = Seeds(11, call_seed)
+            self.assert_ok(reference.do(Command.ANSWER))
             self.assertEqual(reference.bytes_of(x), drawn, "it is called on a copy")
             self.assertEqual(reference.bytes_of(out) == expected, is_same)
         submission = self.submission(RELU_NEW)
         self.assert_failed(submission.do(Command.ANSWER), Failure.RUNTIME_ERROR, "has no answers")
+
+    def test_several_answers_in_one_command_are_each_that_of_its_seeds(self) -> None:
+        mutating = RELU.replace("torch.relu(x)", "(x.mul_(2) + torch.rand_like(x), x.sum())")
+        reference, _ = self.pair(mutating, RELU_NEW)
+        page = reference.page
+        width, slot_bytes = page.outputs_n, 4096
+        rows = [TensorDesc.from_buffer_copy(page.outputs[i]) for i in range(width)]
+        self.assertEqual(width, 2)
+        alone = []
+        seeds = [(11, 12), (11, 13), (14, 12)]
+        page.answers_n = 1
+        for seed in seeds:
+            page.answers[0] = Seeds(*seed)
+            self.assert_ok(reference.do(Command.ANSWER))
+            alone.append([reference.bytes_of(e) for e in (page.inputs[0], *page.outputs[:width])])
+        self.assertEqual(len({x for x, *_ in alone}), 2)
+        self.assertEqual(len({y for _, y, _ in alone}), 3)
+        page.slot_bytes, page.slots, page.answers_n, page.outputs_n = slot_bytes, 4, 3, 3 * width
+        for i, seed in enumerate(seeds):
+            page.answers[i] = Seeds(*seed)
+            for j, row in enumerate(rows):
+                page.outputs[i * width + j] = row
+        self.assert_ok(reference.do(Command.ANSWER))
+        self.assertEqual(page.outputs_n, 3 * width)
+        for i, expected in enumerate(alone):
+            found = [page.inputs[0], *page.outputs[i * width : (i + 1) * width]]
+            for entry, data in zip(found, expected, strict=True):
+                at = TensorDesc.from_buffer_copy(entry)
+                at.offset += i * slot_bytes
+                self.assertEqual(reference.bytes_of(at), data)
+
+    def test_of_several_answers_none_stays_in_the_arena(self) -> None:
+        patch = "import harness.role\nharness.role.Role._lies_in_arena = lambda self, output, entry: True\n"
+        reference, _ = self.pair(RELU + patch, RELU_NEW)
+        page = reference.page
+        out = TensorDesc.from_buffer_copy(page.outputs[0])
+        nothing = bytes(out.bytes)
+        page.slot_bytes = 4096
+        for count in (1, 2, 1):
+            page.answers_n = page.outputs_n = count
+            for i in range(count):
+                page.answers[i] = Seeds(i, i)
+                page.outputs[i] = out
+                at = TensorDesc.from_buffer_copy(out)
+                at.offset += i * page.slot_bytes
+                reference.put(at, nothing)
+            self.assert_ok(reference.do(Command.ANSWER))
+            self.assertEqual(reference.bytes_of(out) == nothing, count == 1)
+            if count > 1:
+                self.assertNotEqual(reference.bytes_of(at), nothing)
 
     def test_tables_name_arguments_outputs_and_states(self) -> None:
         reference, _ = self.pair(LINEAR, LINEAR)
