@@ -25,7 +25,7 @@ inline Submission submission() {
                       .workloads = {{"large"}}},
           .device = DeviceWish::cuda,
           .gpu_model = "NVIDIA H200",
-          .trials = {.correctness = 7, .warmup = 3, .timed = 100, .baseline = Baseline::compile},
+          .trials = {.correctness = 7, .warmup = 3, .timed = 100, .baseline = Baseline::compile, .profile = Profiler::ncu},
           .salt = "again",
           .time_limit_ms = 45'000,
           .priority = Priority::high,
@@ -99,6 +99,14 @@ inline Samples samples() {
   return {.submission_ns = {3, 1, 2}, .reference_ns = {40, 10, 20, 15}};
 }
 
+inline Profile profile() {
+  return {.tool = "ncu 2025.3.1.0",
+          .directory = "/var/lib/kq/worker/profiles/nightly/add_fast-42-2",
+          .message = "1 of 2 kernels could not be replayed",
+          .ms = 9'250,
+          .kernels = {{.kernel = "add(float const*, float*)", .metrics = {{"speed_of_light.sm_throughput_pct", 6.13}, {"timing_metrics.gpu_time_duration_sum", 42'880}}}}};
+}
+
 inline Result result(Verdict verdict = passed()) {
   return {.verdict = std::move(verdict),
           .device = device(),
@@ -114,7 +122,8 @@ inline Result result(Verdict verdict = passed()) {
                    .distro = "Ubuntu 24.04 LTS", .libc = "glibc 2.39", .driver = "580.65.06", .container = "kubernetes", .scheduler = "slurm",
                    .scheduled_as = "4711_3"},
           .conditions = Conditions{.sm_clock_mhz = 1'980, .memory_clock_mhz = 3'201, .temperature_c = 41, .power_w = 312.5,
-                                   .throttle = "sw_power_cap,hw_thermal_slowdown", .foreign = {{{.pid = 4'711, .memory_mib = 512}}}}};
+                                   .throttle = "sw_power_cap,hw_thermal_slowdown", .foreign = {{{.pid = 4'711, .memory_mib = 512}}}},
+          .profile = profile()};
 }
 
 inline JobRecord job() {
@@ -257,7 +266,7 @@ inline std::vector<JudgeRequest> judge_requests() {
                .calibrator = 2,
                .fresh_reference = false,
                .backend = Backend::cuda,
-               .trials = {.correctness = 7, .warmup = 3, .timed = 100, .baseline = Baseline::compile},
+               .trials = {.correctness = 7, .warmup = 3, .timed = 100, .baseline = Baseline::compile, .profile = Profiler::ncu},
                .rtol = 0.01,
                .atol = 0.001,
                .limits = {.load_limit_ms = 1,

@@ -15,10 +15,10 @@
 
 namespace kq {
 
-// ready: forked ahead, and told later which of the others with a channel it is. build: reads the sources. record: runs them as far as their calls of load_inline. compile: compiles what those asked for.
-enum class ChildRole { reference, submission, build, calibrator, record, compile, ready };
+// ready: forked ahead, and told later which of the others with a channel it is. build: reads the sources. record: runs them as far as their calls of load_inline. compile: compiles what those asked for. profile: a submission under a profiler.
+enum class ChildRole { reference, submission, build, calibrator, record, compile, ready, profile };
 template <>
-inline constexpr std::array<std::string_view, 7> kEnumNames<ChildRole>{"reference", "submission", "build", "calibrator", "record", "compile", "ready"};
+inline constexpr std::array<std::string_view, 8> kEnumNames<ChildRole>{"reference", "submission", "build", "calibrator", "record", "compile", "ready", "profile"};
 
 // Limits of one attempt. A call's limit is call_limit_ms plus call_limit_factor times the reference's own time for that call.
 struct Limits {

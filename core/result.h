@@ -90,6 +90,35 @@ struct Conditions {
   friend bool operator==(const Conditions&, const Conditions&) = default;
 };
 
+// One figure of a profiler: "speed_of_light.sm_throughput_pct" (docs/profiling.md has them all).
+struct ProfileMetric {
+  std::string name;
+  double value = 0;
+
+  friend bool operator==(const ProfileMetric&, const ProfileMetric&) = default;
+};
+
+struct KernelProfile {
+  std::string kernel;
+  std::vector<ProfileMetric> metrics;
+
+  friend bool operator==(const KernelProfile&, const KernelProfile&) = default;
+};
+
+inline constexpr std::size_t kProfiledKernelsMax = 10;  // of one call: the first ones
+inline constexpr std::size_t kProfileMetricsMax = 200;  // of one kernel
+
+// What came of the pass that a submission asked for. None of it is timed, and none of it changes the verdict.
+struct Profile {
+  std::string tool = {};       // "ncu 2025.3.1.0"
+  std::string directory = {};  // of its files, on the worker's machine; empty: there are none
+  std::string message = {};    // why there is less than was asked for; else empty
+  std::int64_t ms = 0;         // that it took, beside run_ms
+  std::vector<KernelProfile> kernels = {};
+
+  friend bool operator==(const Profile&, const Profile&) = default;
+};
+
 struct Result {
   Verdict verdict;
   DeviceInfo device;
@@ -102,6 +131,7 @@ struct Result {
   Toolchain toolchain = {};
   Host host = {};
   std::optional<Conditions> conditions = std::nullopt;  // of a GPU that is watched
+  std::optional<Profile> profile = std::nullopt;        // of a passed one that asked for it
 
   friend bool operator==(const Result&, const Result&) = default;
 };
@@ -124,10 +154,13 @@ template <class V> void fields(V& v, Conditions& x) {
   v("sm_clock_mhz", x.sm_clock_mhz); v("memory_clock_mhz", x.memory_clock_mhz); v("temperature_c", x.temperature_c); v("power_w", x.power_w);
   v("throttle", x.throttle); v("foreign", x.foreign);
 }
+template <class V> void fields(V& v, ProfileMetric& x) { v("name", x.name); v("value", x.value); }
+template <class V> void fields(V& v, KernelProfile& x) { v("kernel", x.kernel); v("metrics", x.metrics); }
+template <class V> void fields(V& v, Profile& x) { v("tool", x.tool); v("directory", x.directory); v("message", x.message); v("ms", x.ms); v("kernels", x.kernels); }
 template <class V> void fields(V& v, Result& x) {
   v("verdict", x.verdict); v("device", x.device); v("worker", x.worker); v("times", x.times); v("software", x.software);
   v("sandbox", x.sandbox); v("log", x.log); v("samples", x.samples);
-  v("toolchain", x.toolchain); v("host", x.host); v("conditions", x.conditions);
+  v("toolchain", x.toolchain); v("host", x.host); v("conditions", x.conditions); v("profile", x.profile);
 }
 
 }  // namespace kq

@@ -91,6 +91,7 @@ Hash submission_key(const Submission& submission) {
   put(text, "salt", submission.salt);
   // Only where there is one: keys of those without are as they were before there were any.
   if (submission.trials.baseline != Baseline::eager) put(text, "baseline", to_string(submission.trials.baseline));
+  if (submission.trials.profile != Profiler::none) put(text, "profile", to_string(submission.trials.profile));
   if (submission.time_limit_ms != 0) put(text, "time_limit_ms", std::to_string(submission.time_limit_ms));
   return sha256(text);
 }

@@ -42,12 +42,18 @@ enum class Baseline { eager, compile };
 template <>
 inline constexpr std::array<std::string_view, 2> kEnumNames<Baseline>{"eager", "compile"};
 
+// Whether the work of a passed submission's kernels is looked at after its timing, in a pass of its own, and by what (gpu_worker/profile.h).
+enum class Profiler { none, ncu };
+template <>
+inline constexpr std::array<std::string_view, 2> kEnumNames<Profiler>{"none", "ncu"};
+
 // Trials of one job. Each correctness or timed trial draws fresh inputs; every output of both kinds is checked.
 struct Trials {
   std::uint32_t correctness = 5;
   std::uint32_t warmup = 2;   // checked, never timed
   std::uint32_t timed = 20;
   Baseline baseline = Baseline::eager;
+  Profiler profile = Profiler::none;
 
   friend bool operator==(const Trials&, const Trials&) = default;
 };
@@ -91,7 +97,9 @@ Expected<void> validate(const Submission& submission);
 std::optional<std::string> name_complaint(std::string_view name);
 
 template <class V> void fields(V& v, SourceFile& x) { v("name", x.name); v("hash", x.hash); }
-template <class V> void fields(V& v, Trials& x) { v("correctness", x.correctness); v("warmup", x.warmup); v("timed", x.timed); v("baseline", x.baseline); }
+template <class V> void fields(V& v, Trials& x) {
+  v("correctness", x.correctness); v("warmup", x.warmup); v("timed", x.timed); v("baseline", x.baseline); v("profile", x.profile);
+}
 template <class V> void fields(V& v, Submission& x) {
   v("label", x.label); v("author", x.author); v("tags", x.tags); v("backend", x.backend); v("files", x.files);
   v("problem", x.problem); v("device", x.device); v("gpu_model", x.gpu_model); v("trials", x.trials); v("salt", x.salt);

@@ -59,6 +59,7 @@ TEST(SubmissionKey, differs_with_everything_that_changes_the_work) {
       [](Submission& s) { s.trials.warmup = 8; },
       [](Submission& s) { s.trials.timed = 8; },
       [](Submission& s) { s.trials.baseline = Baseline::eager; },
+      [](Submission& s) { s.trials.profile = Profiler::none; },
       [](Submission& s) { s.salt = "once more"; },
       [](Submission& s) { s.salt.clear(); },
   };
@@ -90,6 +91,7 @@ TEST(SubmissionKey, is_the_same_in_every_release) {
   submission.time_limit_ms = 0;
   EXPECT_NE(submission_key(submission), limited);
   submission.trials.baseline = Baseline::eager;
+  submission.trials.profile = Profiler::none;
   EXPECT_EQ(to_hex(submission_key(submission)),
             "adb2b0d6413a69e75fbcc46960202873a27140f645f15289ac3210eb5a2cfe36")
       << "stored results no longer answer the submissions they belong to; raise kEvaluatorVersion if that is meant";

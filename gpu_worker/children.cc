@@ -21,12 +21,14 @@ constexpr std::int64_t kWarmLimitMs = 60'000;  // a CUDA context on a loaded mac
 constexpr int kWordsMax = 8;                   // that a child says until it is warm
 constexpr std::size_t kSlotsSpared = 4;        // by children that are forked ahead, for those that are wanted now
 
+bool is_submission(ChildRole role) { return role == ChildRole::submission || role == ChildRole::profile; }
+
 // What harness/ready.py reads: what the child is to be. What it needs besides lies in its src/.
 std::string assignment(ChildRole role, const Lease& lease) {
   const Submission& submission = lease.submission;
-  return nlohmann::json{{"role", to_string(role)},
+  return nlohmann::json{{"role", to_string(role == ChildRole::profile ? ChildRole::submission : role)},
                         {"backend", to_string(submission.backend)},
-                        {"entry", role == ChildRole::submission ? submission.files.front().name : ""},
+                        {"entry", is_submission(role) ? submission.files.front().name : ""},
                         {"problem", problem_file(lease)},
                         {"precision", to_string(submission.problem.precision)}}
       .dump();
@@ -86,6 +88,7 @@ void Children::stop() {
 
 Expected<LaneChild> Children::take(ChildRole role, ChildKind kind, const Lease& lease, const Built* built) {
   auto child = [&]() -> Expected<LaneChild> {
+    if (role == ChildRole::profile) return fork(kind, role);
     if (auto waiting = ready(kind)) return std::move(*waiting);
     return fork(kind);
   }();
@@ -93,7 +96,7 @@ Expected<LaneChild> Children::take(ChildRole role, ChildKind kind, const Lease& 
   const auto told = [&]() -> Expected<void> {
     if (auto warm = await_warmth(*child); !warm) return warm;
     if (role != ChildRole::calibrator) {
-      if (auto put = put_sources(child->scratch, lease, role == ChildRole::submission); !put) return put;
+      if (auto put = put_sources(child->scratch, lease, is_submission(role)); !put) return put;
     }
     if (built != nullptr) {
       if (auto put = child->scratch.put_all(built->dir); !put) return put;
@@ -125,7 +128,7 @@ std::optional<LaneChild> Children::ready(ChildKind kind) {
   }
 }
 
-Expected<LaneChild> Children::fork(ChildKind kind) {
+Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role) {
   auto zygote = zygote_();
   if (!zygote) return failure(zygote.error());
   const auto slot = free_slot();
@@ -139,13 +142,13 @@ Expected<LaneChild> Children::fork(ChildKind kind) {
     auto ends = packet_pair();
     if (!ends) return failure(ends.error());
     std::pair<Fd, Fd> audit;
-    const bool is_audited = options_.audits && kind == ChildKind::python;
+    const bool is_audited = options_.audits && kind == ChildKind::python && role == ChildRole::ready;
     if (is_audited) {
       auto made = pipe_for_lines();
       if (!made) return failure(made.error());
       audit = std::move(*made);
     }
-    const auto id = (*zygote)->fork({.role = ChildRole::ready,
+    const auto id = (*zygote)->fork({.role = role,
                                      .backend = kind == ChildKind::launcher ? Backend::cuda : Backend::torch,
                                      .dir = scratch->dir(),
                                      .uid = uid,
@@ -155,6 +158,7 @@ Expected<LaneChild> Children::fork(ChildKind kind) {
                                      .host_bytes = options_.host_bytes_max,
                                      .scratch_bytes = kScratchBytes,
                                      .window_bytes = options_.window_bytes_max,
+                                     .profiler = role == ChildRole::profile ? options_.profiler : std::string(),
                                      .audit = is_audited},
                                     log->second.get(), ends->second.get(), audit.second.get());
     if (!id) return failure(id.error());

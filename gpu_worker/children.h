@@ -56,6 +56,7 @@ struct ChildrenOptions {
   std::uint32_t first_uid = 0;  // of kChildrenMax that are their own; 0 keeps ours
   std::uint64_t host_bytes_max = 0;
   std::uint64_t window_bytes_max = 0;
+  std::string profiler = {};    // that profile children are started by (gpu_worker/profile.h)
   bool audits = false;          // CUPTI listens to the Python ones (gpu_worker/audit.h)
   std::uint32_t ahead = 2;      // Python children that wait, 0: each is forked when it is wanted; half as many of the other kind once one was wanted
 };
@@ -70,7 +71,7 @@ class Children {
   Children(ChildrenOptions options, Warming& warming, GetZygote zygote, Inspect inspect);
   ~Children();  // all are gone then
 
-  // A child for this job, which knows its role and has its files; one that waits, or one forked now.
+  // A child for this job, which knows its role and has its files; one that waits, or one forked now. One under a profiler never waited.
   Expected<LaneChild> take(ChildRole role, ChildKind kind, const Lease& lease, const Built* built);
   // Kills it and returns what it printed. The rest of its end comes later, on another thread.
   std::string retire(LaneChild child);
@@ -86,7 +87,7 @@ class Children {
   void stop();
 
  private:
-  Expected<LaneChild> fork(ChildKind kind);
+  Expected<LaneChild> fork(ChildKind kind, ChildRole role = ChildRole::ready);
   Expected<void> await_warmth(LaneChild& child, const std::function<void(bool)>& set_busy = {});
   std::optional<LaneChild> ready(ChildKind kind);
   Expected<std::size_t> free_slot();

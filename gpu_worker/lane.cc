@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "gpu_worker/limit.h"
+#include "gpu_worker/profile.h"
 #include "net/clock.h"
 
 namespace kq {
@@ -17,6 +18,7 @@ constexpr std::uint32_t kBurstBelowNs = 20'000;      // what the judge's clock i
 // Of a large device's memory a window may take this share: there are two of them, copies of both, what reference and submission compute
 // with, and the children that wait. What finds no room all the same is too_large.
 constexpr std::uint64_t kWindowsPerDevice = 8;
+constexpr std::int64_t kProfileEndLimitMs = 120'000;  // for a profiler to write its report, and to read it
 constexpr std::int64_t kLookMs = 5;                  // how often the lane looks for exits while the judge works
 
 // Every single call kept its limit, all of them together did not. What the judge said once the submission was gone tells of its children.
@@ -81,6 +83,7 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
                                                                .first_uid = given.first_uid,
                                                                .host_bytes_max = given.limits.host_bytes_max,
                                                                .window_bytes_max = given.limits.window_bytes_max,
+                                                               .profiler = given.profiler,
                                                                .audits = given.audits && given.device == DeviceKind::cuda,
                                                                .ahead = given.children_ahead},
                                                *lane->warming_, [raw = lane.get()] { return raw->zygote(); },
@@ -179,7 +182,24 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
                 .samples = is_passed ? std::move(report.samples) : Samples()};  // figures of wrong answers are kept nowhere
   result.toolchain = built.toolchain;
   result.conditions = std::move(attempt->conditions);
+  if (name_of(result.verdict) == VerdictName::passed && lease.submission.trials.profile != Profiler::none) result.profile = profile(lease, built, stop);
   return result;
+}
+
+// Whatever goes wrong here, the verdict stands: it is told in words.
+Profile Lane::profile(const Lease& lease, const Built& built, const std::stop_token& stop) {
+  if (device_.kind != DeviceKind::cuda) return {.message = "a profile needs a GPU"};
+  if (options_.profiler.empty()) return {.message = "ncu was not found where the worker runs: put it into PATH, or name it in KQ_NCU"};
+  const std::int64_t start_ms = monotonic_now_ms();
+  auto attempt = attempt_once(lease, built, stop, ChildRole::profile);
+  Profile profile;
+  if (attempt && attempt->profile) profile = std::move(*attempt->profile);
+  if (!attempt) profile.message = attempt.error().message;
+  // What the profiler itself complains of says more.
+  const Evidence* const why = attempt && profile.tool.empty() ? evidence_of(*attempt->report.verdict) : nullptr;
+  if (why != nullptr) profile.message = "under the profiler it ended as " + std::string(to_string(name_of(*attempt->report.verdict))) + ": " + why->message;
+  profile.ms = monotonic_now_ms() - start_ms;
+  return profile;
 }
 
 // Device code is launched by our own program, which makes no streams.
@@ -213,7 +233,7 @@ Expected<Lane::Attempt> Lane::attempt(const Lease& lease, const Built& built, co
   return attempt_once(lease, built, stop);
 }
 
-Expected<Lane::Attempt> Lane::attempt_once(const Lease& lease, const Built& built, const std::stop_token& stop) {
+Expected<Lane::Attempt> Lane::attempt_once(const Lease& lease, const Built& built, const std::stop_token& stop, ChildRole role) {
   if (stop.stop_requested()) return our_fault("stopped before it began");
   if (const auto why = children_->complaint()) quarantine_for(*why);
   if (quarantine_) return our_fault("quarantined " + *quarantine_);
@@ -242,7 +262,8 @@ Expected<Lane::Attempt> Lane::attempt_once(const Lease& lease, const Built& buil
   }
 
   // The submission child: used once.
-  auto submission = children_->take(ChildRole::submission, kind, lease, &built);
+  const bool is_profiled = role == ChildRole::profile;
+  auto submission = children_->take(role, kind, lease, &built);
   if (!submission) {
     // The judge never got to know these.
     if (fresh_calibrator) drop(calibrator);
@@ -262,10 +283,10 @@ Expected<Lane::Attempt> Lane::attempt_once(const Lease& lease, const Built& buil
                   .calibrator = static_cast<std::uint32_t>(kind),
                   .fresh_reference = fresh_reference,
                   .backend = lease.submission.backend,
-                  .trials = lease.submission.trials,
+                  .trials = is_profiled ? profile_trials() : lease.submission.trials,
                   .rtol = lease.submission.problem.rtol,
                   .atol = lease.submission.problem.atol,
-                  .limits = limits_for(lease.submission)};
+                  .limits = is_profiled ? profile_limits(limits_for(lease.submission)) : limits_for(lease.submission)};
   auto report = [&]() -> Expected<Report> {
     if (const auto begun = (*judge)->begin(plan, channels); !begun) return failure(begun.error());
     for (LaneChild* child : {&*calibrator, &reference_->child, &*submission}) child->channel = Fd();
@@ -274,6 +295,11 @@ Expected<Lane::Attempt> Lane::attempt_once(const Lease& lease, const Built& buil
 
   // While all is there still, and as warm as the trials left it.
   if (report) attempt.conditions = cleanliness_->conditions(judge_process());
+  if (report && is_profiled) {
+    // Its judge is gone, so it ends by itself, and the profiler has the last word.
+    (void)submission->zygote->wait(submission->id, kProfileEndLimitMs);
+    attempt.profile = collect_profile(submission->scratch.out(), options_.profiles, lease);
+  }
   const Fd audit = std::move(submission->audit);
   attempt.log = children_->retire(std::move(*submission));
   if (audit) attempt.audit = content_of(audit);

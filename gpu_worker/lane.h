@@ -40,6 +40,8 @@ struct LaneOptions {
   std::int64_t attempt_limit_ms = 15 * 60'000;  // the whole attempt, whatever the judge says; a job may ask for less
   bool bursts = false;  // on a GPU, time short calls several at once too (gpu_worker/judge/burst.h), which takes 0.2 s more
   std::uint32_t children_ahead = 2;  // forked before they are wanted (gpu_worker/children.h)
+  std::string profiler = {};  // ncu, for submissions that ask for a profile (gpu_worker/profile.h); empty: there is none
+  std::string profiles = {};  // parent of what it writes
   bool audits = true;  // on a GPU CUPTI listens to Python submissions (gpu_worker/audit.h)
 };
 
@@ -81,6 +83,7 @@ class Lane {
     std::string log;
     std::string audit;     // what its pipe held
     std::optional<Conditions> conditions = std::nullopt;
+    std::optional<Profile> profile = std::nullopt;  // of one under a profiler
     bool crowded = false;  // others that were dying still had memory of the device when it began
   };
 
@@ -89,7 +92,9 @@ class Lane {
   Limits limits_for(const Submission& submission) const;
   bool is_audited(const Submission& submission) const;
   Expected<Attempt> attempt(const Lease& lease, const Built& built, const std::stop_token& stop);
-  Expected<Attempt> attempt_once(const Lease& lease, const Built& built, const std::stop_token& stop);
+  // `role` is submission, or profile.
+  Expected<Attempt> attempt_once(const Lease& lease, const Built& built, const std::stop_token& stop, ChildRole role = ChildRole::submission);
+  Profile profile(const Lease& lease, const Built& built, const std::stop_token& stop);
   void audit(const Submission& submission, Attempt& passed) const;
   Expected<Report> await(LaneChild& calibrator, LaneChild& submission, std::int64_t limit_ms, const std::stop_token& stop);
   void drop(std::optional<LaneChild>& calibrator);

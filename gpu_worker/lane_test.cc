@@ -72,13 +72,17 @@ fs::path LaneTest::root_;
 Lane* LaneTest::lane_;
 
 TEST_F(LaneTest, right_submission_passes_with_all_its_samples) {
-  const auto result = run(submission("return x + 1"));
+  Lease lease = lease_of(submission("return x + 1"));
+  lease.submission.trials.profile = Profiler::ncu;
+  const auto result = lane_->run(lease, {.verdict = {}, .dir = root_ / "built"});
   ASSERT_EQ(verdict_of(result), "passed") << (result && evidence_of(result->verdict) ? evidence_of(result->verdict)->message : "");
   EXPECT_EQ(result->samples.submission_ns.size(), 3u);
   EXPECT_EQ(result->samples.reference_ns.size(), 3u);
   EXPECT_GT(measurement_of(result->verdict)->submission.median_ns, 0);
   EXPECT_FALSE(result->software.torch.empty());
   EXPECT_NE(result->sandbox.find("rlimits"), std::string::npos);
+  ASSERT_TRUE(result->profile);
+  EXPECT_EQ(result->profile->message, "a profile needs a GPU");
 }
 
 TEST_F(LaneTest, every_bad_ending_has_its_verdict_and_harms_nobody) {

@@ -20,6 +20,7 @@
 #include "gpu_worker/host.h"
 #include "gpu_worker/inventory.h"
 #include "gpu_worker/loop.h"
+#include "gpu_worker/profile.h"
 #include "gpu_worker/process.h"
 #include "gpu_worker/escape_check.h"
 #include "net/endpoint.h"
@@ -45,6 +46,7 @@ struct Flags {
   std::string broker = std::string(kq::kDefaultBrokerUrl);
   std::string key;
   std::string state;
+  std::string profiles;
   std::string devices = "auto";
   std::vector<std::string> labels;
   std::vector<std::string> compile_for;
@@ -187,6 +189,8 @@ Expected<std::vector<kq::LaneOptions>> lanes_of(const Flags& flags, const std::s
                      .limits = limits_for(device.kind, wanted->size()),
                      .bursts = flags.bursts,
                      .children_ahead = flags.children_ahead,
+                     .profiler = kq::find_ncu(),
+                     .profiles = fs::absolute(flags.profiles.empty() ? (fs::path(scratch).parent_path() / "profiles").string() : flags.profiles),
                      .audits = flags.audits});
   }
   return lanes;
@@ -329,6 +333,7 @@ int main(int argc, char** argv) {
   app.add_option("--connect", flags.broker, "broker URL (KQ_BROKER)")->envname("KQ_BROKER")->capture_default_str();
   app.add_option("--key", flags.key, "this worker's key file, where the broker wants one (KQ_KEY)")->envname("KQ_KEY");
   app.add_option("--state", flags.state, "directory for the build cache and scratch files (default: XDG_STATE_HOME/kq/worker)");
+  app.add_option("--profiles", flags.profiles, "directory for what --profile ncu of a job leaves, by run and job (default: profiles in the state directory)");
   app.add_option("--devices", flags.devices, "auto, or a list of cpu, cuda, cuda:N")->capture_default_str();
   app.add_option("--compile-for", flags.compile_for, "only build, for jobs that wait for such a device: cpu, or an architecture like sm_90; takes no GPU; may be repeated")
       ->allow_extra_args(false)->excludes("--devices");

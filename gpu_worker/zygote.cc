@@ -35,6 +35,7 @@ json to_json(std::uint64_t id, const ChildOrder& order, DeviceKind device) {
           {"precision", to_string(order.precision)},
           {"arch", order.arch},
           {"shared", order.shared},
+          {"profiler", order.profiler},
           {"host_bytes", order.host_bytes},
           {"scratch_bytes", order.scratch_bytes},
           {"window_bytes", order.window_bytes},

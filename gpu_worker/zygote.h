@@ -7,10 +7,10 @@
 //                              "backends": ["torch", "triton", "cuda", "torch_cuda", "multi_kernel"],
 //                              "compilers": "g++ 12.2.0 ...", "sandbox": "uid,user,pid,mount,ipc,net,uts,rlimits,landlock,seccomp,cgroup"}
 //                             or {"error": "one sentence"} and exit
-//   control -> zygote:        {"id": 7, "role": "ready" | "build" | "record" | "compile", "device": "cpu" | "cuda", "backend": "torch",
+//   control -> zygote:        {"id": 7, "role": "ready" | "build" | "record" | "compile" | "profile", "device": "cpu" | "cuda", "backend": "torch",
 //                              "dir": DIR, "uid": 61000, "entry": "add.py", "problem": "relu.py", "precision": "as_given",
-//                              "arch": "sm_90", "shared": DIR, "host_bytes": N, "scratch_bytes": N, "window_bytes": N, "audit": false}
-//                             with descriptors: [log pipe], for a ready child [log pipe, channel socket], and a pipe more for one that is
+//                              "arch": "sm_90", "shared": DIR, "profiler": PATH, "host_bytes": N, "scratch_bytes": N, "window_bytes": N, "audit": false}
+//                             with descriptors: [log pipe], for a ready or a profile child [log pipe, channel socket], and a pipe more for one that is
 //                             audited. What a ready child is to be it is told through its channel (harness/ready.py)
 //   zygote -> control:        {"id": 7, "pid": 1234}   forked; 1234 is the process to kill: everything of the child dies with it
 //                             {"id": 7, "error": "one sentence"}   could not fork or enter the sandbox: our fault
@@ -51,6 +51,7 @@ struct ChildOrder {
   std::uint64_t host_bytes = 0;
   std::uint64_t scratch_bytes = 0;
   std::uint64_t window_bytes = 0;  // most that the judge's window may have: it is not the child's memory
+  std::string profiler = {};  // of a profile child: its ncu
   bool audit = false;   // of a ready child: CUPTI tells what it does (stub/audit.h)
 };
 

@@ -71,6 +71,7 @@ constexpr Setting kSettings[] = {
     {"warmup", read_trials<&Trials::warmup, 0>},
     {"timed", read_trials<&Trials::timed, 0>},
     {"baseline", [](Candidate& candidate, const std::string& value, std::int64_t) { return read_word(value, candidate.trials.baseline); }},
+    {"profile", [](Candidate& candidate, const std::string& value, std::int64_t) { return read_word(value, candidate.trials.profile); }},
     {"priority", [](Candidate& candidate, const std::string& value, std::int64_t) { return read_word(value, candidate.priority); }},
     {"not_before", [](Candidate& candidate, const std::string& value, std::int64_t now_ms) { return read_when(value, now_ms, candidate.not_before_ms); }},
     {"deadline", [](Candidate& candidate, const std::string& value, std::int64_t now_ms) { return read_when(value, now_ms, candidate.deadline_ms); }},

@@ -31,7 +31,7 @@ TEST(settings, each_sets_what_it_names) {
   Candidate candidate;
   for (const auto& [key, value] : std::vector<std::pair<std::string, std::string>>{
            {"id", "mine"}, {"problem", "x"}, {"backend", "triton"}, {"device", "cuda"}, {"gpu", "NVIDIA H200"}, {"precision", "bf16"},
-           {"rtol", "0.5"}, {"atol", "1e-3"}, {"correctness", "7"}, {"warmup", "0"}, {"timed", "100"}, {"baseline", "compile"}, {"priority", "high"},
+           {"rtol", "0.5"}, {"atol", "1e-3"}, {"correctness", "7"}, {"warmup", "0"}, {"timed", "100"}, {"baseline", "compile"}, {"profile", "ncu"}, {"priority", "high"},
            {"not_before", "1970-01-01T00:00:05Z"}, {"deadline", "+1h"}, {"time_limit_s", "1.5"}, {"require", "lab"}, {"author", "ann"}, {"tag.model", "m1"}}) {
     EXPECT_EQ(set_by_name(candidate, key, value, 0), std::nullopt) << key;
   }
@@ -42,7 +42,7 @@ TEST(settings, each_sets_what_it_names) {
   EXPECT_EQ(candidate.precision, Precision::bf16);
   EXPECT_EQ(candidate.rtol, 0.5);
   EXPECT_EQ(candidate.atol, 1e-3);
-  EXPECT_EQ(candidate.trials, (Trials{7, 0, 100, Baseline::compile}));
+  EXPECT_EQ(candidate.trials, (Trials{7, 0, 100, Baseline::compile, Profiler::ncu}));
   EXPECT_EQ(candidate.priority, Priority::high);
   EXPECT_EQ(candidate.not_before_ms, 5'000);
   EXPECT_EQ(candidate.deadline_ms, 3'600'000);

@@ -36,7 +36,7 @@ Examples:
 // The words as they stand on the command line, before any of them is judged.
 struct Words {
   std::vector<std::string> inputs;
-  std::string problem, problems, backend, device, gpu, precision, baseline, run;
+  std::string problem, problems, backend, device, gpu, precision, baseline, profile, run;
   std::string broker{kDefaultBrokerUrl};
   std::string priority, not_before, deadline, submitter, input_format;
   std::string progress = "auto";
@@ -136,10 +136,12 @@ Expected<void> judge(const Words& words, SubmitCommandLine& line) {
   const auto device = parse_word<DeviceWish>("--device", words.device);
   const auto precision = parse_word<Precision>("--precision", words.precision);
   const auto baseline = parse_word<Baseline>("--baseline", words.baseline);
+  const auto profile = parse_word<Profiler>("--profile", words.profile);
   if (!backend) return failure(backend.error());
   if (!device) return failure(device.error());
   if (!precision) return failure(precision.error());
   if (!baseline) return failure(baseline.error());
+  if (!profile) return failure(profile.error());
   if (const auto url = parse_broker_url(words.broker); !url) return failure(url.error());
   if (words.repeat < 1 || words.repeat > kRepeatMax) {
     return bad_input("--repeat must be from 1 to " + std::to_string(kRepeatMax) + ", got " +
@@ -153,6 +155,7 @@ Expected<void> judge(const Words& words, SubmitCommandLine& line) {
   line.request.options.device = *device;
   line.request.options.precision = *precision;
   line.request.options.baseline = *baseline;
+  line.request.options.profile = *profile;
   if (!words.gpu.empty()) line.request.options.gpu_model = words.gpu;
   line.request.input_format = words.input_format;
   line.request.run = words.run;
@@ -186,6 +189,7 @@ std::variant<SubmitCommandLine, EarlyEnd> parse_submit_command_line(int argc, co
   app.add_option("--gpu", words.gpu, "only this GPU model, as workers name it");
   app.add_option("--precision", words.precision, "cast floating-point inputs to: as_given, fp32, fp16 or bf16");
   app.add_option("--baseline", words.baseline, "time the problem's reference as it is (eager) or under torch.compile (compile)");
+  app.add_option("--profile", words.profile, "after it has passed, look at its kernels under a profiler: ncu (NVIDIA's Nsight Compute), or none");
   app.add_option("--priority", words.priority, "low, normal or high: who goes first; waiting counts as well");
   app.add_option("--not-before", words.not_before, "run no earlier than this: 2026-11-21T18:00Z, or +30m from now");
   app.add_option("--deadline", words.deadline, "what has not begun by then ends as expired; written as --not-before");

@@ -46,7 +46,7 @@ TEST_F(SubmitLine, everything_that_can_be_said) {
                                          "--gpu",  "NVIDIA H200",   "--precision",  "bf16",     "--run",
                                          "r",      "--broker",      "ipc:///tmp/x", "--wait",   "--timeout",
                                          "1.5",    "--force-rerun", "--repeat",     "3",        "--keep-going",
-                                         "--json", "--dry-run",     "--exit-zero",  "-q",       "--baseline", "compile"});
+                                         "--json", "--dry-run",     "--exit-zero",  "-q",       "--baseline", "compile", "--profile", "ncu"});
   EXPECT_THAT(line.request.inputs, ElementsAre("a.py", "b.py"));
   EXPECT_EQ(line.request.options.problem, "p.py");
   EXPECT_EQ(line.request.options.problems, "dir");
@@ -55,6 +55,7 @@ TEST_F(SubmitLine, everything_that_can_be_said) {
   EXPECT_EQ(line.request.options.gpu_model, "NVIDIA H200");
   EXPECT_EQ(line.request.options.precision, Precision::bf16);
   EXPECT_EQ(line.request.options.baseline, Baseline::compile);
+  EXPECT_EQ(line.request.options.profile, Profiler::ncu);
   EXPECT_EQ(line.request.run, "r");
   EXPECT_EQ(line.request.repeat, 3u);
   EXPECT_EQ(line.broker, "ipc:///tmp/x");
@@ -94,6 +95,7 @@ TEST_F(SubmitLine, every_mistake_is_bad_input_in_one_sentence) {
   EXPECT_EQ(complaint({"a", "--backend", "hip"}), "--backend must be one of torch, triton, cuda, torch_cuda, multi_kernel, got 'hip'");
   EXPECT_EQ(complaint({"a", "--device", "gpu"}), "--device must be one of any, cpu, cuda, got 'gpu'");
   EXPECT_EQ(complaint({"a", "--baseline", "fast"}), "--baseline must be one of eager, compile, got 'fast'");
+  EXPECT_EQ(complaint({"a", "--profile", "nsys"}), "--profile must be one of none, ncu, got 'nsys'");
   EXPECT_EQ(complaint({"a", "--precision", "fp8"}), "--precision must be one of as_given, fp32, fp16, bf16, got 'fp8'");
   EXPECT_EQ(complaint({"a", "--repeat", "0"}), "--repeat must be from 1 to 1000, got 0");
   EXPECT_THAT(complaint({"a", "--repeat", "x"}), HasSubstr("--repeat"));

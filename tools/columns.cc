@@ -177,6 +177,13 @@ Cell other_processes(const RunRow& row) {
 Cell cpu_cores(const RunRow& row) {
   return row.result && row.result->host.cores > 0 ? to_cell(row.result->host.cores) : Cell();
 }
+template <auto Member>
+Cell profile(const RunRow& row) {
+  return row.result && row.result->profile ? to_cell((*row.result->profile).*Member) : Cell();
+}
+Cell profile_s(const RunRow& row) {
+  return row.result && row.result->profile && row.result->profile->ms > 0 ? s(row.result->profile->ms) : Cell();
+}
 Cell time_limit_s(const RunRow& row) {
   return row.entry.submission.time_limit_ms > 0 ? s(row.entry.submission.time_limit_ms) : Cell();
 }
@@ -355,6 +362,10 @@ constexpr Column kColumns[] = {
     {"throttle", ColumnType::text, "", "what held its clocks down, in nvidia-smi's words joined by commas: none, sw_power_cap, hw_thermal_slowdown", conditions<&Conditions::throttle>},
     {"other_procs_on_gpu", ColumnType::text, "", "processes on it that are not this worker's, PID:MiB joined by semicolons: none", other_processes},
     {"baseline", ColumnType::text, "", "what its time is compared with: the reference as it is (eager), or under torch.compile (compile)", trials<&Trials::baseline>},
+    {"profile", ColumnType::text, "", "the profiler it asked for: none, ncu; what that counted is --level metric", trials<&Trials::profile>},
+    {"profile_dir", ColumnType::text, "", "directory of the profiler's files, on the worker's machine", profile<&Profile::directory>},
+    {"profile_message", ColumnType::text, "", "why there is less of a profile than was asked for", profile<&Profile::message>},
+    {"profile_s", ColumnType::number, "s", "how long that pass took, beside run_s", profile_s},
 };
 // clang-format on
 

@@ -96,6 +96,18 @@ TEST(columns, what_is_unknown_of_a_machine_is_no_value) {
   EXPECT_EQ(cell(row, "time_limit_s"), number(1.5));
 }
 
+TEST(columns, a_profile_tells_where_its_files_are_or_why_there_are_none) {
+  RunRow row = passed_row("relu/fast", 1'000, 2'000);
+  for (const char* name : {"profile_dir", "profile_message", "profile_s"}) EXPECT_EQ(cell(row, name), kUnknown) << name;
+  EXPECT_EQ(cell(row, "profile"), text("none"));
+  row.entry.submission.trials.profile = Profiler::ncu;
+  row.result->profile = Profile{.directory = "/profiles/r/relu-1-1", .message = "none", .ms = 9'250};
+  EXPECT_EQ(cell(row, "profile"), text("ncu"));
+  EXPECT_EQ(cell(row, "profile_dir"), text("/profiles/r/relu-1-1"));
+  EXPECT_EQ(cell(row, "profile_message"), text("none"));
+  EXPECT_EQ(cell(row, "profile_s"), number(9.25));
+}
+
 TEST(columns, conditions_are_those_of_a_gpu_that_is_watched) {
   constexpr const char* kNames[] = {"sm_clock_mhz", "mem_clock_mhz", "temp_c", "power_w", "throttle", "other_procs_on_gpu"};
   RunRow row = passed_row("relu/fast", 1, 2);

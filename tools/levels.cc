@@ -34,7 +34,32 @@ Cell sample_us(const RunRow& row, std::size_t item) {
   return static_cast<double>(of_side[place(row, item)]) / 1e3;
 }
 
+// A job's figures, kernel by kernel.
+std::size_t metrics(const RunRow& row) {
+  std::size_t n = 0;
+  if (!row.result || !row.result->profile) return n;
+  for (const KernelProfile& kernel : row.result->profile->kernels) n += kernel.metrics.size();
+  return n;
+}
+struct Counted {
+  std::size_t kernel_n;
+  const KernelProfile& kernel;
+  const ProfileMetric& metric;
+};
+Counted counted(const RunRow& row, std::size_t item) {
+  const std::vector<KernelProfile>& kernels = row.result->profile->kernels;
+  std::size_t n = 0;
+  while (item >= kernels[n].metrics.size()) item -= kernels[n++].metrics.size();
+  return {n, kernels[n], kernels[n].metrics[item]};
+}
+
 // clang-format off
+constexpr ItemColumn kMetricColumns[] = {
+    {"kernel_n", ColumnType::integer, "", "which kernel of the profiled call, from 0", [](const RunRow& row, std::size_t item) -> Cell { return std::uint64_t{counted(row, item).kernel_n}; }},
+    {"kernel", ColumnType::text, "", "its name", [](const RunRow& row, std::size_t item) -> Cell { return counted(row, item).kernel.kernel; }},
+    {"metric", ColumnType::text, "", "what was counted, GROUP.KEY; the key ends in its unit", [](const RunRow& row, std::size_t item) -> Cell { return counted(row, item).metric.name; }},
+    {"metric_value", ColumnType::number, "", "how much", [](const RunRow& row, std::size_t item) -> Cell { return counted(row, item).metric.value; }},
+};
 constexpr ItemColumn kCaseColumns[] = {
     {"case_n", ColumnType::integer, "", "which case of the problem, from 0", [](const RunRow&, std::size_t item) -> Cell { return std::uint64_t{item}; }},
     {"case_id", ColumnType::text, "", "its name", [](const RunRow& row, std::size_t item) -> Cell { return row.entry.submission.problem.workloads[item].name; }},
@@ -50,6 +75,7 @@ constexpr Level kLevels[] = {
     {"job", "one row per job", one, {}, {}, false},
     {"case", "one row per case of a job's problem; KernelBench's problems have one", cases, kCaseColumns, {}, false},
     {"sample", "one row per timed call", samples, kSampleColumns, kWhose, true},
+    {"metric", "one row per figure of a profiled kernel", metrics, kMetricColumns, kWhose, false},
 };
 // clang-format on
 

@@ -1,4 +1,4 @@
-// What one row of a dump stands for: a job, one case of its problem, or one timed sample. One table; to add a level, add a row.
+// What one row of a dump stands for: a job, one case of its problem, one timed sample, or one figure of a profile. One table; to add a level, add a row.
 #pragma once
 
 #include <cstddef>

@@ -28,6 +28,19 @@ TEST(levels, a_job_has_a_row_per_sample_of_both_sides) {
   EXPECT_EQ(level.columns[2].get(row, 2), Cell(2.0));
 }
 
+TEST(levels, a_profiled_job_has_a_row_per_figure_of_each_kernel) {
+  const Level& level = *find_level("metric");
+  RunRow row = passed_row("relu/fast", 1'000, 2'000);
+  EXPECT_EQ(level.items(row), 0u);
+  row.result->profile = Profile{.kernels = {{"fill", {{"a.b_pct", 1.5}}}, {"nothing", {}}, {"relu", {{"a.b_pct", 2.5}, {"c.d", 7}}}}};
+  ASSERT_EQ(level.items(row), 3u);
+  EXPECT_EQ(level.columns[1].get(row, 0), Cell(std::string("fill")));
+  EXPECT_EQ(level.columns[0].get(row, 2), Cell(std::uint64_t{2}));
+  EXPECT_EQ(level.columns[1].get(row, 2), Cell(std::string("relu")));
+  EXPECT_EQ(level.columns[2].get(row, 2), Cell(std::string("c.d")));
+  EXPECT_EQ(level.columns[3].get(row, 2), Cell(7.0));
+}
+
 TEST(levels, a_problem_of_one_case_has_one_row) {
   const Level& level = *find_level("case");
   ASSERT_EQ(level.items(sampled()), 1u);

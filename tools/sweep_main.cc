@@ -43,6 +43,7 @@ struct Options {
   std::string device = "any";
   std::string gpu;
   std::string baseline = "eager";
+  std::string profile = "none";
   std::string priority;
   std::string submitter;
   std::string problem;
@@ -69,6 +70,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.choice("--device", "what the jobs run on", options.device, {"any", "cpu", "cuda"});
   flags.option("--gpu", "MODEL", "only on this GPU model, such as 'NVIDIA H200'", options.gpu);
   flags.choice("--baseline", "time the problem's reference as it is, or under torch.compile", options.baseline, {"eager", "compile"});
+  flags.choice("--profile", "look at the kernels of what passed under a profiler, NVIDIA's Nsight Compute", options.profile, {"none", "ncu"});
   flags.choice("--priority", "who goes first at a broker with other work", options.priority, {"low", "normal", "high"});
   flags.option("--submitter", "NAME", "whose share and quota the jobs count against (default: USER@HOST)", options.submitter,
                "KQ_SUBMITTER");
@@ -90,6 +92,7 @@ kq::SubmitRequest request_of(const Options& options) {
   request.options.now_ms = kq::unix_now_ms();
   request.options.priority = kq::parse_enum<kq::Priority>(options.priority);
   if (options.baseline != "eager") request.options.baseline = kq::parse_enum<kq::Baseline>(options.baseline);
+  if (options.profile != "none") request.options.profile = kq::parse_enum<kq::Profiler>(options.profile);
   if (options.device != "any") request.options.device = kq::parse_enum<kq::DeviceWish>(options.device);
   if (!options.gpu.empty()) request.options.gpu_model = options.gpu;
   if (!options.problem.empty()) request.options.problem = options.problem;

@@ -15,13 +15,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from harness import build, environment, extension_compile, ready, view
+from harness import build, environment, extension_compile, profile, ready, view
 from harness.role import Job
 from harness.sandbox import Sandbox
 from harness.stub import Stub
 
 # The children of the build lane: no channel, no GPU, and a directory for what they make.
 BUILDS: dict[str, Callable[[Job], int]] = {"build": build.run, "record": build.record, "compile": extension_compile.main}
+
+PROFILE = "profile"
 
 # Where a child has its descriptors.
 CHANNEL_FD = 3
@@ -50,8 +52,9 @@ class Child:
             self.stub.path,
             gpu=self.order["device"] == "cuda" and self.role not in BUILDS,
             keeps_root=os.geteuid() == 0 and self.order["uid"] == 0,
-            has_out=self.role in BUILDS,
+            has_out=self.role in BUILDS or self.role == PROFILE,
             shared=self.order.get("shared", ""),
+            profiler=self.order.get("profiler", ""),
         )
 
     def fork(self) -> int:
@@ -113,8 +116,10 @@ def work(job: Job, stub: Stub) -> int:
     sys.dont_write_bytecode = True
     if job.role in BUILDS:
         return BUILDS[job.role](job)
+    launcher = Path(stub.path).parent / LAUNCHER
+    if job.role == PROFILE:
+        return profile.run(job, stub.path, str(launcher))
     if job.backend == "cuda" and job.on_gpu:
-        launcher = Path(stub.path).parent / LAUNCHER
         os.execv(launcher, [LAUNCHER, str(job.source)])
     ready.serve(job, socket.socket(fileno=CHANNEL_FD), stub, AUDIT_FD if job.audit else None)
     return 0

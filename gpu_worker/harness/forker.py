@@ -18,7 +18,7 @@ from harness.stub import Stub, StubError
 
 PACKET_BYTES = 160 << 10
 FDS_MAX = 4
-FDS_OF_ROLE = {"ready": 2, "build": 1, "record": 1, "compile": 1}  # [log pipe], or [log pipe, channel]; an audited one has its pipe besides
+FDS_OF_ROLE = {"ready": 2, "build": 1, "record": 1, "compile": 1, "profile": 2}  # [log pipe], or [log pipe, channel]; an audited one has its pipe besides
 ANSWER_LIMIT_S = 20.0  # of a child until it is in its sandbox: it takes milliseconds
 PROBE_BYTES = 64 << 20
 HUGE_PAGES_AFTER = 24  # children; moving the rest into them takes 0.1 to 0.6 s, and each later child then takes 15 ms less
@@ -36,6 +36,7 @@ ORDER: dict[str, tuple[type, Any]] = {
     "precision": (str, "as_given"),
     "arch": (str, ""),
     "shared": (str, ""),
+    "profiler": (str, ""),
     "host_bytes": (int, 4 << 30),
     "scratch_bytes": (int, 1 << 30),
     "window_bytes": (int, 8 << 30),  # of the judge's, which a child maps

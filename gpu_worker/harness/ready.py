@@ -27,7 +27,7 @@ ROLES: dict[str, type[Role]] = {"reference": Reference, "submission": Submission
 ASSIGNMENT_BYTES = 4096
 
 
-def serve(job: Job, judge: socket.socket, stub: Stub, audit: int | None) -> None:
+def serve(job: Job, judge: socket.socket, stub: Stub, audit: int | None, roles: dict[str, type[Role]] = ROLES) -> None:
     """All of a child's life, until its judge is gone."""
     word: torch.Tensor | None = None
     error: Exception | None = None
@@ -39,7 +39,7 @@ def serve(job: Job, judge: socket.socket, stub: Stub, audit: int | None) -> None
         judge.send(b"warm")
         job = assigned(job, receive(judge))
         sys.path.insert(0, str(job.source))
-        role = ROLES[job.role](job, Channel(judge, stub), stub, word)
+        role = roles[job.role](job, Channel(judge, stub), stub, word)
         if error is not None:
             role.fail(error)
         role.serve()

@@ -1,6 +1,7 @@
 """What reference and submission children have in common: a channel, a window, a device, and commands answered one by one."""
 
 import contextlib
+import dataclasses
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,9 @@ from harness.tensors import PRECISIONS, Spec, Window, fill_tensor, seed_everythi
 AUDITED_CALLS = 2  # whose launches CUPTI tells of: the warm ones
 
 
+READY_FIELDS = ("role", "device", "source", "work", "out", "arch")
+
+
 @dataclass(frozen=True)
 class Job:
     """One child's work, as the control process ordered it; paths are those inside the sandbox."""
@@ -35,6 +39,7 @@ class Job:
     arch: str
     audit: bool = False
     shared: Path | None = None  # of a compile child: precompiled headers, to read
+    profiler: str = ""  # of a profile child: ncu
 
     @staticmethod
     def from_order(order: dict[str, Any], source: Path, work: Path, out: Path, shared: Path | None = None) -> "Job":
@@ -51,7 +56,16 @@ class Job:
             arch=order.get("arch", ""),
             audit=order.get("audit", False),
             shared=shared,
+            profiler=order.get("profiler", ""),
         )
+
+    def words(self) -> dict[str, str]:
+        """Of a ready child, before it is told what it is to be: for a process that starts anew."""
+        return {field.name: str(getattr(self, field.name)) for field in dataclasses.fields(self) if field.name in READY_FIELDS}
+
+    @staticmethod
+    def from_words(words: dict[str, str]) -> "Job":
+        return Job.from_order(words, *(Path(words[place]) for place in ("source", "work", "out")))
 
     @property
     def on_gpu(self) -> bool:

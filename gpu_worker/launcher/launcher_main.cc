@@ -1,13 +1,15 @@
 // kq-launcher: a submission child without Python. The zygote's child has built the walls (harness/child.py) and becomes this program; all that
 // is left of the submission is device code that its build has made.
 //
-//   kq-launcher SOURCE      with the channel socket at descriptor 3; SOURCE holds launch and module.cubin
+//   kq-launcher SOURCE [--profiled]      with the channel socket at descriptor 3; SOURCE holds launch and module.cubin
 //
-// The order matters: the context is made with the calls that a driver needs for it, and before a byte of the build is read the few that
+// Under a profiler, which has calls of its own to make, only the walls hold it. Else
+// the order matters: the context is made with the calls that a driver needs for it, and before a byte of the build is read the few that
 // launching takes are all that is left. It says that it is warm, and waits for its job (gpu_worker/children.h). Exit codes: 0 the judge is gone, 2 usage, 3 no page came or no filter could be had.
 #include <signal.h>
 
 #include <cstdio>
+#include <string_view>
 
 #include "gpu_worker/fd.h"
 #include "gpu_worker/launcher/allowed_calls.h"
@@ -25,12 +27,14 @@ int end_with(int code, const char* words) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) return end_with(2, "usage: kq-launcher SOURCE, with the channel socket at descriptor 3");
+  const bool is_profiled = argc == 3 && std::string_view(argv[2]) == "--profiled";
+  if (argc != 2 && !is_profiled) return end_with(2, "usage: kq-launcher SOURCE [--profiled], with the channel socket at descriptor 3");
   ::signal(SIGPIPE, SIG_IGN);
   (void)kq::send_packet(kChannel, "busy");
   auto gpu = kq::launcher::open_gpu();
   (void)kq::send_packet(kChannel, "warm");  // whether or not there is a GPU: what is wrong is the answer to every command
-  if (const auto few = kq::launcher::allow_few_system_calls(); !few) return end_with(3, few.error().message.c_str());
+  const auto few = is_profiled ? kq::Expected<void>() : kq::launcher::allow_few_system_calls();
+  if (!few) return end_with(3, few.error().message.c_str());
   kq::channel::Page* const page = kq::launcher::receive_page(kChannel);
   if (page == nullptr) return end_with(3, "no page came, or one of another layout");
   // From here on what a submission has built is read.

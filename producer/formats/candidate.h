@@ -62,6 +62,7 @@ struct InputOptions {
   std::optional<std::string> gpu_model;
   std::optional<Precision> precision;
   std::optional<Baseline> baseline;
+  std::optional<Profiler> profile;
   std::optional<Priority> priority;
   std::optional<std::int64_t> not_before_ms;
   std::optional<std::int64_t> deadline_ms;

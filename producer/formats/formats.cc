@@ -35,6 +35,7 @@ void apply(const InputOptions& options, Candidate& candidate) {
   if (options.correctness_n) candidate.trials.correctness = *options.correctness_n;
   if (options.timed_n) candidate.trials.timed = *options.timed_n;
   if (options.baseline) candidate.trials.baseline = *options.baseline;
+  if (options.profile) candidate.trials.profile = *options.profile;
 }
 
 Expected<KnownAs> recognise(const std::filesystem::path& input, const std::string& name) {

@@ -53,6 +53,7 @@ TEST(Formats, each_recognises_its_own_example_only_and_reads_it) {
     options.gpu_model = "NVIDIA H200";
     options.precision = Precision::bf16;
     options.baseline = Baseline::compile;
+    options.profile = Profiler::ncu;
     const Found found = find_candidates(input, options);
     EXPECT_THAT(found.mistakes, IsEmpty()) << format.name;
     ASSERT_EQ(found.candidates.size(), 1u) << format.name;
@@ -62,6 +63,7 @@ TEST(Formats, each_recognises_its_own_example_only_and_reads_it) {
     EXPECT_EQ(candidate.gpu_model, "NVIDIA H200");
     EXPECT_EQ(candidate.precision, Precision::bf16);
     EXPECT_EQ(candidate.trials.baseline, Baseline::compile);
+    EXPECT_EQ(candidate.trials.profile, Profiler::ncu);
     EXPECT_FALSE(candidate.where.empty());
     EXPECT_FALSE(candidate.label.empty());
     EXPECT_FALSE(candidate.problem_name.empty());

@@ -179,6 +179,9 @@ class LineParser {
     std::optional<Baseline> baseline;
     read_enum("baseline", baseline);
     candidate.trials.baseline = baseline.value_or(candidate.trials.baseline);
+    std::optional<Profiler> profile;
+    read_enum("profile", profile);
+    candidate.trials.profile = profile.value_or(candidate.trials.profile);
     read_text("gpu", candidate.gpu_model);
     read_text("author", candidate.author);
     read_tolerance("rtol", candidate.rtol);

@@ -28,7 +28,7 @@ from kq.hash import Hash
 from kq.kernelbench import KernelExecResult, score
 from kq.messages import Acceptance, BrokerReply, JobAck, JobStatus, WorkerStatus
 from kq.records import DeviceInfo, DeviceKind, JobRecord, JobState, LeaderboardRow, Result, RunEntry, RunRow, Samples
-from kq.submission import Backend, Baseline, DeviceWish, Precision, Problem, SourceFile, Submission, Trials
+from kq.submission import Backend, Baseline, DeviceWish, Precision, Problem, Profiler, SourceFile, Submission, Trials
 from kq.tally import Tally
 from kq.verdict import Correctness, Evidence, Fault, Measurement, Mismatch, Stage, Statistics, Verdict, VerdictName
 
@@ -70,6 +70,7 @@ __all__ = [
     "PendingJob",
     "Precision",
     "Problem",
+    "Profiler",
     "Result",
     "Reward",
     "Row",

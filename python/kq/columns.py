@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from kq.records import Conditions, DeviceKind, GpuProcess, Result, RunRow
+from kq.records import Conditions, DeviceKind, GpuProcess, Profile, Result, RunRow
 from kq.submission import Backend
 from kq.verdict import Correctness, Evidence, Measurement, Mismatch, Statistics
 
@@ -146,6 +146,10 @@ class Row:
     throttle: str | None = None
     other_procs_on_gpu: str | None = None
     baseline: str | None = None
+    profile: str | None = None
+    profile_dir: str | None = None
+    profile_message: str | None = None
+    profile_s: float | None = None
 
     @classmethod
     def of(cls, row: RunRow) -> Row:
@@ -194,6 +198,7 @@ def _of_job(row: RunRow) -> dict[str, Any]:
         "warmup_n": trials.warmup,
         "timed_n": trials.timed,
         "baseline": trials.baseline.value,
+        "profile": trials.profile.value,
         "submitter": job.submitter,
         "priority": submission.priority.value,
         "not_before": time_of(submission.not_before_ms),
@@ -249,6 +254,8 @@ def _of_result(result: Result, backend: Backend) -> dict[str, Any]:
         }
     if result.conditions is not None:
         columns |= _of_conditions(result.conditions)
+    if result.profile is not None:
+        columns |= _of_profile(result.profile)
     if verdict.evidence is not None:
         columns |= _of_evidence(verdict.evidence)
     if verdict.correctness is not None:
@@ -266,6 +273,14 @@ def _of_conditions(conditions: Conditions) -> dict[str, Any]:
         "power_w": conditions.power_w or None,
         "throttle": conditions.throttle,
         "other_procs_on_gpu": _of_processes(conditions.foreign) if conditions.foreign is not None else None,
+    }
+
+
+def _of_profile(profile: Profile) -> dict[str, Any]:
+    return {
+        "profile_dir": profile.directory,
+        "profile_message": profile.message,
+        "profile_s": profile.ms / 1000 or None,
     }
 
 

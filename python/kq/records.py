@@ -85,6 +85,31 @@ class Conditions:
 
 
 @dataclass(frozen=True)
+class ProfileMetric:
+    """One figure of a profiler: "speed_of_light.sm_throughput_pct"."""
+
+    name: str = ""
+    value: float = 0
+
+
+@dataclass(frozen=True)
+class KernelProfile:
+    kernel: str = ""
+    metrics: list[ProfileMetric] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What came of the profiler that a submission asked for, in a pass of its own after the timing."""
+
+    tool: str = ""  # "ncu 2025.3.1.0"
+    directory: str = ""  # of its files, on the worker's machine
+    message: str = ""  # why there is less than was asked for
+    ms: int = 0
+    kernels: list[KernelProfile] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class Toolchain:
     """What compiled the kernel; empty where nothing was compiled."""
 
@@ -113,6 +138,7 @@ class Result:
     toolchain: Toolchain = field(default_factory=Toolchain)
     host: Host = field(default_factory=Host)
     conditions: Conditions | None = None  # of a GPU that is watched
+    profile: Profile | None = None  # of a passed one that asked for it
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,13 @@ class Baseline(Word):
     COMPILE = "compile"
 
 
+class Profiler(Word):
+    """What looks at the kernels of a submission once it has passed, in a pass of its own."""
+
+    NONE = "none"
+    NCU = "ncu"
+
+
 @dataclass(frozen=True)
 class SourceFile:
     """A file of a submission. What comes from the broker has no content: the hash names it."""
@@ -137,9 +144,11 @@ class Trials:
     warmup: int = 2
     timed: int = 20
     baseline: Baseline = Baseline.EAGER
+    profile: Profiler = Profiler.NONE
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "baseline", parsed(Baseline, self.baseline, "baseline"))
+        object.__setattr__(self, "profile", parsed(Profiler, self.profile, "profile"))
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from examples import ROOT
 
 import kq
 from kq import limits, link, messages
-from kq.submission import Baseline, Trials
+from kq.submission import Trials
 from kq.verdict import VerdictName
+from kq.word import Word
 
 VERDICT_ROW = re.compile(
     r"\{VerdictName::(\w+), Fault::(\w+), (true|false), (true|false), (true|false), \"([^\"]*)\"\}"
@@ -50,7 +51,8 @@ def test_protocol_and_addresses_are_those_of_the_broker() -> None:
 def test_default_trials_are_those_of_the_core() -> None:
     text = header("core/submission.h")
     for name, value in vars(Trials()).items():
-        declared = f"Baseline {name} = Baseline::{value.value}" if isinstance(value, Baseline) else f"std::uint32_t {name} = {value}"
+        kind = type(value).__name__
+        declared = f"{kind} {name} = {kind}::{value.value}" if isinstance(value, Word) else f"std::uint32_t {name} = {value}"
         assert f"{declared};" in text
 
 
