@@ -104,7 +104,8 @@ TEST(Attempt, both_sides_get_the_same_seeds) {
   house.run([&](FakeTurn& turn) { if (turn.command == Command::load || turn.command == Command::call) submission.push_back(turn.seed); },
             [&](FakeTurn& turn) {
               if (turn.command == Command::load || turn.command == Command::call) reference.push_back(turn.seed);
-              if (turn.command == Command::answer) reference.push_back(turn.page.answers[0].calls);
+              if (turn.command != Command::answer) return;
+              for (const Seeds& asked : fake_asked(turn)) reference.push_back(asked.calls);
             });
   ASSERT_EQ(reference.size(), submission.size() + 1);  // the first trial is called twice
   reference.erase(reference.begin() + 1);
@@ -117,7 +118,8 @@ TEST(Attempt, the_seed_of_the_inputs_is_no_submissions_to_know) {
   house.run([&](FakeTurn& turn) { known.insert(turn.seed); },
             [&](FakeTurn& turn) {
               if (turn.command == Command::make_inputs) inputs.insert(turn.seed);
-              if (turn.command == Command::answer) inputs.insert(turn.page.answers[0].inputs);
+              if (turn.command != Command::answer) return;
+              for (const Seeds& asked : fake_asked(turn)) inputs.insert(asked.inputs);
             });
   EXPECT_EQ(inputs.size(), 7u);
   for (const std::uint64_t seed : inputs) EXPECT_FALSE(known.contains(seed));

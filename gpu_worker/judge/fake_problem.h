@@ -6,6 +6,7 @@
 #pragma once
 
 #include <random>
+#include <span>
 
 #include "gpu_worker/judge/attempt.h"
 #include "gpu_worker/judge/cpu_device.h"
@@ -68,14 +69,17 @@ inline void fake_draw(FakeTurn& turn, std::uint64_t seed, std::optional<std::int
   turn.page.inputs[1].integer = n.value_or(static_cast<std::int64_t>(random() % 100));
 }
 
+// Of Command::answer.
+inline std::span<const channel::Seeds> fake_asked(const FakeTurn& turn) { return std::span(turn.page.answers).first(turn.page.answers_n); }
+
 // In one command all have one number.
 inline void fake_answer(FakeTurn& turn, float w, std::optional<std::int64_t> n) {
   char* const window = turn.window;
-  for (std::uint64_t slot = 0; slot < turn.page.answers_n; ++slot) {
-    turn.window = window + slot * turn.page.slot_bytes;
-    fake_draw(turn, turn.page.answers[slot].inputs, n);
+  for (const channel::Seeds& seeds : fake_asked(turn)) {
+    fake_draw(turn, seeds.inputs, n);
     n = turn.page.inputs[1].integer;
     fake_call(turn, w);
+    turn.window += turn.page.slot_bytes;
   }
   turn.window = window;
 }

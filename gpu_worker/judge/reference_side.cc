@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "gpu_worker/judge/bracket.h"
 #include "gpu_worker/judge/outputs.h"
@@ -61,6 +62,7 @@ Step<void> ReferenceSide::load(const Plan& plan, std::uint64_t seed) {
   auto put = accept(child_->command({.command = Command::put_state, .limit_ms = limit_ms}), doing(Phase::load));
   if (!put) return tl::unexpected(put.error());
   mutable_.assign(layout_.tables.inputs.size(), false);
+  answer_ns_ = 0;
   return plan.trials.baseline == Baseline::compile ? compile(plan) : Step<void>();
 }
 
@@ -130,26 +132,38 @@ Step<void> ReferenceSide::make_trial(const Plan& plan, const Seeds& seeds) {
 void ReferenceSide::begin_trial(const Plan& plan, const Seeds& seeds) { begin_answers(plan, std::span(&seeds, 1)); }
 
 Step<void> ReferenceSide::finish_trial() {
-  const auto answered = accept(child_->finish(), doing(Phase::run));
+  const auto answered = finish_answers();
   if (!answered) return tl::unexpected(answered.error());
   return keep(*answered, 0, 1, answers_.at_hand());
 }
 
 Step<std::size_t> ReferenceSide::make_ahead(const Plan& plan, std::span<const Seeds> seeds) {
+  const auto begun = begin_ahead(plan, seeds);
+  if (!begun) return begun;
+  if (const auto made = finish_ahead(); !made) return tl::unexpected(made.error());
+  return begun;
+}
+
+Step<std::size_t> ReferenceSide::begin_ahead(const Plan& plan, std::span<const Seeds> seeds) {
   const auto room = answers_.room();
   if (!room) return stop(room.error());
   const std::size_t slots = std::min({seeds.size(), *room, slots_});
-  if (slots == 0) return 0;
-  begin_answers(plan, seeds.first(slots));
-  const auto answered = accept(child_->finish(), doing(Phase::run));
+  if (slots > 0) begin_answers(plan, seeds.first(slots));
+  is_asked_ahead_ = slots > 0;
+  return slots;
+}
+
+Step<void> ReferenceSide::finish_ahead() {
+  if (!std::exchange(is_asked_ahead_, false)) return {};
+  const auto answered = finish_answers();
   if (!answered) return tl::unexpected(answered.error());
-  for (std::size_t slot = 0; slot < slots; ++slot) {
+  for (std::size_t slot = 0; slot < asked_.size(); ++slot) {
     Answer& answer = answers_.begin_next();
-    if (const auto kept = keep(*answered, slot, slots, answer); !kept) return tl::unexpected(kept.error());
-    answer.seeds = seeds[slot];
+    if (const auto kept = keep(*answered, slot, asked_.size(), answer); !kept) return kept;
+    answer.seeds = asked_[slot];
     answers_.keep_next();
   }
-  return slots;
+  return {};
 }
 
 void ReferenceSide::begin_answers(const Plan& plan, std::span<const Seeds> seeds) {
@@ -159,7 +173,15 @@ void ReferenceSide::begin_answers(const Plan& plan, std::span<const Seeds> seeds
   child_->write_inputs(layout_.tables.inputs);
   child_->write_outputs(rows);
   child_->lay_answers(seeds);
+  asked_.assign(seeds.begin(), seeds.end());
+  asked_ns_ = clock_ns();
   child_->begin({.command = Command::answer, .limit_ms = plan.limits.load_limit_ms * static_cast<std::int64_t>(seeds.size())});
+}
+
+Step<Answered> ReferenceSide::finish_answers() {
+  auto answered = accept(child_->finish(), doing(Phase::run));
+  answer_ns_ = (clock_ns() - asked_ns_) / static_cast<std::int64_t>(asked_.size());
+  return answered;
 }
 
 // What it has made in one of so many slots.
@@ -179,6 +201,7 @@ Step<void> ReferenceSide::keep(const Answered& answered, std::size_t slot, std::
 
 void ReferenceSide::settle() {
   if (child_->is_busy()) (void)child_->finish();
+  is_asked_ahead_ = false;
   answers_.forget_ahead();
 }
 

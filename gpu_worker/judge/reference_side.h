@@ -38,8 +38,12 @@ class ReferenceSide {
   void begin_trial(const Plan& plan, const Seeds& seeds);
   Step<void> finish_trial();
   // The same for trials to come, which are kept behind those made ahead before: for as many of `seeds`, in their order, as one command makes and there
-  // is room for.
+  // is room for, which may be none. In two halves too, of which the second does nothing where nothing was begun.
   Step<std::size_t> make_ahead(const Plan& plan, std::span<const Seeds> seeds);
+  Step<std::size_t> begin_ahead(const Plan& plan, std::span<const Seeds> seeds);
+  Step<void> finish_ahead();
+  // At most so long the last ones took, each; 0: none was made.
+  std::int64_t answer_ns() const { return answer_ns_; }
   std::size_t ahead() const { return answers_.ahead(); }
   // The seeds of the trial made ahead whose turn it is; null: there is none.
   const Seeds* next_ahead() const { return answers_.next(); }
@@ -72,6 +76,7 @@ class ReferenceSide {
   Step<void> make_windows(const Plan& plan, Tables tables);
   Step<Answered> call(const Plan& plan, std::uint64_t seed, const Memory& to, bool is_quiet, channel::Command command = channel::Command::call);
   void begin_answers(const Plan& plan, std::span<const Seeds> seeds);
+  Step<Answered> finish_answers();
   Step<void> keep(const Answered& answered, std::size_t slot, std::size_t slots, Answer& answer);
   Step<void> keep_inputs(const std::vector<Tensor>& drawn, std::uint64_t shift, Answer& answer);
   void keep_outputs(std::span<const Tensor> computed, Answer& answer);
@@ -87,6 +92,10 @@ class ReferenceSide {
   std::size_t slots_ = 1;          // of the window, for the answers of one command; the first has the states too
   std::unique_ptr<Memory> arena_;  // made with the first window, null where there is none
   Answers answers_;
+  std::vector<Seeds> asked_;  // of the answers that are being made
+  bool is_asked_ahead_ = false;
+  std::int64_t asked_ns_ = 0;  // when
+  std::int64_t answer_ns_ = 0;
   std::vector<bool> mutable_;
 };
 

@@ -109,19 +109,18 @@ TEST(SubmissionSide, inputs_that_nobody_may_change_are_looked_at_together) {
 }
 
 TEST(SubmissionSide, plain_outputs_are_compared_by_value) {
-  const Twist plain = [](FakeTurn& turn) {
-    if (turn.command != Command::load && turn.command != Command::call && turn.command != Command::answer) return;
-    turn.page.outputs[1] = row_of({.name = "out1", .kind = channel::Kind::real, .real = 0.5});
-    turn.page.outputs_n = 2;
-  };
-  // The honest part of the fake writes out1 into the window; here it is no tensor and has no place but a gap: give it another script.
-  auto quiet = [plain](float w) {
-    return [plain, w](FakeTurn& turn) {
-      const bool is_call = turn.command == Command::call || turn.command == Command::answer;
+  // The honest fake writes out1 into the window; here it is no tensor and has no place but a gap: it has another script.
+  auto quiet = [](float w) {
+    return [w](FakeTurn& turn) {
+      const bool is_answer = turn.command == Command::answer;
       if (turn.command == Command::load) fake_describe(turn);
-      if (is_call) std::fill_n(fake_data<float>(turn, turn.page.outputs[0]), 8, 1.0f);
-      plain(turn);
-      if (is_call) turn.page.outputs[1].real = w;
+      if (turn.command != Command::load && turn.command != Command::call && !is_answer) return;
+      const std::uint64_t times = is_answer ? turn.page.answers_n : 1;
+      for (std::uint64_t i = 0; i < times; ++i) {
+        if (turn.command != Command::load) std::fill_n(fake_data<float>(turn, turn.page.outputs[0]) + i * turn.page.slot_bytes / sizeof(float), 8, 1.0f);
+        turn.page.outputs[2 * i + 1] = row_of({.name = "out1", .kind = channel::Kind::real, .real = turn.command == Command::load ? 0.5 : w});
+      }
+      turn.page.outputs_n = static_cast<std::uint32_t>(2 * times);
     };
   };
   FakeHouse house;

@@ -32,7 +32,7 @@ Step<TimedTrials> TrialRun::run() {
 
 Step<void> TrialRun::run_all() {
   std::optional<Trial> trial = next();
-  begin(*trial);
+  if (const auto begun = begin(*trial); !begun) return begun;
   while (trial) {
     if (const auto ready = get_ready(*trial); !ready) return ready;
     if (const auto made = make_ahead(*trial); !made) return made;
@@ -41,7 +41,7 @@ Step<void> TrialRun::run_all() {
     const Standing standing = standing_of(*trial, *called);
     if (standing == Standing::counts) note(*trial, *called);
     auto following = standing == Standing::again ? make(trial->kind) : next();
-    if (following) begin(*following);
+    const auto begun = following ? begin(*following) : Step<void>();
     // Its inputs and expected outputs are kept until the following one gets ready.
     if (const auto right = submission_.check(plan_, asked(*trial), *called); !right) return right;
     if (standing == Standing::too_many) {
@@ -52,6 +52,7 @@ Step<void> TrialRun::run_all() {
       found.hint = "nothing may run on the GPU between calls: no kernel that stays, no thread that launches";
       return stop(VerdictName::rejected, std::move(found));
     }
+    if (!begun) return begun;
     trial = std::move(following);
   }
   return {};
@@ -75,8 +76,8 @@ std::optional<TrialRun::Trial> TrialRun::next() {
 TrialRun::Trial TrialRun::make(TrialKind kind) {
   Trial trial{.number = numbers_++, .kind = kind, .seeds = {}, .poison = poison_word(draw_())};
   trial.times_reference = trial.number == 0 || (trial.is_timed() && times_reference(times_.submission.brackets_ns.size()));
-  trial.is_made_ahead = !trial.times_reference && reference_.next_ahead() != nullptr;
-  trial.seeds = trial.is_made_ahead ? *reference_.next_ahead() : draw_seeds();
+  trial.is_ahead = !trial.times_reference && reference_.next_ahead() != nullptr;
+  trial.seeds = trial.is_ahead ? *reference_.next_ahead() : draw_seeds();
   trial.stops_before = device_.bystanders() == nullptr ? 0 : device_.bystanders()->stops();
   return trial;
 }
@@ -89,20 +90,26 @@ SubmissionSide::Trial TrialRun::asked(const Trial& trial) const {
           .is_quiet = trial.is_timed()};
 }
 
-void TrialRun::begin(const Trial& trial) {
-  if (trial.times_reference) return;
-  if (!trial.is_made_ahead) reference_.begin_trial(plan_, trial.seeds);
+Step<void> TrialRun::begin(Trial& trial) {
+  if (trial.times_reference) return {};
+  if (!trial.is_ahead) {
+    std::vector<Seeds> seeds = draw_ahead(1 + answers_to_come(trial));
+    seeds.front() = trial.seeds;
+    const auto begun = seeds.size() > 1 ? reference_.begin_ahead(plan_, seeds) : 0;
+    if (!begun) return tl::unexpected(begun.error());
+    trial.is_ahead = *begun > 0;
+    if (!trial.is_ahead) reference_.begin_trial(plan_, trial.seeds);
+  }
   submission_.begin_staging(asked(trial));
+  return {};
 }
 
 Step<void> TrialRun::get_ready(const Trial& trial) {
   reference_called_.reset();
   if (!trial.times_reference) {
-    if (trial.is_made_ahead) {
-      reference_.take_ahead();
-    } else if (const auto made = reference_.finish_trial(); !made) {
-      return made;
-    }
+    const auto made = trial.is_ahead ? reference_.finish_ahead() : reference_.finish_trial();
+    if (!made) return made;
+    if (trial.is_ahead) reference_.take_ahead();
     return submission_.finish_staging(asked(trial));
   }
   if (const auto made = make_ahead(trial); !made) return made;
@@ -123,14 +130,20 @@ Step<void> TrialRun::make_ahead(const Trial& trial) {
   const std::size_t wanted = answers_to_come(trial);
   Step<std::size_t> made;
   device_.bystanders()->wait([&] {
-    const std::size_t missing = wanted - std::min(wanted, reference_.ahead());
-    std::vector<Seeds> seeds(std::min<std::size_t>(missing, channel::kAnswersMax));
-    std::ranges::generate(seeds, [&] { return draw_seeds(); });
-    made = reference_.make_ahead(plan_, seeds);
+    made = reference_.make_ahead(plan_, draw_ahead(wanted - std::min(wanted, reference_.ahead())));
     return made.value_or(0) > 0;
   });
   if (!made) return tl::unexpected(made.error());
   return {};
+}
+
+// Of the answers of one command, where so many are wanted.
+std::vector<Seeds> TrialRun::draw_ahead(std::size_t wanted) const {
+  const std::int64_t answer_ns = reference_.answer_ns();
+  const auto in_time = answer_ns == 0 ? 1 : std::max<std::int64_t>(kAtOnceNs / answer_ns, 1);
+  std::vector<Seeds> seeds(std::min({wanted, static_cast<std::size_t>(in_time), std::size_t{channel::kAnswersMax}}));
+  std::ranges::generate(seeds, [this] { return draw_seeds(); });
+  return seeds;
 }
 
 // How many trials behind this one have an answer that nobody times.

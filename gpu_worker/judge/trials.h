@@ -7,7 +7,7 @@
 //   reference    |           | answer n+1 |
 //   submission   | call n    | stage n+1  | call n+1 ...
 //
-// A trial whose reference is timed comes without that: its inputs are drawn and its reference called, alone, before it is staged. What is not timed
+// Where answers are short the command that makes one makes some for the trials behind it, too. A trial whose reference is timed comes without that: its inputs are drawn and its reference called, alone, before it is staged. What is not timed
 // comes first while a child of ours makes itself warm (bystanders.h): a submission can gain nothing by knowing, every output of every kind is checked.
 // When nothing but timed trials is left the reference computes the answers of those to come meanwhile, as no clock is on these; they are used in the
 // order in which they were made. No child of the submission's has been told anything of them.
@@ -33,6 +33,8 @@ inline constexpr std::uint32_t kTrialsPerVoid = 4;
 inline constexpr std::uint32_t kDisturbedMax = 64;
 // The reference has kTimedSamplesMin samples first, and then one for so many of the submission's: it changes with the machine alone.
 inline constexpr std::uint32_t kTimedPerReference = 4;
+// Answers that take longer together are not asked for in one command: a submission that is wrong in the next trial needs none of them.
+inline constexpr std::int64_t kAtOnceNs = 4'000'000;
 // What more than the absence of any null call is somebody else's doing: the switch to another context and back takes 140 us and more, the
 // longest gap of an undisturbed hold 12 us (measured on an H200).
 inline constexpr std::int64_t kAbsenceNs = 60'000;
@@ -58,7 +60,7 @@ class TrialRun {
     std::uint32_t number = 0;
     TrialKind kind = TrialKind::warm;
     bool times_reference = false;
-    bool is_made_ahead = false;
+    bool is_ahead = false;           // its answer is among those made ahead when it gets ready
     std::uint64_t stops_before = 0;  // of bystanders
     Seeds seeds;
     std::uint32_t poison = 0;
@@ -71,9 +73,10 @@ class TrialRun {
   std::optional<Trial> next();
   Trial make(TrialKind kind);
   Seeds draw_seeds() const { return {.inputs = draw_(), .calls = draw_()}; }
-  void begin(const Trial& trial);
+  Step<void> begin(Trial& trial);
   Step<void> get_ready(const Trial& trial);
   Step<void> make_ahead(const Trial& trial);
+  std::vector<Seeds> draw_ahead(std::size_t wanted) const;
   std::size_t answers_to_come(const Trial& trial) const;
   Standing standing_of(const Trial& trial, const SubmissionSide::Called& called);
   void note(const Trial& trial, const SubmissionSide::Called& called);

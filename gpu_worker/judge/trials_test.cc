@@ -27,24 +27,38 @@ TEST(TrialRun, the_reference_is_timed_less_often_than_the_submission) {
   FakeHouse house;
   house.plan.trials = {.correctness = 4, .warmup = 2, .timed = 21};
   std::map<Command, std::uint32_t> commands;
-  const Report report = house.run({}, [&](FakeTurn& turn) { ++commands[turn.command]; });
+  std::uint64_t answers = 0;
+  const Report report = house.run({}, [&](FakeTurn& turn) {
+    ++commands[turn.command];
+    answers += turn.command == Command::answer ? turn.page.answers_n : 0;
+  });
   ASSERT_TRUE(report.verdict) << report.error;
   ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
   EXPECT_EQ(report.samples.submission_ns.size(), 21u);
   EXPECT_EQ(report.samples.reference_ns.size(), kTimedSamplesMin + 4);  // of the 9th, the 13th, the 17th and the 21st
   EXPECT_EQ(commands[Command::make_inputs], kTimedSamplesMin + 5);        // and of the very first, which shows what it does to its inputs
-  EXPECT_GE(commands[Command::answer], 17u);
+  EXPECT_EQ(answers + kTimedSamplesMin + 5, correctness_of(*report.verdict)->trials_passed);
 }
 
 // What the two sides were asked, in turn.
 struct Heard {
   std::mutex mutex;
   std::vector<std::string> words;
+  std::vector<std::uint64_t> seeds;     // of the calls on answers
+  std::vector<std::uint64_t> answered;  // of the answers
+  std::vector<std::uint64_t> at_once;   // answers of each command
   Twist as(const std::string& who) {
     return [this, who](FakeTurn& turn) {
       const std::lock_guard lock(mutex);
-      if (turn.command == Command::answer) words.push_back(who + " answers");
+      if (turn.command == Command::answer) {
+        at_once.push_back(turn.page.answers_n);
+        for (const Seeds& asked : fake_asked(turn)) answered.push_back(asked.calls);
+      }
       if (turn.command == Command::call) words.push_back(who + " is called");
+      if (turn.command == Command::call && words.size() > 3) {
+        seeds.push_back(turn.seed);
+        EXPECT_GE(answered.size(), seeds.size());
+      }
     };
   }
 };
@@ -56,8 +70,28 @@ TEST(TrialRun, an_answer_is_computed_once_for_each_trial_and_before_its_call) {
   const Report report = house.run(heard.as("submission"), heard.as("reference"));
   ASSERT_TRUE(report.verdict) << report.error;
   std::vector<std::string> expected{"reference is called", "reference is called", "submission is called"};  // the first one twice: it agrees with itself
-  for (int i = 0; i < 8; ++i) expected.insert(expected.end(), {"reference answers", "submission is called"});
+  expected.insert(expected.end(), 8, "submission is called");
   EXPECT_EQ(heard.words, expected);
+  EXPECT_EQ(heard.answered.size(), 8u);
+  EXPECT_EQ(heard.seeds, heard.answered);
+}
+
+TEST(TrialRun, short_answers_are_asked_for_together_and_long_ones_one_by_one) {
+  for (const bool is_long : {false, true}) {
+    FakeHouse house;
+    house.plan.trials = {.correctness = 30, .warmup = 1, .timed = 0};
+    Heard heard;
+    const Report report = house.run(heard.as("submission"), [&, hear = heard.as("reference")](FakeTurn& turn) {
+      hear(turn);
+      if (is_long && turn.command == Command::answer) ::usleep(kAtOnceNs / 1'000);
+    });
+    ASSERT_TRUE(report.verdict) << report.error;
+    ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
+    EXPECT_EQ(heard.seeds, heard.answered);
+    EXPECT_EQ(heard.answered.size(), 30u);
+    EXPECT_EQ(heard.at_once.front(), 1u) << "nobody knows yet how long one takes, nor whether the submission is right at all";
+    EXPECT_EQ(std::ranges::max(heard.at_once) > 1, !is_long);
+  }
 }
 
 TEST(TrialRun, leaves_a_reference_that_can_be_used_when_an_answer_was_for_nothing) {
@@ -141,9 +175,9 @@ struct AheadHouse : FakeHouse {
         },
         [this, answers_n, reference_twist](FakeTurn& turn) {
           if (turn.command == Command::answer) {
-            for (std::uint64_t i = 0; i < turn.page.answers_n; ++i) {
-              answered.push_back(turn.page.answers[i].calls);
-              drawn.insert(turn.page.answers[i].inputs);
+            for (const Seeds& asked : fake_asked(turn)) {
+              answered.push_back(asked.calls);
+              drawn.insert(asked.inputs);
             }
             if (called_before == 0 && answered.size() >= answers_n) {
               somebody->is_warm();
