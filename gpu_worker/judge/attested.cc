@@ -43,7 +43,7 @@ Attested attest(std::span<const std::int64_t> samples_ns, std::span<const std::i
   double slack = std::min(error, cap);
   double share = 0;
   if (burst_ns > 0 && burst_ns <= attested.attested_ns) {
-    share = burst_ns;
+    share = (1 - kBurstErrorShare) * burst_ns;
     slack = std::max(slack, std::min(kBurstSlackNs, kBurstSlackShare * attested.attested_ns));
   }
   attested.median_ns = std::max({attested.event_ns, share, attested.attested_ns - slack, 1.0});

@@ -28,7 +28,9 @@ def judged(chosen: list[Row], folder: Path) -> dict[str, dict[str, str]]:
             job = {"id": row.path.stem, "path": str(row.path), "problem": str(problem_of(row)), "backend": backend_of(row), "device": "cuda", "params": TRIALS}
             jobs.write(json.dumps(job) + "\n")
     command = [BIN / "kq", "sweep", folder / "jobs.jsonl", "--run", "rows", "--device", "cuda", "--state", folder / "state", "--csv", folder / "rows.csv"]
-    subprocess.run(list(map(str, command)), timeout=LIMIT_S, check=False, stdout=subprocess.DEVNULL)
+    ended = subprocess.run(list(map(str, command)), timeout=LIMIT_S, check=False, capture_output=True, text=True)
+    if not (folder / "rows.csv").exists():
+        sys.exit(f"compiled_check: kq sweep ended with {ended.returncode}: {ended.stderr}")
     with (folder / "rows.csv").open(newline="") as source:
         return {one["label"]: one for one in csv.DictReader(source)}
 
