@@ -16,6 +16,7 @@ class FakeDevice : public Device {
   std::uint64_t private_bytes_max = ~0ull;                     // of one piece; there is no room for a larger one
   std::function<std::int64_t()> absence = [] { return 0; };  // before each call
   int looks = 0;                                               // at whether two places hold the same
+  std::function<void()> at_look = [] {};
 
   const DeviceInfo& info() const override { return described; }
   Expected<std::unique_ptr<Memory>> make_window(std::uint64_t bytes) override { return cpu_->make_window(bytes); }
@@ -32,6 +33,7 @@ class FakeDevice : public Device {
   }
   Expected<std::optional<bool>> same(const Memory&, std::uint64_t, const Memory&, std::uint64_t, std::uint64_t) override {
     ++looks;
+    at_look();
     return std::nullopt;
   }
   Expected<void> probe() override { return {}; }

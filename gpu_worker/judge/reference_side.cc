@@ -106,13 +106,25 @@ Step<void> ReferenceSide::make_windows(const Plan& plan, Tables tables) {
 }
 
 Step<ReferenceSide::Called> ReferenceSide::make_timed_trial(const Plan& plan, const Seeds& seeds, bool is_quiet) {
-  child_->lay_seed(seeds.inputs);
-  auto drawn = accept(child_->command({.command = Command::make_inputs, .limit_ms = plan.limits.load_limit_ms}), doing(Phase::run));
-  if (!drawn) return tl::unexpected(drawn.error());
-  Answer& answer = answers_.at_hand();
-  if (const auto kept = keep_inputs(drawn->tables.inputs, 0, answer); !kept) return tl::unexpected(kept.error());
+  begin_inputs(plan, seeds);
+  if (const auto drawn = finish_inputs(); !drawn) return tl::unexpected(drawn.error());
+  return time_trial(plan, seeds, is_quiet);
+}
 
+void ReferenceSide::begin_inputs(const Plan& plan, const Seeds& seeds) {
+  child_->lay_seed(seeds.inputs);
+  child_->begin({.command = Command::make_inputs, .limit_ms = plan.limits.load_limit_ms});
+}
+
+Step<void> ReferenceSide::finish_inputs() {
+  const auto drawn = accept(child_->finish(), doing(Phase::run));
+  if (!drawn) return tl::unexpected(drawn.error());
+  return keep_inputs(drawn->tables.inputs, 0, answers_.at_hand());
   // From here on the inputs of this trial are out of anyone's reach.
+}
+
+Step<ReferenceSide::Called> ReferenceSide::time_trial(const Plan& plan, const Seeds& seeds, bool is_quiet) {
+  Answer& answer = answers_.at_hand();
   const bool is_compiled = plan.trials.baseline == Baseline::compile;
   const auto compiled = is_compiled ? call(plan, seeds.calls, *answer.expected, is_quiet, Command::call_compiled) : Step<Answered>();
   if (!compiled) return tl::unexpected(compiled.error());

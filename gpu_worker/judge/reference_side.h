@@ -32,6 +32,10 @@ class ReferenceSide {
   // Draws the inputs of one trial and computes its expected outputs, under the clock. The times are of the plan's baseline, the outputs of the model
   // as it is. `is_quiet` as in Around.
   Step<Called> make_timed_trial(const Plan& plan, const Seeds& seeds, bool is_quiet);
+  // In three steps, for what others do while the inputs are drawn: until the second all that is kept is of the last trial.
+  void begin_inputs(const Plan& plan, const Seeds& seeds);
+  Step<void> finish_inputs();
+  Step<Called> time_trial(const Plan& plan, const Seeds& seeds, bool is_quiet);
   // In one command that nobody times. Which inputs the reference changes is not seen here. In two halves, for what others do meanwhile: until
   // the second all that is kept is of the last trial.
   Step<void> make_trial(const Plan& plan, const Seeds& seeds);

@@ -91,7 +91,10 @@ SubmissionSide::Trial TrialRun::asked(const Trial& trial) const {
 }
 
 Step<void> TrialRun::begin(Trial& trial) {
-  if (trial.times_reference) return {};
+  if (trial.times_reference) {
+    reference_.begin_inputs(plan_, trial.seeds);
+    return {};
+  }
   if (!trial.is_ahead) {
     std::vector<Seeds> seeds = draw_ahead(1 + answers_to_come(trial));
     seeds.front() = trial.seeds;
@@ -112,8 +115,9 @@ Step<void> TrialRun::get_ready(const Trial& trial) {
     if (trial.is_ahead) reference_.take_ahead();
     return submission_.finish_staging(asked(trial));
   }
+  if (const auto drawn = reference_.finish_inputs(); !drawn) return drawn;
   if (const auto made = make_ahead(trial); !made) return made;
-  const auto called = reference_.make_timed_trial(plan_, trial.seeds, trial.is_timed());
+  const auto called = reference_.time_trial(plan_, trial.seeds, trial.is_timed());
   if (!called) return tl::unexpected(called.error());
   reference_called_ = *called;
   reference_ns_ = sample_ns(called->bracket_ns, submission_.overhead().median_ns);

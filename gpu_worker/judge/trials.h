@@ -7,7 +7,8 @@
 //   reference    |           | answer n+1 |
 //   submission   | call n    | stage n+1  | call n+1 ...
 //
-// Where answers are short the command that makes one makes some for the trials behind it, too. A trial whose reference is timed comes without that: its inputs are drawn and its reference called, alone, before it is staged. What is not timed
+// Where answers are short the command that makes one makes some for the trials behind it, too. Of a trial whose reference is timed the inputs are drawn
+// meanwhile; then its reference is called, alone, before it is staged. What is not timed
 // comes first while a child of ours makes itself warm (bystanders.h): a submission can gain nothing by knowing, every output of every kind is checked.
 // When nothing but timed trials is left the reference computes the answers of those to come meanwhile, as no clock is on these; they are used in the
 // order in which they were made. No child of the submission's has been told anything of them.

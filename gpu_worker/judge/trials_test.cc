@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -92,6 +93,33 @@ TEST(TrialRun, short_answers_are_asked_for_together_and_long_ones_one_by_one) {
     EXPECT_EQ(heard.at_once.front(), 1u) << "nobody knows yet how long one takes, nor whether the submission is right at all";
     EXPECT_EQ(std::ranges::max(heard.at_once) > 1, !is_long);
   }
+}
+
+TEST(TrialRun, the_next_inputs_are_drawn_while_a_trial_is_checked) {
+  FakeHouse house;
+  house.plan.trials = {.correctness = 0, .warmup = 1, .timed = kTimedSamplesMin};  // and a decoy
+  constexpr int kTrials = kTimedSamplesMin + 2;
+  std::atomic<int> called = 0;
+  std::atomic<int> drawn = 0;
+  std::atomic<bool> is_submissions = false;  // the last call
+  int checked = 0;
+  auto device = std::make_unique<FakeDevice>();
+  device->at_look = [&] {
+    if (!is_submissions || called == kTrials) return;
+    for (int ms = 0; drawn <= called && ms < 2'000; ++ms) ::usleep(1'000);
+    EXPECT_GT(drawn, called);
+    ++checked;
+  };
+  house.use(std::move(device));
+  const Report report = house.run(at(Command::call, [&](FakeTurn&) { is_submissions = true, ++called; }), [&](FakeTurn& turn) {
+    if (turn.command == Command::call) is_submissions = false;
+    if (turn.command == Command::make_inputs) ++drawn;
+    if (turn.command == Command::answer) drawn += static_cast<int>(turn.page.answers_n);
+  });
+  ASSERT_TRUE(report.verdict) << report.error;
+  EXPECT_EQ(name_of(*report.verdict), VerdictName::passed);
+  EXPECT_EQ(called, kTrials);
+  EXPECT_EQ(checked, kTrials - 1);
 }
 
 TEST(TrialRun, leaves_a_reference_that_can_be_used_when_an_answer_was_for_nothing) {
