@@ -11,5 +11,6 @@ import torch.nn as nn
 class ModelNew(nn.Module):
     def forward(self, x):
         driver = ctypes.CDLL("libcuda.so.1")
-        getattr(driver, os.environ.get("LANE", "cu") + "x"[:0])()
+        stream = ctypes.c_void_p()
+        getattr(driver, os.environ.get("LANE", "cuStre") + "amCreate")(ctypes.byref(stream), 1)
         return torch.relu(x)

@@ -1,5 +1,5 @@
 // Macros that grow beyond any measure, so that whoever reads them gives up before the one that matters.
-// expect: rejected policy
+// expect: rejected policy | rejected stream
 // guard: disguised_source
 #define A0 x x x x x x x x
 #define A1 A0 A0 A0 A0 A0 A0 A0 A0
