@@ -23,6 +23,7 @@ from harness.page import MAGIC, Command, Failure, Page, Status, TensorDesc
 
 STUB = os.environ.get("KQ_TEST_STUB", "")
 HARNESS = Path(os.environ.get("KQ_TEST_HARNESS", Path(__file__).resolve().parent.parent))
+PYTHON = os.environ.get("KQ_PYTHON") or sys.executable  # the first may fork where the second imports
 # As root, children get a uid of their own, as the worker gives them.
 UID = 61900 if os.geteuid() == 0 else 0
 
@@ -46,7 +47,7 @@ RELU_NEW = RELU.replace("Model", "ModelNew")
 class Zygote:
     """Control's end of one zygote."""
 
-    def __init__(self, python: str = sys.executable, device: str = "cpu", harness: Path = HARNESS, more: tuple[str, ...] = ()) -> None:
+    def __init__(self, python: str = PYTHON, device: str = "cpu", harness: Path = HARNESS, more: tuple[str, ...] = ()) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket = ours
         self.device = device
