@@ -134,12 +134,13 @@ def import_as_zygotes_do(stub_path: str, harness: Path) -> str:
     device = "cpu" if os.fork() == 0 else "cuda"
     zygote.set_environment(device)
     forker.import_everything("cpu")  # without what a zygote then does for its GPU
+    from harness import extension_record
+
+    extension_record.prepare()
     if device == "cuda":
-        from harness import extension_record
         from triton.runtime.cache import triton_key
 
         triton_key()
-        extension_record.prepare()
     huge_pages.settle()
     huge_pages.collapse()  # not after the first children, as a zygote does: many zygotes come of this one
     gc.freeze()
