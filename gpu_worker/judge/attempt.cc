@@ -50,7 +50,7 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   if (const auto opened = open_children(plan, channels); !opened) return tl::unexpected(opened.error());
   if (const auto loaded = load_reference(plan, seed); !loaded) return tl::unexpected(loaded.error());
 
-  // 2. The submission: its window, the clock's overhead, then its own code.
+  // 2. The submission: its window, the clock's overhead, then its own code. While that loads nothing is timed, and the reference is ahead.
   auto submission = SubmissionSide::open(device_, std::move(channels.submission), exits_, waiting_, plan, *reference_);
   if (!submission) return tl::unexpected(submission.error());
   // Where nothing is timed, all that counts is whether the outputs are right.
@@ -61,12 +61,16 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   };
   const auto before = overhead_by(&Calibrator::recall);
   if (!before) return tl::unexpected(before.error());
-  if (const auto loaded = (*submission)->load(plan, seed); !loaded) return tl::unexpected(loaded.error());
+  if (const auto begun = (*submission)->begin_load(plan, seed); !begun) return tl::unexpected(begun.error());
+  TrialRun trials(device_, *reference_, **submission, plan, draw_);
+  const auto made_ahead = trials.make_ahead_while([&] { return (*submission)->is_loading(); });
+  if (const auto loaded = (*submission)->finish_load(); !loaded) return tl::unexpected(loaded.error());
+  if (!made_ahead) return tl::unexpected(made_ahead.error());
 
   // 3. The trials. Every output of every kind is checked.
   const std::int64_t first_trial_ns = clock_ns();
   const auto trials_us = [&] { return (clock_ns() - first_trial_ns) / 1'000; };
-  const auto times = TrialRun(device_, *reference_, **submission, plan, draw_).run();
+  const auto times = trials.run();
   report.trials_us = trials_us();
   if (!times) return tl::unexpected(times.error());
   const auto burst_ns = burst_share(plan, **submission, *times);

@@ -96,6 +96,8 @@ class Child {
   void begin(const Order& order) { begin(order, {}); }
   Expected<Outcome> finish() { return finish(Hooks{}); }
   bool is_busy() const { return begun_.has_value(); }
+  // Its answer has come, or may: what finish() says of it is not known yet.
+  bool has_answered() const { return hung_up_ || is_out_of_turn_ || done() == commands_; }
 
   // It answered every command so far.
   bool usable() const { return usable_; }

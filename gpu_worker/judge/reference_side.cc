@@ -62,7 +62,7 @@ Step<void> ReferenceSide::load(const Plan& plan, std::uint64_t seed) {
   auto put = accept(child_->command({.command = Command::put_state, .limit_ms = limit_ms}), doing(Phase::load));
   if (!put) return tl::unexpected(put.error());
   mutable_.assign(layout_.tables.inputs.size(), false);
-  answer_ns_ = 0;
+  answers_.forget_ahead();  // they were another model's
   return plan.trials.baseline == Baseline::compile ? compile(plan) : Step<void>();
 }
 

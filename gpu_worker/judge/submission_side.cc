@@ -60,13 +60,23 @@ Step<void> SubmissionSide::attach(const Plan& plan) {
 }
 
 Step<void> SubmissionSide::load(const Plan& plan, std::uint64_t seed) {
+  if (const auto begun = begin_load(plan, seed); !begun) return begun;
+  return finish_load();
+}
+
+Step<void> SubmissionSide::begin_load(const Plan& plan, std::uint64_t seed) {
   const Region& states = reference_.layout().states;
   if (const auto copied = device_.copy(*window_, states.begin, reference_.window(), states.begin, states.bytes()); !copied) {
     return stop(copied.error());
   }
   child_->lay_seed(seed);
   // From here on the child runs the submission's code.
-  auto loaded = accept(child_->command({.command = Command::load, .limit_ms = plan.limits.load_limit_ms}), doing(Phase::load));
+  child_->begin({.command = Command::load, .limit_ms = plan.limits.load_limit_ms});
+  return {};
+}
+
+Step<void> SubmissionSide::finish_load() {
+  const auto loaded = accept(child_->finish(), doing(Phase::load));
   if (!loaded) return tl::unexpected(loaded.error());
   return {};
 }

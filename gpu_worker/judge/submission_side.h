@@ -24,6 +24,10 @@ class SubmissionSide {
 
   // Copies the reference's state in, then constructs the submission under the seed of this attempt.
   Step<void> load(const Plan& plan, std::uint64_t seed);
+  // The same in two halves, for what others do meanwhile.
+  Step<void> begin_load(const Plan& plan, std::uint64_t seed);
+  bool is_loading() const { return !child_->has_answered(); }
+  Step<void> finish_load();
 
   struct Trial {
     std::uint32_t number = 0;       // for evidence

@@ -1,6 +1,7 @@
 #include "gpu_worker/judge/trials.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
 
 #include "gpu_worker/judge/bracket.h"
@@ -12,6 +13,11 @@ namespace {
 // Of the timed trials, by how many there were before it.
 bool times_reference(std::size_t timed) { return timed < kTimedSamplesMin || timed % kTimedPerReference == 0; }
 
+// How many of the trials to come, with so many timed ones before them, have an answer that nobody times.
+std::size_t answers_in(std::span<const TrialKind> kinds, std::size_t timed) {
+  return static_cast<std::size_t>(std::ranges::count_if(kinds, [&](TrialKind kind) { return kind != TrialKind::timed || !times_reference(timed++); }));
+}
+
 }  // namespace
 
 std::int64_t call_limit_ms(const Limits& limits, std::int64_t reference_ns) {
@@ -21,6 +27,17 @@ std::int64_t call_limit_ms(const Limits& limits, std::int64_t reference_ns) {
 TrialRun::TrialRun(Device& device, ReferenceSide& reference, SubmissionSide& submission, const Plan& plan, const Draw& draw)
     : device_(device), reference_(reference), submission_(submission), plan_(plan), draw_(draw), left_(make_schedule(plan.trials, draw)) {
   voids_max_ = kVoidTrialsMax + left_.size() / kTrialsPerVoid;
+}
+
+Step<void> TrialRun::make_ahead_while(const std::function<bool()>& has_time) {
+  // The first one comes without.
+  const std::size_t wanted = answers_in(std::span(left_).subspan(1), 0);
+  while (reference_.answer_ns() > 0 && reference_.answer_ns() <= kAtOnceNs && has_time()) {
+    const auto made = reference_.make_ahead(plan_, draw_ahead(wanted - std::min(wanted, reference_.ahead())));
+    if (!made) return tl::unexpected(made.error());
+    if (*made == 0) break;
+  }
+  return {};
 }
 
 Step<TimedTrials> TrialRun::run() {
@@ -152,8 +169,7 @@ std::vector<Seeds> TrialRun::draw_ahead(std::size_t wanted) const {
 
 // How many trials behind this one have an answer that nobody times.
 std::size_t TrialRun::answers_to_come(const Trial& trial) const {
-  std::size_t timed = times_.submission.brackets_ns.size() + (trial.is_timed() ? 1 : 0);
-  return static_cast<std::size_t>(std::ranges::count_if(left_, [&](TrialKind kind) { return kind != TrialKind::timed || !times_reference(timed++); }));
+  return answers_in(left_, times_.submission.brackets_ns.size() + (trial.is_timed() ? 1 : 0));
 }
 
 TrialRun::Standing TrialRun::standing_of(const Trial& trial, const SubmissionSide::Called& called) {

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -53,6 +54,8 @@ class TrialRun {
  public:
   TrialRun(Device& device, ReferenceSide& reference, SubmissionSide& submission, const Plan& plan, const Draw& draw);
 
+  // Answers of the trials to come, where they are known to be short, as long as there is time and room.
+  Step<void> make_ahead_while(const std::function<bool()>& has_time);
   // Once. The reference is at rest afterwards, however it ended.
   Step<TimedTrials> run();
 

@@ -135,6 +135,48 @@ TEST(TrialRun, leaves_a_reference_that_can_be_used_when_an_answer_was_for_nothin
   EXPECT_EQ(name_of(*right.verdict), VerdictName::passed);
 }
 
+TEST(TrialRun, while_a_submission_loads_a_reference_known_to_be_quick_is_ahead) {
+  FakeHouse house;
+  house.plan.trials = {.correctness = 6, .warmup = 2, .timed = 12};
+  Heard heard;
+  std::atomic<std::size_t> answered = 0;
+  ASSERT_TRUE(house.run({}, [&](FakeTurn& turn) {
+    if (turn.command != Command::answer) return;
+    const std::lock_guard lock(heard.mutex);
+    for (const Seeds& asked : fake_asked(turn)) heard.answered.push_back(asked.calls);
+    answered = heard.answered.size();
+  }).verdict);
+
+  const std::size_t before = answered;
+  const Twist wait_for_answers = at(Command::load, [&](FakeTurn&) {
+    for (int ms = 0; answered == before && ms < 2'000; ++ms) ::usleep(1'000);
+    EXPECT_GT(answered, before);
+  });
+  const Report failed = house.run_again([&](FakeTurn& turn) {
+    wait_for_answers(turn);
+    if (turn.command == Command::load) turn.fail(channel::Failure::load_failed, "no");
+  });
+  ASSERT_TRUE(failed.verdict) << failed.error;
+  EXPECT_EQ(name_of(*failed.verdict), VerdictName::load_failed);
+  EXPECT_TRUE(failed.reference_usable);
+
+  // What was made ahead then was another model's and is for nothing.
+  std::vector<std::uint64_t> called;
+  const std::size_t made = answered;
+  const Report passed = house.run_again([&](FakeTurn& turn) {
+    if (turn.command == Command::load) {
+      for (int ms = 0; answered == made && ms < 2'000; ++ms) ::usleep(1'000);
+      EXPECT_GT(answered, made);
+    }
+    if (turn.command == Command::call) called.push_back(turn.seed);
+  });
+  ASSERT_TRUE(passed.verdict) << passed.error;
+  ASSERT_EQ(name_of(*passed.verdict), VerdictName::passed);
+  const std::vector asked(heard.answered.begin() + static_cast<std::ptrdiff_t>(made), heard.answered.end());
+  std::erase_if(called, [&](std::uint64_t seed) { return std::ranges::find(heard.answered, seed) == heard.answered.end(); });
+  EXPECT_EQ(called, asked);
+}
+
 // Somebody who makes himself warm from when he is told to, and until he is told that he is.
 class WarmingUp {
  public:
