@@ -19,6 +19,8 @@ constexpr std::uint64_t kScratchBytes = 1ull << 30;  // of a child's /tmp and wo
 constexpr std::int64_t kReapLimitMs = 10'000;  // SIGKILL of a process with an endless kernel takes 82 ms until reaped
 constexpr std::int64_t kWarmLimitMs = 60'000;  // a CUDA context on a loaded machine
 constexpr int kWordsMax = 8;                   // that a child says until it is warm
+constexpr std::int64_t kMomentLimitMs = 5'000;  // calibrating takes 30 ms
+constexpr auto kMomentLook = std::chrono::microseconds(200);
 constexpr std::size_t kSlotsSpared = 4;        // by children that are forked ahead, for those that are wanted now
 
 bool is_submission(ChildRole role) { return role == ChildRole::submission || role == ChildRole::profile; }
@@ -117,7 +119,9 @@ std::optional<LaneChild> Children::ready(ChildKind kind) {
   failed_[index(kind)] = false;
   auto& waiting = ready_[index(kind)];
   for (;;) {
+    ++waited_for_[index(kind)];
     changed_.wait(lock, [&] { return !waiting.empty() || !forking_[index(kind)] || stopped_; });
+    --waited_for_[index(kind)];
     if (waiting.empty()) return std::nullopt;
     LaneChild child = std::move(waiting.front());
     waiting.pop_front();
@@ -173,14 +177,17 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role) {
 }
 
 // Its words, whatever came of its warming up: what went wrong there it answers to the judge's first command. "busy" and "idle" tell when the
-// device would feel it.
+// device would feel it; one that "asks" is not busy before it has been told to go.
 Expected<void> Children::await_warmth(LaneChild& child, const std::function<void(bool)>& set_busy) {
   for (int words = 0; !child.is_warm; ++words) {
     auto word = receive_packet(child.channel.get(), kWarmLimitMs);
     if (!word || words == kWordsMax) return our_fault("a child died before it was warm");
     if (!*word) return our_fault("a child was not warm after " + std::to_string(kWarmLimitMs / 1000) + " s");
-    child.is_warm = (*word)->bytes == "warm";
-    if (set_busy) set_busy((*word)->bytes == "busy");
+    const std::string& said = (*word)->bytes;
+    child.is_warm = said == "warm";
+    if (set_busy) set_busy(said == "busy" || said == "asks");
+    if (said != "asks") continue;
+    if (const auto told = send_packet(child.channel.get(), "go"); !told) return told;
   }
   return {};
 }
@@ -249,7 +256,10 @@ void Children::fork_ahead(ChildKind kind) {
     bool is_warm = false;
     if (child) {
       const std::int32_t process = process_below(child->zygote->process_of(child->id));
-      is_warm = await_warmth(*child, [&](bool is_busy) { warming_.set(index(kind), is_busy ? process : 0); }).has_value();
+      is_warm = await_warmth(*child, [&](bool is_busy) {
+                  if (is_busy) await_good_moment(kind);
+                  warming_.set(index(kind), is_busy ? process : 0);
+                }).has_value();
       warming_.set(index(kind), 0);
       if (process > 0) ::kill(process, SIGCONT);  // a judge that died meanwhile may have left it stopped
     }
@@ -263,6 +273,13 @@ void Children::fork_ahead(ChildKind kind) {
     }
     changed_.notify_all();
   }
+}
+
+// Not while the judge calibrates, unless somebody waits for that child.
+void Children::await_good_moment(ChildKind kind) {
+  std::unique_lock lock(mutex_);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kMomentLimitMs);
+  while (warming_.is_calibrating() && waited_for_[index(kind)] == 0 && !stopped_ && std::chrono::steady_clock::now() < deadline) changed_.wait_for(lock, kMomentLook);
 }
 
 // The undertaker's thread.

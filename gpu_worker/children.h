@@ -89,6 +89,7 @@ class Children {
  private:
   Expected<LaneChild> fork(ChildKind kind, ChildRole role = ChildRole::ready);
   Expected<void> await_warmth(LaneChild& child, const std::function<void(bool)>& set_busy = {});
+  void await_good_moment(ChildKind kind);
   std::optional<LaneChild> ready(ChildKind kind);
   Expected<std::size_t> free_slot();
   void fork_ahead(ChildKind kind);
@@ -109,6 +110,7 @@ class Children {
   std::array<std::deque<LaneChild>, kChildKinds> ready_;
   std::array<bool, kChildKinds> used_{};                   // kinds that were wanted at least once
   std::array<bool, kChildKinds> forking_{};                // one of that kind is on its way to those that wait
+  std::array<int, kChildKinds> waited_for_{};              // by so many
   std::array<bool, kChildKinds> failed_{};                 // the last fork ahead did: none is tried until one was wanted
   std::deque<LaneChild> dying_;
   bool taking_down_ = false;

@@ -142,6 +142,7 @@ Expected<JudgeLink*> Lane::judge() {
       drop_reference();
     }
     judge_.reset();
+    warming_->set_calibrating(false);  // as the last one may have left it
     auto started = JudgeLink::start(options_.judge_program, options_.device, options_.index);
     if (!started) return failure(started.error());
     // Without a GPU nothing that warms up is in anybody's way.

@@ -23,17 +23,17 @@ Expected<Warming> Warming::make() {
 Expected<Warming> Warming::map(Fd file) {
   void* const at = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (at == MAP_FAILED) return our_fault(std::string("mmap of the page that tells who warms up: ") + std::strerror(errno));
-  return Warming(std::move(file), static_cast<Processes*>(at));
+  return Warming(std::move(file), static_cast<Page*>(at));
 }
 
-Warming::Warming(Warming&& other) noexcept : file_(std::move(other.file_)), processes_(std::exchange(other.processes_, nullptr)) {}
+Warming::Warming(Warming&& other) noexcept : file_(std::move(other.file_)), page_(std::exchange(other.page_, nullptr)) {}
 Warming& Warming::operator=(Warming&& other) noexcept {
   std::swap(file_, other.file_);
-  std::swap(processes_, other.processes_);
+  std::swap(page_, other.page_);
   return *this;
 }
 Warming::~Warming() {
-  if (processes_ != nullptr) ::munmap(processes_, kBytes);
+  if (page_ != nullptr) ::munmap(page_, kBytes);
 }
 
 }  // namespace kq

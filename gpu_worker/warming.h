@@ -1,4 +1,5 @@
-// Which processes are making themselves warm on a lane's device: what control tells the judge through a page of memory that both have.
+// Which processes are making themselves warm on a lane's device: what control tells the judge through a page of memory that both have; and what the
+// judge tells control there, that nobody should begin now.
 //
 // Making a CUDA context takes 0.05 to 0.1 s in which the device answers others late: a null call took 0.25 ms more beside it
 // (H200). So the judge waits for them, or stops them while an interval is measured (judge/bystanders.h); whoever waits for a child lets it go on.
@@ -28,14 +29,20 @@ class Warming {
 
   int fd() const { return file_.get(); }
   // `at` is one of kWarmingMax places; 0: nobody is there.
-  void set(std::size_t at, std::int32_t process) { (*processes_)[at].store(process); }
-  std::int32_t process(std::size_t at) const { return (*processes_)[at].load(); }
+  void set(std::size_t at, std::int32_t process) { page_->processes[at].store(process); }
+  std::int32_t process(std::size_t at) const { return page_->processes[at].load(); }
+  // The judge calibrates: all that it does then must wait for whoever makes himself warm, while a moment later there is work that need not.
+  void set_calibrating(bool is) { page_->is_calibrating.store(is ? 1 : 0); }
+  bool is_calibrating() const { return page_->is_calibrating.load() != 0; }
 
  private:
-  using Processes = std::array<std::atomic<std::int32_t>, kWarmingMax>;
-  Warming(Fd file, Processes* processes) : file_(std::move(file)), processes_(processes) {}
+  struct Page {
+    std::array<std::atomic<std::int32_t>, kWarmingMax> processes;
+    std::atomic<std::int32_t> is_calibrating;
+  };
+  Warming(Fd file, Page* page) : file_(std::move(file)), page_(page) {}
   Fd file_;
-  Processes* processes_ = nullptr;
+  Page* page_ = nullptr;
 };
 static_assert(std::atomic<std::int32_t>::is_always_lock_free);
 

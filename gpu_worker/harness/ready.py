@@ -1,7 +1,7 @@
 """A child that waits for a job: warm, and told in one packet what it is to be.
 
-It says b"warm" through its channel when it is, and b"busy" and b"idle" around what the device feels before that. The packet comes from control through the same, ahead of everything of the judge's; when it has
-come, the job's files lie in src/:
+It says b"warm" through its channel when it is. What the device feels before that it asks for with b"asks", begins when b"go" has come, and ends with
+b"idle". The packet comes from control through the same, ahead of everything of the judge's; when it has come, the job's files lie in src/:
 
     {"role": "submission", "backend": "triton", "entry": "add.py", "problem": "relu.py", "precision": "as_given"}
 """
@@ -10,7 +10,6 @@ import dataclasses
 import json
 import socket
 import sys
-from typing import Any
 
 import torch
 
@@ -59,7 +58,8 @@ def warm_up(job: Job, judge: socket.socket, stub: Stub, audit: int | None) -> to
     word = None
     if job.on_gpu:
         torch.cuda.init()
-        judge.send(b"busy")
+        judge.send(b"asks")
+        receive(judge)
         word = torch.zeros(1, dtype=torch.uint8, device=job.device)
         stub.clock_use_cuda()
         torch.cuda.synchronize()
@@ -69,16 +69,16 @@ def warm_up(job: Job, judge: socket.socket, stub: Stub, audit: int | None) -> to
     return word
 
 
-def receive(judge: socket.socket) -> dict[str, Any]:
+def receive(judge: socket.socket) -> bytes:
     packet = judge.recv(ASSIGNMENT_BYTES)
     if not packet:
         raise ChannelClosed
-    told: dict[str, Any] = json.loads(packet)
-    return told
+    return packet
 
 
-def assigned(job: Job, told: dict[str, Any]) -> Job:
+def assigned(job: Job, packet: bytes) -> Job:
     """The job that a ready child becomes."""
+    told = json.loads(packet)
     return dataclasses.replace(
         job,
         role=told["role"],

@@ -45,6 +45,7 @@ Report Judge::run(const Plan& plan, Channels channels) {
 Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report) {
   const std::uint64_t seed = draw_();  // of both constructors
   if (device_.bystanders() != nullptr) device_.bystanders()->begin_attempt();
+  std::optional<Calibrating> calibrating(device_.bystanders());
 
   // 1. The children of our own and the reference: its model, its window, its state.
   if (const auto opened = open_children(plan, channels); !opened) return tl::unexpected(opened.error());
@@ -61,6 +62,7 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   };
   const auto before = overhead_by(&Calibrator::recall);
   if (!before) return tl::unexpected(before.error());
+  calibrating.reset();
   if (const auto begun = (*submission)->begin_load(plan, seed); !begun) return tl::unexpected(begun.error());
   TrialRun trials(device_, *reference_, **submission, plan, draw_);
   const auto made_ahead = trials.make_ahead_while([&] { return (*submission)->is_loading(); });
@@ -76,6 +78,7 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   const auto burst_ns = burst_share(plan, **submission, *times);
   report.trials_us = trials_us();
   if (!burst_ns) return tl::unexpected(burst_ns.error());
+  calibrating.emplace(device_.bystanders());
   const auto after = overhead_by(&Calibrator::calibrate);
   if (!after) return tl::unexpected(after.error());
 
