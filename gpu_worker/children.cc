@@ -120,6 +120,7 @@ std::optional<LaneChild> Children::ready(ChildKind kind) {
   auto& waiting = ready_[index(kind)];
   for (;;) {
     ++waited_for_[index(kind)];
+    changed_.notify_all();
     changed_.wait(lock, [&] { return !waiting.empty() || !forking_[index(kind)] || stopped_; });
     --waited_for_[index(kind)];
     if (waiting.empty()) return std::nullopt;
@@ -223,7 +224,7 @@ void Children::settle() {
 void Children::await_ready() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] {
-    return stopped_ || (!is_wanted(ChildKind::python) && !is_wanted(ChildKind::launcher));
+    return stopped_ || (!is_short(ChildKind::python) && !is_short(ChildKind::launcher));
   });
 }
 
@@ -237,11 +238,16 @@ void Children::complain(const std::string& why) {
   if (!complaint_ && !stopped_) complaint_ = why;
 }
 
+std::size_t Children::ahead(ChildKind kind) const { return kind == ChildKind::python ? options_.ahead : (options_.ahead + 1) / 2; }
+
 // Too few of that kind wait.
+bool Children::is_short(ChildKind kind) const { return is_wanted(kind) && ready_[index(kind)].size() < ahead(kind); }
+
+// Another is to be forked, be it only as far as to where it asks.
 bool Children::is_wanted(ChildKind kind) const {
-  const std::size_t ahead = kind == ChildKind::python ? options_.ahead : (options_.ahead + 1) / 2;
+  const std::size_t primed = options_.primes && options_.ahead > 0 && kind == ChildKind::python ? 1 : 0;
   const bool has_room = std::ranges::count(slots_, false) > static_cast<std::ptrdiff_t>(kSlotsSpared);
-  return has_room && used_[index(kind)] && !failed_[index(kind)] && ready_[index(kind)].size() < ahead;
+  return has_room && used_[index(kind)] && !failed_[index(kind)] && ready_[index(kind)].size() < ahead(kind) + primed;
 }
 
 // A forker's thread. One is warm before the next of its kind is forked.
@@ -275,9 +281,10 @@ void Children::fork_ahead(ChildKind kind) {
   }
 }
 
-// Not while the judge calibrates, unless somebody waits for that child.
+// Not before there are too few, and not while the judge calibrates, unless somebody waits for that child.
 void Children::await_good_moment(ChildKind kind) {
   std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return stopped_ || waited_for_[index(kind)] > 0 || ready_[index(kind)].size() < ahead(kind); });
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kMomentLimitMs);
   while (warming_.is_calibrating() && waited_for_[index(kind)] == 0 && !stopped_ && std::chrono::steady_clock::now() < deadline) changed_.wait_for(lock, kMomentLook);
 }

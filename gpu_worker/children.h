@@ -58,6 +58,7 @@ struct ChildrenOptions {
   std::uint64_t window_bytes_max = 0;
   std::string profiler = {};    // that profile children are started by (gpu_worker/profile.h)
   bool audits = false;          // CUPTI listens to the Python ones (gpu_worker/audit.h)
+  bool primes = false;          // one more Python child is forked and makes its context as soon as another is taken: on a GPU, where that takes time
   std::uint32_t ahead = 2;      // Python children that wait, 0: each is forked when it is wanted; half as many of the other kind once one was wanted
 };
 
@@ -96,7 +97,9 @@ class Children {
   void take_down_all();
   void bury(LaneChild child);
   void take_down(LaneChild child);
+  bool is_short(ChildKind kind) const;
   bool is_wanted(ChildKind kind) const;
+  std::size_t ahead(ChildKind kind) const;
   void complain(const std::string& why);
 
   const ChildrenOptions options_;

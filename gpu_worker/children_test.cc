@@ -30,13 +30,14 @@ class ChildrenTest : public ::testing::Test {
     fs::remove_all(scratch());
   }
   static fs::path scratch() { return LaneOfTests::root() / "children"; }
-  std::unique_ptr<Children> children(std::uint32_t ahead, Children::Inspect inspect = nullptr) {
+  std::unique_ptr<Children> children(std::uint32_t ahead, Children::Inspect inspect = nullptr, bool primes = false) {
     const LaneOptions options = LaneOfTests::options();
     return std::make_unique<Children>(ChildrenOptions{.arch = {},
                                                       .scratch = scratch(),
                                                       .first_uid = options.first_uid == 0 ? 0 : options.first_uid + kChildrenMax,
                                                       .host_bytes_max = options.limits.host_bytes_max,
                                                       .window_bytes_max = options.limits.window_bytes_max,
+                                                      .primes = primes,
                                                       .ahead = ahead},
                                       warming_, [this] { return lane_->zygote(); }, std::move(inspect));
   }
@@ -65,6 +66,28 @@ TEST_F(ChildrenTest, wait_before_they_are_wanted_and_the_next_ones_come_by_thems
   EXPECT_TRUE(fs::exists(taken->scratch.dir() + "/src/problem.py") || fs::exists(taken->scratch.dir() + "/src/_problem.py"));
   EXPECT_TRUE(directories_become(3));
   two->retire(std::move(*taken));
+  EXPECT_TRUE(directories_become(2));
+}
+
+// It stands behind its walls when another is taken, and goes on when nothing is calibrated any more, or somebody waits for it.
+TEST_F(ChildrenTest, a_primed_one_makes_itself_warm_at_a_good_moment) {
+  const auto one = children(1, nullptr, true);
+  ASSERT_TRUE(directories_become(2));
+  one->await_ready();
+  warming_.set_calibrating(true);
+  auto first = one->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
+  ASSERT_TRUE(first) << first.error().message;
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_TRUE(directories_become(2)) << "the primed one still asks, and none is forked behind it";
+  auto second = one->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_TRUE(second->is_warm);
+  ASSERT_TRUE(directories_become(3)) << "another is primed";
+  warming_.set_calibrating(false);
+  one->await_ready();
+  EXPECT_TRUE(directories_become(4));
+  one->retire(std::move(*first));
+  one->retire(std::move(*second));
   EXPECT_TRUE(directories_become(2));
 }
 

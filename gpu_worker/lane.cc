@@ -85,6 +85,7 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
                                                                .window_bytes_max = given.limits.window_bytes_max,
                                                                .profiler = given.profiler,
                                                                .audits = given.audits && given.device == DeviceKind::cuda,
+                                                               .primes = given.device == DeviceKind::cuda,
                                                                .ahead = given.children_ahead},
                                                *lane->warming_, [raw = lane.get()] { return raw->zygote(); },
                                                [raw = lane.get()] { return raw->cleanliness_->memory_complaint(kMemoryBackLimitMs); });

@@ -58,8 +58,9 @@ def warm_up(job: Job, judge: socket.socket, stub: Stub, audit: int | None) -> to
     word = None
     if job.on_gpu:
         torch.cuda.init()
-        judge.send(b"asks")
-        receive(judge)
+    judge.send(b"asks")
+    receive(judge)
+    if job.on_gpu:
         word = torch.zeros(1, dtype=torch.uint8, device=job.device)
         stub.clock_use_cuda()
         torch.cuda.synchronize()

@@ -148,7 +148,7 @@ class Child:
         self.error = answer.get("error")
         self.pid = answer.get("pid")
         if role not in BUILDS and self.error is None:
-            if self.device == "cuda" and backend != "cuda":
+            if self.device == "cpu" or backend != "cuda":
                 self.channel.send(b"go")
             self.channel.send(json.dumps({name: told[name] for name in ("role", "backend", "entry", "problem", "precision")}).encode())
             self.page = self.share_page()
