@@ -241,6 +241,8 @@ Expected<Lane::Attempt> Lane::attempt_once(const Lease& lease, const Built& buil
   if (quarantine_) return our_fault("quarantined " + *quarantine_);
   auto judge = this->judge();
   if (!judge) return failure(judge.error());
+  // From before a child is taken, which makes room for another; the judge says when it is over.
+  const Calibrating calibrating(device_.kind == DeviceKind::cuda ? &*warming_ : nullptr);
 
   // The children that are kept: a calibrator for each kind, a reference for each problem.
   const ChildKind kind = kind_of(lease.submission.backend, device_.kind);

@@ -46,4 +46,20 @@ class Warming {
 };
 static_assert(std::atomic<std::int32_t>::is_always_lock_free);
 
+// For as long as this lives; null: nobody is told.
+class Calibrating {
+ public:
+  explicit Calibrating(Warming* warming) : warming_(warming) {
+    if (warming_ != nullptr) warming_->set_calibrating(true);
+  }
+  ~Calibrating() {
+    if (warming_ != nullptr) warming_->set_calibrating(false);
+  }
+  Calibrating(const Calibrating&) = delete;
+  Calibrating& operator=(const Calibrating&) = delete;
+
+ private:
+  Warming* warming_;
+};
+
 }  // namespace kq

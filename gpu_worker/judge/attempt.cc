@@ -44,8 +44,10 @@ Report Judge::run(const Plan& plan, Channels channels) {
 
 Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report) {
   const std::uint64_t seed = draw_();  // of both constructors
-  if (device_.bystanders() != nullptr) device_.bystanders()->begin_attempt();
-  std::optional<Calibrating> calibrating(device_.bystanders());
+  Bystanders* const bystanders = device_.bystanders();
+  if (bystanders != nullptr) bystanders->begin_attempt();
+  Warming* const warming = bystanders == nullptr ? nullptr : &bystanders->warming();
+  std::optional<Calibrating> calibrating(warming);
 
   // 1. The children of our own and the reference: its model, its window, its state.
   if (const auto opened = open_children(plan, channels); !opened) return tl::unexpected(opened.error());
@@ -78,7 +80,7 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   const auto burst_ns = burst_share(plan, **submission, *times);
   report.trials_us = trials_us();
   if (!burst_ns) return tl::unexpected(burst_ns.error());
-  calibrating.emplace(device_.bystanders());
+  calibrating.emplace(warming);
   const auto after = overhead_by(&Calibrator::calibrate);
   if (!after) return tl::unexpected(after.error());
 

@@ -15,8 +15,7 @@ class Bystanders {
 
   // Another attempt, with new patience.
   void begin_attempt();
-  // Whether new ones should wait, because all that the judge does now must wait for them.
-  void set_calibrating(bool is) { warming_.set_calibrating(is); }
+  Warming& warming() { return warming_; }
   // Until nobody is there, as long as the attempt's patience lasts.
   void wait();
   // Does `work` over and over meanwhile, or until it says that there is no more to do.
@@ -47,22 +46,6 @@ class Quiet {
   }
   Quiet(const Quiet&) = delete;
   Quiet& operator=(const Quiet&) = delete;
-
- private:
-  Bystanders* bystanders_;
-};
-
-// None should begin for as long as this lives.
-class Calibrating {
- public:
-  explicit Calibrating(Bystanders* bystanders) : bystanders_(bystanders) {
-    if (bystanders_ != nullptr) bystanders_->set_calibrating(true);
-  }
-  ~Calibrating() {
-    if (bystanders_ != nullptr) bystanders_->set_calibrating(false);
-  }
-  Calibrating(const Calibrating&) = delete;
-  Calibrating& operator=(const Calibrating&) = delete;
 
  private:
   Bystanders* bystanders_;
