@@ -224,7 +224,7 @@ void Children::settle() {
 void Children::await_ready() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] {
-    return stopped_ || (!is_short(ChildKind::python) && !is_short(ChildKind::launcher));
+    return stopped_ || (is_stocked(ChildKind::python) && is_stocked(ChildKind::launcher));
   });
 }
 
@@ -249,6 +249,9 @@ bool Children::is_wanted(ChildKind kind) const {
   const bool has_room = std::ranges::count(slots_, false) > static_cast<std::ptrdiff_t>(kSlotsSpared);
   return has_room && used_[index(kind)] && !failed_[index(kind)] && ready_[index(kind)].size() < ahead(kind) + primed;
 }
+
+// As many wait as are meant to, and the one behind them as far as it may come.
+bool Children::is_stocked(ChildKind kind) const { return !is_wanted(kind) || (!is_short(kind) && asks_[index(kind)]); }
 
 // A forker's thread. One is warm before the next of its kind is forked.
 void Children::fork_ahead(ChildKind kind) {
@@ -284,7 +287,10 @@ void Children::fork_ahead(ChildKind kind) {
 // Not before there are too few, and not while the judge calibrates, unless somebody waits for that child.
 void Children::await_good_moment(ChildKind kind) {
   std::unique_lock lock(mutex_);
+  asks_[index(kind)] = true;
+  changed_.notify_all();
   changed_.wait(lock, [&] { return stopped_ || waited_for_[index(kind)] > 0 || ready_[index(kind)].size() < ahead(kind); });
+  asks_[index(kind)] = false;
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kMomentLimitMs);
   while (warming_.is_calibrating() && waited_for_[index(kind)] == 0 && !stopped_ && std::chrono::steady_clock::now() < deadline) changed_.wait_for(lock, kMomentLook);
 }

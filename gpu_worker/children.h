@@ -99,6 +99,7 @@ class Children {
   void take_down(LaneChild child);
   bool is_short(ChildKind kind) const;
   bool is_wanted(ChildKind kind) const;
+  bool is_stocked(ChildKind kind) const;
   std::size_t ahead(ChildKind kind) const;
   void complain(const std::string& why);
 
@@ -114,6 +115,7 @@ class Children {
   std::array<bool, kChildKinds> used_{};                   // kinds that were wanted at least once
   std::array<bool, kChildKinds> forking_{};                // one of that kind is on its way to those that wait
   std::array<int, kChildKinds> waited_for_{};              // by so many
+  std::array<bool, kChildKinds> asks_{};                   // the one on its way could make its context now
   std::array<bool, kChildKinds> failed_{};                 // the last fork ahead did: none is tried until one was wanted
   std::deque<LaneChild> dying_;
   bool taking_down_ = false;

@@ -72,8 +72,8 @@ TEST_F(ChildrenTest, wait_before_they_are_wanted_and_the_next_ones_come_by_thems
 // It stands behind its walls when another is taken, and goes on when nothing is calibrated any more, or somebody waits for it.
 TEST_F(ChildrenTest, a_primed_one_makes_itself_warm_at_a_good_moment) {
   const auto one = children(1, nullptr, true);
-  ASSERT_TRUE(directories_become(2));
   one->await_ready();
+  ASSERT_TRUE(directories_become(2)) << "the primed one is among those that are meant to be there";
   warming_.set_calibrating(true);
   auto first = one->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
   ASSERT_TRUE(first) << first.error().message;
