@@ -1,12 +1,12 @@
 #include "store/log_ending.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <variant>
 
@@ -37,11 +37,60 @@ struct Fragment {
 // What a reader finds at an offset.
 enum class Odd { end_of_log, broken };
 
+// A file, a block at a time: it may be another process that writes it. It is as long as it was at first; what that process cuts off meanwhile was
+// room, and is zeros. (A mapped file would end who reads it there.)
+class Blocks {
+ public:
+  explicit Blocks(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), block_(kBlockBytes, '\0') {
+    struct stat found {};
+    if (file_ < 0 || ::fstat(file_, &found) != 0) {
+      error_ = errno;
+    } else {
+      size_ = static_cast<std::uint64_t>(found.st_size);
+    }
+  }
+  ~Blocks() {
+    if (file_ >= 0) ::close(file_);
+  }
+  Blocks(const Blocks&) = delete;
+  Blocks& operator=(const Blocks&) = delete;
+
+  int error() const { return error_; }  // of the system: the first, or 0
+  std::uint64_t size() const { return size_; }
+
+  // The bytes at `at`, as far as its block goes and the file, as they were when the block was last read.
+  std::string_view from(std::uint64_t at) {
+    if (begin_ != at - at % kBlockBytes) load(at - at % kBlockBytes);
+    return std::string_view(block_).substr(at - *begin_, size_ - at);
+  }
+  void forget() { begin_.reset(); }
+
+ private:
+  void load(std::uint64_t begin) {
+    std::size_t got = 0;
+    while (got < kBlockBytes) {
+      const ssize_t n = ::pread(file_, block_.data() + got, kBlockBytes - got, static_cast<off_t>(begin + got));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0 && error_ == 0) error_ = errno;
+      if (n <= 0) break;
+      got += static_cast<std::size_t>(n);
+    }
+    std::memset(block_.data() + got, 0, kBlockBytes - got);
+    begin_ = begin;
+  }
+
+  int file_ = -1;
+  int error_ = 0;
+  std::uint64_t size_ = 0;
+  std::string block_;
+  std::optional<std::uint64_t> begin_;  // of what block_ holds
+};
+
 class Log {
  public:
-  Log(std::string_view bytes, LogCheck check) : bytes_(bytes), check_(check) {}
+  Log(Blocks& blocks, LogCheck check) : blocks_(blocks), check_(check) {}
 
-  LogState state() const {
+  LogState state() {
     std::uint64_t good = 0;
     bool inside = false;  // a record of several fragments
     for (std::uint64_t at = 0;;) {
@@ -72,25 +121,29 @@ class Log {
     return left < kHeaderBytes ? at + left : at;
   }
 
-  std::variant<Fragment, Odd> read(std::uint64_t at, LogCheck check) const {
-    if (at + kHeaderBytes > bytes_.size()) return Odd::end_of_log;
-    const std::size_t length = byte_at(bytes_, at + 4) | std::size_t{byte_at(bytes_, at + 5)} << 8;
-    const std::uint8_t type = byte_at(bytes_, at + 6);
+  std::variant<Fragment, Odd> read(std::uint64_t at, LogCheck check) {
+    if (at + kHeaderBytes > blocks_.size()) return Odd::end_of_log;
+    const std::string_view bytes = blocks_.from(at);
+    if (bytes.size() < kHeaderBytes) return Odd::broken;
+    const std::size_t length = byte_at(bytes, 4) | std::size_t{byte_at(bytes, 5)} << 8;
+    const std::uint8_t type = byte_at(bytes, 6);
     const std::uint64_t end = at + kHeaderBytes + length;
     if (type < kFull || type > kLast || end > (at / kBlockBytes + 1) * kBlockBytes) return Odd::broken;
-    if (end > bytes_.size()) return Odd::end_of_log;
+    if (end > blocks_.size()) return Odd::end_of_log;
     if (check == LogCheck::checksums) {
       std::uint32_t stored = 0;
-      for (int i = 3; i >= 0; --i) stored = stored << 8 | byte_at(bytes_, at + static_cast<std::size_t>(i));
-      if (stored != stored_checksum(bytes_.substr(at + 6, length + 1))) return Odd::broken;
+      for (std::size_t i = 4; i-- > 0;) stored = stored << 8 | byte_at(bytes, i);
+      if (stored != stored_checksum(bytes.substr(6, length + 1))) return Odd::broken;
     }
     return Fragment{type, end};
   }
 
   // Whether a record begins anywhere behind `at`: lengths cannot be believed there, so every offset is tried.
-  bool begins_after(std::uint64_t at) const {
-    for (++at; at + kHeaderBytes <= bytes_.size(); ++at) {
-      const std::uint8_t type = byte_at(bytes_, at + 6);
+  bool begins_after(std::uint64_t at) {
+    for (++at; at + kHeaderBytes <= blocks_.size(); ++at) {
+      const std::string_view bytes = blocks_.from(at);
+      if (bytes.size() < kHeaderBytes) continue;
+      const std::uint8_t type = byte_at(bytes, 6);
       if (type != kFull && type != kFirst) continue;
       if (std::holds_alternative<Fragment>(read(at, LogCheck::checksums))) return true;
     }
@@ -98,48 +151,33 @@ class Log {
   }
 
   // Room that was never written to.
-  bool is_blank_from(std::uint64_t at) const { return bytes_.find_first_not_of('\0', at) == std::string_view::npos; }
+  bool is_blank_from(std::uint64_t at) {
+    while (at < blocks_.size()) {
+      const std::string_view bytes = blocks_.from(at);
+      if (bytes.find_first_not_of('\0') != std::string_view::npos) return false;
+      at += bytes.size();
+    }
+    return true;
+  }
 
   // A living process writes one record after the other: where one is behind, the one here is whole, though it was not when it was looked at.
-  bool is_there_by_now(std::uint64_t at) const { return std::holds_alternative<Fragment>(read(at, LogCheck::checksums)); }
+  bool is_there_by_now(std::uint64_t at) {
+    blocks_.forget();
+    return std::holds_alternative<Fragment>(read(at, LogCheck::checksums));
+  }
 
-  const std::string_view bytes_;
+  Blocks& blocks_;
   const LogCheck check_;
-};
-
-// A file's bytes, as far as they are looked at. The store is locked, or its owner writes behind what is there.
-class Mapped {
- public:
-  explicit Mapped(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    struct stat found {};
-    if (file_ < 0 || ::fstat(file_, &found) != 0) return;
-    size_ = static_cast<std::size_t>(found.st_size);
-    if (size_ > 0) place_ = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file_, 0);
-    ok_ = place_ != MAP_FAILED;
-  }
-  ~Mapped() {
-    if (ok_ && size_ > 0) ::munmap(place_, size_);
-    if (file_ >= 0) ::close(file_);
-  }
-  Mapped(const Mapped&) = delete;
-  Mapped& operator=(const Mapped&) = delete;
-
-  bool ok() const { return ok_; }
-  std::string_view bytes() const { return {static_cast<const char*>(place_), size_}; }
-
- private:
-  int file_ = -1;
-  void* place_ = nullptr;
-  std::size_t size_ = 0;
-  bool ok_ = false;
 };
 
 }  // namespace
 
 Expected<LogState> look_at_log(const std::string& path, LogCheck check) {
-  const Mapped file(path);
-  if (!file.ok()) return our_fault(path + ": cannot be read: " + std::strerror(errno));
-  return Log(file.bytes(), check).state();
+  Blocks blocks(path);
+  LogState state;
+  if (blocks.error() == 0) state = Log(blocks, check).state();
+  if (blocks.error() != 0) return our_fault(path + ": cannot be read: " + std::strerror(blocks.error()));
+  return state;
 }
 
 }  // namespace kq

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 #include <vector>
 
 #include "store/rocks_store.h"
@@ -103,6 +105,21 @@ TEST_F(LogEndingTest, a_length_that_leads_past_the_end_hides_no_record) {
   std::string content = bytes;
   content[ends[2] + 5] = '\x10';
   EXPECT_EQ(look(content, LogCheck::headers), (LogState{LogEnding::damaged, ends[2]}));
+}
+
+// Who closes a log cuts off its room, perhaps while another process looks at it.
+TEST_F(LogEndingTest, room_may_go_and_come_while_the_log_is_looked_at) {
+  const std::string log = directory.path() + "/log";
+  std::ofstream(log, std::ios::binary) << bytes;
+  std::atomic<bool> done = false;
+  std::jthread writer([&] {
+    while (!done) {
+      fs::resize_file(log, bytes.size() + 1'000'000);
+      fs::resize_file(log, bytes.size());
+    }
+  });
+  for (int i = 0; i < 1'000; ++i) EXPECT_EQ(look_at_log(log, LogCheck::headers).value(), (LogState{LogEnding::whole, bytes.size()}));
+  done = true;
 }
 
 TEST_F(LogEndingTest, a_file_that_is_not_there_is_said) {

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <system_error>
 #include <unordered_set>
 #include <vector>
@@ -22,7 +23,7 @@
 #include "store/keys.h"
 #include "store/log_ending.h"
 #include "store/migration.h"
-#include "store/rocks_store_room.h"
+#include "store/rocks_store_beside.h"
 #include "store/rocks_store_settings.h"
 #include "store/rocks_store_tables.h"
 
@@ -52,12 +53,15 @@ std::vector<bool> superseded_in(std::span<const Write> writes) {
   return superseded;
 }
 
+// May be null: the machine's own files.
+using Env = std::shared_ptr<rocksdb::Env>;
+
 class RocksStore final : public Store {
  public:
   // A null handle stands for a family that the store on disk does not have and that holds nothing.
-  RocksStore(std::string dir, OpenMode mode, std::unique_ptr<rocksdb::DB> db,
+  RocksStore(std::string dir, OpenMode mode, Env env, std::unique_ptr<rocksdb::DB> db,
              std::vector<rocksdb::ColumnFamilyHandle*> handles, std::optional<DiskSpace> space)
-      : dir_(std::move(dir)), mode_(mode), db_(std::move(db)), handles_(std::move(handles)), space_(std::move(space)) {}
+      : dir_(std::move(dir)), mode_(mode), env_(std::move(env)), db_(std::move(db)), handles_(std::move(handles)), space_(std::move(space)) {}
 
   ~RocksStore() override {
     // A store that was closed in order has no log to replay, and none in which damage could pass for a torn tail. One family after the
@@ -196,6 +200,7 @@ class RocksStore final : public Store {
 
   const std::string dir_;
   const OpenMode mode_;
+  const Env env_;  // outlives db_
   std::unique_ptr<rocksdb::DB> db_;
   const std::vector<rocksdb::ColumnFamilyHandle*> handles_;
   std::optional<DiskSpace> space_;
@@ -248,7 +253,8 @@ Expected<void> check_directory(const std::string& dir, OpenMode mode) {
 bool holds_data(const std::string& dir) {
   for (const auto& entry : std::filesystem::directory_iterator(dir)) {
     const auto kind = entry.path().extension();
-    if ((kind == ".log" || kind == ".sst" || kind == ".blob") && entry.file_size() > 0) return true;
+    std::error_code gone;
+    if ((kind == ".log" || kind == ".sst" || kind == ".blob") && entry.file_size(gone) > 0 && !gone) return true;
   }
   return false;
 }
@@ -312,9 +318,9 @@ tl::unexpected<Error> cannot_open(const std::string& dir, const rocksdb::Status&
 using Families = std::vector<rocksdb::ColumnFamilyDescriptor>;
 
 // For reading, families that the store does not have are left out: an older version of kq wrote it.
-Expected<std::unique_ptr<RocksStore>> open_families(const std::string& dir, OpenMode mode, rocksdb::Env* env,
-                                                    const Families& wanted, std::optional<DiskSpace> space) {
-  const rocksdb::DBOptions options = db_options(dir, mode, env);
+Expected<std::unique_ptr<RocksStore>> open_families(const std::string& dir, OpenMode mode, const Env& env, const Families& wanted,
+                                                    std::optional<DiskSpace> space) {
+  const rocksdb::DBOptions options = db_options(dir, mode, env.get());
   Families present = wanted;
   if (mode == OpenMode::read_only) {
     std::vector<std::string> names;
@@ -334,7 +340,7 @@ Expected<std::unique_ptr<RocksStore>> open_families(const std::string& dir, Open
     const auto place = std::ranges::find(opened, family.name, [](auto* handle) { return handle->GetName(); });
     handles.push_back(place == opened.end() ? nullptr : *place);
   }
-  return std::make_unique<RocksStore>(dir, mode, std::unique_ptr<rocksdb::DB>(db), std::move(handles), std::move(space));
+  return std::make_unique<RocksStore>(dir, mode, env, std::unique_ptr<rocksdb::DB>(db), std::move(handles), std::move(space));
 }
 
 // The schema of the store, if it may be opened so.
@@ -373,10 +379,10 @@ Expected<bool> mend(const std::string& dir, const RocksStoreOptions& options) {
 
 // Looks at an existing store before it is opened for writing, so that one of another schema is left as it is. Gives its schema.
 // Nothing is checked where its creation was cut short.
-Expected<std::uint32_t> check_existing(const std::string& dir, OpenMode mode, const RocksStoreOptions& options) {
+Expected<std::uint32_t> check_existing(const std::string& dir, OpenMode mode, const Env& env) {
   if (auto whole = check_logs(dir); !whole) return failure(std::move(whole.error()));
   std::vector<std::string> names;
-  const rocksdb::DBOptions reading = db_options(dir, OpenMode::read_only, options.env);
+  const rocksdb::DBOptions reading = db_options(dir, OpenMode::read_only, env.get());
   const rocksdb::Status status = rocksdb::DB::ListColumnFamilies(reading, dir, &names);
   if (!status.ok()) return cannot_open(dir, status);
   if (std::ranges::find(names, to_string(Family::meta)) == names.end()) {
@@ -386,14 +392,14 @@ Expected<std::uint32_t> check_existing(const std::string& dir, OpenMode mode, co
   }
   auto families = all_families();
   families = {families.front(), families.back()};  // meta, and the one RocksDB insists on
-  auto store = open_families(dir, OpenMode::read_only, options.env, families, std::nullopt);
+  auto store = open_families(dir, OpenMode::read_only, env, families, std::nullopt);
   if (!store) return failure(std::move(store.error()));
   return check_schema(dir, mode, **store);
 }
 
-Expected<std::unique_ptr<Store>> try_open(const std::string& dir, OpenMode mode, const RocksStoreOptions& options) {
+Expected<std::unique_ptr<Store>> try_open(const std::string& dir, OpenMode mode, const Env& env, const RocksStoreOptions& options) {
   Expected<std::uint32_t> schema = kSchemaVersion;
-  if (holds_store(dir)) schema = check_existing(dir, mode, options);
+  if (holds_store(dir)) schema = check_existing(dir, mode, env);
   if (!schema) return failure(std::move(schema.error()));
   std::optional<DiskSpace> space;
   if (mode == OpenMode::read_write) {
@@ -402,7 +408,7 @@ Expected<std::unique_ptr<Store>> try_open(const std::string& dir, OpenMode mode,
     if (!watched) return failure(std::move(watched.error()));
     space = std::move(*watched);
   }
-  auto store = open_families(dir, mode, options.env, all_families(options.compacts), std::move(space));
+  auto store = open_families(dir, mode, env, all_families(options.compacts), std::move(space));
   if (!store) return failure(std::move(store.error()));
   if (mode == OpenMode::read_write && (*store)->is_new()) {
     const Write named{Family::meta, std::string(kSchemaKey), std::to_string(kSchemaVersion)};
@@ -415,24 +421,40 @@ Expected<std::unique_ptr<Store>> try_open(const std::string& dir, OpenMode mode,
   return std::unique_ptr<Store>(std::move(*store));
 }
 
+// The files with their sizes and times of change: what a writer cannot leave as it is for long.
+using Listing = std::map<std::string, std::pair<std::uintmax_t, std::filesystem::file_time_type>>;
+
+Listing files_of(const std::string& dir) {
+  Listing files;
+  std::error_code gone;  // a file, or the directory: what is left out now was there before, or will be
+  for (const auto& entry : std::filesystem::directory_iterator(dir, gone)) {
+    files[entry.path().filename()] = {entry.file_size(gone), entry.last_write_time(gone)};
+  }
+  return files;
+}
+
+// Opens for reading, perhaps beside a writer: what is not right while files change may be right at the next look.
+Expected<std::unique_ptr<Store>> open_beside(const std::string& dir, const RocksStoreOptions& options) {
+  const auto files = options.env == nullptr ? rocksdb::FileSystem::Default() : options.env->GetFileSystem();
+  for (int looks_left = kLooksBesideMax - 1;; --looks_left) {
+    const Listing before = files_of(dir);
+    auto store = try_open(dir, OpenMode::read_only, rocksdb::NewCompositeEnv(beside_writer(files)), options);
+    if (store || looks_left == 0 || files_of(dir) == before) return store;
+  }
+}
+
 }  // namespace
 
 Expected<std::unique_ptr<Store>> open_rocks_store(const std::string& dir, OpenMode mode,
                                                   const RocksStoreOptions& options) {
   if (auto usable = check_directory(dir, mode); !usable) return failure(std::move(usable.error()));
-  auto store = try_open(dir, mode, options);
+  if (mode == OpenMode::read_only) return open_beside(dir, options);
+  const Env env(std::shared_ptr<void>(), options.env);
+  auto store = try_open(dir, mode, env, options);
   if (store || store.error().code != ExitCode::our_fault) return store;
-  if (mode == OpenMode::read_only) {
-    // Its writer died within a record, or is writing one at this moment.
-    if (options.env != nullptr) return store;
-    static rocksdb::Env* const whole = rocksdb::NewCompositeEnv(without_torn_ends(rocksdb::FileSystem::Default())).release();
-    RocksStoreOptions reading = options;
-    reading.env = whole;
-    return try_open(dir, mode, reading);
-  }
   const auto mended = mend(dir, options);
   if (!mended) return failure(mended.error());
-  return *mended ? try_open(dir, mode, options) : std::move(store);
+  return *mended ? try_open(dir, mode, env, options) : std::move(store);
 }
 
 }  // namespace kq

@@ -18,6 +18,8 @@ namespace kq {
 
 enum class OpenMode { read_write, read_only };
 
+inline constexpr int kLooksBesideMax = 8;  // at a store whose files change while it is opened for reading
+
 struct RocksStoreOptions {
   SpaceMarks space;
   // What a person should know of the opening and goes on all the same, one sentence each.
@@ -29,7 +31,7 @@ struct RocksStoreOptions {
 };
 
 // read_write creates `dir` where it is missing and refuses a store that another process holds open.
-// read_only writes nothing into `dir`; it sees what was committed when it was opened, also beside a broker.
+// read_only writes nothing into `dir`; it sees what was committed when it was opened, also beside a broker (store/rocks_store_beside.h).
 // A store of an older schema is brought up to date by read_write (store/migration.h) and refused by read_only, one of a newer schema by both.
 Expected<std::unique_ptr<Store>> open_rocks_store(const std::string& dir, OpenMode mode, const RocksStoreOptions& options = {});
 

@@ -5,8 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "store/log_ending.h"
-
 namespace kq {
 namespace {
 
@@ -73,46 +71,7 @@ class RoomyLogs final : public rocksdb::FileSystemWrapper {
   }
 };
 
-class WholeLog final : public rocksdb::FSSequentialFileOwnerWrapper {
- public:
-  WholeLog(std::unique_ptr<rocksdb::FSSequentialFile>&& file, std::uint64_t bytes) : FSSequentialFileOwnerWrapper(std::move(file)), left_(bytes) {}
-
-  IOStatus Read(std::size_t bytes, const IOOptions& options, rocksdb::Slice* result, char* room, IODebugContext* debug) override {
-    IOStatus read = target()->Read(std::min<std::uint64_t>(bytes, left_), options, result, room, debug);
-    if (read.ok()) left_ -= result->size();
-    return read;
-  }
-  IOStatus Skip(std::uint64_t bytes) override {
-    const std::uint64_t skipped = std::min(bytes, left_);
-    left_ -= skipped;
-    return target()->Skip(skipped);
-  }
-
- private:
-  std::uint64_t left_;
-};
-
-class WholeLogs final : public rocksdb::FileSystemWrapper {
- public:
-  explicit WholeLogs(const std::shared_ptr<rocksdb::FileSystem>& files) : FileSystemWrapper(files) {}
-
-  const char* Name() const override { return "kq.WholeLogs"; }
-
-  IOStatus NewSequentialFile(const std::string& path, const rocksdb::FileOptions& options,
-                             std::unique_ptr<rocksdb::FSSequentialFile>* file, IODebugContext* debug) override {
-    IOStatus opened = target()->NewSequentialFile(path, options, file, debug);
-    if (!opened.ok() || !path.ends_with(".log")) return opened;
-    const auto log = look_at_log(path, LogCheck::checksums);
-    if (log && log->ending == LogEnding::torn) *file = std::make_unique<WholeLog>(std::move(*file), log->good_bytes);
-    return opened;
-  }
-};
-
 }  // namespace
-
-std::shared_ptr<rocksdb::FileSystem> without_torn_ends(const std::shared_ptr<rocksdb::FileSystem>& files) {
-  return std::make_shared<WholeLogs>(files);
-}
 
 std::shared_ptr<rocksdb::FileSystem> with_log_room(const std::shared_ptr<rocksdb::FileSystem>& files) {
   return std::make_shared<RoomyLogs>(files);

@@ -5,7 +5,7 @@
 // (log_ending.h); a log that is closed in order is cut to its length. Long commits need none of it: they are as fast without.
 //
 // A record that a dying process wrote in part has zeros behind it, so that RocksDB no longer sees it end with its file. Whoever opens the store
-// to write cuts it off; who only reads it reads it without.
+// to write cuts it off; who only reads it reads it without (rocks_store_beside.h).
 #pragma once
 
 #include <rocksdb/file_system.h>
@@ -19,8 +19,5 @@ inline constexpr std::size_t kLogRoomBytes = std::size_t{1} << 20;
 
 // The same files; those whose names end in ".log" are written with room ahead.
 std::shared_ptr<rocksdb::FileSystem> with_log_room(const std::shared_ptr<rocksdb::FileSystem>& files);
-
-// The same files; those whose names end in ".log" are read up to their last whole record, where what follows is the wreck of one.
-std::shared_ptr<rocksdb::FileSystem> without_torn_ends(const std::shared_ptr<rocksdb::FileSystem>& files);
 
 }  // namespace kq

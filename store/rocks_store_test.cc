@@ -468,6 +468,7 @@ TEST_F(RocksStoreTest, a_store_of_a_living_process_can_be_read_and_not_written) 
     const auto reader = open(dir, OpenMode::read_only);
     ASSERT_NE(reader, nullptr);
     EXPECT_GE(next_batch(*reader), acknowledged + 1);
+    expect_whole(*reader, next_batch(*reader) - 1);
   }
 }
 
