@@ -7,6 +7,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 
 namespace kq {
@@ -144,6 +145,21 @@ TEST_F(SortedLeavesTest, any_keys_in_any_order_are_found_where_they_belong) {
     }
     EXPECT_EQ(table->Contains(wanted.entry().c_str()), expected.contains(wanted));
   }
+}
+
+// RocksDB's Get asks for one each time and never frees it.
+TEST_F(SortedLeavesTest, a_look_takes_the_place_of_the_one_before) {
+  insert({"a", 1});
+  insert({"b", 2});
+  Rep::Iterator* const first = table->GetDynamicPrefixIterator(nullptr);
+  first->SeekToFirst();
+  Rep::Iterator* const second = table->GetDynamicPrefixIterator(nullptr);
+  EXPECT_EQ(second, first);
+  EXPECT_FALSE(second->Valid());
+  second->Seek(Version{"b", 2}.internal(), nullptr);
+  ASSERT_TRUE(second->Valid());
+  EXPECT_EQ(at(*second), (Version{"b", 2}));
+  std::thread([&] { EXPECT_NE(table->GetDynamicPrefixIterator(nullptr), first); }).join();
 }
 
 TEST_F(SortedLeavesTest, a_walk_goes_on_from_its_entry_whatever_is_written_meanwhile) {
