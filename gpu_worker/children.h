@@ -5,7 +5,8 @@
 // what takes time about that, until nothing of it is left, is done behind the lane's back, by the thread that forks the next ones. A child
 // has a slot of its own, with a directory and a user that nobody else has until it is gone: neither a dying child nor a waiting one
 // can be touched by the one that runs. On a GPU the judge is told who is making himself warm, because nobody must while an interval is
-// measured (gpu_worker/warming.h).
+// measured (gpu_worker/warming.h). So one Python child more is primed there: forked up to where it asks to make its context, which it does
+// when another has been taken and the judge has calibrated, beside work that need not wait.
 #pragma once
 
 #include <array>
