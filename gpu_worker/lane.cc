@@ -19,6 +19,7 @@ constexpr std::uint32_t kBurstBelowNs = 20'000;      // what the judge's clock i
 // with, and the children that wait. What finds no room all the same is too_large.
 constexpr std::uint64_t kWindowsPerDevice = 8;
 constexpr std::int64_t kProfileEndLimitMs = 120'000;  // for a profiler to write its report, and to read it
+constexpr std::int64_t kProfileLookMs = 100;
 constexpr std::int64_t kLookMs = 5;                  // how often the lane looks for exits while the judge works
 
 // Every single call kept its limit, all of them together did not. What the judge said once the submission was gone tells of its children.
@@ -294,14 +295,20 @@ Expected<Lane::Attempt> Lane::attempt_once(const Lease& lease, const Built& buil
   auto report = [&]() -> Expected<Report> {
     if (const auto begun = (*judge)->begin(plan, channels); !begun) return failure(begun.error());
     for (LaneChild* child : {&*calibrator, &reference_->child, &*submission}) child->channel = Fd();
-    return await(*calibrator, *submission, limit_of(lease.submission, options_.attempt_limit_ms), stop);
+    return await(*calibrator, *submission, role, limit_of(lease.submission, options_.attempt_limit_ms), stop);
   }();
 
   // While all is there still, and as warm as the trials left it.
   if (report) attempt.conditions = cleanliness_->conditions(judge_process());
   if (report && is_profiled) {
     // Its judge is gone, so it ends by itself, and the profiler has the last word.
-    (void)submission->zygote->wait(submission->id, kProfileEndLimitMs);
+    const std::int64_t limit_ms = monotonic_now_ms() + kProfileEndLimitMs;
+    const auto is_there = [&] {
+      const auto exit = submission->zygote->wait(submission->id, kProfileLookMs);
+      return exit && !*exit;
+    };
+    while (is_there() && monotonic_now_ms() < limit_ms && !is_overflowing(submission->scratch.out())) {
+    }
     attempt.profile = collect_profile(submission->scratch.out(), options_.profiles, lease);
   }
   const Fd audit = std::move(submission->audit);
@@ -324,7 +331,7 @@ Expected<Lane::Attempt> Lane::attempt_once(const Lease& lease, const Built& buil
 
 // Passes on who died while the judge works, and holds the attempt to its limit. A submission that is stopped, or whose time is over, is
 // killed: its judge then ends the plan as for any that died, and keeps its device and its reference for the next.
-Expected<Report> Lane::await(LaneChild& calibrator, LaneChild& submission, std::int64_t limit_ms, const std::stop_token& stop) {
+Expected<Report> Lane::await(LaneChild& calibrator, LaneChild& submission, ChildRole submission_role, std::int64_t limit_ms, const std::stop_token& stop) {
   bool stopped = false;
   bool killed = false;
   std::int64_t deadline_ms = monotonic_now_ms() + limit_ms;
@@ -354,7 +361,7 @@ Expected<Report> Lane::await(LaneChild& calibrator, LaneChild& submission, std::
       unsaid.id = plans_;
       return too_slow(std::move(unsaid), limit_ms);
     }
-    if (!killed && (stopped || is_over)) {
+    if (!killed && (stopped || is_over || (submission_role == ChildRole::profile && is_overflowing(submission.scratch.out())))) {
       killed = true;
       submission.zygote->kill(submission.id);
       deadline_ms = monotonic_now_ms() + kStopLimitMs;

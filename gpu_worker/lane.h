@@ -96,7 +96,7 @@ class Lane {
   Expected<Attempt> attempt_once(const Lease& lease, const Built& built, const std::stop_token& stop, ChildRole role = ChildRole::submission);
   Profile profile(const Lease& lease, const Built& built, const std::stop_token& stop);
   void audit(const Submission& submission, Attempt& passed) const;
-  Expected<Report> await(LaneChild& calibrator, LaneChild& submission, std::int64_t limit_ms, const std::stop_token& stop);
+  Expected<Report> await(LaneChild& calibrator, LaneChild& submission, ChildRole submission_role, std::int64_t limit_ms, const std::stop_token& stop);
   void drop(std::optional<LaneChild>& calibrator);
   void drop_calibrators();
   void drop_reference();

@@ -20,6 +20,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMetricsBytesMax = 1u << 20;         // of metrics.json
 constexpr std::size_t kFileBytesMaxOfProfile = 256u << 20;  // of each file that is kept
+constexpr std::uintmax_t kOutBytesMax = 1ull << 30;          // of all that a child writes there, and so many files
+constexpr std::size_t kOutFilesMax = 64;
 constexpr std::uintmax_t kFreePart = 20;                    // of the disk must be free, or no files are kept
 constexpr std::uint32_t kCallLimitMs = 300'000;
 constexpr const char* kFiles[] = {"report.ncu-rep", "details.txt", "metrics.csv", "metrics.json", "profiler.log"};
@@ -123,6 +125,18 @@ Limits profile_limits(Limits limits) {
   limits.call_limit_ms = std::max(limits.call_limit_ms, kCallLimitMs);
   limits.burst_below_ns = 0;
   return limits;
+}
+
+bool is_overflowing(const std::string& out) {
+  std::error_code error;
+  std::uintmax_t bytes = 0;
+  std::size_t files = 0;
+  for (fs::recursive_directory_iterator entry(out, fs::directory_options::skip_permission_denied, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code ignored;
+    if (entry->symlink_status(ignored).type() == fs::file_type::regular) bytes += entry->file_size(ignored);
+    if (++files > kOutFilesMax || bytes > kOutBytesMax) return true;
+  }
+  return false;
 }
 
 Profile collect_profile(const std::string& out, const std::string& parent, const Lease& lease) {

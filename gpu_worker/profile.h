@@ -21,6 +21,9 @@ std::string find_ncu();
 Trials profile_trials();
 Limits profile_limits(Limits limits);
 
+// Whether more lies in `out` than a profiler writes: that directory is on the host's disk, and who is profiled can write there.
+bool is_overflowing(const std::string& out);
+
 // What the profiler left in `out`, the files of it kept below `parent`, which is made, in a directory of the job's own.
 Profile collect_profile(const std::string& out, const std::string& parent, const Lease& lease);
 

@@ -76,6 +76,19 @@ TEST_F(ProfileTest, what_a_hostile_child_writes_is_bounded_and_goes_nowhere_else
   EXPECT_FALSE(fs::exists(profile.directory + "/report.ncu-rep"));
 }
 
+TEST_F(ProfileTest, a_directory_of_a_child_must_not_grow_without_end) {
+  EXPECT_FALSE(is_overflowing(folder_ / "missing"));
+  write(out() / "report.ncu-rep", "report");
+  fs::create_symlink("/", out() / "all");
+  EXPECT_FALSE(is_overflowing(out()));
+  fs::resize_file(out() / "report.ncu-rep", (1ull << 30) + 1);
+  EXPECT_TRUE(is_overflowing(out()));
+  fs::resize_file(out() / "report.ncu-rep", 0);
+  EXPECT_FALSE(is_overflowing(out()));
+  for (int i = 0; i < 70; ++i) write(out() / "deep" / std::to_string(i), "");
+  EXPECT_TRUE(is_overflowing(out()));
+}
+
 TEST_F(ProfileTest, deep_or_broken_json_is_no_json) {
   write(out() / "metrics.json", std::string(100'000, '['));
   EXPECT_EQ(collect().message, "the profiler ended before it had written what it saw");
