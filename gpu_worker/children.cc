@@ -179,13 +179,14 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role) {
 
 // Its words, whatever came of its warming up: what went wrong there it answers to the judge's first command. "busy" and "idle" tell when the
 // device would feel it; one that "asks" is not busy before it has been told to go.
-Expected<void> Children::await_warmth(LaneChild& child, const std::function<void(bool)>& set_busy) {
+Expected<void> Children::await_warmth(LaneChild& child, const std::function<void(bool)>& set_busy, const std::function<void()>& await_moment) {
   for (int words = 0; !child.is_warm; ++words) {
     auto word = receive_packet(child.channel.get(), kWarmLimitMs);
     if (!word || words == kWordsMax) return our_fault("a child died before it was warm");
     if (!*word) return our_fault("a child was not warm after " + std::to_string(kWarmLimitMs / 1000) + " s");
     const std::string& said = (*word)->bytes;
     child.is_warm = said == "warm";
+    if (said == "asks" && await_moment) await_moment();  // one that is busy already is told of at once
     if (set_busy) set_busy(said == "busy" || said == "asks");
     if (said != "asks") continue;
     if (const auto told = send_packet(child.channel.get(), "go"); !told) return told;
@@ -265,10 +266,7 @@ void Children::fork_ahead(ChildKind kind) {
     bool is_warm = false;
     if (child) {
       const std::int32_t process = process_below(child->zygote->process_of(child->id));
-      is_warm = await_warmth(*child, [&](bool is_busy) {
-                  if (is_busy) await_good_moment(kind);
-                  warming_.set(index(kind), is_busy ? process : 0);
-                }).has_value();
+      is_warm = await_warmth(*child, [&](bool is_busy) { warming_.set(index(kind), is_busy ? process : 0); }, [&] { await_good_moment(kind); }).has_value();
       warming_.set(index(kind), 0);
       if (process > 0) ::kill(process, SIGCONT);  // a judge that died meanwhile may have left it stopped
     }

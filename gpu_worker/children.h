@@ -90,7 +90,7 @@ class Children {
 
  private:
   Expected<LaneChild> fork(ChildKind kind, ChildRole role = ChildRole::ready);
-  Expected<void> await_warmth(LaneChild& child, const std::function<void(bool)>& set_busy = {});
+  Expected<void> await_warmth(LaneChild& child, const std::function<void(bool)>& set_busy = {}, const std::function<void()>& await_moment = {});
   void await_good_moment(ChildKind kind);
   std::optional<LaneChild> ready(ChildKind kind);
   Expected<std::size_t> free_slot();
