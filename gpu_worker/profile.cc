@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/limits.h"
+#include "gpu_worker/printable.h"
 #include "gpu_worker/scratch.h"
 
 namespace kq {
@@ -56,15 +57,8 @@ std::string plain(std::string text) {
   return text;
 }
 
-std::string printable(const std::string& text, std::size_t bytes_max) {
-  std::string plain_text = text.substr(0, bytes_max);
-  std::ranges::replace_if(plain_text, [](unsigned char c) { return c < 0x20 || c == 0x7F; }, ' ');
-  return plain_text;
-}
-
 std::string text_at(const nlohmann::json& object, const char* name, std::size_t bytes_max) {
   const auto found = object.find(name);
-  // Of a child's JSON: what is not UTF-8 was refused by the parser.
   return found != object.end() && found->is_string() ? printable(found->get<std::string>(), bytes_max) : std::string();
 }
 

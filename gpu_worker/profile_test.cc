@@ -68,7 +68,7 @@ TEST_F(ProfileTest, what_a_hostile_child_writes_is_bounded_and_goes_nowhere_else
   ASSERT_EQ(::mkfifo((out() / "report.ncu-rep").c_str(), 0600), 0);
   const Profile profile = collect();
   EXPECT_EQ(profile.tool, "");
-  EXPECT_EQ(profile.message, "a b");
+  EXPECT_EQ(profile.message, "a?b");
   ASSERT_EQ(profile.kernels.size(), kProfiledKernelsMax);
   EXPECT_EQ(profile.kernels[0].metrics.size(), kProfileMetricsMax);
   EXPECT_EQ(profile.kernels[0].metrics[0].name, "m0");

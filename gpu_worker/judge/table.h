@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "gpu_worker/channel.h"
+#include "gpu_worker/printable.h"
 
 namespace kq::judge {
 
@@ -49,8 +50,5 @@ bool same_form(std::span<const Tensor> a, std::span<const Tensor> b);
 
 // "float32[3, 4]", "integer", "None"
 std::string describe(const Tensor& tensor);
-
-// Untrusted text for people: UTF-8 without control characters (but newline and tab), at most bytes_max bytes.
-std::string printable(std::string_view text, std::size_t bytes_max);
 
 }  // namespace kq::judge

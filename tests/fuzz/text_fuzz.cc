@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
 
   // The judge's own: what it lets through of a child's text is text already.
   const std::size_t room = bytes.empty() ? 0 : bytes.size() - bytes.size() / 3;
-  const std::string kept = judge::printable(bytes, room);
+  const std::string kept = printable(bytes, room);
   KQ_CHECK(kept.size() <= room && !has_control(kept, "\n\t") && valid_utf8(kept) == kept);
 
   // A log in pieces is the log in one piece, and no longer than it may be.
