@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "store/keys.h"
@@ -22,22 +23,24 @@ std::size_t BlobCache::KeyHash::operator()(const Hash& hash) const {
 const Blob& BlobCache::put(Blob blob) {
   const auto [place, is_new] = places_.try_emplace(blob.hash);
   if (is_new) {
-    bytes_ += blob.bytes.size();
-    blobs_.push_front(std::move(blob));
-    place->second = blobs_.begin();
+    kept_.bytes += blob.bytes.size();
+    kept_.list.push_front({.blob = std::move(blob)});
+    place->second = kept_.list.begin();
   }
-  return *place->second;
+  return place->second->blob;
 }
 
 Expected<const Blob*> BlobCache::find(const Store& store, const Hash& hash) {
   if (const auto place = places_.find(hash); place != places_.end()) {
-    blobs_.splice(blobs_.begin(), blobs_, place->second);
-    return &blobs_.front();
+    Entry& entry = *place->second;
+    to_front_of(entry.is_shared || entry.is_asked ? kept_ : asked_, place->second);
+    return &entry.blob;
   }
   auto blob = read_blob(store, hash);
   if (!blob) return failure(std::move(blob.error()));
   if (!*blob) return nullptr;
-  return &put(std::move(**blob));
+  put(std::move(**blob));
+  return find(store, hash);
 }
 
 Expected<void> BlobCache::read(const Store& store, const std::vector<Hash>& hashes) {
@@ -64,17 +67,28 @@ Expected<void> BlobCache::read(const Store& store, const std::vector<Hash>& hash
 void BlobCache::forget(const Hash& hash) {
   const auto place = places_.find(hash);
   if (place == places_.end()) return;
-  bytes_ -= place->second->bytes.size();
-  blobs_.erase(place->second);
-  places_.erase(place);
+  drop(place->second);
 }
 
 void BlobCache::shrink() {
-  while (bytes_ > kBytesMax) {
-    bytes_ -= blobs_.back().bytes.size();
-    places_.erase(blobs_.back().hash);
-    blobs_.pop_back();
-  }
+  while (asked_.bytes > kAskedBytesMax) drop(std::prev(asked_.list.end()));
+  while (kept_.bytes > kBytesMax - kAskedBytesMax) drop(std::prev(kept_.list.end()));
+}
+
+void BlobCache::to_front_of(Entries& entries, Place place) {
+  Entries& from = entries_of(*place);
+  from.bytes -= place->blob.bytes.size();
+  entries.bytes += place->blob.bytes.size();
+  entries.list.splice(entries.list.begin(), from.list, place);
+  place->is_shared = place->is_shared || place->is_asked;
+  place->is_asked = &entries == &asked_;
+}
+
+void BlobCache::drop(Place place) {
+  Entries& entries = entries_of(*place);
+  entries.bytes -= place->blob.bytes.size();
+  places_.erase(place->blob.hash);
+  entries.list.erase(place);
 }
 
 Expected<std::optional<Blob>> read_blob(const Store& store, const Hash& hash) {
@@ -87,7 +101,7 @@ Expected<std::optional<Blob>> read_blob(const Store& store, const Hash& hash) {
 }
 
 Write write_of(const Blob& blob) {
-  return {Family::blob, blob_key(blob.hash, blob.packing), blob.bytes};
+  return {Family::blob, blob_key(blob.hash, blob.packing), std::string(blob.bytes)};
 }
 
 }  // namespace kq

@@ -59,13 +59,32 @@ TEST(BlobCache, forgets_what_was_not_used_for_longest) {
   blobs.put(a);
   blobs.put(b);
   blobs.put(c);
-  EXPECT_TRUE(blobs.find(store, a.hash));
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(blobs.find(store, a.hash));
   blobs.put(d);
   EXPECT_TRUE(blobs.has(b.hash)) << "it may not be on disk yet";
   blobs.shrink();
   EXPECT_TRUE(blobs.has(a.hash));
   EXPECT_FALSE(blobs.has(b.hash));
   EXPECT_LE(blobs.size_bytes(), BlobCache::kBytesMax);
+}
+
+TEST(BlobCache, forgets_what_was_asked_for_once_sooner_than_what_is_shared_or_waits) {
+  MemoryStore store;
+  BlobCache blobs;
+  const std::size_t half = BlobCache::kAskedBytesMax / 2;
+  const Blob shared = blob('s', half), waits = blob('w', half);
+  blobs.put(shared);
+  blobs.put(waits);
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(blobs.find(store, shared.hash));
+  for (const char name : {'a', 'b', 'c'}) {
+    blobs.put(blob(name, half));
+    EXPECT_EQ(**blobs.find(store, blob(name, half).hash), blob(name, half));
+  }
+  EXPECT_TRUE(blobs.has(blob('a', half).hash)) << "it may not be on disk yet";
+  blobs.shrink();
+  EXPECT_FALSE(blobs.has(blob('a', half).hash));
+  for (const Blob& kept : {shared, waits, blob('b', half), blob('c', half)}) EXPECT_TRUE(blobs.has(kept.hash));
+  EXPECT_EQ(blobs.size_bytes(), 4 * half);
 }
 
 }  // namespace

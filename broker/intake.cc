@@ -38,8 +38,7 @@ std::optional<std::string> complaint_about(const SubmitBatch& batch, Decompresso
   }
   for (std::size_t i = 0; i < batch.blobs.size(); ++i) {
     const Blob& blob = batch.blobs[i];
-    const std::string which = "blob " + std::to_string(i) + ": ";
-    if (const auto content = content_of(decompressor, blob); !content) return which + content.error().message;
+    if (const auto content = view_of(decompressor, blob); !content) return "blob " + std::to_string(i) + ": " + content.error().message;
   }
   return std::nullopt;
 }

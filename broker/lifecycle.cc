@@ -127,15 +127,16 @@ Result without_run(VerdictName verdict, std::string reason, std::string message,
   return result;
 }
 
-// The holder of the board's place as this turn will leave it.
-Expected<std::optional<LeaderboardRow>> board_holder(const State& state, const std::string& key) {
-  if (const auto place = state.new_best.find(key); place != state.new_best.end()) return place->second;
-  auto bytes = state.store->get(Family::board, key);
-  if (!bytes) return failure(std::move(bytes.error()));
+// The time to beat for the board's place, as this turn will leave it; none where nobody holds it.
+Expected<std::optional<double>> time_to_beat_ns(State& state, const std::string& key) {
+  if (const auto place = state.board_ns.find(key); place != state.board_ns.end()) return place->second;
+  const auto bytes = state.store->get(Family::board, key);
+  if (!bytes) return failure(bytes.error());
   if (!*bytes) return std::nullopt;
-  auto row = decode<LeaderboardRow>(**bytes);
+  const auto row = decode<LeaderboardRow>(**bytes);
   if (!row) return our_fault("store, family 'board': " + row.error().message);
-  return std::optional<LeaderboardRow>(std::move(*row));
+  state.board_ns.emplace(key, row->median_ns);
+  return row->median_ns;
 }
 
 Expected<void> enter_board(Step& step, Job& job, const Result& result) {
@@ -146,11 +147,11 @@ Expected<void> enter_board(Step& step, Job& job, const Result& result) {
   auto row = board_row(**body, result, job.record.seq, job.record.finished_at_ms);
   if (!row) return {};
   const std::string key = board_key(row->problem_hash, row->device_model);
-  const auto holder = board_holder(step.state, key);
-  if (!holder) return failure(holder.error());
-  if (*holder && !is_better(*row, **holder)) return {};
+  const auto to_beat = time_to_beat_ns(step.state, key);
+  if (!to_beat) return failure(to_beat.error());
+  if (*to_beat && !is_better(*row, **to_beat)) return {};
   step.ready.write(Family::board, key, encode(*row));
-  step.state.new_best.insert_or_assign(key, std::move(*row));
+  step.state.board_ns.insert_or_assign(key, row->median_ns);
   return {};
 }
 

@@ -48,10 +48,10 @@ TEST_F(RecoveryTest, counts_everything_and_keeps_the_front_of_each_lane) {
 TEST_F(RecoveryTest, every_job_of_a_deep_lane_runs_once_and_in_order_over_a_restart) {
   const std::size_t n = 2 * Lane::kWindowMax + 100;
   submit(n);
-  std::string text = script.run("hello credit=200");
+  std::string text = script.run("hello credit=100");
   for (Sequence seq = 1; seq <= n;) {
     std::string leases;
-    for (int i = 0; i < 200 && seq <= n; ++i, ++seq) {
+    for (int i = 0; i < 100 && seq <= n; ++i, ++seq) {
       ASSERT_THAT(text, HasSubstr("queue: job " + std::to_string(seq) + " runs\n"));
       leases += (i > 0 ? "," : "") + std::to_string(seq) + "/1";
     }
@@ -60,7 +60,7 @@ TEST_F(RecoveryTest, every_job_of_a_deep_lane_runs_once_and_in_order_over_a_rest
     text = script.run("result leases=" + leases);
     if (!half) continue;
     script.run("start");
-    text = script.run("hello credit=200");
+    text = script.run("hello credit=100");
   }
   EXPECT_EQ(script.run("broker"), "send c broker_reply: 0 queued, 0 leased; w runs 0\n");
 }

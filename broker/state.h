@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "broker/accounts.h"
@@ -21,7 +21,6 @@
 #include "broker/watchers.h"
 #include "broker/worker_pool.h"
 #include "core/compress.h"
-#include "core/leaderboard.h"
 #include "store/store.h"
 
 namespace kq {
@@ -45,7 +44,8 @@ struct State {
   BlobCache blobs{};  // some of those in the store or among the writes of this turn
   Retention retention{};
   Watchers watchers{options.watchers_max, options.watched_jobs_max};
-  std::map<std::string, LeaderboardRow> new_best{};  // board rows written since the last Tick, by key
+  // Medians of some of the board's holders by their key, as this turn will leave them: every one that is written since the last Tick.
+  std::unordered_map<std::string, double> board_ns{};
 };
 
 struct Step {

@@ -17,7 +17,12 @@ namespace {
 
 // ---- writing -----------------------------------------------------------------------------------------------------------------------
 
-// Out is MsgpackWriter, or MsgpackSizer.
+// Out is MsgpackWriter, MsgpackSizer, or for records this one: the values of a struct in their order, without the names.
+class RecordWriter : public MsgpackWriter {
+ public:
+  using MsgpackWriter::MsgpackWriter;
+};
+
 template <class Out, class T>
 void write(Out& out, const T& value);
 
@@ -32,7 +37,7 @@ struct FieldWriter {
   Out& out;
   template <class T>
   void operator()(std::string_view name, T& value) {
-    out.text(name);
+    if constexpr (!std::same_as<Out, RecordWriter>) out.text(name);
     write(out, value);
   }
 };
@@ -78,6 +83,9 @@ void write_value(Out& out, const Hash& hash) { out.binary(as_bytes(hash)); }
 template <class Out>
 void write_value(Out& out, const std::string& text) { out.text(text); }
 
+template <class Out>
+void write_value(Out& out, const SharedBytes& bytes) { out.text(bytes); }
+
 template <class Out, class T>
 void write(Out& out, const T& value) {
   if constexpr (NamedEnum<T>) {
@@ -96,7 +104,11 @@ void write(Out& out, const T& value) {
     T& body = const_cast<T&>(value);  // fields() serves reading and writing; the writer does not change the value
     FieldCounter counter;
     fields(counter, body);
-    out.map(counter.n);
+    if constexpr (std::same_as<Out, RecordWriter>) {
+      out.array(counter.n);
+    } else {
+      out.map(counter.n);
+    }
     FieldWriter<Out> writer{out};
     fields(writer, body);
   }
@@ -112,6 +124,17 @@ void read(MsgpackReader& in, T& value);
 
 [[noreturn]] void refuse(std::string what) { throw Malformed{"", std::move(what)}; }
 
+// What is wrong within is told with its place, which is made up only then.
+template <class T, class Place>
+void read_at(MsgpackReader& in, T& value, Place place) {
+  try {
+    read(in, value);
+  } catch (Malformed& malformed) {
+    malformed.where = place() + malformed.where;
+    throw;
+  }
+}
+
 std::string_view read_text(MsgpackReader& in) {
   const auto text = in.try_text();
   if (!text) refuse("a string was expected");
@@ -125,6 +148,8 @@ std::uint32_t open_map(MsgpackReader& in) {
 }
 
 void read_value(MsgpackReader& in, std::string& value) { value = read_text(in); }
+
+void read_value(MsgpackReader& in, SharedBytes& bytes) { bytes = std::string(read_text(in)); }
 
 void read_value(MsgpackReader& in, Hash& hash) {
   const auto bytes = in.try_binary();
@@ -140,12 +165,7 @@ void read_value(MsgpackReader& in, std::vector<T>& items) {
   items.reserve(std::min<std::size_t>(*n, kReserveMax));
   for (std::uint32_t i = 0; i < *n; ++i) {
     items.emplace_back();
-    try {
-      read(in, items.back());
-    } catch (Malformed& malformed) {
-      malformed.where = "[" + std::to_string(i) + "]" + malformed.where;
-      throw;
-    }
+    read_at(in, items.back(), [i] { return "[" + std::to_string(i) + "]"; });
   }
   in.close();
 }
@@ -217,12 +237,7 @@ struct FieldReader {
   template <class T>
   void operator()(std::string_view field, T& value) {
     if (!more || name != field) return;
-    try {
-      read(in, value);
-    } catch (Malformed& malformed) {
-      malformed.where = "." + std::string(field) + malformed.where;
-      throw;
-    }
+    read_at(in, value, [field] { return "." + std::string(field); });
     took = true;
     next();
   }
@@ -238,8 +253,28 @@ struct FieldReader {
   }
 };
 
+// The fields in their order; those that are not there keep their defaults.
+struct PlaceReader {
+  MsgpackReader& in;
+  std::uint32_t left_n;
+
+  template <class T>
+  void operator()(std::string_view field, T& value) {
+    if (left_n == 0) return;
+    --left_n;
+    read_at(in, value, [field] { return "." + std::string(field); });
+  }
+};
+
 template <class T>
 void read_fields(MsgpackReader& in, T& value) {
+  if (const auto n = in.try_open_array()) {
+    PlaceReader reader{.in = in, .left_n = *n};
+    fields(reader, value);
+    for (; reader.left_n > 0; --reader.left_n) in.skip();  // a newer one's
+    in.close();
+    return;
+  }
   FieldReader reader{.in = in, .left_n = open_map(in), .name = {}, .more = false};
   reader.next();
   while (reader.more) {
@@ -271,9 +306,6 @@ void read(MsgpackReader& in, T& value) {
 
 // ---- the envelope ------------------------------------------------------------------------------------------------------------------
 
-// Most records, without a second allocation.
-constexpr std::size_t kRecordBytes = 512;
-
 template <class T, class ReadWith>
 Expected<T> unpack(std::string_view bytes, ReadWith read_with) {
   if (bytes.size() > kMessageBytesMax) {
@@ -296,10 +328,9 @@ Expected<T> unpack(std::string_view bytes, ReadWith read_with) {
 
 template <class T>
 std::string encode(const T& value) {
-  std::string bytes;
-  bytes.reserve(kRecordBytes);
+  std::string bytes;  // grows once for most: the writer has a block of its own
   {
-    MsgpackWriter writer(bytes);
+    RecordWriter writer(bytes);
     write(writer, value);
   }
   return bytes;

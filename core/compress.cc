@@ -22,19 +22,6 @@ tl::unexpected<Error> too_long(const std::string& what, std::uint64_t bytes, std
   return bad_input(what + std::to_string(bytes) + " bytes, at most " + std::to_string(bytes_max) + " are allowed");
 }
 
-Expected<std::string> of_lz4(std::string_view packed, std::size_t bytes_max) {
-  if (packed.size() < kSizeBytes || packed.size() > INT_MAX) return bad_input("not an LZ4 block behind its content's size");
-  std::uint32_t size = 0;
-  for (std::size_t i = 0; i < kSizeBytes; ++i) size = size << 8 | static_cast<std::uint8_t>(packed[i]);
-  if (size > bytes_max) return too_long("an LZ4 block of ", size, bytes_max);
-  packed.remove_prefix(kSizeBytes);
-  std::string content(size, '\0');
-  const int n = LZ4_decompress_safe(packed.data(), content.data(), static_cast<int>(packed.size()), static_cast<int>(size));
-  if (n < 0) return bad_input("a damaged LZ4 block");
-  if (static_cast<std::uint32_t>(n) != size) return bad_input("an LZ4 block whose content is not as long as it says");
-  return content;
-}
-
 }  // namespace
 
 struct Compressor::Memory {
@@ -63,6 +50,7 @@ std::optional<std::string> Compressor::compress(std::string_view content) {
 
 struct Decompressor::Memory {
   std::unique_ptr<ZSTD_DCtx, FreeContext> context{ZSTD_createDCtx()};
+  std::string content;  // of the last view, and what is left of longer ones before it
 };
 
 Decompressor::Decompressor() : memory_(std::make_unique<Memory>()) {
@@ -73,10 +61,14 @@ Decompressor::Decompressor(Decompressor&&) noexcept = default;
 Decompressor& Decompressor::operator=(Decompressor&&) noexcept = default;
 
 Expected<std::string> Decompressor::decompress(Packing packing, std::string_view packed, std::size_t bytes_max) {
+  return view(packing, packed, bytes_max).map([](std::string_view content) { return std::string(content); });
+}
+
+Expected<std::string_view> Decompressor::view(Packing packing, std::string_view packed, std::size_t bytes_max) {
   switch (packing) {
     case Packing::raw:
       if (packed.size() > bytes_max) return too_long("", packed.size(), bytes_max);
-      return std::string(packed);
+      return packed;
     case Packing::zstd:
       return of_zstd(packed, bytes_max);
     case Packing::lz4:
@@ -85,7 +77,25 @@ Expected<std::string> Decompressor::decompress(Packing packing, std::string_view
   return bad_input("packed in no known way");
 }
 
-Expected<std::string> Decompressor::of_zstd(std::string_view frame, std::size_t bytes_max) {
+char* Decompressor::room_for(std::size_t bytes) {
+  if (memory_->content.size() < bytes) memory_->content.resize(bytes);
+  return memory_->content.data();
+}
+
+Expected<std::string_view> Decompressor::of_lz4(std::string_view packed, std::size_t bytes_max) {
+  if (packed.size() < kSizeBytes || packed.size() > INT_MAX) return bad_input("not an LZ4 block behind its content's size");
+  std::uint32_t size = 0;
+  for (std::size_t i = 0; i < kSizeBytes; ++i) size = size << 8 | static_cast<std::uint8_t>(packed[i]);
+  if (size > bytes_max) return too_long("an LZ4 block of ", size, bytes_max);
+  packed.remove_prefix(kSizeBytes);
+  char* const content = room_for(size);
+  const int n = LZ4_decompress_safe(packed.data(), content, static_cast<int>(packed.size()), static_cast<int>(size));
+  if (n < 0) return bad_input("a damaged LZ4 block");
+  if (static_cast<std::uint32_t>(n) != size) return bad_input("an LZ4 block whose content is not as long as it says");
+  return std::string_view(content, size);
+}
+
+Expected<std::string_view> Decompressor::of_zstd(std::string_view frame, std::size_t bytes_max) {
   const unsigned long long size = ZSTD_getFrameContentSize(frame.data(), frame.size());
   if (size == ZSTD_CONTENTSIZE_ERROR) return bad_input("not a zstd frame");
   if (size == ZSTD_CONTENTSIZE_UNKNOWN) return bad_input("a zstd frame that does not name its content's size");
@@ -95,12 +105,11 @@ Expected<std::string> Decompressor::of_zstd(std::string_view frame, std::size_t 
       ZSTD_isError(n) != 0 || n != frame.size()) {
     return bad_input("a zstd frame that is cut short, or with something behind it");
   }
-  std::string content(static_cast<std::size_t>(size), '\0');
-  const std::size_t n =
-      ZSTD_decompressDCtx(memory_->context.get(), content.data(), content.size(), frame.data(), frame.size());
+  char* const content = room_for(static_cast<std::size_t>(size));
+  const std::size_t n = ZSTD_decompressDCtx(memory_->context.get(), content, static_cast<std::size_t>(size), frame.data(), frame.size());
   if (ZSTD_isError(n) != 0) return bad_input(std::string("a damaged zstd frame: ") + ZSTD_getErrorName(n));
-  if (n != content.size()) return bad_input("a zstd frame whose content is not as long as it says");
-  return content;
+  if (n != size) return bad_input("a zstd frame whose content is not as long as it says");
+  return std::string_view(content, n);
 }
 
 }  // namespace kq

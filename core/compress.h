@@ -47,9 +47,13 @@ class Decompressor {
   // The content of exactly one frame or block. The bytes may be hostile: nothing above `bytes_max` is ever reserved or written. Otherwise
   // bad input.
   Expected<std::string> decompress(Packing packing, std::string_view packed, std::size_t bytes_max);
+  // The same, kept here until the next call: for whoever only looks at it.
+  Expected<std::string_view> view(Packing packing, std::string_view packed, std::size_t bytes_max);
 
  private:
-  Expected<std::string> of_zstd(std::string_view frame, std::size_t bytes_max);
+  Expected<std::string_view> of_lz4(std::string_view packed, std::size_t bytes_max);
+  Expected<std::string_view> of_zstd(std::string_view frame, std::size_t bytes_max);
+  char* room_for(std::size_t bytes);
   struct Memory;
   std::unique_ptr<Memory> memory_;
 };

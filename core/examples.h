@@ -272,7 +272,7 @@ inline std::vector<JudgeRequest> judge_requests() {
                .limits = {.load_limit_ms = 1,
                           .call_limit_ms = 2,
                           .call_limit_factor = 3.5,
-                          .burst_below_ns = 20'000, .timed_budget_ms = 6,
+                          .bursts = Bursts::always, .burst_below_ns = 20'001, .timed_budget_ms = 6,
                           .window_bytes_max = 4,
                           .host_bytes_max = 5}},
           ChildExited{.role = ChildRole::build, .wait_status = -9},

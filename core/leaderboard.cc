@@ -39,7 +39,9 @@ std::optional<LeaderboardRow> board_row(const Submission& submission, const Resu
                         .finished_at_ms = finished_at_ms};
 }
 
-bool is_better(const LeaderboardRow& challenger, const LeaderboardRow& holder) { return challenger.median_ns < holder.median_ns; }
+bool is_better(const LeaderboardRow& challenger, const LeaderboardRow& holder) { return is_better(challenger, holder.median_ns); }
+
+bool is_better(const LeaderboardRow& challenger, double holder_median_ns) { return challenger.median_ns < holder_median_ns; }
 
 std::vector<LeaderboardRow> best_of(std::span<const LeaderboardRow> passed) {
   std::map<std::tuple<std::string, std::string, Hash>, LeaderboardRow> best;

@@ -40,6 +40,7 @@ std::optional<LeaderboardRow> board_row(const Submission& submission, const Resu
 
 // Whether `challenger` takes the place of `holder`: strictly faster, so the first of equals keeps it.
 bool is_better(const LeaderboardRow& challenger, const LeaderboardRow& holder);
+bool is_better(const LeaderboardRow& challenger, double holder_median_ns);
 
 // Best rows of a run, ordered by problem name, then device model.
 std::vector<LeaderboardRow> best_of(std::span<const LeaderboardRow> passed);

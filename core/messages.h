@@ -17,6 +17,7 @@
 #include "core/leaderboard.h"
 #include "core/operations.h"
 #include "core/records.h"
+#include "core/shared_bytes.h"
 
 namespace kq {
 
@@ -26,7 +27,7 @@ inline constexpr std::uint32_t kProtocolVersion = 1;
 // kFileBytesMax, however it is packed.
 struct Blob {
   Hash hash;
-  std::string bytes;
+  SharedBytes bytes;
   Packing packing = Packing::raw;
 
   friend bool operator==(const Blob&, const Blob&) = default;

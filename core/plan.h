@@ -20,12 +20,18 @@ enum class ChildRole { reference, submission, build, calibrator, record, compile
 template <>
 inline constexpr std::array<std::string_view, 8> kEnumNames<ChildRole>{"reference", "submission", "build", "calibrator", "record", "compile", "ready", "profile"};
 
+// When calls that are short enough are also timed several at once (gpu_worker/judge/burst.h). doubt: where the submission's clock says less than the judge's can agree with.
+enum class Bursts { never, doubt, always };
+template <>
+inline constexpr std::array<std::string_view, 3> kEnumNames<Bursts>{"never", "doubt", "always"};
+
 // Limits of one attempt. A call's limit is call_limit_ms plus call_limit_factor times the reference's own time for that call.
 struct Limits {
   std::uint32_t load_limit_ms = 60'000;
   std::uint32_t call_limit_ms = 10'000;
   double call_limit_factor = 20;
-  std::uint32_t burst_below_ns = 0;       // calls that take less are also timed several at once (gpu_worker/judge/burst.h); 0: none are
+  Bursts bursts = Bursts::never;
+  std::uint32_t burst_below_ns = 20'000;  // what is short enough: the judge's clock is off by a microsecond or so, which is too much beside these
   std::uint32_t timed_budget_ms = 1'000;  // timed calls stop here once there are kTimedSamplesMin of them: a slow kernel needs fewer
   std::uint64_t window_bytes_max = 8ull << 30;  // inputs, outputs and state of one problem; more is `too_large`
   std::uint64_t host_bytes_max = 4ull << 30;    // private memory of one child beyond what it was born with
@@ -84,7 +90,7 @@ template <> struct AlternativeName<JudgeReady> { static constexpr std::string_vi
 
 template <class V> void fields(V& v, Limits& x) {
   v("load_limit_ms", x.load_limit_ms); v("call_limit_ms", x.call_limit_ms); v("call_limit_factor", x.call_limit_factor);
-  v("burst_below_ns", x.burst_below_ns); v("timed_budget_ms", x.timed_budget_ms);
+  v("bursts", x.bursts); v("burst_below_ns", x.burst_below_ns); v("timed_budget_ms", x.timed_budget_ms);
   v("window_bytes_max", x.window_bytes_max); v("host_bytes_max", x.host_bytes_max);
 }
 template <class V> void fields(V& v, Plan& x) {

@@ -1,7 +1,8 @@
 // WHAT IS ON DISK: the value of every key in the store (keys: store/keys.h).
 //
-// Rules for change: a field is only ever added, with a default that means what its absence meant; a field that is renamed, removed or
-// changes meaning raises kSchemaVersion, adds a migration, and adds (never edits) golden bytes in tests/golden.
+// Records are written without the names of their fields, in the order of fields(); those of schema 3 and before have names and are read as well.
+// Rules for change: a field is only ever added, behind all others of its struct (tests/golden, orders), with a default that means what its
+// absence meant; a field that is removed or changes meaning raises kSchemaVersion, adds a migration, and adds (never edits) golden bytes.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@
 
 namespace kq {
 
-inline constexpr std::uint32_t kSchemaVersion = 3;
+inline constexpr std::uint32_t kSchemaVersion = 4;
 
 inline constexpr std::size_t kSamplesInResultMax = 256;  // of both sides: more would weigh down whoever reads results without them
 

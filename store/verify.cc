@@ -140,7 +140,7 @@ class Verification {
     if (!place) return problem("a key is no hash");
     const auto& [hash, packing] = *place;
     const Blob blob{.hash = hash, .bytes = std::string(value), .packing = packing};
-    if (const auto content = content_of(decompressor_, blob); !content) problem("file " + to_hex(hash) + ": " + content.error().message);
+    if (const auto content = view_of(decompressor_, blob); !content) problem("file " + to_hex(hash) + ": " + content.error().message);
   }
 
   void label(std::string_view key, std::string_view value) {
@@ -179,9 +179,10 @@ class Verification {
     if (!job) return;
     const bool is_there = entry->leased ? job->state == JobState::leased : job->state == JobState::queued && job->not_before_ms == 0;
     if (!is_there) problem(job_text(place->seq) + " has a place and is " + std::string(to_string(job->state)));
-    const auto needs = value_of(Family::meta, numbered_key(kClassPrefix, place->lane.needs));
+    const auto bytes = value_of(Family::meta, numbered_key(kClassPrefix, place->lane.needs));
+    const auto needs = bytes ? decode<Requirements>(*bytes) : bad_input("none");
     const auto submitter = value_of(Family::meta, numbered_key(kSubmitterPrefix, place->lane.submitter));
-    if (!needs || *needs != encode(job->needs) || !submitter || *submitter != job->submitter || job->priority != place->lane.priority) {
+    if (!needs || *needs != job->needs || !submitter || *submitter != job->submitter || job->priority != place->lane.priority) {
       problem(job_text(place->seq) + " stands in another lane than its own");
     }
   }

@@ -1,0 +1,105 @@
+// The order of the fields in every struct of every record, frozen: a record on disk has no names, so a field may be added at the end alone.
+//
+// orders.txt has a line for each struct: where it stands in its record, and the fields. Today's line may be longer, and there may be new ones;
+// KQ_GOLDEN_WRITE=1 then writes them.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/codec.h"
+
+namespace kq {
+namespace {
+
+using Orders = std::map<std::string, std::string>;
+
+struct Lister {
+  Orders& orders;
+  const std::string& place;
+  std::string names{};
+  std::vector<std::function<void()>> inner{};
+
+  template <class T>
+  void operator()(const char* name, T&) {
+    names += std::string(names.empty() ? "" : " ") + name;
+    inner.push_back([this, name] { list(orders, place + "." + name, static_cast<T*>(nullptr)); });
+  }
+
+  // A value that is no struct of ours has no order.
+  template <class T>
+  static void list(Orders& orders, const std::string& place, T*) {
+    if constexpr (requires(Lister& lister, T& value) { fields(lister, value); }) {
+      T value{};
+      Lister lister{.orders = orders, .place = place};
+      fields(lister, value);
+      orders[place] = lister.names;
+      for (const auto& each : lister.inner) each();
+    }
+  }
+  template <class T>
+  static void list(Orders& orders, const std::string& place, std::vector<T>*) {
+    list(orders, place, static_cast<T*>(nullptr));
+  }
+  template <class T>
+  static void list(Orders& orders, const std::string& place, std::optional<T>*) {
+    list(orders, place, static_cast<T*>(nullptr));
+  }
+  template <class... Ts>
+  static void list(Orders& orders, const std::string& place, std::variant<Ts...>*) {
+    (list(orders, place + "/" + std::string(AlternativeName<Ts>::value), static_cast<Ts*>(nullptr)), ...);
+  }
+};
+
+Orders todays() {
+  Orders orders;
+  Lister::list(orders, "Submission", static_cast<Submission*>(nullptr));
+  Lister::list(orders, "JobRecord", static_cast<JobRecord*>(nullptr));
+  Lister::list(orders, "Result", static_cast<Result*>(nullptr));
+  Lister::list(orders, "Samples", static_cast<Samples*>(nullptr));
+  Lister::list(orders, "RunEntry", static_cast<RunEntry*>(nullptr));
+  Lister::list(orders, "LeaderboardRow", static_cast<LeaderboardRow*>(nullptr));
+  Lister::list(orders, "BuildObject", static_cast<BuildObject*>(nullptr));
+  return orders;
+}
+
+Orders frozen() {
+  Orders orders;
+  std::ifstream file(KQ_GOLDEN_ORDERS);
+  for (std::string line; std::getline(file, line);) orders[line.substr(0, line.find(':'))] = line.substr(line.find(':') + 2);
+  return orders;
+}
+
+TEST(GoldenOrders, a_field_is_added_at_the_end_alone) {
+  const Orders today = todays();
+  for (const auto& [place, names] : frozen()) {
+    ASSERT_TRUE(today.contains(place)) << place << " is gone";
+    EXPECT_TRUE(names.empty() || (today.at(place) + " ").starts_with(names + " ")) << place << " was: " << names << "\nis: " << today.at(place);
+  }
+  if (std::getenv("KQ_GOLDEN_WRITE") != nullptr && !HasFailure()) {
+    std::ofstream file(KQ_GOLDEN_ORDERS);
+    for (const auto& [place, names] : today) file << place << ": " << names << "\n";
+  }
+  EXPECT_EQ(frozen(), today) << "run with KQ_GOLDEN_WRITE=1";
+}
+
+TEST(GoldenOrders, what_is_inside_lists_and_alternatives_is_looked_at) {
+  const Orders orders = todays();
+  for (const char* place : {"Submission.files", "Submission.problem", "Result.verdict/passed.measurement.submission", "RunEntry.submission.trials"}) {
+    EXPECT_TRUE(orders.contains(place)) << place;
+  }
+  EXPECT_EQ(orders.at("Submission.files"), "name hash");
+}
+
+TEST(GoldenOrders, a_short_entry_is_the_beginning_of_a_long_one) {
+  EXPECT_EQ(decode<RunEntry>(encode(ShortRunEntry{7})).value(), (RunEntry{.seq = 7, .submission = {}}));
+}
+
+}  // namespace
+}  // namespace kq
