@@ -4,8 +4,10 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string_view>
@@ -15,6 +17,7 @@ namespace {
 
 constexpr std::string_view kTcp = "tcp://";
 constexpr std::string_view kIpc = "ipc://";
+constexpr uid_t kOverflowUid = 65534;  // in a user namespace: everybody whom that does not know, us perhaps among them (user_namespaces(7))
 
 tl::unexpected<Error> refuse(const std::string& endpoint) {
   return bad_input(endpoint + ": tcp://HOST:PORT or ipc://PATH of a broker is needed");
@@ -45,11 +48,10 @@ Expected<PlainAddress> of_tcp(const std::string& endpoint) {
   return address;
 }
 
-Expected<PlainAddress> of_ipc(const std::string& endpoint) {
-  const std::string_view path = std::string_view(endpoint).substr(kIpc.size());
+// A path that fits; what begins with @ is the name of an abstract socket.
+PlainAddress of_path(std::string_view path) {
   sockaddr_un unix_address{};
   unix_address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof unix_address.sun_path) return refuse(endpoint);
   std::memcpy(unix_address.sun_path, path.data(), path.size());
   const bool is_abstract = path.front() == '@';
   if (is_abstract) unix_address.sun_path[0] = '\0';
@@ -57,6 +59,12 @@ Expected<PlainAddress> of_ipc(const std::string& endpoint) {
   std::memcpy(&address.storage, &unix_address, sizeof unix_address);
   address.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() + (is_abstract ? 0 : 1));
   return address;
+}
+
+Expected<PlainAddress> of_ipc(const std::string& endpoint) {
+  const std::string_view path = std::string_view(endpoint).substr(kIpc.size());
+  if (path.empty() || path.size() >= sizeof(sockaddr_un::sun_path)) return refuse(endpoint);
+  return of_path(path);
 }
 
 }  // namespace
@@ -70,6 +78,36 @@ Expected<PlainAddress> plain_address(const std::string& endpoint) {
 std::string path_of(const std::string& endpoint) {
   if (!endpoint.starts_with(kIpc) || endpoint.starts_with("ipc://@")) return "";
   return endpoint.substr(kIpc.size());
+}
+
+std::optional<PlainAddress> shortcut_to(const PlainAddress& address) {
+  if (address.storage.ss_family == AF_INET) {
+    const auto& ip = reinterpret_cast<const sockaddr_in&>(address.storage);
+    const std::uint32_t host = ntohl(ip.sin_addr.s_addr);
+    if (host >> 24 != IN_LOOPBACKNET) return std::nullopt;
+    return of_path("@kq/" + std::to_string(host) + ":" + std::to_string(ntohs(ip.sin_port)));
+  }
+  if (address.storage.ss_family == AF_INET6) {
+    const auto& ip = reinterpret_cast<const sockaddr_in6&>(address.storage);
+    if (!IN6_IS_ADDR_LOOPBACK(&ip.sin6_addr)) return std::nullopt;
+    return of_path("@kq/::1:" + std::to_string(ntohs(ip.sin6_port)));
+  }
+  return std::nullopt;
+}
+
+bool listener_is_trusted(int fd) {
+  ucred who{};
+  socklen_t length = sizeof who;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0) return false;
+  return who.uid == 0 || (who.uid == ::geteuid() && who.uid != kOverflowUid);
+}
+
+bool is_trusted_listener_at(const PlainAddress& address) {
+  const int fd = ::socket(address.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return false;
+  const bool is_trusted = ::connect(fd, address.get(), address.bytes) == 0 && listener_is_trusted(fd);
+  ::close(fd);
+  return is_trusted;
 }
 
 PeerName peer_of(int fd) {

@@ -2,8 +2,13 @@
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <cstddef>
+#include <string>
 
 namespace kq {
 namespace {
@@ -34,6 +39,42 @@ TEST(PlainAddress, paths_that_are_files_are_known) {
   EXPECT_EQ(path_of("ipc:///tmp/kq.sock"), "/tmp/kq.sock");
   EXPECT_EQ(path_of("ipc://@kq"), "");
   EXPECT_EQ(path_of("tcp://127.0.0.1:5570"), "");
+}
+
+TEST(PlainAddress, loopback_addresses_have_shortcuts_of_their_own) {
+  const auto name = [](const char* endpoint) -> std::string {
+    const auto shortcut = shortcut_to(plain_address(endpoint).value());
+    if (!shortcut) return "none";
+    return {reinterpret_cast<const sockaddr_un&>(shortcut->storage).sun_path, shortcut->bytes - offsetof(sockaddr_un, sun_path)};
+  };
+  EXPECT_EQ(name("tcp://127.0.0.1:5570"), std::string("\0kq/2130706433:5570", 19));
+  EXPECT_EQ(name("tcp://localhost:5570"), name("tcp://127.0.0.1:5570"));
+  EXPECT_EQ(name("tcp://127.0.0.2:5571"), std::string("\0kq/2130706434:5571", 19));
+  EXPECT_EQ(name("tcp://[::1]:5570"), std::string("\0kq/::1:5570", 12));
+  for (const char* far : {"tcp://192.0.2.1:5570", "tcp://0.0.0.0:5570", "tcp://[2001:db8::1]:5570", "ipc:///tmp/kq.sock"}) EXPECT_EQ(name(far), "none");
+}
+
+TEST(PlainAddress, a_listener_of_the_same_user_is_trusted_and_one_over_tcp_is_not_known) {
+  // A name of this process: other tests run at the same time.
+  const auto shortcut = plain_address("ipc://@kq-test." + std::to_string(::getpid()));
+  ASSERT_TRUE(shortcut);
+  const int listening = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int connected = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int over_tcp = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(::bind(listening, shortcut->get(), shortcut->bytes), 0);
+  ASSERT_EQ(::listen(listening, 1), 0);
+  ASSERT_EQ(::connect(connected, shortcut->get(), shortcut->bytes), 0);
+  EXPECT_TRUE(listener_is_trusted(connected));
+  EXPECT_FALSE(listener_is_trusted(over_tcp));
+  EXPECT_TRUE(is_trusted_listener_at(*shortcut));
+  // In a user namespace without users everybody is the same nobody, a stranger as well.
+  const int child = ::fork();
+  if (child == 0) ::_exit(::unshare(CLONE_NEWUSER) != 0 ? 2 : listener_is_trusted(connected) ? 1 : 0);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_NE(status, 1 << 8) << "trusted";
+  for (const int fd : {listening, connected, over_tcp}) ::close(fd);
+  EXPECT_FALSE(is_trusted_listener_at(*shortcut)) << "nobody";
 }
 
 TEST(PlainAddress, the_process_at_the_other_end_is_named) {

@@ -78,11 +78,18 @@ class PlainClientLink final : public ClientLink {
 
   void begin() {
     const auto address = plain_address(endpoint_);
-    const int fd = address ? ::socket(address->get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
-    if (fd < 0) return lose();
-    connection_.emplace(fd, "DEALER");
+    if (!address) return lose();
     is_connecting_ = true;
-    if (::connect(fd, address->get(), address->bytes) != 0 && errno != EINPROGRESS) lose();
+    if (const auto shortcut = shortcut_to(*address); shortcut && connect(*shortcut) && listener_is_trusted(connection_->fd())) return;
+    if (!connect(*address)) lose();
+  }
+
+  // Whether it is connected now, or is about to be.
+  bool connect(const PlainAddress& address) {
+    const int fd = ::socket(address.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) return false;
+    connection_.emplace(fd, "DEALER");
+    return ::connect(fd, address.get(), address.bytes) == 0 || errno == EINPROGRESS;
   }
 
   void lose() {

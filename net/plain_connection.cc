@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::size_t kCopiedBytes = 4u << 10;  // a shorter message is copied behind its header
 constexpr std::size_t kPiecesAtOnce = 16;
+constexpr int kSendBytes = 4 << 20;  // wanted of the system for what is on its way on a path; it gives what it allows. TCP finds its own measure
 constexpr std::size_t kReadBytes = 256u << 10;  // at once: a batch of jobs, and no more than a cache holds
 
 bool would_block() {
@@ -38,7 +39,10 @@ ssize_t send_pieces(int fd, std::span<iovec> pieces) {
 
 PlainConnection::PlainConnection(int fd, std::string_view socket_type) : fd_(fd), reader_(kMessageBytesMax) {
   const int on = 1;
-  (void)::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // fails on a path, which has no delay
+  const bool is_tcp = ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0;  // a path has no delay
+  if (!is_tcp && ::setsockopt(fd_, SOL_SOCKET, SO_SNDBUFFORCE, &kSendBytes, sizeof kSendBytes) != 0) {
+    (void)::setsockopt(fd_, SOL_SOCKET, SO_SNDBUF, &kSendBytes, sizeof kSendBytes);
+  }
   unsent_.push_back(zmtp_opening(socket_type));
 }
 

@@ -27,9 +27,14 @@ constexpr std::size_t kLooksMax = 1'024;             // messages taken from one 
 constexpr std::size_t kReceiveBytesMax = 16u << 20;  // after so many, receive() leaves the rest for later
 constexpr std::int64_t kNoRoomMs = 100;              // until a connection that could not be taken is tried again; how late a deadline may be seen
 
-// Connections are numbered from above those of the two listeners, which are their Side.
+// Connections are numbered from above the listeners: one for each side, and their shortcuts.
 using Number = std::uint64_t;
-constexpr Number kFirstNumber = 2;
+constexpr std::size_t kSides = 2, kListeners = 2 * kSides;
+constexpr Number kFirstNumber = kListeners;
+
+Side side_of(std::size_t listener) {
+  return static_cast<Side>(listener % kSides);
+}
 
 std::string id_of(Number number) {
   std::string id(sizeof number, '\0');
@@ -57,8 +62,8 @@ class PlainServerLink final : public ServerLink {
 
   Expected<void> bind(const Endpoints& endpoints) {
     if (epoll_ < 0) return our_fault(std::string("the broker's sockets: ") + std::strerror(errno));
-    if (auto bound = bind_one(Side::client, endpoints.client); !bound) return bound;
-    return bind_one(Side::worker, endpoints.worker);
+    if (auto bound = bind_one(0, endpoints.client); !bound) return bound;
+    return bind_one(1, endpoints.worker);
   }
 
   Expected<std::vector<Packet>> receive(std::int64_t timeout_ms, std::size_t packets_max) override {
@@ -125,26 +130,48 @@ class PlainServerLink final : public ServerLink {
   bool is_behind() const { return !heard_[0].empty() || !heard_[1].empty(); }
   std::deque<Number>& heard_of(Side side) { return heard_[static_cast<std::size_t>(side)]; }
 
-  Expected<void> bind_one(Side side, const std::string& endpoint) {
+  Expected<void> bind_one(std::size_t listener, const std::string& endpoint) {
     const auto address = plain_address(endpoint);
     if (!address) return failure(address.error());
     const std::string path = path_of(endpoint);
     if (!path.empty()) ::unlink(path.c_str());
-    const int fd = ::socket(address->get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    listeners_[static_cast<std::size_t>(side)] = fd;
+    if (!listen_at(listener, *address) || !add_shortcut(listener, *address, endpoint)) {
+      const char* const hint = errno == EADDRINUSE ? "another program listens there, choose another port"
+                               : errno == ENOENT   ? "its directory must exist"
+                                                   : "the broker cannot listen there";
+      return our_fault(endpoint + ": " + std::strerror(errno) + "; " + hint);
+    }
+    if (!path.empty()) paths_.push_back(path);
+    return {};
+  }
+
+  // Whoever cannot come by the shortcut, or does not trust who listens there, comes the long way: so a name that a stranger has taken costs speed alone.
+  // Clients would trust a program of the broker's own user, which therefore may not have it.
+  bool add_shortcut(std::size_t listener, const PlainAddress& address, const std::string& endpoint) {
+    const auto shortcut = shortcut_to(address);
+    accounts_[listener] = address.storage.ss_family == AF_INET6 ? "::1" : "127.0.0.1";
+    if (!shortcut || listen_at(listener + kSides, *shortcut)) return true;
+    if (is_trusted_listener_at(*shortcut)) {
+      errno = EADDRINUSE;
+      return false;
+    }
+    senders_.note("shortcut", endpoint + ": another user's program has the abstract socket beside it; programs of this machine come by TCP", monotonic_now_ms());
+    return true;
+  }
+
+  bool listen_at(std::size_t listener, const PlainAddress& address) {
+    const int fd = ::socket(address.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     const int on = 1;
     if (fd >= 0) (void)::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (fd >= 0 && ::bind(fd, address->get(), address->bytes) == 0) {
-      if (!path.empty()) paths_.push_back(path);
-      if (::listen(fd, SOMAXCONN) == 0) {
-        tell(EPOLL_CTL_ADD, fd, static_cast<Number>(side), EPOLLIN);
-        return {};
-      }
+    if (fd < 0 || ::bind(fd, address.get(), address.bytes) != 0 || ::listen(fd, SOMAXCONN) != 0) {
+      const int why = errno;
+      if (fd >= 0) ::close(fd);
+      errno = why;
+      return false;
     }
-    const char* const hint = errno == EADDRINUSE ? "another program listens there, choose another port"
-                             : errno == ENOENT   ? "its directory must exist"
-                                                 : "the broker cannot listen there";
-    return our_fault(endpoint + ": " + std::strerror(errno) + "; " + hint);
+    listeners_[listener] = fd;
+    tell(EPOLL_CTL_ADD, fd, listener, EPOLLIN);
+    return true;
   }
 
   void tell(int operation, int fd, Number number, std::uint32_t events) {
@@ -170,7 +197,7 @@ class PlainServerLink final : public ServerLink {
     for (int i = 0; i < n; ++i) {
       const Number number = events[static_cast<std::size_t>(i)].data.u64;
       if (number < kFirstNumber) {
-        accept_all(static_cast<Side>(number));
+        accept_all(number);
       } else {
         hear(number, events[static_cast<std::size_t>(i)].events);
       }
@@ -217,20 +244,18 @@ class PlainServerLink final : public ServerLink {
     lose(number);
   }
 
-  void accept_all(Side side) {
+  void accept_all(std::size_t listener) {
     for (std::size_t i = 0; i < kEventsAtOnce; ++i) {
-      const int fd = ::accept4(listeners_[static_cast<std::size_t>(side)], nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+      const int fd = ::accept4(listeners_[listener], nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
       if (fd >= 0) {
-        accepted(side, fd);
+        accepted(listener, fd);
         continue;
       }
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
         senders_.note("accept", std::string("a connection could not be taken: ") + std::strerror(errno), now_ms_);
         listen_again_ms_ = now_ms_ + kNoRoomMs;
-        for (const Side each : {Side::client, Side::worker}) {
-          tell(EPOLL_CTL_MOD, listeners_[static_cast<std::size_t>(each)], static_cast<Number>(each), 0);
-        }
+        listen_for(0);
         return;
       }
     }
@@ -239,14 +264,19 @@ class PlainServerLink final : public ServerLink {
   void listen_again() {
     if (listen_again_ms_ == 0 || now_ms_ < listen_again_ms_) return;
     listen_again_ms_ = 0;
-    for (const Side side : {Side::client, Side::worker}) {
-      tell(EPOLL_CTL_MOD, listeners_[static_cast<std::size_t>(side)], static_cast<Number>(side), EPOLLIN);
+    listen_for(EPOLLIN);
+  }
+
+  void listen_for(std::uint32_t events) {
+    for (std::size_t i = 0; i < kListeners; ++i) {
+      if (listeners_[i] >= 0) tell(EPOLL_CTL_MOD, listeners_[i], i, events);
     }
   }
 
-  void accepted(Side side, int fd) {
+  void accepted(std::size_t listener, int fd) {
     auto connection = std::make_unique<PlainConnection>(fd, "ROUTER");
     PeerName name = peer_of(fd);
+    if (listener >= kSides) name.account = accounts_[listener - kSides];  // one machine has one account, whichever way its programs come
     const std::size_t at_account = connections_at_[name.account];
     if (peers_.size() >= limits_.connections_max || at_account >= limits_.connections_per_address_max) {
       senders_.note("connections " + name.account,
@@ -261,7 +291,7 @@ class PlainServerLink final : public ServerLink {
     const Number number = next_number_++;
     (void)connection->flush();
     tell(EPOLL_CTL_ADD, fd, number, EPOLLIN);
-    Connected& peer = peers_.emplace(number, Connected{.connection = std::move(connection), .side = side, .name = std::move(name)}).first->second;
+    Connected& peer = peers_.emplace(number, Connected{.connection = std::move(connection), .side = side_of(listener), .name = std::move(name)}).first->second;
     watch(number, peer);
     handshakes_.emplace_back(now_ms_ + limits_.handshake_ms, number);
   }
@@ -319,8 +349,9 @@ class PlainServerLink final : public ServerLink {
   const ServerLimits limits_;
   Senders senders_;
   const int epoll_;
-  std::array<int, 2> listeners_{-1, -1};  // by Side
-  std::vector<std::string> paths_;        // of the listeners
+  std::array<int, kListeners> listeners_{-1, -1, -1, -1};  // by Side, then the shortcuts by Side; -1: none
+  std::array<std::string, kSides> accounts_;  // of whoever comes by a shortcut, as he would have over TCP
+  std::vector<std::string> paths_;            // of the listeners
   std::unordered_map<Number, Connected> peers_;
   Number next_number_ = kFirstNumber;
   std::unordered_map<std::string, std::size_t> connections_at_;   // by account

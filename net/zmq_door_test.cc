@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "net/clock.h"
+#include "net/plain_address.h"
 #include "net/zmq_keys.h"
 #include "net/zmq_link.h"
 
@@ -22,6 +23,7 @@ namespace kq {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
 using testing::HasSubstr;
 
 constexpr std::int64_t kSoonMs = 10'000;  // nothing here waits that long unless it is broken
@@ -169,6 +171,46 @@ TEST_F(ZmqDoor, the_right_key_is_let_in_and_known_by_name) {
     EXPECT_TRUE(server_->send(outcome.packet->peer, "welcome"));
     EXPECT_EQ(link->receive(kSoonMs)->value_or("nothing"), "welcome");
   }
+}
+
+TEST_F(ZmqDoor, without_keys_a_client_of_the_same_user_comes_by_the_shortcut) {
+  start({}, false);
+  for (const Side side : {Side::client, Side::worker}) {
+    const Outcome outcome = knock(side, std::nullopt);
+    ASSERT_TRUE(outcome.packet) << outcome.refusal;
+    EXPECT_THAT(outcome.packet->address, HasSubstr("localhost:" + std::to_string(::geteuid()) + ":"));
+    EXPECT_EQ(outcome.packet->peer.side, side);
+  }
+}
+
+TEST_F(ZmqDoor, a_shortcut_where_a_program_of_the_same_user_listens_is_not_shared) {
+  start({}, false);
+  const auto shortcut = shortcut_to(plain_address("tcp://127.0.0.1:" + std::to_string(port_ + 10)).value());
+  const int held = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(::bind(held, shortcut->get(), shortcut->bytes), 0);
+  ASSERT_EQ(::listen(held, 1), 0);
+  const auto bound = bind_server(*parse_broker_url("tcp://127.0.0.1:" + std::to_string(port_ + 10)), {});
+  ASSERT_FALSE(bound);
+  EXPECT_THAT(bound.error().message, HasSubstr("another program listens there"));
+  ::close(held);
+}
+
+// Anybody may take a name before the broker does, and need not even listen there.
+TEST_F(ZmqDoor, a_shortcut_that_somebody_only_holds_costs_nothing_but_itself) {
+  start({}, false);
+  const auto url = *parse_broker_url("tcp://127.0.0.1:" + std::to_string(port_ + 10));
+  const auto shortcut = shortcut_to(plain_address(url.client).value());
+  const int held = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(::bind(held, shortcut->get(), shortcut->bytes), 0);
+  auto bound = bind_server(url, {});
+  ASSERT_TRUE(bound) << bound.error().message;
+  EXPECT_THAT((*bound)->take_notes(), Contains(HasSubstr("abstract socket")));
+  server_ = std::move(*bound);
+  endpoints_ = url;
+  const Outcome outcome = knock(Side::client, std::nullopt);
+  ASSERT_TRUE(outcome.packet) << outcome.refusal;
+  EXPECT_EQ(outcome.packet->address, "127.0.0.1");
+  ::close(held);
 }
 
 TEST_F(ZmqDoor, without_keys_this_machine_may_do_everything) {
@@ -333,6 +375,7 @@ TEST_F(ZmqDoor, connections_over_the_limit_are_hung_up_on_and_the_others_stay) {
     ASSERT_TRUE(knock(*first).packet);
     {
       std::vector<std::unique_ptr<Stranger>> held;
+      // Without keys the first one came by the shortcut, and counts for this machine all the same.
       for (int i = 0; i < 3; ++i) held.push_back(std::make_unique<Stranger>(port_));
       for (int i = 0; i < 3; ++i) EXPECT_TRUE(Stranger(port_).is_hung_up_on(*server_));
       EXPECT_THAT(note_with("connections of at most"),
