@@ -4,10 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "store/crc32c.h"
@@ -178,6 +181,15 @@ Expected<LogState> look_at_log(const std::string& path, LogCheck check) {
   if (blocks.error() == 0) state = Log(blocks, check).state();
   if (blocks.error() != 0) return our_fault(path + ": cannot be read: " + std::strerror(blocks.error()));
   return state;
+}
+
+std::string newest_log(const std::string& dir) {
+  const auto is_older = [](const std::string& a, const std::string& b) { return std::pair(a.size(), a) < std::pair(b.size(), b); };
+  std::string newest;
+  for (const auto& entry : std::filesystem::directory_iterator(dir)) {
+    if (entry.path().extension() == ".log") newest = std::max(newest, entry.path().string(), is_older);
+  }
+  return newest;
 }
 
 }  // namespace kq

@@ -35,4 +35,7 @@ enum class LogCheck {
 
 Expected<LogState> look_at_log(const std::string& path, LogCheck check);
 
+// The write-ahead log in `dir` with the highest number, which RocksDB writes with six digits, and with more from a million on. Empty: there is none.
+std::string newest_log(const std::string& dir);
+
 }  // namespace kq

@@ -127,5 +127,12 @@ TEST_F(LogEndingTest, a_file_that_is_not_there_is_said) {
             "/no/such/log: cannot be read: No such file or directory");
 }
 
+TEST(NewestLog, has_the_highest_number_however_many_digits_it_has) {
+  const TemporaryDirectory directory;
+  EXPECT_EQ(newest_log(directory.path()), "");
+  for (const char* name : {"/000009.log", "/999999.log", "/1000000.log", "/1000001.sst"}) std::ofstream(directory.path() + name).close();
+  EXPECT_EQ(newest_log(directory.path()), directory.path() + "/1000000.log");
+}
+
 }  // namespace
 }  // namespace kq

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <list>
 #include <map>
 #include <system_error>
 #include <unordered_set>
@@ -24,6 +25,7 @@
 #include "store/log_ending.h"
 #include "store/migration.h"
 #include "store/rocks_store_beside.h"
+#include "store/rocks_store_garbage.h"
 #include "store/rocks_store_settings.h"
 #include "store/rocks_store_tables.h"
 
@@ -61,11 +63,15 @@ class RocksStore final : public Store {
   // A null handle stands for a family that the store on disk does not have and that holds nothing.
   RocksStore(std::string dir, OpenMode mode, Env env, std::unique_ptr<rocksdb::DB> db,
              std::vector<rocksdb::ColumnFamilyHandle*> handles, std::optional<DiskSpace> space)
-      : dir_(std::move(dir)), mode_(mode), env_(std::move(env)), db_(std::move(db)), handles_(std::move(handles)), space_(std::move(space)) {}
+      : dir_(std::move(dir)), mode_(mode), env_(std::move(env)), db_(std::move(db)), handles_(std::move(handles)), space_(std::move(space)) {
+    if (mode != OpenMode::read_write) return;
+    for (const Family family : {Family::blob, Family::object}) garbage_.emplace_back(*db_, handle(family));
+  }
 
   ~RocksStore() override {
     // A store that was closed in order has no log to replay, and none in which damage could pass for a torn tail. One family after the
     // other, and no further than the first error: two records of the MANIFEST that were not synced could be torn apart.
+    garbage_.clear();
     bool flushed = mode_ == OpenMode::read_write && !broken_;
     for (rocksdb::ColumnFamilyHandle* handle : handles_) flushed = flushed && db_->Flush({}, handle).ok();
     for (rocksdb::ColumnFamilyHandle* handle : handles_) {
@@ -161,7 +167,10 @@ class RocksStore final : public Store {
 
   Expected<Space> space() override {
     if (!space_) return Space{};
-    return space_->look();
+    const auto seen = space_->look();
+    if (!seen) return seen;
+    for (BlobGarbage& garbage : garbage_) garbage.look(seen->nearly_full ? 0 : seen->free_bytes);
+    return seen;
   }
 
   // At a start: a short life has no other time for it.
@@ -203,6 +212,7 @@ class RocksStore final : public Store {
   const Env env_;  // outlives db_
   std::unique_ptr<rocksdb::DB> db_;
   const std::vector<rocksdb::ColumnFamilyHandle*> handles_;
+  std::list<BlobGarbage> garbage_;
   std::optional<DiskSpace> space_;
   std::optional<Error> broken_;
   rocksdb::WriteBatch batch_;  // of the last commit: its memory serves the next
@@ -257,14 +267,6 @@ bool holds_data(const std::string& dir) {
     if ((kind == ".log" || kind == ".sst" || kind == ".blob") && entry.file_size(gone) > 0 && !gone) return true;
   }
   return false;
-}
-
-std::string newest_log(const std::string& dir) {
-  std::string newest;
-  for (const auto& entry : std::filesystem::directory_iterator(dir)) {
-    if (entry.path().extension() == ".log") newest = std::max(newest, entry.path().string());
-  }
-  return newest;
 }
 
 // The file that CURRENT names.

@@ -9,6 +9,7 @@
 
 #include <memory>
 
+#include "store/rocks_store_ahead.h"
 #include "store/rocks_store_log.h"
 #include "store/rocks_store_memtable.h"
 #include "store/rocks_store_room.h"
@@ -18,10 +19,15 @@ namespace {
 
 constexpr std::size_t kFamilies = kEnumNames<Family>.size();
 
-// Values of this size and above stay out of the tables, so that compaction does not rewrite them.
-constexpr std::size_t kBlobBytesMin = 2048;
+// Values of this size and above stay out of the tables, so that compaction does not rewrite them: nearly every source, packed. A table has some
+// 100 bytes in place of each.
+constexpr std::size_t kBlobBytesMin = 256;
 constexpr double kMemtableFilterShare = 0.02;  // of the memtable: a new key is known to be new without a search in it
 constexpr double kFilterBitsPerKey = 10;  // one lookup in a hundred reads a block for nothing
+
+// Keys in no order: every table overlaps every other, and levels would write all that lies in the first one anew for each little that comes. Runs of tables
+// that are merged where they are of one size write a record some five times in a store of ten million, not twenty. Whether a run has a key its filter says.
+void compact_by_size(rocksdb::ColumnFamilyOptions& options) { options.compaction_style = rocksdb::kCompactionStyleUniversal; }
 
 // After an error a store is finished and its process ends. RocksDB would try to recover by itself behind kq's back: it then flushes
 // what the failed flush left half done, on which this version aborts, and waits seconds for room on a full disk.
@@ -44,12 +50,14 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const std::shared_ptr
   options.write_buffer_size = 16 * kMegabyte;
   switch (family) {
     case Family::ids:  // asked about every submission, most of them new; in no order, so that a large memtable is slow
+      compact_by_size(options);
       table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(kFilterBitsPerKey));
       options.memtable_prefix_bloom_size_ratio = kMemtableFilterShare;
       options.memtable_whole_key_filtering = true;
       options.write_buffer_size = 8 * kMegabyte;
       break;
     case Family::blob:  // asked likewise; the value is large, never changed, and compressed by whoever made it
+      compact_by_size(options);
       table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(kFilterBitsPerKey));
       options.memtable_prefix_bloom_size_ratio = kMemtableFilterShare;
       options.memtable_whole_key_filtering = true;
@@ -57,7 +65,6 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const std::shared_ptr
       options.enable_blob_files = true;
       options.min_blob_size = kBlobBytesMin;
       options.blob_compression_type = rocksdb::kNoCompression;
-      options.enable_blob_garbage_collection = true;
       [[fallthrough]];
     case Family::body:  // most of the bytes: a flush has room to fall behind before a commit waits for it
       options.write_buffer_size = 64 * kMegabyte;
@@ -72,7 +79,6 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const std::shared_ptr
       options.compression = rocksdb::kNoCompression;
       options.enable_blob_files = true;
       options.min_blob_size = kBlobBytesMin;
-      options.enable_blob_garbage_collection = true;
       break;
     case Family::meta:
     case Family::run:
@@ -92,7 +98,7 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const std::shared_ptr
 rocksdb::DBOptions db_options(const std::string& dir, OpenMode mode, rocksdb::Env* env) {
   rocksdb::DBOptions options;
   // Made once and never unmade, as RocksDB's own is: threads of any store may use it until the process ends.
-  static rocksdb::Env* const roomy = rocksdb::NewCompositeEnv(with_log_room(rocksdb::FileSystem::Default())).release();
+  static rocksdb::Env* const roomy = rocksdb::NewCompositeEnv(with_reads_ahead(with_log_room(rocksdb::FileSystem::Default()))).release();
   options.env = env != nullptr ? env : roomy;
   options.create_if_missing = mode == OpenMode::read_write;
   options.create_missing_column_families = mode == OpenMode::read_write;
@@ -109,6 +115,8 @@ rocksdb::DBOptions db_options(const std::string& dir, OpenMode mode, rocksdb::En
   options.bytes_per_sync = kMegabyte;
   // The default starts sixteen threads in each family to open its few tables: two hundred threads to open a store.
   options.max_file_opening_threads = 1;
+  // One flush and two compactions: what lives in many blob files may be written anew for minutes (rocks_store_garbage.h), and others must not wait for that.
+  options.max_background_jobs = 3;
   options.write_buffer_manager = std::make_shared<rocksdb::WriteBufferManager>(kMemtableBytesMax);
   options.listeners.push_back(std::make_shared<NoRecovery>());
   options.max_bgerror_resume_count = 0;

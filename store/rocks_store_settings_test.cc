@@ -32,6 +32,18 @@ TEST(RocksStoreSettings, what_comes_compressed_is_not_compressed_again) {
   EXPECT_EQ(blob.options.blob_compression_type, rocksdb::kNoCompression);
 }
 
+TEST(RocksStoreSettings, what_has_no_order_is_compacted_by_size) {
+  for (const auto& family : all_families()) {
+    const bool has_no_order = family.name == "ids" || family.name == "blob";
+    EXPECT_EQ(family.options.compaction_style == rocksdb::kCompactionStyleUniversal, has_no_order) << family.name;
+  }
+}
+
+// RocksDB's own choice would write what lives in the oldest files anew at every compaction (rocks_store_garbage.h).
+TEST(RocksStoreSettings, what_lives_in_blob_files_is_left_where_it_is) {
+  for (const auto& family : all_families()) EXPECT_FALSE(family.options.enable_blob_garbage_collection) << family.name;
+}
+
 TEST(RocksStoreSettings, a_reader_creates_nothing) {
   const auto options = db_options("", OpenMode::read_only, nullptr);
   EXPECT_FALSE(options.create_if_missing);
