@@ -54,7 +54,7 @@ Expected<void> handle(Step& step, Space space) {
 Expected<void> handle(Step& step, Tick) {
   step.state.jobs.forget(step.state.options.queued_kept);
   step.state.blobs.shrink();
-  step.state.new_best.clear();
+  if (step.state.board_ns.size() > step.state.options.board_places_kept) step.state.board_ns.clear();
   forget_unused_names(step);
   for (const auto part : {refill_windows, fire_timers, expire_leases, expire_builds, forget_silent, retain}) {
     if (auto done = part(step); !done) return done;

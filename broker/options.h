@@ -27,6 +27,7 @@ struct BrokerOptions {
   std::size_t submitters_max = 65'536;
   LaneWindow lane_window{};                     // of each lane in RAM
   std::size_t queued_kept = 1u << 14;           // records of queued jobs in RAM, some 30 MB; others are read when needed
+  std::size_t board_places_kept = 4'096;        // in RAM: what a result must beat; others are read when needed
   std::size_t timers_per_step_max = 1'024;      // fired in one Tick, which wakes again for the rest
   bool notes_per_job = false;                   // for a log level that shows them: they cost as much as the rest of a step
   std::size_t refills_per_step_max = 16;        // lanes filled up from the store in one Tick
@@ -51,7 +52,9 @@ struct BrokerOptions {
   std::size_t objects_max = 4'096;                // of unfinished jobs: kept, or being built
   std::size_t objects_bytes_max = 1u << 30;
   std::size_t builds_declined_max = 65'536;       // jobs remembered of whose build nothing came
-  std::size_t leases_per_step_max = 256;          // a Tick that could lease more asks to be woken at once
+  // A Tick that could lease more asks to be woken at once. Beside a queue a worker with much credit has twice as many jobs on their way, so that it works on
+  // one half while the broker hands out the other: with 256 they took turns, at two thirds of the rate.
+  std::size_t leases_per_step_max = 128;
   std::size_t lease_batch_bytes_max = 16u << 20;  // one LeaseBatch is closed once its blobs are as long as this
 };
 
