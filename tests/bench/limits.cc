@@ -12,6 +12,7 @@
 #include "core/hash.h"
 #include "store/keys.h"
 #include "store/rocks_store.h"
+#include "tests/bench/floor.h"
 #include "tests/bench/measure.h"
 
 namespace kq::bench {
@@ -117,6 +118,7 @@ nlohmann::json measure_limits(const std::string& dir, const Bodies& bodies) {
   const std::string body = bodies.body(1);
   limits["sha256_4k_us"] = repeat(kProbeNs / 10, [&] { (void)sha256(body); }).each.percentile_us(50);
   limits["body_mean_bytes"] = bodies.mean_bytes();
+  limits.update(measure_floor(dir, bodies));
   return limits;
 }
 

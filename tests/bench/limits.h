@@ -12,7 +12,7 @@ namespace kq::bench {
 // figures.
 double calibrate_us(const std::string& dir);
 
-// fdatasync; a ZeroMQ round trip and flood; synced RocksDB commits by size; SHA-256. Some 5 s.
+// fdatasync; a ZeroMQ round trip; synced RocksDB commits by size; SHA-256; a whole cycle without a queue (floor.h). Some 8 s.
 nlohmann::json measure_limits(const std::string& dir, const Bodies& bodies);
 
 }  // namespace kq::bench
