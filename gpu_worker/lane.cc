@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::int64_t kMemoryBackLimitMs = 5'000;    // for the device to have what a dead child had
 constexpr std::int64_t kStopLimitMs = 1'000;         // for the judge to notice that a killed submission is gone
-constexpr std::uint32_t kBurstBelowNs = 20'000;      // what the judge's clock is off by, a microsecond or so, is too much beside these
 // Of a large device's memory a window may take this share: there are two of them, copies of both, what reference and submission compute
 // with, and the children that wait. What finds no room all the same is too_large.
 constexpr std::uint64_t kWindowsPerDevice = 8;
@@ -72,7 +71,7 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
   if (lane->options_.device == DeviceKind::cuda) {
     Limits& limits = lane->options_.limits;
     limits.window_bytes_max = std::max(limits.window_bytes_max, lane->device_.memory_bytes / kWindowsPerDevice);
-    if (lane->options_.bursts) limits.burst_below_ns = kBurstBelowNs;
+    limits.bursts = lane->options_.bursts;
   }
   const LaneOptions& given = lane->options_;
   auto watch = given.watch ? given.watch(lane->device_) : given.device == DeviceKind::cuda ? watch_gpu(lane->device_.uuid) : nullptr;
@@ -210,13 +209,14 @@ bool Lane::is_audited(const Submission& submission) const {
   return options_.audits && device_.kind == DeviceKind::cuda && submission.backend != Backend::cuda;
 }
 
-void Lane::audit(const Submission& submission, Attempt& passed) const {
+void Lane::audit(const Submission& submission, Attempt& passed) {
   const Trials& trials = submission.trials;
   // Timed calls may end early, decoys and calls that come again only add to them.
   const std::uint32_t calls = trials.correctness + trials.warmup + std::min(trials.timed, kTimedSamplesMin);
   const std::string home = std::filesystem::path(options_.zygote.python).parent_path().parent_path();
   const AuditReport report = read_audit(passed.audit, calls, home);
   if (report.is_on) passed.sandbox += ",audit";
+  no_audit_ = report.off;
   if (report.rejection) passed.report.verdict = ended(VerdictName::rejected, *report.rejection);
 }
 

@@ -38,7 +38,7 @@ struct LaneOptions {
   Limits limits;
   std::function<std::unique_ptr<GpuWatch>(const DeviceInfo&)> watch = {};  // of the device; NVML for a GPU where nobody says otherwise
   std::int64_t attempt_limit_ms = 15 * 60'000;  // the whole attempt, whatever the judge says; a job may ask for less
-  bool bursts = false;  // on a GPU, time short calls several at once too (gpu_worker/judge/burst.h), which takes 0.2 s more
+  Bursts bursts = Bursts::doubt;  // on a GPU: they take 0.2 s
   std::uint32_t children_ahead = 2;  // forked before they are wanted (gpu_worker/children.h)
   std::string profiler = {};  // ncu, for submissions that ask for a profile (gpu_worker/profile.h); empty: there is none
   std::string profiles = {};  // parent of what it writes
@@ -66,6 +66,8 @@ class Lane {
   // Why nothing may run here any more: something of a job did not go away, or the device is not what it was. The job that was noticed
   // with ended in an Error, and is tried again elsewhere.
   const std::optional<std::string>& quarantine() const { return quarantine_; }
+  // Why what passed last was not audited, though it should have been; empty: it was.
+  const std::string& no_audit() const { return no_audit_; }
   int judge_process() const { return judge_ ? judge_->process() : 0; }
 
  private:
@@ -95,7 +97,7 @@ class Lane {
   // `role` is submission, or profile.
   Expected<Attempt> attempt_once(const Lease& lease, const Built& built, const std::stop_token& stop, ChildRole role = ChildRole::submission);
   Profile profile(const Lease& lease, const Built& built, const std::stop_token& stop);
-  void audit(const Submission& submission, Attempt& passed) const;
+  void audit(const Submission& submission, Attempt& passed);
   Expected<Report> await(LaneChild& calibrator, LaneChild& submission, ChildRole submission_role, std::int64_t limit_ms, const std::stop_token& stop);
   void drop(std::optional<LaneChild>& calibrator);
   void drop_calibrators();
@@ -108,6 +110,7 @@ class Lane {
   std::unique_ptr<JudgeLink> judge_;
   std::unique_ptr<Cleanliness> cleanliness_;
   std::optional<std::string> quarantine_;
+  std::string no_audit_;
   std::uint64_t plans_ = 0;
 
   std::atomic<bool> aborted_ = false;

@@ -58,7 +58,7 @@ struct Flags {
   int ready_fd = -1;
   bool self_test = false;
   bool insecure = false;
-  bool bursts = false;
+  std::string bursts = "doubt";
   bool audits = true;
 };
 
@@ -187,7 +187,7 @@ Expected<std::vector<kq::LaneOptions>> lanes_of(const Flags& flags, const std::s
                      .scratch = scratch + "/lane" + std::to_string(lanes.size()),
                      .first_uid = slot_uid(lanes.size() + 1),
                      .limits = limits_for(device.kind, wanted->size()),
-                     .bursts = flags.bursts,
+                     .bursts = *kq::parse_enum<kq::Bursts>(flags.bursts),
                      .children_ahead = flags.children_ahead,
                      .profiler = kq::find_ncu(),
                      .profiles = fs::absolute(flags.profiles.empty() ? (fs::path(scratch).parent_path() / "profiles").string() : flags.profiles),
@@ -235,6 +235,7 @@ Expected<void> test_sandboxes(std::vector<std::unique_ptr<kq::Lane>>& lanes, boo
     auto held = kq::test_sandbox(*lane, harness_of(kq::program_directory()));
     if (!held && !insecure) return held;
     if (!held) spdlog::warn("{}", held.error().message);
+    if (!lane->no_audit().empty()) spdlog::warn("{}: no audit, so streams that submissions make are not named: {}", lane->device().model, lane->no_audit());
   }
   return {};
 }
@@ -348,7 +349,8 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}))->capture_default_str();
   app.add_option("--ready-fd", flags.ready_fd, "write 'ready' to this descriptor once every device is open");
   app.add_flag("--self-test", flags.self_test, "open every device, start what runs jobs, print what was found as JSON, and end");
-  app.add_flag("--bursts", flags.bursts, "on a GPU, also time calls below 20 us eight at a time: their medians spread by 2 % instead of 9, and such a job takes 0.2 s more")->envname("KQ_BURSTS");
+  app.add_option("--bursts", flags.bursts, "on a GPU, when calls below 20 us are also timed eight at a time, which takes 0.2 s: in doubt is where a job's own clock says less than the judge's can agree with")
+      ->check(CLI::IsMember({"never", "doubt", "always"}))->capture_default_str()->envname("KQ_BURSTS");
   app.add_flag_callback("--no-audit", [&flags] { flags.audits = false; }, "on a GPU, do not listen by CUPTI to what submissions do, which names streams of their own");
   app.add_flag("--insecure-no-sandbox", flags.insecure, "work even where nothing can be put between jobs and this user's files");
   try {

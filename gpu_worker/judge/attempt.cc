@@ -73,22 +73,28 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
 
   // 3. The trials. Every output of every kind is checked.
   const std::int64_t first_trial_ns = clock_ns();
-  const auto trials_us = [&] { return (clock_ns() - first_trial_ns) / 1'000; };
   const auto times = trials.run();
-  report.trials_us = trials_us();
+  report.trials_us = (clock_ns() - first_trial_ns) / 1'000;
   if (!times) return tl::unexpected(times.error());
-  const auto burst_ns = burst_share(plan, **submission, *times);
-  report.trials_us = trials_us();
-  if (!burst_ns) return tl::unexpected(burst_ns.error());
   calibrating.emplace(warming);
   const auto after = overhead_by(&Calibrator::calibrate);
   if (!after) return tl::unexpected(after.error());
+  calibrating.reset();
 
   // 4. It passed: its time. The three calibrations differ by chance more than by anything else, so their mean is the best there is.
   const double drift_ns = after->median_ns - before->median_ns;
   const double overhead_ns = std::min(((*submission)->overhead().median_ns + before->median_ns + after->median_ns) / 3, kOverheadMaxNs);
   report.samples = {samples_of(times->submission.brackets_ns, overhead_ns), samples_of(times->reference.brackets_ns, overhead_ns)};
-  const Attested ours = attest(report.samples.submission_ns, times->submission.events_ns, drift_ns, *burst_ns);
+  Attested ours = attest(report.samples.submission_ns, times->submission.events_ns, drift_ns);
+  double burst_ns = 0;
+  if (plan.limits.bursts == Bursts::always || (plan.limits.bursts == Bursts::doubt && ours.is_doubted())) {
+    const std::int64_t first_burst_ns = clock_ns();
+    const auto share_ns = burst_share(plan, **submission, *times);
+    report.trials_us += (clock_ns() - first_burst_ns) / 1'000;
+    if (!share_ns) return tl::unexpected(share_ns.error());
+    burst_ns = *share_ns;
+    ours = attest(report.samples.submission_ns, times->submission.events_ns, drift_ns, burst_ns);
+  }
   const Attested theirs = attest(report.samples.reference_ns, times->reference.events_ns, drift_ns);
   // A judge that sleeps is woken late where there are few cores, and that is nobody's forgery.
   if (waiting_ == Waiting::spin) report.disagreement = ours.disagreement;
@@ -99,7 +105,7 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
                                 .drift_ns = drift_ns,
                                 .attested_ns = ours.attested_ns,
                                 .event_ns = ours.event_ns,
-                                .burst_ns = *burst_ns},
+                                .burst_ns = burst_ns},
                 .correctness = (*submission)->correctness()};
 }
 
@@ -137,7 +143,7 @@ Step<double> Judge::burst_share(const Plan& plan, SubmissionSide& submission, co
   const double overhead_ns = submission.overhead().median_ns;
   // A judge that sleeps is woken late, again and again.
   const bool is_steady = waiting_ == Waiting::spin || device_.info().kind == DeviceKind::cpu;
-  const bool may_burst = plan.limits.burst_below_ns > 0 && singles.size() >= kBurstSinglesMin && is_steady;
+  const bool may_burst = singles.size() >= kBurstSinglesMin && is_steady;
   if (!may_burst || summarise(singles).median_ns - overhead_ns >= plan.limits.burst_below_ns) return 0;
   const auto draws = reference_->depends_on_seed(plan, draw_());
   if (!draws) return tl::unexpected(draws.error());

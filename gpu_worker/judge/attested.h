@@ -7,7 +7,8 @@
 //   slack     = min(3 standard errors of that median + drift of the overhead, cap)
 //
 // The calibration's error is not in that error bar: it differs from process to process by 1.1 us (standard deviation of 22 jobs on an H200) and is the
-// same for every sample of one. Where calls were also timed several at once (burst.h) their share, which is free of it, is what the child's times must
+// same for every sample of one. So one honest job in ten has a median that is not its own times', and short calls are then also timed several at once
+// (burst.h). Their share, which is free of it, is what the child's times must
 // not be below, and the slack may be as large as that error:
 //
 //   published = max(median of the child's times, share less its error, attested median - burst slack)
@@ -37,6 +38,8 @@ struct Attested {
   double median_ns = 0;  // the published one
   double attested_ns = 0;
   double event_ns = 0;   // 0: the child gave no times
+  // The child's times are below all that the judge's clock can agree with.
+  bool is_doubted() const { return event_ns > 0 && median_ns > event_ns; }
   std::string disagreement;  // in words, where the child's clock and that of a judge that spins cannot both be right; else empty
 };
 

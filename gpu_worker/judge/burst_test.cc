@@ -20,6 +20,7 @@ std::string ending(const Report& report) {
 struct BurstHouse : FakeHouse {
   BurstHouse() {
     plan.trials = {.correctness = 1, .warmup = 1, .timed = kTimedSamplesMin};
+    plan.limits.bursts = Bursts::always;
     plan.limits.burst_below_ns = 2'000'000'000;
     drawn_n = 7;  // a problem's numbers do not change from call to call (harness/reference.py), as those of the fake one do
   }
@@ -45,6 +46,23 @@ TEST(Burst, calls_that_are_long_enough_have_none) {
   });
   EXPECT_EQ(ending(report), "passed");
   EXPECT_EQ(measurement_of(*report.verdict)->burst_ns, 0);
+}
+
+TEST(Burst, in_doubt_are_times_of_the_submissions_own_that_the_judge_cannot_agree_with) {
+  for (const auto& [event_ns, is_doubted] : {std::pair{1L, true}, {1'000'000'000L, false}, {0L, false}}) {
+    BurstHouse house;
+    house.plan.limits.bursts = Bursts::doubt;
+    int bursts = 0;
+    const Report report = house.run([&, event = event_ns](FakeTurn& turn) {
+      if (turn.command == Command::burst) ++bursts;
+      if (turn.command != Command::call) return;
+      ::usleep(5'000);
+      turn.page.event_ns = event;
+    });
+    ASSERT_EQ(ending(report), "passed") << event_ns;
+    EXPECT_EQ(bursts > 0, is_doubted) << event_ns;
+    EXPECT_EQ(measurement_of(*report.verdict)->burst_ns > 0, is_doubted) << event_ns;
+  }
 }
 
 TEST(Burst, one_wrong_output_among_all_is_a_wrong_answer) {

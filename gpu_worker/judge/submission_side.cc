@@ -49,7 +49,7 @@ Step<void> SubmissionSide::attach(const Plan& plan) {
   child_->write_states(layout.tables.states);
   child_->send_window(*window_);
   // No room for an arena is no reason to stop: outputs are copied then.
-  const bool may_burst = plan.limits.burst_below_ns > 0 && layout.outputs.bytes() <= kBurstOutputBytesMax;
+  const bool may_burst = plan.limits.bursts != Bursts::never && layout.outputs.bytes() <= kBurstOutputBytesMax;
   auto arena = device_.make_arena(arena_bytes(layout, may_burst ? kBurstCalls : 0));
   if (!arena) return stop(arena.error());
   arena_ = std::move(*arena);

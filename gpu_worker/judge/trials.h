@@ -34,7 +34,7 @@ inline constexpr std::uint32_t kTrialsPerVoid = 4;
 // Trials that are void beside a child of ours that was making itself warm come again for nothing, so often in an attempt.
 inline constexpr std::uint32_t kDisturbedMax = 64;
 // The reference has kTimedSamplesMin samples first, and then one for so many of the submission's: it changes with the machine alone.
-inline constexpr std::uint32_t kTimedPerReference = 4;
+inline constexpr std::uint32_t kTimedPerReference = 8;
 // Answers that take longer together are not asked for in one command: a submission that is wrong in the next trial needs none of them.
 inline constexpr std::int64_t kAtOnceNs = 4'000'000;
 // What more than the absence of any null call is somebody else's doing: the switch to another context and back takes 140 us and more, the
