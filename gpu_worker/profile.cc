@@ -87,7 +87,12 @@ Profile profile_of(const std::string& text) {
   return profile;
 }
 
-Expected<std::string> keep_files(const std::string& out, const std::string& parent, const Lease& lease) {
+struct Kept {
+  std::string place;
+  std::string too_large = {};  // the first file that was left out for its size
+};
+
+Expected<Kept> keep_files(const std::string& out, const std::string& parent, const Lease& lease) {
   const fs::path place = fs::path(parent) / plain(lease.run) /
                          (plain(lease.submission.label) + "-" + std::to_string(lease.id.seq) + "-" + std::to_string(lease.id.attempt));
   std::error_code error;
@@ -96,13 +101,18 @@ Expected<std::string> keep_files(const std::string& out, const std::string& pare
   if (const auto space = fs::space(place, error); !error && space.available < space.capacity / kFreePart) {
     return our_fault("no room for the profile's files in " + place.string() + ": less than a twentieth of the disk is free");
   }
+  Kept kept{.place = place.string()};
   for (const char* name : kFiles) {
-    const auto bytes = read_child_file(out + "/" + name, kFileBytesMaxOfProfile);
+    const auto bytes = read_child_file(out + "/" + name, kFileBytesMaxOfProfile + 1);
     if (!bytes) continue;
+    if (bytes->size() > kFileBytesMaxOfProfile) {  // a part of a report is none
+      if (kept.too_large.empty()) kept.too_large = name;
+      continue;
+    }
     std::ofstream file(place / name, std::ios::binary | std::ios::trunc);
     if (!file.write(bytes->data(), static_cast<std::streamsize>(bytes->size())).flush()) return our_fault("cannot write " + (place / name).string());
   }
-  return place.string();
+  return kept;
 }
 
 }  // namespace
@@ -117,7 +127,7 @@ Trials profile_trials() { return {.correctness = 1, .warmup = 1, .timed = 0}; }
 
 Limits profile_limits(Limits limits) {
   limits.call_limit_ms = std::max(limits.call_limit_ms, kCallLimitMs);
-  limits.burst_below_ns = 0;
+  limits.bursts = Bursts::never;
   return limits;
 }
 
@@ -137,11 +147,10 @@ Profile collect_profile(const std::string& out, const std::string& parent, const
   const auto text = read_child_file(out + "/metrics.json", kMetricsBytesMax);
   Profile profile = profile_of(text ? *text : std::string());
   const auto kept = keep_files(out, parent, lease);
-  if (kept) {
-    profile.directory = *kept;
-  } else if (profile.message.empty()) {
-    profile.message = kept.error().message;
-  }
+  if (kept) profile.directory = kept->place;
+  if (!profile.message.empty()) return profile;
+  if (!kept) profile.message = kept.error().message;
+  if (kept && !kept->too_large.empty()) profile.message = kept->too_large + " was not kept: it is larger than " + std::to_string(kFileBytesMaxOfProfile >> 20) + " MiB";
   return profile;
 }
 

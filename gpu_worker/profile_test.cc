@@ -51,6 +51,17 @@ TEST_F(ProfileTest, figures_come_out_and_files_are_kept_in_a_directory_of_the_jo
   EXPECT_FALSE(fs::exists(profile.directory + "/details.txt"));
 }
 
+TEST_F(ProfileTest, a_file_that_is_too_large_is_left_out_and_named) {
+  write(out() / "metrics.json", R"({"tool": "ncu", "message": "", "kernels": []})");
+  write(out() / "details.txt", "details");
+  write(out() / "report.ncu-rep", "");
+  fs::resize_file(out() / "report.ncu-rep", (256ull << 20) + 1);
+  const Profile profile = collect();
+  EXPECT_EQ(profile.message, "report.ncu-rep was not kept: it is larger than 256 MiB");
+  EXPECT_FALSE(fs::exists(profile.directory + "/report.ncu-rep"));
+  EXPECT_EQ(fs::file_size(profile.directory + "/details.txt"), 7u);
+}
+
 TEST_F(ProfileTest, a_child_that_left_nothing_is_a_sentence) {
   EXPECT_EQ(collect().message, "the profiler ended before it had written what it saw");
 }

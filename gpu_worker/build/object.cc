@@ -58,13 +58,13 @@ Expected<void> unpack_object(const BuildObject& object, const std::string& dir) 
   if (object.bytes.empty() || (object.bytes.front() != kAsBlock && object.bytes.front() != kAsIs)) return bad_input("it is packed in no known way");
   Decompressor decompressor;
   const auto packing = object.bytes.front() == kAsBlock ? Packing::lz4 : Packing::raw;
-  const auto content = decompressor.decompress(packing, std::string_view(object.bytes).substr(1), kObjectContentBytesMax);
+  const auto content = decompressor.view(packing, std::string_view(object.bytes).substr(1), kObjectContentBytesMax);
   if (!content) return failure(content.error());
   const std::size_t end = content->find(kEnd);
-  if (end == std::string::npos || end > kEntryListBytesMax) return bad_input("it has no list of its files");
-  const auto files = parse_entry_list(content->substr(0, end + 1));
+  if (end == std::string_view::npos || end > kEntryListBytesMax) return bad_input("it has no list of its files");
+  const auto files = parse_entry_list(std::string(content->substr(0, end + 1)));
   if (!files || files->size() > kBuildFilesMax) return bad_input("its list of files is none");
-  std::string_view rest = std::string_view(*content).substr(end + kEnd.size());
+  std::string_view rest = content->substr(end + kEnd.size());
   for (const ListedFile& file : *files) {
     if (file.bytes > rest.size()) return bad_input(file.name + " is cut short");
     const std::string_view bytes = rest.substr(0, file.bytes);

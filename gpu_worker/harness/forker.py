@@ -248,16 +248,15 @@ class Forker:
         return True
 
     def prepare(self, order: dict[str, Any]) -> None:
-        """Once for all children what takes each as long as its own work. Not where there is a GPU: what is imported may look for it, and a torch that
-        looks for its own NVRTC would find this one instead."""
-        from harness import extension_record
-        from harness.nvrtc import NvrtcMissing, opened
+        """Once for all children what takes each as long as its own work. What is imported may look for a GPU, so that is not done where there is one;
+        nor is NVRTC opened there, which a torch that looks for its own would find instead, unless it is torch's own."""
+        from harness import extension_record, nvrtc
 
+        if order["role"] == "build" and order["backend"] == "cuda" and (self._device == "cpu" or nvrtc.is_torchs()):
+            with contextlib.suppress(nvrtc.NvrtcMissing):  # the build says so
+                nvrtc.opened()
         if self._device != "cpu":
             return
-        if order["role"] == "build" and order["backend"] == "cuda":
-            with contextlib.suppress(NvrtcMissing):  # the build says so
-                opened()
         if order["role"] == "record" and not self._can_record:
             self._can_record = True
             gc.disable()

@@ -4,11 +4,14 @@ import ctypes
 import functools
 import glob
 import os
+import re
 import sys
 from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_void_p
 from dataclasses import dataclass
 from pathlib import Path
 
+BUILD_ID = re.compile(rb"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0(.{20})", re.S)  # an ELF note, beside its first headers
+NOTES_BYTES = 64 << 10
 LIBRARIES = ("lib64", "lib", "targets/x86_64-linux/lib")
 
 
@@ -60,6 +63,37 @@ def headers_of(root: Path) -> Path | None:
     return None
 
 
+def in_memory(library: Path) -> Path | None:
+    """The same library where this process has it already, as torch brings its own and loads it: then nothing need be loaded, which takes 7 ms, and a
+    torch that looks for its NVRTC finds that."""
+    with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+        paths = {line.rstrip("\n")[line.index("/") :] for line in maps if "/libnvrtc.so." in line}
+    return next((path for path in map(Path, sorted(paths)) if is_same(path, library)), None)
+
+
+@functools.cache
+def is_torchs() -> bool:
+    """Whether what would be opened is what torch has loaded."""
+    return any(in_memory(toolkit.library) is not None for toolkit in toolkits()[:1])
+
+
+def is_same(one: Path, other: Path) -> bool:
+    """By the name that the linker made of its content. To read all its 109 MB takes long on a cold disk."""
+    try:
+        if one.samefile(other):
+            return True
+        named = build_id(one)
+        return named is not None and named == build_id(other) and one.stat().st_size == other.stat().st_size
+    except OSError:
+        return False
+
+
+def build_id(library: Path) -> bytes | None:
+    with open(library, "rb") as file:
+        found = BUILD_ID.search(file.read(NOTES_BYTES))
+    return found[1] if found is not None else None
+
+
 @functools.cache
 def opened() -> "Nvrtc":
     """This process's, or the one it was forked with."""
@@ -77,10 +111,11 @@ class Nvrtc:
         raise NvrtcMissing("no libnvrtc found; install CUDA, or set CUDA_HOME to where it is")
 
     def _open(self, toolkit: Toolkit) -> None:
+        library = in_memory(toolkit.library) or toolkit.library
         # NVRTC opens this one by name; beside it, the name is known already.
-        for builtins in sorted(glob.glob(f"{toolkit.library.parent}/libnvrtc-builtins.so.*")):
+        for builtins in sorted(glob.glob(f"{library.parent}/libnvrtc-builtins.so.*")):
             ctypes.CDLL(builtins, mode=ctypes.RTLD_GLOBAL)
-        self._library = ctypes.CDLL(str(toolkit.library))
+        self._library = ctypes.CDLL(str(library))
         self.include = toolkit.include
         self._library.nvrtcGetErrorString.restype = c_char_p
         major, minor = c_int(), c_int()
