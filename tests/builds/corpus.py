@@ -4,6 +4,7 @@ A family is a function of a number 0 to 9, which varies what people vary: operat
 module must compute, so that a build is checked by running it.
 """
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -500,14 +501,27 @@ def arguments_of(case: Case) -> dict[str, Any]:
     return {"name": name, "cpp_sources": case.cpp, **({"cuda_sources": case.cuda} if case.cuda else {}), "functions": case.functions or None, **case.options}
 
 
-def wrong(case: Case, module: Any, device: str) -> str:
-    """What the module computes otherwise than it should; empty where all is well."""
+def outputs(case: Case, module: Any, device: str) -> tuple[list[Any], list[torch.Tensor]]:
+    """The same inputs each time, and what the module computes of them."""
     torch.manual_seed(0)
     inputs = [value.to(device) if isinstance(value, torch.Tensor) else value for value in case.inputs()]
     found = getattr(module, case.call)(*inputs)
+    return inputs, list(found) if isinstance(found, (list, tuple)) else [found]
+
+
+def digest(case: Case, module: Any, device: str) -> str:
+    """Of every bit that it computes."""
+    hashed = hashlib.sha256()
+    for tensor in outputs(case, module, device)[1]:
+        hashed.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode() + tensor.cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return hashed.hexdigest()[:16]
+
+
+def wrong(case: Case, module: Any, device: str) -> str:
+    """What the module computes otherwise than it should; empty where all is well."""
+    inputs, found = outputs(case, module, device)
     expected = case.expected(*inputs)
-    pairs = zip(found, expected) if isinstance(expected, list) else [(found, expected)]
-    for got, wanted in pairs:
+    for got, wanted in zip(found, expected if isinstance(expected, list) else [expected], strict=True):
         if got.shape != wanted.shape or not torch.allclose(got.double(), wanted.double(), rtol=case.tolerance, atol=case.tolerance):
             return f"{case.name}: {got.flatten()[:3].tolist()}, expected {wanted.flatten()[:3].tolist()}"
     return ""

@@ -8,31 +8,13 @@ from pathlib import Path
 
 import kq
 
-# A module without torch's headers, which compile in no time a test has.
-EXTENSION = """import torch
-from torch.utils.cpp_extension import load_inline
-
-SOURCE = r'''
-#include <Python.h>
-static PyObject* one(PyObject*, PyObject*) { return PyLong_FromLong(1); }
-static PyMethodDef methods[] = {{"one", one, METH_NOARGS, ""}, {nullptr, nullptr, 0, nullptr}};
-static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "small", nullptr, -1, methods};
-PyMODINIT_FUNC PyInit_small() { return PyModule_Create(&definition); }
-'''
-small = load_inline("small", SOURCE + "// MARK", no_implicit_headers=True, extra_cflags=["-DKQ_TEST"])
-
-
-class ModelNew(torch.nn.Module):
-    def forward(self, x):
-        return torch.relu(x) * small.one()
-"""
 # Its module takes longer to compile than anything waits here.
-ENDLESS = EXTENSION.replace(
+ENDLESS = kq.SMALL_MODULE.replace(
     "#include <Python.h>",
     """#include <Python.h>
 template <int n, int at> struct Tree { static const int v = Tree<n - 1, 2 * at>::v + Tree<n - 1, 2 * at + 1>::v; };
 template <int at> struct Tree<0, at> { static const int v = at % 3; };
-int number = Tree<30, 1>::v;
+int endless = Tree<30, 1>::v;
 """,
 )
 
@@ -55,8 +37,8 @@ class CompileOnly(kq.Queue):
     def rows(self, run: str) -> dict[str, dict[str, str]]:
         return {row["label"]: row for row in kq.dump(run, "--broker", self.url)}
 
-    def submit_extension(self, run: str, mark: str, source: str = EXTENSION, device: str = "cpu") -> str:
-        (job,) = self.submit(run, {"a": source.replace("MARK", mark)}, "--device", device)
+    def submit_extension(self, run: str, mark: str, source: str = kq.SMALL_MODULE, device: str = "cpu") -> str:
+        (job,) = self.submit(run, {"a": kq.small_module(mark=mark, source=source)}, "--device", device)
         return job
 
     def test_what_a_builder_made_is_cached_for_the_worker_that_runs_it(self) -> None:
@@ -109,7 +91,7 @@ class CompileOnly(kq.Queue):
                 builder.wait(30)
             with self.builder("cpu", name="b2"):
                 self.submit_extension("r", "fifth")
-                self.submit_extension("bad", "sixth", EXTENSION.replace("return PyLong", "return Nonsense"))
+                self.submit_extension("bad", "sixth", kq.SMALL_MODULE.replace("return PyLong", "return Nonsense"))
                 kq.wait_until(lambda: self.figure("kq_builds_total", ending="declined") == 1, "it has tried what does not compile")
                 kq.wait_until(lambda: self.built() == 1, "the next one builds what came next")
                 with self.worker("--builds", "2"):

@@ -1,6 +1,6 @@
 """What the end-to-end tests share: the programs, a folder for each test, and waiting for what other processes do.
 
-KQ_BIN names the folder of the built programs; default: build/release/bin of the checkout.
+KQ_BIN names the folder of the built programs; default: build/release/bin of the checkout, or bin of the tree that scripts/bundle makes.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO
 
 ROOT = Path(__file__).resolve().parents[2]
-BIN = Path(os.environ.get("KQ_BIN") or ROOT / "build/release/bin").resolve()
+BIN = Path(os.environ.get("KQ_BIN") or next((path for path in [ROOT / "bin"] if (path / "kq").exists()), ROOT / "build/release/bin")).resolve()
 LIMIT_S = 300
 PROGRAMS = ("kq-broker", "kq-worker")
 
@@ -50,6 +50,30 @@ class ModelNew(nn.Module):
 """
 
 WRONG = RIGHT.replace("torch.relu(x)", "x + 1")
+
+# A module without torch's headers, which compile in no time a test has. With any other number's module it is wrong.
+SMALL_MODULE = """import torch
+from torch.utils.cpp_extension import load_inline
+
+SOURCE = r'''
+#include <Python.h>
+static PyObject* number(PyObject*, PyObject*) { return PyLong_FromLong(NUMBER); }
+static PyMethodDef methods[] = {{"number", number, METH_NOARGS, ""}, {nullptr, nullptr, 0, nullptr}};
+static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "small", nullptr, -1, methods};
+PyMODINIT_FUNC PyInit_small() { return PyModule_Create(&definition); }
+'''
+small = load_inline("small", SOURCE + "// MARK", no_implicit_headers=True, extra_cflags=["-DKQ_TEST"])
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x) + (small.number() - NUMBER)
+"""
+
+
+def small_module(number: int = 1, mark: str = "", source: str = SMALL_MODULE) -> str:
+    """A submission with one: sources of other numbers or marks are other builds."""
+    return source.replace("NUMBER", str(number)).replace("MARK", mark)
 
 
 def environment(**changes: str) -> dict[str, str]:

@@ -1,0 +1,95 @@
+"""Many sources built by kq and by torch's own load_inline, several at once, and what came of it: scripts/bench-build --compare.
+
+An answer is what one build said: "s" and "cpu_s", seconds by the clock and of processors, where it was built; "error" where not; "ran_on" the device it
+was then called on, "wrong" what it computed otherwise than torch does, "digest" a hash of all it computed; or "cut" where time was up.
+"""
+
+import statistics
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+Answer = dict[str, Any]
+GIB_OF_A_BUILD = 4
+
+
+def part_of(names: list[str], part: str) -> list[str]:
+    """The I-th of N parts, "I/N": neighbours stay together, as each twenty have one of every family."""
+    i, _, n = part.partition("/")
+    if not (i.isdigit() and n.isdigit() and 1 <= int(i) <= int(n)):
+        raise ValueError(f"a part is I/N, as 1/2, got '{part}'")
+    return names[len(names) * (int(i) - 1) // int(n) : len(names) * int(i) // int(n)]
+
+
+def jobs_here(processors: int) -> int:
+    """As many as there are processors, and memory for."""
+    available = next(int(line.split()[1]) for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemAvailable:"))
+    return max(1, min(processors, available // (GIB_OF_A_BUILD << 20)))
+
+
+def build_all(names: list[str], sides: tuple[str, ...], jobs: int, ask: Callable[[str, str], Answer], tell: Callable[[str, str, Answer], None]) -> None:
+    """One side after the other, without a pause between; `tell` hears of each end in the order they end in, one at a time."""
+    lock = Lock()
+
+    def one(side: str, name: str) -> None:
+        answer = ask(side, name)
+        with lock:
+            tell(side, name, answer)
+
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        for end in [pool.submit(one, side, name) for side in sides for name in names]:
+            end.result()
+
+
+def is_settled(answer: Answer) -> bool:
+    """It was built, run, and right."""
+    return "s" in answer and answer.get("wrong") == ""
+
+
+def failures_of(sources: dict[str, dict[str, Answer]]) -> list[str]:
+    """What kq does otherwise than torch, and what neither does right."""
+    found = []
+    for name, sides in sources.items():
+        kq, torch = sides.get("kq", {}), sides.get("torch", {})
+        if "error" in kq:
+            found.append(f"{name}: kq does not build it{', torch does' if 's' in torch else ''}: {kq['error']}")
+        if "error" in torch:
+            found.append(f"{name}: torch does not build it{', kq does' if 's' in kq else ''}: {torch['error']}")
+        found += [f"{side}: {sides[side]['wrong']}" for side in sides if sides[side].get("wrong")]
+    return found
+
+
+def undone_of(sources: dict[str, dict[str, Answer]]) -> list[str]:
+    return [f"{side} {name}" for name, sides in sources.items() for side, answer in sides.items() if "cut" in answer]
+
+
+def lines_of(sources: dict[str, dict[str, Answer]]) -> list[str]:
+    """What came of it, for people."""
+    lines = []
+    sides = list(dict.fromkeys(side for answers in sources.values() for side in answers))
+    for side in sides:
+        answers = [answers[side] for answers in sources.values() if side in answers]
+        built = [answer for answer in answers if "s" in answer]
+        ran = Counter(answer["ran_on"] for answer in built if answer.get("ran_on"))
+        places = ", ".join(f"{n} on {place}" for place, n in ran.items()) or "none"
+        lines.append(f"{side}: built {len(built)} of {len(answers)}; run: {places}; right {sum(answer.get('wrong') == '' for answer in built)}")
+        if built:
+            seconds = [answer["s"] for answer in built]
+            middle, most, worked = statistics.median(seconds), max(seconds), sum(answer["cpu_s"] for answer in built)
+            lines.append(f"{side}: {middle:.1f} s each in the median, {most:.1f} at most; {worked:.0f} s of processors in all, {worked / len(built):.1f} each")
+    if len(sides) == 2:
+        pairs = [answers for answers in sources.values() if all("s" in answers.get(side, {}) for side in sides)]
+        ran_both = [answers for answers in pairs if all(answers[side].get("wrong") == "" for side in sides)]
+        same = sum(answers["kq"].get("digest") == answers["torch"].get("digest") for answers in ran_both)
+        lines.append(f"built both ways: {len(pairs)} of {len(sources)}; both right: {len(ran_both)}; to the last bit the same: {same}")
+        if pairs:
+            worked = [sum(answers[side]["cpu_s"] for answers in pairs) for side in ("torch", "kq")]
+            lines.append(f"torch takes {worked[0] / worked[1]:.1f} times the processors' time of kq, for the sources that both built")
+    ways = Counter(answers["kq"].get("way", "none") for answers in sources.values() if "s" in answers.get("kq", {}))
+    lines.append("kq's ways: " + ", ".join(f"{way} {n}" for way, n in ways.most_common()))
+    if undone := undone_of(sources):
+        lines.append(f"PARTIAL: time was up before {len(undone)} builds: {', '.join(undone[:10])}{' ...' if len(undone) > 10 else ''}")
+    return lines

@@ -1,0 +1,164 @@
+"""A worker with a GPU runs what another worker, without one, has built for it, each with a cache of its own.
+
+    KQ_BIN=build/release/bin python3 tests/e2e/handed_over_check.py [--device cpu]     # scripts/gpu-check runs it, on the GPU
+
+A kq-worker --compile-for builds jobs of raw CUDA, load_inline and triton that wait in a broker, for the architecture of this machine's GPU. Then a
+worker with the GPU and an empty cache runs them. Every job must pass, with the builder's object: its row says `build_cached` and the builder's
+compiler, and the worker's cache has those entries of the builder's and nothing else, no precompiled header either. In the end both are up at once
+and more jobs come, which all must pass whoever builds them. Where there is no GPU, everything is built for sm_90 and handed to the broker, and that is
+all: exit code 3. It takes one to two minutes, and a compiler of CUDA. --device cpu does the same with modules of C++, and needs no GPU.
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import kq
+
+sys.path.insert(0, str(kq.ROOT / "tests/bench"))
+
+from sweep_jobs import Job, problems_of, write_jobs, write_lines  # noqa: E402
+
+BACKENDS = ["cuda", "torch_cuda", "triton"]
+COMPILERS = {"cuda": "nvrtc", "torch_cuda": "nvcc", "triton": "triton", "torch": "g++"}  # what a row's build_compiler begins with
+TRIALS = {"correctness": 2, "warmup": 1, "timed": 5}
+BUILD_LIMIT_S = 300
+NO_GPU = 3
+ARCH_WITHOUT_GPU = "sm_90"
+
+
+def arch_of_gpu() -> str:
+    """"sm_90", or nothing: there is no GPU."""
+    try:
+        asked = subprocess.run(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"], capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return "sm_" + asked.stdout.split()[0].replace(".", "")
+
+
+def cpp_jobs(folder: Path, count: int) -> list[Job]:
+    folder.mkdir()
+    (folder / "relu.py").write_text(kq.RELU)
+    jobs = [Job(f"relu/{number}_cpp", "torch", folder / "relu.py", folder / f"relu_{number}.py") for number in range(count)]
+    for number, job in enumerate(jobs):
+        job.kernel.write_text(kq.small_module(number))
+    return jobs
+
+
+class Check:
+    def __init__(self, folder: Path, device: str, arch: str) -> None:
+        self.folder, self.device, self.arch, self.url = folder, device, arch, f"ipc://{folder}/b"
+
+    def broker(self) -> kq.Program:
+        return kq.program("kq-broker", "--bind", self.url, "--store", self.folder / "store")
+
+    def builder(self, builds: int) -> kq.Program:
+        return kq.program("kq-worker", "--connect", self.url, "--state", self.folder / "builder", "--compile-for", self.arch, "--builds", str(builds))
+
+    def worker(self) -> kq.Program:
+        return kq.program("kq-worker", "--connect", self.url, "--state", self.folder / "worker", "--devices", self.device, "--builds", "1")
+
+    def ctl(self, *words: str) -> dict:
+        done = kq.kq("ctl", *words, "--json", KQ_BROKER=self.url)
+        assert done.returncode == 0, done.stderr
+        return kq.json.loads(done.stdout)
+
+    def figure(self, name: str, **labels: str) -> int:
+        return next(int(one["value"]) for one in self.ctl("stats")["metrics"] if one["name"] == name and one["labels"] == labels)
+
+    def submit(self, run: str, jobs: list[Job]) -> None:
+        lines = self.folder / f"{run}.jsonl"
+        write_lines(lines, jobs, self.device, TRIALS)
+        done = kq.kq("submit", lines, "--run", run, KQ_BROKER=self.url)
+        assert done.returncode == 0, done.stderr
+
+    def rows(self, run: str) -> dict[str, dict[str, str]]:
+        return {row["label"]: row for row in kq.dump(run, "--broker", self.url)}
+
+    def wait_for(self, run: str) -> dict[str, dict[str, str]]:
+        kq.wait_until(lambda: all(row["verdict"] for row in self.rows(run).values()), f"{run} has ended", BUILD_LIMIT_S)
+        rows = self.rows(run)
+        bad = [f"{label}: {row['verdict']} {row['reason']}: {row['message']}" for label, row in rows.items() if row["verdict"] != "passed"]
+        assert not bad, "\n".join(bad)
+        return rows
+
+    def cache(self, role: str) -> dict[str, str]:
+        """Name -> kind of every entry."""
+        done = kq.kq("ctl", "cache", "ls", "--json", "--state", self.folder / role)
+        assert done.returncode == 0, done.stderr
+        return {entry["name"]: entry["kind"] for entry in kq.json.loads(done.stdout)}
+
+    def build_ahead(self, jobs: list[Job]) -> None:
+        """Every job has its object in the broker, and nobody has run one."""
+        self.submit("ahead", jobs)
+        begun = time.monotonic()
+        kq.wait_until(lambda: self.figure("kq_build_objects") + self.figure("kq_builds_total", ending="declined") == len(jobs), "all are built", BUILD_LIMIT_S)
+        declined = self.figure("kq_builds_total", ending="declined")
+        assert declined == 0, f"of {len(jobs)} builds nothing came of {declined}"
+        print(f"{len(jobs)} jobs built for {self.arch} by a worker without a device in {time.monotonic() - begun:.1f} s, its headers with them")
+
+    def run_what_was_built(self, jobs: list[Job]) -> None:
+        begun = time.monotonic()
+        rows = self.wait_for("ahead")
+        seconds = time.monotonic() - begun
+        for job in jobs:
+            row = rows[job.label]
+            print(f"{job.label:30} {row['verdict']} build_cached {row['build_cached']}, {float(row['build_s']):.3f} s; {row['build_compiler']}; {row['build_flags']}")
+            assert row["build_cached"] == "true", row
+            assert row["build_compiler"].lower().startswith(COMPILERS[job.backend]), row
+        mine, theirs = self.cache("worker"), self.cache("builder")
+        assert "header" not in mine.values(), f"the worker made a precompiled header: {mine}"
+        assert set(mine) <= set(theirs), f"the worker built {sorted(set(mine) - set(theirs))} itself"
+        print(f"all {len(rows)} passed on {self.device} with objects of the builder's, {seconds:.1f} s from the worker's start to the last; the worker built nothing itself")
+        for backend in sorted({job.backend for job in jobs}):
+            took = [float(rows[job.label]["build_s"]) for job in jobs if job.backend == backend]
+            print(f"{backend:10} from a builder's object: {statistics.median(took):.3f} s in the median, {max(took):.3f} at most")
+
+    def run_beside(self, jobs: list[Job]) -> None:
+        """Both are up, and share the work as it comes."""
+        before = self.figure("kq_builds_total", ending="taken")
+        self.submit("beside", jobs)
+        begun = time.monotonic()
+        rows = self.wait_for("beside")
+        taken = self.figure("kq_builds_total", ending="taken") - before
+        cached = sum(row["build_cached"] == "true" for row in rows.values())
+        print(f"both at once: {len(rows)} passed in {time.monotonic() - begun:.1f} s; {taken} built by the builder, {cached} rows say build_cached")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=int, default=12, metavar="N", help="first, and as many again (default 12)")
+    parser.add_argument("--builds", type=int, default=4, metavar="N", help="that the builder makes at once (default 4)")
+    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda", help="that runs them (default cuda)")
+    options = parser.parse_args()
+    arch = "cpu" if options.device == "cpu" else arch_of_gpu()
+    with tempfile.TemporaryDirectory(prefix="kq-handed.", dir="/tmp") as place:
+        folder = Path(place)
+        check = Check(folder, options.device, arch or ARCH_WITHOUT_GPU)
+        n = 2 * options.jobs
+        jobs = cpp_jobs(folder / "jobs", n) if arch == "cpu" else write_jobs(folder / "jobs", problems_of(4, 512, 1024), BACKENDS, n)
+        first, second = jobs[: options.jobs], jobs[options.jobs :]
+        try:
+            with check.broker():
+                with check.builder(options.builds):
+                    check.build_ahead(first)
+                    if not arch:
+                        print("skipped: there is no GPU here to run what was built")
+                        return NO_GPU
+                    with check.worker():
+                        check.run_what_was_built(first)
+                        check.run_beside(second)
+            done = kq.kq("ctl", "verify", "--store", folder / "store")
+            assert done.returncode == 0, done.stdout + done.stderr
+        except AssertionError as failed:
+            print(f"handed_over_check: {failed}", file=sys.stderr)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

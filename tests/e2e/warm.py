@@ -1,0 +1,43 @@
+"""A KQ_PYTHON whose zygotes are forks of one that has imported torch already (tests/warm_python.py), for what starts workers again and again."""
+
+import contextlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import kq
+
+WARM = kq.ROOT / "tests/warm_python.py"
+
+
+def own_python() -> str:
+    """As kq-worker finds it."""
+    found = os.environ.get("KQ_PYTHON") or next((str(path) for path in [kq.ROOT / ".venv/bin/python"] if path.exists()), "python3")
+    return shutil.which(found) or sys.exit(f"there is no {found}; set KQ_PYTHON to an interpreter with torch and triton")
+
+
+@contextlib.contextmanager
+def python() -> Iterator[str]:
+    """Its path, for as long as the block runs."""
+    tree, own = kq.BIN.parent, own_python()
+    folder = Path(tempfile.mkdtemp(prefix="kq-warm.", dir="/tmp"))
+    (folder / "bin").mkdir()
+    (folder / "lib").symlink_to(Path(own).parent.parent / "lib")  # where programs look for the environment's packages
+    path = folder / "bin/python"
+    path.write_text(f'#!/bin/sh\nexec {shlex.quote(own)} -I -S {shlex.quote(str(WARM))} run {folder} "$@"\n')
+    path.chmod(0o755)
+    words = [own, str(WARM), "serve", str(folder), str(tree / "lib/libkqstub.so"), str(tree / "share/kq/harness")]
+    environment = {"PATH": os.environ["PATH"], "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+    server = subprocess.Popen(words, stdin=subprocess.PIPE, env=environment)
+    try:
+        yield str(path)
+    finally:
+        assert server.stdin is not None
+        server.stdin.close()
+        server.wait(30)
+        shutil.rmtree(folder, ignore_errors=True)
