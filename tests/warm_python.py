@@ -10,6 +10,7 @@ fork's exit code, and the fork is killed when it dies.
 """
 
 import atexit
+import contextlib
 import gc
 import json
 import os
@@ -92,7 +93,10 @@ def serve(folder: Path, stub_path: str, harness: Path) -> int:
                 del asking[pid]
         if listener in ready:
             who, _ = listener.accept()
-            packet, fds, _, _ = socket.recv_fds(who, REQUEST_BYTES, len(FDS))
+            try:
+                packet, fds, _, _ = socket.recv_fds(who, REQUEST_BYTES, len(FDS))
+            except OSError:
+                packet, fds = b"", []  # killed before it asked
             if len(fds) != len(FDS):
                 who.close()
                 continue
@@ -115,7 +119,8 @@ def reap(asking: dict[int, socket.socket]) -> None:
         who = asking.pop(pid, None)
         if who is not None:
             code = os.waitstatus_to_exitcode(status)
-            who.send(str(code if code >= 0 else 128 - code).encode())
+            with contextlib.suppress(OSError):  # it was killed at the same time
+                who.send(str(code if code >= 0 else 128 - code).encode())
             who.close()
 
 

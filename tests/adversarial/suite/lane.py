@@ -1,6 +1,7 @@
 """The device lane that rows run on (suite/lane_rows.cc), and what a row may have left behind on the machine."""
 
 import contextlib
+import itertools
 import json
 import os
 import select
@@ -17,7 +18,7 @@ from rows import FOLDER
 ROOT = FOLDER.parents[1]
 BIN = Path(os.environ.get("KQ_BIN") or ROOT / "build/release/bin").resolve()
 START_LIMIT_S = 200
-ANSWER_LIMIT_S = 60
+ANSWER_LIMIT_S = 100  # a child that will not go is waited for, for a minute
 # Where a child could leave something that the next one, or somebody else, would find.
 SHARED = tuple(Path(folder) for folder in ("/tmp", "/var/tmp", "/dev/shm", "/run/lock", "/dev/mqueue"))
 OURS = ("kq-", "tmp", "pytest", "hsperfdata", "torchinductor")  # of other tests, which run at the same time
@@ -43,9 +44,11 @@ class Ending:
 class Lane:
     """One lane for many rows: its Python is warm, its judge and its zygote must outlive them all."""
 
+    opened = itertools.count(os.getpid() * 4)  # their users differ, so that one finds nothing of another
+
     def __init__(self, device: str = "cpu", pace: str = "patient") -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="kq-rows."))
-        command = [str(BIN / "lane_rows"), python(), str(self.folder), device, pace]
+        command = [str(BIN / "lane_rows"), python(), str(self.folder), device, pace, str(next(self.opened))]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         self._left = b""
         self.is_settling, self.kept_most = True, 0

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -34,8 +35,10 @@ constexpr std::uint32_t kHastyLoadLimitMs = 4'000;
 constexpr std::int64_t kAttemptLimitMs = 30'000;
 constexpr std::uint32_t kBurstBelowNs = 2'000'000'000;  // every call that is timed is also timed in bursts, on a CPU too
 constexpr std::uint64_t kHostBytes = 512ull << 20;
-// As the worker's slots: numbers that belong to nobody, and not to another lane of this kind that runs at the same time.
-std::uint32_t first_uid() { return ::geteuid() == 0 ? 62'000 + static_cast<std::uint32_t>(::getpid()) % 500 * 4 : 0; }
+// As the worker's slots: numbers that belong to nobody, below 65534 (nobody), and not to another lane of the same test.
+constexpr std::uint32_t kFirstUid = 62'000, kLanesMax = 200;
+static_assert(kFirstUid + kLanesMax * kUidsPerLane < 65'534);
+std::uint32_t first_uid(std::uint32_t number) { return ::geteuid() == 0 ? kFirstUid + number % kLanesMax * kUidsPerLane : 0; }
 
 std::string content_of_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -44,7 +47,7 @@ std::string content_of_file(const std::string& path) {
   return bytes.str();
 }
 
-LaneOptions options_of(const std::string& python, const std::string& root, DeviceKind device, const std::string& pace) {
+LaneOptions options_of(const std::string& python, const std::string& root, DeviceKind device, const std::string& pace, std::uint32_t number) {
   const std::string programs = program_directory();
   Limits limits;
   if (pace == "hasty") {
@@ -52,7 +55,7 @@ LaneOptions options_of(const std::string& python, const std::string& root, Devic
     limits.load_limit_ms = kHastyLoadLimitMs;
   }
   limits.timed_budget_ms = 200;
-  if (pace == "bursts") limits.burst_below_ns = kBurstBelowNs;
+  if (pace == "bursts") limits.bursts = Bursts::always, limits.burst_below_ns = kBurstBelowNs;
   limits.host_bytes_max = kHostBytes;
   return {.device = device,
           .index = 0,
@@ -64,7 +67,7 @@ LaneOptions options_of(const std::string& python, const std::string& root, Devic
                      .device = device,
                      .device_index = 0},
           .scratch = root + "/scratch",
-          .first_uid = first_uid(),
+          .first_uid = first_uid(number),
           .limits = limits,
           .attempt_limit_ms = kAttemptLimitMs,
           .audits = false};  // what becomes of rows that nobody detects is what they are for
@@ -105,10 +108,10 @@ json answer_of(const Expected<Result>& result) {
 
 void say(const json& line) { std::cout << line.dump(-1, ' ', false, json::error_handler_t::replace) << std::endl; }
 
-int run(const std::string& python, const std::string& root, DeviceKind device, const std::string& pace) {
+int run(const std::string& python, const std::string& root, DeviceKind device, const std::string& pace, std::uint32_t number) {
   ::signal(SIGPIPE, SIG_IGN);
   fs::create_directories(root + "/built");
-  const LaneOptions options = options_of(python, root, device, pace);
+  const LaneOptions options = options_of(python, root, device, pace, number);
   auto lane = Lane::open(options);
   if (!lane) {
     say({{"error", lane.error().message}});
@@ -140,9 +143,11 @@ int run(const std::string& python, const std::string& root, DeviceKind device, c
 }  // namespace kq
 
 int main(int argc, char** argv) {
-  const auto device = argc == 5 ? kq::parse_enum<kq::DeviceKind>(argv[3]) : std::nullopt;
-  const std::string pace = argc == 5 ? argv[4] : "";
-  if (device && (pace == "hasty" || pace == "patient" || pace == "bursts")) return kq::run(argv[1], argv[2], *device, pace);
-  std::cerr << "usage: lane_rows PYTHON FOLDER cpu|cuda hasty|patient|bursts\n";
+  const auto device = argc == 6 ? kq::parse_enum<kq::DeviceKind>(argv[3]) : std::nullopt;
+  const std::string pace = argc == 6 ? argv[4] : "";
+  if (device && (pace == "hasty" || pace == "patient" || pace == "bursts")) {
+    return kq::run(argv[1], argv[2], *device, pace, static_cast<std::uint32_t>(std::strtoul(argv[5], nullptr, 10)));
+  }
+  std::cerr << "usage: lane_rows PYTHON FOLDER cpu|cuda hasty|patient|bursts NUMBER, which tells lanes that run at the same time apart\n";
   return 2;
 }
