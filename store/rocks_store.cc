@@ -399,6 +399,16 @@ Expected<std::uint32_t> check_existing(const std::string& dir, OpenMode mode, co
   return check_schema(dir, mode, **store);
 }
 
+// What an opening that was killed had begun to write, of which RocksDB knows nothing any more. The store is open, so nobody else writes any.
+void remove_unfinished_options(const std::string& dir) {
+  std::error_code gone;
+  for (std::filesystem::directory_iterator file(dir, gone), end; !gone && file != end; file.increment(gone)) {
+    const std::string name = file->path().filename();
+    std::error_code stays;  // it is in nobody's way
+    if (name.starts_with("OPTIONS-") && name.ends_with(".dbtmp")) std::filesystem::remove(file->path(), stays);
+  }
+}
+
 Expected<std::unique_ptr<Store>> try_open(const std::string& dir, OpenMode mode, const Env& env, const RocksStoreOptions& options) {
   Expected<std::uint32_t> schema = kSchemaVersion;
   if (holds_store(dir)) schema = check_existing(dir, mode, env);
@@ -412,6 +422,7 @@ Expected<std::unique_ptr<Store>> try_open(const std::string& dir, OpenMode mode,
   }
   auto store = open_families(dir, mode, env, all_families(options.compacts), std::move(space));
   if (!store) return failure(std::move(store.error()));
+  if (mode == OpenMode::read_write) remove_unfinished_options(dir);
   if (mode == OpenMode::read_write && (*store)->is_new()) {
     const Write named{Family::meta, std::string(kSchemaKey), std::to_string(kSchemaVersion)};
     if (auto written = (*store)->commit({&named, 1}); !written) return failure(std::move(written.error()));

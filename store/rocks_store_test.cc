@@ -324,6 +324,16 @@ TEST_F(RocksStoreTest, a_creation_that_was_cut_short_is_finished) {
   EXPECT_EQ(get(*open(dir), "a"), "1");
 }
 
+TEST_F(RocksStoreTest, what_killed_openings_left_goes_when_the_store_is_opened_for_writing) {
+  ASSERT_TRUE(put(*open(dir), "a", "1"));
+  const std::string left = dir + "/OPTIONS-004711.dbtmp";
+  std::ofstream(left) << "half of them";
+  EXPECT_EQ(get(*open(dir, OpenMode::read_only), "a"), "1");
+  EXPECT_TRUE(fs::exists(left));
+  EXPECT_EQ(get(*open(dir), "a"), "1");
+  EXPECT_FALSE(fs::exists(left));
+}
+
 TEST_F(RocksStoreTest, a_store_that_is_open_is_in_use) {
   const auto store = open(dir);
   const Error error = refusal(dir, OpenMode::read_write);
