@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <mutex>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -43,12 +45,15 @@ bool is_older(const std::string& a, const std::string& b) {
   return std::tuple(a.size(), a) < std::tuple(b.size(), b);
 }
 
-// Of the names of files, those of logs, the oldest first.
-std::vector<std::string> logs_of(std::vector<std::string> names) {
-  std::erase_if(names, [](const std::string& name) { return !name.ends_with(".log"); });
+// Of the names of files, those that end so, the oldest first.
+std::vector<std::string> those(std::vector<std::string> names, std::string_view ending) {
+  std::erase_if(names, [&](const std::string& name) { return !name.ends_with(ending); });
   std::ranges::sort(names, is_older);
   return names;
 }
+
+constexpr std::string_view kLog = ".log";
+constexpr std::string_view kBlob = ".blob";
 
 class BesideWriter final : public rocksdb::FileSystemWrapper {
  public:
@@ -80,12 +85,43 @@ class BesideWriter final : public rocksdb::FileSystemWrapper {
     held_.clear();
     IOStatus listed = target()->GetChildren(dir, options, names, debug);
     if (!listed.ok() || !std::exchange(are_logs_next_, false)) return listed;
-    return hold(dir, logs_of(*names), debug);
+    if (IOStatus held = hold_logs(dir, those(*names, kLog), debug); !held.ok()) return held;
+    return hold_blobs(dir, those(*names, kBlob), debug);
+  }
+
+  // RocksDB opens a blob file when a value in it is first asked for.
+  IOStatus NewRandomAccessFile(const std::string& path, const rocksdb::FileOptions& options, std::unique_ptr<rocksdb::FSRandomAccessFile>* file,
+                               IODebugContext* debug) override {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto blob = blobs_.find(path);
+      if (blob != blobs_.end() && blob->second.file) {
+        *file = std::move(blob->second.file);
+        return IOStatus::OK();
+      }
+    }
+    return target()->NewRandomAccessFile(path, options, file, debug);
+  }
+  IOStatus GetFileSize(const std::string& path, const IOOptions& options, std::uint64_t* bytes, IODebugContext* debug) override {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto blob = blobs_.find(path);
+      if (blob != blobs_.end()) {
+        *bytes = blob->second.bytes;
+        return IOStatus::OK();
+      }
+    }
+    return target()->GetFileSize(path, options, bytes, debug);
   }
 
  private:
-  IOStatus hold(const std::string& dir, const std::vector<std::string>& logs, IODebugContext* debug) {
-    const auto before = logs_of(before_manifest_);
+  struct Blob {
+    std::unique_ptr<rocksdb::FSRandomAccessFile> file;  // null: RocksDB has it
+    std::uint64_t bytes = 0;
+  };
+
+  IOStatus hold_logs(const std::string& dir, const std::vector<std::string>& logs, IODebugContext* debug) {
+    const auto before = those(before_manifest_, kLog);
     // Where there was none, one may have come and gone.
     if (!std::ranges::includes(logs, before, is_older) || before.empty() != logs.empty()) {
       return IOStatus::IOError(dir, "logs were replaced by the process that writes it while it was opened for reading");
@@ -103,9 +139,28 @@ class BesideWriter final : public rocksdb::FileSystemWrapper {
     return IOStatus::OK();
   }
 
+  // Those above the limit, or above the system's for open files, are opened when they are needed, if they are still there.
+  IOStatus hold_blobs(const std::string& dir, const std::vector<std::string>& names, IODebugContext* debug) {
+    const std::lock_guard lock(mutex_);
+    blobs_.clear();
+    if (!std::ranges::includes(names, those(before_manifest_, kBlob), is_older)) {
+      return IOStatus::IOError(dir, "blob files were replaced by the process that writes it while it was opened for reading");
+    }
+    for (const std::string& name : names) {
+      if (blobs_.size() >= kHeldBlobsMax) break;
+      const std::string path = dir + "/" + name;
+      Blob blob;
+      const bool is_held = target()->NewRandomAccessFile(path, {}, &blob.file, debug).ok() && target()->GetFileSize(path, {}, &blob.bytes, debug).ok();
+      if (is_held) blobs_[path] = std::move(blob);
+    }
+    return IOStatus::OK();
+  }
+
   std::vector<std::string> before_manifest_;  // the names of all files
   bool are_logs_next_ = false;
   std::map<std::string, std::unique_ptr<rocksdb::FSSequentialFile>> held_;  // logs by name
+  std::mutex mutex_;  // the store's readers may be several
+  std::map<std::string, Blob> blobs_;  // by path
 };
 
 }  // namespace

@@ -7,14 +7,18 @@
 // - families are flushed, and a log is deleted whose records were not yet in the tables of the MANIFEST as it was read: they would be missing
 //   without a word. So the logs that are there before the MANIFEST is read must still be there when they are listed, and are then held open;
 // - tables, blob files and the MANIFEST itself are replaced. What is opened too late is not there.
-// The last two end in an error, and the store is opened again (rocks_store.cc).
+// The last two end in an error, and the store is opened again (rocks_store.cc). Once it is open its tables are, too, and its blob files are held
+// open: whatever the writer takes away, who reads for an hour sees the store as it was.
 #pragma once
 
 #include <rocksdb/file_system.h>
 
+#include <cstddef>
 #include <memory>
 
 namespace kq {
+
+inline constexpr std::size_t kHeldBlobsMax = 4'096;
 
 // The same files for the opening of one store at a time, for reading.
 std::shared_ptr<rocksdb::FileSystem> beside_writer(const std::shared_ptr<rocksdb::FileSystem>& files);

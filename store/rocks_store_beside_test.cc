@@ -192,6 +192,39 @@ TEST_F(Beside, a_log_that_is_deleted_while_another_is_read_is_read_all_the_same)
   EXPECT_TRUE(shows(**reader, "kept"));
 }
 
+TEST_F(Beside, what_the_writer_takes_away_later_is_read_all_the_same) {
+  const Write blob{Family::blob, "key", std::string(5'000, 'b')};
+  ASSERT_TRUE(writer_->commit({&blob, 1}));
+  begin_writer();  // the value is in a blob file now
+  const auto reader = read();
+  ASSERT_TRUE(reader) << reader.error().message;
+  int removed_n = 0;
+  for (const auto& file : fs::directory_iterator(dir_)) {
+    if (file.path().extension() == ".blob" || file.path().extension() == ".sst") removed_n += fs::remove(file.path());
+  }
+  ASSERT_GE(removed_n, 2);
+  const auto value = (*reader)->get(Family::blob, "key");
+  ASSERT_TRUE(value) << value.error().message;
+  EXPECT_EQ(**value, *blob.value);
+}
+
+// As above for logs: the MANIFEST that was read may name it.
+TEST_F(Beside, a_blob_file_that_goes_while_the_manifest_is_read_is_looked_for_again) {
+  const Write blob{Family::blob, "key", std::string(5'000, 'b')};
+  ASSERT_TRUE(writer_->commit({&blob, 1}));
+  begin_writer();
+  const std::string passing = dir_ + "/999999.blob";
+  std::ofstream(passing) << "as good as any";
+  int manifests = 0;
+  meanwhile_.after_manifest = [&] {
+    if (++manifests == kManifestsBeforeLogs) fs::remove(passing);
+  };
+  const auto reader = read();
+  ASSERT_TRUE(reader) << reader.error().message;
+  EXPECT_GT(manifests, kManifestsALook);
+  EXPECT_EQ(**(*reader)->get(Family::blob, "key"), *blob.value);
+}
+
 TEST_F(Beside, a_manifest_that_is_replaced_before_it_is_read_is_looked_for_again) {
   for (int fateful = 1; fateful <= kManifestsALook; ++fateful) {
     const std::string key = std::to_string(fateful);
