@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 namespace kq {
@@ -16,6 +17,8 @@ constexpr std::size_t kInitialisersMax = 4;  // of one variable that are looked 
 constexpr std::string_view kStreamTypes[] = {"cudaStream_t", "CUstream", "CUstream_st", "hipStream_t"};
 constexpr std::string_view kLookUps[] = {"dlsym", "dlvsym", "cuGetProcAddress", "cuGetProcAddress_v2", "cudaGetDriverEntryPoint",
                                          "cudaGetDriverEntryPointByVersion", "GetProcAddress"};
+
+constexpr std::string_view kStdThreads[] = {"thread", "jthread", "async"};
 
 template <std::size_t n>
 bool is_one_of(std::string_view text, const std::string_view (&known)[n]) {
@@ -44,6 +47,7 @@ class Reader {
 
   void read() {
     for (const Directive& each : preprocessor_.directives()) read_directive(each);
+    note_names();
     note_variables();
     looks_up_ = std::any_of(tokens_.begin(), tokens_.end(), [](const Token& token) { return is_one_of(token.text, kLookUps); });
     for (std::size_t i = 0; i < tokens_.size();) i = read_at(i);
@@ -100,10 +104,22 @@ class Reader {
       name += "::" + std::string(at(next + 1).text);
       next += 2;
     }
-    if (is_one_of(token.text, kStreamTypes)) read_cast(i);
+    if (is_one_of(token.text, kStreamTypes) || stream_types_.contains(token.text)) read_cast(i);
+    name = meant_by(std::move(name), i, next);
     const auto argument = argument_behind(next);
     add(token.file, token.line, argument ? FactKind::call : FactKind::value, name, argument.value_or(""));
     return next;
+  }
+
+  // With `namespace s = std;` s::thread is std::thread, and with `using namespace std;` so is thread where it is a type.
+  std::string meant_by(std::string name, std::size_t first, std::size_t next) const {
+    const auto alias = namespaces_.find(at(first).text);
+    if (alias != namespaces_.end() && name.size() > at(first).text.size()) return alias->second + name.substr(at(first).text.size());
+    if (!uses_std_ || !is_one_of(name, kStdThreads)) return name;
+    const bool is_behind_a_name = first > 0 && (is_name(first - 1) || is(first - 1, ".") || is(first - 1, "->") || is(first - 1, "*") || is(first - 1, "&") || is(first - 1, ">"));
+    const bool is_type = is_name(next) || is(next, "(") || is(next, "{") || (first > 0 && is(first - 1, "<"));
+    const bool returns = first > 0 && is(first - 1, "return");
+    return is_type && (!is_behind_a_name || returns) ? "std::" + name : name;
   }
 
   // Neighbours are one text. It only matters to who looks functions up by name.
@@ -169,6 +185,20 @@ class Reader {
     return found == variables_.end() ? text : found->second.text;
   }
 
+  void note_names() {
+    for (std::size_t i = 0; i + 3 < tokens_.size(); ++i) {
+      if (is(i, "using") && is_name(i + 1) && is(i + 2, "=") && is_one_of(at(i + 3).text, kStreamTypes)) stream_types_.insert(at(i + 1).text);
+      if (is(i, "typedef") && is_one_of(at(i + 1).text, kStreamTypes) && is_name(i + 2)) stream_types_.insert(at(i + 2).text);
+      if (is(i, "using") && is(i + 1, "namespace") && (is(i + 2, "std") || (is(i + 2, "::") && is(i + 3, "std")))) uses_std_ = true;
+      if (!is(i, "namespace") || !is_name(i + 1) || !is(i + 2, "=")) continue;
+      std::string& meant = namespaces_[at(i + 1).text];
+      meant.clear();
+      for (std::size_t k = i + 3; k < tokens_.size() && !is(k, ";") && meant.size() < kNameBytesMaxHere; ++k) {
+        if (!meant.empty() || !is(k, "::")) meant += at(k).text;
+      }
+    }
+  }
+
   void note_variables() {
     for (std::size_t i = 0; i + 1 < tokens_.size(); ++i) {
       const bool is_made = is_name(i) && (is(i + 1, "=") || (i > 0 && is_name(i - 1) && (is(i + 1, "(") || is(i + 1, "{"))));
@@ -183,13 +213,16 @@ class Reader {
   // (cudaStream_t)2, static_cast<cudaStream_t>(2), cudaStream_t s = (CUstream)0x2, CUstream{2}
   void read_cast(std::size_t i) {
     const Token& type = at(i);
-    for (std::size_t k = i + 1; k < std::min(i + 10, tokens_.size()); ++k) {
+    if (i >= 2 && is(i - 1, "(") && is(i - 2, "sizeof")) return;
+    for (std::size_t k = i + 1; k < std::min(i + 20, tokens_.size()); ++k) {
       if (at(k).kind == TokenKind::number) {
         // `cudaStream_t streams[2]` makes two of them.
         if (!is(k - 1, "[") && is_foreign_number(at(k).text)) add(type.file, type.line, FactKind::call, "stream_number", std::string(at(k).text));
         return;
       }
-      const bool may_lead_on = is(k, "*") || is(k, ")") || is(k, ">") || is(k, "(") || is(k, "{") || is(k, "=") || is(k, "static_cast") ||
+      // (cudaStream_t)(std::uintptr_t)2, reinterpret_cast<cudaStream_t>(static_cast<size_t>(2))
+      const bool is_cast_to = is_name(k) && (is(k - 1, "(") || is(k - 1, "<") || is(k - 1, "::")) && (is(k + 1, ")") || is(k + 1, ">") || is(k + 1, "*") || is(k + 1, "::"));
+      const bool may_lead_on = is_cast_to || is(k, "::") || is(k, "*") || is(k, ")") || is(k, ">") || is(k, "(") || is(k, "{") || is(k, "=") || is(k, "static_cast") ||
                                is(k, "reinterpret_cast") || is(k, "<") || is_one_of(at(k).text, kStreamTypes) || (is_name(k) && is_name(k - 1)) ||
                                (is_name(k) && k == i + 1) || (is_name(k) && is(k - 1, "*"));
       if (!may_lead_on) return;
@@ -201,6 +234,7 @@ class Reader {
     int depth = 0, commas = 0;
     std::size_t from = 0;
     for (std::size_t i = open + 1; i < std::min(open + 400, tokens_.size()); ++i) {
+      if (const std::size_t past = behind_template(i); past > i) i = past;
       if (opens(at(i))) ++depth;
       if (closes(at(i))) --depth;
       const bool is_end = depth == 0 && is(i, ">>>");
@@ -208,6 +242,20 @@ class Reader {
       if (is_end) return;
       if (depth == 0 && is(i, ",") && ++commas == 3) from = i + 1;
     }
+  }
+
+  // Of `Traits<float, 4>::grid(n)`, at its `<`, where `::grid` begins. A comparison is left alone.
+  std::size_t behind_template(std::size_t i) const {
+    if (!is(i, "<") || !is_name(i - 1)) return i;
+    int depth = 0;
+    for (std::size_t k = i; k < std::min(i + kArgumentTokensMax, tokens_.size()); ++k) {
+      if (is(k, ";") || is(k, ">>>")) return i;
+      if (is(k, "<")) ++depth;
+      if (is(k, ">")) --depth;
+      if (is(k, ">>")) depth -= 2;
+      if (depth <= 0) return is(k + 1, "::") || is(k + 1, "(") || is(k + 1, "{") ? k + 1 : i;
+    }
+    return i;
   }
 
   void judge_launch(std::size_t from, std::size_t end) {
@@ -236,6 +284,9 @@ class Reader {
   std::map<std::uint32_t, std::string_view> files_;
   std::unordered_map<std::string, Last> last_;
   std::map<std::string_view, Variable> variables_;
+  std::set<std::string_view> stream_types_;               // other names for them
+  std::map<std::string_view, std::string> namespaces_;    // other names for them
+  bool uses_std_ = false;
   bool looks_up_ = false;
 };
 

@@ -50,6 +50,45 @@ TEST(JudgeCuda, shortens_a_name_that_no_person_would_read) {
   EXPECT_TRUE(findings[0].message.ends_with("xxx..."));
 }
 
+TEST(JudgeCuda, a_handle_that_is_a_number_is_one_whatever_it_is_cast_through) {
+  for (const char* source : {"f((cudaStream_t)2);", "f((cudaStream_t)(uintptr_t)2);", "f(reinterpret_cast<cudaStream_t>(static_cast<std::uintptr_t>(2)));",
+                             "using S = cudaStream_t;\nf((S)2);", "typedef cudaStream_t S; S s = (S)(size_t)2;", "k<<<1, 2, 0, 2>>>();", "k<<<1, a < b, 0, 2>>>();"}) {
+    const Rules rules = rules_of(source);
+    ASSERT_EQ(rules.size(), 1u) << source;
+    EXPECT_TRUE(rules.front().starts_with("stream_per_thread:")) << source;
+  }
+}
+
+TEST(JudgeCuda, other_numbers_beside_streams_are_none) {
+  for (const char* source : {"k<<<Traits<float, 4>::grid(n), 256, 4096>>>(x);", "k<<<grid<4, 2>(n), Traits<Foo<float>, 3>::block(), 1024>>>(x);", "int n = sizeof(cudaStream_t) * 2;",
+                             "cudaStream_t streams[2];", "cudaStream_t s = (cudaStream_t)(base); f(2);", "cudaStream_t s = get(2);"}) {
+    EXPECT_EQ(rules_of(source), Rules{}) << source;
+  }
+}
+
+TEST(JudgeCuda, threads_are_told_by_other_names_of_their_namespace) {
+  EXPECT_EQ(rules_of("namespace s = std;\nvoid f() { s::thread t(g); }"), Rules{"host_thread:2"});
+  EXPECT_EQ(rules_of("using namespace std;\nvoid f() { thread t(g); }"), Rules{"host_thread:2"});
+  EXPECT_EQ(rules_of("using namespace std;\nvector<thread> all;"), Rules{"host_thread:2"});
+  EXPECT_EQ(rules_of("using namespace std;\nvoid f() { return thread(g).detach(); }"), Rules{"host_thread:2"});
+  EXPECT_EQ(rules_of("using namespace std;\n__global__ void f() { int thread = threadIdx.x; int async(3); g(thread, x.async(2)); auto thread2 = thread; }"), Rules{});
+  EXPECT_EQ(rules_of("void f() { thread t(g); }"), Rules{}) << "whose it is cannot be told";
+}
+
+TEST(JudgeCuda, what_is_perhaps_defined_decides_nothing) {
+  EXPECT_EQ(rules_of("#ifndef __GNUC__\n#define __GNUC__ 0\n#endif\n#if __GNUC__\nvoid f() { cudaStreamCreate(&s); }\n#endif"), Rules{"cuda_stream_create:5"});
+  EXPECT_EQ(rules_of("#define false 1\n#if false\nvoid f() { cudaStreamCreate(&s); }\n#endif"), Rules{"cuda_stream_create:3"});
+  EXPECT_EQ(rules_of("#define ON 0\n#pragma push_macro(\"ON\")\n#pragma pop_macro(\"ON\")\n#if ON\nvoid f() { cudaStreamCreate(&s); }\n#endif"), Rules{"cuda_stream_create:5"});
+  EXPECT_EQ(rules_of("#define ON 0\n#if ON\nvoid f() { cudaStreamCreate(&s); }\n#endif"), Rules{});
+}
+
+TEST(JudgeCuda, follows_a_header_in_a_folder) {
+  const std::vector<CppSource> sources{{"part0/m.h", "#define MAKE cudaStreamCreate\n"}, {"part0/a.cu", "#include \"m.h\"\nvoid f() { MAKE(&s); }"}};
+  const auto findings = judge_cuda(sources[1], sources);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rule, "cuda_stream_create");
+}
+
 TEST(JudgeCuda, names_the_line_of_a_stream) {
   const auto findings = judge_cuda({"f.cu", "#include <cuda_runtime.h>\nvoid f() {\n  cudaStream_t s;\n  cudaStreamCreateWithFlags(&s, 1);\n}\n"});
   ASSERT_EQ(findings.size(), 1u);

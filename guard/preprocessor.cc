@@ -141,6 +141,10 @@ void Preprocessor::directive(Line line, std::size_t depth) {
     include(rest, depth);
   } else if (word == "pragma") {
     note(word, rest);
+    // What it stands for afterwards depends on where it was pushed.
+    if (rest.size() >= 3 && (is_word(rest[0], "push_macro") || is_word(rest[0], "pop_macro"))) {
+      for (Macro& macro : macros_[keep(std::string(content_of(rest[2].text)))].definitions) macro.is_certain = false;
+    }
   } else if (word == "line" || line.front().kind == TokenKind::number) {
     note("line", rest);
   }
@@ -175,8 +179,9 @@ void Preprocessor::define(Line line) {
     line = line.subspan(std::min(i + 1, line.size()));
   }
   macro.body.assign(line.begin(), line.end());
+  macro.is_certain = is_certain();
   std::vector<Macro>& known = macros_[name].definitions;
-  if (is_certain()) known.clear();
+  if (macro.is_certain) known.clear();
   if (known.size() < kAlternativesMax) {
     known.push_back(std::move(macro));
   } else {
@@ -197,7 +202,7 @@ void Preprocessor::include(Line line, std::size_t depth) {
     for (std::size_t i = 1; i < line.size() && !is_word(line[i], ">"); ++i) name += line[i].text;
   }
   for (const CppSource& other : others_) {
-    if (other.name != file_name(name)) continue;
+    if (file_name(other.name) != file_name(name)) continue;
     if (depth == kIncludeDepthMax || includes_ == kIncludesMax) {
       is_partly_read_ = true;
       return;
@@ -240,10 +245,13 @@ Preprocessor::Truth Preprocessor::truth_of(Line condition) {
   }
   while (condition.size() >= 3 && is_word(condition.front(), "(") && is_word(condition.back(), ")")) condition = condition.subspan(1, condition.size() - 2);
   for (int hops = 0; hops < 8 && condition.size() == 1 && condition.front().kind == TokenKind::name; ++hops) {
-    if (condition.front().text == "true" || condition.front().text == "false") return (condition.front().text == "true") != is_negated ? Truth::yes : Truth::no;
-    const auto found = macros_.find(condition.front().text);
-    if (found == macros_.end() || found->second.definitions.size() != 1 || found->second.definitions.front().is_function) return Truth::unknown;
-    condition = found->second.definitions.front().body;
+    const std::string_view word = condition.front().text;
+    const auto found = macros_.find(word);
+    if (found == macros_.end() && (word == "true" || word == "false")) return (word == "true") != is_negated ? Truth::yes : Truth::no;
+    if (found == macros_.end() || found->second.definitions.size() != 1) return Truth::unknown;
+    const Macro& macro = found->second.definitions.front();
+    if (macro.is_function || !macro.is_certain) return Truth::unknown;
+    condition = macro.body;
   }
   if (condition.size() != 1 || condition.front().kind != TokenKind::number) return Truth::unknown;
   const auto number = number_of(condition.front().text);

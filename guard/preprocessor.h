@@ -56,6 +56,7 @@ class Preprocessor {
   struct Macro {
     bool is_function = false;
     bool is_variadic = false;
+    bool is_certain = true;  // it is defined, and so
     std::vector<std::string_view> parameters{};
     std::vector<Token> body{};
   };

@@ -22,21 +22,27 @@ constexpr Clause kStreamCreate[] = {{.kinds = kAnywhere, .names = kStreamMakers}
 
 constexpr Name kForeignStreams[] = {"torch.cuda.ExternalStream", "torch.cuda.get_stream_from_external", "cupy.cuda.ExternalStream",
                                     "cupy.cuda.stream.ExternalStream", "numba.cuda.external_stream", "*getStreamFromExternal", "cuda.core*Stream.from_handle"};
-constexpr Clause kStreamExternal[] = {{.kinds = kUses, .names = kForeignStreams}};
+constexpr Name kCurrentHandles[] = {"torch.cuda.current_stream().cuda_stream", "torch.cuda.default_stream().cuda_stream"};
+constexpr Clause kStreamExternal[] = {{.kinds = kUses, .names = kForeignStreams, .fine_with = kCurrentHandles}};
 
 constexpr Name kContexts[] = {"torch.cuda.stream", "torch.cuda.set_stream", "torch.cuda.StreamContext", "torch._C._cuda_setStream",
                               "torch.accelerator.set_stream", "torch._C._accelerator_setStream"};
 constexpr Name kGuards[] = {"*CUDAStreamGuard", "*CUDAMultiStreamGuard", "*setCurrentCUDAStream", "*c10::StreamGuard"};
 constexpr Name kCurrentStreams[] = {"torch.cuda.current_stream()", "torch.cuda.default_stream()", "torch.accelerator.current_stream()", "None"};
 constexpr Name kCurrentHere[] = {"*getCurrentCUDAStream*", "*getDefaultCUDAStream*", "*getCurrentStream*", ""};
+constexpr Name kStreamGetters[] = {"*.get_current_stream", "*.get_raw_stream", "*_cuda_getCurrentRawStream", "*_cuda_getCurrentStream"};
 constexpr Clause kStreamContext[] = {{.kinds = kUses, .names = kContexts, .fine_with = kCurrentStreams},
+                                     {.kinds = kinds({set}), .names = kStreamGetters},
                                      {.kinds = kinds({call}), .names = kGuards, .fine_with = kCurrentHere}};
 
 constexpr Name kPerThread[] = {"*cudaStreamPerThread*", "*CU_STREAM_PER_THREAD*", "*_ptsz", "*_ptds", "numba.cuda.per_thread_default_stream",
                                "cupy.cuda.Stream.ptds", "*per_thread_default_stream"};
 constexpr Name kStreamCast[] = {"stream_number"};
+constexpr Name kHandles[] = {"*.CUstream", "*.cudaStream_t"};
+constexpr Name kHandleNumbers[] = {"2", "3", "4", "5"};
 constexpr Clause kStreamPerThread[] = {{.kinds = kAnywhere | kinds({read}), .names = kPerThread},
-                                       {.kinds = kinds({call}), .names = kStreamCast}};
+                                       {.kinds = kinds({call}), .names = kStreamCast},
+                                       {.kinds = kinds({call}), .names = kHandles, .with = kHandleNumbers}};
 
 constexpr Name kGraphs[] = {
     "torch.cuda.CUDAGraph", "torch._C._CUDAGraph", "torch.cuda.graph", "torch.cuda.make_graphed_callables", "*.capture_begin",
@@ -63,7 +69,9 @@ constexpr Name kThreads[] = {
     "threading.Thread", "threading.Timer", "threading._start_new_thread", "threading._start_joinable_thread", "_thread.start_new_thread",
     "_thread.start_new", "_thread.start_joinable_thread", "thread.start_new_thread", "concurrent.futures.ThreadPoolExecutor",
     "concurrent.futures.thread.ThreadPoolExecutor", "multiprocessing.pool.ThreadPool", "multiprocessing.dummy.*", "asyncio.to_thread",
-    "*.run_in_executor", "std::thread", "std::jthread", "std::async", "pthread_create", "thrd_create", "boost::thread"};
+    "*.run_in_executor", "*.threading.Thread", "*.threading.Timer", "*.threading._start_new_thread", "*._thread.start_new_thread", "asyncio.threads.to_thread",
+    "logging.handlers.QueueListener", "socketserver.Threading*", "std::thread", "std::jthread", "std::async", "pthread_create", "*.pthread_create", "thrd_create",
+    "boost::thread", "__gthread_create", "timer_create", "SIGEV_THREAD", "at::launch", "c10::TaskThreadPool", "c10::ThreadPool", "tbb::task_group", "tbb::task_arena"};
 constexpr Clause kHostThread[] = {{.kinds = kUses, .names = kThreads}};
 
 constexpr Name kLoose[] = {"*cudaStreamFireAndForget*", "*cudaStreamTailLaunch*", "*cudaStreamGraphFireAndForget*", "*cudaStreamGraphTailLaunch*"};
@@ -97,8 +105,11 @@ constexpr Clause kTensorSubclass[] = {{.kinds = kinds({base}), .names = kTensorB
 constexpr Name kRunners[] = {"exec", "eval", "compile"};
 constexpr Name kDecoders[] = {"*b64decode*", "*b32decode*", "*b16decode*", "*85decode*", "*decodebytes*", "*decompress*", "*unhexlify*", "*fromhex*",
                               "*a2b_*", "*codecs.*", "*marshal.*", "*pickle.*", "*decrypt*", "*long text*"};
-constexpr Name kBytecode[] = {"marshal.loads", "marshal.load", "types.CodeType", "*.co_code", "importlib._bootstrap*"};
-constexpr Clause kExecPayload[] = {{.kinds = kinds({call}), .names = kRunners, .with = kDecoders}, {.kinds = kUses, .names = kBytecode}};
+constexpr Name kBytecode[] = {"marshal.loads", "marshal.load", "types.CodeType", "importlib._bootstrap*"};
+constexpr Name kOwnBytecode[] = {"*.co_code"};
+constexpr Clause kExecPayload[] = {{.kinds = kinds({call}), .names = kRunners, .with = kDecoders},
+                                   {.kinds = kUses, .names = kBytecode},
+                                   {.kinds = kinds({call, set}), .names = kOwnBytecode}};
 
 // What exec_payload is about is told once.
 constexpr Name kPlainTexts[] = {"text", "", "*b64decode*", "*b32decode*", "*b16decode*", "*85decode*", "*decodebytes*", "*decompress*", "*unhexlify*", "*fromhex*",
@@ -111,7 +122,8 @@ constexpr Clause kExecComputed[] = {{.kinds = kinds({call}), .names = kRunners, 
                                     {.kinds = kinds({call}), .names = kRunnersOfFiles},
                                     {.kinds = kinds({call}), .names = kImporters, .with = kUnknown}};
 
-constexpr Name kComputed[] = {"torch.cuda.?*", "torch._C.?*", "torch.?.?*", "*CDLL().?*", "cupy.cuda.?*", "torch.cuda.__dict__*", "torch.__dict__*", "time.?*"};
+constexpr Name kComputed[] = {"torch.cuda.?*", "torch._C.?*", "torch.?.?*", "*CDLL().?*", "cupy.cuda.?*", "torch.cuda.__dict__*", "torch.__dict__*", "time.?*",
+                              "threading.?*", "_thread.?*", "concurrent.futures.?*", "asyncio.?*"};
 constexpr Name kListers[] = {"dir", "inspect.getmembers"};
 constexpr Name kListed[] = {"torch", "torch.cuda*", "torch._C*", "time"};
 constexpr Clause kComputedName[] = {{.kinds = kinds({call, value, read}), .names = kComputed}, {.kinds = kinds({call}), .names = kListers, .with = kListed}};

@@ -92,6 +92,41 @@ std::string facts_of_flags(const ExtensionCall& call) {
   return facts;
 }
 
+// What the flags define, for the guard: perhaps, as a flag may be of another language's compiler.
+std::string definitions_in(const ExtensionCall& call) {
+  std::string text;
+  bool is_next = false;
+  for (const auto& [kind, flag] : call.flags) {
+    std::string definition = is_next ? flag : flag.starts_with("-D") ? flag.substr(2) : "";
+    is_next = flag == "-D";
+    if (definition.empty()) continue;
+    std::replace_if(definition.begin(), definition.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
+    const std::size_t value = definition.find('=');
+    definition = value == std::string::npos ? definition + " 1" : definition.replace(value, 1, " ");
+    text += "#ifdef KQ_FLAGS\n#define " + definition + "\n#endif\n";
+  }
+  return text;
+}
+
+// As the compiler reads it: behind what the flags define, and behind the sources before it where they make one text. Those are judged by themselves.
+std::vector<Finding> findings_in(const CppSource& source, const std::vector<CppSource>& sources, const std::string& definitions) {
+  std::string before = definitions;
+  const std::string list(source.name.substr(0, source.name.find('[')));
+  const bool is_part = list == "cpp_sources" || list == "cuda_sources";
+  for (const CppSource& other : sources) {
+    if (!is_part || other.name == source.name) break;
+    if (other.name.starts_with(list + "[")) before.append(other.text).append("\n");
+  }
+  const auto lines_before = static_cast<std::uint32_t>(std::ranges::count(before, '\n'));
+  before.append(source.text);
+  auto findings = judge_cuda({.name = source.name, .text = before}, sources);
+  std::erase_if(findings, [&](const Finding& finding) { return finding.file == source.name && finding.line <= lines_before; });
+  for (Finding& finding : findings) {
+    if (finding.file == source.name) finding.line -= lines_before;
+  }
+  return findings;
+}
+
 // In lines of the submission's file where the source stands there word for word.
 Finding placed(const ExtensionCall& call, Finding finding) {
   const auto line = call.lines.find(finding.file);
@@ -139,8 +174,9 @@ std::optional<Verdict> judge_call(const ExtensionCall& call) {
   }
   std::vector<CppSource> sources;
   for (const auto& [name, text] : call.sources) sources.push_back({.name = name, .text = text});
+  const std::string definitions = definitions_in(call);
   for (const CppSource& source : sources) {
-    const auto findings = judge_cuda(source, sources);
+    const auto findings = findings_in(source, sources, definitions);
     if (const Finding* finding = first_rejected(findings)) return rejected(placed(call, *finding));
   }
   return std::nullopt;

@@ -32,6 +32,14 @@ TEST(ExtensionCalls, are_read_with_their_sources_and_flags) {
   EXPECT_EQ(found.lines.at("cuda_sources[0]"), 3u);
 }
 
+TEST(ExtensionCalls, are_judged_as_the_compiler_reads_them) {
+  EXPECT_EQ(verdict(R"("cuda": ["int x;\nvoid f() { MAKE(&s); }"], "cuda_cflags": ["-DMAKE=cudaStreamCreate"])"), "stream cuda_stream_create at add.py:9, cuda_sources:2");
+  EXPECT_EQ(verdict(R"("cuda": ["void f() { MAKE(&s); }"], "cuda_cflags": ["-D", "MAKE=cudaStreamCreate"])"), "stream cuda_stream_create at add.py:9, cuda_sources:1");
+  EXPECT_EQ(verdict(R"("cuda": ["#define MAKE cudaStreamCreate", "void g();\nvoid f() { MAKE(&s); }"], "lines": {"cuda_sources[1]": 30})"), "stream cuda_stream_create at add.py:31");
+  EXPECT_EQ(verdict(R"("cpp": ["#define MAKE cudaStreamCreate"], "cuda": ["void f() { MAKE(&s); }"])"), "fine") << "another text of the compiler's";
+  EXPECT_EQ(verdict(R"("cuda": ["void f() { k<<<N, 256>>>(); }"], "cuda_cflags": ["-DN=4", "-O3"])"), "fine");
+}
+
 TEST(ExtensionCalls, that_are_none_are_bad_input) {
   for (const std::string text : {"", "[]", "{}", R"({"calls": 3, "keys": []})", R"({"calls": [3], "keys": ["a"]})", R"({"calls": [{}], "keys": []})",
                                  R"({"calls": [{}], "keys": [7]})", "\xff\xfe"}) {

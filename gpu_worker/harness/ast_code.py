@@ -15,7 +15,7 @@ MARKS = re.compile(
     r"getStreamFromPool|dlsym|cudaGraph"
 )
 # What sentences do not have: a call that ends a statement, a body, a directive.
-SHAPE = re.compile(r"\)\s*;\s*(?:\n|$|\}|/)|\)\s*(?:const\s*)?\{|^\s*#\s*(?:include|define)", re.M)
+SHAPE = re.compile(r"\)\s*;\s*(?:\n|$|\}|/)|\)\s*(?:const\s*)?\{|^[ \t]*#[ \t]*(?:include|define)", re.M)
 PYTHON = re.compile(r"(?:^|[;\n])[ \t]*(?:import[ \t]+\w|from[ \t]+[\w.]+[ \t]+import[ \t])")
 
 # Calls that compile or parse a text of C or CUDA, whichever library they are of.

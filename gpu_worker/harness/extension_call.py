@@ -8,6 +8,7 @@ import hashlib
 import inspect
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -20,6 +21,7 @@ FILES_MAX = 64
 FLAGS_MAX = 64
 FLAG_BYTES_MAX = 1024
 NAME_BYTES_MAX = 128
+FUNCTION = re.compile(r"[A-Za-z_][\w:<>, ]*")
 CUDA_ENDINGS = (".cu", ".cuh")
 HEADERS = (".cuh", ".h", ".hpp", ".hh", ".inl", ".inc", ".cuinc", ".in")
 
@@ -87,6 +89,9 @@ def functions_of(value: Any) -> list[list[str]] | None:
     if isinstance(value, str):
         value = [value]
     pairs = [[str(name), str(text)] for name, text in value.items()] if isinstance(value, dict) else [[str(name), str(name)] for name in value]
+    for name, _ in pairs:
+        if FUNCTION.fullmatch(name) is None:
+            raise BadCall(f"functions: {name[:40]!r} is not the name of a function")
     return pairs
 
 

@@ -421,9 +421,15 @@ def inline_cpp(call: Call) -> tuple[str, str]:
         module = ['#line 1 "functions"', "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {"]
         for name, text in call.functions:
             what = f"torch::wrap_pybind_function({name})" if call.error_handling else name
-            module.append(f'm.def("{name}", {what}, "{text}");')
+            module.append(f'm.def("{name}", {what}, {quoted(text)});')
         module.append("}")
     return "\n".join(parts), "\n".join(module)
+
+
+def quoted(text: str) -> str:
+    """A docstring as a C++ literal, whatever it holds: it is nothing that the guard reads."""
+    escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "?": "\\?"}
+    return '"' + "".join(escapes.get(c, c if c >= " " else f"\\{ord(c):03o}") for c in text) + '"'
 
 
 def inline_units(call: Call) -> list[Unit]:

@@ -124,30 +124,33 @@ Expected<std::variant<std::string, Refused>> FactsChild::facts(std::string_view 
   if (pid_ < 0) {
     if (const auto started = start(); !started) return failure(started.error());
   }
+  // Whether it works at all is told by a source of ours: one that does not end is the fault of who wrote it.
+  has_answered_ = has_answered_ || ask("start.py", "").has_value();
+  if (!has_answered_) {
+    stop();
+    return our_fault("'" + options_.python + "' does not run " + options_.harness + "/facts_server.py; set KQ_PYTHON to a Python of 3.10 or newer");
+  }
+  if (auto answer = ask(name, source)) return std::move(*answer);
+  stop();
+  return Refused{.line = 1, .message = "it takes too long or too much memory to be read"};
+}
+
+// Nothing where no answer came in time.
+std::optional<std::variant<std::string, Refused>> FactsChild::ask(std::string_view name, std::string_view source) {
   const std::int64_t deadline_ms = monotonic_now_ms() + options_.limit_ms;
   const std::string request = std::to_string(name.size()) + " " + std::to_string(source.size()) + "\n" + std::string(name) + std::string(source);
   std::string header, body;
-  const bool is_answered = send_all(request, deadline_ms) && receive_line(header, deadline_ms);
+  if (!send_all(request, deadline_ms) || !receive_line(header, deadline_ms)) return std::nullopt;
   std::uint32_t line = 1;
   std::size_t size = 0;
   const std::size_t first = header.find(' '), second = header.find(' ', first + 1);
-  bool is_right = is_answered && second != std::string::npos;
-  if (is_right) {
-    std::from_chars(header.data() + first + 1, header.data() + second, line);
-    is_right = std::from_chars(header.data() + second + 1, header.data() + header.size() - 1, size).ec == std::errc() && size <= kAnswerBytesMax &&
-               receive(body, size, deadline_ms);
-  }
-  if (is_right) {
-    has_answered_ = true;
-    if (header.starts_with("facts ")) return body;
-    return Refused{.line = std::max(line, 1u), .message = body};
-  }
-  stop();
-  // One that never answered is not ended by this source.
-  if (!has_answered_) {
-    return our_fault("'" + options_.python + "' does not run " + options_.harness + "/facts_server.py; set KQ_PYTHON to a Python of 3.10 or newer");
-  }
-  return Refused{.line = 1, .message = "it takes too long or too much memory to be read"};
+  if (second == std::string::npos) return std::nullopt;
+  std::from_chars(header.data() + first + 1, header.data() + second, line);
+  const bool is_right = std::from_chars(header.data() + second + 1, header.data() + header.size() - 1, size).ec == std::errc() && size <= kAnswerBytesMax &&
+                        receive(body, size, deadline_ms);
+  if (!is_right) return std::nullopt;
+  if (header.starts_with("facts ")) return body;
+  return Refused{.line = std::max(line, 1u), .message = body};
 }
 
 }  // namespace kq

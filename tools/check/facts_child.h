@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -42,6 +43,7 @@ class FactsChild {
   bool send_all(std::string_view bytes, std::int64_t deadline_ms);
   bool receive(std::string& into, std::size_t bytes, std::int64_t deadline_ms);  // appends
   bool receive_line(std::string& into, std::int64_t deadline_ms);
+  std::optional<std::variant<std::string, Refused>> ask(std::string_view name, std::string_view source);
 
   FactsChildOptions options_;
   pid_t pid_ = -1;

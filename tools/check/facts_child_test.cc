@@ -35,6 +35,27 @@ TEST(FactsChild, takes_a_source_of_the_largest_size) {
   EXPECT_TRUE(child.facts("b.py", "f()\n"));
 }
 
+TEST(FactsChild, a_source_that_takes_too_long_is_refused_even_as_the_first) {
+  FactsChildOptions given = options();
+  given.limit_ms = 2'000;
+  FactsChild child(given);
+  std::string deep = "x = ";
+  for (int i = 0; i < 400'000; ++i) deep += "f(1)+";  // Python's own parser gives up on it, or takes seconds for it
+  const auto first = child.facts("deep.py", deep + "1\n");
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_TRUE(std::holds_alternative<Refused>(*first));
+  EXPECT_TRUE(child.facts("b.py", "f()\n"));
+}
+
+TEST(FactsChild, empty_lines_of_a_text_take_no_time) {
+  FactsChildOptions given = options();
+  given.limit_ms = 5'000;
+  FactsChild child(given);
+  const auto facts = child.facts("a.py", "x = \"\"\"<<<" + std::string(500'000, '\n') + "\"\"\"\n");
+  ASSERT_TRUE(facts) << facts.error().message;
+  EXPECT_TRUE(std::holds_alternative<std::string>(*facts));
+}
+
 TEST(FactsChild, one_that_never_answers_is_our_fault) {
   FactsChildOptions given = options();
   given.limit_ms = 0;
