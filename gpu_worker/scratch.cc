@@ -1,5 +1,6 @@
 #include "gpu_worker/scratch.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,6 +9,9 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <memory>
+#include <optional>
+#include <vector>
 
 #include "core/blob.h"
 #include "gpu_worker/fd.h"
@@ -17,26 +21,53 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kNamesMax = 16;  // of one scratch directory, where others stay
+
 tl::unexpected<Error> cannot(const std::string& what, const std::string& path) {
   return our_fault("cannot " + what + " " + path + ": " + std::strerror(errno));
 }
 
-// Directories that their owner locked: we may be no other than that owner. Links are not followed.
-void unlock(const std::string& dir) {
-  std::error_code ignored;
-  fs::permissions(dir, fs::perms::owner_all, ignored);
-  for (fs::directory_iterator entry(dir, fs::directory_options::skip_permission_denied, ignored), end; !ignored && entry != end; entry.increment(ignored)) {
-    if (entry->symlink_status(ignored).type() == fs::file_type::directory) unlock(entry->path());
+struct CloseDirectory {
+  void operator()(DIR* open) const { ::closedir(open); }
+};
+
+// Removes what is in an open directory, but for directories that are not empty. Gives the name of one of those, or nothing.
+std::optional<std::string> sweep(int dir) {
+  const int again = ::openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, CloseDirectory> open(again < 0 ? nullptr : ::fdopendir(again));
+  while (const dirent* entry = open ? ::readdir(open.get()) : nullptr) {
+    const std::string name = entry->d_name;
+    if (name == "." || name == ".." || ::unlinkat(dir, name.c_str(), 0) == 0 || ::unlinkat(dir, name.c_str(), AT_REMOVEDIR) == 0) continue;
+    if (errno == ENOTEMPTY || errno == EEXIST) return name;
   }
+  return std::nullopt;
 }
 
-std::error_code remove_tree(const std::string& dir) {
-  std::error_code error;
-  fs::remove_all(dir, error);
-  if (!error) return error;
-  unlock(dir);
-  fs::remove_all(dir, error);
-  return error;
+Fd opened(int dir, const char* name) {
+  Fd found(::openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (found) return found;
+  // Its owner locked it, and we may be no other than that owner.
+  (void)::fchmodat(dir, name, 0700, 0);
+  return Fd(::openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+// A child may have made it deeper than a path may be long, or than we may have files open. Links are not followed.
+bool remove_tree(const std::string& dir) {
+  Fd at = opened(AT_FDCWD, dir.c_str());
+  if (!at) return ::unlink(dir.c_str()) == 0 || errno == ENOENT;
+  for (std::vector<std::string> way;;) {
+    (void)::fchmod(at.get(), 0700);
+    if (const auto next = sweep(at.get())) {
+      at = opened(at.get(), next->c_str());
+      if (!at) return false;
+      way.push_back(*next);
+      continue;
+    }
+    if (way.empty()) return ::rmdir(dir.c_str()) == 0;
+    at = opened(at.get(), "..");
+    if (!at || ::unlinkat(at.get(), way.back().c_str(), AT_REMOVEDIR) != 0) return false;
+    way.pop_back();
+  }
 }
 
 Expected<void> write_file(const std::string& path, std::string_view bytes) {
@@ -55,8 +86,9 @@ Expected<void> write_file(const std::string& path, std::string_view bytes) {
 
 Expected<Scratch> Scratch::make(const std::string& parent, const std::string& name, std::uint32_t uid) {
   Scratch scratch(parent + "/" + name);
-  std::error_code error = remove_tree(scratch.dir_);
-  if (error) return our_fault("cannot remove what is left at " + scratch.dir_ + ": " + error.message());
+  // What cannot be removed is in nobody's way.
+  for (int next = 1; !remove_tree(scratch.dir_) && next < kNamesMax; ++next) scratch.dir_ = parent + "/" + name + "." + std::to_string(next);
+  std::error_code error;
   fs::create_directories(scratch.dir_, error);
   if (error) return our_fault("cannot make " + scratch.dir_ + ": " + error.message());
   for (const char* part : {"/src", "/work", "/out"}) {
@@ -78,7 +110,7 @@ Scratch::~Scratch() { (void)remove(); }
 Expected<void> Scratch::remove() {
   const std::string dir = std::exchange(dir_, {});
   if (dir.empty()) return {};
-  if (const std::error_code error = remove_tree(dir)) return our_fault("cannot remove " + dir + ": " + error.message());
+  if (!remove_tree(dir)) return cannot("remove", dir);
   return {};
 }
 

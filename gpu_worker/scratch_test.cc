@@ -1,11 +1,14 @@
 #include "gpu_worker/scratch.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 
 #include <gtest/gtest.h>
+
+#include "gpu_worker/fd.h"
 
 namespace kq {
 namespace {
@@ -32,6 +35,24 @@ TEST_F(ScratchTest, is_made_empty_and_goes_away) {
     EXPECT_EQ(*read_child_file(dir + "/src/x.py", 100), "one");
     EXPECT_TRUE(fs::is_directory(dir + "/work"));
   }
+  EXPECT_FALSE(fs::exists(dir));
+}
+
+TEST_F(ScratchTest, goes_away_however_deep_it_is_and_whatever_its_owner_locked) {
+  auto scratch = Scratch::make(parent_, "a", 0);
+  ASSERT_TRUE(scratch);
+  Fd at(::open(scratch->out().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (int depth = 0; depth < 25'000; ++depth) {
+    ASSERT_EQ(::mkdirat(at.get(), "d", 0700), 0);
+    at = Fd(::openat(at.get(), "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    ASSERT_TRUE(at);
+  }
+  ASSERT_EQ(::symlinkat("/", at.get(), "root"), 0);
+  at = Fd();
+  fs::create_directories(scratch->out() + "/locked/inner");
+  fs::permissions(scratch->out() + "/locked", fs::perms::none);
+  const std::string dir = scratch->dir();
+  EXPECT_TRUE(scratch->remove());
   EXPECT_FALSE(fs::exists(dir));
 }
 

@@ -176,6 +176,7 @@ void Preprocessor::define(Line line) {
         if (i == 1 || line[i - 1].kind != TokenKind::name) macro.parameters.push_back("__VA_ARGS__");
       }
     }
+    for (std::size_t place = 0; place < macro.parameters.size(); ++place) macro.places.emplace(macro.parameters[place], place);
     line = line.subspan(std::min(i + 1, line.size()));
   }
   macro.body.assign(line.begin(), line.end());
@@ -347,9 +348,9 @@ bool Preprocessor::take_arguments(Tokens& work, std::vector<Tokens>& arguments) 
 
 Preprocessor::Tokens Preprocessor::substitute(const Macro& macro, const std::vector<Tokens>& arguments, const Token& at, std::size_t depth) {
   const auto argument_of = [&](std::string_view name) -> std::optional<Tokens> {
-    const auto found = std::find(macro.parameters.begin(), macro.parameters.end(), name);
-    if (found == macro.parameters.end()) return std::nullopt;
-    const auto index = static_cast<std::size_t>(found - macro.parameters.begin());
+    const auto found = macro.places.find(name);
+    if (found == macro.places.end()) return std::nullopt;
+    const std::size_t index = found->second;
     if (index >= arguments.size()) return Tokens{};
     Tokens given = arguments[index];
     const bool takes_the_rest = macro.is_variadic && index + 1 == macro.parameters.size();
@@ -393,7 +394,7 @@ Preprocessor::Tokens Preprocessor::substitute(const Macro& macro, const std::vec
     } else {
       result.insert(result.end(), part.begin(), part.end());
     }
-    work_ += part.size();
+    work_ += 1 + part.size();
     if (result.size() > kTokensMax || work_ > kWorkMax) {
       is_cut_off_ = true;
       break;

@@ -58,6 +58,7 @@ class Preprocessor {
     bool is_variadic = false;
     bool is_certain = true;  // it is defined, and so
     std::vector<std::string_view> parameters{};
+    std::map<std::string_view, std::size_t> places{};  // of the parameters
     std::vector<Token> body{};
   };
   enum class Truth { no, yes, unknown };

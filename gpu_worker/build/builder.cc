@@ -18,6 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::int64_t kNoLimitMs = 1'000'000'000;  // eleven days
+
 // What lies beside what was built, for who looks at it later.
 constexpr std::string_view kManifest = "kq_extensions.json";  // harness/extension_serve.py
 constexpr std::string_view kNeedsGpu = "kq_needs_gpu";
@@ -128,7 +130,8 @@ Expected<Builder::Job> Builder::begin(const Lease& lease, std::stop_token stop, 
              .arch = lease.device.arch.empty() ? options_.no_gpu_arch : lease.device.arch,
              .zygote = std::move(*zygote),
              .stop = std::move(stop),
-             .slot = slot};
+             .slot = slot,
+             .end_ms = monotonic_now_ms() + limit_of(lease.submission, kNoLimitMs)};
 }
 
 Hash Builder::key_of(const Job& job) {
@@ -200,7 +203,8 @@ Expected<BuildEnd> Builder::run_child(const Job& job, ChildRole role, const Scra
                          .shared = shared,
                          .uid = options_.uid == 0 ? 0 : options_.uid + static_cast<std::uint32_t>(job.slot),
                          .host_bytes = options_.host_bytes,
-                         .limit_ms = static_cast<std::uint32_t>(limit_of(job.lease.submission, limit_ms))};
+                         .limit_ms = static_cast<std::uint32_t>(std::clamp<std::int64_t>(job.end_ms - monotonic_now_ms(), 1, limit_ms)),
+                         .whole_limit_ms = static_cast<std::uint32_t>(limit_of(job.lease.submission, limit_ms))};
   return run_build_child(child, job.lease, scratch, *job.zygote, job.stop);
 }
 

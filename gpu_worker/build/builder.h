@@ -78,6 +78,7 @@ class Builder {
     std::shared_ptr<Zygote> zygote;
     std::stop_token stop;
     std::size_t slot = 0;
+    std::int64_t end_ms = 0;  // of all its children together, where the submission has a limit
   };
   Expected<Job> begin(const Lease& lease, std::stop_token stop, std::size_t slot) const;
   static Hash key_of(const Job& job);

@@ -72,7 +72,7 @@ Expected<BuildEnd> run_build_child(const BuildChild& child, const Lease& lease, 
   if (stop.stop_requested()) return our_fault("stopped");
   BuildEnd end;
   if (!*status) {
-    end.verdict = build_ended(VerdictName::timed_out, "build", "the build took longer than " + limit_text(child.limit_ms));
+    end.verdict = build_ended(VerdictName::timed_out, "build", "the build took longer than " + limit_text(child.whole_limit_ms));
     return end;
   }
   end.was_killed_for_memory = (**status & kKilledForMemory) != 0;

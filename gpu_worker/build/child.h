@@ -19,6 +19,7 @@ struct BuildChild {
   std::uint32_t uid = 0;
   std::uint64_t host_bytes = 0;
   std::uint32_t limit_ms = 0;
+  std::uint32_t whole_limit_ms = 0;  // that this is what is left of; for the verdict
 };
 
 struct BuildEnd {

@@ -28,9 +28,13 @@ Report Judge::run(const Plan& plan, Channels channels) {
   Report report;
   report.id = plan.id;
   auto verdict = attempt(plan, std::move(channels), report);
+  auto* const ended = verdict ? nullptr : std::get_if<Ended>(&verdict.error());
   if (verdict) {
     report.verdict = std::move(*verdict);
-  } else if (auto* ended = std::get_if<Ended>(&verdict.error())) {
+  } else if (ended != nullptr && !plan.fresh_reference && has_failed(*ended)) {
+    // It has served this problem before. Whatever ended it since then, a fresh one decides whether the problem is at fault.
+    report.error = "a kept reference child failed: " + ended->evidence.message;
+  } else if (ended != nullptr) {
     report.verdict = std::move(*ended);
   } else {
     report.error = std::get<Error>(verdict.error()).message;
@@ -40,6 +44,11 @@ Report Judge::run(const Plan& plan, Channels channels) {
   report.reference_usable = is_judged && reference_ && reference_->usable();
   if (!report.reference_usable) reference_.reset();
   return report;
+}
+
+// That a problem does not fit shows before its trials.
+bool Judge::has_failed(const Ended& ended) const {
+  return ended.name == VerdictName::problem_invalid || (ended.name == VerdictName::too_large && ended.evidence.stage == Stage::run);
 }
 
 Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report) {
@@ -128,13 +137,7 @@ Step<void> Judge::open_children(const Plan& plan, Channels& channels) {
 }
 
 Step<void> Judge::load_reference(const Plan& plan, std::uint64_t seed) {
-  auto loaded = reference_->load(plan, seed);
-  if (loaded || plan.fresh_reference) return loaded;
-  // It has loaded this problem before. Whatever ended it since then, a fresh one decides whether the problem is at fault.
-  if (auto* ended = std::get_if<Ended>(&loaded.error()); ended != nullptr && ended->name == VerdictName::problem_invalid) {
-    return stop(Error{ExitCode::our_fault, "a kept reference child did not load again: " + ended->evidence.message});
-  }
-  return loaded;
+  return reference_->load(plan, seed);
 }
 
 // Of calls so short that the error of a single interval is much beside them; 0 for others, and where bursts cannot be had.

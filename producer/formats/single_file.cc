@@ -1,6 +1,9 @@
 #include "producer/formats/single_file.h"
 
+#include <algorithm>
 #include <fstream>
+#include <iterator>
+#include <string_view>
 
 #include "producer/formats/problems.h"
 #include "producer/io_contract.h"
@@ -9,6 +12,9 @@
 
 namespace kq {
 namespace {
+
+// Settings that a sweep over kernels of others must not take from their text.
+constexpr std::string_view kNotItsOwn[] = {"rtol", "atol", "correctness"};
 
 std::vector<HeaderSetting> header_of(const std::filesystem::path& path) {
   std::string text(kHeaderBytesMax, '\0');
@@ -52,7 +58,9 @@ void read_single_file(const std::filesystem::path& input, const InputOptions& op
   std::string problem_written;
   for (const HeaderSetting& setting : header_of(input)) {
     const std::string where = name + ":" + std::to_string(setting.line);
-    if (const auto complaint = set_by_name(candidate, setting.key, setting.value, options.now_ms)) {
+    if (std::ranges::find(kNotItsOwn, setting.key) != std::end(kNotItsOwn)) {
+      wrong(where + ": kq: " + setting.key + " is not for a kernel to say, as it decides what counts as right; a line of JSON Lines may have it");
+    } else if (const auto complaint = set_by_name(candidate, setting.key, setting.value, options.now_ms)) {
       wrong(where + ": kq: " + *complaint);
     } else {
       candidate.taken.push_back(setting.key + "=" + setting.value + " (" + where + ")");

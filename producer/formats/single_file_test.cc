@@ -76,11 +76,12 @@ TEST_F(SingleFile, its_head_may_say_what_it_is_and_flags_win) {
 
 TEST_F(SingleFile, a_wrong_head_is_a_mistake_with_its_line) {
   folder_.write("relu.py", kTestProblem);
-  const auto file = folder_.write("add.py", "# kq: problem=relu.py\n# kq: speed=1 rtol=2\n");
+  const auto file = folder_.write("add.py", "# kq: problem=relu.py\n# kq: speed=1 rtol=0.5 timed=-1\n");
   const Found found = read(file, {});
   EXPECT_THAT(found.candidates, testing::IsEmpty());
   EXPECT_THAT(found.mistakes, testing::ElementsAre(testing::HasSubstr("add.py:2: kq: there is no setting 'speed'; known are"),
-                                                   testing::HasSubstr("add.py:2: kq: rtol must be a number from 0 to 1, got '2'")));
+                                                   testing::HasSubstr("add.py:2: kq: rtol is not for a kernel to say"),
+                                                   testing::HasSubstr("add.py:2: kq: timed must be an integer from 0")));
 }
 
 TEST_F(SingleFile, what_stands_in_for_standard_input_has_a_name_that_does_not_change) {

@@ -6,7 +6,7 @@ import torch
 from harness import extension_serve, target
 from harness.backends.context import Call, Context
 from harness.model_file import Problem, import_file
-from harness.tensors import cast_model
+from harness.tensors import cast_model, short_name
 
 
 def load(context: Context) -> Call:
@@ -29,6 +29,6 @@ def take_state(model: torch.nn.Module, states: dict[str, torch.Tensor]) -> None:
     """Copies the reference's parameters and buffers where names and shapes match."""
     with torch.no_grad():
         for name, own in model.state_dict().items():
-            given = states.get(name)
+            given = states.get(short_name(name).decode(errors="replace"))
             if given is not None and isinstance(own, torch.Tensor) and own.shape == given.shape:
                 own.copy_(given)
