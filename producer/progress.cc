@@ -40,9 +40,9 @@ std::string clock_text(std::int64_t seconds) {
   return text;
 }
 
-std::string rate_text(const Tally& tally, std::int64_t elapsed_ms) {
-  if (tally.finished == 0 || elapsed_ms <= 0) return "";
-  const double per_second = static_cast<double>(tally.finished) * 1000 / static_cast<double>(elapsed_ms);
+std::string rate_text(const Tally& tally, std::int64_t elapsed_ms, std::size_t finished_before) {
+  if (tally.finished <= finished_before || elapsed_ms <= 0) return "";
+  const double per_second = static_cast<double>(tally.finished - finished_before) * 1000 / static_cast<double>(elapsed_ms);
   char text[32];
   std::snprintf(text, sizeof text, " %.1f/s", per_second);
   if (tally.finished == tally.total) return text;
@@ -52,12 +52,12 @@ std::string rate_text(const Tally& tally, std::int64_t elapsed_ms) {
 
 }  // namespace
 
-std::string progress_text(const Tally& tally, std::int64_t elapsed_ms) {
+std::string progress_text(const Tally& tally, std::int64_t elapsed_ms, std::size_t finished_before) {
   const std::string total = std::to_string(tally.total);
   return "[" + padded(tally.finished, total.size()) + "/" + total + "] " + padded(percent(tally), 3) + "% run " +
          std::to_string(tally.running) + " q " + std::to_string(tally.queued) + " pass " +
          std::to_string(tally.passed()) + " fail " + std::to_string(tally.failed()) + " infra " +
-         std::to_string(tally.abandoned()) + rate_text(tally, elapsed_ms);
+         std::to_string(tally.abandoned()) + rate_text(tally, elapsed_ms, finished_before);
 }
 
 std::string unserved_text(const Tally& tally) {
@@ -112,7 +112,8 @@ StatusLine::~StatusLine() {
 
 void StatusLine::update(const Tally& tally, std::int64_t now_ms) {
   note_unserved(tally, now_ms);
-  const std::string text = progress_text(tally, now_ms - start_ms_);
+  if (!finished_before_) finished_before_ = tally.finished;
+  const std::string text = progress_text(tally, now_ms - start_ms_, *finished_before_);
   if (options_.in_place) {
     // One column less than there are: some terminals wrap after the last one.
     options_.write("\r" + text.substr(0, options_.columns - 1) + "\x1b[K");

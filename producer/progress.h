@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +13,8 @@
 namespace kq {
 
 // "[ 312/1000]  31% run 8 q 680 pass 240 fail 72 infra 0 4.1/s eta 02:48"
-std::string progress_text(const Tally& tally, std::int64_t elapsed_ms);
+// The rate is of what finished in that time: `finished_before` jobs were when it began.
+std::string progress_text(const Tally& tally, std::int64_t elapsed_ms, std::size_t finished_before = 0);
 
 // "3 jobs wait: no worker has a cuda device"; empty when every queued job is served.
 std::string unserved_text(const Tally& tally);
@@ -46,6 +48,7 @@ class StatusLine {
 
   StatusLineOptions options_;
   std::int64_t start_ms_;
+  std::optional<std::size_t> finished_before_;  // by the first tally
   std::int64_t last_line_ms_;
   std::size_t last_percent_ = 0;
   std::int64_t served_ms_;          // when every queued job was last served

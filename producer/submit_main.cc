@@ -314,7 +314,7 @@ ExitCode run(SubmitCommandLine line) {
   const Inspected inspected = inspect(line.request);
   say_mistakes(inspected);
   if (inspected.mistakes_n > 0 && (!line.keep_going || inspected.source.jobs_n == 0)) {
-    say("nothing was sent");
+    say(inspected.source.jobs_n > 0 ? "nothing was sent; --keep-going sends the rest" : "nothing was sent");
     return ExitCode::bad_input;
   }
   if (!line.quiet) {

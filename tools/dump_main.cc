@@ -56,15 +56,16 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   return flags.parse(argc, argv);
 }
 
-// The rows of the run, dumped or not.
-Expected<std::size_t> dump(kq::Source& source, const std::string& run, const kq::Selection& selection, kq::Export& to) {
+// The rows of the run, dumped or not. Where there is no such run a file that is there already stays as it is.
+Expected<std::size_t> dump(kq::Source& source, const std::string& run, const kq::Selection& selection, kq::Export& to, bool is_file) {
   std::size_t rows_n = 0;
   const auto add = [&](const kq::RunRow& row) {
     ++rows_n;
     return to.add(row);
   };
   if (const auto visited = kq::each_row(source, run, add, selection.needs_samples()); !visited) return kq::failure(visited.error());
-  if (const auto finished = to.finish(); !finished) return kq::failure(finished.error());
+  const auto finished = rows_n > 0 || !is_file ? to.finish() : Expected<void>();
+  if (!finished) return kq::failure(finished.error());
   if (rows_n == 0) return kq::failure(kq::Error{ExitCode::nothing, "there is no run '" + kq::printable(run) + "'"});
   return rows_n;
 }
@@ -90,7 +91,7 @@ Expected<void> work(Options& options) {
   const auto open = kq::open_source(
       options.source, [](const std::string& folder) { return kq::open_rocks_store(folder, kq::OpenMode::read_only); });
   if (!open) return kq::failure(open.error());
-  const auto rows_n = dump(*open->source, options.run, *selection, **to);
+  const auto rows_n = dump(*open->source, options.run, *selection, **to, options.to.out != "-");
   if (!rows_n) return kq::failure(rows_n.error());
   const bool is_file = options.to.out != "-" && !exporter.writes_folder && std::filesystem::is_regular_file(options.to.out);
   if (is_file && !options.no_note) {

@@ -108,6 +108,9 @@ Expected<void> Selection::add_condition(const std::string& text) {
     if (!column) return bad_input("--where: " + column.error().message);
     Condition condition{.column = *column, .test = test, .text = text.substr(name_bytes + sign.size()), .number = {}};
     condition.number = parsed_number(condition.text);
+    const ColumnType type = column->of_job != nullptr ? column->of_job->type : column->of_item->type;
+    const bool needs_number = (type == ColumnType::integer || type == ColumnType::number) && test != Test::contains && !condition.text.empty();
+    if (needs_number && !condition.number) return bad_input("--where: " + text.substr(0, name_bytes) + " is a number, got '" + printable(condition.text) + "'");
     conditions_.push_back(std::move(condition));
     return {};
   }

@@ -82,6 +82,8 @@ TEST(selection, a_mistake_is_one_sentence) {
   EXPECT_THAT(complaint({.columns = "label,"}), HasSubstr("there is no column ''"));
   EXPECT_THAT(complaint({.columns = "sample_us"}), HasSubstr("there is no column 'sample_us'"));
   EXPECT_THAT(complaint({.where = {"verdict"}}), HasSubstr("--where must be like verdict=passed"));
+  EXPECT_THAT(complaint({.where = {"speedup>fast"}}), HasSubstr("--where: speedup is a number, got 'fast'"));
+  EXPECT_THAT(complaint({.where = {"speedup>>2"}}), HasSubstr("--where: speedup is a number, got '>2'"));
   EXPECT_THAT(complaint({.where = {"verdit=passed"}}), HasSubstr("did you mean verdict?"));
   EXPECT_THAT(complaint({.since = "yesterday"}), HasSubstr("--since must be like 2h"));
   EXPECT_THAT(complaint({.level = "kernel"}), HasSubstr("--level must be one of job, case, sample"));

@@ -60,6 +60,7 @@ Expected<std::string> made_folder(const std::string& folder) {
   const fs::path path = fs::weakly_canonical(folder, error);
   if (error) return bad_input("state folder " + folder + ": " + error.message());
   if (fs::is_directory(path, error)) return path.string();
+  error.clear();  // that it is not there yet is none
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
   if (error || ::mkdir(path.c_str(), 0700) != 0) {
     return bad_input("cannot make the state folder " + path.string() + ": " +

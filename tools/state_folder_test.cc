@@ -33,6 +33,16 @@ TEST(state_folder, is_made_for_its_owner_alone) {
   EXPECT_EQ(status.st_mode & 0777, 0700u);
 }
 
+TEST(state_folder, may_be_a_new_one_beside_where_one_is) {
+  const TestFolder folder;
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  const auto state = StateFolder::take("fresh");
+  std::filesystem::current_path(before);
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_TRUE(std::filesystem::is_directory(folder.file("fresh")));
+}
+
 TEST(state_folder, has_one_holder_who_can_be_found) {
   const TestFolder folder;
   EXPECT_EQ(holder_of(folder.path()), std::nullopt);

@@ -51,6 +51,7 @@ struct Options {
   std::string expect;
   std::string csv;
   std::optional<double> timeout_s;
+  bool keep_going = false;
   bool exit_zero = false;
   bool json = false;
 };
@@ -79,6 +80,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.option("--expect", "FILE", "CSV of job,device,verdict,reason: how each job ought to end", options.expect);
   flags.option("--csv", "FILE", "also write the rows as kq-dump would", options.csv);
   flags.seconds("--timeout", "give up waiting after this many seconds", options.timeout_s);
+  flags.flag("--keep-going", "leave out what is wrong and evaluate the rest", options.keep_going);
   flags.flag("--exit-zero", "exit 0 even if a kernel did not pass", options.exit_zero);
   flags.flag("--json", "one JSON object on stdout", options.json);
   return flags.parse(argc, argv);
@@ -269,10 +271,13 @@ int main(int argc, char** argv) {
   }
   const kq::Prepared prepared = kq::prepare(request_of(options));
   for (const std::string& mistake : prepared.mistakes) std::cerr << kProgram << ": " << kq::printable(mistake) << '\n';
-  if (!prepared.mistakes.empty()) return static_cast<int>(ExitCode::bad_input);
+  const bool is_left_out = options.keep_going && !prepared.jobs.empty() && !kq::name_complaint(prepared.run);
+  if (!prepared.mistakes.empty() && !is_left_out) return static_cast<int>(ExitCode::bad_input);
   if (prepared.jobs.empty()) return complain(kProgram, {ExitCode::nothing, "there are no kernels in " + options.path});
   if (!options.csv.empty()) {
     if (const auto place = kq::OutputFile::open(options.csv); !place) return complain(kProgram, place.error());
   }
-  return Sweep(options, std::move(expectations)).run(prepared);
+  const int code = Sweep(options, std::move(expectations)).run(prepared);
+  const bool outweighs = code == static_cast<int>(ExitCode::ok) || code == static_cast<int>(ExitCode::job_failed);  // as kq-submit does
+  return !prepared.mistakes.empty() && outweighs ? static_cast<int>(ExitCode::bad_input) : code;
 }

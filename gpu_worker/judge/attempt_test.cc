@@ -563,21 +563,6 @@ TEST(Attempt, a_kept_reference_that_fails_is_replaced_and_charged_to_nobody) {
   EXPECT_EQ(ending(house.run()), "passed");
 }
 
-TEST(Attempt, a_kept_reference_that_fails_in_the_trials_is_charged_to_nobody_either) {
-  for (const Failure how : {Failure::runtime_error, Failure::out_of_gpu_memory}) {
-    FakeHouse house;
-    bool is_tired = false;
-    ASSERT_EQ(ending(house.run({}, [&](FakeTurn& turn) {
-                if (is_tired && (turn.command == Command::answer || turn.command == Command::call)) turn.fail(how, "tired");
-              })),
-              "passed");
-    is_tired = true;
-    const Report report = house.run_again();
-    EXPECT_TRUE(ending(report).starts_with("error: a kept reference child failed: ")) << ending(report);
-    EXPECT_FALSE(report.reference_usable);
-  }
-}
-
 TEST(Attempt, lost_control_is_an_error) {
   FakeHouse house;
   house.exits.is_control_gone = true;

@@ -135,6 +135,18 @@ TEST(TrialRun, leaves_a_reference_that_can_be_used_when_an_answer_was_for_nothin
   EXPECT_EQ(name_of(*right.verdict), VerdictName::passed);
 }
 
+TEST(TrialRun, a_kept_reference_that_fails_is_nobodys_fault) {
+  for (const channel::Failure how : {channel::Failure::runtime_error, channel::Failure::out_of_gpu_memory}) {
+    FakeHouse house;
+    bool is_tired = false;
+    ASSERT_TRUE(house.run({}, at(Command::answer, [&](FakeTurn& turn) { is_tired ? turn.fail(how, "tired") : void(); })).verdict);
+    is_tired = true;
+    const Report report = house.run_again();
+    EXPECT_TRUE(report.error.starts_with("a kept reference child failed: ")) << report.error;
+    EXPECT_FALSE(report.reference_usable);
+  }
+}
+
 TEST(TrialRun, while_a_submission_loads_a_reference_known_to_be_quick_is_ahead) {
   FakeHouse house;
   house.plan.trials = {.correctness = 6, .warmup = 2, .timed = 12};

@@ -56,6 +56,7 @@ class AsyncClient:
         self.submitter = submitter_name(submitter)
         self._key = given_key(key)
         self._connection: Connection | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None  # whose the connection is
         self._receiver: asyncio.Task[None] | None = None
         self._waiting: dict[int, asyncio.Future[Reply]] = {}
         self._last_request_id = 0
@@ -296,8 +297,11 @@ class AsyncClient:
 
     def _connected(self) -> tuple[zmq.asyncio.Socket, Refusal]:
         # Not in __init__: the socket belongs to the event loop that runs now.
+        loop = asyncio.get_running_loop()
         if self._connection is None:
-            self._connection = Connection(self, zmq.asyncio.Context(), self.url, self._key)
+            self._connection, self._loop = Connection(self, zmq.asyncio.Context(), self.url, self._key), loop
+        if self._loop is not loop:
+            raise Error("this client belongs to another event loop; make one in each asyncio.run()")
         self._connection.check()
         if self._receiver is None or self._receiver.done():
             self._receiver = asyncio.create_task(self._receive(self._connection.socket))

@@ -8,7 +8,7 @@ again goes on where the last time was over.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import islice
@@ -92,15 +92,20 @@ class Jobs:
             else:
                 self._pending[label] = PendingJob(label, ack.seq, now_s, JobStatus(ack.seq, ack.state))
 
-    def refused(self) -> list[Evaluation]:
-        untold, self._untold = self._untold, []
-        return untold
+    def told(self) -> Iterator[Evaluation]:
+        """Each outcome once, whenever whoever asked for them went away."""
+        while self._untold:
+            yield self._untold.pop(0)
+
+    def tell(self, outcomes: Sequence[Evaluation]) -> None:
+        self._untold += outcomes
 
     def wait_again(self, now_s: float) -> None:
         """What was given up before has a new time."""
         for label in self._given_up:
             self._pending[label].since_s = now_s
         self._given_up.clear()
+        self._untold = [outcome for outcome in self._untold if outcome.label not in self._pending]
 
     def waiting(self) -> list[PendingJob]:
         return [job for label, job in self._pending.items() if label not in self._given_up]
@@ -175,7 +180,7 @@ def as_completed(
     jobs.wait_again(start_s)
     deadline = start_s + (math.inf if timeout is None else timeout)
     pause = wait_s = 0.0  # the first answer comes at once, for whoever shows how far it is
-    yield from jobs.refused()
+    yield from jobs.told()
     while waiting := jobs.waiting():
         asked_s = now()
         oldest_s = min(job.since_s for job in waiting)
@@ -199,9 +204,10 @@ def as_completed(
                 outcomes.append(jobs.lose(job, _late(job, timeout)))
             elif job_timeout is not None and now() >= job.since_s + job_timeout:
                 outcomes.append(jobs.lose(job, _late(job, job_timeout)))
+        jobs.tell(outcomes)
         if progress is not None:
             progress(jobs.tally(now() - start_s))
-        yield from outcomes
+        yield from jobs.told()
         wait_s = NEWS_WAIT_S
         if left := len(jobs.waiting()):
             slowest = POLL_S_MAX + POLL_S_PER_JOB * left

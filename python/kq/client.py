@@ -77,6 +77,7 @@ class Client:
         error, submitting the same again goes on where it stopped. What a busy broker has no room for is sent again until
         it takes it; GaveUp after `timeout` seconds of that. What threads submit at the same time shares batches.
         """
+        self._connection.check()  # before any lock: in a fork nobody may be left to open it
         return self._submits.submit(run, operations.checked(run, submissions, self.submitter), timeout)
 
     def wait(self, seqs: Sequence[int], timeout: float | None = None) -> list[JobStatus]:
@@ -212,6 +213,7 @@ class Client:
     def _ask(self, request: Request, timeout_s: float) -> Reply:
         """Sends the request again with the same number until its reply is here: every request may be repeated."""
         deadline = time.monotonic() + timeout_s
+        self._connection.check()
         self._queued.append(None)
         try:
             if not self._lock.acquire(timeout=timeout_s):  # another thread has been waiting for an answer all the while

@@ -149,6 +149,9 @@ def order_of(
     """One problem for all of them, or one for each. Only a single source may have a `label` of its own."""
     if isinstance(sources, str | Path):  # whose letters would be a kernel each
         raise BadInput("evaluate_many() takes a list of sources, evaluate() a single one")
+    sources = list(sources)
+    if label and len(sources) > 1:
+        raise BadInput(f"one label, {label!r}, for {len(sources)} sources; labels are unique inside a run, so leave it out")
     order = Order(run)
     if isinstance(problem, Problem | str | Path):
         problems = [Problem.given(problem)] * len(sources)

@@ -23,7 +23,7 @@ from typing import Any
 
 from kq.aio import AsyncClient
 from kq.completion import first_code_block
-from kq.errors import BrokerUnreachable, InfraError
+from kq.errors import BrokerUnreachable, Error, InfraError
 from kq.evaluation import Evaluation
 from kq.hash import Hash
 from kq.kernelbench import KernelExecResult, result_of, score
@@ -79,6 +79,9 @@ class LocalKernelEvaluatorWrapper:
     ) -> None:
         if self._loop is None or self._client is None or self._thread is None:
             return
+        if not self._thread.is_alive():  # it stayed behind in the process before a fork
+            self._loop = self._client = self._thread = None
+            return
         asyncio.run_coroutine_threadsafe(self._end(self._client), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -111,6 +114,9 @@ class LocalKernelEvaluatorWrapper:
         if self._loop is None:
             work.close()
             raise RuntimeError("Evaluator not active. Use 'with LocalKernelEvaluatorWrapper() as evaluator:'")
+        if self._thread is None or not self._thread.is_alive():
+            work.close()
+            raise Error("this evaluator was entered before a fork, which it does not outlive; enter one in each process")
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     async def _evaluate(self, reference: str, code: str, verbose: bool) -> KernelExecResult:

@@ -162,13 +162,14 @@ def unknown(seq: int) -> str:
 
 
 def wait(
-    seqs: Sequence[int], timeout: float | None, now: Callable[[], float], *, first: bool = False
+    seqs: Iterable[int], timeout: float | None, now: Callable[[], float], *, first: bool = False
 ) -> Operation[list[JobStatus]]:
     """Until all are finished: one JobStatus per seq, in order. GaveUp after `timeout` seconds.
 
     With `first` until any is finished or the time is over, whichever comes first.
     """
     deadline = math.inf if timeout is None else now() + timeout
+    seqs = list(seqs)  # whoever gave a generator gave it once
     found: dict[int, JobStatus] = {}
     pending = list(dict.fromkeys(seqs))
     pause = POLL_S_MIN

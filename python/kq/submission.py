@@ -133,6 +133,8 @@ class Problem:
     @classmethod
     def given(cls, problem: Problem | str | Path) -> Problem:
         """Itself, or read from a path."""
+        if isinstance(problem, str) and "\n" in problem:
+            raise BadInput("the problem is a text, where the path of its file is needed; Problem.of(text, name) takes a text")
         return problem if isinstance(problem, Problem) else cls.read(problem)
 
 
@@ -267,13 +269,13 @@ def content_of(text: str | bytes, name: str) -> bytes:
 
 def read_bytes(path: Path) -> bytes:
     """The file's bytes, and one more than it may have where it has too many."""
-    if not path.is_file():
-        raise BadInput(f"{str(path)[:200]!r} is no file; a path is needed")
     try:
+        if not path.is_file():
+            raise BadInput(f"{str(path)[:200]!r} is no file; a path is needed")
         with path.open("rb") as file:
             return file.read(FILE_BYTES_MAX + 1)
     except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}") from None
+        raise BadInput(f"{str(path)[:200]!r}: {error.strerror}; a path is needed") from None
 
 
 W = TypeVar("W", bound=Word)

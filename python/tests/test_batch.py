@@ -70,6 +70,20 @@ def outcomes(broker: Broker, jobs: Jobs, **limits: Any) -> list[kq.Evaluation]:
     return list(broker.each(batch.as_completed(jobs, broker.now, **limits)))
 
 
+def test_who_stops_early_and_asks_again_misses_none() -> None:
+    def stop(_: Tally) -> None:
+        raise KeyboardInterrupt
+
+    broker = Broker({"a": 0, "b": 0, "c": 0, "d": 50})
+    jobs = submitted(broker, "a", "b", "c", "d")
+    with pytest.raises(KeyboardInterrupt):
+        outcomes(broker, jobs, progress=stop)
+    told = [next(broker.each(batch.as_completed(jobs, broker.now))).label]
+    told += [one.label for one in outcomes(broker, jobs, timeout=5)]
+    assert sorted(told) == ["a", "b", "c", "d"]  # d is late
+    assert [one.label for one in outcomes(broker, jobs)] == ["d"]
+
+
 def test_outcomes_come_as_jobs_finish_and_once_each() -> None:
     broker = Broker({"a": 7, "b": 2, "c": 40})
     jobs = submitted(broker, "a", "b", "c")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 import threading
@@ -16,7 +17,8 @@ from scripted_broker import reply
 
 import kq
 from kq import batch, operations
-from kq.messages import Acceptance, JobAck, SubmitAck, SubmitBatch
+from kq.evaluator import LocalKernelEvaluatorWrapper
+from kq.messages import Acceptance, JobAck, StatusQuery, SubmitAck, SubmitBatch
 
 TIMEOUT_S = 0.2
 LAST_LOOK_S = 0.2  # here; the suite has no time to lose
@@ -135,3 +137,30 @@ def test_a_client_that_nobody_closed_holds_up_nothing() -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "not finished within 0.1 s" in done.stdout and "was made before a fork" in done.stdout
+
+
+def test_a_client_of_another_event_loop_says_so() -> None:
+    client = kq.AsyncClient("ipc:///tmp/kq.nobody")
+
+    async def ask() -> None:
+        with pytest.raises(kq.BrokerUnreachable):
+            await client._ask(StatusQuery([1]), 0.05)
+
+    async def ask_elsewhere() -> None:
+        with pytest.raises(kq.Error, match="another event loop"):
+            await client._ask(StatusQuery([1]), 0.05)
+        await client.close()
+
+    asyncio.run(ask())
+    asyncio.run(ask_elsewhere())
+
+
+def test_an_evaluator_in_a_fork_says_so() -> None:
+    with LocalKernelEvaluatorWrapper(url="ipc:///tmp/kq.nobody") as evaluator:
+        if (child := os.fork()) == 0:
+            try:
+                evaluator.evaluate("# p", "# a")
+            except kq.Error as error:
+                os._exit(0 if "before a fork" in str(error) else 1)
+            os._exit(2)
+        assert os.waitpid(child, 0)[1] == 0

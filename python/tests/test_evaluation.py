@@ -7,6 +7,7 @@ from examples import ended, passed
 
 import kq
 from kq import VerdictName
+from kq.evaluation import order_of
 
 
 def evaluation(verdict: kq.Verdict) -> kq.Evaluation:
@@ -46,3 +47,8 @@ def test_a_source_that_cannot_be_a_kernel_earns_nothing() -> None:
 def test_a_failure_of_ours_earns_no_reward() -> None:
     one = kq.Evaluation("run", "relu/a", failure="the broker did not answer")
     assert (one.reward, one.infra_error) == (None, "the broker did not answer")
+
+
+def test_one_label_is_for_one_source() -> None:
+    with pytest.raises(kq.BadInput, match="one label, 'x', for 2 sources"):
+        order_of(["import torch\n", "import triton\n"], problem=kq.Problem.of("x = 1\n", "p"), label="x")

@@ -100,7 +100,7 @@ def world_where(times: dict[int, float]) -> World:
 
 def test_wait_asks_only_about_unfinished_jobs_and_ever_more_rarely() -> None:
     world = world_where({1: 0, 2: 30})
-    got = world.run(operations.wait([2, 1, 2], None, world.now))
+    got = world.run(operations.wait((seq for seq in (2, 1, 2)), None, world.now))
     assert [status.seq for status in got] == [2, 1, 2]
     assert [query.seqs for query in world.asked][:2] == [[2, 1], [2]]
     assert 30 <= world.now_s <= 31 and len(world.asked) < 45

@@ -83,6 +83,10 @@ class Offline(kq.Story):
         done = kq.kq("dump", "--run", "gone", "--store", self.state)
         self.assert_end(done, 5)
         self.assertTrue(done.stdout.startswith("schema,job_id,run,label,"), "the header is still written")
+        out = Path(self.state, "precious.csv")
+        out.write_text("precious\n", encoding="utf-8")
+        self.assert_end(kq.kq("dump", "--run", "gone", "--store", self.state, "-o", out), 5)
+        self.assertEqual(out.read_text(encoding="utf-8"), "precious\n")
 
     def test_columns_are_explained(self) -> None:
         explained = {line.split()[0] for line in kq.kq("dump", "--schema").stdout.splitlines()[1:]}
