@@ -168,7 +168,7 @@ void say_outcome(const WaitOutcome& outcome, const SubmitCommandLine& line, cons
   const std::size_t unfinished = outcome.tally().total - outcome.tally().finished;
   if (outcome.end == WaitEnd::timed_out) say("--timeout is over; " + resume_text(unfinished, run));
   if (outcome.end == WaitEnd::interrupted) say("interrupted; " + resume_text(unfinished, run));
-  if (!line.quiet) say(summary_text(outcome.tally()));
+  if (!line.quiet && line.progress != ProgressStyle::json) say(summary_text(outcome.tally()));
 }
 
 // What the machines failed at outweighs bad input, and that outweighs a kernel that did not pass.
@@ -260,7 +260,7 @@ ExitCode send_and_wait(const Inspected& inspected, const SubmitCommandLine& line
   answers.summary().stopped = submit(*client, source, options).stopped;
   answers.finish();
   const SubmitSummary& summary = answers.summary();
-  if (!line.quiet && summary.answered_n() > 0) say(counts_text(summary));
+  if (!line.quiet && line.progress != ProgressStyle::json && summary.answered_n() > 0) say(counts_text(summary));
   if (summary.stopped && summary.stopped->code == ExitCode::our_fault && !line.spool.empty()) return keep_in_spool(line, source, *summary.stopped);
   const ExitCode code = after_sending(*client, answers, line, start_ms);
   const bool any_bad = summary.count(Acceptance::refused) > 0 || inspected.mistakes_n > 0 || spool_code == ExitCode::bad_input;

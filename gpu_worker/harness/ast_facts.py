@@ -26,6 +26,7 @@ PAYLOADS_MAX = 64  # texts given to exec, in one file
 RECURSION = 8000  # Python frames: of following names as deeply as ast_names.py does
 
 # Where a name of a class stands without being used: nothing is made by naming its type.
+CURRENT_STREAMS = frozenset({"torch.cuda.current_stream()", "torch.cuda.default_stream()", "torch.accelerator.current_stream()"})
 HARMLESS_CALLS = frozenset({"isinstance", "issubclass", "type", "hasattr", "typing.cast", "cast", "typing.TypeVar"})
 RUNNERS = frozenset({"exec", "eval", "compile"})
 SETTERS = frozenset({"setattr", "delattr", "object.__setattr__", "type.__setattr__", "object.__delattr__", "unittest.mock.patch.object", "mock.patch.object"})
@@ -213,6 +214,8 @@ class Facts:
         if first is None:
             return ""
         values = self._names.resolve(first, scope)
+        if len(values) > 1 and all(value in CURRENT_STREAMS or (type(value) is Const and value.value is None) for value in values):
+            return next(value for value in (*values, "None") if type(value) is str)  # whichever it is
         if len(values) == 1:
             value = values[0]
             if type(value) is str:

@@ -22,6 +22,15 @@ COMBINATIONS_MAX = 64  # of the values of an expression's parts
 ELEMENTS_MAX = 4096  # of a comprehension that is followed
 
 
+def is_namespace(name: str) -> bool:
+    return name.endswith(".__dict__") or name in ("sys.modules", "globals()", "locals()")
+
+
+def spread(args: list[ast.expr]) -> list[ast.expr]:
+    """f(*(a, b)) is f(a, b)."""
+    return [value for arg in args for value in (arg.value.elts if isinstance(arg, ast.Starred) and isinstance(arg.value, (ast.List, ast.Tuple)) else [arg])]
+
+
 class TooTangled(ValueError):
     """Nobody writes this; it would take too long to follow."""
 
@@ -383,18 +392,24 @@ class Resolver:
 
     def _called(self, name: str, node: ast.Call, scope: Scope) -> list[Value]:
         """What a call of that name gives."""
-        args = node.args
+        args = spread(node.args)
+        if not args and (name == "__import__" or name in IMPORTERS):
+            args = [keyword.value for keyword in node.keywords if keyword.arg == "name"]
         if name in GETTERS and len(args) >= 2:
             return self._got(args[0], args[1], scope)
         owner, _, last = name.rpartition(".")
         if last == "__getattribute__" and len(args) == 1:
             texts = self.texts(args[0], scope)
             return [joined(owner, text) for text in texts or [UNKNOWN]]
-        if last in ("get", "__getitem__", "pop", "setdefault") and args and (owner.endswith(".__dict__") or owner in ("sys.modules", "globals()", "locals()")):
+        if last in ("get", "__getitem__", "pop", "setdefault") and args and is_namespace(owner):
             return [value for text in self.texts(args[0], scope) or [UNKNOWN] for value in self._item(owner, text, scope)]
+        if last == "copy" and not args and is_namespace(owner):
+            return [owner]
         match name, args:
+            case ("dict", [value]) if spaces := [base for base in self.bases(value, scope) if is_namespace(base)]:
+                return list(spaces)
             case ("__import__", [module, *_]):
-                whole = bool(node.keywords) or len(args) > 1
+                whole = any(keyword.arg != "name" for keyword in node.keywords) or len(args) > 1
                 return [text if whole else text.partition(".")[0] for text in self.texts(module, scope)] or [f"{UNKNOWN}()"]
             case (_, [module, *_]) if name in IMPORTERS:
                 return [text.replace(":", ".") for text in self.texts(module, scope)] or [f"{name}()"]

@@ -187,8 +187,11 @@ class Walk:
                 pass  # its name is plain to see
             case _:
                 self._node(node.func, scope)
+        asks_for_types = isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass")
         for value in node.args:
-            self._node(value, scope)
+            # Types that are compared with are handed to nobody.
+            for part in value.elts if asks_for_types and isinstance(value, ast.Tuple) else [value]:
+                self._node(part, scope)
         for keyword in node.keywords:
             self._node(keyword.value, scope)
 
