@@ -243,6 +243,9 @@ class Client:
                 elif reason := self._refusal.reason():
                     raise refused(self.url, reason)
                 now = time.monotonic()
+        except zmq.ZMQError:
+            self._connection.check()  # another thread has closed it meanwhile
+            raise
         finally:
             self._lock.release()
         raise unanswered(self.url, timeout_s)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from kq.codec import encode
+from kq.codec import Malformed, encode
 from kq.errors import BadInput, BadSource
 from kq.hash import Hash
 from kq.limits import NAME_BYTES_MAX
@@ -118,7 +118,10 @@ class Order:
         if fresh:
             submission = replace(submission, salt=uuid4().hex)
         if not label:
-            submission = replace(submission, label=label_of(submission))
+            try:
+                submission = replace(submission, label=label_of(submission))
+            except Malformed as wrong:
+                raise BadInput(f"submission: {wrong}") from None
         self.labels.append(submission.label)
         self.submissions[submission.label] = submission
 

@@ -23,3 +23,9 @@ import kq
 )
 def test_the_first_fenced_block_is_the_source(text: str, source: str) -> None:
     assert kq.first_code_block(text) == source
+
+
+def test_of_a_chat_it_is_the_last_messages() -> None:
+    chat = [{"role": "user", "content": "```\nno\n```"}, {"role": "assistant", "content": "```python\nimport torch\n```"}]
+    assert kq.first_code_block(chat) == "import torch\n"
+    assert kq.first_code_block([]) == ""

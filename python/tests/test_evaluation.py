@@ -52,3 +52,8 @@ def test_a_failure_of_ours_earns_no_reward() -> None:
 def test_one_label_is_for_one_source() -> None:
     with pytest.raises(kq.BadInput, match="one label, 'x', for 2 sources"):
         order_of(["import torch\n", "import triton\n"], problem=kq.Problem.of("x = 1\n", "p"), label="x")
+
+
+def test_a_wrong_type_is_bad_input() -> None:
+    with pytest.raises(kq.BadInput, match="submission"):
+        order_of(["import torch\n"], problem=kq.Problem.of("x = 1\n", "p"), time_limit_ms="20")
