@@ -82,6 +82,17 @@ TEST(JudgeCuda, what_is_perhaps_defined_decides_nothing) {
   EXPECT_EQ(rules_of("#define ON 0\n#if ON\nvoid f() { cudaStreamCreate(&s); }\n#endif"), Rules{});
 }
 
+// To look each of its words up among all its parameters took a minute.
+TEST(JudgeCuda, a_macro_of_very_many_parameters_is_read_all_the_same) {
+  std::string parameters, body;
+  for (int i = 0; i < 60'000; ++i) parameters += (i == 0 ? "p" : ",p") + std::to_string(i);
+  for (int i = 0; i < 40'000; ++i) body += " p59999";
+  std::string source = "#define F(" + parameters + ")" + body + "\n";
+  for (int i = 0; i < 80; ++i) source += "F()\n";
+  source += "void f() { cudaStreamCreate(&s); }\n";
+  EXPECT_FALSE(rules_of(source).empty());
+}
+
 TEST(JudgeCuda, follows_a_header_in_a_folder) {
   const std::vector<CppSource> sources{{"part0/m.h", "#define MAKE cudaStreamCreate\n"}, {"part0/a.cu", "#include \"m.h\"\nvoid f() { MAKE(&s); }"}};
   const auto findings = judge_cuda(sources[1], sources);

@@ -148,5 +148,18 @@ class Backends(WorldTest):
         self.assert_failed(submission.do(Command.LOAD), Failure.LOAD_FAILED, "known are torch, triton, cuda, torch_cuda, multi_kernel")
 
 
+class State(unittest.TestCase):
+    def test_a_parameter_is_found_whatever_the_length_of_its_name(self) -> None:
+        import torch
+        from harness.backends.torch import take_state
+        from harness.tensors import short_name
+
+        name = "weight_" * 30
+        model = torch.nn.Module()
+        model.register_parameter(name, torch.nn.Parameter(torch.zeros(2)))
+        take_state(model, {short_name(name).decode(): torch.ones(2)})  # as it comes through the table of tensors
+        self.assertEqual(getattr(model, name).tolist(), [1, 1])
+
+
 if __name__ == "__main__":
     unittest.main()
