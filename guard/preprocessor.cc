@@ -143,7 +143,9 @@ void Preprocessor::directive(Line line, std::size_t depth) {
     note(word, rest);
     // What it stands for afterwards depends on where it was pushed.
     if (rest.size() >= 3 && (is_word(rest[0], "push_macro") || is_word(rest[0], "pop_macro"))) {
-      for (Macro& macro : macros_[keep(std::string(content_of(rest[2].text)))].definitions) macro.is_certain = false;
+      const auto found = macros_.find(content_of(rest[2].text));
+      if (found == macros_.end()) return;
+      for (Macro& macro : found->second.definitions) macro.is_certain = false;
     }
   } else if (word == "line" || line.front().kind == TokenKind::number) {
     note("line", rest);

@@ -108,7 +108,8 @@ std::string definitions_in(const ExtensionCall& call) {
   return text;
 }
 
-// As the compiler reads it: behind what the flags define, and behind the sources before it where they make one text. Those are judged by themselves.
+// As the compiler reads it: behind what the flags define, and behind the sources before it where they make one text. Those were judged before it, so
+// what is found in their lines, as of a macro's call that ends in this source, is of this one.
 std::vector<Finding> findings_in(const CppSource& source, const std::vector<CppSource>& sources, const std::string& definitions) {
   std::string before = definitions;
   const std::string list(source.name.substr(0, source.name.find('[')));
@@ -120,9 +121,8 @@ std::vector<Finding> findings_in(const CppSource& source, const std::vector<CppS
   const auto lines_before = static_cast<std::uint32_t>(std::ranges::count(before, '\n'));
   before.append(source.text);
   auto findings = judge_cuda({.name = source.name, .text = before}, sources);
-  std::erase_if(findings, [&](const Finding& finding) { return finding.file == source.name && finding.line <= lines_before; });
   for (Finding& finding : findings) {
-    if (finding.file == source.name) finding.line -= lines_before;
+    if (finding.file == source.name) finding.line = std::max(finding.line, lines_before + 1) - lines_before;
   }
   return findings;
 }

@@ -36,6 +36,7 @@ TEST(ExtensionCalls, are_judged_as_the_compiler_reads_them) {
   EXPECT_EQ(verdict(R"("cuda": ["int x;\nvoid f() { MAKE(&s); }"], "cuda_cflags": ["-DMAKE=cudaStreamCreate"])"), "stream cuda_stream_create at add.py:9, cuda_sources:2");
   EXPECT_EQ(verdict(R"("cuda": ["void f() { MAKE(&s); }"], "cuda_cflags": ["-D", "MAKE=cudaStreamCreate"])"), "stream cuda_stream_create at add.py:9, cuda_sources:1");
   EXPECT_EQ(verdict(R"("cuda": ["#define MAKE cudaStreamCreate", "void g();\nvoid f() { MAKE(&s); }"], "lines": {"cuda_sources[1]": 30})"), "stream cuda_stream_create at add.py:31");
+  EXPECT_EQ(verdict(R"("cuda": ["#define SAME(x) x\nvoid f() { SAME(", "cudaStreamCreate(&s)); }"])"), "stream cuda_stream_create at add.py:9, cuda_sources[1]:1");
   EXPECT_EQ(verdict(R"("cpp": ["#define MAKE cudaStreamCreate"], "cuda": ["void f() { MAKE(&s); }"])"), "fine") << "another text of the compiler's";
   EXPECT_EQ(verdict(R"("cuda": ["void f() { k<<<N, 256>>>(); }"], "cuda_cflags": ["-DN=4", "-O3"])"), "fine");
 }

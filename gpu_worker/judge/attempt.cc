@@ -22,6 +22,11 @@ Statistics published(std::span<const std::int64_t> samples_ns, double median_ns)
   return statistics;
 }
 
+// Whether it is the reference that failed. That a problem does not fit shows before its trials.
+bool is_of_reference(const Ended& ended) {
+  return ended.name == VerdictName::problem_invalid || (ended.name == VerdictName::too_large && ended.evidence.stage == Stage::run);
+}
+
 }  // namespace
 
 Report Judge::run(const Plan& plan, Channels channels) {
@@ -31,7 +36,7 @@ Report Judge::run(const Plan& plan, Channels channels) {
   auto* const ended = verdict ? nullptr : std::get_if<Ended>(&verdict.error());
   if (verdict) {
     report.verdict = std::move(*verdict);
-  } else if (ended != nullptr && !plan.fresh_reference && has_failed(*ended)) {
+  } else if (ended != nullptr && !plan.fresh_reference && is_of_reference(*ended)) {
     // It has served this problem before. Whatever ended it since then, a fresh one decides whether the problem is at fault.
     report.error = "a kept reference child failed: " + ended->evidence.message;
   } else if (ended != nullptr) {
@@ -44,11 +49,6 @@ Report Judge::run(const Plan& plan, Channels channels) {
   report.reference_usable = is_judged && reference_ && reference_->usable();
   if (!report.reference_usable) reference_.reset();
   return report;
-}
-
-// That a problem does not fit shows before its trials.
-bool Judge::has_failed(const Ended& ended) const {
-  return ended.name == VerdictName::problem_invalid || (ended.name == VerdictName::too_large && ended.evidence.stage == Stage::run);
 }
 
 Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report) {

@@ -29,7 +29,6 @@ class Judge {
  private:
   Step<Verdict> attempt(const Plan& plan, Channels channels, Report& report);
   Step<void> open_children(const Plan& plan, Channels& channels);
-  bool has_failed(const Ended& ended) const;  // the reference
   Step<void> load_reference(const Plan& plan, std::uint64_t seed);
   Step<double> burst_share(const Plan& plan, SubmissionSide& submission, const TimedTrials& times);
 

@@ -8,6 +8,7 @@ again goes on where the last time was over.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -64,7 +65,7 @@ class Jobs:
         self.run = run
         self.acks: dict[str, JobAck] = {}  # by label
         self._pending: dict[str, PendingJob] = {}
-        self._untold: list[Evaluation] = []  # refused: nothing to wait for
+        self._untold: deque[Evaluation] = deque()  # over, or refused: nothing to wait for
         self._given_up: set[str] = set()  # of the pending ones
         self._counts = {"passed": 0, "failed": 0, "infra": 0}
 
@@ -95,7 +96,7 @@ class Jobs:
     def told(self) -> Iterator[Evaluation]:
         """Each outcome once, whenever whoever asked for them went away."""
         while self._untold:
-            yield self._untold.pop(0)
+            yield self._untold.popleft()
 
     def tell(self, outcomes: Sequence[Evaluation]) -> None:
         self._untold += outcomes
@@ -105,7 +106,7 @@ class Jobs:
         for label in self._given_up:
             self._pending[label].since_s = now_s
         self._given_up.clear()
-        self._untold = [outcome for outcome in self._untold if outcome.label not in self._pending]
+        self._untold = deque(outcome for outcome in self._untold if outcome.label not in self._pending)
 
     def waiting(self) -> list[PendingJob]:
         return [job for label, job in self._pending.items() if label not in self._given_up]
