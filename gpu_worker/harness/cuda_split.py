@@ -75,11 +75,20 @@ class Kernel:
     is_template: bool
 
 
+@dataclass(frozen=True)
+class Variable:
+    """Of the device, that the host names."""
+
+    name: str
+    is_constant: bool
+
+
 @dataclass
 class Split:
     host: str
     device: str
     kernels: list[Kernel] = field(default_factory=list)
+    variables: list[Variable] = field(default_factory=list)
 
 
 def split(source: str) -> Split:
@@ -114,6 +123,7 @@ class Splitter:
         self.host: list[tuple[int, int, str]] = []  # what is replaced: start, end, by what
         self.device: list[tuple[int, int, str]] = []
         self.kernels: list[Kernel] = []
+        self.variables: list[tuple[int, int]] = []  # where declarations of the device's begin and end
 
     def split(self) -> Split:
         for token in self.tokens:
@@ -125,7 +135,8 @@ class Splitter:
         if len({kernel.name for kernel in self.kernels}) != len(self.kernels):
             raise Refused("two kernels have one name")
         self.launches()
-        return Split(edited(self.source, self.host), edited(self.source, self.device), self.kernels)
+        named = self.name_variables()
+        return Split(edited(self.source, self.host), edited(self.source, self.device), self.kernels, named)
 
     # --- the items of a namespace
 
@@ -199,7 +210,7 @@ class Splitter:
             self.strip(head, self.host)
         elif words & {"__device__", "__constant__"}:
             if "(" not in words or words & {"=", "["}:
-                self.drop(self.host, at, stop)  # a variable of the device: the host cannot name it
+                self.variables.append((at, stop))
         elif words & {"using", "namespace"} and words & DEVICE_WORDS:
             self.drop(self.host, at, stop)
         elif "namespace" in words and "=" in words:
@@ -277,6 +288,49 @@ class Splitter:
                 raise Refused("device code names torch")
             self.drop(self.device, at, stop)
 
+    # --- variables of the device
+
+    def name_variables(self) -> list[Variable]:
+        """The host needs none of them but those that it names, for cudaMemcpyToSymbol and its like: there each has one of the same type, whose address
+        stands for it."""
+        found = []
+        without = edited(self.source, [*self.host, *((self.tokens[at].start, self.tokens[stop - 1].end, "") for at, stop in self.variables)])
+        words = {token.text for token in tokens_of(without) if token.kind == "word"}
+        for at, stop in self.variables:
+            variable = self.variable(at, stop) if words & {token.text for token in self.tokens[at:stop]} else None
+            if variable is not None and variable.name in words:
+                found.append(variable)
+            else:
+                self.drop(self.host, at, stop)
+        if len({variable.name for variable in found}) != len(found):
+            raise Refused("two variables have one name")
+        return found
+
+    def variable(self, at: int, stop: int) -> Variable | None:
+        """Leaves its declaration to both halves, as one that others may name; None: it is written in a way that is not known."""
+        tokens = self.tokens[at:stop]
+        end = next((i for i, token in enumerate(tokens) if token.text in ("[", "=", "{", ";")), 0)
+        head = [token.text for token in tokens[:end]]
+        known = end > 1 and tokens[end - 1].kind == "word" and not {",", "(", "extern", "const", "constexpr", "template", "inline", "__shared__"} & set(head)
+        if not known or any(token.kind == "directive" for token in tokens) or self.declares_more(tokens[end:]):
+            return None
+        own = '__attribute__((visibility("hidden")))'  # another library's may have the same name
+        for token in tokens[:end]:
+            if token.text in ("__constant__", "__device__"):
+                self.host.append((token.start, token.end, own))
+            self.strip([token], self.host)
+            self.strip([token], self.device)
+        return Variable(tokens[end - 1].text, "__constant__" in head)
+
+    def declares_more(self, tokens: list[Token]) -> bool:
+        depth = 0
+        for token in tokens:
+            if token.kind == "mark_":
+                depth += (token.text in "([{") - (token.text in ")]}")
+                if token.text == "," and depth == 0:
+                    return True
+        return False
+
     # --- kernels and their launches
 
     def kernel(self, at: int, body: int, stop: int) -> None:
@@ -309,7 +363,7 @@ class Splitter:
         self.kernels.append(Kernel(name.text, bool(template)))
 
     def strip(self, head: list[Token], edits: list[tuple[int, int, str]]) -> None:
-        """A kernel that only its file may name is one that nobody can ask for."""
+        """What only its file may name is something that nobody can ask for."""
         edits += [(token.start, token.end, "") for token in head if token.text in ("static", "inline", "__forceinline__")]
 
     def parameter_name(self, part: list[Token]) -> str:

@@ -21,10 +21,11 @@ import os
 import re
 import shlex
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness import cuda_split, extension_flags, own_error
+from harness.cubin import plain_name
 from harness.extension_call import CUDA_ENDINGS, Call, label
 from harness.extension_flags import BadFlag, Flags
 from harness.extension_tools import DEFINES, HALF_DEFINES, STANDARD, Tools, find_tools, run
@@ -237,7 +238,7 @@ class Builder:
         cuda = next(unit for unit in self.units if unit.is_cuda)
         cpp, module = inline_cpp(self.call)
         text = f"{cpp}\n{cuda_split.PRELUDE}\n{halves[cuda.name].host}\n{module}"
-        return self.split_unit(Unit("both.cu", text, is_cuda=True), cuda_split.Split(text, halves[cuda.name].device, halves[cuda.name].kernels))
+        return self.split_unit(Unit("both.cu", text, is_cuda=True), replace(halves[cuda.name], host=text))
 
     def split_unit(self, unit: Unit, half: cuda_split.Split | None) -> Attempt:
         if half is None:
@@ -257,7 +258,7 @@ class Builder:
             return host_done
         if isinstance(cubin, Attempt):
             return cubin
-        registered = self.register(unit, cubin, host_done.objects[0], half.kernels)
+        registered = self.register(cubin, host_done.objects[0], half)
         return Attempt(host_done.objects + registered.objects, registered.log)
 
     def symbols(self, object_file: Path, kernels: list[cuda_split.Kernel]) -> list[tuple[str, str]]:
@@ -299,13 +300,21 @@ class Builder:
                     f"-arch={self.flags.arch}", "-cubin", "-o", str(out), str(source)], self.work)  # fmt: skip
         return out if said.code == 0 else Attempt(log=said.text or "nvcc failed", text=text)
 
-    def register(self, unit: Unit, cubin: Path, object_file: Path, kernels: list[cuda_split.Kernel]) -> Attempt:
-        """The object that hands the device code and its kernels to CUDA's runtime, as nvcc's own does."""
-        names = [name for name, _ in self.symbols(object_file, kernels)]
+    def stored(self, object_file: Path, variables: list[cuda_split.Variable]) -> dict[str, tuple[int, bool]]:
+        """Of the host's variables that stand for the device's: bytes, and whether it is a constant's, by name in the object."""
+        raw = [line.split() for line in run(["nm", "-S", "--defined-only", str(object_file)], self.work).text.splitlines()]
+        found = {words[3]: int(words[1], 16) for words in raw if len(words) == 4 and words[2] in "BbDdGgSs"}
+        constants = {variable.name: variable.is_constant for variable in variables}
+        return {name: (size, constants[plain]) for name, size in found.items() if (plain := plain_name(name)) in constants}
+
+    def register(self, cubin: Path, object_file: Path, half: cuda_split.Split) -> Attempt:
+        """The object that hands the device code, its kernels and its variables to CUDA's runtime, as nvcc's own does."""
+        names = [name for name, _ in self.symbols(object_file, half.kernels)]
+        variables = self.stored(object_file, half.variables)
         code = cubin.read_bytes()
-        missing = [name for name in names if name.encode() + b"\0" not in code]
-        if missing or not names:
-            return Attempt(log=f"kernels of the host that the device has not: {', '.join(missing)}")
+        missing = [name for name in [*names, *variables] if name.encode() + b"\0" not in code]
+        if missing or not names or len(variables) != len(half.variables):
+            return Attempt(log=f"kernels or variables of the host that the device has not: {', '.join(missing)}")
         fatbin = cubin.with_suffix(".fatbin")
         number = self.flags.arch.removeprefix("sm_")
         fatbinary = str(Path(self.tools.nvcc).parent / "fatbinary")
@@ -313,7 +322,7 @@ class Builder:
         if said.code != 0:
             return Attempt(log=said.text or "fatbinary failed")
         source = cubin.with_suffix(".register.c")
-        source.write_text(registration(fatbin, names))
+        source.write_text(registration(fatbin, names, variables))
         return self.compiled(["-x", "c", "-O1", "-fPIC", "-w", "-c", str(source)], source)
 
     def slim(self) -> Attempt:
@@ -452,12 +461,15 @@ def file_units(call: Call) -> list[Unit]:
     return units
 
 
-def registration(fatbin: Path, names: list[str]) -> str:
-    """What nvcc's host half does when it is loaded: crt/host_runtime.h. One table entry a kernel."""
-    symbols = "".join(f'extern char kernel_{i} __asm__("{name}") __attribute__((visibility("hidden")));\n' for i, name in enumerate(names)).replace(
-        ' __attribute__((visibility("hidden")))', ""
-    )
+def registration(fatbin: Path, names: list[str], variables: dict[str, tuple[int, bool]]) -> str:
+    """What nvcc's host half does when it is loaded: crt/host_runtime.h. One table entry a kernel, one a variable."""
+    symbols = "".join(f'extern char kernel_{i} __asm__("{name}");\n' for i, name in enumerate(names))
+    symbols += "".join(f'extern char variable_{i} __asm__("{name}");\n' for i, name in enumerate(variables))
     calls = "".join(f'  __cudaRegisterFunction(handle, &kernel_{i}, "{name}", "{name}", -1, 0, 0, 0, 0, 0);\n' for i, name in enumerate(names))
+    calls += "".join(
+        f'  __cudaRegisterVar(handle, &variable_{i}, "{name}", "{name}", 0, {size}, {int(is_constant)}, 0);\n'
+        for i, (name, (size, is_constant)) in enumerate(variables.items())
+    )
     return f"""
 #include <stdlib.h>
 __asm__(".section .nv_fatbin, \\"a\\"\\n.align 8\\nkq_fatbin_{names[0]}:\\n.incbin \\"{fatbin}\\"\\n.previous\\n");
@@ -468,6 +480,7 @@ extern void** __cudaRegisterFatBinary(void*);
 extern void __cudaRegisterFatBinaryEnd(void**);
 extern void __cudaUnregisterFatBinary(void**);
 extern void __cudaRegisterFunction(void**, const char*, char*, const char*, int, void*, void*, void*, void*, int*);
+extern void __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int, int);
 {symbols}
 static void** handle;
 static void leave(void) {{ __cudaUnregisterFatBinary(handle); }}

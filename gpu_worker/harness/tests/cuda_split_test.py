@@ -58,6 +58,26 @@ class Split(unittest.TestCase):
         self.assertNotIn("w[4]", halves.host)
         self.assertIn("count = 0", halves.device)
 
+    def test_a_variable_that_the_host_names_stands_for_the_devices(self) -> None:
+        halves = split(
+            "namespace f {\nstatic __constant__ float w[2 * 2];\n__device__ __align__(8) int count = 0, other;\n__device__ float3* scale = nullptr;\n"
+            "__device__ int unnamed;\n__global__ void k(int n) { count += w[n]; }\n}\n"
+            "void g(void* v) { cudaMemcpyToSymbol(f::w, v, 16); cudaMemcpyFromSymbol(v, f::scale, 8); cudaMemcpyFromSymbol(v, f::count, 4); f::k<<<1, 1>>>(2); }"
+        )
+        self.assertEqual([(variable.name, variable.is_constant) for variable in halves.variables], [("w", True), ("scale", False)])
+        self.assertIn('\n __attribute__((visibility("hidden"))) float w[2 * 2];', halves.host)
+        self.assertIn(' float3* scale = nullptr;', halves.host)
+        for words in ("unnamed", "count = 0"):
+            self.assertNotIn(words, halves.host)
+        self.assertIn("\n __constant__ float w[2 * 2];", halves.device, "a static one could not be found by name")
+        self.assertEqual(halves.host.count("\n"), halves.device.count("\n"))
+        for declared in ("__constant__ const float w[4] = {1, 2, 3, 4};", "extern __constant__ float w[4];", "template <int N> __device__ float w[N];"):
+            left = split(declared + "\n__global__ void k(int n) { }\nvoid f(void* v) { cudaMemcpyToSymbol(w, v, 16); k<<<1, 1>>>(2); }")
+            self.assertEqual(left.variables, [], declared)
+            self.assertNotIn("float w", left.host, declared)
+        with self.assertRaisesRegex(Refused, "one name"):
+            split("namespace a { __device__ int n; }\nnamespace b { __device__ int n; }\n__global__ void k() { }\nvoid f() { use(a::n, b::n); k<<<1, 1>>>(); }")
+
     def test_what_is_not_known_for_certain_is_left_to_nvcc(self) -> None:
         kernel = "__global__ void k(int n) { }\n"
         for source, why in (
