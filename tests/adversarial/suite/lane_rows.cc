@@ -55,7 +55,7 @@ LaneOptions options_of(const std::string& python, const std::string& root, Devic
     limits.load_limit_ms = kHastyLoadLimitMs;
   }
   limits.timed_budget_ms = 200;
-  if (pace == "bursts") limits.bursts = Bursts::always, limits.burst_below_ns = kBurstBelowNs;
+  if (pace == "bursts") limits.bursts = Bursts::always, limits.burst_below_ns = kBurstBelowNs;  // on a GPU the lane's own word counts
   limits.host_bytes_max = kHostBytes;
   return {.device = device,
           .index = 0,
@@ -70,6 +70,7 @@ LaneOptions options_of(const std::string& python, const std::string& root, Devic
           .first_uid = first_uid(number),
           .limits = limits,
           .attempt_limit_ms = kAttemptLimitMs,
+          .bursts = pace == "bursts" ? Bursts::always : Bursts::doubt,
           .audits = false};  // what becomes of rows that nobody detects is what they are for
 }
 
