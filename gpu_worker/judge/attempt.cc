@@ -51,6 +51,11 @@ Report Judge::run(const Plan& plan, Channels channels) {
   return report;
 }
 
+void Judge::make_ahead(const Plan& last) {
+  ahead_.reset();
+  if (reference_) ahead_ = SubmissionMemory::make_ahead(device_, reference_->layout(), last);
+}
+
 Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report) {
   const std::uint64_t seed = draw_();  // of both constructors
   Bystanders* const bystanders = device_.bystanders();
@@ -63,7 +68,7 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   if (const auto loaded = load_reference(plan, seed); !loaded) return tl::unexpected(loaded.error());
 
   // 2. The submission: its window, the clock's overhead, then its own code. While that loads nothing is timed, and the reference is ahead.
-  auto submission = SubmissionSide::open(device_, std::move(channels.submission), exits_, waiting_, plan, *reference_);
+  auto submission = SubmissionSide::open(device_, std::move(channels.submission), exits_, waiting_, plan, *reference_, std::exchange(ahead_, std::nullopt));
   if (!submission) return tl::unexpected(submission.error());
   // Where nothing is timed, all that counts is whether the outputs are right.
   Calibrator& calibrator = *calibrators_.at(plan.calibrator);
@@ -127,6 +132,7 @@ Step<void> Judge::open_children(const Plan& plan, Channels& channels) {
   }
   if (!calibrators_.contains(plan.calibrator)) return stop(Error{ExitCode::our_fault, "the plan counts on a calibrator that the judge does not have"});
   if (plan.fresh_reference) {
+    ahead_.reset();  // there may be no room for both
     reference_.reset();
     auto opened = ReferenceSide::open(device_, std::move(channels.reference), exits_, waiting_, plan);
     if (!opened) return tl::unexpected(opened.error());

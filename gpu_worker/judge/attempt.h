@@ -25,6 +25,8 @@ class Judge {
 
   // Always an answer. `channels` are those of the children that the plan calls fresh, and the submission's.
   Report run(const Plan& plan, Channels channels);
+  // Once the report is out: what the next submission will need if it is to the same problem.
+  void make_ahead(const Plan& last);
 
  private:
   Step<Verdict> attempt(const Plan& plan, Channels channels, Report& report);
@@ -38,6 +40,7 @@ class Judge {
   Draw draw_;
   std::map<std::uint32_t, std::unique_ptr<Calibrator>> calibrators_;  // by Plan::calibrator
   std::unique_ptr<ReferenceSide> reference_;
+  std::optional<SubmissionMemory> ahead_;
 };
 
 }  // namespace kq::judge

@@ -15,11 +15,15 @@ class FakeDevice : public Device {
   DeviceInfo described = (*open_cpu_device())->info();
   std::uint64_t private_bytes_max = ~0ull;                     // of one piece; there is no room for a larger one
   std::function<std::int64_t()> absence = [] { return 0; };  // before each call
+  int windows = 0;                                             // made so far
   int looks = 0;                                               // at whether two places hold the same
   std::function<void()> at_look = [] {};
 
   const DeviceInfo& info() const override { return described; }
-  Expected<std::unique_ptr<Memory>> make_window(std::uint64_t bytes) override { return cpu_->make_window(bytes); }
+  Expected<std::unique_ptr<Memory>> make_window(std::uint64_t bytes) override {
+    ++windows;
+    return cpu_->make_window(bytes);
+  }
   Expected<std::unique_ptr<Memory>> make_private(std::uint64_t bytes) override {
     return bytes <= private_bytes_max ? cpu_->make_private(bytes) : std::unique_ptr<Memory>();
   }

@@ -79,6 +79,7 @@ int serve(Device& device, Control& control) {
     if (!control.say(report)) return 0;
     // A context that has died answers nothing any more: control starts another judge.
     if (const auto alive = device.probe().and_then([&] { return device.settle(); }); !alive) return end_with(alive.error());
+    judge.make_ahead(packet->plan);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "gpu_worker/judge/bracket.h"
@@ -13,11 +14,36 @@
 
 namespace kq::judge {
 
+// What a submission child is given of the device. None of it was ever another child's.
+class SubmissionMemory {
+ public:
+  static Step<SubmissionMemory> make(Device& device, const Layout& layout, const Plan& plan);
+  // The same for a child to come, where it is no large part of the device's memory; nothing elsewhere.
+  static std::optional<SubmissionMemory> make_ahead(Device& device, const Layout& layout, const Plan& plan);
+  bool fits(Device& device, const Layout& layout, const Plan& plan) const;
+
+  std::unique_ptr<Memory> window;
+  std::unique_ptr<Memory> snapshot;  // of the outputs, taken right after a bracket
+  std::unique_ptr<Memory> arena;     // null: there is none
+  std::uint32_t places = 1;          // of the window, each laid out as it is; the first has the states
+
+ private:
+  struct Sizes {
+    std::uint64_t window = 0;
+    std::uint32_t places = 1;
+    std::uint64_t snapshot = 0;
+    std::uint64_t arena = 0;
+    friend bool operator==(const Sizes&, const Sizes&) = default;
+  };
+  static Sizes sizes(const Device& device, const Layout& layout, const Plan& plan);
+  Sizes asked_;
+};
+
 class SubmissionSide {
  public:
-  // Attaches the window and calibrates: until then the child runs our code only.
+  // Attaches the window and calibrates: until then the child runs our code only. What was made ahead goes where it does not fit.
   static Step<std::unique_ptr<SubmissionSide>> open(Device& device, Fd channel, Exits& exits, Waiting waiting, const Plan& plan,
-                                                    const ReferenceSide& reference);
+                                                    const ReferenceSide& reference, std::optional<SubmissionMemory> ahead = {});
 
   // The interval of a null call, in every bracket and no part of a sample.
   const Overhead& overhead() const { return overhead_; }
@@ -33,6 +59,7 @@ class SubmissionSide {
     std::uint32_t number = 0;       // for evidence
     std::uint64_t seed = 0;
     std::uint32_t poison = 0;       // what the outputs hold before the call
+    std::uint64_t place = 0;        // at random: where in the window it is made
     std::int64_t limit_ms = 0;
     bool is_quiet = true;           // as in Around
   };
@@ -52,8 +79,8 @@ class SubmissionSide {
 
   // A window in place of the first one, whose slots are laid out as it is; calls of a burst are made there.
   Step<void> attach_slots(const Plan& plan, std::unique_ptr<Memory> window, std::uint32_t slots, std::uint32_t calls);
-  const Memory& window() const { return *window_; }
-  const Memory* arena() const { return arena_.get(); }
+  const Memory& window() const { return *memory_.window; }
+  const Memory* arena() const { return memory_.arena.get(); }
   // All calls of a burst under one clock; its outputs are the caller's to take and to check.
   Step<Answered> run_burst(std::span<const std::uint16_t> slots, const Trial& trial, const Around& around);
 
@@ -73,10 +100,11 @@ class SubmissionSide {
   const Correctness& correctness() const { return correctness_; }
 
  private:
-  SubmissionSide(Device& device, std::unique_ptr<Child> child, const ReferenceSide& reference)
-      : device_(device), child_(std::move(child)), reference_(reference), checks_(device) {}
+  SubmissionSide(Device& device, std::unique_ptr<Child> child, const ReferenceSide& reference, SubmissionMemory memory)
+      : device_(device), child_(std::move(child)), reference_(reference), checks_(device), memory_(std::move(memory)) {}
   Doing doing(Phase phase) const { return {ChildRole::submission, phase, device_.info().kind}; }
   Step<void> attach(const Plan& plan);
+  std::uint64_t shift_of(const Trial& trial) const { return trial.place % memory_.places * reference_.layout().bytes(); }
   Step<void> check_places(const std::vector<Tensor>& got) const;
   Step<void> check_forms(const Trial& trial, const Case& held_to, std::span<const Tensor> got) const;
   Step<void> check_guards(const Trial& trial, const Case& held_to);
@@ -88,9 +116,7 @@ class SubmissionSide {
   std::unique_ptr<Child> child_;
   const ReferenceSide& reference_;
   Checks checks_;
-  std::unique_ptr<Memory> window_;
-  std::unique_ptr<Memory> arena_;     // null: there is none
-  std::unique_ptr<Memory> snapshot_;  // of the outputs, taken right after the bracket
+  SubmissionMemory memory_;
   std::vector<Tensor> staged_inputs_;
   Overhead overhead_;
   Correctness correctness_;

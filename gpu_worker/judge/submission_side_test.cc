@@ -40,9 +40,16 @@ class SubmissionSideTest : public testing::Test {
     EXPECT_TRUE(reference_->make_trial(house_.plan, {7, 7}));
   }
 
-  Step<std::unique_ptr<SubmissionSide>> open(Twist twist) {
+  Step<std::unique_ptr<SubmissionSide>> open(Twist twist) { return open_on(*house_.device, std::move(twist)); }
+  Step<std::unique_ptr<SubmissionSide>> open_on(Device& device, Twist twist, std::optional<SubmissionMemory> ahead = {}) {
     fake_ = std::make_unique<FakeChild>(fake_submission(std::move(twist)));
-    return SubmissionSide::open(*house_.device, fake_->take_socket(), house_.exits, Waiting::sleep, house_.plan, *reference_);
+    return SubmissionSide::open(device, fake_->take_socket(), house_.exits, Waiting::sleep, house_.plan, *reference_, std::move(ahead));
+  }
+  Step<void> call_and_check(SubmissionSide& side, const SubmissionSide::Trial& trial) {
+    side.begin_staging(trial);
+    if (const auto staged = side.finish_staging(trial); !staged) return staged;
+    const auto called = side.call(trial);
+    return called ? side.check(house_.plan, trial, *called) : Step<void>(tl::unexpected(called.error()));
   }
 
   FakeHouse house_;
@@ -90,6 +97,51 @@ TEST_F(SubmissionSideTest, poisons_the_outputs_and_brings_the_inputs_before_each
   ASSERT_TRUE(called);
   EXPECT_TRUE((*side)->check(house_.plan, trial, *called));
   EXPECT_EQ((*side)->correctness().trials_passed, 1u);
+}
+
+TEST_F(SubmissionSideTest, on_a_gpu_calls_are_made_in_several_places_of_a_window) {
+  FakeDevice gpu;
+  gpu.described.kind = DeviceKind::cuda;
+  std::set<std::uint64_t> inputs, outputs;
+  const auto side = open_on(gpu, at(Command::call, [&](FakeTurn& turn) {
+    inputs.insert(turn.page.inputs[0].offset);
+    outputs.insert(turn.page.outputs[0].offset);
+  }));
+  ASSERT_TRUE(side);
+  ASSERT_TRUE((*side)->load(house_.plan, 42));
+  for (std::uint32_t i = 0; i < 10; ++i) {
+    EXPECT_TRUE(call_and_check(**side, {.number = i, .seed = 7, .poison = 0x7FC07FC1, .place = 1'000 + i, .limit_ms = 20'000})) << i;
+  }
+  const Layout& layout = reference_->layout();
+  std::set<std::uint64_t> places;
+  for (std::uint64_t i = 0; i < 4; ++i) places.insert(i * layout.bytes() + layout.tables.inputs[0].offset);
+  EXPECT_EQ(inputs, places);
+  EXPECT_EQ(outputs.size(), 4u);
+  EXPECT_EQ((*side)->correctness().trials_passed, 10u);
+}
+
+TEST_F(SubmissionSideTest, what_is_written_beside_the_place_of_a_call_is_seen) {
+  FakeDevice gpu;
+  gpu.described.kind = DeviceKind::cuda;
+  const auto side = open_on(gpu, at(Command::call, [](FakeTurn& turn) { *(turn.window + turn.page.outputs[0].offset - 4) ^= 1; }));
+  ASSERT_TRUE(side);
+  ASSERT_TRUE((*side)->load(house_.plan, 42));
+  EXPECT_FALSE(call_and_check(**side, {.number = 0, .seed = 7, .poison = 0x7FC07FC1, .place = 3, .limit_ms = 20'000}));
+}
+
+TEST_F(SubmissionSideTest, memory_that_was_made_ahead_is_used_where_it_fits) {
+  FakeDevice gpu;
+  EXPECT_FALSE(SubmissionMemory::make_ahead(gpu, reference_->layout(), house_.plan)) << "nothing is gained by it on a CPU";
+  gpu.described.kind = DeviceKind::cuda;
+  auto ahead = SubmissionMemory::make_ahead(gpu, reference_->layout(), house_.plan);
+  ASSERT_TRUE(ahead);
+  ASSERT_EQ(gpu.windows, 1);
+  ASSERT_TRUE(open_on(gpu, {}, std::move(ahead)));
+  EXPECT_EQ(gpu.windows, 1);
+  ahead = SubmissionMemory::make_ahead(gpu, reference_->layout(), house_.plan);
+  house_.plan.limits.bursts = house_.plan.limits.bursts == Bursts::never ? Bursts::always : Bursts::never;  // another arena
+  ASSERT_TRUE(open_on(gpu, {}, std::move(ahead)));
+  EXPECT_EQ(gpu.windows, 3);
 }
 
 TEST(SubmissionSide, inputs_that_nobody_may_change_are_looked_at_together) {

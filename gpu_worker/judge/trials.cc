@@ -91,7 +91,7 @@ std::optional<TrialRun::Trial> TrialRun::next() {
 }
 
 TrialRun::Trial TrialRun::make(TrialKind kind) {
-  Trial trial{.number = numbers_++, .kind = kind, .seeds = {}, .poison = poison_word(draw_())};
+  Trial trial{.number = numbers_++, .kind = kind, .seeds = {}, .poison = poison_word(draw_()), .place = draw_()};
   trial.times_reference = trial.number == 0 || (trial.is_timed() && times_reference(times_.submission.brackets_ns.size()));
   trial.is_ahead = !trial.times_reference && reference_.next_ahead() != nullptr;
   trial.seeds = trial.is_ahead ? *reference_.next_ahead() : draw_seeds();
@@ -103,6 +103,7 @@ SubmissionSide::Trial TrialRun::asked(const Trial& trial) const {
   return {.number = trial.number,
           .seed = trial.seeds.calls,
           .poison = trial.poison,
+          .place = trial.place,
           .limit_ms = call_limit_ms(plan_.limits, reference_ns_),
           .is_quiet = trial.is_timed()};
 }

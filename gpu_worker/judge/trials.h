@@ -68,6 +68,7 @@ class TrialRun {
     std::uint64_t stops_before = 0;  // of bystanders
     Seeds seeds;
     std::uint32_t poison = 0;
+    std::uint64_t place = 0;
 
     bool is_timed() const { return kind == TrialKind::timed; }
   };
