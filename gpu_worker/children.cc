@@ -1,12 +1,10 @@
 #include "gpu_worker/children.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace kq {
@@ -21,20 +19,24 @@ constexpr std::uint64_t kScratchBytes = 1ull << 30;  // of a child's /tmp and wo
 constexpr std::int64_t kReapLimitMs = 60'000;
 constexpr std::int64_t kWarmLimitMs = 60'000;  // a CUDA context on a loaded machine
 constexpr int kWordsMax = 8;                   // that a child says until it is warm
-constexpr std::int64_t kMomentLimitMs = 5'000;  // calibrating takes 30 ms
+constexpr std::int64_t kMomentLimitMs = 5'000;  // a submission that loads for longer is not waited for
 constexpr auto kMomentLook = std::chrono::microseconds(200);
+// Places in Warming: one for each kind's forker, one for who rehearses; another is told to nobody.
+constexpr std::size_t kRehearsing = kChildKinds;
+constexpr std::size_t kUntold = kWarmingMax;
 constexpr std::size_t kSlotsSpared = 4;        // by children that are forked ahead, for those that are wanted now
 
 bool is_submission(ChildRole role) { return role == ChildRole::submission || role == ChildRole::profile; }
 
 // What harness/ready.py reads: what the child is to be. What it needs besides lies in its src/.
-std::string assignment(ChildRole role, const Lease& lease) {
+std::string assignment(ChildRole role, const Lease& lease, bool rehearses) {
   const Submission& submission = lease.submission;
   return nlohmann::json{{"role", to_string(role == ChildRole::profile ? ChildRole::submission : role)},
                         {"backend", to_string(submission.backend)},
                         {"entry", is_submission(role) ? submission.files.front().name : ""},
                         {"problem", problem_file(lease)},
-                        {"precision", to_string(submission.problem.precision)}}
+                        {"precision", to_string(submission.problem.precision)},
+                        {"rehearses", rehearses}}
       .dump();
 }
 
@@ -43,15 +45,6 @@ Expected<std::pair<Fd, Fd>> pipe_for_lines() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return our_fault("pipe for an audit failed");
   return std::pair{Fd(ends[0]), Fd(ends[1])};
-}
-
-// The only process that the supervisor has: the child itself. 0: it is gone, or the kernel does not tell.
-std::int32_t process_below(int supervisor) {
-  const std::string process = std::to_string(supervisor);
-  std::ifstream children("/proc/" + process + "/task/" + process + "/children");
-  std::int32_t child = 0;
-  children >> child;
-  return child;
 }
 
 std::size_t index(ChildKind kind) { return static_cast<std::size_t>(kind); }
@@ -66,7 +59,7 @@ Children::Children(ChildrenOptions options, Warming& warming, GetZygote zygote, 
     : options_(std::move(options)), warming_(warming), zygote_(std::move(zygote)), inspect_(std::move(inspect)),
       used_{true},  // Python, from the beginning
       undertaker_([this] { take_down_all(); }) {
-  static_assert(kChildKinds <= kWarmingMax);
+  static_assert(kRehearsing < kWarmingMax);
   for (std::size_t kind = 0; kind < kChildKinds; ++kind) forkers_[kind] = std::thread([this, kind] { fork_ahead(static_cast<ChildKind>(kind)); });
 }
 
@@ -91,6 +84,12 @@ void Children::stop() {
 }
 
 Expected<LaneChild> Children::take(ChildRole role, ChildKind kind, const Lease& lease, const Built* built) {
+  return take(role, kind, lease, built, false);
+}
+
+Expected<LaneChild> Children::take_ahead(const Lease& lease) { return take(ChildRole::reference, ChildKind::python, lease, nullptr, true); }
+
+Expected<LaneChild> Children::take(ChildRole role, ChildKind kind, const Lease& lease, const Built* built, bool rehearses) {
   auto child = [&]() -> Expected<LaneChild> {
     if (role == ChildRole::profile) return fork(kind, role);
     if (auto waiting = ready(kind)) return std::move(*waiting);
@@ -98,7 +97,7 @@ Expected<LaneChild> Children::take(ChildRole role, ChildKind kind, const Lease& 
   }();
   if (!child) return child;
   const auto told = [&]() -> Expected<void> {
-    if (auto warm = await_warmth(*child); !warm) return warm;
+    if (auto warm = await_warmth(*child, kUntold); !warm) return warm;
     if (role != ChildRole::calibrator) {
       if (auto put = put_sources(child->scratch, lease, is_submission(role)); !put) return put;
     }
@@ -106,7 +105,7 @@ Expected<LaneChild> Children::take(ChildRole role, ChildKind kind, const Lease& 
       if (auto put = child->scratch.put_all(built->dir); !put) return put;
     }
     if (kind == ChildKind::launcher) return {};  // knows what it is
-    return send_packet(child->channel.get(), assignment(role, lease));
+    return send_packet(child->channel.get(), assignment(role, lease, rehearses));
   }();
   if (told) return child;
   retire(std::move(*child));
@@ -179,21 +178,51 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role) {
   return child;
 }
 
-// Its words, whatever came of its warming up: what went wrong there it answers to the judge's first command. "busy" and "idle" tell when the
-// device would feel it; one that "asks" is not busy before it has been told to go.
-Expected<void> Children::await_warmth(LaneChild& child, const std::function<void(bool)>& set_busy, const std::function<void()>& await_moment) {
-  for (int words = 0; !child.is_warm; ++words) {
-    auto word = receive_packet(child.channel.get(), kWarmLimitMs);
-    if (!word || words == kWordsMax) return our_fault("a child died before it was warm");
-    if (!*word) return our_fault("a child was not warm after " + std::to_string(kWarmLimitMs / 1000) + " s");
-    const std::string& said = (*word)->bytes;
-    child.is_warm = said == "warm";
-    if (said == "asks" && await_moment) await_moment();  // one that is busy already is told of at once
-    if (set_busy) set_busy(said == "busy" || said == "asks");
-    if (said != "asks") continue;
-    if (const auto told = send_packet(child.channel.get(), "go"); !told) return told;
-  }
-  return {};
+// Whatever came of its warming up: what went wrong there it answers to the judge's first command.
+Expected<void> Children::await_warmth(LaneChild& child, std::size_t place) {
+  if (child.is_warm) return {};
+  const auto heard = await_word(child, "warm", place);
+  child.is_warm = heard.has_value();
+  return heard;
+}
+
+// From when one that "asks" is told to go until it is "idle" the device feels it.
+Expected<void> Children::await_word(LaneChild& child, std::string_view last, std::size_t place) {
+  const auto set_busy = [&](bool is_busy) {
+    if (place != kUntold) warming_.set(place, is_busy);
+  };
+  const auto heard = [&]() -> Expected<void> {
+    for (int words = 0; words < kWordsMax; ++words) {
+      auto word = receive_packet(child.channel.get(), kWarmLimitMs);
+      if (!word) break;
+      if (!*word) return our_fault("a child was not " + std::string(last) + " after " + std::to_string(kWarmLimitMs / 1000) + " s");
+      if ((*word)->bytes == last) return {};
+      const bool asks = (*word)->bytes == "asks";
+      if (asks) await_good_moment(place);
+      set_busy(asks);
+      if (!asks) continue;
+      if (const auto told = send_packet(child.channel.get(), "go"); !told) return told;
+    }
+    return our_fault("a child died before it was " + std::string(last));
+  }();
+  set_busy(false);
+  return heard;
+}
+
+// Not while the judge prepares, unless somebody waits for that child.
+void Children::await_good_moment(std::size_t place) {
+  std::unique_lock lock(mutex_);
+  const auto is_waited_for = [&] { return place == kUntold || (place == kRehearsing ? is_rehearsal_waited_for_ : waited_for_[place] > 0); };
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kMomentLimitMs);
+  while (warming_.is_preparing() && !is_waited_for() && !stopped_ && std::chrono::steady_clock::now() < deadline) changed_.wait_for(lock, kMomentLook);
+}
+
+Expected<void> Children::rehearse(LaneChild& child) { return await_word(child, "rehearsed", kRehearsing); }
+
+void Children::hurry_rehearsal(bool is_waited_for) {
+  const std::lock_guard lock(mutex_);
+  is_rehearsal_waited_for_ = is_waited_for;
+  changed_.notify_all();
 }
 
 // Waits for one, where too many are dying.
@@ -226,9 +255,7 @@ void Children::settle() {
 
 void Children::await_ready() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] {
-    return stopped_ || (is_stocked(ChildKind::python) && is_stocked(ChildKind::launcher));
-  });
+  changed_.wait(lock, [this] { return stopped_ || (!is_short(ChildKind::python) && !is_short(ChildKind::launcher)); });
 }
 
 std::optional<std::string> Children::complaint() const {
@@ -243,35 +270,22 @@ void Children::complain(const std::string& why) {
 
 std::size_t Children::ahead(ChildKind kind) const { return kind == ChildKind::python ? options_.ahead : (options_.ahead + 1) / 2; }
 
-// Too few of that kind wait.
-bool Children::is_short(ChildKind kind) const { return is_wanted(kind) && ready_[index(kind)].size() < ahead(kind); }
-
-// Another is to be forked, be it only as far as to where it asks.
-bool Children::is_wanted(ChildKind kind) const {
-  const std::size_t primed = options_.primes && options_.ahead > 0 && kind == ChildKind::python ? 1 : 0;
+// Too few of that kind wait, and there is room for another.
+bool Children::is_short(ChildKind kind) const {
   const bool has_room = std::ranges::count(slots_, false) > static_cast<std::ptrdiff_t>(kSlotsSpared);
-  return has_room && used_[index(kind)] && !failed_[index(kind)] && ready_[index(kind)].size() < ahead(kind) + primed;
+  return has_room && used_[index(kind)] && !failed_[index(kind)] && ready_[index(kind)].size() < ahead(kind);
 }
-
-// As many wait as are meant to, and the one behind them as far as it may come.
-bool Children::is_stocked(ChildKind kind) const { return !is_wanted(kind) || (!is_short(kind) && asks_[index(kind)]); }
 
 // A forker's thread. One is warm before the next of its kind is forked.
 void Children::fork_ahead(ChildKind kind) {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return stopped_ || is_wanted(kind); });
+    changed_.wait(lock, [&] { return stopped_ || is_short(kind); });
     if (stopped_) return;
     forking_[index(kind)] = true;
     lock.unlock();
     auto child = fork(kind);
-    bool is_warm = false;
-    if (child) {
-      const std::int32_t process = process_below(child->zygote->process_of(child->id));
-      is_warm = await_warmth(*child, [&](bool is_busy) { warming_.set(index(kind), is_busy ? process : 0); }, [&] { await_good_moment(kind); }).has_value();
-      warming_.set(index(kind), 0);
-      if (process > 0) ::kill(process, SIGCONT);  // a judge that died meanwhile may have left it stopped
-    }
+    const bool is_warm = child && await_warmth(*child, index(kind));
     lock.lock();
     forking_[index(kind)] = false;
     failed_[index(kind)] = !is_warm;  // whoever wants one now is told why
@@ -282,17 +296,6 @@ void Children::fork_ahead(ChildKind kind) {
     }
     changed_.notify_all();
   }
-}
-
-// Not before there are too few, and not while the judge calibrates, unless somebody waits for that child.
-void Children::await_good_moment(ChildKind kind) {
-  std::unique_lock lock(mutex_);
-  asks_[index(kind)] = true;
-  changed_.notify_all();
-  changed_.wait(lock, [&] { return stopped_ || waited_for_[index(kind)] > 0 || ready_[index(kind)].size() < ahead(kind); });
-  asks_[index(kind)] = false;
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kMomentLimitMs);
-  while (warming_.is_calibrating() && waited_for_[index(kind)] == 0 && !stopped_ && std::chrono::steady_clock::now() < deadline) changed_.wait_for(lock, kMomentLook);
 }
 
 // The undertaker's thread.

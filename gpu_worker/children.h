@@ -4,9 +4,7 @@
 // channel until it is told what it is to be (its assignment, harness/ready.py) and finds its files in src/. It serves one job and is killed;
 // what takes time about that, until nothing of it is left, is done behind the lane's back, by the thread that forks the next ones. A child
 // has a slot of its own, with a directory and a user that nobody else has until it is gone: neither a dying child nor a waiting one
-// can be touched by the one that runs. On a GPU the judge is told who is making himself warm, because nobody must while an interval is
-// measured (gpu_worker/warming.h). So one Python child more is primed there: forked up to where it asks to make its context, which it does
-// when another has been taken and the judge has calibrated, beside work that need not wait.
+// can be touched by the one that runs. On a GPU the judge is told who is making himself warm, and tells when nobody should begin (gpu_worker/warming.h).
 #pragma once
 
 #include <array>
@@ -18,6 +16,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "core/messages.h"
@@ -59,7 +58,6 @@ struct ChildrenOptions {
   std::uint64_t window_bytes_max = 0;
   std::string profiler = {};    // that profile children are started by (gpu_worker/profile.h)
   bool audits = false;          // CUPTI listens to the Python ones (gpu_worker/audit.h)
-  bool primes = false;          // one more Python child is forked and makes its context as soon as another is taken: on a GPU, where that takes time
   std::uint32_t ahead = 2;      // Python children that wait, 0: each is forked when it is wanted; half as many of the other kind once one was wanted
 };
 
@@ -75,6 +73,13 @@ class Children {
 
   // A child for this job, which knows its role and has its files; one that waits, or one forked now. One under a profiler never waited.
   Expected<LaneChild> take(ChildRole role, ChildKind kind, const Lease& lease, const Built* built);
+  // A reference for a job to come, which is told to rehearse: it does what a problem's first load is slow at, before anybody waits for it. By one
+  // thread at a time.
+  Expected<LaneChild> take_ahead(const Lease& lease);
+  // Until it has, whatever came of it.
+  Expected<void> rehearse(LaneChild& child);
+  // Whether somebody waits for that.
+  void hurry_rehearsal(bool is_waited_for);
   // Kills it and returns what it printed. The rest of its end comes later, on another thread.
   std::string retire(LaneChild child);
   // Whether something may be left of those that were retired.
@@ -90,8 +95,10 @@ class Children {
 
  private:
   Expected<LaneChild> fork(ChildKind kind, ChildRole role = ChildRole::ready);
-  Expected<void> await_warmth(LaneChild& child, const std::function<void(bool)>& set_busy = {}, const std::function<void()>& await_moment = {});
-  void await_good_moment(ChildKind kind);
+  Expected<LaneChild> take(ChildRole role, ChildKind kind, const Lease& lease, const Built* built, bool rehearses);
+  Expected<void> await_warmth(LaneChild& child, std::size_t place);
+  Expected<void> await_word(LaneChild& child, std::string_view last, std::size_t place);
+  void await_good_moment(std::size_t place);
   std::optional<LaneChild> ready(ChildKind kind);
   Expected<std::size_t> free_slot();
   void fork_ahead(ChildKind kind);
@@ -99,8 +106,6 @@ class Children {
   void bury(LaneChild child);
   void take_down(LaneChild child);
   bool is_short(ChildKind kind) const;
-  bool is_wanted(ChildKind kind) const;
-  bool is_stocked(ChildKind kind) const;
   std::size_t ahead(ChildKind kind) const;
   void complain(const std::string& why);
 
@@ -116,9 +121,9 @@ class Children {
   std::array<bool, kChildKinds> used_{};                   // kinds that were wanted at least once
   std::array<bool, kChildKinds> forking_{};                // one of that kind is on its way to those that wait
   std::array<int, kChildKinds> waited_for_{};              // by so many
-  std::array<bool, kChildKinds> asks_{};                   // the one on its way could make its context now
   std::array<bool, kChildKinds> failed_{};                 // the last fork ahead did: none is tried until one was wanted
   std::deque<LaneChild> dying_;
+  bool is_rehearsal_waited_for_ = false;
   bool taking_down_ = false;
   bool stopped_ = false;
   bool closed_ = false;        // nobody retires any more

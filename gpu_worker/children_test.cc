@@ -1,6 +1,7 @@
 // Children of a real zygote, on the CPU.
 #include "gpu_worker/children.h"
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <set>
@@ -30,14 +31,13 @@ class ChildrenTest : public ::testing::Test {
     fs::remove_all(scratch());
   }
   static fs::path scratch() { return LaneOfTests::root() / "children"; }
-  std::unique_ptr<Children> children(std::uint32_t ahead, Children::Inspect inspect = nullptr, bool primes = false) {
+  std::unique_ptr<Children> children(std::uint32_t ahead, Children::Inspect inspect = nullptr) {
     const LaneOptions options = LaneOfTests::options();
     return std::make_unique<Children>(ChildrenOptions{.arch = {},
                                                       .scratch = scratch(),
                                                       .first_uid = options.first_uid == 0 ? 0 : options.first_uid + kChildrenMax,
                                                       .host_bytes_max = options.limits.host_bytes_max,
                                                       .window_bytes_max = options.limits.window_bytes_max,
-                                                      .primes = primes,
                                                       .ahead = ahead},
                                       warming_, [this] { return lane_->zygote(); }, std::move(inspect));
   }
@@ -69,26 +69,63 @@ TEST_F(ChildrenTest, wait_before_they_are_wanted_and_the_next_ones_come_by_thems
   EXPECT_TRUE(directories_become(2));
 }
 
-// It stands behind its walls when another is taken, and goes on when nothing is calibrated any more, or somebody waits for it.
-TEST_F(ChildrenTest, a_primed_one_makes_itself_warm_at_a_good_moment) {
-  const auto one = children(1, nullptr, true);
+// It stands behind its walls, and makes its context when the judge has its trials ready, or somebody waits for it.
+TEST_F(ChildrenTest, nobody_begins_while_the_judge_prepares_unless_he_is_waited_for) {
+  warming_.set_preparing(true);
+  const auto one = children(1);
+  ASSERT_TRUE(directories_become(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const auto asked = std::chrono::steady_clock::now();
+  auto taken = one->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
+  ASSERT_TRUE(taken) << taken.error().message;
+  EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::seconds(4)) << "he was waited for";
+  one->retire(std::move(*taken));
+  one->settle();
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  std::thread later([&] {
+    std::this_thread::sleep_until(until);
+    warming_.set_preparing(false);
+  });
   one->await_ready();
-  ASSERT_TRUE(directories_become(2)) << "the primed one is among those that are meant to be there";
-  warming_.set_calibrating(true);
-  auto first = one->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
-  ASSERT_TRUE(first) << first.error().message;
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  EXPECT_TRUE(directories_become(2)) << "the primed one still asks, and none is forked behind it";
-  auto second = one->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
-  ASSERT_TRUE(second) << second.error().message;
-  EXPECT_TRUE(second->is_warm);
-  ASSERT_TRUE(directories_become(3)) << "another is primed";
-  warming_.set_calibrating(false);
-  one->await_ready();
-  EXPECT_TRUE(directories_become(4));
-  one->retire(std::move(*first));
-  one->retire(std::move(*second));
-  EXPECT_TRUE(directories_become(2));
+  EXPECT_GE(std::chrono::steady_clock::now(), until);
+  later.join();
+}
+
+TEST_F(ChildrenTest, a_reference_rehearses_whatever_comes_of_it) {
+  const auto none = children(0);
+  for (const std::string_view source : {kSource, std::string_view("import torch\nraise SystemExit('no')\n"), std::string_view("import nothing_of_the_kind\n")}) {
+    lease_.submission.problem.hash = sha256(source);
+    lease_.blobs = {{sha256(source), std::string(source)}};
+    lease_.submission.files = {{"kernel.py", sha256(source)}};
+    auto child = none->take_ahead(lease_);
+    ASSERT_TRUE(child) << child.error().message;
+    EXPECT_EQ(none->rehearse(*child).has_value(), source.find("SystemExit") == source.npos) << "one that ends is of no use";
+    none->retire(std::move(*child));
+  }
+  none->settle();
+}
+
+TEST_F(ChildrenTest, a_rehearsal_waits_for_the_judge_unless_somebody_waits_for_it) {
+  const std::string source = std::string(kSource) + "def get_inputs():\n    return []\n";
+  lease_.submission.problem.hash = sha256(source);
+  lease_.blobs.push_back({sha256(source), source});
+  const auto none = children(0);
+  auto child = none->take_ahead(lease_);
+  ASSERT_TRUE(child) << child.error().message;
+  warming_.set_preparing(true);
+  std::atomic<bool> is_over = false;
+  std::thread rehearsal([&] {
+    EXPECT_TRUE(none->rehearse(*child));
+    is_over = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_FALSE(is_over);
+  none->hurry_rehearsal(true);
+  const auto hurried = std::chrono::steady_clock::now();
+  rehearsal.join();
+  EXPECT_LT(std::chrono::steady_clock::now() - hurried, std::chrono::seconds(4));
+  none->retire(std::move(*child));
+  none->settle();
 }
 
 TEST_F(ChildrenTest, have_a_directory_of_their_own_until_they_are_gone) {

@@ -85,7 +85,6 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
                                                                .window_bytes_max = given.limits.window_bytes_max,
                                                                .profiler = given.profiler,
                                                                .audits = given.audits && given.device == DeviceKind::cuda,
-                                                               .primes = given.device == DeviceKind::cuda,
                                                                .ahead = given.children_ahead},
                                                *lane->warming_, [raw = lane.get()] { return raw->zygote(); },
                                                [raw = lane.get()] { return raw->cleanliness_->memory_complaint(kMemoryBackLimitMs); });
@@ -96,6 +95,7 @@ Lane::~Lane() {
   if (!children_) return;
   drop_calibrators();
   drop_reference();
+  drop_prepared();
 }
 
 void Lane::abort() {
@@ -124,6 +124,53 @@ void Lane::drop_reference() {
   reference_.reset();
 }
 
+void Lane::drop_prepared() {
+  const std::lock_guard lock(preparing_mutex_);
+  if (prepared_) children_->retire(std::move(prepared_->child));
+  prepared_.reset();
+}
+
+// While it rehearses it stays where take_prepared() finds it, and may be killed by who cannot wait.
+void Lane::prepare(const Lease& lease) {
+  if (!options_.prepares || aborted_) return;
+  {
+    const std::lock_guard lock(preparing_mutex_);
+    if (prepared_ && prepared_->is_for(lease)) return;
+  }
+  drop_prepared();
+  auto child = children_->take_ahead(lease);
+  if (!child) return;  // whoever needs it is told why
+  std::unique_lock lock(preparing_mutex_);
+  prepared_.emplace(Reference{lease.submission.problem.hash, lease.submission.problem.precision, std::move(*child)});
+  is_rehearsing_ = true;
+  lock.unlock();
+  const bool is_good = children_->rehearse(prepared_->child).has_value();
+  lock.lock();
+  is_rehearsing_ = false;
+  prepared_changed_.notify_all();
+  lock.unlock();
+  if (!is_good) drop_prepared();
+}
+
+// One that has not rehearsed in time is no help.
+std::optional<Lane::Reference> Lane::take_prepared(const Lease& lease) {
+  std::unique_lock lock(preparing_mutex_);
+  if (!prepared_ || !prepared_->is_for(lease)) return std::nullopt;
+  children_->hurry_rehearsal(true);
+  if (!prepared_changed_.wait_for(lock, std::chrono::milliseconds(options_.rehearsal_limit_ms), [this] { return !is_rehearsing_; })) {
+    prepared_->child.zygote->kill(prepared_->child.id);
+    prepared_changed_.wait(lock, [this] { return !is_rehearsing_; });
+  }
+  children_->hurry_rehearsal(false);
+  if (!prepared_) return std::nullopt;
+  auto taken = std::move(prepared_);
+  prepared_.reset();
+  const auto exit = taken->child.zygote->wait(taken->child.id, 0);
+  if (taken->child.zygote->alive() && exit && !*exit) return taken;
+  children_->retire(std::move(taken->child));
+  return std::nullopt;
+}
+
 Expected<std::shared_ptr<Zygote>> Lane::zygote() {
   const std::lock_guard lock(zygote_mutex_);
   if (aborted_) return our_fault("the worker is leaving");
@@ -143,7 +190,7 @@ Expected<JudgeLink*> Lane::judge() {
       drop_reference();
     }
     judge_.reset();
-    warming_->set_calibrating(false);  // as the last one may have left it
+    warming_->set_preparing(false);  // as the last one may have left it
     auto started = JudgeLink::start(options_.judge_program, options_.device, options_.index);
     if (!started) return failure(started.error());
     // Without a GPU nothing that warms up is in anybody's way.
@@ -156,8 +203,7 @@ Expected<JudgeLink*> Lane::judge() {
 }
 
 bool Lane::has_reference_for(const Lease& lease) const {
-  return reference_ && reference_->child.zygote->alive() && reference_->problem == lease.submission.problem.hash &&
-         reference_->precision == lease.submission.problem.precision;
+  return reference_ && reference_->child.zygote->alive() && reference_->is_for(lease);
 }
 
 // Once more in a fresh child where the clock of the submission's process and the judge's cannot both be right: a machine may be disturbed
@@ -243,7 +289,7 @@ Expected<Lane::Attempt> Lane::attempt_once(const Lease& lease, const Built& buil
   auto judge = this->judge();
   if (!judge) return failure(judge.error());
   // From before a child is taken, which makes room for another; the judge says when it is over.
-  const Calibrating calibrating(device_.kind == DeviceKind::cuda ? &*warming_ : nullptr);
+  const Preparing preparing(device_.kind == DeviceKind::cuda ? &*warming_ : nullptr);
 
   // The children that are kept: a calibrator for each kind, a reference for each problem.
   const ChildKind kind = kind_of(lease.submission.backend, device_.kind);
@@ -258,11 +304,14 @@ Expected<Lane::Attempt> Lane::attempt_once(const Lease& lease, const Built& buil
   const bool fresh_reference = !has_reference_for(lease);
   if (fresh_reference) {
     drop_reference();
-    auto child = children_->take(ChildRole::reference, ChildKind::python, lease, nullptr);
-    if (child) reference_.emplace(Reference{lease.submission.problem.hash, lease.submission.problem.precision, std::move(*child)});
-    if (!child) {
-      if (fresh_calibrator) drop(calibrator);
-      return failure(child.error());
+    if (auto prepared = take_prepared(lease)) reference_.emplace(std::move(*prepared));
+    if (!reference_) {
+      auto child = children_->take(ChildRole::reference, ChildKind::python, lease, nullptr);
+      if (!child) {
+        if (fresh_calibrator) drop(calibrator);
+        return failure(child.error());
+      }
+      reference_.emplace(Reference{lease.submission.problem.hash, lease.submission.problem.precision, std::move(*child)});
     }
   }
 

@@ -1,10 +1,12 @@
-// Which processes are making themselves warm on a lane's device: what control tells the judge through a page of memory that both have; and what the
+// Whether children are making themselves warm on a lane's device: what control tells the judge through a page of memory that both have; and what the
 // judge tells control there, that nobody should begin now.
 //
-// Making a CUDA context takes 0.05 to 0.1 s in which the device answers others late: a null call took 0.25 ms more beside it
-// (H200). So the judge waits for them, or stops them while an interval is measured (judge/bystanders.h); whoever waits for a child lets it go on.
+// While a CUDA context is made, 50 to 90 ms, the driver stops the device for a moment some ten to twenty times: of the calls that are timed
+// meanwhile as many take 30 to 250 us longer, all others as long as ever (H200). So the judge goes on beside them, and has those calls made again
+// (judge/trials.h). But whoever maps memory or loads code then waits for the driver, so none begins while the judge prepares its trials.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -28,17 +30,19 @@ class Warming {
   ~Warming();
 
   int fd() const { return file_.get(); }
-  // `at` is one of kWarmingMax places; 0: nobody is there.
-  void set(std::size_t at, std::int32_t process) { page_->processes[at].store(process); }
-  std::int32_t process(std::size_t at) const { return page_->processes[at].load(); }
-  // The judge calibrates: all that it does then must wait for whoever makes himself warm, while a moment later there is work that need not.
-  void set_calibrating(bool is) { page_->is_calibrating.store(is ? 1 : 0); }
-  bool is_calibrating() const { return page_->is_calibrating.load() != 0; }
+  // At one of kWarmingMax places.
+  void set(std::size_t at, bool is_there) { page_->children[at].store(is_there ? 1 : 0); }
+  bool any() const {
+    return std::ranges::any_of(page_->children, [](const auto& child) { return child.load() != 0; });
+  }
+  // The judge prepares its trials, or calibrates behind them.
+  void set_preparing(bool is) { page_->is_preparing.store(is ? 1 : 0); }
+  bool is_preparing() const { return page_->is_preparing.load() != 0; }
 
  private:
   struct Page {
-    std::array<std::atomic<std::int32_t>, kWarmingMax> processes;
-    std::atomic<std::int32_t> is_calibrating;
+    std::array<std::atomic<std::int32_t>, kWarmingMax> children;
+    std::atomic<std::int32_t> is_preparing;
   };
   Warming(Fd file, Page* page) : file_(std::move(file)), page_(page) {}
   Fd file_;
@@ -47,16 +51,16 @@ class Warming {
 static_assert(std::atomic<std::int32_t>::is_always_lock_free);
 
 // For as long as this lives; null: nobody is told.
-class Calibrating {
+class Preparing {
  public:
-  explicit Calibrating(Warming* warming) : warming_(warming) {
-    if (warming_ != nullptr) warming_->set_calibrating(true);
+  explicit Preparing(Warming* warming) : warming_(warming) {
+    if (warming_ != nullptr) warming_->set_preparing(true);
   }
-  ~Calibrating() {
-    if (warming_ != nullptr) warming_->set_calibrating(false);
+  ~Preparing() {
+    if (warming_ != nullptr) warming_->set_preparing(false);
   }
-  Calibrating(const Calibrating&) = delete;
-  Calibrating& operator=(const Calibrating&) = delete;
+  Preparing(const Preparing&) = delete;
+  Preparing& operator=(const Preparing&) = delete;
 
  private:
   Warming* warming_;

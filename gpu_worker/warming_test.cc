@@ -10,14 +10,15 @@ namespace {
 TEST(Warming, what_one_end_says_the_other_reads) {
   auto control = Warming::make();
   ASSERT_TRUE(control);
-  const auto judge = Warming::map(Fd(::dup(control->fd())));
+  auto judge = Warming::map(Fd(::dup(control->fd())));
   ASSERT_TRUE(judge);
-  EXPECT_EQ(judge->process(3), 0);
-  control->set(3, 4711);
-  EXPECT_EQ(judge->process(3), 4711);
-  EXPECT_EQ(judge->process(2), 0);
+  EXPECT_FALSE(judge->any());
+  control->set(3, true);
+  EXPECT_TRUE(judge->any());
   const Warming moved = std::move(*control);
-  EXPECT_EQ(moved.process(3), 4711);
+  EXPECT_TRUE(moved.any());
+  judge->set(3, false);
+  EXPECT_FALSE(moved.any());
 }
 
 TEST(Warming, the_judge_says_when_nobody_should_begin) {
@@ -25,12 +26,14 @@ TEST(Warming, the_judge_says_when_nobody_should_begin) {
   ASSERT_TRUE(control);
   auto judge = Warming::map(Fd(::dup(control->fd())));
   ASSERT_TRUE(judge);
-  EXPECT_FALSE(control->is_calibrating());
-  judge->set_calibrating(true);
-  EXPECT_TRUE(control->is_calibrating());
-  EXPECT_EQ(control->process(0), 0);
-  judge->set_calibrating(false);
-  EXPECT_FALSE(control->is_calibrating());
+  EXPECT_FALSE(control->is_preparing());
+  {
+    const Preparing preparing(&*judge);
+    const Preparing nobody(nullptr);
+    EXPECT_TRUE(control->is_preparing());
+    EXPECT_FALSE(control->any());
+  }
+  EXPECT_FALSE(control->is_preparing());
 }
 
 TEST(Warming, a_descriptor_that_is_no_page_is_an_error) { EXPECT_FALSE(Warming::map(Fd())); }

@@ -58,10 +58,8 @@ void Judge::make_ahead(const Plan& last) {
 
 Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report) {
   const std::uint64_t seed = draw_();  // of both constructors
-  Bystanders* const bystanders = device_.bystanders();
-  if (bystanders != nullptr) bystanders->begin_attempt();
-  Warming* const warming = bystanders == nullptr ? nullptr : &bystanders->warming();
-  std::optional<Calibrating> calibrating(warming);
+  Warming* const warming = device_.bystanders() == nullptr ? nullptr : &device_.bystanders()->warming();
+  std::optional<Preparing> preparing(warming);
 
   // 1. The children of our own and the reference: its model, its window, its state.
   if (const auto opened = open_children(plan, channels); !opened) return tl::unexpected(opened.error());
@@ -78,22 +76,23 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   };
   const auto before = overhead_by(&Calibrator::recall);
   if (!before) return tl::unexpected(before.error());
-  calibrating.reset();
   if (const auto begun = (*submission)->begin_load(plan, seed); !begun) return tl::unexpected(begun.error());
   TrialRun trials(device_, *reference_, **submission, plan, draw_);
   const auto made_ahead = trials.make_ahead_while([&] { return (*submission)->is_loading(); });
   if (const auto loaded = (*submission)->finish_load(); !loaded) return tl::unexpected(loaded.error());
   if (!made_ahead) return tl::unexpected(made_ahead.error());
 
+  preparing.reset();
+
   // 3. The trials. Every output of every kind is checked.
   const std::int64_t first_trial_ns = clock_ns();
   const auto times = trials.run();
   report.trials_us = (clock_ns() - first_trial_ns) / 1'000;
   if (!times) return tl::unexpected(times.error());
-  calibrating.emplace(warming);
+  preparing.emplace(warming);
   const auto after = overhead_by(&Calibrator::calibrate);
   if (!after) return tl::unexpected(after.error());
-  calibrating.reset();
+  preparing.reset();
 
   // 4. It passed: its time. The three calibrations differ by chance more than by anything else, so their mean is the best there is.
   const double drift_ns = after->median_ns - before->median_ns;

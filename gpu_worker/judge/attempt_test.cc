@@ -7,7 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include "gpu_worker/judge/bystanders.h"
 #include "gpu_worker/judge/fake_device.h"
 #include "gpu_worker/judge/fake_problem.h"
 
@@ -68,32 +67,6 @@ TEST(Attempt, each_kind_of_children_keeps_a_calibrator_of_its_own) {
   ASSERT_EQ(ending(house.run()), "passed");
   EXPECT_EQ(calls[0], at_first + kNullCalls);  // those before are remembered
   EXPECT_EQ(calls[1], at_first);
-}
-
-// Null calls wait for whoever makes a context: one begins behind them, beside what is not timed.
-TEST(Attempt, nobody_should_begin_a_context_while_the_judge_calibrates) {
-  Warming control = *Warming::make();
-  Bystanders bystanders(*Warming::map(Fd(::dup(control.fd()))));
-  FakeHouse house;
-  house.device->set_bystanders(&bystanders);
-  int null_calls = 0;
-  int others = 0;
-  const auto look = [&](FakeTurn& turn) {
-    if (turn.command == Command::null_call) {
-      EXPECT_TRUE(control.is_calibrating());
-      ++null_calls;
-    } else if (turn.command == Command::load || turn.command == Command::call) {
-      EXPECT_FALSE(control.is_calibrating());
-      ++others;
-    }
-  };
-  house.calibrator_script = look;
-  ASSERT_EQ(ending(house.run(look)), "passed");
-  EXPECT_EQ(null_calls, 3 * static_cast<int>(kNullCalls));
-  EXPECT_GT(others, 6);
-  EXPECT_FALSE(control.is_calibrating());
-  house.run([](FakeTurn& turn) { turn.fail(Failure::load_failed, "no"); });
-  EXPECT_FALSE(control.is_calibrating()) << "whatever the end";
 }
 
 TEST(Attempt, the_time_of_the_trials_is_that_of_calls_and_not_of_loading) {

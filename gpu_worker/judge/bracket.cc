@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gpu_worker/judge/bystanders.h"
-
 namespace kq::judge {
 
 void begin_staging(Child& child, const Order& order, std::uint64_t seed) {
@@ -18,7 +16,6 @@ Expected<Outcome> stage(Child& child, const Order& order, std::uint64_t seed) {
 }
 
 Expected<Outcome> bracket(Device& device, Child& child, const Order& order, const Around& around) {
-  const Quiet quiet(around.is_quiet ? device.bystanders() : nullptr);
   if (const auto begun = device.begin_hold(); !begun) return failure(begun.error());
   const auto prepared = around.prepare ? around.prepare() : Expected<void>();
   if (!prepared) {

@@ -23,7 +23,6 @@ struct Around {
   std::function<Expected<void>()> prepare = {};              // before the caches are emptied
   std::function<Expected<void>(const Answered&)> take = {};  // after an ok answer, while nobody else can have run since t2
   std::int64_t linger_ns = 0;                                // more than usual: it is in the bracket to the nanosecond
-  bool is_quiet = true;                                      // who is making itself warm stands still meanwhile; false: the time counts for nothing
 };
 
 // What a command needs and is not part of it, under that seed; its end is Child::finish().

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <span>
+#include <vector>
 
 #include "core/measurement.h"
 #include "gpu_worker/judge/bracket.h"
@@ -9,21 +12,54 @@
 
 namespace kq::judge {
 
-Step<Overhead> calibrate(Device& device, Child& child, const Doing& doing, std::uint64_t touch_bytes, std::int64_t limit_ms) {
-  child.lay_touch(std::min(touch_bytes, kTouchBytesMax));
-  std::array<std::int64_t, kNullCalls> brackets{};
-  Overhead overhead;
-  for (std::int64_t& bracket_ns : brackets) {
+namespace {
+
+struct NullCalls {
+  std::array<std::int64_t, kNullCalls> brackets_ns{};
+  std::array<std::int64_t, kNullCalls> absences_ns{};
+};
+
+Step<NullCalls> make_null_calls(Device& device, Child& child, const Doing& doing, std::int64_t limit_ms) {
+  NullCalls calls;
+  for (std::size_t i = 0; i < kNullCalls; ++i) {
     const Order order{.command = channel::Command::null_call, .limit_ms = limit_ms};
-    if (device.bystanders() != nullptr) device.bystanders()->wait();
     if (const auto staged = accept(stage(child, order, 0), doing); !staged) return tl::unexpected(staged.error());
     auto called = accept(bracket(device, child, order, {}), doing);
     if (!called) return tl::unexpected(called.error());
-    bracket_ns = called->bracket_ns - called->event_ns;
-    overhead.absence_ns = std::max(overhead.absence_ns, device.absence_ns());
+    calls.brackets_ns[i] = called->bracket_ns - called->event_ns;
+    calls.absences_ns[i] = device.absence_ns();
   }
-  overhead.median_ns = summarise(brackets).median_ns;
-  return overhead;
+  return calls;
+}
+
+}  // namespace
+
+std::optional<double> undisturbed_median_ns(std::span<const std::int64_t> brackets_ns) {
+  std::vector<std::int64_t> sorted(brackets_ns.begin(), brackets_ns.end());
+  std::ranges::sort(sorted);
+  std::span<const std::int64_t> most;
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    const auto end = std::ranges::upper_bound(sorted, sorted[i] + kUndisturbedNs);
+    const auto group = std::span(sorted).subspan(i, static_cast<std::size_t>(end - sorted.begin()) - i);
+    if (group.size() > most.size()) most = group;
+  }
+  if (2 * most.size() <= sorted.size()) return std::nullopt;
+  return summarise(most).median_ns;
+}
+
+Step<Overhead> calibrate(Device& device, Child& child, const Doing& doing, std::uint64_t touch_bytes, std::int64_t limit_ms) {
+  child.lay_touch(std::min(touch_bytes, kTouchBytesMax));
+  auto calls = make_null_calls(device, child, doing, limit_ms);
+  if (!calls) return tl::unexpected(calls.error());
+  const Bystanders* const bystanders = device.bystanders();
+  if (bystanders != nullptr && !undisturbed_median_ns(calls->brackets_ns)) {
+    bystanders->wait();
+    calls = make_null_calls(device, child, doing, limit_ms);
+    if (!calls) return tl::unexpected(calls.error());
+  }
+  const double median_ns = summarise(calls->brackets_ns).median_ns;
+  return Overhead{bystanders == nullptr ? median_ns : undisturbed_median_ns(calls->brackets_ns).value_or(median_ns),
+                  std::llround(summarise(calls->absences_ns).median_ns)};
 }
 
 Step<std::unique_ptr<Calibrator>> Calibrator::open(Device& device, Fd channel, Exits& exits, Waiting waiting) {

@@ -1,7 +1,12 @@
 #include "gpu_worker/judge/calibration.h"
 
+#include <unistd.h>
+
+#include <vector>
+
 #include <gtest/gtest.h>
 
+#include "gpu_worker/judge/bystanders.h"
 #include "gpu_worker/judge/cpu_device.h"
 #include "gpu_worker/judge/fake_child.h"
 
@@ -48,6 +53,31 @@ TEST_F(CalibratorTest, the_last_one_is_recalled_where_it_was_one_of_the_same) {
   EXPECT_EQ(calls, 2 * kNullCalls);
   ASSERT_TRUE((*calibrator)->calibrate(1 << 10, 5'000));
   EXPECT_EQ(calls, 3 * kNullCalls);
+}
+
+TEST(UndisturbedMedian, is_that_of_the_most_that_lie_together) {
+  EXPECT_EQ(undisturbed_median_ns(std::vector<std::int64_t>{440'000, 441'000, 442'000, 600'000, 690'000}), 441'000);
+  EXPECT_EQ(undisturbed_median_ns(std::vector<std::int64_t>{300'000, 440'000, 441'000, 442'000, 470'000}), 441'000) << "one that is too short, too";
+  EXPECT_EQ(undisturbed_median_ns(std::vector<std::int64_t>{440'000, 441'000, 600'000, 601'000, 700'000}), std::nullopt);
+  EXPECT_EQ(undisturbed_median_ns(std::vector<std::int64_t>{440'000, 460'000}), std::nullopt);
+}
+
+// Calls beside a child of ours that makes its context; when it has, they are made again.
+TEST_F(CalibratorTest, null_calls_that_lie_nowhere_together_are_made_again_in_the_quiet) {
+  Warming control = *Warming::make();
+  Bystanders bystanders(*Warming::map(Fd(::dup(control.fd()))));
+  device_->set_bystanders(&bystanders);
+  control.set(0, true);
+  int calls = 0;
+  const auto overhead = run([&](FakeTurn& turn) {
+    if (turn.command != channel::Command::null_call) return;
+    ++calls;
+    ::usleep(calls <= kNullCalls ? static_cast<unsigned>(calls) * 5'000 : 500);
+    if (calls == kNullCalls) control.set(0, false);
+  });
+  ASSERT_TRUE(overhead);
+  EXPECT_EQ(calls, 2 * kNullCalls);
+  EXPECT_LT(overhead->median_ns, 5'000'000);
 }
 
 TEST_F(CalibratorTest, one_that_fails_is_our_fault) {

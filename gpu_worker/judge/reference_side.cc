@@ -105,10 +105,10 @@ Step<void> ReferenceSide::make_windows(const Plan& plan, Tables tables) {
   return {};
 }
 
-Step<ReferenceSide::Called> ReferenceSide::make_timed_trial(const Plan& plan, const Seeds& seeds, bool is_quiet) {
+Step<ReferenceSide::Called> ReferenceSide::make_timed_trial(const Plan& plan, const Seeds& seeds) {
   begin_inputs(plan, seeds);
   if (const auto drawn = finish_inputs(); !drawn) return tl::unexpected(drawn.error());
-  return time_trial(plan, seeds, is_quiet);
+  return time_trial(plan, seeds);
 }
 
 void ReferenceSide::begin_inputs(const Plan& plan, const Seeds& seeds) {
@@ -123,17 +123,19 @@ Step<void> ReferenceSide::finish_inputs() {
   // From here on the inputs of this trial are out of anyone's reach.
 }
 
-Step<ReferenceSide::Called> ReferenceSide::time_trial(const Plan& plan, const Seeds& seeds, bool is_quiet) {
+Step<ReferenceSide::Called> ReferenceSide::time_trial(const Plan& plan, const Seeds& seeds) {
   Answer& answer = answers_.at_hand();
   const bool is_compiled = plan.trials.baseline == Baseline::compile;
-  const auto compiled = is_compiled ? call(plan, seeds.calls, *answer.expected, is_quiet, Command::call_compiled) : Step<Answered>();
+  const auto compiled = is_compiled ? call(plan, seeds.calls, *answer.expected, Command::call_compiled) : Step<Answered>();
   if (!compiled) return tl::unexpected(compiled.error());
-  auto called = call(plan, seeds.calls, *answer.expected, is_quiet);
+  const std::int64_t compiled_absence_ns = is_compiled ? device_.absence_ns() : 0;
+  auto called = call(plan, seeds.calls, *answer.expected);
   if (!called) return tl::unexpected(called.error());
+  const std::int64_t absence_ns = device_.absence_ns();
   keep_outputs(called->tables.outputs, answer);
   if (const auto noted = note_mutated_inputs(); !noted) return tl::unexpected(noted.error());
-  const Answered& timed = is_compiled ? *compiled : *called;
-  return Called{timed.bracket_ns, timed.event_ns};
+  if (is_compiled) return Called{compiled->bracket_ns, compiled->event_ns, compiled_absence_ns};
+  return Called{called->bracket_ns, called->event_ns, absence_ns};
 }
 
 Step<void> ReferenceSide::make_trial(const Plan& plan, const Seeds& seeds) {
@@ -264,7 +266,7 @@ Step<bool> ReferenceSide::depends_on_seed(const Plan& plan, std::uint64_t seed) 
 Step<std::optional<Mismatch>> ReferenceSide::difference_under(const Plan& plan, std::uint64_t seed) {
   auto again = make_memory(device_, &Device::make_private, layout_.outputs.bytes());
   if (!again) return tl::unexpected(again.error());
-  auto called = call(plan, seed, **again, false);
+  auto called = call(plan, seed, **again);
   if (!called) return tl::unexpected(called.error());
   for (std::size_t i = 0; i < outputs().size(); ++i) {
     const Tensor& output = outputs()[i];
@@ -288,7 +290,7 @@ Step<std::optional<Mismatch>> ReferenceSide::difference_under(const Plan& plan, 
 }
 
 // One call on the pristine inputs, its output table checked, its outputs taken.
-Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed, const Memory& to, bool is_quiet, Command command) {
+Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed, const Memory& to, Command command) {
   const Region& region = layout_.inputs;
   child_->write_inputs(inputs());
   child_->write_outputs(layout_.tables.outputs);
@@ -298,7 +300,7 @@ Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed, const M
   };
   const Order order{.command = command, .limit_ms = plan.limits.load_limit_ms};
   if (const auto staged = accept(stage(*child_, order, seed), doing(Phase::run)); !staged) return staged;
-  auto called = accept(bracket(device_, *child_, order, {.prepare = prepare, .take = take, .is_quiet = is_quiet}), doing(Phase::run));
+  auto called = accept(bracket(device_, *child_, order, {.prepare = prepare, .take = take}), doing(Phase::run));
   if (!called) return called;
   if (const auto right = check_outputs(called->tables.outputs); !right) return tl::unexpected(right.error());
   return called;

@@ -27,15 +27,16 @@ class ReferenceSide {
   Step<void> load(const Plan& plan, std::uint64_t seed);
   struct Called {
     std::int64_t bracket_ns = 0;
-    std::int64_t event_ns = 0;  // what the child says
+    std::int64_t event_ns = 0;    // what the child says
+    std::int64_t absence_ns = 0;  // Device::absence_ns
   };
   // Draws the inputs of one trial and computes its expected outputs, under the clock. The times are of the plan's baseline, the outputs of the model
-  // as it is. `is_quiet` as in Around.
-  Step<Called> make_timed_trial(const Plan& plan, const Seeds& seeds, bool is_quiet);
+  // as it is.
+  Step<Called> make_timed_trial(const Plan& plan, const Seeds& seeds);
   // In three steps, for what others do while the inputs are drawn: until the second all that is kept is of the last trial.
   void begin_inputs(const Plan& plan, const Seeds& seeds);
   Step<void> finish_inputs();
-  Step<Called> time_trial(const Plan& plan, const Seeds& seeds, bool is_quiet);
+  Step<Called> time_trial(const Plan& plan, const Seeds& seeds);
   // In one command that nobody times. Which inputs the reference changes is not seen here. In two halves, for what others do meanwhile: until
   // the second all that is kept is of the last trial.
   Step<void> make_trial(const Plan& plan, const Seeds& seeds);
@@ -78,7 +79,7 @@ class ReferenceSide {
   Doing doing(Phase phase) const { return {ChildRole::reference, phase, device_.info().kind}; }
   Step<void> compile(const Plan& plan);
   Step<void> make_windows(const Plan& plan, Tables tables);
-  Step<Answered> call(const Plan& plan, std::uint64_t seed, const Memory& to, bool is_quiet, channel::Command command = channel::Command::call);
+  Step<Answered> call(const Plan& plan, std::uint64_t seed, const Memory& to, channel::Command command = channel::Command::call);
   void begin_answers(const Plan& plan, std::span<const Seeds> seeds);
   Step<Answered> finish_answers();
   Step<void> keep(const Answered& answered, std::size_t slot, std::size_t slots, Answer& answer);

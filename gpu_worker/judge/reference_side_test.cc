@@ -41,7 +41,7 @@ TEST_F(ReferenceSideTest, keeps_inputs_and_outputs_out_of_reach) {
     std::memcpy(before.data(), window, 3072);
   }));
   ASSERT_TRUE(side);
-  ASSERT_TRUE(side->make_timed_trial(house_.plan, {7, 7}, true));
+  ASSERT_TRUE(side->make_timed_trial(house_.plan, {7, 7}));
   std::memset(window, 0, 3072);  // what a child does to its window later changes nothing
   const Layout& layout = side->layout();
   const Tensor& x = layout.tables.inputs[0];
@@ -66,9 +66,9 @@ TEST_F(ReferenceSideTest, one_command_gives_what_a_timed_trial_gives) {
     values.push_back(static_cast<float>(side->inputs()[1].integer));
     return values;
   };
-  ASSERT_TRUE(side->make_timed_trial(house_.plan, {7, 8}, true));
+  ASSERT_TRUE(side->make_timed_trial(house_.plan, {7, 8}));
   const auto timed = both();
-  ASSERT_TRUE(side->make_timed_trial(house_.plan, {9, 8}, true));
+  ASSERT_TRUE(side->make_timed_trial(house_.plan, {9, 8}));
   EXPECT_NE(both(), timed);
   commands.clear();
   ASSERT_TRUE(side->make_trial(house_.plan, {7, 8}));
@@ -168,7 +168,7 @@ TEST_F(ReferenceSideTest, a_compiled_baseline_gives_times_and_nothing_else) {
     *fake_data<float>(turn, turn.page.inputs[0]) = 7;
   };
   const auto as_it_is = open(twist);
-  ASSERT_TRUE(as_it_is && as_it_is->make_timed_trial(house_.plan, {7, 7}, true));
+  ASSERT_TRUE(as_it_is && as_it_is->make_timed_trial(house_.plan, {7, 7}));
   EXPECT_EQ(std::ranges::count(commands, Command::compile) + std::ranges::count(commands, Command::call_compiled), 0);
   const Tensor& y = as_it_is->layout().tables.outputs[0];
   const auto expected = floats(as_it_is->expected_outputs(), y.offset - as_it_is->layout().outputs.begin);
@@ -176,7 +176,7 @@ TEST_F(ReferenceSideTest, a_compiled_baseline_gives_times_and_nothing_else) {
   house_.plan.trials.baseline = Baseline::compile;
   const auto side = open(twist);
   ASSERT_TRUE(side);
-  const auto called = side->make_timed_trial(house_.plan, {7, 7}, true);
+  const auto called = side->make_timed_trial(house_.plan, {7, 7});
   ASSERT_TRUE(called);
   EXPECT_GE(called->bracket_ns, 3'000'000);
   EXPECT_EQ(floats(side->expected_outputs(), y.offset - side->layout().outputs.begin), expected);
@@ -203,7 +203,7 @@ TEST_F(ReferenceSideTest, carries_the_plain_values_of_each_trial) {
   ASSERT_TRUE(side);
   std::vector<std::int64_t> seen;
   for (std::uint64_t seed = 1; seed < 4; ++seed) {
-    ASSERT_TRUE(side->make_timed_trial(house_.plan, {seed, seed}, true));
+    ASSERT_TRUE(side->make_timed_trial(house_.plan, {seed, seed}));
     seen.push_back(side->inputs()[1].integer);
   }
   EXPECT_TRUE(seen[0] != seen[1] || seen[1] != seen[2]);
@@ -216,18 +216,18 @@ TEST_F(ReferenceSideTest, remembers_which_inputs_it_changes) {
     if (++calls == 2) *fake_data<float>(turn, turn.page.inputs[0]) += 1;
   }));
   ASSERT_TRUE(side);
-  ASSERT_TRUE(side->make_timed_trial(house_.plan, {1, 1}, true));
+  ASSERT_TRUE(side->make_timed_trial(house_.plan, {1, 1}));
   EXPECT_EQ(side->mutable_inputs(), (std::vector<bool>{false, false}));
-  ASSERT_TRUE(side->make_timed_trial(house_.plan, {2, 2}, true));
+  ASSERT_TRUE(side->make_timed_trial(house_.plan, {2, 2}));
   EXPECT_EQ(side->mutable_inputs(), (std::vector<bool>{true, false}));
-  ASSERT_TRUE(side->make_timed_trial(house_.plan, {3, 3}, true));
+  ASSERT_TRUE(side->make_timed_trial(house_.plan, {3, 3}));
   EXPECT_EQ(side->mutable_inputs(), (std::vector<bool>{true, false}));
 }
 
 TEST_F(ReferenceSideTest, agrees_with_itself_on_changed_inputs_too) {
   const auto side = open(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.inputs[0]) += 1; }));
   ASSERT_TRUE(side);
-  ASSERT_TRUE(side->make_timed_trial(house_.plan, {1, 1}, true));
+  ASSERT_TRUE(side->make_timed_trial(house_.plan, {1, 1}));
   EXPECT_TRUE(side->agree_with_itself(house_.plan, 1));
 }
 

@@ -162,9 +162,7 @@ Step<SubmissionSide::Called> SubmissionSide::call(const Trial& trial) {
   auto take = [&](const Answered& answered) {
     return take_outputs(device_, layout, {.window = window(), .shift = shift, .arena = arena()}, answered.tables.outputs, *memory_.snapshot);
   };
-  auto called = accept(bracket(device_, *child_, {.command = Command::call, .limit_ms = trial.limit_ms},
-                               {.prepare = prepare, .take = take, .is_quiet = trial.is_quiet}),
-                       doing(Phase::run));
+  auto called = accept(bracket(device_, *child_, {.command = Command::call, .limit_ms = trial.limit_ms}, {.prepare = prepare, .take = take}), doing(Phase::run));
   if (!called) return tl::unexpected(called.error());
   const std::int64_t absence_ns = device_.absence_ns();
   if (const auto possible = check_places(called->tables.outputs); !possible) return tl::unexpected(possible.error());

@@ -61,7 +61,6 @@ class SubmissionSide {
     std::uint32_t poison = 0;       // what the outputs hold before the call
     std::uint64_t place = 0;        // at random: where in the window it is made
     std::int64_t limit_ms = 0;
-    bool is_quiet = true;           // as in Around
   };
   struct Called {
     std::int64_t bracket_ns = 0;

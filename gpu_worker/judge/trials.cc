@@ -1,9 +1,11 @@
 #include "gpu_worker/judge/trials.h"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <string>
 
+#include "core/measurement.h"
 #include "gpu_worker/judge/bracket.h"
 #include "gpu_worker/judge/bystanders.h"
 
@@ -52,7 +54,6 @@ Step<void> TrialRun::run_all() {
   if (const auto begun = begin(*trial); !begun) return begun;
   while (trial) {
     if (const auto ready = get_ready(*trial); !ready) return ready;
-    if (const auto made = make_ahead(*trial); !made) return made;
     const auto called = submission_.call(asked(*trial));
     if (!called) return tl::unexpected(called.error());
     const Standing standing = standing_of(*trial, *called);
@@ -79,9 +80,15 @@ std::optional<TrialRun::Trial> TrialRun::next() {
   // Only slowness ends the timing early, nothing a submission would want; what is checked is checked all the same.
   const bool is_enough = times_.submission.brackets_ns.size() >= kTimedSamplesMin && timed_ns_ > plan_.limits.timed_budget_ms * 1'000'000LL;
   if (is_enough) std::erase_if(left_, [](TrialKind kind) { return kind == TrialKind::timed || kind == TrialKind::decoy; });
+  if (left_.empty()) {
+    drop_disturbed(times_.reference, beside_reference_);
+    const std::size_t dropped = drop_disturbed(times_.submission, beside_submission_);
+    disturbed_ += static_cast<std::uint32_t>(dropped);
+    if (dropped > 0 && !is_enough && disturbed_ <= kDisturbedMax) left_.assign(dropped, TrialKind::timed);
+  }
   if (left_.empty()) return std::nullopt;
   auto chosen = left_.begin();
-  if (*chosen == TrialKind::timed && device_.bystanders() != nullptr && device_.bystanders()->any()) {
+  if (*chosen == TrialKind::timed && is_beside_others()) {
     const auto untimed = std::ranges::find_if(left_, [](TrialKind kind) { return kind != TrialKind::timed; });
     if (untimed != left_.end()) chosen = untimed;
   }
@@ -95,7 +102,7 @@ TrialRun::Trial TrialRun::make(TrialKind kind) {
   trial.times_reference = trial.number == 0 || (trial.is_timed() && times_reference(times_.submission.brackets_ns.size()));
   trial.is_ahead = !trial.times_reference && reference_.next_ahead() != nullptr;
   trial.seeds = trial.is_ahead ? *reference_.next_ahead() : draw_seeds();
-  trial.stops_before = device_.bystanders() == nullptr ? 0 : device_.bystanders()->stops();
+  trial.is_beside = is_beside_others();
   return trial;
 }
 
@@ -104,8 +111,7 @@ SubmissionSide::Trial TrialRun::asked(const Trial& trial) const {
           .seed = trial.seeds.calls,
           .poison = trial.poison,
           .place = trial.place,
-          .limit_ms = call_limit_ms(plan_.limits, reference_ns_),
-          .is_quiet = trial.is_timed()};
+          .limit_ms = call_limit_ms(plan_.limits, reference_ns_)};
 }
 
 Step<void> TrialRun::begin(Trial& trial) {
@@ -134,29 +140,15 @@ Step<void> TrialRun::get_ready(const Trial& trial) {
     return submission_.finish_staging(asked(trial));
   }
   if (const auto drawn = reference_.finish_inputs(); !drawn) return drawn;
-  if (const auto made = make_ahead(trial); !made) return made;
-  const auto called = reference_.time_trial(plan_, trial.seeds, trial.is_timed());
+  const auto called = reference_.time_trial(plan_, trial.seeds);
   if (!called) return tl::unexpected(called.error());
-  reference_called_ = *called;
+  if (called->absence_ns <= submission_.overhead().absence_ns + kAbsenceNs || !(trial.is_beside || is_beside_others())) reference_called_ = *called;
   reference_ns_ = sample_ns(called->bracket_ns, submission_.overhead().median_ns);
   if (trial.number == 0) {
     if (const auto agreed = reference_.agree_with_itself(plan_, trial.seeds.calls); !agreed) return agreed;
   }
   submission_.begin_staging(asked(trial));
   return submission_.finish_staging(asked(trial));
-}
-
-// What may be done while the brackets of this trial must wait for somebody who makes a context.
-Step<void> TrialRun::make_ahead(const Trial& trial) {
-  if (!trial.is_timed() || device_.bystanders() == nullptr) return {};
-  const std::size_t wanted = answers_to_come(trial);
-  Step<std::size_t> made;
-  device_.bystanders()->wait([&] {
-    made = reference_.make_ahead(plan_, draw_ahead(wanted - std::min(wanted, reference_.ahead())));
-    return made.value_or(0) > 0;
-  });
-  if (!made) return tl::unexpected(made.error());
-  return {};
 }
 
 // Of the answers of one command, where so many are wanted.
@@ -175,21 +167,45 @@ std::size_t TrialRun::answers_to_come(const Trial& trial) const {
 
 TrialRun::Standing TrialRun::standing_of(const Trial& trial, const SubmissionSide::Called& called) {
   if (called.absence_ns <= submission_.overhead().absence_ns + kAbsenceNs) return Standing::counts;
-  // A child of ours that goes on, or had to be stopped, may be the reason.
-  const Bystanders* const bystanders = device_.bystanders();
-  if (!trial.is_timed() && bystanders != nullptr && bystanders->any()) return Standing::counts;
-  if (bystanders != nullptr && bystanders->stops() != trial.stops_before && ++disturbed_ <= kDisturbedMax) return Standing::again;
+  if (trial.is_beside || is_beside_others()) {
+    // A child of ours may be the reason.
+    if (!trial.is_timed()) return Standing::counts;
+    if (++disturbed_ <= kDisturbedMax) return Standing::again;
+    device_.bystanders()->wait();
+    if (!is_beside_others()) return Standing::again;
+  }
   return ++voids_ > voids_max_ ? Standing::too_many : Standing::again;
+}
+
+bool TrialRun::is_beside_others() const { return device_.bystanders() != nullptr && device_.bystanders()->any(); }
+
+// Of the samples that were taken beside somebody, those that he must have disturbed; says how many.
+std::size_t TrialRun::drop_disturbed(Times& times, std::vector<bool>& beside) {
+  const double median_ns = summarise(times.brackets_ns).median_ns;
+  const double far_ns = std::max(static_cast<double>(kDisturbedNs), kDisturbedShare * median_ns);
+  Times kept;
+  for (std::size_t i = 0; i < times.brackets_ns.size(); ++i) {
+    if (beside[i] && std::abs(static_cast<double>(times.brackets_ns[i]) - median_ns) > far_ns) continue;
+    kept.brackets_ns.push_back(times.brackets_ns[i]);
+    kept.events_ns.push_back(times.events_ns[i]);
+  }
+  const std::size_t dropped = times.brackets_ns.size() - kept.brackets_ns.size();
+  if (dropped > 0) beside.assign(kept.brackets_ns.size(), false);  // what is left is looked at no more
+  times = std::move(kept);
+  return dropped;
 }
 
 void TrialRun::note(const Trial& trial, const SubmissionSide::Called& called) {
   if (!trial.is_timed()) return;
+  const bool is_beside = trial.is_beside || is_beside_others();
   if (reference_called_) {
     times_.reference.brackets_ns.push_back(reference_called_->bracket_ns);
     times_.reference.events_ns.push_back(reference_called_->event_ns);
+    beside_reference_.push_back(is_beside);
   }
   times_.submission.brackets_ns.push_back(called.bracket_ns);
   times_.submission.events_ns.push_back(called.event_ns);
+  beside_submission_.push_back(is_beside);
   timed_ns_ += sample_ns(called.bracket_ns, submission_.overhead().median_ns);
 }
 

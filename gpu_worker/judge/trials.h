@@ -10,8 +10,6 @@
 // Where answers are short the command that makes one makes some for the trials behind it, too. Of a trial whose reference is timed the inputs are drawn
 // meanwhile; then its reference is called, alone, before it is staged. What is not timed
 // comes first while a child of ours makes itself warm (bystanders.h): a submission can gain nothing by knowing, every output of every kind is checked.
-// When nothing but timed trials is left the reference computes the answers of those to come meanwhile, as no clock is on these; they are used in the
-// order in which they were made. No child of the submission's has been told anything of them.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +29,12 @@ namespace kq::judge {
 // own is there in every trial.
 inline constexpr std::uint32_t kVoidTrialsMax = 3;
 inline constexpr std::uint32_t kTrialsPerVoid = 4;
-// Trials that are void beside a child of ours that was making itself warm come again for nothing, so often in an attempt.
+// Timed trials that a child of ours has disturbed by making itself warm come again for nothing. After so many of an attempt that child is waited for.
 inline constexpr std::uint32_t kDisturbedMax = 64;
+// They are known by the device's absence around the call, or in the end by samples so far from the median: in the quiet these are one in two hundred
+// (H200), and to drop them moves no median.
+inline constexpr std::int64_t kDisturbedNs = 30'000;
+inline constexpr double kDisturbedShare = 0.1;
 // The reference has kTimedSamplesMin samples first, and then one for so many of the submission's: it changes with the machine alone.
 inline constexpr std::uint32_t kTimedPerReference = 8;
 // Answers that take longer together are not asked for in one command: a submission that is wrong in the next trial needs none of them.
@@ -65,7 +67,7 @@ class TrialRun {
     TrialKind kind = TrialKind::warm;
     bool times_reference = false;
     bool is_ahead = false;           // its answer is among those made ahead when it gets ready
-    std::uint64_t stops_before = 0;  // of bystanders
+    bool is_beside = false;          // a child of ours was making itself warm when it began
     Seeds seeds;
     std::uint32_t poison = 0;
     std::uint64_t place = 0;
@@ -80,10 +82,11 @@ class TrialRun {
   Seeds draw_seeds() const { return {.inputs = draw_(), .calls = draw_()}; }
   Step<void> begin(Trial& trial);
   Step<void> get_ready(const Trial& trial);
-  Step<void> make_ahead(const Trial& trial);
   std::vector<Seeds> draw_ahead(std::size_t wanted) const;
   std::size_t answers_to_come(const Trial& trial) const;
   Standing standing_of(const Trial& trial, const SubmissionSide::Called& called);
+  bool is_beside_others() const;
+  std::size_t drop_disturbed(Times& times, std::vector<bool>& beside);
   void note(const Trial& trial, const SubmissionSide::Called& called);
   SubmissionSide::Trial asked(const Trial& trial) const;
 
@@ -101,6 +104,8 @@ class TrialRun {
   std::int64_t reference_ns_ = 0;                         // its last time, for limits
   std::optional<ReferenceSide::Called> reference_called_;  // in this trial
   TimedTrials times_;
+  std::vector<bool> beside_submission_;  // by sample: a child of ours was making itself warm
+  std::vector<bool> beside_reference_;
 };
 
 // Of a submission's call whose reference took so long.

@@ -148,9 +148,8 @@ class Child:
         self.error = answer.get("error")
         self.pid = answer.get("pid")
         if role not in BUILDS and self.error is None:
-            if self.device == "cpu" or backend != "cuda":
-                self.channel.send(b"go")
-            self.channel.send(json.dumps({name: told[name] for name in ("role", "backend", "entry", "problem", "precision")}).encode())
+            self.channel.send(b"go")
+            self.channel.send(json.dumps({name: told.get(name, False) for name in ("role", "backend", "entry", "problem", "precision", "rehearses")}).encode())
             self.page = self.share_page()
             self.window: mmap.mmap | CudaWindow | None = None
 
