@@ -209,10 +209,13 @@ Expected<void> Children::await_word(LaneChild& child, std::string_view last, std
   return heard;
 }
 
-// Not while the judge prepares, unless somebody waits for that child.
+// Not while the judge prepares, unless somebody waits for that child or will: none is there for the next job.
 void Children::await_good_moment(std::size_t place) {
   std::unique_lock lock(mutex_);
-  const auto is_waited_for = [&] { return place == kUntold || (place == kRehearsing ? is_rehearsal_waited_for_ : waited_for_[place] > 0); };
+  const auto is_waited_for = [&] {
+    if (place == kUntold) return true;
+    return place == kRehearsing ? is_rehearsal_waited_for_ : waited_for_[place] > 0 || ready_[place].empty();
+  };
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kMomentLimitMs);
   while (warming_.is_preparing() && !is_waited_for() && !stopped_ && std::chrono::steady_clock::now() < deadline) changed_.wait_for(lock, kMomentLook);
 }

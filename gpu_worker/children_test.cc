@@ -69,26 +69,23 @@ TEST_F(ChildrenTest, wait_before_they_are_wanted_and_the_next_ones_come_by_thems
   EXPECT_TRUE(directories_become(2));
 }
 
-// It stands behind its walls, and makes its context when the judge has its trials ready, or somebody waits for it.
-TEST_F(ChildrenTest, nobody_begins_while_the_judge_prepares_unless_he_is_waited_for) {
+// They stand behind their walls, and make their contexts when the judge has its trials ready, or the next job would find none.
+TEST_F(ChildrenTest, nobody_begins_while_the_judge_prepares_unless_he_is_needed) {
   warming_.set_preparing(true);
-  const auto one = children(1);
-  ASSERT_TRUE(directories_become(1));
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const auto two = children(2);
   const auto asked = std::chrono::steady_clock::now();
-  auto taken = one->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
+  auto taken = two->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
   ASSERT_TRUE(taken) << taken.error().message;
-  EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::seconds(4)) << "he was waited for";
-  one->retire(std::move(*taken));
-  one->settle();
+  EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::seconds(4));
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   std::thread later([&] {
     std::this_thread::sleep_until(until);
     warming_.set_preparing(false);
   });
-  one->await_ready();
-  EXPECT_GE(std::chrono::steady_clock::now(), until);
+  two->await_ready();
+  EXPECT_GE(std::chrono::steady_clock::now(), until) << "the second of those that wait";
   later.join();
+  two->retire(std::move(*taken));
 }
 
 TEST_F(ChildrenTest, a_reference_rehearses_whatever_comes_of_it) {
