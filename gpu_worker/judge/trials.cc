@@ -142,7 +142,9 @@ Step<void> TrialRun::get_ready(const Trial& trial) {
   if (const auto drawn = reference_.finish_inputs(); !drawn) return drawn;
   const auto called = reference_.time_trial(plan_, trial.seeds);
   if (!called) return tl::unexpected(called.error());
-  if (called->absence_ns <= submission_.overhead().absence_ns + kAbsenceNs || !(trial.is_beside || is_beside_others())) reference_called_ = *called;
+  // One that was disturbed is better than none.
+  const bool is_void = called->absence_ns > submission_.overhead().absence_ns + kAbsenceNs;
+  if (!is_void || !(trial.is_beside || is_beside_others()) || times_.reference.brackets_ns.empty()) reference_called_ = *called;
   reference_ns_ = sample_ns(called->bracket_ns, submission_.overhead().median_ns);
   if (trial.number == 0) {
     if (const auto agreed = reference_.agree_with_itself(plan_, trial.seeds.calls); !agreed) return agreed;
@@ -190,7 +192,9 @@ std::size_t TrialRun::drop_disturbed(Times& times, std::vector<bool>& beside) {
     kept.events_ns.push_back(times.events_ns[i]);
   }
   const std::size_t dropped = times.brackets_ns.size() - kept.brackets_ns.size();
-  if (dropped > 0) beside.assign(kept.brackets_ns.size(), false);  // what is left is looked at no more
+  // Where those were the most, or one of two, nobody knows which were disturbed.
+  if (dropped == 0 || 2 * dropped >= times.brackets_ns.size()) return 0;
+  beside.assign(kept.brackets_ns.size(), false);  // what is left is looked at no more
   times = std::move(kept);
   return dropped;
 }

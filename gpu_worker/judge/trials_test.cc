@@ -240,6 +240,30 @@ TEST(TrialRun, timed_trials_that_somebody_who_warms_up_has_disturbed_come_again)
   EXPECT_EQ(correctness_of(*report.verdict)->trials_passed, static_cast<std::uint32_t>(calls)) << "void or not, outputs are right";
 }
 
+TEST(TrialRun, there_is_always_a_time_of_both_sides) {
+  FakeHouse house;
+  std::unique_ptr<WarmingUp> somebody;
+  int calls = 0;
+  auto device = std::make_unique<FakeDevice>();
+  bool is_of_reference = false;
+  device->absence = [&] { return is_of_reference ? kAbsenceNs + 1 : 0; };
+  house.use(std::move(device));
+  somebody = std::make_unique<WarmingUp>(house);
+  house.plan.trials = {.correctness = 0, .warmup = 1, .timed = 2};
+  const Report report = house.run(
+      [&](FakeTurn& turn) {
+        if (turn.command == Command::load) somebody->begins();
+        if (turn.command != Command::call) return;
+        is_of_reference = false;
+        ::usleep(++calls % 2 == 0 ? 20'000 : 1'000);
+      },
+      at(Command::call, [&](FakeTurn&) { is_of_reference = true; }));
+  ASSERT_TRUE(report.verdict) << report.error;
+  ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
+  EXPECT_EQ(report.samples.submission_ns.size(), 2u);
+  EXPECT_EQ(report.samples.reference_ns.size(), 1u);
+}
+
 TEST(TrialRun, who_disturbs_more_than_others_do_is_waited_for) {
   FakeHouse house;
   std::atomic<int> calls = 0;
