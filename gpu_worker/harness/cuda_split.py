@@ -5,7 +5,7 @@ neither: its kernels know nothing of torch, and its host functions are C++ but f
 kernel as a stub that launches it and every body of a __device__ function left out; the device half is the source without its host functions.
 
 It reads tokens, not a grammar, and gives up (Refused) on whatever it does not know for certain; what it gets wrong ends in an error of a
-compiler. Either way the source goes to nvcc as it is.
+compiler, or as a kernel or variable that one half has and the other has not. Either way the source goes to nvcc as it is.
 """
 
 import re
@@ -29,6 +29,7 @@ DEVICE_HEADERS = ("cub/", "thrust/", "cooperative_groups", "mma.h", "cuda/", "cu
 HOST_WORDS = frozenset(("torch", "at", "c10", "py", "pybind11", "caffe2"))
 DEVICE_WORDS = frozenset(("cooperative_groups", "cub", "nvcuda", "thrust", "cute", "cutlass"))
 HIDERS = frozenset(("__CUDACC__", "__NVCC__", "__managed__", "__CUDACC_RDC__", "asm_volatile", "_Pragma", "__device_stub__"))
+ATTRIBUTES = frozenset(("__align__", "alignas", "__attribute__", "__launch_bounds__", "decltype"))  # what stands in brackets behind them declares nothing
 SPECIFIERS = frozenset(("static", "inline", "__global__", "__forceinline__", "__noinline__", "__inline__", "extern", "void", "__host__"))
 
 PRELUDE = """
@@ -209,7 +210,7 @@ class Splitter:
             self.strip(head, self.device)
             self.strip(head, self.host)
         elif words & {"__device__", "__constant__"}:
-            if "(" not in words or words & {"=", "["}:
+            if self.is_variable(head, words):
                 self.variables.append((at, stop))
         elif words & {"using", "namespace"} and words & DEVICE_WORDS:
             self.drop(self.host, at, stop)
@@ -305,6 +306,27 @@ class Splitter:
         if len({variable.name for variable in found}) != len(found):
             raise Refused("two variables have one name")
         return found
+
+    def is_variable(self, head: list[Token], words: set[str]) -> bool:
+        """Rather than the declaration of a function."""
+        at = 0
+        while at < len(head):
+            if head[at].text == "(":
+                before, behind = head[at - 1].text if at else "", head[at + 1] if at + 1 < len(head) else None
+                if before not in ATTRIBUTES:
+                    if words & {"=", "["}:
+                        return True
+                    if "__constant__" in words or (behind is not None and (behind.kind in ("number", "text") or behind.text in ("*", "&"))):
+                        raise Refused("a variable of the device is written in a way that is not known")
+                    return False
+                depth = 0
+                while at < len(head):
+                    depth += (head[at].text == "(") - (head[at].text == ")")
+                    if depth == 0:
+                        break
+                    at += 1
+            at += 1
+        return True
 
     def variable(self, at: int, stop: int) -> Variable | None:
         """Leaves its declaration to both halves, as one that others may name; None: it is written in a way that is not known."""

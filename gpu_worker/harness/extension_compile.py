@@ -312,7 +312,7 @@ class Builder:
         names = [name for name, _ in self.symbols(object_file, half.kernels)]
         variables = self.stored(object_file, half.variables)
         code = cubin.read_bytes()
-        missing = [name for name in [*names, *variables] if name.encode() + b"\0" not in code]
+        missing = [name for name in names if name.encode() + b"\0" not in code] + [name for name in variables if b"\0" + name.encode() + b"\0" not in code]
         if missing or not names or len(variables) != len(half.variables):
             return Attempt(log=f"kernels or variables of the host that the device has not: {', '.join(missing)}")
         fatbin = cubin.with_suffix(".fatbin")

@@ -75,6 +75,13 @@ class Split(unittest.TestCase):
             left = split(declared + "\n__global__ void k(int n) { }\nvoid f(void* v) { cudaMemcpyToSymbol(w, v, 16); k<<<1, 1>>>(2); }")
             self.assertEqual(left.variables, [], declared)
             self.assertNotIn("float w", left.host, declared)
+        kernel = "__global__ void k(int n) { }\nvoid f(void* v) { cudaMemcpyToSymbol(w, v, 16); k<<<1, 1>>>(2); }"
+        for declared in ("__constant__ __align__(16) float4 w;", "__device__ alignas(8) int2 w;", "__constant__ float w[2];"):
+            self.assertNotIn(declared.partition(" ")[2], split(declared + "\n" + kernel).host.replace("float w[2];", ""), declared)
+        for declared in ("__device__ unsigned w(0);", "__device__ float (*w)(float);", "__constant__ unsigned w(kOther);"):
+            with self.assertRaisesRegex(Refused, "not known"):
+                split(declared + "\n" + kernel)
+        self.assertIn("float twice(float x);", split("__device__ float twice(float x);\n" + kernel).host)
         with self.assertRaisesRegex(Refused, "one name"):
             split("namespace a { __device__ int n; }\nnamespace b { __device__ int n; }\n__global__ void k() { }\nvoid f() { use(a::n, b::n); k<<<1, 1>>>(); }")
 
