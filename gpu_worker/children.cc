@@ -21,22 +21,20 @@ constexpr std::int64_t kWarmLimitMs = 60'000;  // a CUDA context on a loaded mac
 constexpr int kWordsMax = 8;                   // that a child says until it is warm
 constexpr std::int64_t kMomentLimitMs = 5'000;  // a submission that loads for longer is not waited for
 constexpr auto kMomentLook = std::chrono::microseconds(200);
-// Places in Warming: one for each kind's forker, one for who rehearses; another is told to nobody.
-constexpr std::size_t kRehearsing = kChildKinds;
-constexpr std::size_t kUntold = kWarmingMax;
+// Places in Warming: one for each kind's forker; who is forked elsewhere is told to nobody.
+constexpr std::size_t kUntold = kChildKinds;
 constexpr std::size_t kSlotsSpared = 4;        // by children that are forked ahead, for those that are wanted now
 
 bool is_submission(ChildRole role) { return role == ChildRole::submission || role == ChildRole::profile; }
 
 // What harness/ready.py reads: what the child is to be. What it needs besides lies in its src/.
-std::string assignment(ChildRole role, const Lease& lease, bool rehearses) {
+std::string assignment(ChildRole role, const Lease& lease) {
   const Submission& submission = lease.submission;
   return nlohmann::json{{"role", to_string(role == ChildRole::profile ? ChildRole::submission : role)},
                         {"backend", to_string(submission.backend)},
                         {"entry", is_submission(role) ? submission.files.front().name : ""},
                         {"problem", problem_file(lease)},
-                        {"precision", to_string(submission.problem.precision)},
-                        {"rehearses", rehearses}}
+                        {"precision", to_string(submission.problem.precision)}}
       .dump();
 }
 
@@ -59,7 +57,7 @@ Children::Children(ChildrenOptions options, Warming& warming, GetZygote zygote, 
     : options_(std::move(options)), warming_(warming), zygote_(std::move(zygote)), inspect_(std::move(inspect)),
       used_{true},  // Python, from the beginning
       undertaker_([this] { take_down_all(); }) {
-  static_assert(kRehearsing < kWarmingMax);
+  static_assert(kChildKinds <= kWarmingMax);
   for (std::size_t kind = 0; kind < kChildKinds; ++kind) forkers_[kind] = std::thread([this, kind] { fork_ahead(static_cast<ChildKind>(kind)); });
 }
 
@@ -84,12 +82,6 @@ void Children::stop() {
 }
 
 Expected<LaneChild> Children::take(ChildRole role, ChildKind kind, const Lease& lease, const Built* built) {
-  return take(role, kind, lease, built, false);
-}
-
-Expected<LaneChild> Children::take_ahead(const Lease& lease) { return take(ChildRole::reference, ChildKind::python, lease, nullptr, true); }
-
-Expected<LaneChild> Children::take(ChildRole role, ChildKind kind, const Lease& lease, const Built* built, bool rehearses) {
   auto child = [&]() -> Expected<LaneChild> {
     if (role == ChildRole::profile) return fork(kind, role);
     if (auto waiting = ready(kind)) return std::move(*waiting);
@@ -105,7 +97,7 @@ Expected<LaneChild> Children::take(ChildRole role, ChildKind kind, const Lease& 
       if (auto put = child->scratch.put_all(built->dir); !put) return put;
     }
     if (kind == ChildKind::launcher) return {};  // knows what it is
-    return send_packet(child->channel.get(), assignment(role, lease, rehearses));
+    return send_packet(child->channel.get(), assignment(role, lease));
   }();
   if (told) return child;
   retire(std::move(*child));
@@ -178,54 +170,36 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role) {
   return child;
 }
 
-// Whatever came of its warming up: what went wrong there it answers to the judge's first command.
+// Its words, whatever came of its warming up: what went wrong there it answers to the judge's first command. From when one that "asks" is told to go until it
+// is "idle" the device feels it.
 Expected<void> Children::await_warmth(LaneChild& child, std::size_t place) {
-  if (child.is_warm) return {};
-  const auto heard = await_word(child, "warm", place);
-  child.is_warm = heard.has_value();
-  return heard;
-}
-
-// From when one that "asks" is told to go until it is "idle" the device feels it.
-Expected<void> Children::await_word(LaneChild& child, std::string_view last, std::size_t place) {
   const auto set_busy = [&](bool is_busy) {
     if (place != kUntold) warming_.set(place, is_busy);
   };
-  const auto heard = [&]() -> Expected<void> {
-    for (int words = 0; words < kWordsMax; ++words) {
+  const auto warm = [&]() -> Expected<void> {
+    for (int words = 0; !child.is_warm; ++words) {
       auto word = receive_packet(child.channel.get(), kWarmLimitMs);
-      if (!word) break;
-      if (!*word) return our_fault("a child was not " + std::string(last) + " after " + std::to_string(kWarmLimitMs / 1000) + " s");
-      if ((*word)->bytes == last) return {};
+      if (!word || words == kWordsMax) return our_fault("a child died before it was warm");
+      if (!*word) return our_fault("a child was not warm after " + std::to_string(kWarmLimitMs / 1000) + " s");
+      child.is_warm = (*word)->bytes == "warm";
       const bool asks = (*word)->bytes == "asks";
       if (asks) await_good_moment(place);
       set_busy(asks);
       if (!asks) continue;
       if (const auto told = send_packet(child.channel.get(), "go"); !told) return told;
     }
-    return our_fault("a child died before it was " + std::string(last));
+    return {};
   }();
   set_busy(false);
-  return heard;
+  return warm;
 }
 
 // Not while the judge prepares, unless somebody waits for that child or will: none is there for the next job.
 void Children::await_good_moment(std::size_t place) {
   std::unique_lock lock(mutex_);
-  const auto is_waited_for = [&] {
-    if (place == kUntold) return true;
-    return place == kRehearsing ? is_rehearsal_waited_for_ : waited_for_[place] > 0 || ready_[place].empty();
-  };
+  const auto is_waited_for = [&] { return place == kUntold || waited_for_[place] > 0 || ready_[place].empty(); };
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kMomentLimitMs);
   while (warming_.is_preparing() && !is_waited_for() && !stopped_ && std::chrono::steady_clock::now() < deadline) changed_.wait_for(lock, kMomentLook);
-}
-
-Expected<void> Children::rehearse(LaneChild& child) { return await_word(child, "rehearsed", kRehearsing); }
-
-void Children::hurry_rehearsal(bool is_waited_for) {
-  const std::lock_guard lock(mutex_);
-  is_rehearsal_waited_for_ = is_waited_for;
-  changed_.notify_all();
 }
 
 // Waits for one, where too many are dying.

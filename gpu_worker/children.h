@@ -16,7 +16,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <thread>
 
 #include "core/messages.h"
@@ -73,13 +72,6 @@ class Children {
 
   // A child for this job, which knows its role and has its files; one that waits, or one forked now. One under a profiler never waited.
   Expected<LaneChild> take(ChildRole role, ChildKind kind, const Lease& lease, const Built* built);
-  // A reference for a job to come, which is told to rehearse: it does what a problem's first load is slow at, before anybody waits for it. By one
-  // thread at a time.
-  Expected<LaneChild> take_ahead(const Lease& lease);
-  // Until it has, whatever came of it.
-  Expected<void> rehearse(LaneChild& child);
-  // Whether somebody waits for that.
-  void hurry_rehearsal(bool is_waited_for);
   // Kills it and returns what it printed. The rest of its end comes later, on another thread.
   std::string retire(LaneChild child);
   // Whether something may be left of those that were retired.
@@ -95,9 +87,7 @@ class Children {
 
  private:
   Expected<LaneChild> fork(ChildKind kind, ChildRole role = ChildRole::ready);
-  Expected<LaneChild> take(ChildRole role, ChildKind kind, const Lease& lease, const Built* built, bool rehearses);
   Expected<void> await_warmth(LaneChild& child, std::size_t place);
-  Expected<void> await_word(LaneChild& child, std::string_view last, std::size_t place);
   void await_good_moment(std::size_t place);
   std::optional<LaneChild> ready(ChildKind kind);
   Expected<std::size_t> free_slot();
@@ -123,7 +113,6 @@ class Children {
   std::array<int, kChildKinds> waited_for_{};              // by so many
   std::array<bool, kChildKinds> failed_{};                 // the last fork ahead did: none is tried until one was wanted
   std::deque<LaneChild> dying_;
-  bool is_rehearsal_waited_for_ = false;
   bool taking_down_ = false;
   bool stopped_ = false;
   bool closed_ = false;        // nobody retires any more

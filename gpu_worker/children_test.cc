@@ -1,7 +1,6 @@
 // Children of a real zygote, on the CPU.
 #include "gpu_worker/children.h"
 
-#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <set>
@@ -86,43 +85,6 @@ TEST_F(ChildrenTest, nobody_begins_while_the_judge_prepares_unless_he_is_needed)
   EXPECT_GE(std::chrono::steady_clock::now(), until) << "the second of those that wait";
   later.join();
   two->retire(std::move(*taken));
-}
-
-TEST_F(ChildrenTest, a_reference_rehearses_whatever_comes_of_it) {
-  const auto none = children(0);
-  for (const std::string_view source : {kSource, std::string_view("import torch\nraise SystemExit('no')\n"), std::string_view("import nothing_of_the_kind\n")}) {
-    lease_.submission.problem.hash = sha256(source);
-    lease_.blobs = {{sha256(source), std::string(source)}};
-    lease_.submission.files = {{"kernel.py", sha256(source)}};
-    auto child = none->take_ahead(lease_);
-    ASSERT_TRUE(child) << child.error().message;
-    EXPECT_EQ(none->rehearse(*child).has_value(), source.find("SystemExit") == source.npos) << "one that ends is of no use";
-    none->retire(std::move(*child));
-  }
-  none->settle();
-}
-
-TEST_F(ChildrenTest, a_rehearsal_waits_for_the_judge_unless_somebody_waits_for_it) {
-  const std::string source = std::string(kSource) + "def get_inputs():\n    return []\n";
-  lease_.submission.problem.hash = sha256(source);
-  lease_.blobs.push_back({sha256(source), source});
-  const auto none = children(0);
-  auto child = none->take_ahead(lease_);
-  ASSERT_TRUE(child) << child.error().message;
-  warming_.set_preparing(true);
-  std::atomic<bool> is_over = false;
-  std::thread rehearsal([&] {
-    EXPECT_TRUE(none->rehearse(*child));
-    is_over = true;
-  });
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  EXPECT_FALSE(is_over);
-  none->hurry_rehearsal(true);
-  const auto hurried = std::chrono::steady_clock::now();
-  rehearsal.join();
-  EXPECT_LT(std::chrono::steady_clock::now() - hurried, std::chrono::seconds(4));
-  none->retire(std::move(*child));
-  none->settle();
 }
 
 TEST_F(ChildrenTest, have_a_directory_of_their_own_until_they_are_gone) {

@@ -95,7 +95,6 @@ Lane::~Lane() {
   if (!children_) return;
   drop_calibrators();
   drop_reference();
-  drop_prepared();
 }
 
 void Lane::abort() {
@@ -122,53 +121,6 @@ void Lane::drop_calibrators() {
 void Lane::drop_reference() {
   if (reference_) children_->retire(std::move(reference_->child));
   reference_.reset();
-}
-
-void Lane::drop_prepared() {
-  const std::lock_guard lock(preparing_mutex_);
-  if (prepared_) children_->retire(std::move(prepared_->child));
-  prepared_.reset();
-}
-
-// While it rehearses it stays where take_prepared() finds it, and may be killed by who cannot wait.
-void Lane::prepare(const Lease& lease) {
-  if (!options_.prepares || aborted_) return;
-  {
-    const std::lock_guard lock(preparing_mutex_);
-    if (prepared_ && prepared_->is_for(lease)) return;
-  }
-  drop_prepared();
-  auto child = children_->take_ahead(lease);
-  if (!child) return;  // whoever needs it is told why
-  std::unique_lock lock(preparing_mutex_);
-  prepared_.emplace(Reference{lease.submission.problem.hash, lease.submission.problem.precision, std::move(*child)});
-  is_rehearsing_ = true;
-  lock.unlock();
-  const bool is_good = children_->rehearse(prepared_->child).has_value();
-  lock.lock();
-  is_rehearsing_ = false;
-  prepared_changed_.notify_all();
-  lock.unlock();
-  if (!is_good) drop_prepared();
-}
-
-// One that has not rehearsed in time is no help.
-std::optional<Lane::Reference> Lane::take_prepared(const Lease& lease) {
-  std::unique_lock lock(preparing_mutex_);
-  if (!prepared_ || !prepared_->is_for(lease)) return std::nullopt;
-  children_->hurry_rehearsal(true);
-  if (!prepared_changed_.wait_for(lock, std::chrono::milliseconds(options_.rehearsal_limit_ms), [this] { return !is_rehearsing_; })) {
-    prepared_->child.zygote->kill(prepared_->child.id);
-    prepared_changed_.wait(lock, [this] { return !is_rehearsing_; });
-  }
-  children_->hurry_rehearsal(false);
-  if (!prepared_) return std::nullopt;
-  auto taken = std::move(prepared_);
-  prepared_.reset();
-  const auto exit = taken->child.zygote->wait(taken->child.id, 0);
-  if (taken->child.zygote->alive() && exit && !*exit) return taken;
-  children_->retire(std::move(taken->child));
-  return std::nullopt;
 }
 
 Expected<std::shared_ptr<Zygote>> Lane::zygote() {
@@ -203,7 +155,8 @@ Expected<JudgeLink*> Lane::judge() {
 }
 
 bool Lane::has_reference_for(const Lease& lease) const {
-  return reference_ && reference_->child.zygote->alive() && reference_->is_for(lease);
+  return reference_ && reference_->child.zygote->alive() && reference_->problem == lease.submission.problem.hash &&
+         reference_->precision == lease.submission.problem.precision;
 }
 
 // Once more in a fresh child where the clock of the submission's process and the judge's cannot both be right: a machine may be disturbed
@@ -304,14 +257,11 @@ Expected<Lane::Attempt> Lane::attempt_once(const Lease& lease, const Built& buil
   const bool fresh_reference = !has_reference_for(lease);
   if (fresh_reference) {
     drop_reference();
-    if (auto prepared = take_prepared(lease)) reference_.emplace(std::move(*prepared));
-    if (!reference_) {
-      auto child = children_->take(ChildRole::reference, ChildKind::python, lease, nullptr);
-      if (!child) {
-        if (fresh_calibrator) drop(calibrator);
-        return failure(child.error());
-      }
-      reference_.emplace(Reference{lease.submission.problem.hash, lease.submission.problem.precision, std::move(*child)});
+    auto child = children_->take(ChildRole::reference, ChildKind::python, lease, nullptr);
+    if (child) reference_.emplace(Reference{lease.submission.problem.hash, lease.submission.problem.precision, std::move(*child)});
+    if (!child) {
+      if (fresh_calibrator) drop(calibrator);
+      return failure(child.error());
     }
   }
 

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -41,8 +40,6 @@ struct LaneOptions {
   std::int64_t attempt_limit_ms = 15 * 60'000;  // the whole attempt, whatever the judge says; a job may ask for less
   Bursts bursts = Bursts::doubt;  // on a GPU: they take 0.2 s
   std::uint32_t children_ahead = 2;  // forked before they are wanted (gpu_worker/children.h)
-  bool prepares = false;             // references of jobs to come: on a GPU, where nothing of it falls into a measurement
-  std::int64_t rehearsal_limit_ms = 2'000;  // for one whose job has come
   std::string profiler = {};  // ncu, for submissions that ask for a profile (gpu_worker/profile.h); empty: there is none
   std::string profiles = {};  // parent of what it writes
   bool audits = true;  // on a GPU CUPTI listens to Python submissions (gpu_worker/audit.h)
@@ -61,8 +58,6 @@ class Lane {
   // One attempt, blocking. An Error is ours, or says that it was stopped: then the submission dies at once, and the lane is ready for the
   // next.
   Expected<Result> run(const Lease& lease, const Built& built, std::stop_token stop = {});
-  // The reference of a job that runs here soon, made while others run. Blocking, from one thread at a time, beside run().
-  void prepare(const Lease& lease);
   // From any thread: kills every child of this lane. What runs, or is built from its zygote, ends at once with an Error; nothing starts
   // any more.
   void abort();
@@ -80,8 +75,6 @@ class Lane {
     Hash problem;
     Precision precision = Precision::as_given;
     LaneChild child;
-
-    bool is_for(const Lease& lease) const { return problem == lease.submission.problem.hash && precision == lease.submission.problem.precision; }
   };
 
   // A report, and what is known of the submission's child and of the device beyond it.
@@ -111,8 +104,6 @@ class Lane {
   void drop_reference();
   void quarantine_for(const std::string& why);
   bool has_reference_for(const Lease& lease) const;
-  std::optional<Reference> take_prepared(const Lease& lease);
-  void drop_prepared();
 
   LaneOptions options_;
   DeviceInfo device_;
@@ -129,10 +120,6 @@ class Lane {
   std::unique_ptr<Children> children_;  // before those that it takes down
   std::array<std::optional<LaneChild>, kChildKinds> calibrators_;
   std::optional<Reference> reference_;
-  std::mutex preparing_mutex_;
-  std::condition_variable prepared_changed_;
-  std::optional<Reference> prepared_;
-  bool is_rehearsing_ = false;  // the prepared one
 };
 
 }  // namespace kq

@@ -47,9 +47,7 @@ class LaneOfTests {
                        .device_index = 0},
             .scratch = root() / "scratch",
             .first_uid = ::geteuid() == 0 ? 61100u : 0u,
-            .limits = limits,
-            .prepares = true,
-            .rehearsal_limit_ms = 200};
+            .limits = limits};
   }
   Lane& lane() { return *lane_; }
 

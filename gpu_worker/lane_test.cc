@@ -156,28 +156,6 @@ TEST_F(LaneTest, a_broken_problem_is_not_the_submissions_fault) {
   EXPECT_EQ(verdict_of(lane_->run(lease, {.verdict = {}, .dir = root_ / "built"})), "problem_invalid");
 }
 
-TEST_F(LaneTest, a_prepared_reference_serves_the_job_that_it_was_made_for) {
-  const std::string slow = "import time\ntime.sleep(0.3)\n" + std::string(kProblem);
-  const Lease next = lease_of(submission("return x + 1"), slow);
-  lane_->prepare(next);
-  EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed") << "of another problem";
-  const auto prepared = lane_->run(next, {.verdict = {}, .dir = root_ / "built"});
-  ASSERT_EQ(verdict_of(prepared), "passed");
-  EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
-  const auto afresh = lane_->run(next, {.verdict = {}, .dir = root_ / "built"});
-  ASSERT_EQ(verdict_of(afresh), "passed");
-  EXPECT_LT(prepared->times.run_ms + 150, afresh->times.run_ms) << "the reference was imported before, for the submission it is as ever";
-}
-
-TEST_F(LaneTest, a_reference_that_is_not_prepared_in_time_is_made_anew) {
-  const Lease next = lease_of(submission("return x + 1"), "import time\ntime.sleep(0.6)\n" + std::string(kProblem));
-  std::thread preparing([&] { lane_->prepare(next); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  const auto result = lane_->run(next, {.verdict = {}, .dir = root_ / "built"});
-  preparing.join();
-  EXPECT_EQ(verdict_of(result), "passed");
-}
-
 TEST_F(LaneTest, a_judge_that_died_between_two_jobs_costs_none_of_them) {
   ASSERT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
   ::kill(lane_->judge_process(), SIGKILL);

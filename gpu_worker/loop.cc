@@ -124,11 +124,7 @@ Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lane
   Builder builder(options.builder, BuildCache(options.cache_dir, options.cache_bytes_max), options.zygote);
   Crew build_crew(options.worker.build_slots);
   std::vector<std::unique_ptr<Crew>> lane_crews;
-  std::vector<std::unique_ptr<Crew>> preparing_crews;  // of lanes: beside what runs
-  for (std::size_t i = 0; i < lanes.size(); ++i) {
-    lane_crews.push_back(std::make_unique<Crew>(1));
-    preparing_crews.push_back(std::make_unique<Crew>(1));
-  }
+  for (std::size_t i = 0; i < lanes.size(); ++i) lane_crews.push_back(std::make_unique<Crew>(1));
 
   // Goes before the crews, who wait for what they are doing.
   const AbortAtEnd abort_at_end{lanes};
@@ -154,9 +150,6 @@ Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lane
         mailbox.put(RunDone{lease->id, std::move(result)});
         if (lane.quarantine()) mailbox.put(DeviceLost{device, *lane.quarantine()});
       });
-    }
-    for (Prepare& prepare : ready.preparations) {
-      preparing_crews[prepare.device]->ask([&lane = *lanes[prepare.device], lease = prepare.lease](std::size_t) { lane.prepare(*lease); });
     }
     for (const LeaseId& id : ready.stops) going[id].request_stop();
     for (const WorkerRequest& request : ready.sends) broker.send(encode_message(Message<WorkerRequest>{0, request}));

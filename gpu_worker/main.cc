@@ -189,7 +189,6 @@ Expected<std::vector<kq::LaneOptions>> lanes_of(const Flags& flags, const std::s
                      .limits = limits_for(device.kind, wanted->size()),
                      .bursts = *kq::parse_enum<kq::Bursts>(flags.bursts),
                      .children_ahead = flags.children_ahead,
-                     .prepares = device.kind == kq::DeviceKind::cuda && flags.children_ahead > 0,
                      .profiler = kq::find_ncu(),
                      .profiles = fs::absolute(flags.profiles.empty() ? (fs::path(scratch).parent_path() / "profiles").string() : flags.profiles),
                      .audits = flags.audits});

@@ -1,7 +1,6 @@
 #include "gpu_worker/worker.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "core/check.h"
 #include "core/codec.h"
@@ -35,8 +34,7 @@ bool is_build(const Lease& lease) { return lease.id.attempt == 0; }
 }  // namespace
 
 Worker::Worker(WorkerOptions options)
-    : options_(std::move(options)), busy_(options_.devices.size(), false), lost_(options_.devices.size()), last_problem_(options_.devices.size()),
-      prepared_problem_(options_.devices.size()) {
+    : options_(std::move(options)), busy_(options_.devices.size(), false), lost_(options_.devices.size()), last_problem_(options_.devices.size()) {
   KQ_CHECK(options_.devices.empty() != options_.builds_for.empty() && options_.build_slots > 0);
 }
 
@@ -227,37 +225,25 @@ void Worker::start_builds(WorkerReady& ready) {
 void Worker::start_runs(WorkerReady& ready) {
   if (draining_) return;
   for (std::size_t device = 0; device < busy_.size(); ++device) {
-    if (!lost_[device].empty()) continue;
-    if (!busy_[device]) {
-      const auto [next, oldest] = choose_run(device);
-      if (next == nullptr) continue;
-      if (next != oldest) ++oldest->passed_over;
-      next->phase = Phase::running;
-      busy_[device] = true;
-      const Hash& problem = next->lease->submission.problem.hash;
-      if (std::exchange(last_problem_[device], problem) != problem) prepared_problem_[device] = problem;
-      ready.runs.push_back({next->lease, next->built, device});
+    if (busy_[device] || !lost_[device].empty()) continue;
+    Held* oldest = nullptr;
+    Held* next = nullptr;
+    for (auto& [id, held] : held_) {
+      if (held.phase != Phase::waiting_run || held.device != device) continue;
+      if (oldest == nullptr) next = oldest = &held;
+      if (oldest->passed_over >= kPassedOverMax) break;
+      if (held.lease->submission.problem.hash == last_problem_[device]) {
+        next = &held;  // its reference child is already up
+        break;
+      }
     }
-    const Held* const following = choose_run(device).next;
-    if (following == nullptr || following->lease->submission.problem.hash == last_problem_[device]) continue;
-    if (std::exchange(prepared_problem_[device], following->lease->submission.problem.hash) == following->lease->submission.problem.hash) continue;
-    ready.preparations.push_back({following->lease, device});
+    if (next == nullptr) continue;
+    if (next != oldest) ++oldest->passed_over;
+    next->phase = Phase::running;
+    busy_[device] = true;
+    last_problem_[device] = next->lease->submission.problem.hash;
+    ready.runs.push_back({next->lease, next->built, device});
   }
-}
-
-// The oldest that waits, or one of the problem that is up, unless the oldest was passed over often enough.
-Worker::Choice Worker::choose_run(std::size_t device) {
-  Choice choice;
-  for (auto& [id, held] : held_) {
-    if (held.phase != Phase::waiting_run || held.device != device) continue;
-    if (choice.oldest == nullptr) choice.next = choice.oldest = &held;
-    if (choice.oldest->passed_over >= kPassedOverMax) break;
-    if (held.lease->submission.problem.hash == last_problem_[device]) {
-      choice.next = &held;  // its reference child is already up
-      break;
-    }
-  }
-  return choice;
 }
 
 void Worker::talk(std::int64_t now_ms, WorkerReady& ready) {

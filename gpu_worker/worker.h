@@ -55,14 +55,10 @@ using WorkerEvent = std::variant<BrokerSaid, BuildDone, RunDone, DeviceLost, Dra
 struct BuildStart { std::shared_ptr<const Lease> lease; };
 struct RunStart { std::shared_ptr<const Lease> lease; Built built; std::size_t device = 0; };
 
-// What runs next on a device that is busy is of another problem, whose reference may be made meanwhile.
-struct Prepare { std::shared_ptr<const Lease> lease; std::size_t device = 0; };
-
 struct WorkerReady {
   std::vector<WorkerRequest> sends;
   std::vector<BuildStart> builds;
   std::vector<RunStart> runs;
-  std::vector<Prepare> preparations;
   std::vector<LeaseId> stops;   // of builds and runs that were started: nobody wants them any more
   std::vector<std::string> notes;
   std::int64_t wake_at_ms = 0;  // step(Tick) is due then
@@ -105,11 +101,6 @@ class Worker {
   void report_build(Held& held, Expected<Built> built);
   void start_builds(WorkerReady& ready);
   void start_runs(WorkerReady& ready);
-  struct Choice {
-    Held* next = nullptr;  // null: none waits
-    Held* oldest = nullptr;
-  };
-  Choice choose_run(std::size_t device);
   void talk(std::int64_t now_ms, WorkerReady& ready);
   std::size_t count(Phase phase) const;
 
@@ -118,7 +109,6 @@ class Worker {
   std::vector<bool> busy_;                // by device
   std::vector<std::string> lost_;         // by device: why nothing runs on it any more; empty where all is well
   std::vector<Hash> last_problem_;        // by device: its reference child is up
-  std::vector<Hash> prepared_problem_;    // by device: the last one whose reference may be made ahead
   bool welcome_ = false;
   bool draining_ = false;
   std::int64_t heartbeat_ms_ = 1000;

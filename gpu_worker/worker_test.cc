@@ -122,25 +122,6 @@ TEST_F(WorkerTest, prefers_the_problem_whose_reference_is_up) {
   EXPECT_EQ(ready.runs[0].lease->id.seq, 3u);
 }
 
-TEST_F(WorkerTest, says_once_which_problem_comes_next_while_the_device_is_busy) {
-  EXPECT_TRUE(run(lease(1, 1, "a")).preparations.empty());
-  const auto ready = run(lease(2, 1, "b"));
-  ASSERT_EQ(ready.preparations.size(), 1u);
-  EXPECT_EQ(ready.preparations[0].lease->id.seq, 2u);
-  EXPECT_EQ(ready.preparations[0].device, 0u);
-  EXPECT_TRUE(run(lease(3, 1, "b")).preparations.empty()) << "it is known";
-  EXPECT_TRUE(run(lease(4, 1, "a")).preparations.empty()) << "this one comes first";
-  EXPECT_TRUE(worker.step(RunDone{{1, 1}, passed()}, now).preparations.empty());
-  const auto switched = worker.step(RunDone{{4, 1}, passed()}, now);
-  ASSERT_EQ(switched.runs.size(), 1u);
-  EXPECT_EQ(switched.runs[0].lease->id.seq, 2u);
-  EXPECT_TRUE(switched.preparations.empty());
-  ASSERT_EQ(run(lease(5, 1, "c")).preparations.size(), 0u) << "3 is of the problem that is up";
-  const auto last = worker.step(RunDone{{2, 1}, passed()}, now);
-  ASSERT_EQ(last.preparations.size(), 1u);
-  EXPECT_EQ(last.preparations[0].lease->id.seq, 5u);
-}
-
 TEST_F(WorkerTest, a_lease_of_another_problem_is_passed_over_only_so_often) {
   run(lease(1, 1, "a"));
   run(lease(2, 1, "b"));

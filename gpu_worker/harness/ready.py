@@ -3,22 +3,16 @@
 It says b"warm" through its channel when it is. What the device feels before that it asks for with b"asks", begins when b"go" has come, and ends with
 b"idle". The packet comes from control through the same, ahead of everything of the judge's; when it has come, the job's files lie in src/:
 
-    {"role": "submission", "backend": "triton", "entry": "add.py", "problem": "relu.py", "precision": "as_given", "rehearses": false}
-
-A reference that rehearses comes before its job does. It asks as above, and says b"rehearsed" when it has.
+    {"role": "submission", "backend": "triton", "entry": "add.py", "problem": "relu.py", "precision": "as_given"}
 """
 
-import contextlib
 import dataclasses
 import json
 import socket
 import sys
-from collections.abc import Iterator
-from typing import Any
 
 import torch
 
-from harness import reference
 from harness.channel import Channel, ChannelClosed
 from harness.reference import Reference
 from harness.role import Job, Role
@@ -30,7 +24,6 @@ from harness.tensors import PRECISIONS
 ROLES: dict[str, type[Role]] = {"reference": Reference, "submission": Submission, "calibrator": Role}
 
 ASSIGNMENT_BYTES = 4096
-REHEARSAL_MEMORY = 1 / 16  # of the device's
 
 
 def serve(job: Job, judge: socket.socket, stub: Stub, audit: int | None, roles: dict[str, type[Role]] = ROLES) -> None:
@@ -43,11 +36,8 @@ def serve(job: Job, judge: socket.socket, stub: Stub, audit: int | None, roles: 
         error = raised
     try:
         judge.send(b"warm")
-        told = json.loads(receive(judge))
-        job = assigned(job, told)
+        job = assigned(job, receive(judge))
         sys.path.insert(0, str(job.source))
-        if told["rehearses"]:
-            rehearse(job, judge)
         role = roles[job.role](job, Channel(judge, stub), stub, word)
         if error is not None:
             role.fail(error)
@@ -68,7 +58,8 @@ def warm_up(job: Job, judge: socket.socket, stub: Stub, audit: int | None) -> to
     word = None
     if job.on_gpu:
         torch.cuda.init()
-    ask(judge)
+    judge.send(b"asks")
+    receive(judge)
     if job.on_gpu:
         word = torch.zeros(1, dtype=torch.uint8, device=job.device)
         stub.clock_use_cuda()
@@ -79,11 +70,6 @@ def warm_up(job: Job, judge: socket.socket, stub: Stub, audit: int | None) -> to
     return word
 
 
-def ask(judge: socket.socket) -> None:
-    judge.send(b"asks")
-    receive(judge)
-
-
 def receive(judge: socket.socket) -> bytes:
     packet = judge.recv(ASSIGNMENT_BYTES)
     if not packet:
@@ -91,32 +77,9 @@ def receive(judge: socket.socket) -> bytes:
     return packet
 
 
-def rehearse(job: Job, judge: socket.socket) -> None:
-    """What goes wrong is told by the load that counts. It has a part of the device's memory alone: another job runs there."""
-    with contextlib.suppress(Exception):
-        with memory_of(job, REHEARSAL_MEMORY):
-            reference.rehearse(job, lambda: ask(judge))
-    judge.send(b"idle")
-    judge.send(b"rehearsed")
-
-
-@contextlib.contextmanager
-def memory_of(job: Job, share: float) -> Iterator[None]:
-    """Not more than that, and nothing of it is kept."""
-    if not job.on_gpu:
-        yield
-        return
-    torch.cuda.set_per_process_memory_fraction(share)
-    try:
-        yield
-    finally:
-        torch.cuda.synchronize()
-        torch.cuda.empty_cache()
-        torch.cuda.set_per_process_memory_fraction(1.0)
-
-
-def assigned(job: Job, told: dict[str, Any]) -> Job:
+def assigned(job: Job, packet: bytes) -> Job:
     """The job that a ready child becomes."""
+    told = json.loads(packet)
     return dataclasses.replace(
         job,
         role=told["role"],

@@ -4,7 +4,6 @@ It is as untrusted as a submission for the machine, and trusted for what is righ
 """
 
 import copy
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -12,7 +11,7 @@ import torch
 from harness.failures import Failed, classify, describe
 from harness.model_file import Problem, parameter_names
 from harness.page import ANSWERS_MAX, INPUTS_MAX, OUTPUTS_MAX, STATES_MAX, Failure
-from harness.role import Job, Role
+from harness.role import Role
 from harness.tensors import Spec, cast, cast_model, fill_tensor, fill_value, invalid, outputs_of, same, seed_everything
 
 BACKEND = "inductor"
@@ -48,7 +47,11 @@ class Reference(Role):
         self.synchronize()
 
     def sample(self) -> list[Any]:
-        return sample_of(self.problem, self.job)
+        with torch.device(self.job.device):
+            inputs = self.problem.get_inputs()
+        if not isinstance(inputs, (list, tuple)):
+            raise invalid(f"get_inputs() returned a {type(inputs).__name__}; it returns a list of forward's arguments")
+        return [cast(x.to(self.job.device), self.job.precision) if isinstance(x, torch.Tensor) else x for x in inputs]
 
     def fill_inputs(self, inputs: list[Any]) -> None:
         if len(inputs) > INPUTS_MAX:
@@ -156,24 +159,6 @@ class Reference(Role):
             complaint = self.put_outputs(outputs)
         if complaint:
             raise invalid(f"the reference disagrees with itself: {complaint}")
-
-
-def sample_of(problem: Problem, job: Job) -> list[Any]:
-    with torch.device(job.device):
-        inputs = problem.get_inputs()
-    if not isinstance(inputs, (list, tuple)):
-        raise invalid(f"get_inputs() returned a {type(inputs).__name__}; it returns a list of forward's arguments")
-    return [cast(x.to(job.device), job.precision) if isinstance(x, torch.Tensor) else x for x in inputs]
-
-
-def rehearse(job: Job, at_device: Callable[[], object]) -> None:
-    """A load that nobody asked for, of a model that nobody will see: what it uses is loaded then. `at_device` comes before the device feels it."""
-    problem = Problem(job.source / job.problem)
-    model = problem.model_class(*problem.init_inputs())
-    at_device()
-    model = cast_model(model.to(job.device), job.precision)
-    with torch.no_grad():
-        model(*sample_of(problem, job))
 
 
 def _equal(a: Any, b: Any) -> bool:

@@ -149,7 +149,7 @@ class Child:
         self.pid = answer.get("pid")
         if role not in BUILDS and self.error is None:
             self.channel.send(b"go")
-            self.channel.send(json.dumps({name: told.get(name, False) for name in ("role", "backend", "entry", "problem", "precision", "rehearses")}).encode())
+            self.channel.send(json.dumps({name: told[name] for name in ("role", "backend", "entry", "problem", "precision")}).encode())
             self.page = self.share_page()
             self.window: mmap.mmap | CudaWindow | None = None
 
