@@ -3,7 +3,8 @@
 //
 // While a CUDA context is made, 50 to 90 ms, the driver stops the device for a moment some ten to twenty times: of the calls that are timed
 // meanwhile as many take 30 to 250 us longer, all others as long as ever (H200). So the judge goes on beside them, and has those calls made again
-// (judge/trials.h). But whoever maps memory or loads code then waits for the driver, so none begins while the judge prepares its trials.
+// (judge/trials.h). But whoever maps memory or loads code then waits for the driver, so none begins while the judge prepares its trials, unless the next job
+// would find no child.
 #pragma once
 
 #include <algorithm>

@@ -9,14 +9,13 @@
 namespace kq::judge {
 namespace {
 
-constexpr std::int64_t kPatienceNs = 60'000'000'000;
 constexpr timespec kNap{0, 50'000};
 
 }  // namespace
 
 void Bystanders::wait() const {
   const std::int64_t asked_ns = clock_ns();
-  while (any() && clock_ns() - asked_ns < kPatienceNs) ::nanosleep(&kNap, nullptr);
+  while (any() && clock_ns() - asked_ns < patience_ns_) ::nanosleep(&kNap, nullptr);
 }
 
 }  // namespace kq::judge

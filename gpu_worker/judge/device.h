@@ -46,7 +46,7 @@ class Device {
  public:
   virtual ~Device() = default;
 
-  // Who may be at work on it beside the judge, and is stopped while it is held; null: nobody.
+  // Who may be at work on it beside the judge; null: nobody.
   Bystanders* bystanders() const { return bystanders_; }
   void set_bystanders(Bystanders* bystanders) { bystanders_ = bystanders; }
 

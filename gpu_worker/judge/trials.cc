@@ -4,6 +4,7 @@
 #include <cmath>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "core/measurement.h"
 #include "gpu_worker/judge/bracket.h"
@@ -84,7 +85,9 @@ std::optional<TrialRun::Trial> TrialRun::next() {
     drop_disturbed(times_.reference, beside_reference_);
     const std::size_t dropped = drop_disturbed(times_.submission, beside_submission_);
     disturbed_ += static_cast<std::uint32_t>(dropped);
-    if (dropped > 0 && !is_enough && disturbed_ <= kDisturbedMax) left_.assign(dropped, TrialKind::timed);
+    if (disturbed_ > kDisturbedMax && dropped > 0) device_.bystanders()->wait();
+    const bool are_few = times_.submission.brackets_ns.size() < std::min<std::size_t>(kTimedSamplesMin, plan_.trials.timed);
+    if (dropped > 0 && (!is_enough || are_few)) left_.assign(dropped, TrialKind::timed);
   }
   if (left_.empty()) return std::nullopt;
   auto chosen = left_.begin();
@@ -98,7 +101,7 @@ std::optional<TrialRun::Trial> TrialRun::next() {
 }
 
 TrialRun::Trial TrialRun::make(TrialKind kind) {
-  Trial trial{.number = numbers_++, .kind = kind, .seeds = {}, .poison = poison_word(draw_()), .place = draw_()};
+  Trial trial{.number = numbers_++, .kind = kind, .seeds = {}, .poison = poison_word(draw_()), .place = kind == TrialKind::warm ? numbers_ : draw_()};
   trial.times_reference = trial.number == 0 || (trial.is_timed() && times_reference(times_.submission.brackets_ns.size()));
   trial.is_ahead = !trial.times_reference && reference_.next_ahead() != nullptr;
   trial.seeds = trial.is_ahead ? *reference_.next_ahead() : draw_seeds();
@@ -140,11 +143,20 @@ Step<void> TrialRun::get_ready(const Trial& trial) {
     return submission_.finish_staging(asked(trial));
   }
   if (const auto drawn = reference_.finish_inputs(); !drawn) return drawn;
-  const auto called = reference_.time_trial(plan_, trial.seeds);
+  bool is_reference_void = false;
+  auto called = reference_.time_trial(plan_, trial.seeds);
+  const auto is_void = [&] {
+    return called && trial.is_timed() && (trial.is_beside || is_beside_others()) && called->absence_ns > submission_.overhead().absence_ns + kAbsenceNs;
+  };
+  // While there are few, one that somebody has disturbed is taken again in the quiet.
+  if (is_void() && times_.reference.brackets_ns.size() < kTimedSamplesMin) {
+    device_.bystanders()->wait();
+    called = reference_.time_trial(plan_, trial.seeds);
+  } else if (is_void()) {
+    is_reference_void = true;
+  }
   if (!called) return tl::unexpected(called.error());
-  // One that was disturbed is better than none.
-  const bool is_void = called->absence_ns > submission_.overhead().absence_ns + kAbsenceNs;
-  if (!is_void || !(trial.is_beside || is_beside_others()) || times_.reference.brackets_ns.empty()) reference_called_ = *called;
+  if (!is_reference_void) reference_called_ = *called;
   reference_ns_ = sample_ns(called->bracket_ns, submission_.overhead().median_ns);
   if (trial.number == 0) {
     if (const auto agreed = reference_.agree_with_itself(plan_, trial.seeds.calls); !agreed) return agreed;
@@ -192,11 +204,17 @@ std::size_t TrialRun::drop_disturbed(Times& times, std::vector<bool>& beside) {
     kept.events_ns.push_back(times.events_ns[i]);
   }
   const std::size_t dropped = times.brackets_ns.size() - kept.brackets_ns.size();
-  // Where those were the most, or one of two, nobody knows which were disturbed.
-  if (dropped == 0 || 2 * dropped >= times.brackets_ns.size()) return 0;
-  beside.assign(kept.brackets_ns.size(), false);  // what is left is looked at no more
-  times = std::move(kept);
-  return dropped;
+  if (dropped == 0) return 0;
+  if (2 * dropped < times.brackets_ns.size()) {
+    beside.assign(kept.brackets_ns.size(), false);  // what is left is looked at no more
+    times = std::move(kept);
+    return dropped;
+  }
+  // Where those are the most, or one of two, nobody knows which were disturbed: once all are taken again, in the quiet.
+  if (&times != &times_.submission || std::exchange(has_taken_all_again_, true)) return 0;
+  device_.bystanders()->wait();
+  beside.clear();
+  return std::exchange(times, {}).brackets_ns.size();
 }
 
 void TrialRun::note(const Trial& trial, const SubmissionSide::Called& called) {

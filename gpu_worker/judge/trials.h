@@ -29,7 +29,7 @@ namespace kq::judge {
 // own is there in every trial.
 inline constexpr std::uint32_t kVoidTrialsMax = 3;
 inline constexpr std::uint32_t kTrialsPerVoid = 4;
-// Timed trials that a child of ours has disturbed by making itself warm come again for nothing. After so many of an attempt that child is waited for.
+// Timed trials that a child of ours has disturbed by making its context come again for nothing. After so many of an attempt that child is waited for.
 inline constexpr std::uint32_t kDisturbedMax = 64;
 // They are known by the device's absence around the call, or in the end by samples so far from the median: in the quiet these are one in two hundred
 // (H200), and to drop them moves no median.
@@ -106,6 +106,7 @@ class TrialRun {
   TimedTrials times_;
   std::vector<bool> beside_submission_;  // by sample: a child of ours was making itself warm
   std::vector<bool> beside_reference_;
+  bool has_taken_all_again_ = false;
 };
 
 // Of a submission's call whose reference took so long.
