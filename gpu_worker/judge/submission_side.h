@@ -59,7 +59,7 @@ class SubmissionSide {
     std::uint32_t number = 0;       // for evidence
     std::uint64_t seed = 0;
     std::uint32_t poison = 0;       // what the outputs hold before the call
-    std::uint64_t place = 0;        // at random: where in the window it is made
+    std::uint64_t place = 0;        // any number: where in the window it is made, of as many places as there are
     std::int64_t limit_ms = 0;
   };
   struct Called {

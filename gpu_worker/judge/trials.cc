@@ -21,6 +21,27 @@ std::size_t answers_in(std::span<const TrialKind> kinds, std::size_t timed) {
   return static_cast<std::size_t>(std::ranges::count_if(kinds, [&](TrialKind kind) { return kind != TrialKind::timed || !times_reference(timed++); }));
 }
 
+void add(Times& times, std::int64_t bracket_ns, std::int64_t event_ns, bool is_beside) {
+  times.brackets_ns.push_back(bracket_ns);
+  times.events_ns.push_back(event_ns);
+  times.beside.push_back(is_beside);
+}
+
+// Without the samples that were taken beside somebody and that he must have disturbed.
+Times undisturbed(const Times& times) {
+  const double median_ns = summarise(times.brackets_ns).median_ns;
+  const double far_ns = std::max(static_cast<double>(kDisturbedNs), kDisturbedShare * median_ns);
+  Times kept;
+  for (std::size_t i = 0; i < times.brackets_ns.size(); ++i) {
+    const bool is_far = std::abs(static_cast<double>(times.brackets_ns[i]) - median_ns) > far_ns;
+    if (!times.beside[i] || !is_far) add(kept, times.brackets_ns[i], times.events_ns[i], times.beside[i]);
+  }
+  return kept;
+}
+
+// Where they are not, nobody knows which were disturbed.
+bool are_most(const Times& kept, const Times& all) { return all.brackets_ns.empty() || 2 * kept.brackets_ns.size() > all.brackets_ns.size(); }
+
 }  // namespace
 
 std::int64_t call_limit_ms(const Limits& limits, std::int64_t reference_ns) {
@@ -81,14 +102,7 @@ std::optional<TrialRun::Trial> TrialRun::next() {
   // Only slowness ends the timing early, nothing a submission would want; what is checked is checked all the same.
   const bool is_enough = times_.submission.brackets_ns.size() >= kTimedSamplesMin && timed_ns_ > plan_.limits.timed_budget_ms * 1'000'000LL;
   if (is_enough) std::erase_if(left_, [](TrialKind kind) { return kind == TrialKind::timed || kind == TrialKind::decoy; });
-  if (left_.empty()) {
-    drop_disturbed(times_.reference, beside_reference_);
-    const std::size_t dropped = drop_disturbed(times_.submission, beside_submission_);
-    disturbed_ += static_cast<std::uint32_t>(dropped);
-    if (disturbed_ > kDisturbedMax && dropped > 0) device_.bystanders()->wait();
-    const bool are_few = times_.submission.brackets_ns.size() < std::min<std::size_t>(kTimedSamplesMin, plan_.trials.timed);
-    if (dropped > 0 && (!is_enough || are_few)) left_.assign(dropped, TrialKind::timed);
-  }
+  if (left_.empty()) left_.assign(drop_disturbed(is_enough), TrialKind::timed);
   if (left_.empty()) return std::nullopt;
   auto chosen = left_.begin();
   if (*chosen == TrialKind::timed && is_beside_others()) {
@@ -143,20 +157,16 @@ Step<void> TrialRun::get_ready(const Trial& trial) {
     return submission_.finish_staging(asked(trial));
   }
   if (const auto drawn = reference_.finish_inputs(); !drawn) return drawn;
-  bool is_reference_void = false;
   auto called = reference_.time_trial(plan_, trial.seeds);
-  const auto is_void = [&] {
-    return called && trial.is_timed() && (trial.is_beside || is_beside_others()) && called->absence_ns > submission_.overhead().absence_ns + kAbsenceNs;
-  };
+  const auto is_disturbed = [&] { return called && trial.is_timed() && was_beside_others(trial) && is_void(called->absence_ns); };
   // While there are few, one that somebody has disturbed is taken again in the quiet.
-  if (is_void() && times_.reference.brackets_ns.size() < kTimedSamplesMin) {
+  const bool are_few = times_.reference.brackets_ns.size() < kTimedSamplesMin;
+  if (are_few && is_disturbed()) {
     device_.bystanders()->wait();
     called = reference_.time_trial(plan_, trial.seeds);
-  } else if (is_void()) {
-    is_reference_void = true;
   }
   if (!called) return tl::unexpected(called.error());
-  if (!is_reference_void) reference_called_ = *called;
+  if (are_few || !is_disturbed()) reference_called_ = *called;
   reference_ns_ = sample_ns(called->bracket_ns, submission_.overhead().median_ns);
   if (trial.number == 0) {
     if (const auto agreed = reference_.agree_with_itself(plan_, trial.seeds.calls); !agreed) return agreed;
@@ -180,8 +190,8 @@ std::size_t TrialRun::answers_to_come(const Trial& trial) const {
 }
 
 TrialRun::Standing TrialRun::standing_of(const Trial& trial, const SubmissionSide::Called& called) {
-  if (called.absence_ns <= submission_.overhead().absence_ns + kAbsenceNs) return Standing::counts;
-  if (trial.is_beside || is_beside_others()) {
+  if (!is_void(called.absence_ns)) return Standing::counts;
+  if (was_beside_others(trial)) {
     // A child of ours may be the reason.
     if (!trial.is_timed()) return Standing::counts;
     if (++disturbed_ <= kDisturbedMax) return Standing::again;
@@ -193,41 +203,27 @@ TrialRun::Standing TrialRun::standing_of(const Trial& trial, const SubmissionSid
 
 bool TrialRun::is_beside_others() const { return device_.bystanders() != nullptr && device_.bystanders()->any(); }
 
-// Of the samples that were taken beside somebody, those that he must have disturbed; says how many.
-std::size_t TrialRun::drop_disturbed(Times& times, std::vector<bool>& beside) {
-  const double median_ns = summarise(times.brackets_ns).median_ns;
-  const double far_ns = std::max(static_cast<double>(kDisturbedNs), kDisturbedShare * median_ns);
-  Times kept;
-  for (std::size_t i = 0; i < times.brackets_ns.size(); ++i) {
-    if (beside[i] && std::abs(static_cast<double>(times.brackets_ns[i]) - median_ns) > far_ns) continue;
-    kept.brackets_ns.push_back(times.brackets_ns[i]);
-    kept.events_ns.push_back(times.events_ns[i]);
-  }
-  const std::size_t dropped = times.brackets_ns.size() - kept.brackets_ns.size();
+// Says how many timed trials come again for it.
+std::size_t TrialRun::drop_disturbed(bool is_enough) {
+  if (Times kept = undisturbed(times_.reference); are_most(kept, times_.reference)) times_.reference = std::move(kept);
+  Times kept = undisturbed(times_.submission);
+  const bool is_unclear = !are_most(kept, times_.submission);
+  if (is_unclear && std::exchange(has_taken_all_again_, true)) return 0;
+  if (is_unclear) kept = {};
+  const std::size_t dropped = times_.submission.brackets_ns.size() - kept.brackets_ns.size();
   if (dropped == 0) return 0;
-  if (2 * dropped < times.brackets_ns.size()) {
-    beside.assign(kept.brackets_ns.size(), false);  // what is left is looked at no more
-    times = std::move(kept);
-    return dropped;
-  }
-  // Where those are the most, or one of two, nobody knows which were disturbed: once all are taken again, in the quiet.
-  if (&times != &times_.submission || std::exchange(has_taken_all_again_, true)) return 0;
-  device_.bystanders()->wait();
-  beside.clear();
-  return std::exchange(times, {}).brackets_ns.size();
+  times_.submission = std::move(kept);
+  disturbed_ += static_cast<std::uint32_t>(dropped);
+  if (is_unclear || disturbed_ > kDisturbedMax) device_.bystanders()->wait();
+  const bool are_few = times_.submission.brackets_ns.size() < std::min<std::size_t>(kTimedSamplesMin, plan_.trials.timed);
+  return !is_enough || are_few ? dropped : 0;
 }
 
 void TrialRun::note(const Trial& trial, const SubmissionSide::Called& called) {
   if (!trial.is_timed()) return;
-  const bool is_beside = trial.is_beside || is_beside_others();
-  if (reference_called_) {
-    times_.reference.brackets_ns.push_back(reference_called_->bracket_ns);
-    times_.reference.events_ns.push_back(reference_called_->event_ns);
-    beside_reference_.push_back(is_beside);
-  }
-  times_.submission.brackets_ns.push_back(called.bracket_ns);
-  times_.submission.events_ns.push_back(called.event_ns);
-  beside_submission_.push_back(is_beside);
+  const bool is_beside = was_beside_others(trial);
+  if (reference_called_) add(times_.reference, reference_called_->bracket_ns, reference_called_->event_ns, is_beside);
+  add(times_.submission, called.bracket_ns, called.event_ns, is_beside);
   timed_ns_ += sample_ns(called.bracket_ns, submission_.overhead().median_ns);
 }
 

@@ -46,6 +46,7 @@ inline constexpr std::int64_t kAbsenceNs = 60'000;
 struct Times {
   std::vector<std::int64_t> brackets_ns;
   std::vector<std::int64_t> events_ns;  // what the child said of the same calls
+  std::vector<bool> beside;             // whether a child of ours was making itself warm meanwhile
 };
 struct TimedTrials {
   Times submission;
@@ -85,8 +86,10 @@ class TrialRun {
   std::vector<Seeds> draw_ahead(std::size_t wanted) const;
   std::size_t answers_to_come(const Trial& trial) const;
   Standing standing_of(const Trial& trial, const SubmissionSide::Called& called);
+  std::size_t drop_disturbed(bool is_enough);
   bool is_beside_others() const;
-  std::size_t drop_disturbed(Times& times, std::vector<bool>& beside);
+  bool was_beside_others(const Trial& trial) const { return trial.is_beside || is_beside_others(); }
+  bool is_void(std::int64_t absence_ns) const { return absence_ns > submission_.overhead().absence_ns + kAbsenceNs; }
   void note(const Trial& trial, const SubmissionSide::Called& called);
   SubmissionSide::Trial asked(const Trial& trial) const;
 
@@ -104,8 +107,6 @@ class TrialRun {
   std::int64_t reference_ns_ = 0;                         // its last time, for limits
   std::optional<ReferenceSide::Called> reference_called_;  // in this trial
   TimedTrials times_;
-  std::vector<bool> beside_submission_;  // by sample: a child of ours was making itself warm
-  std::vector<bool> beside_reference_;
   bool has_taken_all_again_ = false;
 };
 

@@ -222,21 +222,35 @@ TEST(TrialRun, what_is_not_timed_comes_first_while_somebody_warms_up) {
   EXPECT_EQ(timed_before, 0);
 }
 
+// Somebody may warm up there, and while he is there the device is his around the calls that a test names.
+struct DisturbedHouse : FakeHouse {
+  explicit DisturbedHouse(std::int64_t patience_ms = 50) {
+    auto fake = std::make_unique<FakeDevice>();
+    fake->absence = [this] { return somebody->is_there() && is_his() ? kAbsenceNs + 1 : 0; };
+    use(std::move(fake));
+    somebody = std::make_unique<WarmingUp>(*this, patience_ms);
+  }
+  // He is there when the submission loads.
+  Report run_beside(Twist at_call, Twist at_reference_call = {}) {
+    const Twist begin_and_call = [this, at_call](FakeTurn& turn) {
+      if (turn.command == Command::load) somebody->begins();
+      if (turn.command == Command::call) at_call(turn);
+    };
+    Report report = run(begin_and_call, at_reference_call ? at(Command::call, at_reference_call) : Twist());
+    EXPECT_TRUE(report.verdict) << report.error;
+    return report;
+  }
+  std::function<bool()> is_his = [] { return false; };
+  std::unique_ptr<WarmingUp> somebody;
+};
+
 // The device is somebody else's around every other call for as long as he is there.
 TEST(TrialRun, timed_trials_that_somebody_who_warms_up_has_disturbed_come_again) {
-  FakeHouse house;
+  DisturbedHouse house;
   std::atomic<int> calls = 0;
-  std::unique_ptr<WarmingUp> somebody;
-  auto device = std::make_unique<FakeDevice>();
-  device->absence = [&] { return somebody->is_there() && calls % 2 == 1 ? kAbsenceNs + 1 : 0; };
-  house.use(std::move(device));
-  somebody = std::make_unique<WarmingUp>(house);
+  house.is_his = [&] { return calls % 2 == 1; };
   house.plan.trials = {.correctness = 0, .warmup = 1, .timed = 20};
-  const Report report = house.run([&](FakeTurn& turn) {
-    if (turn.command == Command::load) somebody->begins();
-    calls += turn.command == Command::call ? 1 : 0;
-  });
-  ASSERT_TRUE(report.verdict) << report.error;
+  const Report report = house.run_beside([&](FakeTurn&) { ++calls; });
   ASSERT_EQ(name_of(*report.verdict), VerdictName::passed) << "more than would be forgiven without him";
   EXPECT_EQ(report.samples.submission_ns.size(), 20u);
   EXPECT_GE(calls, 38);
@@ -245,31 +259,23 @@ TEST(TrialRun, timed_trials_that_somebody_who_warms_up_has_disturbed_come_again)
 
 // Of two samples nobody knows which one he has disturbed, and a reference's first ones are few.
 TEST(TrialRun, where_most_were_disturbed_all_are_taken_again_in_the_quiet) {
-  FakeHouse house;
-  std::unique_ptr<WarmingUp> somebody;
+  DisturbedHouse house(20'000);
   int calls = 0;
   std::atomic<bool> is_of_reference = false;
-  auto device = std::make_unique<FakeDevice>();
-  device->absence = [&] { return is_of_reference && somebody->is_there() ? kAbsenceNs + 1 : 0; };
-  house.use(std::move(device));
-  somebody = std::make_unique<WarmingUp>(house, 20'000);
+  house.is_his = [&] { return is_of_reference.load(); };
   house.plan.trials = {.correctness = 0, .warmup = 1, .timed = 2};
   std::thread warm;
-  const Report report = house.run(
-      [&](FakeTurn& turn) {
-        if (turn.command == Command::load) somebody->begins();
-        if (turn.command != Command::call) return;
+  const Report report = house.run_beside(
+      [&](FakeTurn&) {
         is_of_reference = false;
-        ++calls;
-        ::usleep(somebody->is_there() && calls % 2 == 0 ? 50'000 : 1'000);
+        ::usleep(house.somebody->is_there() && ++calls % 2 == 0 ? 50'000 : 1'000);
       },
-      at(Command::call, [&](FakeTurn&) {
+      [&](FakeTurn&) {
         is_of_reference = true;
-        if (calls >= 1 && !warm.joinable()) warm = std::thread([&] { ::usleep(100'000), somebody->is_warm(); });
-      }));
+        if (calls >= 1 && !warm.joinable()) warm = std::thread([&] { ::usleep(100'000), house.somebody->is_warm(); });
+      });
   ASSERT_TRUE(warm.joinable());
   warm.join();
-  ASSERT_TRUE(report.verdict) << report.error;
   ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
   EXPECT_EQ(report.samples.submission_ns.size(), 2u);
   EXPECT_LT(std::ranges::max(report.samples.submission_ns), 40'000'000);
@@ -277,30 +283,23 @@ TEST(TrialRun, where_most_were_disturbed_all_are_taken_again_in_the_quiet) {
 }
 
 TEST(TrialRun, who_disturbs_more_than_others_do_is_waited_for) {
-  FakeHouse house;
+  DisturbedHouse house(20'000);
   std::atomic<int> calls = 0;
   std::atomic<bool> is_of_submission = false;
-  std::unique_ptr<WarmingUp> somebody;
-  auto device = std::make_unique<FakeDevice>();
-  device->absence = [&] { return is_of_submission && somebody->is_there() ? kAbsenceNs + 1 : 0; };
-  house.use(std::move(device));
-  somebody = std::make_unique<WarmingUp>(house, 20'000);
+  house.is_his = [&] { return is_of_submission.load(); };
   house.plan.trials = {.correctness = 0, .warmup = 1, .timed = 5};
   std::thread warm([&] {
     for (int ms = 0; calls <= static_cast<int>(kDisturbedMax) && ms < 20'000; ++ms) ::usleep(1'000);
     ::usleep(50'000);
-    somebody->is_warm();
+    house.somebody->is_warm();
   });
-  const Report report = house.run(
-      [&](FakeTurn& turn) {
-        if (turn.command == Command::load) somebody->begins();
-        if (turn.command != Command::call) return;
+  const Report report = house.run_beside(
+      [&](FakeTurn&) {
         is_of_submission = true;
         ++calls;
       },
-      at(Command::call, [&](FakeTurn&) { is_of_submission = false; }));
+      [&](FakeTurn&) { is_of_submission = false; });
   warm.join();
-  ASSERT_TRUE(report.verdict) << report.error;
   EXPECT_EQ(name_of(*report.verdict), VerdictName::passed);
   EXPECT_EQ(report.samples.submission_ns.size(), 5u);
 }
