@@ -56,7 +56,7 @@ TrialRun::TrialRun(Device& device, ReferenceSide& reference, SubmissionSide& sub
 Step<void> TrialRun::make_ahead_while(const std::function<bool()>& has_time) {
   // The first one comes without.
   const std::size_t wanted = answers_in(std::span(left_).subspan(1), 0);
-  while (reference_.answer_ns() > 0 && reference_.answer_ns() <= kAtOnceNs && has_time()) {
+  while (reference_.answer_ns() <= kAtOnceNs && has_time()) {
     const auto made = reference_.make_ahead(plan_, draw_ahead(wanted - std::min(wanted, reference_.ahead())));
     if (!made) return tl::unexpected(made.error());
     if (*made == 0) break;
@@ -115,6 +115,7 @@ std::optional<TrialRun::Trial> TrialRun::next() {
 }
 
 TrialRun::Trial TrialRun::make(TrialKind kind) {
+  if (kind == TrialKind::timed && needs_quiet() && is_beside_others()) device_.bystanders()->wait();
   Trial trial{.number = numbers_++, .kind = kind, .seeds = {}, .poison = poison_word(draw_()), .place = kind == TrialKind::warm ? numbers_ : draw_()};
   trial.times_reference = trial.number == 0 || (trial.is_timed() && times_reference(times_.submission.brackets_ns.size()));
   trial.is_ahead = !trial.times_reference && reference_.next_ahead() != nullptr;
@@ -190,6 +191,7 @@ std::size_t TrialRun::answers_to_come(const Trial& trial) const {
 }
 
 TrialRun::Standing TrialRun::standing_of(const Trial& trial, const SubmissionSide::Called& called) {
+  if (trial.is_timed() && needs_quiet() && was_beside_others(trial) && ++disturbed_ <= kDisturbedMax) return Standing::again;
   if (!is_void(called.absence_ns)) return Standing::counts;
   if (was_beside_others(trial)) {
     // A child of ours may be the reason.

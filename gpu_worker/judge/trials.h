@@ -57,7 +57,7 @@ class TrialRun {
  public:
   TrialRun(Device& device, ReferenceSide& reference, SubmissionSide& submission, const Plan& plan, const Draw& draw);
 
-  // Answers of the trials to come, where they are known to be short, as long as there is time and room.
+  // Answers of the trials to come, where they are short or nobody knows yet, as long as there is time and room.
   Step<void> make_ahead_while(const std::function<bool()>& has_time);
   // Once. The reference is at rest afterwards, however it ended.
   Step<TimedTrials> run();
@@ -89,6 +89,8 @@ class TrialRun {
   std::size_t drop_disturbed(bool is_enough);
   bool is_beside_others() const;
   bool was_beside_others(const Trial& trial) const { return trial.is_beside || is_beside_others(); }
+  // Of so few samples each moves the median, and nobody knows which one was disturbed.
+  bool needs_quiet() const { return plan_.trials.timed < kTimedSamplesMin; }
   bool is_void(std::int64_t absence_ns) const { return absence_ns > submission_.overhead().absence_ns + kAbsenceNs; }
   void note(const Trial& trial, const SubmissionSide::Called& called);
   SubmissionSide::Trial asked(const Trial& trial) const;
