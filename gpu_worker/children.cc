@@ -45,6 +45,9 @@ Expected<std::pair<Fd, Fd>> pipe_for_lines() {
   return std::pair{Fd(ends[0]), Fd(ends[1])};
 }
 
+constexpr std::array kKinds{ChildKind::python, ChildKind::launcher, ChildKind::reference};
+static_assert(kKinds.size() == kChildKinds);
+
 std::size_t index(ChildKind kind) { return static_cast<std::size_t>(kind); }
 
 }  // namespace
@@ -53,12 +56,14 @@ ChildKind kind_of(Backend backend, DeviceKind device) {
   return backend == Backend::cuda && device == DeviceKind::cuda ? ChildKind::launcher : ChildKind::python;
 }
 
+ChildKind kind_of_references(DeviceKind device) { return device == DeviceKind::cuda ? ChildKind::reference : ChildKind::python; }
+
 Children::Children(ChildrenOptions options, Warming& warming, GetZygote zygote, Inspect inspect)
     : options_(std::move(options)), warming_(warming), zygote_(std::move(zygote)), inspect_(std::move(inspect)),
       used_{true},  // Python, from the beginning
       undertaker_([this] { take_down_all(); }) {
   static_assert(kChildKinds <= kWarmingMax);
-  for (std::size_t kind = 0; kind < kChildKinds; ++kind) forkers_[kind] = std::thread([this, kind] { fork_ahead(static_cast<ChildKind>(kind)); });
+  for (const ChildKind kind : kKinds) forkers_[index(kind)] = std::thread([this, kind] { fork_ahead(kind); });
 }
 
 Children::~Children() {
@@ -85,7 +90,9 @@ Expected<LaneChild> Children::take(ChildRole role, ChildKind kind, const Lease& 
   auto child = [&]() -> Expected<LaneChild> {
     if (role == ChildRole::profile) return fork(kind, role);
     if (auto waiting = ready(kind)) return std::move(*waiting);
-    return fork(kind);
+    if (kind != ChildKind::reference) return fork(kind);
+    if (auto waiting = ready(ChildKind::python)) return std::move(*waiting);
+    return fork(ChildKind::python);
   }();
   if (!child) return child;
   const auto told = [&]() -> Expected<void> {
@@ -105,7 +112,7 @@ Expected<LaneChild> Children::take(ChildRole role, ChildKind kind, const Lease& 
 }
 
 // One that still waits: a child may have been killed by who has no memory left, or by the death of its zygote. One that is making itself warm
-// is worth waiting for: another would begin later and be in its way.
+// is worth waiting for: another would begin later and be in its way. A reference is not, it takes longer than it spares.
 std::optional<LaneChild> Children::ready(ChildKind kind) {
   std::unique_lock lock(mutex_);
   used_[index(kind)] = true;
@@ -114,7 +121,7 @@ std::optional<LaneChild> Children::ready(ChildKind kind) {
   for (;;) {
     ++waited_for_[index(kind)];
     changed_.notify_all();
-    changed_.wait(lock, [&] { return !waiting.empty() || !forking_[index(kind)] || stopped_; });
+    changed_.wait(lock, [&] { return !waiting.empty() || !forking_[index(kind)] || stopped_ || kind == ChildKind::reference; });
     --waited_for_[index(kind)];
     if (waiting.empty()) return std::nullopt;
     LaneChild child = std::move(waiting.front());
@@ -157,7 +164,8 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role) {
                                      .scratch_bytes = kScratchBytes,
                                      .window_bytes = options_.window_bytes_max,
                                      .profiler = role == ChildRole::profile ? options_.profiler : std::string(),
-                                     .audit = is_audited},
+                                     .audit = is_audited,
+                                     .kernels = kind == ChildKind::reference},
                                     log->second.get(), ends->second.get(), audit.second.get());
     if (!id) return failure(id.error());
     return LaneChild{*zygote, *id, *slot, std::move(*scratch), std::move(log->first), std::move(ends->first), std::move(audit.first)};
@@ -171,7 +179,7 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role) {
 }
 
 // Its words, whatever came of its warming up: what went wrong there it answers to the judge's first command. From when one that "asks" is told to go until it
-// is "idle" the device feels it.
+// is warm the device feels it.
 Expected<void> Children::await_warmth(LaneChild& child, std::size_t place) {
   const auto set_busy = [&](bool is_busy) {
     if (place != kUntold) warming_.set(place, is_busy);
@@ -182,10 +190,9 @@ Expected<void> Children::await_warmth(LaneChild& child, std::size_t place) {
       if (!word || words == kWordsMax) return our_fault("a child died before it was warm");
       if (!*word) return our_fault("a child was not warm after " + std::to_string(kWarmLimitMs / 1000) + " s");
       child.is_warm = (*word)->bytes == "warm";
-      const bool asks = (*word)->bytes == "asks";
-      if (asks) await_good_moment(place);
-      set_busy(asks);
-      if (!asks) continue;
+      if ((*word)->bytes != "asks") continue;
+      await_good_moment(place);
+      set_busy(true);
       if (const auto told = send_packet(child.channel.get(), "go"); !told) return told;
     }
     return {};
@@ -197,7 +204,13 @@ Expected<void> Children::await_warmth(LaneChild& child, std::size_t place) {
 // Not while the judge prepares, unless somebody waits for that child or will: none is there for the next job.
 void Children::await_good_moment(std::size_t place) {
   std::unique_lock lock(mutex_);
-  const auto is_waited_for = [&] { return place == kUntold || waited_for_[place] > 0 || ready_[place].empty(); };
+  const bool is_needed = place != index(ChildKind::reference);
+  const auto is_waited_for = [&] { return place == kUntold || waited_for_[place] > 0 || (is_needed && ready_[place].empty()); };
+  await_moment(lock, is_waited_for);
+}
+
+// Until the judge does not prepare, or somebody is waiting.
+void Children::await_moment(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_waited_for) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kMomentLimitMs);
   while (warming_.is_preparing() && !is_waited_for() && !stopped_ && std::chrono::steady_clock::now() < deadline) changed_.wait_for(lock, kMomentLook);
 }
@@ -227,12 +240,15 @@ bool Children::is_taking_down() const {
 
 void Children::settle() {
   std::unique_lock lock(mutex_);
+  is_settling_ = true;
+  changed_.notify_all();
   changed_.wait(lock, [this] { return dying_.empty() && !taking_down_; });
+  is_settling_ = false;
 }
 
 void Children::await_ready() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return stopped_ || (!is_short(ChildKind::python) && !is_short(ChildKind::launcher)); });
+  changed_.wait(lock, [this] { return stopped_ || std::ranges::none_of(kKinds, [this](ChildKind kind) { return is_short(kind); }); });
 }
 
 std::optional<std::string> Children::complaint() const {
@@ -245,7 +261,14 @@ void Children::complain(const std::string& why) {
   if (!complaint_ && !stopped_) complaint_ = why;
 }
 
-std::size_t Children::ahead(ChildKind kind) const { return kind == ChildKind::python ? options_.ahead : (options_.ahead + 1) / 2; }
+std::size_t Children::ahead(ChildKind kind) const {
+  switch (kind) {
+    case ChildKind::python: return options_.ahead;
+    case ChildKind::launcher: return (options_.ahead + 1) / 2;
+    case ChildKind::reference: return std::min<std::size_t>(options_.ahead, 1);
+  }
+  return 0;
+}
 
 // Too few of that kind wait, and there is room for another.
 bool Children::is_short(ChildKind kind) const {
@@ -292,14 +315,26 @@ void Children::take_down_all() {
   }
 }
 
+void Children::retire_in_time(LaneChild child) {
+  const std::lock_guard lock(mutex_);
+  dying_.push_back(std::move(child));
+  changed_.notify_all();
+}
+
 // With the lock held.
 void Children::bury(LaneChild child) {
   child.zygote->kill(child.id);
+  child.is_killed = true;
   dying_.push_back(std::move(child));
   changed_.notify_all();
 }
 
 void Children::take_down(LaneChild child) {
+  if (!child.is_killed) {
+    std::unique_lock lock(mutex_);
+    await_moment(lock, [this] { return is_settling_; });
+    child.zygote->kill(child.id);
+  }
   const auto exit = child.zygote->wait(child.id, kReapLimitMs);
   const bool is_there = exit && !*exit;
   if (is_there) complain("a child is there " + std::to_string(kReapLimitMs / 1000) + " s after it was killed");

@@ -30,11 +30,12 @@ namespace kq {
 // Children of one lane at once, whatever becomes of them: calibrators, a reference, one that runs, those that wait, those that die.
 inline constexpr std::uint32_t kChildrenMax = 16;
 
-// What a child can become, decided at its fork: Python; or the launcher, where device code is called on a GPU without Python. A calibrator is
-// of the kind that it calibrates, because either answers in its own time.
-enum class ChildKind { python, launcher };
-inline constexpr std::size_t kChildKinds = 2;
-ChildKind kind_of(Backend backend, DeviceKind device);
+// What a child can become, decided at its fork: Python; the launcher, where device code is called on a GPU without Python; or a reference on a GPU, Python
+// that takes longer to be warm. A calibrator is of the kind that it calibrates, because either answers in its own time.
+enum class ChildKind { python, launcher, reference };
+inline constexpr std::size_t kChildKinds = 3;
+ChildKind kind_of(Backend backend, DeviceKind device);  // of a submission
+ChildKind kind_of_references(DeviceKind device);
 
 // A forked child with everything that must outlive it.
 struct LaneChild {
@@ -47,6 +48,7 @@ struct LaneChild {
   Fd audit;                // what CUPTI says of one that it listens to
   bool is_warm = false;    // it has said so
   bool exit_told = false;  // the judge knows
+  bool is_killed = false;
 };
 
 struct ChildrenOptions {
@@ -57,7 +59,7 @@ struct ChildrenOptions {
   std::uint64_t window_bytes_max = 0;
   std::string profiler = {};    // that profile children are started by (gpu_worker/profile.h)
   bool audits = false;          // CUPTI listens to the Python ones (gpu_worker/audit.h)
-  std::uint32_t ahead = 2;      // Python children that wait, 0: each is forked when it is wanted; half as many of the other kind once one was wanted
+  std::uint32_t ahead = 2;      // Python children that wait, 0: each is forked when it is wanted; half as many launchers, and one reference, once one was wanted
 };
 
 class Children {
@@ -70,13 +72,16 @@ class Children {
   Children(ChildrenOptions options, Warming& warming, GetZygote zygote, Inspect inspect);
   ~Children();  // all are gone then
 
-  // A child for this job, which knows its role and has its files; one that waits, or one forked now. One under a profiler never waited.
+  // A child for this job, which knows its role and has its files; one that waits, or one forked now. One under a profiler never waited. Where no
+  // reference waits, any Python child becomes it.
   Expected<LaneChild> take(ChildRole role, ChildKind kind, const Lease& lease, const Built* built);
   // Kills it and returns what it printed. The rest of its end comes later, on another thread.
   std::string retire(LaneChild child);
+  // The same once the judge does not prepare: of one that has had its last command, whose memory is not wanted yet.
+  void retire_in_time(LaneChild child);
   // Whether something may be left of those that were retired.
   bool is_taking_down() const;
-  // Until nothing is.
+  // Until nothing is, at once.
   void settle();
   // Until as many wait as are meant to.
   void await_ready();
@@ -89,6 +94,7 @@ class Children {
   Expected<LaneChild> fork(ChildKind kind, ChildRole role = ChildRole::ready);
   Expected<void> await_warmth(LaneChild& child, std::size_t place);
   void await_good_moment(std::size_t place);
+  void await_moment(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_waited_for);
   std::optional<LaneChild> ready(ChildKind kind);
   Expected<std::size_t> free_slot();
   void fork_ahead(ChildKind kind);
@@ -114,6 +120,7 @@ class Children {
   std::array<bool, kChildKinds> failed_{};                 // the last fork ahead did: none is tried until one was wanted
   std::deque<LaneChild> dying_;
   bool taking_down_ = false;
+  bool is_settling_ = false;   // somebody waits until all are gone
   bool stopped_ = false;
   bool closed_ = false;        // nobody retires any more
   std::optional<std::string> complaint_;

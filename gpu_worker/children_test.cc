@@ -68,6 +68,21 @@ TEST_F(ChildrenTest, wait_before_they_are_wanted_and_the_next_ones_come_by_thems
   EXPECT_TRUE(directories_become(2));
 }
 
+// The first takes a Python child, as none of its kind was wanted before; the second the one that came of that.
+TEST_F(ChildrenTest, a_reference_waits_for_the_next_problem_once_one_was_wanted) {
+  const auto one = children(1);
+  ASSERT_TRUE(directories_become(1));
+  auto first = one->take(ChildRole::reference, ChildKind::reference, lease_, nullptr);
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_TRUE(directories_become(3)) << "it, the next Python child, the next reference";
+  one->await_ready();
+  auto second = one->take(ChildRole::reference, ChildKind::reference, lease_, nullptr);
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_TRUE(directories_become(4)) << "another reference, and the Python child still waits";
+  one->retire(std::move(*first));
+  one->retire(std::move(*second));
+}
+
 // They stand behind their walls, and make their contexts when the judge has its trials ready, or the next job would find none.
 TEST_F(ChildrenTest, nobody_begins_while_the_judge_prepares_unless_he_is_needed) {
   warming_.set_preparing(true);
@@ -85,6 +100,27 @@ TEST_F(ChildrenTest, nobody_begins_while_the_judge_prepares_unless_he_is_needed)
   EXPECT_GE(std::chrono::steady_clock::now(), until) << "the second of those that wait";
   later.join();
   two->retire(std::move(*taken));
+}
+
+TEST_F(ChildrenTest, one_that_is_retired_in_time_stays_while_the_judge_prepares_or_until_somebody_waits_for_its_end) {
+  const auto none = children(0);
+  for (const bool is_waited_for : {false, true}) {
+    warming_.set_preparing(true);
+    auto child = none->take(ChildRole::reference, ChildKind::reference, lease_, nullptr);
+    ASSERT_TRUE(child) << child.error().message;
+    none->retire_in_time(std::move(*child));
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    EXPECT_TRUE(directories_become(1));
+    EXPECT_TRUE(none->is_taking_down());
+    const auto begun = std::chrono::steady_clock::now();
+    if (is_waited_for) {
+      none->settle();
+    } else {
+      warming_.set_preparing(false);
+    }
+    EXPECT_TRUE(directories_become(0));
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(4));
+  }
 }
 
 TEST_F(ChildrenTest, have_a_directory_of_their_own_until_they_are_gone) {
@@ -138,6 +174,8 @@ TEST(ChildKind, is_the_launcher_where_device_code_meets_a_gpu) {
   EXPECT_EQ(kind_of(Backend::cuda, DeviceKind::cuda), ChildKind::launcher);
   EXPECT_EQ(kind_of(Backend::cuda, DeviceKind::cpu), ChildKind::python);
   EXPECT_EQ(kind_of(Backend::triton, DeviceKind::cuda), ChildKind::python);
+  EXPECT_EQ(kind_of_references(DeviceKind::cuda), ChildKind::reference);
+  EXPECT_EQ(kind_of_references(DeviceKind::cpu), ChildKind::python);
 }
 
 }  // namespace

@@ -52,9 +52,10 @@ std::string content_of(const Fd& pipe) {
   return text;
 }
 
+// A submission, or its problem.
 bool is_short_of_gpu_memory(const Verdict& verdict) {
   const Evidence* const why = evidence_of(verdict);
-  return name_of(verdict) == VerdictName::out_of_memory && why != nullptr && why->reason == "gpu";
+  return name_of(verdict) == VerdictName::too_large || (name_of(verdict) == VerdictName::out_of_memory && why != nullptr && why->reason == "gpu");
 }
 
 }  // namespace
@@ -256,8 +257,10 @@ Expected<Lane::Attempt> Lane::attempt_once(const Lease& lease, const Built& buil
   }
   const bool fresh_reference = !has_reference_for(lease);
   if (fresh_reference) {
-    drop_reference();
-    auto child = children_->take(ChildRole::reference, ChildKind::python, lease, nullptr);
+    // Its end would hold up the driver while the next one loads.
+    if (reference_) children_->retire_in_time(std::move(reference_->child));
+    reference_.reset();
+    auto child = children_->take(ChildRole::reference, kind_of_references(device_.kind), lease, nullptr);
     if (child) reference_.emplace(Reference{lease.submission.problem.hash, lease.submission.problem.precision, std::move(*child)});
     if (!child) {
       if (fresh_calibrator) drop(calibrator);

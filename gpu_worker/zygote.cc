@@ -39,7 +39,8 @@ json to_json(std::uint64_t id, const ChildOrder& order, DeviceKind device) {
           {"host_bytes", order.host_bytes},
           {"scratch_bytes", order.scratch_bytes},
           {"window_bytes", order.window_bytes},
-          {"audit", order.audit}};
+          {"audit", order.audit},
+          {"kernels", order.kernels}};
 }
 
 }  // namespace

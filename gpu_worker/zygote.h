@@ -9,7 +9,8 @@
 //                             or {"error": "one sentence"} and exit
 //   control -> zygote:        {"id": 7, "role": "ready" | "build" | "record" | "compile" | "profile", "device": "cpu" | "cuda", "backend": "torch",
 //                              "dir": DIR, "uid": 61000, "entry": "add.py", "problem": "relu.py", "precision": "as_given",
-//                              "arch": "sm_90", "shared": DIR, "profiler": PATH, "host_bytes": N, "scratch_bytes": N, "window_bytes": N, "audit": false}
+//                              "arch": "sm_90", "shared": DIR, "profiler": PATH, "host_bytes": N, "scratch_bytes": N, "window_bytes": N, "audit": false,
+//                              "kernels": false}
 //                             with descriptors: [log pipe], for a ready or a profile child [log pipe, channel socket], and a pipe more for one that is
 //                             audited. What a ready child is to be it is told through its channel (harness/ready.py)
 //   zygote -> control:        {"id": 7, "pid": 1234}   forked; 1234 is the process to kill: everything of the child dies with it
@@ -53,6 +54,7 @@ struct ChildOrder {
   std::uint64_t window_bytes = 0;  // most that the judge's window may have: it is not the child's memory
   std::string profiler = {};  // of a profile child: its ncu
   bool audit = false;   // of a ready child: CUPTI tells what it does (stub/audit.h)
+  bool kernels = false;  // of a ready child: loads those that most references use (harness/common_kernels.py)
 };
 
 struct ZygoteOptions {

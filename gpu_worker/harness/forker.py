@@ -41,6 +41,7 @@ ORDER: dict[str, tuple[type, Any]] = {
     "scratch_bytes": (int, 1 << 30),
     "window_bytes": (int, 8 << 30),  # of the judge's, which a child maps
     "audit": (bool, False),
+    "kernels": (bool, False),
 }
 
 

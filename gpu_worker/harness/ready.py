@@ -1,11 +1,12 @@
 """A child that waits for a job: warm, and told in one packet what it is to be.
 
-It says b"warm" through its channel when it is. What the device feels before that it asks for with b"asks", begins when b"go" has come, and ends with
-b"idle". The packet comes from control through the same, ahead of everything of the judge's; when it has come, the job's files lie in src/:
+It says b"warm" through its channel when it is. What the device feels before that it asks for with b"asks", and begins when b"go" has come. The packet
+comes from control through the same, ahead of everything of the judge's; when it has come, the job's files lie in src/:
 
     {"role": "submission", "backend": "triton", "entry": "add.py", "problem": "relu.py", "precision": "as_given"}
 """
 
+import contextlib
 import dataclasses
 import json
 import socket
@@ -13,6 +14,7 @@ import sys
 
 import torch
 
+from harness import common_kernels
 from harness.channel import Channel, ChannelClosed
 from harness.reference import Reference
 from harness.role import Job, Role
@@ -53,7 +55,7 @@ def warm_up(job: Job, judge: socket.socket, stub: Stub, audit: int | None) -> to
     A context is made in 50 ms where CUDA_DEVICE_MAX_CONNECTIONS and CUDA_DEVICE_MAX_COPY_CONNECTIONS are 1, in 100 where they are not set (H200), and
     four at once in 150 ms instead of 450: there is one queue instead of eight, and nobody has streams that could use more. What a kernel costs
     when it is first launched, 10 to 30 ms and 100 for cuBLAS, falls into the calls before the trials: most jobs need few, and preparing the most common for
-    all took 0.2 s of each child.
+    all took 0.2 s of each child. One that is meant to be a reference does (common_kernels.py).
     """
     word = None
     if job.on_gpu:
@@ -64,9 +66,12 @@ def warm_up(job: Job, judge: socket.socket, stub: Stub, audit: int | None) -> to
         word = torch.zeros(1, dtype=torch.uint8, device=job.device)
         stub.clock_use_cuda()
         torch.cuda.synchronize()
-        judge.send(b"idle")
+    # CUPTI stops the device once when it begins, for 0.1 to 0.4 ms.
     if audit is not None:
         stub.audit_begin(audit)
+    if job.on_gpu and job.kernels:
+        with contextlib.suppress(torch.OutOfMemoryError):  # they are loaded when they are wanted
+            common_kernels.load(job.device)
     return word
 
 

@@ -40,6 +40,7 @@ class Job:
     audit: bool = False
     shared: Path | None = None  # of a compile child: precompiled headers, to read
     profiler: str = ""  # of a profile child: ncu
+    kernels: bool = False  # of a ready child: the common ones are loaded, too
 
     @staticmethod
     def from_order(order: dict[str, Any], source: Path, work: Path, out: Path, shared: Path | None = None) -> "Job":
@@ -57,6 +58,7 @@ class Job:
             audit=order.get("audit", False),
             shared=shared,
             profiler=order.get("profiler", ""),
+            kernels=order.get("kernels", False),
         )
 
     def words(self) -> dict[str, str]:

@@ -142,6 +142,20 @@ TEST_F(LaneGpuTest, the_device_is_clean_after_whatever_a_job_did) {
   }
 }
 
+// Each reference keeps more than half of the memory for as long as it lives.
+TEST_F(LaneGpuTest, problems_that_fit_one_after_the_other_all_run) {
+  for (int i = 0; i < 3; ++i) {
+    std::string problem(kProblem);
+    const std::string head = "    def __init__(self):\n        super().__init__()\n        self.held = torch.empty(" +
+                             std::to_string(lane_->device().memory_bytes / 100 * 55 + static_cast<std::uint64_t>(i)) + ", dtype=torch.uint8, device='cuda')\n";
+    problem.insert(problem.find("    def forward"), head);
+    Lease lease = lease_of(Backend::torch, {{"k.py", model("return x + 1")}});
+    lease.submission.problem.hash = sha256(problem);
+    lease.blobs.push_back({sha256(problem), problem});
+    EXPECT_EQ(ending(run(lease)).substr(0, 6), "passed") << i;
+  }
+}
+
 TEST_F(LaneGpuTest, the_sandbox_holds_beside_a_gpu) {
   const auto held = test_sandbox(*lane_, program_directory() + "/../share/kq/harness");
   EXPECT_TRUE(held) << held.error().message;
