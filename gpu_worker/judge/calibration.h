@@ -15,9 +15,9 @@
 
 namespace kq::judge {
 
-// The null calls of a calibration. On a GPU their spread is about 1.5 us, so the mean of three medians is good to 0.5 us where processes differ by 1.1
-// (attested.h); and one takes 1 ms.
-inline constexpr int kNullCalls = 5;
+// The null calls of a calibration. On a GPU their spread is about 1.5 us, so the mean of three medians is good to 0.4 us, and one takes 1 ms. With
+// five of them one of twenty repeats of a job was 8 % off.
+inline constexpr int kNullCalls = 7;
 // A child of ours that makes its context, or goes, may disturb some of them, by 16 us and more (H200). Those that lie so close together are undisturbed
 // where they are the most.
 inline constexpr std::int64_t kUndisturbedNs = 15'000;
