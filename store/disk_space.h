@@ -6,6 +6,7 @@
 // nothing changes, so that the answer does not flutter.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -27,6 +28,8 @@ class DiskSpace {
   static Expected<DiskSpace> watch(const std::string& dir, const SpaceMarks& marks);
 
   Expected<Space> look();
+  // Of what is free, what may be taken before the disk is nearly full.
+  std::uint64_t spare_bytes(const Space& seen) const { return seen.nearly_full ? 0 : seen.free_bytes - std::min(seen.free_bytes, marks_.low_bytes); }
 
  private:
   DiskSpace(std::string dir, const SpaceMarks& marks) : dir_(std::move(dir)), marks_(marks) {}

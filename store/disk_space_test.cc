@@ -129,7 +129,8 @@ class LessSmallDisk : public SmallDisk {
   LessSmallDisk() { size_ = "size=150m"; }
 };
 
-// Of 110 MB in blob files 66 are dead, and less is free than the 44 that live: to write all of them anew would fill the disk.
+// Of 110 MB in blob files 66 are dead, and less is free than the 44 that live: to write all of them anew would fill the disk. What is dead RocksDB knows once
+// tables of removals are merged, four at a time, which a life may be too short for: another one adds a table.
 TEST_F(LessSmallDisk, what_is_dead_is_collected_and_results_have_room_all_the_while) {
   constexpr Sequence kFiles = 110, kFilesPerLife = 10, kLives = 8;
   const auto commit_file = [](Store& store, Sequence seq, std::optional<std::string> value) {
@@ -150,21 +151,38 @@ TEST_F(LessSmallDisk, what_is_dead_is_collected_and_results_have_room_all_the_wh
   const std::uint64_t free_before = free_bytes(directory.path()).value(), enough = free_before + 10 * kMegabyte;
   ASSERT_GT(free_before, 24 * kMegabyte);
   ASSERT_LT(free_before, 44 * kMegabyte);
-  const auto store = open_store();
   std::uint64_t free = 0;
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  for (int i = 0; (free < enough || i < 40) && std::chrono::steady_clock::now() < end; ++i) {
-    const auto space = store->space();
-    ASSERT_TRUE(space);
-    EXPECT_FALSE(space->nearly_full);
-    free = space->free_bytes;
-    if (i < 40) {
-      ASSERT_TRUE(put(*store, "result", 40'000));
+  auto store = open_store();
+  for (int life = 0; life < 5 && free < enough; ++life) {
+    if (life > 0) {
+      commit_file(*store, kFiles, std::nullopt);
+      store.reset();
+      store = open_store();
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(25));
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(12);
+    for (int i = 0; (free < enough || i < 40) && std::chrono::steady_clock::now() < end; ++i) {
+      const auto space = store->space();
+      ASSERT_TRUE(space);
+      EXPECT_FALSE(space->nearly_full);
+      free = space->free_bytes;
+      if (i < 40) {
+        ASSERT_TRUE(put(*store, "result", 40'000));
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(25));
+    }
   }
   EXPECT_GE(free, enough);
   for (Sequence seq = 0; seq < kFiles; ++seq) EXPECT_EQ(store->get(Family::blob, sequence_key(seq)).value().has_value(), lives(seq)) << seq;
+}
+
+TEST(DiskSpace, what_may_be_taken_leaves_the_disk_above_its_mark) {
+  const TemporaryDirectory directory;
+  const auto space = DiskSpace::watch(directory.path(), {.reserve_bytes = 0, .low_bytes = 16 * kMegabyte});
+  ASSERT_TRUE(space);
+  EXPECT_EQ(space->spare_bytes({.free_bytes = 20 * kMegabyte}), 4 * kMegabyte);
+  EXPECT_EQ(space->spare_bytes({.free_bytes = 16 * kMegabyte}), 0u);
+  EXPECT_EQ(space->spare_bytes({.free_bytes = 8 * kMegabyte}), 0u);
+  EXPECT_EQ(space->spare_bytes({.free_bytes = 20 * kMegabyte, .nearly_full = true}), 0u);
 }
 
 TEST(DiskSpace, a_directory_that_is_gone_is_said) {

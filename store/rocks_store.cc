@@ -169,7 +169,7 @@ class RocksStore final : public Store {
     if (!space_) return Space{};
     const auto seen = space_->look();
     if (!seen) return seen;
-    for (BlobGarbage& garbage : garbage_) garbage.look(seen->nearly_full ? 0 : seen->free_bytes);
+    for (BlobGarbage& garbage : garbage_) garbage.look(space_->spare_bytes(*seen));
     return seen;
   }
 

@@ -15,7 +15,7 @@ namespace kq {
 inline constexpr std::uint64_t kGarbageBytesMin = std::uint64_t{32} << 20;  // little is left where it is
 inline constexpr std::uint64_t kGarbageShareMin = 2;                        // collected is where one in so many bytes is dead, or more
 // What lives in the files that are collected is written anew before they go. Of the oldest so many are collected that this takes at most one in so many bytes
-// that the disk has free; fewer than one in kFilesShareMin are not worth it.
+// of the disk's room; fewer than one in kFilesShareMin are not worth it.
 inline constexpr std::uint64_t kRoomPerLiveByte = 2;
 inline constexpr std::uint64_t kFilesShareMin = 20;
 
@@ -27,8 +27,8 @@ class BlobGarbage {
   BlobGarbage(const BlobGarbage&) = delete;
   BlobGarbage& operator=(const BlobGarbage&) = delete;
 
-  // Looks how much is dead, two numbers that RocksDB has, and begins. `room_bytes` is what the disk has free, 0 where it is nearly full: then nothing is
-  // begun, and what is under way is cut short.
+  // Looks how much is dead, two numbers that RocksDB has, and begins. `room_bytes` may be taken before the disk is nearly full, 0 where it is: then nothing
+  // is begun, and what is under way is cut short.
   void look(std::uint64_t room_bytes);
 
   bool is_collecting() const { return is_collecting_; }
