@@ -16,9 +16,9 @@
 namespace kq {
 
 // ready: forked ahead, and told later which of the others with a channel it is. build: reads the sources. record: runs them as far as their calls of load_inline. compile: compiles what those asked for. profile: a submission under a profiler.
-enum class ChildRole { reference, submission, build, calibrator, record, compile, ready, profile };
+enum class ChildRole { reference, submission, build, calibrator, record, compile, ready, profile, ready_build };
 template <>
-inline constexpr std::array<std::string_view, 8> kEnumNames<ChildRole>{"reference", "submission", "build", "calibrator", "record", "compile", "ready", "profile"};
+inline constexpr std::array<std::string_view, 9> kEnumNames<ChildRole>{"reference", "submission", "build", "calibrator", "record", "compile", "ready", "profile", "ready_build"};
 
 // When calls that are short enough are also timed several at once (gpu_worker/judge/burst.h). doubt: where the submission's clock says less than the judge's can agree with.
 enum class Bursts { never, doubt, always };

@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
+
+#include "gpu_worker/zygote_packets.h"
 
 namespace kq {
 namespace {
@@ -26,17 +27,6 @@ constexpr std::size_t kUntold = kChildKinds;
 constexpr std::size_t kSlotsSpared = 4;        // by children that are forked ahead, for those that are wanted now
 
 bool is_submission(ChildRole role) { return role == ChildRole::submission || role == ChildRole::profile; }
-
-// What harness/ready.py reads: what the child is to be. What it needs besides lies in its src/.
-std::string assignment(ChildRole role, const Lease& lease) {
-  const Submission& submission = lease.submission;
-  return nlohmann::json{{"role", to_string(role == ChildRole::profile ? ChildRole::submission : role)},
-                        {"backend", to_string(submission.backend)},
-                        {"entry", is_submission(role) ? submission.files.front().name : ""},
-                        {"problem", problem_file(lease)},
-                        {"precision", to_string(submission.problem.precision)}}
-      .dump();
-}
 
 // Neither end blocks: what finds no room is dropped by who writes, who is the submission's child.
 Expected<std::pair<Fd, Fd>> pipe_for_lines() {
@@ -104,7 +94,7 @@ Expected<LaneChild> Children::take(ChildRole role, ChildKind kind, const Lease& 
       if (auto put = child->scratch.put_all(built->dir); !put) return put;
     }
     if (kind == ChildKind::launcher) return {};  // knows what it is
-    return send_packet(child->channel.get(), assignment(role, lease));
+    return send_packet(child->channel.get(), assignment(role, lease.submission, problem_file(lease)));
   }();
   if (told) return child;
   retire(std::move(*child));

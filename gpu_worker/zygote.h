@@ -7,12 +7,12 @@
 //                              "backends": ["torch", "triton", "cuda", "torch_cuda", "multi_kernel"],
 //                              "compilers": "g++ 12.2.0 ...", "sandbox": "uid,user,pid,mount,ipc,net,uts,rlimits,landlock,seccomp,cgroup"}
 //                             or {"error": "one sentence"} and exit
-//   control -> zygote:        {"id": 7, "role": "ready" | "build" | "record" | "compile" | "profile", "device": "cpu" | "cuda", "backend": "torch",
+//   control -> zygote:        {"id": 7, "role": "ready" | "build" | "ready_build" | "record" | "compile" | "profile", "device": "cpu" | "cuda", "backend": "torch",
 //                              "dir": DIR, "uid": 61000, "entry": "add.py", "problem": "relu.py", "precision": "as_given",
 //                              "arch": "sm_90", "shared": DIR, "profiler": PATH, "host_bytes": N, "scratch_bytes": N, "window_bytes": N, "audit": false,
 //                              "kernels": false}
-//                             with descriptors: [log pipe], for a ready or a profile child [log pipe, channel socket], and a pipe more for one that is
-//                             audited. What a ready child is to be it is told through its channel (harness/ready.py)
+//                             with descriptors: [log pipe], for a ready, ready_build or profile child [log pipe, channel socket], and a pipe more for
+//                             one that is audited. What a ready one is to be, or to build, it is told through its channel (harness/ready.py, build.py)
 //   zygote -> control:        {"id": 7, "pid": 1234}   forked; 1234 is the process to kill: everything of the child dies with it
 //                             {"id": 7, "error": "one sentence"}   could not fork or enter the sandbox: our fault
 //                             {"id": 7, "exit": 9, "left": 0}     gone, with this wait status (core/plan.h); comes once for every pid. "left"

@@ -54,4 +54,14 @@ std::optional<ZygoteNews> parse_zygote_news(std::string_view packet) {
                     .error = text_of(news, "error")};
 }
 
+std::string assignment(ChildRole role, const Submission& submission, const std::string& problem_file) {
+  const bool has_entry = role != ChildRole::reference && role != ChildRole::calibrator && !submission.files.empty();
+  return json{{"role", to_string(role == ChildRole::profile ? ChildRole::submission : role)},
+              {"backend", to_string(submission.backend)},
+              {"entry", has_entry ? submission.files.front().name : ""},
+              {"problem", problem_file},
+              {"precision", to_string(submission.problem.precision)}}
+      .dump();
+}
+
 }  // namespace kq

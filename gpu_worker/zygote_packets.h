@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/plan.h"
 #include "core/result.h"
 #include "core/submission.h"
 
@@ -33,5 +34,8 @@ struct ZygoteNews {
   std::string error;        // not forked, and why
 };
 std::optional<ZygoteNews> parse_zygote_news(std::string_view packet);
+
+// What a child that waits is to be, in a packet to it (harness/ready.py); what it needs besides lies in its src/.
+std::string assignment(ChildRole role, const Submission& submission, const std::string& problem_file);
 
 }  // namespace kq

@@ -121,7 +121,11 @@ KeysInWork::Hold::~Hold() {
 }
 
 Builder::Builder(BuilderOptions options, BuildCache cache, ZygoteSource zygote)
-    : options_(std::move(options)), cache_(std::move(cache)), zygote_(std::move(zygote)) {}
+    : options_(std::move(options)), cache_(std::move(cache)), zygote_(std::move(zygote)),
+      ready_({.scratch = options_.scratch,
+              .first_uid = options_.uid == 0 ? 0 : options_.uid + kReadyUids,
+              .host_bytes = options_.host_bytes,
+              .scratch_bytes = kBuildScratchBytes}) {}
 
 Expected<Builder::Job> Builder::begin(const Lease& lease, std::stop_token stop, std::size_t slot) const {
   auto zygote = zygote_(lease.device.kind);
@@ -197,22 +201,27 @@ Expected<Scratch> Builder::scratch(const Job& job, const std::string& name) cons
   return Scratch::make(options_.scratch, name + std::to_string(job.slot), options_.uid == 0 ? 0 : options_.uid + static_cast<std::uint32_t>(job.slot));
 }
 
+BuildChild Builder::child_of(const Job& job, ChildRole role, std::uint32_t limit_ms, const std::string& shared) const {
+  return {.role = role,
+          .arch = job.arch,
+          .shared = shared,
+          .uid = options_.uid == 0 ? 0 : options_.uid + static_cast<std::uint32_t>(job.slot),
+          .host_bytes = options_.host_bytes,
+          .limit_ms = static_cast<std::uint32_t>(std::clamp<std::int64_t>(job.end_ms - monotonic_now_ms(), 1, limit_ms)),
+          .whole_limit_ms = static_cast<std::uint32_t>(limit_of(job.lease.submission, limit_ms))};
+}
+
 Expected<BuildEnd> Builder::run_child(const Job& job, ChildRole role, const Scratch& scratch, std::uint32_t limit_ms, const std::string& shared) const {
-  const BuildChild child{.role = role,
-                         .arch = job.arch,
-                         .shared = shared,
-                         .uid = options_.uid == 0 ? 0 : options_.uid + static_cast<std::uint32_t>(job.slot),
-                         .host_bytes = options_.host_bytes,
-                         .limit_ms = static_cast<std::uint32_t>(std::clamp<std::int64_t>(job.end_ms - monotonic_now_ms(), 1, limit_ms)),
-                         .whole_limit_ms = static_cast<std::uint32_t>(limit_of(job.lease.submission, limit_ms))};
-  return run_build_child(child, job.lease, scratch, *job.zygote, job.stop);
+  return run_build_child(child_of(job, role, limit_ms, shared), job.lease, scratch, *job.zygote, job.stop);
 }
 
 Expected<Built> Builder::run(const Job& job, const Hash& key) {
-  const auto scratch = this->scratch(job, "build");
+  auto ready = job.lease.submission.backend == Backend::cuda ? ready_.take(job.zygote, job.arch) : std::nullopt;
+  const auto scratch = ready ? Expected<Scratch>(std::move(ready->scratch)) : this->scratch(job, "build");
   if (!scratch) return failure(scratch.error());
   if (const auto put = put_sources(*scratch, job.lease, true); !put) return failure(put.error());
-  auto end = run_child(job, ChildRole::build, *scratch, options_.limit_ms);
+  auto end = ready ? run_ready_build(child_of(job, ChildRole::build, options_.limit_ms), job.lease, *ready, job.stop)
+                   : run_child(job, ChildRole::build, *scratch, options_.limit_ms);
   if (!end) return failure(end.error());
   if (end->verdict) return ended_build(std::move(*end->verdict));
   Built built = outcome(job, scratch->out(), false);

@@ -23,14 +23,17 @@
 #include "gpu_worker/build/cache.h"
 #include "gpu_worker/build/child.h"
 #include "gpu_worker/build/extension.h"
+#include "gpu_worker/build/ready_builds.h"
 #include "gpu_worker/worker.h"
 #include "gpu_worker/zygote.h"
 
 namespace kq {
 
+inline constexpr std::uint32_t kReadyUids = 1024;
+
 struct BuilderOptions {
   std::string scratch;     // parent of scratch directories
-  std::uint32_t uid = 0;   // of the build children of slot 0, and so on upward; 0 keeps ours
+  std::uint32_t uid = 0;   // of the build children of slot 0, and so on upward, and from kReadyUids above on of those that wait; 0 keeps ours
   std::string no_gpu_arch; // what device code is compiled for where no GPU says
   std::uint32_t limit_ms = 120'000;
   std::uint32_t compile_limit_ms = 300'000;  // of one call of load_inline
@@ -99,6 +102,7 @@ class Builder {
   Expected<Compiled> compile(const Job& job, const ExtensionCall& call, const std::string& toolchain);
   Expected<void> make_header(const Job& job, const Hash& group, const std::string& variant);
   Expected<Scratch> scratch(const Job& job, const std::string& name) const;
+  BuildChild child_of(const Job& job, ChildRole role, std::uint32_t limit_ms, const std::string& shared = {}) const;
   Expected<BuildEnd> run_child(const Job& job, ChildRole role, const Scratch& scratch, std::uint32_t limit_ms, const std::string& shared = {}) const;
   Built outcome(const Job& job, const std::string& dir, bool cached) const;
 
@@ -106,6 +110,7 @@ class Builder {
   BuildCache cache_;
   ZygoteSource zygote_;
   KeysInWork keys_;
+  ReadyBuilds ready_;
   std::mutex toolchain_mutex_;
   std::string toolchain_;  // of this machine, as the last build's child told it
 };

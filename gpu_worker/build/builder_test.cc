@@ -1,12 +1,14 @@
 // The build lane with the zygote of a device lane and real, sandboxed build children.
 #include "gpu_worker/build/builder.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -111,6 +113,43 @@ TEST_F(BuilderTest, a_cuda_stream_user_is_rejected_before_anything_compiles) {
   const auto built = build_cuda("void f() { cudaStreamCreate(0); }");
   ASSERT_EQ(verdict_of(built), "rejected");
   EXPECT_EQ(evidence(built).place, "k.cu:1");
+}
+
+// The inodes of the directories of those that wait, once there are as many as are meant to.
+std::set<ino_t> waiting_in(const fs::path& scratch) {
+  std::set<ino_t> found;
+  for (int i = 0; i < 2'000 && found.size() < kReadyBuildsMax; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    found.clear();
+    std::error_code none;
+    for (const auto& entry : fs::directory_iterator(scratch, none)) {
+      struct stat seen{};
+      if (entry.path().filename().string().starts_with("ready") && ::stat(entry.path().c_str(), &seen) == 0) found.insert(seen.st_ino);
+    }
+  }
+  return found;
+}
+
+TEST_F(BuilderTest, after_a_first_kernel_children_wait_for_the_next_ones) {
+  const fs::path scratch = root_ / "waiting";
+  Builder builder({.scratch = scratch, .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"}, BuildCache(root_ / "cache"),
+                  [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
+  const auto lease_with = [&](const std::string& statement) {
+    const std::string source = "extern \"C\" __global__ void copy(const float* x, float* out) { " + statement + " }";
+    return lease_of(Backend::cuda, {{"k.cu", source}, {"k.json", std::string(kContract)}});
+  };
+  ASSERT_EQ(verdict_of(builder.build(lease_with("out[0] = x[1];"))), "compiled_only");
+  const auto before = waiting_in(scratch);
+  ASSERT_EQ(before.size(), kReadyBuildsMax);
+  const auto built = builder.build(lease_with("out[0] = x[2];"));
+  ASSERT_EQ(verdict_of(built), "compiled_only");
+  EXPECT_TRUE(fs::exists(built->dir + "/module.cubin"));
+  const auto after = waiting_in(scratch);
+  EXPECT_EQ(after.size(), kReadyBuildsMax);
+  EXPECT_NE(after, before) << "one of them built it, and another came in its place";
+  const auto failed = builder.build(lease_with("out[0] = y;"));
+  ASSERT_EQ(verdict_of(failed), "build_failed");
+  EXPECT_NE(evidence(failed).message.find("k.cu:1"), std::string::npos) << evidence(failed).message;
 }
 
 TEST_F(BuilderTest, a_stopped_build_ends_at_once) {

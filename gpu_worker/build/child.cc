@@ -7,12 +7,12 @@
 #include "gpu_worker/build/outcome.h"
 #include "gpu_worker/limit.h"
 #include "gpu_worker/log_pump.h"
+#include "gpu_worker/zygote_packets.h"
 #include "net/clock.h"
 
 namespace kq {
 namespace {
 
-constexpr std::uint64_t kScratchBytes = 1ull << 30;
 constexpr std::int64_t kLookMs = 20;  // how often a build looks whether it is still wanted
 
 // A compiler that the kernel ended for its memory, or that said itself that it could get no more of it.
@@ -31,6 +31,30 @@ Expected<std::optional<int>> wait_or_stop(Zygote& zygote, std::uint64_t child, s
     auto status = zygote.wait(child, std::min(left_ms, kLookMs));
     if (!status || *status) return status;
   }
+}
+
+// Of one that runs: until it is gone, or its time is.
+Expected<BuildEnd> end_of(const BuildChild& child, Zygote& zygote, std::uint64_t id, LogPump& log, const std::stop_token& stop) {
+  const auto status = wait_or_stop(zygote, id, child.limit_ms, stop);
+  if (!status || !*status) {
+    zygote.kill(id);
+    (void)zygote.wait(id, 5000);
+  }
+  zygote.forget(id);
+  const std::string text = log.finish(1000);
+  if (!status) return failure(status.error());
+  if (stop.stop_requested()) return our_fault("stopped");
+  BuildEnd end;
+  if (!*status) {
+    end.verdict = build_ended(VerdictName::timed_out, "build", "the build took longer than " + limit_text(child.whole_limit_ms));
+    return end;
+  }
+  end.was_killed_for_memory = (**status & kKilledForMemory) != 0;
+  const bool is_whole = WIFEXITED(**status) && WEXITSTATUS(**status) == 0;
+  if (is_whole) return end;
+  end.verdict = was_out_of_memory(**status, text) ? build_out_of_memory(child.host_bytes)
+                                                  : build_ended(VerdictName::build_failed, {}, "the compiler's process died: " + text);
+  return end;
 }
 
 }  // namespace
@@ -56,31 +80,17 @@ Expected<BuildEnd> run_build_child(const BuildChild& child, const Lease& lease, 
                                .arch = child.arch,
                                .shared = child.shared,
                                .host_bytes = child.host_bytes,
-                               .scratch_bytes = kScratchBytes,
+                               .scratch_bytes = kBuildScratchBytes,
                                .window_bytes = 0},
                               log->second.get(), -1);
   log->second = Fd();
   if (!id) return failure(id.error());
-  const auto status = wait_or_stop(zygote, *id, child.limit_ms, stop);
-  if (!status || !*status) {
-    zygote.kill(*id);
-    (void)zygote.wait(*id, 5000);
-  }
-  zygote.forget(*id);
-  const std::string text = log->first.finish(1000);
-  if (!status) return failure(status.error());
-  if (stop.stop_requested()) return our_fault("stopped");
-  BuildEnd end;
-  if (!*status) {
-    end.verdict = build_ended(VerdictName::timed_out, "build", "the build took longer than " + limit_text(child.whole_limit_ms));
-    return end;
-  }
-  end.was_killed_for_memory = (**status & kKilledForMemory) != 0;
-  const bool is_whole = WIFEXITED(**status) && WEXITSTATUS(**status) == 0;
-  if (is_whole) return end;
-  end.verdict = was_out_of_memory(**status, text) ? build_out_of_memory(child.host_bytes)
-                                                  : build_ended(VerdictName::build_failed, {}, "the compiler's process died: " + text);
-  return end;
+  return end_of(child, zygote, *id, log->first, stop);
+}
+
+Expected<BuildEnd> run_ready_build(const BuildChild& child, const Lease& lease, ReadyBuild& ready, const std::stop_token& stop) {
+  if (const auto told = send_packet(ready.channel.get(), assignment(ChildRole::build, lease.submission, problem_file(lease))); !told) return failure(told.error());
+  return end_of(child, *ready.zygote, ready.id, ready.log, stop);
 }
 
 }  // namespace kq

@@ -7,10 +7,13 @@
 
 #include "core/messages.h"
 #include "core/plan.h"
+#include "gpu_worker/build/ready_builds.h"
 #include "gpu_worker/scratch.h"
 #include "gpu_worker/zygote.h"
 
 namespace kq {
+
+inline constexpr std::uint64_t kBuildScratchBytes = 1ull << 30;
 
 struct BuildChild {
   ChildRole role = ChildRole::build;
@@ -29,6 +32,8 @@ struct BuildEnd {
 
 // Blocking. A stop kills it and ends in an Error.
 Expected<BuildEnd> run_build_child(const BuildChild& child, const Lease& lease, const Scratch& scratch, Zygote& zygote, const std::stop_token& stop);
+// The same in one that waits, whose scratch has the files.
+Expected<BuildEnd> run_ready_build(const BuildChild& child, const Lease& lease, ReadyBuild& ready, const std::stop_token& stop);
 
 Verdict build_ended(VerdictName name, std::string reason, std::string message);
 Verdict build_out_of_memory(std::uint64_t host_bytes);

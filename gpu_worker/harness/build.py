@@ -15,21 +15,26 @@ It leaves in out/:
     kq_triton      other Python that may launch kernels of triton's on a GPU: the next step is a record child's (triton_ahead.py)
 """
 
+import contextlib
 import re
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from harness import device_code, extension_record, extension_tools, huge_pages, launch_file, scalars, triton_ahead
+from harness import device_code, extension_record, extension_tools, huge_pages, launch_file, ready, scalars, triton_ahead
 from harness.ast_facts import facts_of
+from harness.channel import CHANNEL_FD, ChannelClosed
 from harness.device_code import BuildFailed, Order
 from harness.kernel_spec import BadSpec, read_names, read_spec, spec_path
-from harness.nvrtc import CompileError, NvrtcMissing, toolkits
+from harness.nvrtc import CompileError, NvrtcMissing, opened, toolkits
 from harness.preprocess import preprocessed
 from harness.role import Job
 
 MESSAGE_MAX = 2000
 LOG_MAX = 200_000
+ARCH = "sm_90"  # where nobody says
+WARM_UP = b'extern "C" __global__ void warm_up(float* x) { x[threadIdx.x] += 1.0f; }'
 # Whoever hides these words better is told so when it calls (extension_serve.py).
 EXTENSIONS = re.compile(rb"load_inline|cpp_extension")
 TRITON = re.compile(rb"triton.*\bjit\b|@jit\b")
@@ -50,6 +55,18 @@ def run(job: Job) -> int:
     (job.out / "message").write_text(message[:MESSAGE_MAX], errors="replace")
     (job.out / "status").write_text(status + "\n")
     return 0
+
+
+def wait_and_run(job: Job) -> int:
+    """A child that waits for its job: NVRTC's first compile, which takes 7 ms longer than any other, is behind it then."""
+    with contextlib.suppress(CompileError, NvrtcMissing):  # the build says so
+        huge_pages.use_for_heap()
+        opened().compile(WARM_UP, "warm_up.cu", [f"--gpu-architecture={job.arch or ARCH}", "--minimal"], ["warm_up"])
+    try:
+        packet = ready.receive(socket.socket(fileno=CHANNEL_FD))
+    except ChannelClosed:
+        return 0
+    return run(ready.assigned(job, packet))
 
 
 def write_facts(job: Job) -> None:
@@ -89,7 +106,7 @@ def record(job: Job) -> int:
 def compile_cuda(job: Job) -> None:
     entry = job.source / job.entry
     spec = read_spec(spec_path(entry))
-    order = Order(entry, spec, job.arch or "sm_90", job.work)
+    order = Order(entry, spec, job.arch or ARCH, job.work)
     huge_pages.use_for_heap()
     with ThreadPoolExecutor(max_workers=1) as pool:
         # Beside the compiler: g++ takes as long as that does.

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from harness.page import MAGIC, TEXT_MAX, Command, Failure, Page, Status, TensorDesc
 from harness.stub import GO, SEED, TIMEOUT, Stub
 
+CHANNEL_FD = 3  # in every child that has one
 # How often a child without work looks whether its judge is still there.
 LOOK_NS = 1_000_000_000
 

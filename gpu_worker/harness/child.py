@@ -16,17 +16,17 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from harness import build, environment, extension_compile, profile, ready, view
+from harness.channel import CHANNEL_FD
 from harness.role import Job
 from harness.sandbox import Sandbox
 from harness.stub import Stub
 
 # The children of the build lane: no channel, no GPU, and a directory for what they make.
-BUILDS: dict[str, Callable[[Job], int]] = {"build": build.run, "record": build.record, "compile": extension_compile.main}
+BUILDS: dict[str, Callable[[Job], int]] = {"build": build.run, "ready_build": build.wait_and_run, "record": build.record, "compile": extension_compile.main}
 
 PROFILE = "profile"
 
-# Where a child has its descriptors.
-CHANNEL_FD = 3
+# Where a child has its other descriptors.
 LIFELINE_FD = 4
 AUDIT_FD = 5  # of an audited one; C alone keeps it
 

@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 
 from harness import profile_metrics
+from harness.channel import CHANNEL_FD
 from harness.page import TEXT_MAX
 from harness.role import Job
 
@@ -38,8 +39,6 @@ SECTIONS = (
     "WorkloadDistribution",
 )
 READ_LIMIT_S = 60.0
-
-CHANNEL_FD = 3
 
 
 def run(job: Job, stub: str, launcher: str) -> int:

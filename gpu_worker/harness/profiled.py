@@ -8,7 +8,6 @@ import socket
 import sys
 from pathlib import Path
 
-CHANNEL_FD = 3
 PROFILED_CALL = 2
 
 
@@ -16,6 +15,7 @@ def main() -> int:
     # This file's directory is a package, and no module of a job may be found, or hidden, through it.
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
     from harness import forker, ready
+    from harness.channel import CHANNEL_FD
     from harness.role import Job
     from harness.stub import Stub
 
