@@ -1,7 +1,7 @@
 """A control group for each child, where this machine lets us make one: memory and processes are limited together, whatever they are.
 
 The limits of sandbox.h are of single processes and of private memory; a group counts shared memory, files in memory and every process of
-the child as well. Version 2 where our own group was delegated to us, else version 1, which takes root.
+the child as well. And however many processes a build has, on a busy machine they get a tenth of what each other child gets. Version 2 where our own group was delegated to us, else version 1, which takes root.
 """
 
 import os
@@ -14,6 +14,7 @@ ROOT = Path("/sys/fs/cgroup")
 PREFIX = "kq-"  # and whose it is: own_name()
 MEMORY_FILES = ("memory.max", "memory.limit_in_bytes")
 PROCESSES_MAX = 512  # and threads, of one child
+OF_A_BUILD = {"cpu.weight": 10, "cpu.shares": 102}  # of version 2 and 1; others have 100 and 1024
 MARGIN_BYTES = 256 << 20  # page tables, the kernel's own and what a fork copies before the job begins
 EMPTY_LIMIT_S = 5.0  # until the last process of a killed group is gone: it takes milliseconds
 ABANDONED_LIMIT_S = 2.0  # the same for a group that a killed zygote left, whose children are dying by themselves
@@ -59,13 +60,13 @@ class Cgroups:
             self.close()
         return limited
 
-    def make(self, name: str, memory_bytes: int) -> None:
+    def make(self, name: str, memory_bytes: int, is_build: bool = False) -> None:
         for group in self.groups(name):
             group.mkdir()
         limits = {"memory.limit_in_bytes": memory_bytes, "pids.max": PROCESSES_MAX}
         if self._version == 2:
             limits = {"memory.max": memory_bytes, "memory.swap.max": 0, "pids.max": PROCESSES_MAX}
-        for file, value in limits.items():
+        for file, value in {**limits, **(OF_A_BUILD if is_build else {})}.items():
             for group in self.groups(name):
                 if (group / file).exists():
                     (group / file).write_text(str(value), encoding="ascii")
@@ -111,11 +112,12 @@ def unified(root: Path, own: str) -> list[Path]:
 
 
 def offer(group: Path) -> None:
-    """Lets the children of a group have limits; refused where processes are in it."""
-    try:
-        (group / "cgroup.subtree_control").write_text("+memory +pids", encoding="ascii")
-    except OSError:
-        pass  # whether it matters shows with the first child
+    """Lets the children of a group have limits, and shares of the processors; refused where processes are in it."""
+    for controllers in ("+memory +pids", "+cpu"):
+        try:
+            (group / "cgroup.subtree_control").write_text(controllers, encoding="ascii")
+        except OSError:
+            pass  # whether it matters shows with the first child
 
 
 def own_name() -> str:
@@ -195,11 +197,11 @@ def kill(pid: int) -> None:
 
 
 def legacy(root: Path, own: str) -> list[Path]:
-    """Our own groups of version 1: memory, and processes where they are counted."""
+    """Our own groups of version 1: memory, and where we may, processes, which are counted, and processors, which are shared out."""
     found = {name: root / name / path.lstrip("/") for controllers, path in memberships(own) for name in controllers}
     if "memory" not in found or not found["memory"].is_dir():
         return []
-    return [found[name] for name in ("memory", "pids") if name in found and found[name].is_dir()]
+    return [found[name] for name in ("memory", "pids", "cpu") if name in found and (name == "memory" or os.access(found[name], os.W_OK))]
 
 
 def memberships(own: str) -> Iterator[tuple[list[str], str]]:

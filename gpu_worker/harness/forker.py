@@ -268,7 +268,7 @@ class Forker:
     def fork(self, order: dict[str, Any], fds: list[int]) -> tuple[int, str]:
         """A child inside its sandbox: the pid to kill, and the layers in force."""
         from harness.cgroup import MARGIN_BYTES
-        from harness.child import Child
+        from harness.child import BUILDS, Child
 
         self.check_innocence()
         self._forks += 1
@@ -279,7 +279,7 @@ class Forker:
         group = f"child-{self._forks}"
         memory_bytes = order["host_bytes"] + order["scratch_bytes"] + MARGIN_BYTES
         if self._cgroups is not None:
-            self._cgroups.make(group, memory_bytes)
+            self._cgroups.make(group, memory_bytes, order["role"] in BUILDS)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             b = child.fork()

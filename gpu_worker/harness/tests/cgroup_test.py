@@ -5,9 +5,10 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
-from harness.cgroup import MARGIN_BYTES, PREFIX, Cgroups, legacy, namespace, own_name, remove_abandoned, unified
+from harness.cgroup import MARGIN_BYTES, OF_A_BUILD, PREFIX, Cgroups, legacy, namespace, own_name, remove_abandoned, unified
 
 assert MARGIN_BYTES > 0
 
@@ -37,6 +38,41 @@ class Trees(unittest.TestCase):
         own = "8:pids:/\n4:memory:/box\n1:cpu,cpuacct:/\n0::/\n"
         self.assertEqual(legacy(self.root, own), [memory, pids])
         self.assertEqual(legacy(self.root, "8:pids:/\n"), [])
+
+    def test_processors_are_shared_out_where_we_may(self) -> None:
+        memory, cpu = self.group("memory"), self.group("cpu")
+        own = "4:memory:/\n1:cpu:/\n"
+        self.assertEqual(legacy(self.root, own), [memory, cpu])
+        groups = Cgroups([memory, cpu], 1)
+        for name, is_build in (("build", True), ("child", False)):
+            self.group(f"cpu/{name}", cpu__shares="1024")
+            with self.subTest(name), unittest.mock.patch.object(Path, "mkdir"):
+                groups.make(name, 1 << 30, is_build)
+                self.assertEqual((cpu / name / "cpu.shares").read_text(), "102" if is_build else "1024")
+
+    def test_a_build_gets_less_of_a_processor_than_another_child(self) -> None:
+        groups = Cgroups.find()
+        if groups is None:
+            self.skipTest("no control groups can be made here")
+        self.addCleanup(groups.close)
+        groups.make("build", 1 << 30, True)
+        if not any((group / file).exists() for group in groups.groups("build") for file in OF_A_BUILD):
+            groups.remove("build")
+            self.skipTest("control groups here do not share out processors")
+        groups.make("child", 1 << 30)
+        cpu = min(os.sched_getaffinity(0))
+        spin = "import time\nend = time.monotonic() + 2\nwhile time.monotonic() < end: pass\nprint(time.process_time())"
+
+        def enter(name: str) -> None:
+            groups.enter(name)
+            os.sched_setaffinity(0, {cpu})
+
+        names = ["build"] * 5 + ["child"]
+        spinning = [subprocess.Popen([sys.executable, "-c", spin], stdout=subprocess.PIPE, preexec_fn=lambda name=name: enter(name)) for name in names]
+        took_s = [float(one.communicate()[0]) for one in spinning]
+        for name in ("build", "child"):
+            groups.remove(name)
+        self.assertGreater(took_s[-1], 2 * sum(took_s[:-1]))
 
     def test_a_tree_without_limits_is_not_taken_for_one(self) -> None:
         self.group(".", cgroup__controllers="memory pids")
