@@ -15,7 +15,7 @@
 
 namespace kq {
 
-// ready: forked ahead, and told later which of the others with a channel it is. build: reads the sources. record: runs them as far as their calls of load_inline. compile: compiles what those asked for. profile: a submission under a profiler.
+// ready: forked ahead, and told later which of the others with a channel it is. build: reads the sources. record: runs them as far as their calls of load_inline. compile: compiles what those asked for. ready_build: a build's child that is forked ahead. profile: a submission under a profiler.
 enum class ChildRole { reference, submission, build, calibrator, record, compile, ready, profile, ready_build };
 template <>
 inline constexpr std::array<std::string_view, 9> kEnumNames<ChildRole>{"reference", "submission", "build", "calibrator", "record", "compile", "ready", "profile", "ready_build"};

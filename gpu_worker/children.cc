@@ -22,8 +22,9 @@ constexpr std::int64_t kWarmLimitMs = 60'000;  // a CUDA context on a loaded mac
 constexpr int kWordsMax = 8;                   // that a child says until it is warm
 constexpr std::int64_t kMomentLimitMs = 5'000;  // a submission that loads for longer is not waited for
 constexpr auto kMomentLook = std::chrono::microseconds(200);
-// Places in Warming: one for each kind's forker; who is forked elsewhere is told to nobody.
-constexpr std::size_t kUntold = kChildKinds;
+// Places in Warming: one for each kind's forker, and one for the end of who is retired in time; who is forked elsewhere is told to nobody.
+constexpr std::size_t kEnding = kChildKinds;
+constexpr std::size_t kUntold = kWarmingMax;
 constexpr std::size_t kSlotsSpared = 4;        // by children that are forked ahead, for those that are wanted now
 
 bool is_submission(ChildRole role) { return role == ChildRole::submission || role == ChildRole::profile; }
@@ -52,7 +53,7 @@ Children::Children(ChildrenOptions options, Warming& warming, GetZygote zygote, 
     : options_(std::move(options)), warming_(warming), zygote_(std::move(zygote)), inspect_(std::move(inspect)),
       used_{true},  // Python, from the beginning
       undertaker_([this] { take_down_all(); }) {
-  static_assert(kChildKinds <= kWarmingMax);
+  static_assert(kEnding < kWarmingMax);
   for (const ChildKind kind : kKinds) forkers_[index(kind)] = std::thread([this, kind] { fork_ahead(kind); });
 }
 
@@ -323,9 +324,11 @@ void Children::take_down(LaneChild child) {
   if (!child.is_killed) {
     std::unique_lock lock(mutex_);
     await_moment(lock, [this] { return is_settling_; });
+    warming_.set(kEnding, true);
     child.zygote->kill(child.id);
   }
   const auto exit = child.zygote->wait(child.id, kReapLimitMs);
+  if (!child.is_killed) warming_.set(kEnding, false);
   const bool is_there = exit && !*exit;
   if (is_there) complain("a child is there " + std::to_string(kReapLimitMs / 1000) + " s after it was killed");
   if (const int left = child.zygote->left_by(child.id); left > 0) complain(std::to_string(left) + " processes of a child would not be killed");

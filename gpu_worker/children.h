@@ -77,7 +77,8 @@ class Children {
   Expected<LaneChild> take(ChildRole role, ChildKind kind, const Lease& lease, const Built* built);
   // Kills it and returns what it printed. The rest of its end comes later, on another thread.
   std::string retire(LaneChild child);
-  // The same once the judge does not prepare: of one that has had its last command, whose memory is not wanted yet.
+  // The same once the judge does not prepare: of one that has had its last command, whose memory is not wanted yet. It sees within a second that its judge
+  // has no use for it, and then ends by itself.
   void retire_in_time(LaneChild child);
   // Whether something may be left of those that were retired.
   bool is_taking_down() const;

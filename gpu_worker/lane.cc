@@ -161,13 +161,14 @@ bool Lane::has_reference_for(const Lease& lease) const {
 }
 
 // Once more in a fresh child where the clock of the submission's process and the judge's cannot both be right: a machine may be disturbed
-// once, a forged clock is so every time. Few samples may be disturbed twice, and what is published of them is what the judge's clock says.
+// once, a forged clock is so every time. Few samples may be disturbed twice, and nothing is gained by them: what is published is no less than the judge's
+// clock allows.
 Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_token stop) {
   const std::int64_t start_ms = monotonic_now_ms();
   auto attempt = this->attempt(lease, built, stop);
   if (attempt && !attempt->report.disagreement.empty()) {
     attempt = this->attempt(lease, built, stop);
-    const bool are_few = attempt && attempt->report.samples.submission_ns.size() < kTimedSamplesMin;
+    const bool are_few = lease.submission.trials.timed < kTimedSamplesMin;
     if (attempt && !attempt->report.disagreement.empty() && !are_few) attempt->report.verdict = tampered(attempt->report.disagreement);
   }
   if (!attempt) return failure(attempt.error());
@@ -229,10 +230,14 @@ Limits Lane::limits_for(const Submission& submission) const {
   return limits;
 }
 
-// Once more where memory was short while others still had some of it: that was ours.
+// Once more where memory was short while others still had some of it: that was ours. Where a reference that has ended its work had it, whatever else went
+// wrong may have come of that.
 Expected<Lane::Attempt> Lane::attempt(const Lease& lease, const Built& built, const std::stop_token& stop) {
+  const bool has_former = reference_ && !has_reference_for(lease);
   auto attempt = attempt_once(lease, built, stop);
-  if (!attempt || !attempt->crowded || !is_short_of_gpu_memory(*attempt->report.verdict)) return attempt;
+  const bool may_try_again = !stop.stop_requested() && !aborted_ && !quarantine_;
+  const bool was_short = attempt ? attempt->crowded && is_short_of_gpu_memory(*attempt->report.verdict) : has_former && may_try_again;
+  if (!was_short) return attempt;
   children_->settle();
   return attempt_once(lease, built, stop);
 }

@@ -1,4 +1,4 @@
-// Whether children are making themselves warm on a lane's device: what control tells the judge through a page of memory that both have; and what the
+// Whether children are making themselves warm on a lane's device, or one is ending: what control tells the judge through a page of memory that both have; and what the
 // judge tells control there, that nobody should begin now.
 //
 // While a CUDA context is made, 50 to 90 ms, the driver stops the device for a moment some ten to twenty times: of the calls that are timed

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/limits.h"
 #include "core/plan.h"
@@ -217,10 +218,11 @@ Expected<BuildEnd> Builder::run_child(const Job& job, ChildRole role, const Scra
 
 Expected<Built> Builder::run(const Job& job, const Hash& key) {
   auto ready = job.lease.submission.backend == Backend::cuda ? ready_.take(job.zygote, job.arch) : std::nullopt;
+  if (ready && !ready->assign(job.lease)) ready_.end(*std::exchange(ready, std::nullopt));
   const auto scratch = ready ? Expected<Scratch>(std::move(ready->scratch)) : this->scratch(job, "build");
   if (!scratch) return failure(scratch.error());
-  if (const auto put = put_sources(*scratch, job.lease, true); !put) return failure(put.error());
-  auto end = ready ? run_ready_build(child_of(job, ChildRole::build, options_.limit_ms), job.lease, *ready, job.stop)
+  if (const auto put = ready ? Expected<void>() : put_sources(*scratch, job.lease, true); !put) return failure(put.error());
+  auto end = ready ? run_ready_build(child_of(job, ChildRole::build, options_.limit_ms), *ready, job.stop)
                    : run_child(job, ChildRole::build, *scratch, options_.limit_ms);
   if (!end) return failure(end.error());
   if (end->verdict) return ended_build(std::move(*end->verdict));

@@ -7,7 +7,6 @@
 #include "gpu_worker/build/outcome.h"
 #include "gpu_worker/limit.h"
 #include "gpu_worker/log_pump.h"
-#include "gpu_worker/zygote_packets.h"
 #include "net/clock.h"
 
 namespace kq {
@@ -88,8 +87,7 @@ Expected<BuildEnd> run_build_child(const BuildChild& child, const Lease& lease, 
   return end_of(child, zygote, *id, log->first, stop);
 }
 
-Expected<BuildEnd> run_ready_build(const BuildChild& child, const Lease& lease, ReadyBuild& ready, const std::stop_token& stop) {
-  if (const auto told = send_packet(ready.channel.get(), assignment(ChildRole::build, lease.submission, problem_file(lease))); !told) return failure(told.error());
+Expected<BuildEnd> run_ready_build(const BuildChild& child, ReadyBuild& ready, const std::stop_token& stop) {
   return end_of(child, *ready.zygote, ready.id, ready.log, stop);
 }
 

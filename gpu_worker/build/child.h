@@ -32,8 +32,8 @@ struct BuildEnd {
 
 // Blocking. A stop kills it and ends in an Error.
 Expected<BuildEnd> run_build_child(const BuildChild& child, const Lease& lease, const Scratch& scratch, Zygote& zygote, const std::stop_token& stop);
-// The same in one that waits, whose scratch has the files.
-Expected<BuildEnd> run_ready_build(const BuildChild& child, const Lease& lease, ReadyBuild& ready, const std::stop_token& stop);
+// The same in one that waited and has its assignment.
+Expected<BuildEnd> run_ready_build(const BuildChild& child, ReadyBuild& ready, const std::stop_token& stop);
 
 Verdict build_ended(VerdictName name, std::string reason, std::string message);
 Verdict build_out_of_memory(std::uint64_t host_bytes);

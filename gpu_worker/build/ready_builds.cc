@@ -3,18 +3,20 @@
 #include <algorithm>
 #include <utility>
 
+#include "gpu_worker/zygote_packets.h"
+
 namespace kq {
 namespace {
 
-constexpr std::int64_t kEndLimitMs = 5'000;
-
-void end(ReadyBuild& child) {
-  child.zygote->kill(child.id);
-  (void)child.zygote->wait(child.id, kEndLimitMs);
-  child.zygote->forget(child.id);
-}
+constexpr std::int64_t kEndLimitMs = 60'000;  // gpu_worker/children.cc says what may take so long
 
 }  // namespace
+
+Expected<void> ReadyBuild::assign(const Lease& lease) const {
+  return put_sources(scratch, lease, true).and_then([&] {
+    return send_packet(channel.get(), assignment(ChildRole::build, lease.submission, problem_file(lease)));
+  });
+}
 
 ReadyBuilds::~ReadyBuilds() {
   {
@@ -22,28 +24,34 @@ ReadyBuilds::~ReadyBuilds() {
     stopped_ = true;
     changed_.notify_all();
   }
-  if (maker_.joinable()) maker_.join();
-  for (ReadyBuild& child : waiting_) end(child);
+  if (worker_.joinable()) worker_.join();
+  for (auto* const children : {&waiting_, &ending_}) {
+    for (ReadyBuild& child : *children) take_down(std::move(child));
+  }
 }
 
 std::optional<ReadyBuild> ReadyBuilds::take(const std::shared_ptr<Zygote>& zygote, const std::string& arch) {
   const std::lock_guard lock(mutex_);
-  if (!maker_.joinable()) maker_ = std::thread([this] { make_ahead(); });
-  if (zygote_ != zygote || arch_ != arch) {
-    for (ReadyBuild& child : waiting_) end(child);
-    waiting_.clear();
-  }
+  if (!worker_.joinable()) worker_ = std::thread([this] { work(); });
   zygote_ = zygote;
   arch_ = arch;
+  has_failed_ = false;
   changed_.notify_all();
-  while (!waiting_.empty()) {
-    ReadyBuild child = std::move(waiting_.front());
-    waiting_.pop_front();
+  for (;;) {
+    const auto found = std::ranges::find_if(waiting_, [this](const ReadyBuild& child) { return is_wanted(child); });
+    if (found == waiting_.end()) return std::nullopt;
+    ReadyBuild child = std::move(*found);
+    waiting_.erase(found);
     const auto exit = child.zygote->wait(child.id, 0);
     if (exit && !*exit) return child;
-    end(child);
+    ending_.push_back(std::move(child));
   }
-  return std::nullopt;
+}
+
+void ReadyBuilds::end(ReadyBuild child) {
+  const std::lock_guard lock(mutex_);
+  ending_.push_back(std::move(child));
+  changed_.notify_all();
 }
 
 // The least that nobody has.
@@ -80,26 +88,47 @@ Expected<ReadyBuild> ReadyBuilds::make(std::shared_ptr<Zygote> zygote, const std
                                 .scratch_bytes = options_.scratch_bytes},
                                log->second.get(), ends->second.get());
   if (!id) return failure(id.error());
-  return ReadyBuild{std::move(zygote), *id, std::move(place), std::move(*scratch), std::move(log->first), std::move(ends->first)};
+  return ReadyBuild{std::move(zygote), arch, *id, std::move(place), std::move(*scratch), std::move(log->first), std::move(ends->first)};
 }
 
-// The maker's thread. Where one cannot be made none is until somebody wants one again: the build says why.
-void ReadyBuilds::make_ahead() {
+bool ReadyBuilds::is_short() const {
+  const auto ready = std::ranges::count_if(waiting_, [this](const ReadyBuild& child) { return is_wanted(child); });
+  return zygote_ && !has_failed_ && ready < static_cast<std::ptrdiff_t>(kReadyBuildsMax);
+}
+
+void ReadyBuilds::take_down(ReadyBuild child) {
+  child.zygote->kill(child.id);
+  const auto exit = child.zygote->wait(child.id, kEndLimitMs);
+  child.zygote->forget(child.id);
+  if (exit && !*exit) lost_.push_back(std::move(child.place));
+}
+
+// Of the thread that makes children and takes them down.
+void ReadyBuilds::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return stopped_ || (zygote_ && waiting_.size() < kReadyBuildsMax); });
+    changed_.wait(lock, [this] { return stopped_ || !ending_.empty() || is_short(); });
     if (stopped_) return;
-    const auto zygote = zygote_;
-    const std::string arch = arch_;
-    lock.unlock();
-    auto made = make(zygote, arch);
-    lock.lock();
-    if (made && zygote_ == zygote && arch_ == arch) {
-      waiting_.push_back(std::move(*made));
-      continue;
+    if (is_short()) {
+      const auto zygote = zygote_;
+      const std::string arch = arch_;
+      lock.unlock();
+      auto made = make(zygote, arch);
+      lock.lock();
+      has_failed_ = !made;  // whoever builds then is told why
+      if (made) waiting_.push_back(std::move(*made));
     }
-    if (made) end(*made);
-    if (zygote_ == zygote) zygote_.reset();
+    if (waiting_.size() > kReadyBuildsOfAllMax) {
+      ending_.push_back(std::move(waiting_.front()));
+      waiting_.pop_front();
+    }
+    while (!ending_.empty()) {
+      ReadyBuild child = std::move(ending_.front());
+      ending_.pop_front();
+      lock.unlock();
+      take_down(std::move(child));
+      lock.lock();
+    }
   }
 }
 

@@ -5,7 +5,7 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -13,21 +13,27 @@
 #include <thread>
 #include <vector>
 
+#include "core/messages.h"
 #include "gpu_worker/log_pump.h"
 #include "gpu_worker/scratch.h"
 #include "gpu_worker/zygote.h"
 
 namespace kq {
 
-inline constexpr std::size_t kReadyBuildsMax = 2;  // that wait; each takes 60 MB
+inline constexpr std::size_t kReadyBuildsMax = 2;       // that wait for kernels for one architecture; each takes 60 MB
+inline constexpr std::size_t kReadyBuildsOfAllMax = 4;  // the oldest goes
 
 struct ReadyBuild {
   std::shared_ptr<Zygote> zygote;
+  std::string arch;
   std::uint64_t id = 0;
   std::shared_ptr<const std::uint32_t> place;  // its directory and its user, nobody else's until this goes
   Scratch scratch;
   LogPump log;
-  Fd channel;  // it takes its assignment from there
+  Fd channel;
+
+  // The job's files and what it is to build.
+  Expected<void> assign(const Lease& lease) const;
 };
 
 struct ReadyBuildsOptions {
@@ -44,6 +50,8 @@ class ReadyBuilds {
 
   // One of this zygote's that waits, for device code of `arch`; nothing where none does. From the first time on some will.
   std::optional<ReadyBuild> take(const std::shared_ptr<Zygote>& zygote, const std::string& arch);
+  // Of one that is of no use after all: it ends behind the caller's back.
+  void end(ReadyBuild child);
 
  private:
   // Numbers that are in use.
@@ -53,17 +61,23 @@ class ReadyBuilds {
   };
   static std::shared_ptr<const std::uint32_t> place_in(const std::shared_ptr<Places>& places);
   Expected<ReadyBuild> make(std::shared_ptr<Zygote> zygote, const std::string& arch) const;
-  void make_ahead();
+  bool is_wanted(const ReadyBuild& child) const { return child.zygote == zygote_ && child.arch == arch_; }
+  bool is_short() const;
+  void take_down(ReadyBuild child);
+  void work();
 
   const ReadyBuildsOptions options_;
   const std::shared_ptr<Places> places_ = std::make_shared<Places>();
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::shared_ptr<Zygote> zygote_;  // whose children are wanted; null: none are
+  std::shared_ptr<Zygote> zygote_;  // whose children were wanted last, and for which architecture; null: none were
   std::string arch_;
-  std::deque<ReadyBuild> waiting_;
+  bool has_failed_ = false;         // to make one: none is tried until somebody wants one
+  std::list<ReadyBuild> waiting_;  // the oldest first
+  std::list<ReadyBuild> ending_;
+  std::vector<std::shared_ptr<const std::uint32_t>> lost_;  // places of those that would not go
   bool stopped_ = false;
-  std::thread maker_;
+  std::thread worker_;
 };
 
 }  // namespace kq

@@ -1,11 +1,13 @@
 // With a real zygote's children: what they build is seen in builder_test.cc.
 #include "gpu_worker/build/ready_builds.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <set>
 #include <thread>
 
@@ -24,9 +26,28 @@ class ReadyBuildsTest : public ::testing::Test {
   void SetUp() override {
     const auto tests = LaneOfTests::get();
     ASSERT_TRUE(tests) << tests.error().message;
+    (*tests)->lane().settle();
     auto zygote = (*tests)->lane().zygote();
     ASSERT_TRUE(zygote) << zygote.error().message;
     zygote_ = *zygote;
+    before_ = processes();
+  }
+  // The zygote's children.
+  std::set<std::string> processes() const {
+    const std::string zygote = std::to_string(zygote_->process());
+    std::ifstream children("/proc/" + zygote + "/task/" + zygote + "/children");
+    return {std::istream_iterator<std::string>(children), std::istream_iterator<std::string>()};
+  }
+  static std::set<std::string> directories() {
+    std::set<std::string> found;
+    std::error_code none;
+    for (const auto& entry : fs::directory_iterator(root(), none)) found.insert(entry.path());
+    return found;
+  }
+  // As many more of the zygote's children than before, within twenty seconds.
+  void children_become(std::size_t n) const {
+    for (int i = 0; i < 2'000 && processes().size() != before_.size() + n; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_EQ(processes().size(), before_.size() + n);
   }
   static std::string root() { return (LaneOfTests::root() / "ready_builds").string(); }
   static std::unique_ptr<ReadyBuilds> pool() {
@@ -43,6 +64,7 @@ class ReadyBuildsTest : public ::testing::Test {
   }
 
   std::shared_ptr<Zygote> zygote_;
+  std::set<std::string> before_;
 };
 
 TEST_F(ReadyBuildsTest, none_waits_before_one_was_wanted_and_each_has_a_place_of_its_own) {
@@ -65,27 +87,48 @@ TEST_F(ReadyBuildsTest, none_waits_before_one_was_wanted_and_each_has_a_place_of
   }
 }
 
-TEST_F(ReadyBuildsTest, one_that_died_and_one_for_another_device_are_not_given) {
+TEST_F(ReadyBuildsTest, those_for_one_architecture_wait_while_others_are_wanted) {
   const auto pool = this->pool();
-  const auto first = taken_in_time(*pool);
+  auto first = taken_in_time(*pool);
   ASSERT_TRUE(first);
-  zygote_->kill(first->id);
+  EXPECT_EQ(first->arch, "sm_90");
+  children_become(1 + kReadyBuildsMax);
+  const auto of_first = directories();
   EXPECT_FALSE(pool->take(zygote_, "sm_80")) << "those that wait compile for sm_90";
-  const auto other = taken_in_time(*pool, "sm_80");
+  auto other = taken_in_time(*pool, "sm_80");
   ASSERT_TRUE(other);
-  EXPECT_FALSE(*zygote_->wait(other->id, 0));
-  zygote_->kill(other->id);
+  EXPECT_EQ(other->arch, "sm_80");
+  auto again = pool->take(zygote_, "sm_90");
+  ASSERT_TRUE(again) << "it waited all the while";
+  EXPECT_TRUE(of_first.contains(again->scratch.dir()));
+  for (auto* const child : {&first, &other, &again}) pool->end(std::move(**child));
+}
+
+TEST_F(ReadyBuildsTest, one_that_died_is_not_given) {
+  const auto pool = this->pool();
+  auto first = taken_in_time(*pool);
+  ASSERT_TRUE(first);
+  children_become(1 + kReadyBuildsMax);
+  for (const std::string& pid : processes()) {
+    if (!before_.contains(pid) && pid != std::to_string(zygote_->process_of(first->id))) ::kill(std::stoi(pid), SIGKILL);
+  }
+  children_become(1);
+  const auto next = taken_in_time(*pool);
+  ASSERT_TRUE(next);
+  EXPECT_FALSE(*zygote_->wait(next->id, 100));
+  pool->end(std::move(*first));
 }
 
 TEST_F(ReadyBuildsTest, none_is_left_of_a_pool_that_is_gone) {
   auto pool = this->pool();
-  const auto child = taken_in_time(*pool);
+  auto child = taken_in_time(*pool);
   ASSERT_TRUE(child);
-  zygote_->kill(child->id);
+  children_become(1 + kReadyBuildsMax);
+  pool->end(std::move(*child));
+  child.reset();
   pool.reset();
-  std::error_code none;
-  const auto left = std::distance(fs::directory_iterator(root(), none), fs::directory_iterator());
-  EXPECT_LE(left, 1) << "that of the one that was taken";
+  EXPECT_TRUE(directories().empty());
+  EXPECT_EQ(processes(), before_);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ from harness.role import Job
 from harness.sandbox import Sandbox
 from harness.stub import Stub
 
-# The children of the build lane: no channel, no GPU, and a directory for what they make.
+# The children of the build lane: no GPU, and a directory for what they make; a channel where they wait for a job.
 BUILDS: dict[str, Callable[[Job], int]] = {"build": build.run, "ready_build": build.wait_and_run, "record": build.record, "compile": extension_compile.main}
 
 PROFILE = "profile"
