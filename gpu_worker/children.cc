@@ -25,6 +25,7 @@ constexpr auto kMomentLook = std::chrono::microseconds(200);
 // Places in Warming: one for each kind's forker, and one for the end of who is retired in time; who is forked elsewhere is told to nobody.
 constexpr std::size_t kEnding = kChildKinds;
 constexpr std::size_t kUntold = kWarmingMax;
+constexpr std::uint64_t kReferenceHostBytes = 2ull << 30;  // whose limit is less has no half a GB for kernels (harness/common_kernels.py)
 constexpr std::size_t kSlotsSpared = 4;        // by children that are forked ahead, for those that are wanted now
 
 bool is_submission(ChildRole role) { return role == ChildRole::submission || role == ChildRole::profile; }
@@ -256,7 +257,7 @@ std::size_t Children::ahead(ChildKind kind) const {
   switch (kind) {
     case ChildKind::python: return options_.ahead;
     case ChildKind::launcher: return (options_.ahead + 1) / 2;
-    case ChildKind::reference: return std::min<std::size_t>(options_.ahead, 1);
+    case ChildKind::reference: return options_.host_bytes_max < kReferenceHostBytes ? 0 : std::min<std::size_t>(options_.ahead, 1);
   }
   return 0;
 }

@@ -4,10 +4,9 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <thread>
 
@@ -30,13 +29,6 @@ class ReadyBuildsTest : public ::testing::Test {
     auto zygote = (*tests)->lane().zygote();
     ASSERT_TRUE(zygote) << zygote.error().message;
     zygote_ = *zygote;
-    before_ = processes();
-  }
-  // The zygote's children.
-  std::set<std::string> processes() const {
-    const std::string zygote = std::to_string(zygote_->process());
-    std::ifstream children("/proc/" + zygote + "/task/" + zygote + "/children");
-    return {std::istream_iterator<std::string>(children), std::istream_iterator<std::string>()};
   }
   static std::set<std::string> directories() {
     std::set<std::string> found;
@@ -44,10 +36,14 @@ class ReadyBuildsTest : public ::testing::Test {
     for (const auto& entry : fs::directory_iterator(root(), none)) found.insert(entry.path());
     return found;
   }
-  // As many more of the zygote's children than before, within twenty seconds.
-  void children_become(std::size_t n) const {
-    for (int i = 0; i < 2'000 && processes().size() != before_.size() + n; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    EXPECT_EQ(processes().size(), before_.size() + n);
+  // Of the next ones, once they are there: nobody else forks from this zygote.
+  std::vector<std::uint64_t> waiting_after(const ReadyBuild& child) const {
+    std::vector<std::uint64_t> ids;
+    for (std::uint64_t id = child.id + 1; id <= child.id + kReadyBuildsMax; ++id) {
+      for (int i = 0; i < 2'000 && zygote_->process_of(id) == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      ids.push_back(id);
+    }
+    return ids;
   }
   static std::string root() { return (LaneOfTests::root() / "ready_builds").string(); }
   static std::unique_ptr<ReadyBuilds> pool() {
@@ -64,7 +60,6 @@ class ReadyBuildsTest : public ::testing::Test {
   }
 
   std::shared_ptr<Zygote> zygote_;
-  std::set<std::string> before_;
 };
 
 TEST_F(ReadyBuildsTest, none_waits_before_one_was_wanted_and_each_has_a_place_of_its_own) {
@@ -92,7 +87,7 @@ TEST_F(ReadyBuildsTest, those_for_one_architecture_wait_while_others_are_wanted)
   auto first = taken_in_time(*pool);
   ASSERT_TRUE(first);
   EXPECT_EQ(first->arch, "sm_90");
-  children_become(1 + kReadyBuildsMax);
+  waiting_after(*first);
   const auto of_first = directories();
   EXPECT_FALSE(pool->take(zygote_, "sm_80")) << "those that wait compile for sm_90";
   auto other = taken_in_time(*pool, "sm_80");
@@ -108,11 +103,10 @@ TEST_F(ReadyBuildsTest, one_that_died_is_not_given) {
   const auto pool = this->pool();
   auto first = taken_in_time(*pool);
   ASSERT_TRUE(first);
-  children_become(1 + kReadyBuildsMax);
-  for (const std::string& pid : processes()) {
-    if (!before_.contains(pid) && pid != std::to_string(zygote_->process_of(first->id))) ::kill(std::stoi(pid), SIGKILL);
+  for (const std::uint64_t id : waiting_after(*first)) {
+    zygote_->kill(id);
+    EXPECT_TRUE(*zygote_->wait(id, 20'000));
   }
-  children_become(1);
   const auto next = taken_in_time(*pool);
   ASSERT_TRUE(next);
   EXPECT_FALSE(*zygote_->wait(next->id, 100));
@@ -123,12 +117,13 @@ TEST_F(ReadyBuildsTest, none_is_left_of_a_pool_that_is_gone) {
   auto pool = this->pool();
   auto child = taken_in_time(*pool);
   ASSERT_TRUE(child);
-  children_become(1 + kReadyBuildsMax);
+  std::vector<int> processes{zygote_->process_of(child->id)};
+  for (const std::uint64_t id : waiting_after(*child)) processes.push_back(zygote_->process_of(id));
   pool->end(std::move(*child));
   child.reset();
   pool.reset();
   EXPECT_TRUE(directories().empty());
-  EXPECT_EQ(processes(), before_);
+  for (const int process : processes) EXPECT_TRUE(::kill(process, 0) != 0 && errno == ESRCH) << process;
 }
 
 }  // namespace

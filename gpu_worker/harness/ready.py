@@ -6,7 +6,6 @@ comes from control through the same, ahead of everything of the judge's; when it
     {"role": "submission", "backend": "triton", "entry": "add.py", "problem": "relu.py", "precision": "as_given"}
 """
 
-import contextlib
 import dataclasses
 import json
 import socket
@@ -70,8 +69,7 @@ def warm_up(job: Job, judge: socket.socket, stub: Stub, audit: int | None) -> to
     if audit is not None:
         stub.audit_begin(audit)
     if job.on_gpu and job.kernels:
-        with contextlib.suppress(Exception):  # somebody has all the memory: they are loaded when they are wanted
-            common_kernels.load(job.device)
+        common_kernels.load(job.device)
     return word
 
 

@@ -280,7 +280,7 @@ TEST(TrialRun, where_most_were_disturbed_all_are_taken_again_in_the_quiet) {
   ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
   EXPECT_EQ(report.samples.submission_ns.size(), 6u);
   EXPECT_LT(std::ranges::max(report.samples.submission_ns), 40'000'000);
-  EXPECT_GE(report.samples.reference_ns.size(), 5u);
+  EXPECT_GE(report.samples.reference_ns.size(), 3u);
 }
 
 // Of a single sample he may begin beside, before it or in the middle of it.

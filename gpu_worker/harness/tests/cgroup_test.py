@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import unittest.mock
 from pathlib import Path
@@ -61,14 +62,18 @@ class Trees(unittest.TestCase):
             self.skipTest("control groups here do not share out processors")
         groups.make("child", 1 << 30)
         cpu = min(os.sched_getaffinity(0))
-        spin = "import time\nend = time.monotonic() + 2\nwhile time.monotonic() < end: pass\nprint(time.process_time())"
+        begin = time.monotonic() + 2
+        spin = (
+            "import sys, time\nbegin = float(sys.argv[1])\nwhile time.monotonic() < begin: time.sleep(0.001)\nworked = time.process_time()\n"
+            "while time.monotonic() < begin + 2: pass\nprint(time.process_time() - worked)"
+        )
 
         def enter(name: str) -> None:
             groups.enter(name)
             os.sched_setaffinity(0, {cpu})
 
         names = ["build"] * 5 + ["child"]
-        spinning = [subprocess.Popen([sys.executable, "-c", spin], stdout=subprocess.PIPE, preexec_fn=lambda name=name: enter(name)) for name in names]
+        spinning = [subprocess.Popen([sys.executable, "-c", spin, str(begin)], stdout=subprocess.PIPE, preexec_fn=lambda name=name: enter(name)) for name in names]
         took_s = [float(one.communicate()[0]) for one in spinning]
         for name in ("build", "child"):
             groups.remove(name)
