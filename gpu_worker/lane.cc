@@ -33,14 +33,6 @@ Report too_slow(Report report, std::int64_t limit_ms) {
   return report;
 }
 
-Verdict tampered(const std::string& disagreement) {
-  return ended(VerdictName::rejected, {.stage = Stage::judge,
-                                       .reason = "tamper",
-                                       .message = disagreement + ", twice in fresh processes",
-                                       .hint = "leave CUDA events and clocks of the process alone",
-                                       .rule = "clock", .place = {}, .mismatch = {}});
-}
-
 // A time of Triton's interpreter says nothing of a kernel: a few samples of it are enough.
 constexpr std::uint32_t kInterpretedBudgetMs = 200;
 
@@ -59,6 +51,15 @@ bool is_short_of_gpu_memory(const Verdict& verdict) {
 }
 
 }  // namespace
+
+void reject_forged_clock(Report& report, const Trials& trials) {
+  if (report.disagreement.empty() || trials.timed < kTimedSamplesMin) return;
+  report.verdict = ended(VerdictName::rejected, {.stage = Stage::judge,
+                                                 .reason = "tamper",
+                                                 .message = report.disagreement + ", twice in fresh processes",
+                                                 .hint = "leave CUDA events and clocks of the process alone",
+                                                 .rule = "clock", .place = {}, .mismatch = {}});
+}
 
 Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
   std::unique_ptr<Lane> lane(new Lane(std::move(options)));
@@ -161,15 +162,13 @@ bool Lane::has_reference_for(const Lease& lease) const {
 }
 
 // Once more in a fresh child where the clock of the submission's process and the judge's cannot both be right: a machine may be disturbed
-// once, a forged clock is so every time. Few samples may be disturbed twice, and nothing is gained by them: what is published is no less than the judge's
-// clock allows.
+// once, a forged clock is so every time.
 Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_token stop) {
   const std::int64_t start_ms = monotonic_now_ms();
   auto attempt = this->attempt(lease, built, stop);
   if (attempt && !attempt->report.disagreement.empty()) {
     attempt = this->attempt(lease, built, stop);
-    const bool are_few = lease.submission.trials.timed < kTimedSamplesMin;
-    if (attempt && !attempt->report.disagreement.empty() && !are_few) attempt->report.verdict = tampered(attempt->report.disagreement);
+    if (attempt) reject_forged_clock(attempt->report, lease.submission.trials);
   }
   if (!attempt) return failure(attempt.error());
   Report& report = attempt->report;

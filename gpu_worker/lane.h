@@ -45,6 +45,10 @@ struct LaneOptions {
   bool audits = true;  // on a GPU CUPTI listens to Python submissions (gpu_worker/audit.h)
 };
 
+// What becomes of a second attempt whose clocks disagree as the first one's did. Fewer than kTimedSamplesMin samples may be disturbed twice, and nothing is
+// gained by them: what is published is no less than the judge's clock allows.
+void reject_forged_clock(Report& report, const Trials& trials);
+
 class Lane {
  public:
   // Opens the device. ExitCode::nothing: there is no such device here.
