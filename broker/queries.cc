@@ -116,6 +116,10 @@ Expected<void> answer(Step& step, const Caller& caller, const RunQuery& query) {
   return pass_on(step, caller, read_run(*step.state.store, query));
 }
 
+Expected<void> answer(Step& step, const Caller& caller, const RunsQuery& query) {
+  return pass_on(step, caller, read_runs(*step.state.store, query));
+}
+
 Expected<void> answer(Step& step, const Caller& caller, const BoardQuery& query) {
   return pass_on(step, caller, read_board(*step.state.store, query));
 }

@@ -14,6 +14,7 @@ Expected<void> answer(Step& step, const Caller& caller, const JobsQuery& query);
 Expected<void> answer(Step& step, const Caller& caller, const DeadQuery& query);
 Expected<void> answer(Step& step, const Caller& caller, const QueueQuery& query);
 Expected<void> answer(Step& step, const Caller& caller, const StatsQuery& query);
+Expected<void> answer(Step& step, const Caller& caller, const RunsQuery& query);
 
 // At the end of a turn: the queries that waited for what it finished, and those that have waited long enough.
 Expected<void> answer_watchers(Step& step);

@@ -172,6 +172,7 @@ std::optional<ClientRequest> operation_in(const Command& command) {
     const auto state = parse_enum<JobState>(command.text("state", "queued")).value_or(JobState::queued);
     return JobsQuery{.state = state, .after_seq = command.number("after", 0), .limit = limit};
   }
+  if (command.name == "runs") return RunsQuery{.after = command.text("after"), .limit = limit};
   if (command.name == "dead") return DeadQuery{.after_seq = command.number("after", 0), .limit = limit};
   if (command.name == "queue") return QueueQuery{.limit = limit, .skip = static_cast<std::uint32_t>(command.number("skip", 0))};
   return std::nullopt;

@@ -212,6 +212,9 @@ struct BodyText {
     return listed(reply.lanes, [](auto& row) { return shown(row); }) + "; " + std::to_string(reply.waiting) + " waiting" +
            (reply.more ? "; and more" : "");
   }
+  std::string operator()(const RunsReply& reply) const {
+    return listed(reply.runs, [](auto& row) { return row.run + " of " + row.submitter; }) + (reply.more ? "; and more" : "");
+  }
   std::string operator()(const StatsReply& reply) const { return std::to_string(reply.metrics.size()) + " metrics"; }
 };
 

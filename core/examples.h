@@ -186,7 +186,7 @@ inline std::vector<ClientRequest> client_requests() {
           CancelJobs{.seqs = {42, 43}}, RetryJobs{.seqs = {42}}, PurgeDead{.seqs = {43}},
           Pause{.submitter = "ada@lab", .paused = false}, Drain{.worker = "gpu-7/4711", .draining = false},
           JobsQuery{.state = JobState::leased, .after_seq = 41, .limit = 100}, DeadQuery{.after_seq = 41, .limit = 100},
-          QueueQuery{.limit = 100, .skip = 256}, StatsQuery{}, Backup{.dir = "/backup/monday"}};
+          QueueQuery{.limit = 100, .skip = 256}, StatsQuery{}, Backup{.dir = "/backup/monday"}, RunsQuery{.after = "nightly", .limit = 100}};
 }
 
 inline JobRow job_row() {
@@ -223,7 +223,8 @@ inline std::vector<ClientReply> client_replies() {
       Done{},
       JobsReply{.jobs = {job_row()}, .last_seq = 42, .more = true},
       QueueReply{.lanes = {lane_row()}, .waiting = 7, .more = true},
-      StatsReply{.metrics = {{.name = "kq_jobs_finished_total", .labels = {{"verdict", "passed"}}, .value = 17}}}};
+      StatsReply{.metrics = {{.name = "kq_jobs_finished_total", .labels = {{"verdict", "passed"}}, .value = 17}}},
+      RunsReply{.runs = {{.run = "nightly", .submitter = "ada@lab", .submitted_at_ms = 1'760'000'000'000}}, .more = true}};
 }
 
 inline std::vector<WorkerRequest> worker_requests() {

@@ -223,9 +223,9 @@ struct Unknown {};
 // ---- the four directions -----------------------------------------------------------------------------------------------------------
 
 using ClientRequest = std::variant<SubmitBatch, StatusQuery, RunQuery, BoardQuery, BrokerQuery, CancelJobs, RetryJobs, PurgeDead, Pause, Drain,
-                                   JobsQuery, DeadQuery, QueueQuery, StatsQuery, Backup>;
+                                   JobsQuery, DeadQuery, QueueQuery, StatsQuery, Backup, RunsQuery>;
 using ClientReply = std::variant<SubmitAck, StatusReply, RunReply, BoardReply, BrokerReply, Refused, ActionReply, Done, JobsReply, QueueReply,
-                                 StatsReply>;
+                                 StatsReply, RunsReply>;
 using WorkerRequest = std::variant<Hello, Heartbeat, ResultBatch, Goodbye, BuildResult>;
 using WorkerReply = std::variant<Welcome, LeaseBatch, ResultAck, Unknown, Refused, Revoke, BuildBatch>;
 

@@ -55,6 +55,11 @@ struct QueueQuery {
   std::uint32_t limit = 0;
   std::uint32_t skip = 0;
 };
+// Runs by name, after the one named `after` (empty: from the start). At most min(limit, kQueryRowsMax) come back.
+struct RunsQuery {
+  std::string after;
+  std::uint32_t limit = 0;
+};
 // Every figure the broker keeps of itself.
 struct StatsQuery {};
 // A copy of the store as of now into this directory of the broker's machine: absolute, absent or empty.
@@ -101,6 +106,15 @@ struct QueueReply {
   std::uint64_t waiting = 0;  // queued jobs whose time has not come
   bool more = false;
 };
+struct KnownRun {
+  std::string run;
+  std::string submitter;             // these two of the job with its first label
+  std::int64_t submitted_at_ms = 0;  // Unix time
+};
+struct RunsReply {
+  std::vector<KnownRun> runs;
+  bool more = false;
+};
 // A sample of a Prometheus metric: kq_jobs_finished_total{verdict="passed"} 17
 struct Metric {
   std::string name;
@@ -119,6 +133,7 @@ template <class V> void fields(V& v, Drain& x) { v("worker", x.worker); v("drain
 template <class V> void fields(V& v, JobsQuery& x) { v("state", x.state); v("after_seq", x.after_seq); v("limit", x.limit); }
 template <class V> void fields(V& v, DeadQuery& x) { v("after_seq", x.after_seq); v("limit", x.limit); }
 template <class V> void fields(V& v, QueueQuery& x) { v("limit", x.limit); v("skip", x.skip); }
+template <class V> void fields(V& v, RunsQuery& x) { v("after", x.after); v("limit", x.limit); }
 template <class V> void fields(V&, StatsQuery&) {}
 template <class V> void fields(V& v, Backup& x) { v("dir", x.dir); }
 template <class V> void fields(V& v, JobAction& x) { v("seq", x.seq); v("done", x.done); v("state", x.state); v("reason", x.reason); }
@@ -126,6 +141,8 @@ template <class V> void fields(V& v, ActionReply& x) { v("jobs", x.jobs); }
 template <class V> void fields(V&, Done&) {}
 template <class V> void fields(V& v, JobRow& x) { v("job", x.job); v("label", x.label); v("author", x.author); v("worker", x.worker); }
 template <class V> void fields(V& v, JobsReply& x) { v("jobs", x.jobs); v("last_seq", x.last_seq); v("more", x.more); }
+template <class V> void fields(V& v, KnownRun& x) { v("run", x.run); v("submitter", x.submitter); v("submitted_at_ms", x.submitted_at_ms); }
+template <class V> void fields(V& v, RunsReply& x) { v("runs", x.runs); v("more", x.more); }
 template <class V> void fields(V& v, LaneRow& x) {
   v("needs", x.needs); v("priority", x.priority); v("submitter", x.submitter); v("queued", x.queued); v("oldest_ms", x.oldest_ms);
   v("served", x.served); v("paused", x.paused);
@@ -142,12 +159,14 @@ template <> struct AlternativeName<Drain> { static constexpr std::string_view va
 template <> struct AlternativeName<JobsQuery> { static constexpr std::string_view value = "jobs_query"; };
 template <> struct AlternativeName<DeadQuery> { static constexpr std::string_view value = "dead_query"; };
 template <> struct AlternativeName<QueueQuery> { static constexpr std::string_view value = "queue_query"; };
+template <> struct AlternativeName<RunsQuery> { static constexpr std::string_view value = "runs_query"; };
 template <> struct AlternativeName<StatsQuery> { static constexpr std::string_view value = "stats_query"; };
 template <> struct AlternativeName<Backup> { static constexpr std::string_view value = "backup"; };
 template <> struct AlternativeName<ActionReply> { static constexpr std::string_view value = "action_reply"; };
 template <> struct AlternativeName<Done> { static constexpr std::string_view value = "done"; };
 template <> struct AlternativeName<JobsReply> { static constexpr std::string_view value = "jobs_reply"; };
 template <> struct AlternativeName<QueueReply> { static constexpr std::string_view value = "queue_reply"; };
+template <> struct AlternativeName<RunsReply> { static constexpr std::string_view value = "runs_reply"; };
 template <> struct AlternativeName<StatsReply> { static constexpr std::string_view value = "stats_reply"; };
 
 }  // namespace kq

@@ -196,6 +196,29 @@ Expected<RunReply> read_run(const Store& store, const RunQuery& query) {
   return reply;
 }
 
+// From a run's first job to the next run's: a look for each run, however many jobs it has.
+Expected<RunsReply> read_runs(const Store& store, const RunsQuery& query) {
+  const std::size_t runs_max = std::min<std::size_t>(query.limit, kQueryRowsMax);
+  RunsReply reply;
+  std::string first = query.after.empty() ? "" : run_prefix_end(query.after);
+  for (;;) {
+    const auto page = read_page(store, Family::run, first, "", 1);
+    if (!page) return failure(page.error());
+    if (page->items.empty()) return reply;
+    reply.more = reply.runs.size() == runs_max;
+    if (reply.more) return reply;
+    const auto& [key, value] = page->items.front();
+    KnownRun known{.run = key.substr(0, key.find('\0')), .submitter = {}, .submitted_at_ms = 0};
+    const auto entry = decode<RunEntry>(value);
+    if (!entry) return damaged(Family::run, "run '" + known.run + "'", entry.error().message);
+    const auto job = read_job(store, entry->seq);
+    if (!job) return failure(job.error());
+    if (*job) known.submitter = (*job)->submitter, known.submitted_at_ms = (*job)->submitted_at_ms;
+    first = run_prefix_end(known.run);
+    reply.runs.push_back(std::move(known));
+  }
+}
+
 Expected<BoardReply> read_board(const Store& store, const BoardQuery& query) {
   const std::string first = query.after_key.empty() ? "" : first_after(query.after_key);
   auto page = read_page(store, Family::board, first, "", query.limit);

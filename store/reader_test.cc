@@ -63,6 +63,7 @@ class ReaderTest : public testing::Test {
   }
 
   MemoryStore store;
+  Sequence last_ = 0;
 };
 
 TEST_F(ReaderTest, what_is_not_there_is_nothing_and_no_error) {
@@ -102,6 +103,26 @@ TEST_F(ReaderTest, a_run_comes_in_label_order_with_each_job_joined) {
   EXPECT_FALSE(reply.rows[0].result);
   EXPECT_TRUE(reply.rows[1].result);
   EXPECT_FALSE(reply.rows[2].result);
+}
+
+TEST_F(ReaderTest, runs_come_by_name_whatever_they_hold) {
+  for (const char* const run : {"nightly", "nightly2", "a"}) {
+    for (const char* const label : {"x", "y", "z"}) put_job(run, label, ++last_, JobState::queued);
+  }
+  const auto names = [](const RunsReply& reply) {
+    std::vector<std::string> found;
+    for (const KnownRun& known : reply.runs) found.push_back(known.run);
+    return found;
+  };
+  const RunsReply first = read_runs(store, {.after = "", .limit = 2}).value();
+  EXPECT_THAT(names(first), ElementsAre("a", "nightly"));
+  EXPECT_TRUE(first.more);
+  EXPECT_EQ(first.runs[0].submitter, examples::job().submitter);
+  EXPECT_EQ(first.runs[0].submitted_at_ms, examples::job().submitted_at_ms);
+  const RunsReply second = read_runs(store, {.after = "nightly", .limit = 2}).value();
+  EXPECT_THAT(names(second), ElementsAre("nightly2"));
+  EXPECT_FALSE(second.more);
+  EXPECT_TRUE(read_runs(store, {.after = "nightly2", .limit = 2}).value().runs.empty());
 }
 
 TEST_F(ReaderTest, each_label_has_its_own_job_whether_jobs_lie_close_together_or_far_apart) {
@@ -190,6 +211,7 @@ TEST_F(ReaderTest, a_record_that_cannot_be_read_is_our_fault) {
   expect_our_fault(read_job(store, 7), "store, family 'state', job 7: ");
   expect_our_fault(find_key(store, sha256("key")), "8 bytes of a sequence were expected");
   expect_our_fault(read_board(store, {.after_key = "", .limit = 1}), "store, family 'board'");
+  expect_our_fault(read_runs(store, {.after = "", .limit = 1}), "store, family 'run'");
   expect_our_fault(read_run(store, {.run = "nightly", .after_label = "", .limit = 1}),
                    "store, family 'run', run 'nightly'");
 }

@@ -80,7 +80,7 @@ Expected<void> work(Options& options) {
     std::cout << (options.format == "jsonl" ? kq::json_schema(*selection) : kq::schema_table(*selection)) << std::flush;
     return {};
   }
-  if (options.run.empty()) return kq::bad_input("which run? --run NAME is needed");
+  if (options.run.empty()) return kq::bad_input("which run? --run NAME is needed; kq-ctl runs lists them");
   const kq::Exporter& exporter = *kq::find_exporter(options.format);
   if (exporter.writes_folder && options.to.out == "-") {
     return kq::bad_input("--format " + options.format + " writes several files: name their folder with -o DIR");

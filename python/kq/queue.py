@@ -59,6 +59,12 @@ class QueueQuery:
 
 
 @dataclass(frozen=True)
+class RunsQuery:
+    after: str = ""  # the name of a run; empty: from the start
+    limit: int = 0
+
+
+@dataclass(frozen=True)
 class StatsQuery:
     pass
 
@@ -125,6 +131,19 @@ class QueueReply:
 
 
 @dataclass(frozen=True)
+class KnownRun:
+    run: str = ""
+    submitter: str = ""  # these two of the job with its first label
+    submitted_at_ms: int = 0  # Unix time
+
+
+@dataclass(frozen=True)
+class RunsReply:
+    runs: list[KnownRun] = field(default_factory=list)
+    more: bool = False
+
+
+@dataclass(frozen=True)
 class Metric:
     name: str = ""
     labels: dict[str, str] = field(default_factory=dict)
@@ -137,10 +156,10 @@ class StatsReply:
 
 
 Operation = (
-    CancelJobs | RetryJobs | PurgeDead | Pause | Drain | JobsQuery | DeadQuery | QueueQuery | StatsQuery | Backup
+    CancelJobs | RetryJobs | PurgeDead | Pause | Drain | JobsQuery | DeadQuery | QueueQuery | StatsQuery | Backup | RunsQuery
 )
-OperationReply = ActionReply | Done | JobsReply | QueueReply | StatsReply
+OperationReply = ActionReply | Done | JobsReply | QueueReply | StatsReply | RunsReply
 OPERATIONS: tuple[type, ...] = (
-    CancelJobs, RetryJobs, PurgeDead, Pause, Drain, JobsQuery, DeadQuery, QueueQuery, StatsQuery, Backup,
+    CancelJobs, RetryJobs, PurgeDead, Pause, Drain, JobsQuery, DeadQuery, QueueQuery, StatsQuery, Backup, RunsQuery,
 )  # fmt: skip
-OPERATION_REPLIES: tuple[type, ...] = (ActionReply, Done, JobsReply, QueueReply, StatsReply)
+OPERATION_REPLIES: tuple[type, ...] = (ActionReply, Done, JobsReply, QueueReply, StatsReply, RunsReply)

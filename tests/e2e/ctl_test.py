@@ -109,6 +109,7 @@ class WithAWorker(kq.SharedWorker):
         with self.broker(lease="600ms"):
             (job,) = self.submit("r", {"a": SLOW_TO_LOAD})
             self.ctl("dead-letters", code=5)
+            self.assertEqual([run["run"] for run in self.ctl_json("runs")["runs"]], ["r"])
             # Its judge dies twice, and then the worker with it.
             for _ in range(2):
                 self.wait_for_lease()

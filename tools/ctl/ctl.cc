@@ -22,6 +22,7 @@ constexpr CtlVerb kVerbs[] = {
     {"stats", ctl_stats, "every figure the broker keeps of itself"},
     {"queue", ctl_queue, "what waits, by lane: priority, submitter, what it needs, how long"},
     {"workers", ctl_workers, "who is connected, with which devices and labels, and what they do"},
+    {"runs", ctl_runs, "the runs that there are"},
     {"jobs", ctl_jobs, "the jobs in one state, one by one"},
     {"dead-letters", ctl_dead_letters, "jobs that our own failures ended, with the last evidence"},
     {"why", ctl_why, "why a job, or a run's jobs, are not done yet"},

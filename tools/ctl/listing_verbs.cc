@@ -100,4 +100,28 @@ Expected<ExitCode> ctl_dead_letters(int argc, const char* const* argv, const Ctl
   return listing.rows_n() > 0 ? ExitCode::ok : ExitCode::nothing;
 }
 
+Expected<ExitCode> ctl_runs(int argc, const char* const* argv, const CtlWorld& world) {
+  BrokerFlags broker;
+  Flags flags(argv[0], "Lists the runs that the broker knows, by name, with who submitted one of its jobs and when. Exit code 5 when there is none.");
+  add_flags(flags, broker);
+  if (const auto code = flags.parse(argc, argv)) return *code;
+  auto client = connect(world, broker);
+  if (!client) return failure(client.error());
+  Listing listing(world.out, broker.json, "runs", {{"run"}, {"submitter"}, {"submitted", true}});
+  RunsQuery query{.after = {}, .limit = kQueryRowsMax};
+  for (bool more = true; more;) {
+    const auto page = ask<RunsReply>(*client, query);
+    if (!page) return failure(page.error());
+    for (const KnownRun& row : page->runs) {
+      listing.add({row.run, or_dash(row.submitter), age_text(world.unix_now_ms() - row.submitted_at_ms)},
+                  {{"run", json_text(row.run)}, {"submitter", json_text(row.submitter)}, {"submitted_at_ms", json_time(row.submitted_at_ms)}});
+    }
+    more = page->more;
+    if (more && (page->runs.empty() || page->runs.back().run <= query.after)) return our_fault("broker " + client->url() + " gave the same page of runs twice");
+    if (more) query.after = page->runs.back().run;
+  }
+  listing.finish();
+  return listing.rows_n() > 0 ? ExitCode::ok : ExitCode::nothing;
+}
+
 }  // namespace kq

@@ -60,6 +60,27 @@ TEST(ctl_listing_verbs, dead_letters_come_with_their_last_failure) {
             "  7  ann        monday  relu/7        3     3 min  the judge died\\x1b[2J\n");
 }
 
+TEST(ctl_listing_verbs, runs_come_by_name_page_by_page) {
+  ScriptedWorld kq;
+  const std::int64_t ms = job_row(1).job.submitted_at_ms;
+  kq.on<RunsQuery>([&](const RunsQuery& query) {
+    if (query.after.empty()) return RunsReply{.runs = {{"monday", "ann", ms}}, .more = true};
+    EXPECT_EQ(query.after, "monday");
+    return RunsReply{.runs = {{"tuesday", "", ms}}, .more = false};
+  });
+  EXPECT_EQ(kq.run({"runs"}), 0);
+  EXPECT_EQ(kq.out.str(),
+            "run      submitter  submitted\n"
+            "monday   ann            3 min\n"
+            "tuesday  -              3 min\n");
+}
+
+TEST(ctl_listing_verbs, runs_that_come_again_are_no_endless_loop) {
+  ScriptedWorld kq;
+  kq.on<RunsQuery>([&](const RunsQuery&) { return RunsReply{.runs = {{"monday", "ann", 0}}, .more = true}; });
+  EXPECT_EQ(kq.run({"runs", "--json"}), 3);
+}
+
 TEST(ctl_listing_verbs, a_broker_that_does_not_move_on_is_no_endless_loop) {
   ScriptedWorld kq;
   kq.on<JobsQuery>([&](const JobsQuery&) { return JobsReply{.jobs = {job_row(1)}, .last_seq = 0, .more = true}; });
