@@ -213,7 +213,9 @@ Expected<RunsReply> read_runs(const Store& store, const RunsQuery& query) {
     if (!entry) return damaged(Family::run, "run '" + known.run + "'", entry.error().message);
     const auto job = read_job(store, entry->seq);
     if (!job) return failure(job.error());
-    if (*job) known.submitter = (*job)->submitter, known.submitted_at_ms = (*job)->submitted_at_ms;
+    if (!*job) return damaged(Family::run, "run '" + known.run + "'", "job " + std::to_string(entry->seq) + " has no record in family 'state'");
+    known.submitter = (*job)->submitter;
+    known.submitted_at_ms = (*job)->submitted_at_ms;
     first = run_prefix_end(known.run);
     reply.runs.push_back(std::move(known));
   }

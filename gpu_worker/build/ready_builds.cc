@@ -25,9 +25,9 @@ ReadyBuilds::~ReadyBuilds() {
     changed_.notify_all();
   }
   if (worker_.joinable()) worker_.join();
-  for (auto* const children : {&waiting_, &ending_}) {
-    for (ReadyBuild& child : *children) take_down(std::move(child));
-  }
+  ending_.splice(ending_.end(), waiting_);
+  for (const ReadyBuild& child : ending_) child.zygote->kill(child.id);
+  for (ReadyBuild& child : ending_) take_down(std::move(child));
 }
 
 std::optional<ReadyBuild> ReadyBuilds::take(const std::shared_ptr<Zygote>& zygote, const std::string& arch) {
@@ -115,14 +115,14 @@ void ReadyBuilds::work() {
       lock.unlock();
       auto made = make(zygote, arch);
       lock.lock();
-      has_failed_ = !made;  // whoever builds then is told why
+      if (zygote_ == zygote && arch_ == arch) has_failed_ = !made;  // whoever builds then is told why
       if (made) waiting_.push_back(std::move(*made));
     }
     if (waiting_.size() > kReadyBuildsOfAllMax) {
       ending_.push_back(std::move(waiting_.front()));
       waiting_.pop_front();
     }
-    while (!ending_.empty()) {
+    while (!ending_.empty() && !stopped_) {
       ReadyBuild child = std::move(ending_.front());
       ending_.pop_front();
       lock.unlock();

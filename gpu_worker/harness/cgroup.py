@@ -4,6 +4,7 @@ The limits of sandbox.h are of single processes and of private memory; a group c
 the child as well. And however many processes a build has, on a busy machine they get a tenth of what each other child gets. Version 2 where our own group was delegated to us, else version 1, which takes root.
 """
 
+import contextlib
 import os
 import signal
 import time
@@ -14,7 +15,11 @@ ROOT = Path("/sys/fs/cgroup")
 PREFIX = "kq-"  # and whose it is: own_name()
 MEMORY_FILES = ("memory.max", "memory.limit_in_bytes")
 PROCESSES_MAX = 512  # and threads, of one child
-OF_A_BUILD = {"cpu.weight": 10, "cpu.shares": 102}  # of version 2 and 1; others have 100 and 1024
+# Shares of the processors, of version 2 and 1; another child has 100 and 1024. All children together have as much as so many processes beside them.
+OF_A_BUILD = {"cpu.weight": 10, "cpu.shares": 102}
+PROCESSORS = os.cpu_count() or 1
+OF_ALL = {"cpu.weight": min(100 * PROCESSORS, 10_000), "cpu.shares": min(1024 * PROCESSORS, 262_144)}
+HIERARCHIES, MEMORY_ONLY = ("memory", "pids", "cpu"), ("memory", "pids")  # of version 1
 MARGIN_BYTES = 256 << 20  # page tables, the kernel's own and what a fork copies before the job begins
 EMPTY_LIMIT_S = 5.0  # until the last process of a killed group is gone: it takes milliseconds
 ABANDONED_LIMIT_S = 2.0  # the same for a group that a killed zygote left, whose children are dying by themselves
@@ -37,7 +42,8 @@ class Cgroups:
             own = Path("/proc/self/cgroup").read_text(encoding="ascii") if own is None else own
         except OSError:
             return None
-        for version, places in [*((2, [place]) for place in unified(root, own)), (1, legacy(root, own))]:
+        ways = [(2, [place]) for place in unified(root, own)] + [(1, legacy(root, own)), (1, legacy(root, own, MEMORY_ONLY))]
+        for version, places in ways:
             remove_abandoned(places)
             groups = Cgroups([place / own_name() for place in places], version)
             if places and groups.usable():
@@ -51,25 +57,31 @@ class Cgroups:
                 if self._version == 2:
                     offer(parent.parent)
                     offer(parent)
-            self.make("probe", 1 << 30)
+                share(parent, OF_ALL)
+            self.make("probe", 1 << 30, is_build=True)
             limited = any((group / file).exists() for group in self.groups("probe") for file in MEMORY_FILES)
-            self.remove("probe")
         except OSError:
             limited = False
+        self.remove("probe")
         if not limited:
             self.close()
         return limited
 
     def make(self, name: str, memory_bytes: int, is_build: bool = False) -> None:
-        for group in self.groups(name):
-            group.mkdir()
         limits = {"memory.limit_in_bytes": memory_bytes, "pids.max": PROCESSES_MAX}
         if self._version == 2:
             limits = {"memory.max": memory_bytes, "memory.swap.max": 0, "pids.max": PROCESSES_MAX}
-        for file, value in {**limits, **(OF_A_BUILD if is_build else {})}.items():
+        try:
             for group in self.groups(name):
-                if (group / file).exists():
-                    (group / file).write_text(str(value), encoding="ascii")
+                group.mkdir()
+                for file, value in limits.items():
+                    if (group / file).exists():
+                        (group / file).write_text(str(value), encoding="ascii")
+                if is_build:
+                    share(group, OF_A_BUILD)
+        except OSError:
+            self.remove(name)
+            raise
 
     def enter(self, name: str) -> None:
         """The calling process, and all that it forks from then on."""
@@ -112,12 +124,20 @@ def unified(root: Path, own: str) -> list[Path]:
 
 
 def offer(group: Path) -> None:
-    """Lets the children of a group have limits, and shares of the processors; refused where processes are in it."""
+    """Lets the children of a group have limits, which is refused where processes are in it, and then shares of the processors, which are not and would stay."""
     for controllers in ("+memory +pids", "+cpu"):
         try:
             (group / "cgroup.subtree_control").write_text(controllers, encoding="ascii")
         except OSError:
-            pass  # whether it matters shows with the first child
+            return  # whether it matters shows with the first child
+
+
+def share(group: Path, shares: dict[str, int]) -> None:
+    """Where processors are shared out here."""
+    for file, value in shares.items():
+        if (group / file).exists():
+            with contextlib.suppress(OSError):
+                (group / file).write_text(str(value), encoding="ascii")
 
 
 def own_name() -> str:
@@ -196,12 +216,13 @@ def kill(pid: int) -> None:
         pass
 
 
-def legacy(root: Path, own: str) -> list[Path]:
+def legacy(root: Path, own: str, hierarchies: tuple[str, ...] = HIERARCHIES) -> list[Path]:
     """Our own groups of version 1: memory, and where we may, processes, which are counted, and processors, which are shared out."""
     found = {name: root / name / path.lstrip("/") for controllers, path in memberships(own) for name in controllers}
     if "memory" not in found or not found["memory"].is_dir():
         return []
-    return [found[name] for name in ("memory", "pids", "cpu") if name in found and (name == "memory" or os.access(found[name], os.W_OK))]
+    wanted = [found[name].resolve() for name in hierarchies if name in found and (name != "cpu" or os.access(found[name], os.W_OK)) and found[name].is_dir()]
+    return list(dict.fromkeys(wanted))
 
 
 def memberships(own: str) -> Iterator[tuple[list[str], str]]:

@@ -51,6 +51,19 @@ class Trees(unittest.TestCase):
                 groups.make(name, 1 << 30, is_build)
                 self.assertEqual((cpu / name / "cpu.shares").read_text(), "102" if is_build else "1024")
 
+    def test_a_group_that_cannot_be_had_everywhere_is_nowhere(self) -> None:
+        memory, pids = self.group("memory"), self.group("pids")
+        self.group("pids/child")
+        with self.assertRaises(OSError):
+            Cgroups([memory, pids], 1).make("child", 1 << 30)
+        self.assertEqual(list(memory.iterdir()), [])
+
+    def test_hierarchies_that_are_one_count_once(self) -> None:
+        both = self.group("cpu,memory")
+        for name in ("cpu", "memory"):
+            (self.root / name).symlink_to(both)
+        self.assertEqual(legacy(self.root, "4:cpu,memory:/\n"), [both])
+
     def test_a_build_gets_less_of_a_processor_than_another_child(self) -> None:
         groups = Cgroups.find()
         if groups is None:
