@@ -19,7 +19,8 @@ PROCESSES_MAX = 512  # and threads, of one child
 OF_A_BUILD = {"cpu.weight": 10, "cpu.shares": 102}
 PROCESSORS = os.cpu_count() or 1
 OF_ALL = {"cpu.weight": min(100 * PROCESSORS, 10_000), "cpu.shares": min(1024 * PROCESSORS, 262_144)}
-HIERARCHIES, MEMORY_ONLY = ("memory", "pids", "cpu"), ("memory", "pids")  # of version 1
+LIMITS = ("memory", "pids")  # hierarchies of version 1
+LIMITS_AND_SHARES = (*LIMITS, "cpu")
 MARGIN_BYTES = 256 << 20  # page tables, the kernel's own and what a fork copies before the job begins
 EMPTY_LIMIT_S = 5.0  # until the last process of a killed group is gone: it takes milliseconds
 ABANDONED_LIMIT_S = 2.0  # the same for a group that a killed zygote left, whose children are dying by themselves
@@ -42,7 +43,7 @@ class Cgroups:
             own = Path("/proc/self/cgroup").read_text(encoding="ascii") if own is None else own
         except OSError:
             return None
-        ways = [(2, [place]) for place in unified(root, own)] + [(1, legacy(root, own)), (1, legacy(root, own, MEMORY_ONLY))]
+        ways = [(2, [place]) for place in unified(root, own)] + [(1, legacy(root, own)), (1, legacy(root, own, LIMITS))]
         for version, places in ways:
             remove_abandoned(places)
             groups = Cgroups([place / own_name() for place in places], version)
@@ -216,7 +217,7 @@ def kill(pid: int) -> None:
         pass
 
 
-def legacy(root: Path, own: str, hierarchies: tuple[str, ...] = HIERARCHIES) -> list[Path]:
+def legacy(root: Path, own: str, hierarchies: tuple[str, ...] = LIMITS_AND_SHARES) -> list[Path]:
     """Our own groups of version 1: memory, and where we may, processes, which are counted, and processors, which are shared out."""
     found = {name: root / name / path.lstrip("/") for controllers, path in memberships(own) for name in controllers}
     if "memory" not in found or not found["memory"].is_dir():
