@@ -21,6 +21,8 @@ inline constexpr int kNullCalls = 7;
 // A child of ours that makes its context, or goes, may disturb some of them, by 16 us and more (H200). Those that lie so close together are undisturbed
 // where they are the most.
 inline constexpr std::int64_t kUndisturbedNs = 15'000;
+// So often they are made again at once where there is no such group: 4 ms, and who is waited for may stay for 50 or 300.
+inline constexpr int kCalibratedAgainMax = 2;
 // A calibration of the calibrator that is as old as this is made again.
 inline constexpr std::int64_t kCalibrationAgeMaxNs = 5'000'000'000;
 

@@ -31,6 +31,8 @@ inline constexpr std::uint32_t kVoidTrialsMax = 3;
 inline constexpr std::uint32_t kTrialsPerVoid = 4;
 // Timed trials that a child of ours has disturbed by making its context come again for nothing. After so many of an attempt that child is waited for.
 inline constexpr std::uint32_t kDisturbedMax = 64;
+// So often a reference that somebody has disturbed is timed again at once: of its calls beside him most are not (H200), and to wait for him takes ten times as long.
+inline constexpr int kReferenceAgainMax = 3;
 // They are known by the device's absence around the call, or in the end by samples so far from the median: in the quiet these are one in two hundred
 // (H200), and to drop them moves no median.
 inline constexpr std::int64_t kDisturbedNs = 30'000;

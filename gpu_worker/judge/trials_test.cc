@@ -283,6 +283,24 @@ TEST(TrialRun, where_most_were_disturbed_all_are_taken_again_in_the_quiet) {
   EXPECT_GE(report.samples.reference_ns.size(), 3u);
 }
 
+// He stays for long, and is not waited for where he has disturbed one call.
+TEST(TrialRun, a_reference_that_was_disturbed_once_is_timed_again_at_once) {
+  DisturbedHouse house(20'000);
+  std::atomic<int> of_reference = 0;
+  house.is_his = [&] { return of_reference == 3; };  // one, and the one that shows that it agrees with itself, come before the timed ones
+  house.plan.trials = {.correctness = 0, .warmup = 1, .timed = 6};
+  const std::int64_t start_ns = clock_ns();
+  constexpr int kLongUs = 20'000;  // beside which the host's noise is small
+  const Report report = house.run_beside([](FakeTurn&) { ::usleep(kLongUs); },
+                                         [&](FakeTurn&) {
+                                           ++of_reference;
+                                           ::usleep(kLongUs);
+                                         });
+  ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
+  EXPECT_EQ(of_reference, 2 + 5 + 1);
+  EXPECT_LT(clock_ns() - start_ns, 10'000'000'000);
+}
+
 // Of a single sample he may begin beside, before it or in the middle of it.
 TEST(TrialRun, few_timed_trials_are_taken_in_the_quiet) {
   for (const bool begins_before : {false, true}) {
