@@ -88,6 +88,7 @@ class ReferenceSide {
   Step<void> check_outputs(std::span<const Tensor> computed) const;
   Step<void> note_mutated_inputs();
   Step<std::optional<Mismatch>> difference_under(const Plan& plan, std::uint64_t seed);
+  Step<std::optional<Mismatch>> difference_in(const Memory& again, const Plan& plan, std::uint64_t seed);
 
   Device& device_;
   std::unique_ptr<Child> child_;
@@ -95,6 +96,7 @@ class ReferenceSide {
   Layout layout_;
   std::unique_ptr<Memory> window_;
   std::size_t slots_ = 1;          // of the window, for the answers of one command; the first has the states too
+  std::unique_ptr<Memory> again_;  // for the outputs of a call that comes again; null before the first one, and where they are large
   std::unique_ptr<Memory> arena_;  // made with the first window, null where there is none
   Answers answers_;
   std::vector<Seeds> asked_;  // of the answers that are being made
