@@ -1,7 +1,7 @@
 """A child that waits for a job: warm, and told in one packet what it is to be.
 
-It says b"warm" through its channel when it is. What the device feels before that it asks for with b"asks", and begins when b"go" has come. The packet
-comes from control through the same, ahead of everything of the judge's; when it has come, the job's files lie in src/:
+It says b"warm" through its channel when it is. What the device feels before that it asks for with b"asks", part by part, and begins each when b"go" has
+come. The packet comes from control through the same, ahead of everything of the judge's; when it has come, the job's files lie in src/:
 
     {"role": "submission", "backend": "triton", "entry": "add.py", "problem": "relu.py", "precision": "as_given"}
 """
@@ -59,8 +59,12 @@ def warm_up(job: Job, judge: socket.socket, stub: Stub, audit: int | None) -> to
     word = None
     if job.on_gpu:
         torch.cuda.init()
-    judge.send(b"asks")
-    receive(judge)
+
+    def ask() -> None:
+        judge.send(b"asks")
+        receive(judge)
+
+    ask()
     if job.on_gpu:
         word = torch.zeros(1, dtype=torch.uint8, device=job.device)
         stub.clock_use_cuda()
@@ -68,8 +72,8 @@ def warm_up(job: Job, judge: socket.socket, stub: Stub, audit: int | None) -> to
     # CUPTI stops the device once when it begins, for 0.1 to 0.4 ms.
     if audit is not None:
         stub.audit_begin(audit)
-    if job.on_gpu and job.kernels:
-        common_kernels.load(job.device)
+    if job.kernels:
+        common_kernels.load(job.device, ask)
     return word
 
 
