@@ -6,7 +6,7 @@
 //
 //   judge                                            child (stub, python harness)
 //   fills command, seed, tables
-//   go = n, futex wake      ---------------------->  sees go == n (spins spin_ns, then futex), copies the command, works, synchronises
+//   go = n, futex wake      ---------------------->  sees go == n (spins spin_ns, then futex), copies the command, works, says `launched`, synchronises
 //   sees done == n          <----------------------  fills status, failure, message, tables; done = n, futex wake
 //
 // Every word the child writes is hostile: the judge copies it out once, bounds it, and believes only what a liar could not gain from: that
@@ -19,7 +19,7 @@
 
 namespace kq::channel {
 
-inline constexpr std::uint32_t kMagic = 0x6B710005;  // "kq", layout 5
+inline constexpr std::uint32_t kMagic = 0x6B710006;  // "kq", layout 6
 inline constexpr std::uint32_t kInputsMax = 64;
 inline constexpr std::uint32_t kOutputsMax = 64;
 inline constexpr std::uint32_t kStatesMax = 2048;     // parameters and buffers of a model
@@ -46,7 +46,7 @@ enum class Command : std::uint32_t {
                     // the window unless it lies in the arena, synchronise, fill the output table with what came out (kind, dtype, shape, plain value, and
                     // place and offset of one in the arena; the judge does not read the name). An output that does not fit its place is not brought, only described
   stage = 7,        // what a call needs and is not part of it, sent before every call and null call: seed every generator, wrap the
-                    // tensors of the tables, one one-word operation on a GPU. The call that follows does not seed again
+                    // tensors of the tables. Nothing of it goes to a GPU, which would have to switch to the child and back. The call that follows does not seed again
   stage_burst = 8,  // likewise for a burst, in any of `slots` slots of the window: tables describe slot 0, slot k lies k * slot_bytes behind
   burst = 9,        // `calls` calls without synchronising between them. Each is made on the slot that `turn` names once the one before has
                     // returned, without seeding: what draws numbers is not called in bursts; then, when `turn` names none, all outputs are described as those of a call are: the
@@ -58,6 +58,8 @@ enum class Command : std::uint32_t {
                        // the window's stay as drawn. Each under seeds of its own. The input table is that of all, whose numbers are the same; the
                        // output table is as in a burst. Outputs of more than one are brought to their places in the window
 };
+
+constexpr bool is_staging(Command command) { return command == Command::stage || command == Command::stage_burst; }
 
 // What `turn` holds: which call, from 1 on, and its slot. One behind the last call has kNoSlot.
 inline constexpr std::uint32_t kNoSlot = 0xFFFF;
@@ -155,7 +157,7 @@ struct Page {
   std::uint32_t inputs_n;
   std::uint32_t outputs_n;
   std::uint32_t states_n;
-  std::uint32_t reserved;
+  std::uint32_t launched;        // by the child alone: the number of the command (`go`) of which all that goes to a GPU is queued there
   TensorDesc inputs[kInputsMax];
   TensorDesc outputs[kOutputsMax];
   TensorDesc states[kStatesMax];

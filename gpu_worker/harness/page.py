@@ -4,7 +4,7 @@ import ctypes
 from ctypes import c_char, c_double, c_int64, c_uint32, c_uint64
 from enum import IntEnum
 
-MAGIC = 0x6B710005
+MAGIC = 0x6B710006
 INPUTS_MAX = 64
 OUTPUTS_MAX = 64
 STATES_MAX = 2048
@@ -104,7 +104,7 @@ class Page(ctypes.Structure):
         ("inputs_n", c_uint32),
         ("outputs_n", c_uint32),
         ("states_n", c_uint32),
-        ("reserved", c_uint32),
+        ("launched", c_uint32),
         ("inputs", TensorDesc * INPUTS_MAX),
         ("outputs", TensorDesc * OUTPUTS_MAX),
         ("states", TensorDesc * STATES_MAX),

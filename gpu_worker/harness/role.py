@@ -191,8 +191,6 @@ class Role:
         """Whatever a call needs that is not the model's own work: it must not fall into the measurement."""
         self.settle_in()
         self._staged = {table: self.views(table) for table in ("inputs", "outputs")}
-        if self._word is not None:
-            self._word[:1].zero_()
 
     def stage_burst(self) -> None:
         """The same for calls in any of several places."""
@@ -202,8 +200,6 @@ class Role:
             {"inputs": self.views("inputs", slot), "outputs": self.views("outputs", slot)[:width]}
             for slot in range(self.page.slots)
         ]
-        if self._word is not None:
-            self._word[:1].zero_()
 
     def settle_in(self) -> None:
         if self.job.audit:

@@ -22,10 +22,11 @@ Expected<Outcome> bracket(Device& device, Child& child, const Order& order, cons
     device.release();
     return failure(prepared.error());
   }
-  if (const auto held = device.hold(around.linger_ns); !held) return failure(held.error());
+  if (const auto held = device.hold(); !held) return failure(held.error());
 
   bool is_probed = false;
-  auto outcome = child.command(order, {.at_go = [&] { device.release(); },
+  auto outcome = child.command(order, {.launch_ns = device.info().kind == DeviceKind::cuda ? around.launch_ns : 0,
+                                       .at_start = [&] { device.release(); },
                                        .at_done = [&] {
                                          is_probed = true;
                                          return device.probe();

@@ -76,7 +76,7 @@ Step<Burst::Timed> Burst::run(const Plan& plan, const Draw& draw, std::uint32_t 
         }
         return {};
       },
-      .linger_ns = kBurstCalls * kBurstLingerNs};
+      .launch_ns = kLaunchNs + kBurstCalls * kBurstLaunchNs};
   const auto answered = submission_.run_burst(called, trial, around);
   if (!answered) return tl::unexpected(answered.error());
   const std::int64_t absence_ns = device_.absence_ns();
@@ -86,7 +86,7 @@ Step<Burst::Timed> Burst::run(const Plan& plan, const Draw& draw, std::uint32_t 
     if (const auto right = submission_.check(plan, trial, held_to, of_call(answered->tables.outputs, i)); !right) return tl::unexpected(right.error());
   }
   if (const auto unused = check_uncalled(called, number); !unused) return tl::unexpected(unused.error());
-  return Timed{answered->bracket_ns - (device_.info().kind == DeviceKind::cuda ? around.linger_ns : 0), absence_ns};
+  return Timed{answered->bracket_ns, absence_ns};
 }
 
 // The reference's inputs and outputs of each call, out of reach.

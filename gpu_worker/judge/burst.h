@@ -34,7 +34,7 @@ inline constexpr std::uint32_t kBurstsMin = 4;        // undisturbed ones that a
 inline constexpr std::uint32_t kBurstSinglesMin = 3;  // intervals of one call, to take off
 inline constexpr std::uint64_t kBurstWindowBytesMax = 1ull << 30;
 inline constexpr std::uint64_t kBurstOutputBytesMax = 64ull << 20;
-inline constexpr std::int64_t kBurstLingerNs = 60'000;  // for each call: a host that launches slower than that is what is measured
+inline constexpr std::int64_t kBurstLaunchNs = 60'000;  // for each call: a host that launches slower than that is what is measured
 
 class Burst {
  public:
@@ -42,7 +42,7 @@ class Burst {
   static Step<std::unique_ptr<Burst>> open(Device& device, SubmissionSide& submission, ReferenceSide& reference, const Plan& plan);
 
   struct Timed {
-    std::int64_t bracket_ns = 0;  // without the linger
+    std::int64_t bracket_ns = 0;
     std::int64_t absence_ns = 0;
   };
   // One burst on inputs of its own; every output checked.

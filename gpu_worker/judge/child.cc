@@ -158,7 +158,7 @@ void Child::begin(const Order& order, const Hooks& hooks) {
   begun_ = order;
   is_out_of_turn_ = done() != commands_;
   if (hung_up_ || is_out_of_turn_) {
-    if (hooks.at_go) hooks.at_go();
+    if (hooks.at_start) hooks.at_start();
     return;
   }
   page_->command = order.command;
@@ -169,9 +169,24 @@ void Child::begin(const Order& order, const Hooks& hooks) {
   }
   start_ns_ = clock_ns();
   store(page_->go, ++commands_);
-  if (hooks.at_go) hooks.at_go();
-  futex(&page_->go, FUTEX_WAKE, INT_MAX, nullptr);
+  if (hooks.launch_ns > 0) {
+    futex(&page_->go, FUTEX_WAKE, INT_MAX, nullptr);
+    wait_for_launches(order, hooks.launch_ns);
+    start_ns_ = clock_ns();
+    if (hooks.at_start) hooks.at_start();
+  } else {
+    if (hooks.at_start) hooks.at_start();
+    futex(&page_->go, FUTEX_WAKE, INT_MAX, nullptr);
+  }
   // The bracket is open.
+}
+
+// Who says so too early is timed while it launches.
+void Child::wait_for_launches(const Order& order, std::int64_t launch_ns) {
+  while (load(page_->launched) != commands_ && done() != commands_ && clock_ns() - start_ns_ < launch_ns) {
+    if (!order.slots.empty() && !name_slots(order.slots)) return;
+    relax();
+  }
 }
 
 Expected<Outcome> Child::finish(const Hooks& hooks) {

@@ -29,7 +29,7 @@ struct Answered {
   std::string text;             // printable
   std::int64_t event_ns = 0;
   Tables tables;                // what the command fills: all for a reference's load, inputs for make_inputs, outputs for call
-  std::int64_t bracket_ns = 0;  // from just before `go` until `at_done` had returned
+  std::int64_t bracket_ns = 0;  // from just before `at_start` until `at_done` had returned
 };
 struct Exited {
   int wait_status = 0;
@@ -84,12 +84,13 @@ class Child {
   // Of the next Command::answer, one for each slot.
   void lay_answers(std::span<const channel::Seeds> answers);
 
-  // What the judge does under the clock.
+  // What the judge does at both ends of the clock's interval.
   struct Hooks {
-    std::function<void()> at_go = {};               // as soon as the child can see `go`
+    std::int64_t launch_ns = 0;                     // the interval begins when the child says that it has launched its work, or so long after `go`
+    std::function<void()> at_start = {};            // as soon as it begins
     std::function<Expected<void>()> at_done = {};   // as soon as it says done, before anything of the answer is read
   };
-  // Gives one command and waits for its outcome. An Error is ours: control is gone, or at_done failed. `at_go` runs whatever happens.
+  // Gives one command and waits for its outcome. An Error is ours: control is gone, or at_done failed. `at_start` runs whatever happens.
   Expected<Outcome> command(const Order& order, const Hooks& hooks);
   Expected<Outcome> command(const Order& order) { return command(order, {}); }
   // The same in two halves, for what others do meanwhile. Nothing else is asked of this child between them.
@@ -109,6 +110,7 @@ class Child {
   Expected<Outcome> finish(const Hooks& hooks);
   void send(char byte, int fd);
   std::uint32_t done() const;
+  void wait_for_launches(const Order& order, std::int64_t launch_ns);
   Expected<Wake> wait(const Order& order, std::int64_t start_ns);
   bool name_slots(std::span<const std::uint16_t> slots);
   Expected<Outcome> gone();
@@ -125,7 +127,7 @@ class Child {
   std::uint32_t turns_ = 0;      // named so far in this burst; the one that ends it counts
   std::optional<Order> begun_;   // and not finished yet
   bool is_out_of_turn_ = false;  // it had answered before it was asked
-  std::int64_t start_ns_ = 0;    // of `go`
+  std::int64_t start_ns_ = 0;    // of the clock
   std::optional<int> exit_;
   bool hung_up_ = false;         // its end of the socket is closed
   bool usable_ = true;

@@ -67,6 +67,25 @@ TEST(Child, spinning_answers_too) {
   EXPECT_TRUE(std::holds_alternative<Answered>(pair.command(Command::null_call)));
 }
 
+// The interval begins when the child says so, or when it has had its time.
+TEST(Child, launches_before_the_interval_begins) {
+  constexpr int kLaunchingUs = 20'000;
+  for (const bool says_so : {true, false}) {
+    Pair pair([&](FakeTurn& turn) {
+      ::usleep(kLaunchingUs);
+      if (says_so) std::atomic_ref(turn.page.launched).store(turn.page.go, std::memory_order_release);
+      ::usleep(kLaunchingUs);
+    });
+    const std::int64_t launch_ns = (says_so ? 10'000 : 1) * kLaunchingUs * 1'000LL;
+    std::int64_t began_ns = 0;
+    const std::int64_t go_ns = clock_ns();
+    const auto outcome = pair.child->command({.command = Command::call, .limit_ms = kLongMs}, {.launch_ns = launch_ns, .at_start = [&] { began_ns = clock_ns(); }});
+    ASSERT_TRUE(std::holds_alternative<Answered>(*outcome));
+    EXPECT_GE(began_ns - go_ns, kLaunchingUs * 1'000LL);
+    EXPECT_LE(std::get<Answered>(*outcome).bracket_ns, clock_ns() - began_ns + 1'000'000) << "what it launched in is not in it";
+  }
+}
+
 TEST(Child, gets_tables_and_a_window) {
   const auto device = std::move(*open_cpu_device());
   const auto window = std::move(*device->make_window(4096));

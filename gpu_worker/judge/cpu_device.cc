@@ -96,7 +96,7 @@ class CpuDevice : public Device {
 
   // Any core may run a child at any time: there is nothing to hold.
   Expected<void> begin_hold() override { return {}; }
-  Expected<void> hold(std::int64_t) override { return {}; }
+  Expected<void> hold() override { return {}; }
   void release() override {}
   std::int64_t absence_ns() override { return 0; }
 

@@ -144,7 +144,7 @@ class CudaDevice : public Device {
   Expected<void> settle() override { return hold_->settle(); }
 
   Expected<void> begin_hold() override { return hold_->begin(); }
-  Expected<void> hold(std::int64_t linger_ns) override { return hold_->hold(linger_ns); }
+  Expected<void> hold() override { return hold_->hold(); }
   void release() override { hold_->release(); }
   std::int64_t absence_ns() override { return hold_->absence_ns(); }
 

@@ -17,7 +17,6 @@ constexpr std::int64_t kBeginLimitNs = 10'000'000'000;  // until our own kernel 
 constexpr int kLooksPerCheck = 1 << 14;
 constexpr std::int64_t kWaitMinNs = 20'000;            // of the random wait before `go`
 constexpr std::uint64_t kWaitSpreadNs = 80'000;
-constexpr std::uint64_t kLingerNs = 150'000;           // with a switch of 140 us, launches may take 0.3 ms before any of it is measured
 constexpr std::uint64_t kCopiedPerNs = 500;            // bytes: a sixth of what an H200 copies at; slower than that is no copying
 constexpr std::uint64_t kSliceBytes = 512u << 20;      // copied in far less than a slice
 constexpr std::uint64_t kFlushPerL2 = 2;               // bytes written per byte of cache: nothing older stays
@@ -63,27 +62,27 @@ Expected<void> Hold::begin() {
   is_begun_ = true;
   copied_bytes_ = 0;
   const std::int64_t start_ns = clock_ns();
-  const auto begun = kernels_.hold(device_shared_ + offsetof(Shared, gate), number_, kHoldLimitNs, 0).and_then([this] {
+  const auto begun = kernels_.hold(device_shared_ + offsetof(Shared, gate), number_, kHoldLimitNs).and_then([this] {
     return wait_for(shared_->gate.running);
   });
   begin_wait_ns_ = clock_ns() - start_ns;
   return begun;
 }
 
-Expected<void> Hold::hold(std::int64_t linger_ns) {
+Expected<void> Hold::hold() {
   is_begun_ = false;
   auto queued = kernels_.stamp(device_shared_ + offsetof(Shared, before_ns)).and_then([this]() -> Expected<void> {
     const Result r = driver_.fill_words(flush_, number_, flush_bytes_ / 4);
     return r == kSuccess ? Expected<void>() : failure(error_of(driver_, "cuMemsetD32 of the cache", r));
   });
-  // Who has had the GPU for a slice loses it as soon as somebody else wants it, which is in the middle of the linger, and for a slice of the call's.
+  // Who has had the GPU for a slice loses it as soon as somebody else wants it, which is while the child launches, and for a slice of the call's.
   // Who had nothing more to do for a moment begins another.
   const bool is_long = copied_bytes_ > kSliceBytes;
   if (is_long) std::atomic_ref(shared_->gate.released).store(number_, std::memory_order_release);
   if (is_long && queued) {
     if (const Result r = driver_.synchronize(); r != kSuccess) queued = failure(error_of(driver_, "cuCtxSynchronize", r));
   }
-  if (queued) queued = kernels_.hold(device_shared_ + offsetof(Shared, holder), number_, kHoldLimitNs, kLingerNs + static_cast<std::uint64_t>(linger_ns));
+  if (queued) queued = kernels_.hold(device_shared_ + offsetof(Shared, holder), number_, kHoldLimitNs);
   std::atomic_ref(shared_->gate.released).store(number_, std::memory_order_release);
   if (!queued) return queued;
   if (const auto begun = wait_for(shared_->holder.running); !begun) return begun;
@@ -104,7 +103,7 @@ Expected<void> Hold::probe() {
   is_begun_ = true;
   copied_bytes_ = 0;
   return kernels_.probe(device_shared_ + offsetof(Shared, probed), number_)
-      .and_then([this] { return kernels_.hold(device_shared_ + offsetof(Shared, gate), number_, kHoldLimitNs, 0); })
+      .and_then([this] { return kernels_.hold(device_shared_ + offsetof(Shared, gate), number_, kHoldLimitNs); })
       .and_then([this] { return wait_for(shared_->probed); });
 }
 

@@ -2,8 +2,8 @@
 //
 //   begin   a gate: one thread that waits for the host, so that everything queued from here on runs without a pause
 //   (copies and fills of the caller)
-//   hold    stamp | empty the L2 cache | holder: one thread that waits for `go`; the gate opens
-//   release the holder goes on for kLingerNs and ends, under the clock
+//   hold    stamp | empty the L2 cache | holder: one thread that waits until it is released; the gate opens
+//   release the holder ends, under the clock
 //   (the call)
 //   probe   a word of ours has run; a gate behind it keeps the GPU, so that what is copied now is what was there then
 //   (copies of the caller)
@@ -12,9 +12,6 @@
 // A GPU runs one context at a time (there is no MPS here) and switches when one has nothing more to do, or its slice of some milliseconds
 // is over. So anybody else's work shows as time in which the judge's did not advance: until the first gate begins, which waits for a slice
 // of theirs; on the way from a stamp to what is queued behind it; or as a gap while a gate or the holder looks at its clock.
-//
-// The holder lingers so that a call's launches are queued when the GPU switches to them, as they are in any stream that is busy: what is
-// measured is the work and not how fast a host that has just woken launches it. The linger is in every bracket, so in the overhead too.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +32,7 @@ class Hold {
   // `l2_bytes` of the device's cache. Goes through one hold, so that what the driver loads lazily is there.
   Expected<void> open(std::uint64_t l2_bytes);
   Expected<void> begin();
-  Expected<void> hold(std::int64_t linger_ns = 0);
+  Expected<void> hold();
   void release();
   Expected<void> probe();
   Expected<void> settle();

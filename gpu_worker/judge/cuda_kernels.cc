@@ -37,16 +37,15 @@ constexpr std::string_view kHead = R"(
   ret;
 }
 
-.visible .entry kq_hold(.param .u64 words, .param .u32 number, .param .u64 limit, .param .u64 linger)
+.visible .entry kq_hold(.param .u64 words, .param .u32 number, .param .u64 limit)
 {
   .reg .pred %p;
   .reg .b32 %number, %seen;
-  .reg .b64 %words, %limit, %linger, %began, %last, %now, %gap, %worst, %seen_at;
+  .reg .b64 %words, %limit, %began, %last, %now, %gap, %worst;
   ld.param.u64 %words, [words];
   cvta.to.global.u64 %words, %words;
   ld.param.u32 %number, [number];
   ld.param.u64 %limit, [limit];
-  ld.param.u64 %linger, [linger];
   mov.u64 %began, %globaltimer;
   mov.u64 %last, %began;
   mov.u64 %worst, 0;
@@ -65,15 +64,6 @@ LOOK:
   setp.lt.u64 %p, %gap, %limit;
   @%p bra LOOK;
 RELEASED:
-  mov.u64 %seen_at, %now;
-LINGER:
-  mov.u64 %now, %globaltimer;
-  sub.u64 %gap, %now, %last;
-  max.u64 %worst, %worst, %gap;
-  mov.u64 %last, %now;
-  sub.u64 %gap, %now, %seen_at;
-  setp.lt.u64 %p, %gap, %linger;
-  @%p bra LINGER;
   st.volatile.global.u64 [%words+16], %worst;
   st.volatile.global.u64 [%words+24], %now;
   ret;
@@ -285,8 +275,8 @@ Expected<void> Kernels::stamp(Pointer at) const {
   return launch("kq_stamp", 1, parameters);
 }
 
-Expected<void> Kernels::hold(Pointer words, std::uint32_t number, std::uint64_t limit_ns, std::uint64_t linger_ns) const {
-  void* parameters[] = {&words, &number, &limit_ns, &linger_ns};
+Expected<void> Kernels::hold(Pointer words, std::uint32_t number, std::uint64_t limit_ns) const {
+  void* parameters[] = {&words, &number, &limit_ns};
   return launch("kq_hold", 1, parameters);
 }
 

@@ -54,8 +54,8 @@ class Kernels {
   // All are queued on the default stream and return at once.
   Expected<void> probe(Pointer word, std::uint32_t number) const;
   Expected<void> stamp(Pointer at) const;
-  // Goes on for `linger_ns` after it was released, and ends by itself after `limit_ns`.
-  Expected<void> hold(Pointer words, std::uint32_t number, std::uint64_t limit_ns, std::uint64_t linger_ns) const;
+  // Ends by itself after `limit_ns`.
+  Expected<void> hold(Pointer words, std::uint32_t number, std::uint64_t limit_ns) const;
   // Sets the word at `found` where they differ.
   Expected<void> differ(Pointer a, Pointer b, std::uint64_t bytes, Pointer found) const;
   Expected<void> agree(const FloatFormat& format, Pointer expected, Pointer got, std::uint64_t parts, double rtol, double atol,

@@ -82,9 +82,8 @@ class Device {
   // Opens the sequence before a call: what copy() and fill() do from here on is only queued, and runs without a pause once hold() comes.
   virtual Expected<void> begin_hold() = 0;
   // Ends that sequence: empties the device's caches and keeps it busy with the judge's own work until release(). Returns after a random time, of which the
-  // caller may make `go` at any moment. A hold that nobody releases ends by itself. After release() it goes on for `linger_ns` more than usual.
-  virtual Expected<void> hold(std::int64_t linger_ns) = 0;
-  Expected<void> hold() { return hold(0); }
+  // caller may make `go` at any moment. A hold that nobody releases ends by itself.
+  virtual Expected<void> hold() = 0;
   // Ends the hold. Does not block: it runs under the clock.
   virtual void release() = 0;
   // Of the last hold, once it is settled: for how long around the call the device may have been somebody else's. Beginning and emptying the

@@ -43,7 +43,7 @@ class FakeDevice : public Device {
   Expected<void> probe() override { return {}; }
   Expected<void> settle() override { return {}; }
   Expected<void> begin_hold() override { return {}; }
-  Expected<void> hold(std::int64_t) override { return {}; }
+  Expected<void> hold() override { return {}; }
   void release() override {}
   std::int64_t absence_ns() override { return absence(); }
 

@@ -71,7 +71,7 @@ void Server::run(std::int64_t look_ns) {
     seed = page_.seed;  // a kernel draws nothing
     if (woken == kGo) {
       seen = page_.go;
-      answer(page_.command);
+      answer(page_.command, seen);
       kq_post_done(&page_, seen);
     } else if (woken != kSeed && is_judge_gone(channel_)) {
       return;
@@ -79,10 +79,10 @@ void Server::run(std::int64_t look_ns) {
   }
 }
 
-void Server::answer(Command command) {
+void Server::answer(Command command, std::uint32_t number) {
   auto done = handle(command);
-  if (done) {
-    (void)kq_finish(&page_);  // what failed there is told by the driver in words
+  if (done && !channel::is_staging(command)) {
+    (void)kq_finish(&page_, number);  // what failed there is told by the driver in words
     done = (*gpu_)->synchronize();
   }
   page_.status = done ? Status::ok : Status::failed;
@@ -101,7 +101,7 @@ Outcome<void> Server::handle(Command command) {
     case Command::burst: return burst();
     case Command::null_call: return (*gpu_)->touch(page_.touch_bytes);
     case Command::stage:
-    case Command::stage_burst: return (*gpu_)->touch(0);
+    case Command::stage_burst: return {};
     case Command::none:
     case Command::put_state:
     case Command::make_inputs:

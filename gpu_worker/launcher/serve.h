@@ -22,7 +22,7 @@ class Server {
   // Until the judge is gone; looks this often whether it is, when there is nothing to do.
   void run(std::int64_t look_ns = 1'000'000'000);
   // One command, into the page.
-  void answer(channel::Command command);
+  void answer(channel::Command command, std::uint32_t number);
 
  private:
   Outcome<void> handle(channel::Command command);

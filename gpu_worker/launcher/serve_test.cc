@@ -103,7 +103,7 @@ class ServeTest : public ::testing::Test {
       const int fd = window_.get();
       (void)send_packet(ours_.get(), "W", std::span(&fd, 1));
     }
-    server.answer(command);
+    server.answer(command, 1);
     return page_->status == Status::ok ? "ok" : std::to_string(static_cast<int>(page_->failure)) + " " + std::string(page_->text, page_->text_bytes);
   }
   int output() {

@@ -7,8 +7,10 @@
 namespace kq {
 
 void start_call_clock();
+// Behind everything launched. False: CUDA failed.
+bool stop_call_clock();
 // Waits until everything launched is done. False: CUDA failed.
-bool stop_call_clock(std::int64_t& elapsed_ns);
+bool read_call_clock(std::int64_t& elapsed_ns);
 // The sentence of what went wrong, or empty.
 std::string use_cuda_clock();
 

@@ -21,7 +21,20 @@ TEST(CallClock, runs_from_go_to_complete) {
   ::usleep(2'000);
   EXPECT_EQ(kq_complete(page.get(), 1), 0);
   EXPECT_EQ(page->done, 1u);
+  EXPECT_EQ(page->launched, 1u);
   EXPECT_GE(page->event_ns, 2'000'000);
+}
+
+// Nothing of it goes to a GPU, not even the clock's own events.
+TEST(CallClock, what_is_staged_is_not_timed) {
+  const auto page = std::make_unique<channel::Page>();
+  page->command = channel::Command::stage;
+  page->go = 1;
+  page->event_ns = 77;
+  ASSERT_EQ(kq_wait_go(page.get(), 0, 0, 1'000'000'000), 1);
+  EXPECT_EQ(kq_complete(page.get(), 1), 0);
+  EXPECT_EQ(page->done, 1u);
+  EXPECT_EQ(page->event_ns, 0);
 }
 
 TEST(CallClock, without_a_driver_cuda_is_refused_in_words_and_the_host_goes_on) {
@@ -30,7 +43,8 @@ TEST(CallClock, without_a_driver_cuda_is_refused_in_words_and_the_host_goes_on) 
   EXPECT_NE(std::string(error), "");
   start_call_clock();
   std::int64_t elapsed_ns = -1;
-  EXPECT_TRUE(stop_call_clock(elapsed_ns));
+  EXPECT_TRUE(stop_call_clock());
+  EXPECT_TRUE(read_call_clock(elapsed_ns));
   EXPECT_GE(elapsed_ns, 0);
 }
 

@@ -36,7 +36,7 @@ constexpr Field kLayout[] = {
     KQ_FIELD(Page, answers_n), KQ_FIELD(Page, spin_ns), KQ_FIELD(Page, window_bytes), KQ_FIELD(Page, arena_bytes), KQ_FIELD(Page, touch_bytes), KQ_FIELD(Page, done), KQ_FIELD(Page, status), KQ_FIELD(Page, failure),
     KQ_FIELD(Page, text_bytes), KQ_FIELD(Page, event_ns), KQ_FIELD(Page, slot_bytes), KQ_FIELD(Page, slots), KQ_FIELD(Page, calls),
     KQ_FIELD(Page, turn), KQ_FIELD(Page, returned), KQ_FIELD(Page, text), KQ_FIELD(Page, inputs_n), KQ_FIELD(Page, outputs_n),
-    KQ_FIELD(Page, states_n), KQ_FIELD(Page, reserved), KQ_FIELD(Page, inputs), KQ_FIELD(Page, outputs), KQ_FIELD(Page, states),
+    KQ_FIELD(Page, states_n), KQ_FIELD(Page, launched), KQ_FIELD(Page, inputs), KQ_FIELD(Page, outputs), KQ_FIELD(Page, states),
     KQ_FIELD(Page, answers), KQ_FIELD(Seeds, inputs), KQ_FIELD(Seeds, calls),
     KQ_FIELD(TensorDesc, name), KQ_FIELD(TensorDesc, kind), KQ_FIELD(TensorDesc, dtype), KQ_FIELD(TensorDesc, ndim),
     KQ_FIELD(TensorDesc, place), KQ_FIELD(TensorDesc, shape), KQ_FIELD(TensorDesc, offset), KQ_FIELD(TensorDesc, bytes),
@@ -101,8 +101,9 @@ std::int64_t kq_layout(const char* name) {
 }
 
 int kq_wait_go(void* page, std::uint32_t go_seen, std::uint64_t seed_seen, std::int64_t timeout_ns) {
-  const kq::Woken woken = kq::wait_go(*static_cast<kq::channel::Page*>(page), go_seen, seed_seen, timeout_ns);
-  if (woken == kq::go) kq::start_call_clock();
+  auto& shared = *static_cast<kq::channel::Page*>(page);
+  const kq::Woken woken = kq::wait_go(shared, go_seen, seed_seen, timeout_ns);
+  if (woken == kq::go && !kq::channel::is_staging(shared.command)) kq::start_call_clock();
   return woken;
 }
 
@@ -123,15 +124,20 @@ int kq_next_slot(void* at, std::uint32_t returned) {
   }
 }
 
-int kq_finish(void* page) {
+int kq_finish(void* at, std::uint32_t number) {
+  auto& page = *static_cast<kq::channel::Page*>(at);
+  page.event_ns = 0;
+  if (kq::channel::is_staging(page.command)) return 0;
+  const bool is_noted = kq::stop_call_clock();
+  std::atomic_ref(page.launched).store(number, std::memory_order_release);
   std::int64_t event_ns = 0;
-  if (!kq::stop_call_clock(event_ns)) return -1;
-  static_cast<kq::channel::Page*>(page)->event_ns = event_ns;
+  if (!is_noted || !kq::read_call_clock(event_ns)) return -1;
+  page.event_ns = event_ns;
   return 0;
 }
 
 int kq_complete(void* page, std::uint32_t done) {
-  if (kq_finish(page) != 0) return -1;
+  if (kq_finish(page, done) != 0) return -1;
   kq_post_done(page, done);
   return 0;
 }

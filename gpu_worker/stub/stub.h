@@ -16,8 +16,9 @@ KQ_STUB_API std::int64_t kq_layout(const char* name);
 // Waits until `go` differs from `go_seen` (1), or the judge has laid down another seed than `seed_seen` (2), or the time is over (0).
 // Spins page->spin_ns, then sleeps on the futex; a new seed is noticed while spinning only. The child's own clock starts with `go`.
 KQ_STUB_API int kq_wait_go(void* page, std::uint32_t go_seen, std::uint64_t seed_seen, std::int64_t timeout_ns);
-// Waits until everything this process has launched is done, and notes its own time since `go` in the page. -1 when CUDA fails.
-KQ_STUB_API int kq_finish(void* page);
+// All that command `number` has to launch is queued: says so, waits until it is done, and notes its own time since `go` in the page. -1 when CUDA fails. What
+// is staged has nothing to wait for.
+KQ_STUB_API int kq_finish(void* page, std::uint32_t number);
 // kq_finish, and then says done; when CUDA fails nothing is said.
 KQ_STUB_API int kq_complete(void* page, std::uint32_t done);
 // In a burst, after so many of its calls have returned: the slot of the next one, or -1 when that was the last.
@@ -41,8 +42,8 @@ KQ_STUB_API void kq_arenas_close(void* arenas);
 KQ_STUB_API int kq_map_cuda_window(int fd, std::uint64_t bytes, std::uint64_t* pointer, char* error, std::size_t error_bytes);
 KQ_STUB_API int kq_unmap_cuda_window(std::uint64_t pointer, std::uint64_t bytes, char* error, std::size_t error_bytes);
 
-// From here on the child's own clock is CUDA's: events on the default stream of the current context. Recording the first one right at `go`,
-// before Python runs, also has the GPU switch to this process while it does.
+// From here on the child's own clock is CUDA's: events on the default stream of the current context. The first one is recorded right at
+// `go`, before Python runs, behind a word of the stub's own.
 KQ_STUB_API int kq_clock_use_cuda(char* error, std::size_t error_bytes);
 
 // Device memory that torch's pluggable allocator hands out: from the arena while there is room, else the driver's. The signatures are

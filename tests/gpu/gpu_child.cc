@@ -67,6 +67,7 @@ class GpuChild {
       for (std::uint32_t look = 0; std::atomic_ref(page->go).load(std::memory_order_acquire) != n; ++look) {
         if (look % kLooksPerPoll == 0 && is_judge_gone()) return 0;
       }
+      launched_ = &page->launched;
       done_ = &page->done;
       n_ = n;
       page->text_bytes = 0;
@@ -120,7 +121,9 @@ class GpuChild {
 
   bool launch(cuda::Pointer at, std::uint64_t spin_ns) {
     void* parameters[] = {&at, &spin_ns};
-    return driver_.launch(spin_, 1, 1, 1, 1, 1, 1, 0, nullptr, parameters, nullptr) == kSuccess;
+    const bool is_launched = driver_.launch(spin_, 1, 1, 1, 1, 1, 1, 0, nullptr, parameters, nullptr) == kSuccess;
+    if (launched_ != nullptr) std::atomic_ref(*launched_).store(n_, std::memory_order_release);
+    return is_launched;
   }
 
   bool attach(std::uint64_t bytes) {
@@ -159,6 +162,7 @@ class GpuChild {
   cuda::Function spin_ = nullptr;
   cuda::Pointer word_ = 0;
   cuda::Pointer window_ = 0;
+  std::uint32_t* launched_ = nullptr;  // null until it serves
   std::uint32_t* done_ = nullptr;
   std::uint32_t n_ = 0;
 };
