@@ -49,7 +49,7 @@ inline constexpr VerdictRow kVerdicts[] = {
     {VerdictName::runtime_error, Fault::user, false, false, true, "a call raised or ended its process"},
     {VerdictName::crashed, Fault::user, false, false, true, "its process died of a signal"},
     {VerdictName::gpu_fault, Fault::user, false, false, true, "the GPU reported an illegal access or instruction"},
-    {VerdictName::out_of_memory, Fault::user, false, false, true, "more host or gpu memory than its limit"},
+    {VerdictName::out_of_memory, Fault::user, false, false, true, "more host or gpu memory than its limit, or more of the disk"},
     {VerdictName::timed_out, Fault::user, false, false, true, "a stage took longer than its limit"},
     {VerdictName::rejected, Fault::policy, false, false, true, "stream, async, tamper, policy or sandbox rule"},
     {VerdictName::problem_invalid, Fault::problem, false, false, true, "the reference fails or disagrees with itself"},

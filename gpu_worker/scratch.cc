@@ -70,6 +70,26 @@ bool remove_tree(const std::string& dir) {
   }
 }
 
+// Takes what lies below an open directory off `left`; false: there is more than that.
+bool take_off(DirectoryLimit& left, int dir, int depth) {
+  constexpr std::uint64_t kBlockBytes = 512;  // of st_blocks, whatever the disk's are
+  const int again = ::openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, CloseDirectory> open(again < 0 ? nullptr : ::fdopendir(again));
+  while (const dirent* entry = open ? ::readdir(open.get()) : nullptr) {
+    const std::string_view name = entry->d_name;
+    struct stat status {};
+    if (name == "." || name == ".." || ::fstatat(dir, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    const std::uint64_t bytes = static_cast<std::uint64_t>(status.st_blocks) * kBlockBytes;
+    if (left.entries == 0 || bytes > left.bytes) return false;
+    --left.entries;
+    left.bytes -= bytes;
+    if (!S_ISDIR(status.st_mode)) continue;
+    const Fd below = opened(dir, entry->d_name);
+    if (below && (depth > kDirectoryDepthMax || !take_off(left, below.get(), depth + 1))) return false;
+  }
+  return true;
+}
+
 Expected<void> write_file(const std::string& path, std::string_view bytes) {
   const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!file) return cannot("create", path);
@@ -159,6 +179,12 @@ Expected<void> put_sources(const Scratch& scratch, const Lease& lease, bool with
     if (const auto put = scratch.put(file.name, *bytes); !put) return put;
   }
   return {};
+}
+
+bool holds_more_than(const std::string& dir, const DirectoryLimit& limit) {
+  const Fd at(::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  DirectoryLimit left = limit;
+  return at && !take_off(left, at.get(), 1);
 }
 
 Expected<std::string> read_child_file(const std::string& path, std::size_t bytes_max) {

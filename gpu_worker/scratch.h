@@ -42,6 +42,15 @@ std::string problem_file(const Lease& lease);
 // Puts the problem and, unless it is for the reference, the submission's files into src/.
 Expected<void> put_sources(const Scratch& scratch, const Lease& lease, bool with_submission);
 
+// What a directory may hold while a child writes to it, as the disk has it.
+struct DirectoryLimit {
+  std::uint64_t bytes = 0;
+  std::uint32_t entries = 0;  // files and directories
+};
+inline constexpr int kDirectoryDepthMax = 64;
+// Whether it holds more than that, or anything so deep. Links are not followed; what goes while it is looked at counts for nothing.
+bool holds_more_than(const std::string& dir, const DirectoryLimit& limit);
+
 // At most `bytes_max` bytes of a regular file a child made; never follows a link, never blocks on a pipe.
 Expected<std::string> read_child_file(const std::string& path, std::size_t bytes_max);
 

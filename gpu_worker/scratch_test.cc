@@ -56,6 +56,31 @@ TEST_F(ScratchTest, goes_away_however_deep_it_is_and_whatever_its_owner_locked) 
   EXPECT_FALSE(fs::exists(dir));
 }
 
+TEST_F(ScratchTest, is_told_when_it_holds_too_much) {
+  const auto scratch = Scratch::make(parent_, "a", 0);
+  ASSERT_TRUE(scratch);
+  const std::string& dir = scratch->dir();
+  const std::uint64_t kEmpty = 1 << 20;  // whatever directories take
+  EXPECT_FALSE(holds_more_than(dir, {.bytes = kEmpty, .entries = 3})) << "src, work, out";
+  EXPECT_TRUE(holds_more_than(dir, {.bytes = kEmpty, .entries = 2}));
+  fs::create_directories(dir + "/out/a/b");
+  ASSERT_TRUE(scratch->put("x", std::string(2 << 20, 'x')));
+  EXPECT_FALSE(holds_more_than(dir, {.bytes = 4 << 20, .entries = 6}));
+  EXPECT_TRUE(holds_more_than(dir, {.bytes = 4 << 20, .entries = 5}));
+  EXPECT_TRUE(holds_more_than(dir, {.bytes = 2 << 20, .entries = 6}));
+  fs::resize_file(dir + "/src/x", 1ull << 33);
+  fs::create_symlink("/", dir + "/out/root");
+  EXPECT_FALSE(holds_more_than(dir, {.bytes = 4 << 20, .entries = 7})) << "holes take no room, and links lead nowhere";
+  fs::permissions(dir + "/out/a", fs::perms::none);
+  EXPECT_TRUE(holds_more_than(dir, {.bytes = 4 << 20, .entries = 6})) << "what is locked counts as well";
+  std::string deep = dir + "/work";
+  for (int depth = 0; depth < kDirectoryDepthMax - 1; ++depth) fs::create_directory(deep += "/d");
+  EXPECT_FALSE(holds_more_than(dir, {.bytes = 16 << 20, .entries = 100}));
+  fs::create_directory(deep += "/d");
+  EXPECT_TRUE(holds_more_than(dir, {.bytes = 16 << 20, .entries = 100}));
+  EXPECT_FALSE(holds_more_than(dir + "/gone", {}));
+}
+
 TEST_F(ScratchTest, refuses_names_with_a_directory_and_a_second_file_of_one_name) {
   auto scratch = Scratch::make(parent_, "a", 0);
   ASSERT_TRUE(scratch);

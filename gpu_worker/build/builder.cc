@@ -222,7 +222,7 @@ Expected<Built> Builder::run(const Job& job, const Hash& key) {
   const auto scratch = ready ? Expected<Scratch>(std::move(ready->scratch)) : this->scratch(job, "build");
   if (!scratch) return failure(scratch.error());
   if (const auto put = ready ? Expected<void>() : put_sources(*scratch, job.lease, true); !put) return failure(put.error());
-  auto end = ready ? run_ready_build(child_of(job, ChildRole::build, options_.limit_ms), *ready, job.stop)
+  auto end = ready ? run_ready_build(child_of(job, ChildRole::build, options_.limit_ms), *ready, *scratch, job.stop)
                    : run_child(job, ChildRole::build, *scratch, options_.limit_ms);
   if (!end) return failure(end.error());
   if (end->verdict) return ended_build(std::move(*end->verdict));

@@ -271,6 +271,17 @@ TEST_F(BuilderTest, a_call_of_load_inline_is_compiled_once_for_all_submissions) 
   EXPECT_TRUE(other->cached);
 }
 
+// While its calls are recorded a file may run anything.
+TEST_F(BuilderTest, a_build_that_fills_the_disk_ends) {
+  const auto begun = std::chrono::steady_clock::now();
+  const auto built = build_python("import time\nfor i in range(" + std::to_string(kBuildDiskMax.entries + 1) +
+                                  "):\n    open(f'/kq/out/{i}', 'w').close()\ntime.sleep(60)\n" + extension("int number = 4;"));
+  ASSERT_EQ(verdict_of(built), "out_of_memory");
+  EXPECT_EQ(evidence(built).reason, "disk");
+  EXPECT_EQ(evidence(built).message, "the build wrote more than it may: 2048 MiB in 20000 files");
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(50));
+}
+
 TEST_F(BuilderTest, a_damaged_object_of_the_cache_is_never_served) {
   const auto text_of = [](const fs::path& path) {
     std::ifstream file(path, std::ios::binary);

@@ -12,7 +12,8 @@
 namespace kq {
 namespace {
 
-constexpr std::int64_t kLookMs = 20;  // how often a build looks whether it is still wanted
+constexpr std::int64_t kLookMs = 20;      // how often a build looks whether it is still wanted
+constexpr std::int64_t kDiskLookMs = 250;  // and what it has written
 
 // A compiler that the kernel ended for its memory, or that said itself that it could get no more of it.
 bool was_out_of_memory(int status, const std::string& said) {
@@ -21,20 +22,31 @@ bool was_out_of_memory(int status, const std::string& said) {
   return std::any_of(std::begin(kWords), std::end(kWords), [&](std::string_view word) { return said.find(word) != std::string::npos; });
 }
 
-// The wait status once the child is gone; nothing at the limit, or when it is to stop.
-Expected<std::optional<int>> wait_or_stop(Zygote& zygote, std::uint64_t child, std::int64_t limit_ms, const std::stop_token& stop) {
+struct Waited {
+  std::optional<int> status = {};  // once the child is gone; nothing at a limit, or when it is to stop
+  bool has_filled_disk = false;
+};
+
+Expected<Waited> wait_or_stop(Zygote& zygote, std::uint64_t child, std::int64_t limit_ms, const std::stop_token& stop, const std::string& dir) {
   const std::int64_t deadline_ms = monotonic_now_ms() + limit_ms;
+  std::int64_t look_ms = monotonic_now_ms() + kDiskLookMs;
   for (;;) {
-    const std::int64_t left_ms = deadline_ms - monotonic_now_ms();
-    if (stop.stop_requested() || left_ms <= 0) return std::optional<int>();
-    auto status = zygote.wait(child, std::min(left_ms, kLookMs));
-    if (!status || *status) return status;
+    const std::int64_t now_ms = monotonic_now_ms();
+    if (stop.stop_requested() || now_ms >= deadline_ms) return Waited{};
+    if (now_ms >= look_ms) {
+      if (holds_more_than(dir, kBuildDiskMax)) return Waited{.has_filled_disk = true};
+      look_ms = monotonic_now_ms() + kDiskLookMs;
+    }
+    const auto status = zygote.wait(child, std::min(deadline_ms - now_ms, kLookMs));
+    if (!status) return failure(status.error());
+    if (*status) return Waited{.status = *status};
   }
 }
 
 // Of one that runs: until it is gone, or its time is.
-Expected<BuildEnd> end_of(const BuildChild& child, Zygote& zygote, std::uint64_t id, LogPump& log, const std::stop_token& stop) {
-  const auto status = wait_or_stop(zygote, id, child.limit_ms, stop);
+Expected<BuildEnd> end_of(const BuildChild& child, Zygote& zygote, std::uint64_t id, LogPump& log, const std::string& dir, const std::stop_token& stop) {
+  const auto waited = wait_or_stop(zygote, id, child.limit_ms, stop, dir);
+  const auto status = waited.map([](const Waited& how) { return how.status; });
   if (!status || !*status) {
     zygote.kill(id);
     (void)zygote.wait(id, 5000);
@@ -44,6 +56,11 @@ Expected<BuildEnd> end_of(const BuildChild& child, Zygote& zygote, std::uint64_t
   if (!status) return failure(status.error());
   if (stop.stop_requested()) return our_fault("stopped");
   BuildEnd end;
+  if (waited->has_filled_disk) {
+    end.verdict = build_ended(VerdictName::out_of_memory, "disk", "the build wrote more than it may: " + std::to_string(kBuildDiskMax.bytes >> 20) + " MiB in " +
+                                                                 std::to_string(kBuildDiskMax.entries) + " files");
+    return end;
+  }
   if (!*status) {
     end.verdict = build_ended(VerdictName::timed_out, "build", "the build took longer than " + limit_text(child.whole_limit_ms));
     return end;
@@ -84,11 +101,11 @@ Expected<BuildEnd> run_build_child(const BuildChild& child, const Lease& lease, 
                               log->second.get(), -1);
   log->second = Fd();
   if (!id) return failure(id.error());
-  return end_of(child, zygote, *id, log->first, stop);
+  return end_of(child, zygote, *id, log->first, scratch.dir(), stop);
 }
 
-Expected<BuildEnd> run_ready_build(const BuildChild& child, ReadyBuild& ready, const std::stop_token& stop) {
-  return end_of(child, *ready.zygote, ready.id, ready.log, stop);
+Expected<BuildEnd> run_ready_build(const BuildChild& child, ReadyBuild& ready, const Scratch& scratch, const std::stop_token& stop) {
+  return end_of(child, *ready.zygote, ready.id, ready.log, scratch.dir(), stop);
 }
 
 }  // namespace kq
