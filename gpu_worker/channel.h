@@ -46,7 +46,7 @@ enum class Command : std::uint32_t {
                     // the window unless it lies in the arena, synchronise, fill the output table with what came out (kind, dtype, shape, plain value, and
                     // place and offset of one in the arena; the judge does not read the name). An output that does not fit its place is not brought, only described
   stage = 7,        // what a call needs and is not part of it, sent before every call and null call: seed every generator, wrap the
-                    // tensors of the tables. Nothing of it goes to a GPU, which would have to switch to the child and back. The call that follows does not seed again
+                    // tensors of the tables. Nothing of it runs on a GPU, which would have to switch to the child and back. The call that follows does not seed again
   stage_burst = 8,  // likewise for a burst, in any of `slots` slots of the window: tables describe slot 0, slot k lies k * slot_bytes behind
   burst = 9,        // `calls` calls without synchronising between them. Each is made on the slot that `turn` names once the one before has
                     // returned, without seeding: what draws numbers is not called in bursts; then, when `turn` names none, all outputs are described as those of a call are: the

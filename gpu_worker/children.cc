@@ -20,7 +20,7 @@ constexpr std::uint64_t kScratchBytes = 1ull << 30;  // of a child's /tmp and wo
 constexpr std::int64_t kReapLimitMs = 60'000;
 constexpr std::int64_t kWarmLimitMs = 60'000;  // a CUDA context on a loaded machine
 constexpr int kWordsMax = 16;                  // that a child says until it is warm
-constexpr std::int64_t kMomentLimitMs = 5'000;  // a submission that loads for longer is not waited for
+constexpr std::int64_t kMomentLimitMs = 5'000;  // a submission that loads for longer is not waited for; of each part that is asked for
 constexpr auto kMomentLook = std::chrono::microseconds(200);
 // Places in Warming: one for each kind's forker, and one for the end of who is retired in time; who is forked elsewhere is told to nobody.
 constexpr std::size_t kEnding = kChildKinds;
@@ -171,7 +171,7 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role) {
 }
 
 // Its words, whatever came of its warming up: what went wrong there it answers to the judge's first command. From when one that "asks" is told to go until it
-// asks again or is warm the device feels it.
+// has to wait again or is warm the device feels it.
 Expected<void> Children::await_warmth(LaneChild& child, std::size_t place) {
   const auto set_busy = [&](bool is_busy) {
     if (place != kUntold) warming_.set(place, is_busy);
@@ -183,7 +183,6 @@ Expected<void> Children::await_warmth(LaneChild& child, std::size_t place) {
       if (!*word) return our_fault("a child was not warm after " + std::to_string(kWarmLimitMs / 1000) + " s");
       child.is_warm = (*word)->bytes == "warm";
       if ((*word)->bytes != "asks") continue;
-      set_busy(false);
       await_good_moment(place);
       set_busy(true);
       if (const auto told = send_packet(child.channel.get(), "go"); !told) return told;
@@ -199,6 +198,8 @@ void Children::await_good_moment(std::size_t place) {
   std::unique_lock lock(mutex_);
   const bool is_needed = place != index(ChildKind::reference);
   const auto is_waited_for = [&] { return place == kUntold || waited_for_[place] > 0 || (is_needed && ready_[place].empty()); };
+  // Who goes on at once with his next part was never away: the judge may be waiting for his end.
+  if (place != kUntold && warming_.is_preparing() && !is_waited_for()) warming_.set(place, false);
   await_moment(lock, is_waited_for);
 }
 

@@ -102,6 +102,35 @@ TEST_F(ChildrenTest, nobody_begins_while_the_judge_prepares_unless_he_is_needed)
   two->retire(std::move(*taken));
 }
 
+// One that is to be a reference loads kernels part by part, and stops where the judge begins to prepare.
+TEST_F(ChildrenTest, who_warms_up_part_by_part_waits_before_each) {
+  const auto one = children(1);
+  one->await_ready();
+  warming_.set_preparing(true);
+  auto reference = one->take(ChildRole::reference, ChildKind::reference, lease_, nullptr);
+  ASSERT_TRUE(reference) << reference.error().message;
+  const auto child_begins = [this](bool is) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (warming_.any() != is && std::chrono::steady_clock::now() < until) {
+    }
+    return warming_.any() == is;
+  };
+  warming_.set_preparing(false);
+  EXPECT_TRUE(child_begins(true));
+  warming_.set_preparing(true);
+  EXPECT_TRUE(child_begins(false)) << "it waits, and the device feels nothing";
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  std::thread later([&] {
+    std::this_thread::sleep_until(until);
+    warming_.set_preparing(false);
+  });
+  one->await_ready();
+  EXPECT_GE(std::chrono::steady_clock::now(), until);
+  EXPECT_FALSE(warming_.any());
+  later.join();
+  one->retire(std::move(*reference));
+}
+
 TEST_F(ChildrenTest, one_that_is_retired_in_time_stays_while_the_judge_prepares_or_until_somebody_waits_for_its_end) {
   const auto none = children(0);
   for (const bool is_waited_for : {false, true}) {

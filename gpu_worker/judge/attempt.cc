@@ -163,8 +163,8 @@ Step<double> Judge::burst_share(const Plan& plan, SubmissionSide& submission, co
   for (std::uint32_t i = 0; i < kBursts + 1; ++i) {
     const auto timed = (*burst)->run(plan, draw_, static_cast<std::uint32_t>(singles.size()) + i, call_limit_ms(plan.limits, 0));
     if (!timed) return tl::unexpected(timed.error());
-    // Somebody else had the device: it says nothing, and gains nothing.
-    if (timed->absence_ns > submission.overhead().absence_ns + kAbsenceNs || i == 0) continue;
+    // Somebody else had the device, or nobody: it says nothing, and gains nothing.
+    if (timed->is_early || timed->absence_ns > submission.overhead().absence_ns + kAbsenceNs || i == 0) continue;
     intervals.push_back(timed->bracket_ns);
   }
   return burst_share_ns(intervals, singles);

@@ -86,7 +86,7 @@ Step<Burst::Timed> Burst::run(const Plan& plan, const Draw& draw, std::uint32_t 
     if (const auto right = submission_.check(plan, trial, held_to, of_call(answered->tables.outputs, i)); !right) return tl::unexpected(right.error());
   }
   if (const auto unused = check_uncalled(called, number); !unused) return tl::unexpected(unused.error());
-  return Timed{answered->bracket_ns, absence_ns};
+  return Timed{answered->bracket_ns, absence_ns, answered->is_early};
 }
 
 // The reference's inputs and outputs of each call, out of reach.

@@ -44,6 +44,7 @@ class Burst {
   struct Timed {
     std::int64_t bracket_ns = 0;
     std::int64_t absence_ns = 0;
+    bool is_early = false;  // as in SubmissionSide::Called
   };
   // One burst on inputs of its own; every output checked.
   Step<Timed> run(const Plan& plan, const Draw& draw, std::uint32_t number, std::int64_t call_limit_ms);

@@ -157,6 +157,7 @@ void Child::begin(const Order& order, const Hooks& hooks) {
   usable_ = false;  // until it has answered
   begun_ = order;
   is_out_of_turn_ = done() != commands_;
+  is_early_ = false;
   if (hung_up_ || is_out_of_turn_) {
     if (hooks.at_start) hooks.at_start();
     return;
@@ -172,6 +173,7 @@ void Child::begin(const Order& order, const Hooks& hooks) {
   if (hooks.launch_ns > 0) {
     futex(&page_->go, FUTEX_WAKE, INT_MAX, nullptr);
     wait_for_launches(order, hooks.launch_ns);
+    is_early_ = done() == commands_;
     start_ns_ = clock_ns();
     if (hooks.at_start) hooks.at_start();
   } else {
@@ -278,7 +280,7 @@ Outcome Child::answer(Command command, std::int64_t bracket_ns) const {
     std::uint64_t slot_bytes;
     std::uint32_t slots, calls, turn, returned;
     char text[channel::kTextMax];
-    std::uint32_t inputs_n, outputs_n, states_n, reserved;
+    std::uint32_t inputs_n, outputs_n, states_n, launched;
   } head;
   static_assert(sizeof(Head) == offsetof(Page, inputs) - offsetof(Page, done));
   copy_out(&head, &page_->done, sizeof head);
@@ -291,7 +293,8 @@ Outcome Child::answer(Command command, std::int64_t bracket_ns) const {
                     .text = printable(std::string_view(head.text, head.text_bytes), channel::kTextMax),
                     .event_ns = head.event_ns,
                     .tables = {},
-                    .bracket_ns = bracket_ns};
+                    .bracket_ns = bracket_ns,
+                    .is_early = is_early_};
   if (!answered.ok) return answered;
   auto filled = tables(command, head.inputs_n, head.outputs_n, head.states_n);
   if (!filled) return Malformed{filled.error()};

@@ -30,6 +30,7 @@ struct Answered {
   std::int64_t event_ns = 0;
   Tables tables;                // what the command fills: all for a reference's load, inputs for make_inputs, outputs for call
   std::int64_t bracket_ns = 0;  // from just before `at_start` until `at_done` had returned
+  bool is_early = false;        // it came before `at_start`, which was still waited for
 };
 struct Exited {
   int wait_status = 0;
@@ -128,6 +129,7 @@ class Child {
   std::optional<Order> begun_;   // and not finished yet
   bool is_out_of_turn_ = false;  // it had answered before it was asked
   std::int64_t start_ns_ = 0;    // of the clock
+  bool is_early_ = false;        // of this command, as in Answered
   std::optional<int> exit_;
   bool hung_up_ = false;         // its end of the socket is closed
   bool usable_ = true;

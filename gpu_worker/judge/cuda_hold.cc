@@ -12,7 +12,7 @@
 namespace kq::judge::cuda {
 namespace {
 
-constexpr std::uint64_t kHoldLimitNs = 1'000'000'000;  // of a hold that nobody releases: ten thousand times the longest honest one
+constexpr std::uint64_t kHoldLimitNs = 1'000'000'000;  // of a hold that nobody releases: a thousand times the longest honest one
 constexpr std::int64_t kBeginLimitNs = 10'000'000'000;  // until our own kernel runs; another context's slice is 2.4 ms
 constexpr int kLooksPerCheck = 1 << 14;
 constexpr std::int64_t kWaitMinNs = 20'000;            // of the random wait before `go`

@@ -79,6 +79,8 @@ class Device {
     return std::nullopt;
   }
 
+  // Whether hold() keeps others from the device at all.
+  virtual bool holds() const { return false; }
   // Opens the sequence before a call: what copy() and fill() do from here on is only queued, and runs without a pause once hold() comes.
   virtual Expected<void> begin_hold() = 0;
   // Ends that sequence: empties the device's caches and keeps it busy with the judge's own work until release(). Returns after a random time, of which the

@@ -1,6 +1,7 @@
 // For tests: the CPU, but for what a test says of its memory and of who else had it.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -18,6 +19,8 @@ class FakeDevice : public Device {
   int windows = 0;                                             // made so far
   int looks = 0;                                               // at whether two places hold the same
   std::function<void()> at_look = [] {};
+  bool is_held = false;                                        // whether children are waited for until they have launched
+  std::atomic<int> held = 0, released = 0;                     // the number of the last hold
 
   const DeviceInfo& info() const override { return described; }
   Expected<std::unique_ptr<Memory>> make_window(std::uint64_t bytes) override {
@@ -42,9 +45,13 @@ class FakeDevice : public Device {
   }
   Expected<void> probe() override { return {}; }
   Expected<void> settle() override { return {}; }
-  Expected<void> begin_hold() override { return {}; }
+  bool holds() const override { return is_held; }
+  Expected<void> begin_hold() override {
+    ++held;
+    return {};
+  }
   Expected<void> hold() override { return {}; }
-  void release() override {}
+  void release() override { released = held.load(); }
   std::int64_t absence_ns() override { return absence(); }
 
  private:

@@ -166,7 +166,7 @@ Step<SubmissionSide::Called> SubmissionSide::call(const Trial& trial) {
   if (!called) return tl::unexpected(called.error());
   const std::int64_t absence_ns = device_.absence_ns();
   if (const auto possible = check_places(called->tables.outputs); !possible) return tl::unexpected(possible.error());
-  return Called{called->bracket_ns, called->event_ns, absence_ns, std::move(called->tables.outputs)};
+  return Called{called->bracket_ns, called->event_ns, absence_ns, called->is_early, std::move(called->tables.outputs)};
 }
 
 Step<void> SubmissionSide::check(const Plan& plan, const Trial& trial, const Called& called) {

@@ -66,6 +66,7 @@ class SubmissionSide {
     std::int64_t bracket_ns = 0;
     std::int64_t event_ns = 0;    // what the child says
     std::int64_t absence_ns = 0;  // Device::absence_ns
+    bool is_early = false;        // as in Answered: it said that what it launched was done while the judge had the device
     std::vector<Tensor> outputs;  // what the child says of them
   };
   // What a call needs, before its clock starts. It may begin before the reference has made the trial, and ends after that.

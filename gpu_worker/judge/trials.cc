@@ -85,12 +85,7 @@ Step<void> TrialRun::run_all() {
     // Its inputs and expected outputs are kept until the following one gets ready.
     if (const auto right = submission_.check(plan_, asked(*trial), *called); !right) return right;
     if (standing == Standing::too_many) {
-      Evidence found = evidence(Stage::judge, "async", "for " + std::to_string(called->absence_ns / 1000) +
-                                                           " us before a call the GPU did work that was not the judge's, in trial " +
-                                                           std::to_string(trial->number));
-      found.rule = "quiet";
-      found.hint = "nothing may run on the GPU between calls: no kernel that stays, no thread that launches";
-      return stop(VerdictName::rejected, std::move(found));
+      return stop(VerdictName::rejected, void_evidence(*trial, *called));
     }
     if (!begun) return begun;
     trial = std::move(following);
@@ -163,6 +158,7 @@ Step<void> TrialRun::get_ready(const Trial& trial) {
   // While there are few, one that somebody has disturbed is taken again, and where that does not help, in the quiet.
   const bool are_few = times_.reference.brackets_ns.size() < kTimedSamplesMin;
   for (int again = 1; are_few && is_disturbed() && again <= kReferenceAgainMax + 1; ++again) {
+    if (called->bracket_ns > kReferenceAgainNs) again = kReferenceAgainMax + 1;
     if (again > kReferenceAgainMax) device_.bystanders()->wait();
     called = reference_.time_trial(plan_, trial.seeds);
   }
@@ -192,6 +188,8 @@ std::size_t TrialRun::answers_to_come(const Trial& trial) const {
 
 TrialRun::Standing TrialRun::standing_of(const Trial& trial, const SubmissionSide::Called& called) {
   if (trial.is_timed() && needs_quiet() && was_beside_others(trial) && ++disturbed_ <= kDisturbedMax) return Standing::again;
+  // Nobody else can be the reason for that.
+  if (called.is_early) return ++voids_ > voids_max_ ? Standing::too_many : Standing::again;
   if (!is_void(called.absence_ns)) return Standing::counts;
   if (was_beside_others(trial)) {
     // A child of ours may be the reason.
@@ -201,6 +199,16 @@ TrialRun::Standing TrialRun::standing_of(const Trial& trial, const SubmissionSid
     if (!is_beside_others()) return Standing::again;
   }
   return ++voids_ > voids_max_ ? Standing::too_many : Standing::again;
+}
+
+Evidence TrialRun::void_evidence(const Trial& trial, const SubmissionSide::Called& called) {
+  const std::string of_trial = ", in trial " + std::to_string(trial.number);
+  const std::string words = called.is_early ? "it said that a call was done before the GPU could have begun with it"
+                                            : "for " + std::to_string(called.absence_ns / 1000) + " us before a call the GPU did work that was not the judge's";
+  Evidence found = evidence(Stage::judge, "async", words + of_trial);
+  found.rule = called.is_early ? "early" : "quiet";
+  found.hint = called.is_early ? "what a call returns is computed on the GPU, in that call" : "nothing may run on the GPU between calls: no kernel that stays, no thread that launches";
+  return found;
 }
 
 bool TrialRun::is_beside_others() const { return device_.bystanders() != nullptr && device_.bystanders()->any(); }

@@ -24,7 +24,7 @@
 
 namespace kq::judge {
 
-// A trial during which somebody else had the device is void and comes again: nothing is gained by one. An attempt is rejected after this
+// A trial during which somebody else had the device, or that was said to be done while the judge had it, is void and comes again: nothing is gained by one. An attempt is rejected after this
 // many, and one more for each kTrialsPerVoid of its trials: a host that was busy for a moment looks the same, work of the submission's
 // own is there in every trial.
 inline constexpr std::uint32_t kVoidTrialsMax = 3;
@@ -33,6 +33,7 @@ inline constexpr std::uint32_t kTrialsPerVoid = 4;
 inline constexpr std::uint32_t kDisturbedMax = 64;
 // So often a reference that somebody has disturbed is timed again at once: of its calls beside him most are not (H200), and to wait for him takes ten times as long.
 inline constexpr int kReferenceAgainMax = 3;
+inline constexpr std::int64_t kReferenceAgainNs = 10'000'000;  // but for calls that take as long
 // They are known by the device's absence around the call, or in the end by samples so far from the median: in the quiet these are one in two hundred
 // (H200), and to drop them moves no median.
 inline constexpr std::int64_t kDisturbedNs = 30'000;
@@ -87,6 +88,7 @@ class TrialRun {
   Step<void> get_ready(const Trial& trial);
   std::vector<Seeds> draw_ahead(std::size_t wanted) const;
   std::size_t answers_to_come(const Trial& trial) const;
+  static Evidence void_evidence(const Trial& trial, const SubmissionSide::Called& called);
   Standing standing_of(const Trial& trial, const SubmissionSide::Called& called);
   std::size_t drop_disturbed(bool is_enough);
   bool is_beside_others() const;

@@ -81,9 +81,9 @@ void Server::run(std::int64_t look_ns) {
 
 void Server::answer(Command command, std::uint32_t number) {
   auto done = handle(command);
-  if (done && !channel::is_staging(command)) {
+  if (done) {
     (void)kq_finish(&page_, number);  // what failed there is told by the driver in words
-    done = (*gpu_)->synchronize();
+    if (!channel::is_staging(command)) done = (*gpu_)->synchronize();
   }
   page_.status = done ? Status::ok : Status::failed;
   page_.failure = done ? Failure::none : done.error().failure;

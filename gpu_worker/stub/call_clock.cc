@@ -24,7 +24,7 @@ struct CudaClock {
   CUresult (*record)(CUevent, CUstream) = nullptr;
   CUresult (*synchronize)() = nullptr;
   CUresult (*elapsed)(float*, CUevent, CUevent) = nullptr;
-  CUpointer word = 0;
+  CUpointer word = 0;  // 0 again once the context it lies in may not be ours any more
   CUevent start = nullptr;
   CUevent stop = nullptr;
 };
@@ -51,8 +51,8 @@ void start_call_clock() {
   if (!is_cuda) return;
   // What a context does first after the GPU has switched to it may take longer. So that is a word of ours: without it one of twenty repeats of a kernel of
   // 6 us took 7, with it they lay within 4 % (H200).
-  cuda.fill(cuda.word, 0, 1, nullptr);
-  cuda.record(cuda.start, nullptr);
+  if (cuda.word != 0) cuda.fill(cuda.word, 0, 1, nullptr);
+  if (cuda.record(cuda.start, nullptr) != 0) cuda.word = 0;
 }
 
 bool stop_call_clock() { return !is_cuda || cuda.record(cuda.stop, nullptr) == 0; }
@@ -65,7 +65,7 @@ bool read_call_clock(std::int64_t& elapsed_ns) {
   float milliseconds = 0;
   if (cuda.synchronize() != 0) return false;
   // Events that were not recorded, as after a context was reset, are no failure of the call: there is no hint then.
-  if (cuda.elapsed(&milliseconds, cuda.start, cuda.stop) != 0) milliseconds = 0;
+  if (cuda.elapsed(&milliseconds, cuda.start, cuda.stop) != 0) milliseconds = 0, cuda.word = 0;
   elapsed_ns = std::llround(static_cast<double>(milliseconds) * 1e6);
   return true;
 }
@@ -78,7 +78,7 @@ std::string use_cuda_clock() {
                      (find(library, "cuEventElapsedTime_v2", cuda.elapsed) || find(library, "cuEventElapsedTime", cuda.elapsed));
   if (!whole) return "the CUDA driver is too old: it has no events";
   if (cuda.create(&cuda.start, 0) != 0 || cuda.create(&cuda.stop, 0) != 0) return "cuEventCreate failed: no context is current";
-  if (cuda.allocate(&cuda.word, sizeof(unsigned)) != 0) return "cuMemAlloc failed: there is not even one word of free memory";
+  if (const CUresult failed = cuda.allocate(&cuda.word, sizeof(unsigned)); failed != 0) return "cuMemAlloc of one word failed with " + std::to_string(failed);
   is_cuda = true;
   return {};
 }
