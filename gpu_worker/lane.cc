@@ -172,9 +172,9 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
   }
   if (!attempt) return failure(attempt.error());
   Report& report = attempt->report;
-  if (name_of(*report.verdict) == VerdictName::passed && is_audited(lease.submission)) audit(lease.submission, *attempt);
+  if (measurement_of(*report.verdict) != nullptr && is_audited(lease.submission)) audit(lease.submission, *attempt);
 
-  const bool is_passed = name_of(*report.verdict) == VerdictName::passed;
+  const bool is_measured = measurement_of(*report.verdict) != nullptr;
   Result result{.verdict = std::move(*report.verdict),
                 .device = device_,
                 .worker = options_.worker,
@@ -182,7 +182,7 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
                 .software = std::move(attempt->software),
                 .sandbox = std::move(attempt->sandbox),
                 .log = std::move(attempt->log),
-                .samples = is_passed ? std::move(report.samples) : Samples()};  // figures of wrong answers are kept nowhere
+                .samples = is_measured ? std::move(report.samples) : Samples()};  // figures of wrong answers are kept nowhere
   result.toolchain = built.toolchain;
   result.conditions = std::move(attempt->conditions);
   if (name_of(result.verdict) == VerdictName::passed && lease.submission.trials.profile != Profiler::none) result.profile = profile(lease, built, stop);

@@ -111,15 +111,17 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   const Attested theirs = attest(report.samples.reference_ns, times->reference.events_ns, drift_ns);
   // A judge that sleeps is woken late where there are few cores, and that is nobody's forgery.
   if (waiting_ == Waiting::spin) report.disagreement = ours.disagreement;
-  return Passed{.measurement = {.method = "attested",
-                                .submission = published(report.samples.submission_ns, ours.median_ns),
-                                .reference = published(report.samples.reference_ns, theirs.median_ns),
-                                .overhead_ns = overhead_ns,
-                                .drift_ns = drift_ns,
-                                .attested_ns = ours.attested_ns,
-                                .event_ns = ours.event_ns,
-                                .burst_ns = burst_ns},
-                .correctness = (*submission)->correctness()};
+  Measurement measurement{.method = "attested",
+                          .submission = published(report.samples.submission_ns, ours.median_ns),
+                          .reference = published(report.samples.reference_ns, theirs.median_ns),
+                          .overhead_ns = overhead_ns,
+                          .drift_ns = drift_ns,
+                          .attested_ns = ours.attested_ns,
+                          .event_ns = ours.event_ns,
+                          .burst_ns = burst_ns};
+  const Correctness& correctness = (*submission)->correctness();
+  if (const auto& suspicion = (*submission)->suspicion()) return Suspect{std::move(measurement), correctness, *suspicion};
+  return Passed{std::move(measurement), correctness};
 }
 
 Step<void> Judge::open_children(const Plan& plan, Channels& channels) {

@@ -49,6 +49,27 @@ TEST(Attempt, a_right_submission_passes_with_figures) {
   EXPECT_EQ(correctness_of(*report.verdict)->max_abs_err, 0);
 }
 
+// A tolerance that takes zeros for right tells nothing of them: not who is right, and so not who is wrong.
+TEST(Attempt, who_is_right_by_the_tolerance_alone_is_suspect) {
+  for (const int honest_calls : {1'000, 1}) {
+    FakeHouse house;
+    house.plan.atol = 1'000;
+    int calls = 0;
+    const Report report = house.run(at(Command::call, [&](FakeTurn& turn) {
+      if (++calls > honest_calls) std::fill_n(fake_data<float>(turn, turn.page.outputs[0]), 8, 0.0f);
+    }));
+    if (honest_calls > 1) {
+      EXPECT_EQ(ending(report), "passed");
+      continue;
+    }
+    ASSERT_EQ(ending(report), "suspect/value at judge");
+    EXPECT_NE(measurement_of(*report.verdict), nullptr);
+    EXPECT_EQ(report.samples.submission_ns.size(), 3u);
+    EXPECT_NE(evidence_in(report).message.find("zeros are within the tolerance"), std::string::npos) << evidence_in(report).message;
+    EXPECT_NE(evidence_in(report).message.find("in trial 1 "), std::string::npos) << evidence_in(report).message;
+  }
+}
+
 TEST(Attempt, each_kind_of_children_keeps_a_calibrator_of_its_own) {
   FakeHouse house;
   int calls[2] = {};

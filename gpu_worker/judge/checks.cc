@@ -5,6 +5,8 @@
 #include <cstring>
 #include <span>
 
+#include "core/check.h"
+
 namespace kq::judge {
 namespace {
 
@@ -34,6 +36,13 @@ Expected<void> Checks::compare(Comparison& comparison, Place expected, Place got
     comparison.add(e, g);
   }
   return {};
+}
+
+Expected<std::vector<double>> Checks::numbers(channel::Dtype dtype, Place at, std::uint64_t bytes) {
+  const auto piece = std::as_writable_bytes(std::span(got_));
+  KQ_CHECK(bytes <= piece.size());
+  if (const auto read = device_.read(piece.first(bytes), at.memory, at.offset); !read) return failure(read.error());
+  return numbers_of(dtype, piece.first(bytes));
 }
 
 Expected<std::optional<std::uint64_t>> Checks::difference(Place expected, Place got, std::uint64_t bytes) {

@@ -25,6 +25,8 @@ class Checks {
 
   // Adds a whole tensor to the comparison.
   Expected<void> compare(Comparison& comparison, Place expected, Place got, std::uint64_t bytes);
+  // What numbers_of() says of them; one piece at most.
+  Expected<std::vector<double>> numbers(channel::Dtype dtype, Place at, std::uint64_t bytes);
   // The first byte that differs, counted from the places.
   Expected<std::optional<std::uint64_t>> difference(Place expected, Place got, std::uint64_t bytes);
   // The first byte that is not what `word`, written from a multiple of four on, leaves there.

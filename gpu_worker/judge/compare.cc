@@ -129,6 +129,14 @@ const T* elements(std::span<const std::byte> bytes) {
   return reinterpret_cast<const T*>(bytes.data());
 }
 
+template <class Format>
+std::vector<double> decoded(std::span<const std::byte> bytes) {
+  const auto* const stored = elements<typename Format::Stored>(bytes);
+  std::vector<double> numbers(bytes.size() / sizeof(typename Format::Stored));
+  std::transform(stored, stored + numbers.size(), numbers.begin(), [](auto one) { return static_cast<double>(Format::value(one)); });
+  return numbers;
+}
+
 bool same_bytes(const void* a, const void* b, std::size_t n) { return std::memcmp(a, b, n) == 0; }
 
 }  // namespace
@@ -137,6 +145,19 @@ Tolerance tolerance_for(Dtype dtype, std::optional<double> rtol, std::optional<d
   const auto* row = std::ranges::find(kTolerances, dtype, &ToleranceRow::dtype);
   KQ_CHECK(row != std::end(kTolerances));
   return {.rtol = rtol.value_or(row->tolerance), .atol = atol.value_or(row->tolerance)};
+}
+
+std::vector<double> numbers_of(Dtype dtype, std::span<const std::byte> bytes) {
+  switch (dtype) {
+    case Dtype::float64:
+    case Dtype::complex128: return decoded<Double>(bytes);
+    case Dtype::float32:
+    case Dtype::complex64: return decoded<Single>(bytes);
+    case Dtype::float16: return decoded<Half>(bytes);
+    case Dtype::bfloat16: return decoded<Brain>(bytes);
+    case Dtype::none: case Dtype::int64: case Dtype::int32: case Dtype::int16: case Dtype::int8: case Dtype::uint8: case Dtype::boolean: return {};
+  }
+  return {};
 }
 
 void Comparison::add(std::span<const std::byte> expected, std::span<const std::byte> got) {

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/verdict.h"
 #include "gpu_worker/channel.h"
@@ -25,6 +26,9 @@ struct Tolerance {
 // THE TOLERANCES, by dtype. float32 1e-4 and half precision 1e-2 are what KernelBench's evaluation uses; float64 is ours.
 // A problem's own rtol or atol replaces the row's.
 Tolerance tolerance_for(channel::Dtype dtype, std::optional<double> rtol, std::optional<double> atol);
+
+// Elements as numbers, exactly; of complex ones both parts. None of what is compared by its bytes.
+std::vector<double> numbers_of(channel::Dtype dtype, std::span<const std::byte> bytes);
 
 // Compares one output, piece by piece: tensors larger than a staging buffer come in order.
 class Comparison {

@@ -96,6 +96,8 @@ class SubmissionSide {
   // `got` is what the child says of its outputs.
   Step<void> check(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got);
 
+  // Why its right answers may be none: the tolerance takes zeros for right ones too, and some were no more like the expected ones than these. Nothing: they were.
+  const std::optional<Evidence>& suspicion() const { return suspicion_; }
   // Worst errors seen in right answers.
   const Correctness& correctness() const { return correctness_; }
 
@@ -109,6 +111,7 @@ class SubmissionSide {
   Step<void> check_forms(const Trial& trial, const Case& held_to, std::span<const Tensor> got) const;
   Step<void> check_guards(const Trial& trial, const Case& held_to);
   Step<void> check_values(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got);
+  Step<void> check_likeness(const Trial& trial, const Case& held_to, std::size_t output, Tolerance tolerance);
   Step<void> check_inputs(const Trial& trial, const Case& held_to);
   bool is_unwritten(const Tensor& output, const Case& held_to, const Comparison& comparison, std::uint32_t poison);
 
@@ -120,6 +123,8 @@ class SubmissionSide {
   std::vector<Tensor> staged_inputs_;
   Overhead overhead_;
   Correctness correctness_;
+  std::vector<bool> is_small_;  // by output: zeros are right by the tolerance, as far as was looked in the first trial
+  std::optional<Evidence> suspicion_;
 };
 
 // A word that is NaN in every floating-point format, made of random bits.

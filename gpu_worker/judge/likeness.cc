@@ -1,0 +1,28 @@
+#include "gpu_worker/judge/likeness.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/check.h"
+
+namespace kq::judge {
+
+Likeness likeness(std::span<const double> expected, std::span<const double> got, Tolerance tolerance) {
+  KQ_CHECK(expected.size() == got.size());
+  double n = 0, sum = 0, size = 0, error = 0;
+  bool zeros_are_right = true;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double e = expected[i];
+    zeros_are_right = zeros_are_right && std::abs(e) <= tolerance.atol + tolerance.rtol * std::abs(e);  // false for what is not finite
+    if (!std::isfinite(e) || !std::isfinite(got[i])) continue;
+    ++n;
+    sum += e;
+    size += e * e;
+    error += (got[i] - e) * (got[i] - e);
+  }
+  const double variation = n > 0 ? std::max(size - sum * sum / n, 0.0) : 0;
+  const double floor = kOfTolerance * tolerance.atol;
+  return {.zeros_are_right = zeros_are_right, .is_like = error <= std::max({kOfVariation * variation, kOfSize * kOfSize * size, n * floor * floor})};
+}
+
+}  // namespace kq::judge

@@ -1,0 +1,28 @@
+// What a tolerance cannot tell: where everything that is expected is smaller than it, zeros are right, too. An honest output of such a problem still is
+// near to what is expected, measured by that itself.
+#pragma once
+
+#include <span>
+
+#include "gpu_worker/judge/compare.h"
+
+namespace kq::judge {
+
+// An output is like the expected one where
+//
+//   sum (got - expected)^2 <= the largest of   kOfVariation sum (expected - mean)^2     it is nearer than the best constant
+//                                              kOfSize^2    sum expected^2              or within some per cent of each
+//                                              n (kOfTolerance atol)^2                  or off by next to nothing: what is expected may be rounding itself
+inline constexpr double kOfVariation = 0.5;
+inline constexpr double kOfSize = 0.05;
+inline constexpr double kOfTolerance = 1e-4;
+
+struct Likeness {
+  bool zeros_are_right = false;  // by the tolerance
+  bool is_like = true;
+};
+
+// Of equally many numbers of both; what is not finite is left out, and the tolerance has told of it.
+Likeness likeness(std::span<const double> expected, std::span<const double> got, Tolerance tolerance);
+
+}  // namespace kq::judge
