@@ -185,7 +185,7 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
                 .samples = is_measured ? std::move(report.samples) : Samples()};  // figures of wrong answers are kept nowhere
   result.toolchain = built.toolchain;
   result.conditions = std::move(attempt->conditions);
-  if (name_of(result.verdict) == VerdictName::passed && lease.submission.trials.profile != Profiler::none) result.profile = profile(lease, built, stop);
+  if (is_measured && lease.submission.trials.profile != Profiler::none) result.profile = profile(lease, built, stop);
   return result;
 }
 

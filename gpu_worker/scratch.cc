@@ -70,7 +70,8 @@ bool remove_tree(const std::string& dir) {
   }
 }
 
-// Takes what lies below an open directory off `left`; false: there is more than that.
+// Takes what lies below an open directory off `left`; false: there is more than that, or something that its owner keeps from us. Who owns it is at work there:
+// nothing is done by a name but opening what is no link.
 bool take_off(DirectoryLimit& left, int dir, int depth) {
   constexpr std::uint64_t kBlockBytes = 512;  // of st_blocks, whatever the disk's are
   const int again = ::openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -78,13 +79,18 @@ bool take_off(DirectoryLimit& left, int dir, int depth) {
   while (const dirent* entry = open ? ::readdir(open.get()) : nullptr) {
     const std::string_view name = entry->d_name;
     struct stat status {};
-    if (name == "." || name == ".." || ::fstatat(dir, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (name == "." || name == "..") continue;
+    if (::fstatat(dir, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+      if (errno == EACCES) return false;
+      continue;
+    }
     const std::uint64_t bytes = static_cast<std::uint64_t>(status.st_blocks) * kBlockBytes;
     if (left.entries == 0 || bytes > left.bytes) return false;
     --left.entries;
     left.bytes -= bytes;
     if (!S_ISDIR(status.st_mode)) continue;
-    const Fd below = opened(dir, entry->d_name);
+    const Fd below(::openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!below && errno == EACCES) return false;
     if (below && (depth > kDirectoryDepthMax || !take_off(left, below.get(), depth + 1))) return false;
   }
   return true;

@@ -48,7 +48,8 @@ struct DirectoryLimit {
   std::uint32_t entries = 0;  // files and directories
 };
 inline constexpr int kDirectoryDepthMax = 64;
-// Whether it holds more than that, or anything so deep. Links are not followed; what goes while it is looked at counts for nothing.
+// Whether it holds more than that, or anything deeper, or a directory that we may not look into. Links are not followed; what goes while it is looked at
+// counts for nothing.
 bool holds_more_than(const std::string& dir, const DirectoryLimit& limit);
 
 // At most `bytes_max` bytes of a regular file a child made; never follows a link, never blocks on a pipe.

@@ -39,7 +39,7 @@ Expected<Waited> wait_or_stop(Zygote& zygote, std::uint64_t child, std::int64_t 
     }
     const auto status = zygote.wait(child, std::min(deadline_ms - now_ms, kLookMs));
     if (!status) return failure(status.error());
-    if (*status) return Waited{.status = *status};
+    if (*status) return Waited{.status = *status, .has_filled_disk = holds_more_than(dir, kBuildDiskMax)};
   }
 }
 

@@ -162,9 +162,12 @@ Step<double> Judge::burst_share(const Plan& plan, SubmissionSide& submission, co
   if (!burst) return tl::unexpected(burst.error());
   if (!*burst) return 0;
   std::vector<std::int64_t> intervals;
+  std::uint32_t early = 0;
   for (std::uint32_t i = 0; i < kBursts + 1; ++i) {
-    const auto timed = (*burst)->run(plan, draw_, static_cast<std::uint32_t>(singles.size()) + i, call_limit_ms(plan.limits, 0));
+    const std::uint32_t number = static_cast<std::uint32_t>(singles.size()) + i;
+    const auto timed = (*burst)->run(plan, draw_, number, call_limit_ms(plan.limits, 0));
     if (!timed) return tl::unexpected(timed.error());
+    if (timed->is_early && ++early > kEarlyBurstsMax) return stop(VerdictName::rejected, early_evidence(number));
     // Somebody else had the device, or nobody: it says nothing, and gains nothing.
     if (timed->is_early || timed->absence_ns > submission.overhead().absence_ns + kAbsenceNs || i == 0) continue;
     intervals.push_back(timed->bracket_ns);

@@ -58,7 +58,7 @@ Step<Burst::Timed> Burst::run(const Plan& plan, const Draw& draw, std::uint32_t 
   const std::uint64_t seed = draw();
   if (const auto prepared = prepare(plan, draw, seed); !prepared) return tl::unexpected(prepared.error());
   const std::vector<std::uint16_t> called = draw_slots(draw);
-  const SubmissionSide::Trial trial{.number = number, .seed = seed, .poison = poison_word(draw()), .limit_ms = kBurstCalls * call_limit_ms};
+  const SubmissionSide::Trial trial{.number = number, .seed = seed, .poison = poison_word(draw()), .place = draw(), .limit_ms = kBurstCalls * call_limit_ms};
   if (const auto poisoned = device_.fill(*poison_, 0, reference_.layout().outputs.bytes(), trial.poison); !poisoned) return stop(poisoned.error());
 
   const std::size_t width = reference_.layout().tables.outputs.size();

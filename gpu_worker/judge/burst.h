@@ -31,6 +31,7 @@ inline constexpr std::uint32_t kBurstCalls = 8;
 inline constexpr std::uint32_t kBurstSlotsPerCall = 4;
 inline constexpr std::uint32_t kBursts = 6;           // that count; one more comes before them, for what is done for the first time
 inline constexpr std::uint32_t kBurstsMin = 4;        // undisturbed ones that are enough
+inline constexpr std::uint32_t kEarlyBurstsMax = 1;   // said to be done while the judge still had the device
 inline constexpr std::uint32_t kBurstSinglesMin = 3;  // intervals of one call, to take off
 inline constexpr std::uint64_t kBurstWindowBytesMax = 1ull << 30;
 inline constexpr std::uint64_t kBurstOutputBytesMax = 64ull << 20;

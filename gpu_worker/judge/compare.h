@@ -27,6 +27,12 @@ struct Tolerance {
 // A problem's own rtol or atol replaces the row's.
 Tolerance tolerance_for(channel::Dtype dtype, std::optional<double> rtol, std::optional<double> atol);
 
+// Whether its elements are compared by a tolerance.
+constexpr bool is_floating(channel::Dtype dtype) {
+  using channel::Dtype;
+  return dtype == Dtype::float64 || dtype == Dtype::float32 || dtype == Dtype::float16 || dtype == Dtype::bfloat16 || dtype == Dtype::complex64 ||
+         dtype == Dtype::complex128;
+}
 // Elements as numbers, exactly; of complex ones both parts. None of what is compared by its bytes.
 std::vector<double> numbers_of(channel::Dtype dtype, std::span<const std::byte> bytes);
 

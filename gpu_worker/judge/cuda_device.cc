@@ -143,7 +143,7 @@ class CudaDevice : public Device {
   Expected<void> probe() override { return hold_->probe(); }
   Expected<void> settle() override { return hold_->settle(); }
 
-  bool holds() const override { return true; }
+  std::int64_t launch_ns(std::int64_t usual_ns) const override { return usual_ns; }
   Expected<void> begin_hold() override { return hold_->begin(); }
   Expected<void> hold() override { return hold_->hold(); }
   void release() override { hold_->release(); }

@@ -79,8 +79,8 @@ class Device {
     return std::nullopt;
   }
 
-  // Whether hold() keeps others from the device at all.
-  virtual bool holds() const { return false; }
+  // How long a hold goes on for what a child launches, where that is usually so long; 0: hold() keeps nobody from the device.
+  virtual std::int64_t launch_ns(std::int64_t /*usual_ns*/) const { return 0; }
   // Opens the sequence before a call: what copy() and fill() do from here on is only queued, and runs without a pause once hold() comes.
   virtual Expected<void> begin_hold() = 0;
   // Ends that sequence: empties the device's caches and keeps it busy with the judge's own work until release(). Returns after a random time, of which the

@@ -45,7 +45,7 @@ class FakeDevice : public Device {
   }
   Expected<void> probe() override { return {}; }
   Expected<void> settle() override { return {}; }
-  bool holds() const override { return is_held; }
+  std::int64_t launch_ns(std::int64_t) const override { return is_held ? 10'000'000'000 : 0; }
   Expected<void> begin_hold() override {
     ++held;
     return {};

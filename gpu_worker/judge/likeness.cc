@@ -13,16 +13,16 @@ Likeness likeness(std::span<const double> expected, std::span<const double> got,
   bool zeros_are_right = true;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const double e = expected[i];
-    zeros_are_right = zeros_are_right && std::abs(e) <= tolerance.atol + tolerance.rtol * std::abs(e);  // false for what is not finite
     if (!std::isfinite(e) || !std::isfinite(got[i])) continue;
+    zeros_are_right = zeros_are_right && std::abs(e) <= tolerance.atol + tolerance.rtol * std::abs(e);
     ++n;
     sum += e;
     size += e * e;
     error += (got[i] - e) * (got[i] - e);
   }
   const double variation = n > 0 ? std::max(size - sum * sum / n, 0.0) : 0;
-  const double floor = kOfTolerance * tolerance.atol;
-  return {.zeros_are_right = zeros_are_right, .is_like = error <= std::max({kOfVariation * variation, kOfSize * kOfSize * size, n * floor * floor})};
+  const double nothing = std::min(kNothing, kOfTolerance * tolerance.atol);
+  return {.zeros_are_right = zeros_are_right && n > 0, .is_like = n < kFewest || error <= std::max({kOfVariation * variation, kOfSize * kOfSize * size, n * nothing * nothing})};
 }
 
 }  // namespace kq::judge

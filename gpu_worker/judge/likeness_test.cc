@@ -43,24 +43,33 @@ TEST(Likeness, tells_zeros_and_constants_from_a_long_softmax) {
 }
 
 TEST(Likeness, one_number_and_constants_are_like_what_is_near) {
-  EXPECT_TRUE(likeness(std::vector{5e-3}, std::vector{5.02e-3}, kHalf).is_like);
-  EXPECT_FALSE(likeness(std::vector{5e-3}, std::vector{0.0}, kHalf).is_like);
+  EXPECT_TRUE(likeness(std::vector{5e-3}, std::vector{6e-3}, kHalf).is_like) << "a loss that cancels";
+  EXPECT_FALSE(likeness(std::vector(100, 5e-3), std::vector(100, 0.0), kHalf).is_like);
   EXPECT_TRUE(likeness(std::vector(100, 3e-5), std::vector(100, 3.0001e-5), kSingle).is_like);
   EXPECT_TRUE(likeness(std::vector(100, 0.0), std::vector(100, 0.0), kSingle).is_like);
 }
 
 // A mean of what was centred: both are rounding, and neither is like the other.
 TEST(Likeness, rounding_is_like_rounding) {
-  EXPECT_TRUE(likeness(std::vector{1e-9, -2e-9, 3e-9}, std::vector{-2e-9, 1e-9, 0.0}, kSingle).is_like);
+  const std::vector<double> none(100), noise(100, 6e-7);
+  EXPECT_TRUE(likeness(none, noise, kSingle).is_like);
+  EXPECT_TRUE(likeness(noise, none, kSingle).is_like);
+  EXPECT_FALSE(likeness(none, std::vector(100, 2e-6), kSingle).is_like);
+  EXPECT_TRUE(likeness(none, std::vector(100, 4e-6), kHalf).is_like);
   EXPECT_TRUE(likeness({}, {}, kSingle).is_like);
 }
 
 TEST(Likeness, what_is_not_finite_is_left_out) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const double nan = std::nan("");
-  const Likeness found = likeness(std::vector{nan, kInfinity, 1e-5, 2e-5}, std::vector{nan, kInfinity, 1e-5, 2e-5}, kSingle);
-  EXPECT_TRUE(found.is_like);
-  EXPECT_FALSE(found.zeros_are_right);
+  std::vector<double> masked = softmax(32'768, 1);
+  masked[0] = nan, masked[7] = -kInfinity;
+  std::vector<double> zeros(masked.size());
+  zeros[0] = nan, zeros[7] = -kInfinity;
+  EXPECT_TRUE(likeness(masked, masked, kSingle).is_like);
+  EXPECT_TRUE(likeness(masked, masked, kSingle).zeros_are_right);
+  EXPECT_FALSE(likeness(masked, zeros, kSingle).is_like);
+  EXPECT_FALSE(likeness(std::vector{nan}, std::vector{nan}, kSingle).zeros_are_right);
 }
 
 }  // namespace

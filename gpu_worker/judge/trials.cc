@@ -48,6 +48,13 @@ std::int64_t call_limit_ms(const Limits& limits, std::int64_t reference_ns) {
   return limits.call_limit_ms + static_cast<std::int64_t>(limits.call_limit_factor * static_cast<double>(reference_ns) / 1e6);
 }
 
+Evidence early_evidence(std::uint32_t trial) {
+  Evidence found = evidence(Stage::judge, "async", "it said that a call was done before the GPU could have begun with it, in trial " + std::to_string(trial));
+  found.rule = "early";
+  found.hint = "what a call returns is computed on the GPU, in that call";
+  return found;
+}
+
 TrialRun::TrialRun(Device& device, ReferenceSide& reference, SubmissionSide& submission, const Plan& plan, const Draw& draw)
     : device_(device), reference_(reference), submission_(submission), plan_(plan), draw_(draw), left_(make_schedule(plan.trials, draw)) {
   voids_max_ = kVoidTrialsMax + left_.size() / kTrialsPerVoid;
@@ -188,9 +195,7 @@ std::size_t TrialRun::answers_to_come(const Trial& trial) const {
 
 TrialRun::Standing TrialRun::standing_of(const Trial& trial, const SubmissionSide::Called& called) {
   if (trial.is_timed() && needs_quiet() && was_beside_others(trial) && ++disturbed_ <= kDisturbedMax) return Standing::again;
-  // Nobody else can be the reason for that.
-  if (called.is_early) return ++voids_ > voids_max_ ? Standing::too_many : Standing::again;
-  if (!is_void(called.absence_ns)) return Standing::counts;
+  if (!called.is_early && !is_void(called.absence_ns)) return Standing::counts;
   if (was_beside_others(trial)) {
     // A child of ours may be the reason.
     if (!trial.is_timed()) return Standing::counts;
@@ -202,12 +207,11 @@ TrialRun::Standing TrialRun::standing_of(const Trial& trial, const SubmissionSid
 }
 
 Evidence TrialRun::void_evidence(const Trial& trial, const SubmissionSide::Called& called) {
-  const std::string of_trial = ", in trial " + std::to_string(trial.number);
-  const std::string words = called.is_early ? "it said that a call was done before the GPU could have begun with it"
-                                            : "for " + std::to_string(called.absence_ns / 1000) + " us before a call the GPU did work that was not the judge's";
-  Evidence found = evidence(Stage::judge, "async", words + of_trial);
-  found.rule = called.is_early ? "early" : "quiet";
-  found.hint = called.is_early ? "what a call returns is computed on the GPU, in that call" : "nothing may run on the GPU between calls: no kernel that stays, no thread that launches";
+  if (called.is_early) return early_evidence(trial.number);
+  Evidence found = evidence(Stage::judge, "async", "for " + std::to_string(called.absence_ns / 1000) +
+                                                       " us before a call the GPU did work that was not the judge's, in trial " + std::to_string(trial.number));
+  found.rule = "quiet";
+  found.hint = "nothing may run on the GPU between calls: no kernel that stays, no thread that launches";
   return found;
 }
 

@@ -116,6 +116,9 @@ class TrialRun {
   bool has_taken_all_again_ = false;
 };
 
+// Of who says done while the judge still has the device.
+Evidence early_evidence(std::uint32_t trial);
+
 // Of a submission's call whose reference took so long.
 std::int64_t call_limit_ms(const Limits& limits, std::int64_t reference_ns);
 
