@@ -45,7 +45,7 @@ std::optional<std::string> sweep(int dir) {
 
 Fd opened(int dir, const char* name) {
   Fd found(::openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (found) return found;
+  if (found || errno != EACCES) return found;
   // Its owner locked it, and we may be no other than that owner.
   (void)::fchmodat(dir, name, 0700, 0);
   return Fd(::openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
