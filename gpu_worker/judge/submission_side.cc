@@ -17,7 +17,7 @@ using channel::Command;
 constexpr std::uint32_t kPlacesMax = 4;
 constexpr std::uint64_t kPlacesBytesMax = 256ull << 20;
 constexpr std::uint64_t kMadeAheadBytesMax = 1ull << 30;
-// Of an output, whether it is like the expected one; and before, whether that is small: 2 ms and 0.1 ms (CPU).
+// Looked at of an output, whether it is like the expected one; and before, whether that is small.
 constexpr std::uint64_t kLookBytesMax = 256u << 10;
 constexpr std::uint64_t kFirstLookBytes = 16u << 10;
 constexpr std::uint64_t kFirstLooks = 8;  // evenly over all of it
