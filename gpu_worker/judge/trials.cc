@@ -13,12 +13,18 @@
 namespace kq::judge {
 namespace {
 
-// Of the timed trials, by how many there were before it.
-bool times_reference(std::size_t timed) { return timed < kTimedSamplesMin || timed % kTimedPerReference == 0; }
+// In a timed trial, by how many samples there were before it of either side.
+bool times_reference(std::size_t timed, std::size_t references) { return references < kTimedSamplesMin + timed / kTimedPerReference; }
 
-// How many of the trials to come, with so many timed ones before them, have an answer that nobody times.
-std::size_t answers_in(std::span<const TrialKind> kinds, std::size_t timed) {
-  return static_cast<std::size_t>(std::ranges::count_if(kinds, [&](TrialKind kind) { return kind != TrialKind::timed || !times_reference(timed++); }));
+// How many of the trials to come, with so many samples before them, have an answer that nobody times, if none comes again.
+std::size_t answers_in(std::span<const TrialKind> kinds, std::size_t timed, std::size_t references) {
+  std::size_t answers = 0;
+  for (const TrialKind kind : kinds) {
+    const bool is_timed = kind == TrialKind::timed && times_reference(timed, references);
+    timed += kind == TrialKind::timed ? 1 : 0;
+    ++(is_timed ? references : answers);
+  }
+  return answers;
 }
 
 void add(Times& times, std::int64_t bracket_ns, std::int64_t event_ns, bool is_beside) {
@@ -62,7 +68,7 @@ TrialRun::TrialRun(Device& device, ReferenceSide& reference, SubmissionSide& sub
 
 Step<void> TrialRun::make_ahead_while(const std::function<bool()>& has_time) {
   // The first one comes without.
-  const std::size_t wanted = answers_in(std::span(left_).subspan(1), 0);
+  const std::size_t wanted = answers_in(std::span(left_).subspan(1), 0, 0);
   while (reference_.answer_ns() <= kAtOnceNs && has_time()) {
     const auto made = reference_.make_ahead(plan_, draw_ahead(wanted - std::min(wanted, reference_.ahead())));
     if (!made) return tl::unexpected(made.error());
@@ -102,7 +108,8 @@ Step<void> TrialRun::run_all() {
 
 std::optional<TrialRun::Trial> TrialRun::next() {
   // Only slowness ends the timing early, nothing a submission would want; what is checked is checked all the same.
-  const bool is_enough = times_.submission.brackets_ns.size() >= kTimedSamplesMin && timed_ns_ > plan_.limits.timed_budget_ms * 1'000'000LL;
+  const bool has_enough = times_.submission.brackets_ns.size() >= kTimedSamplesMin && missing_references() == 0;
+  const bool is_enough = has_enough && timed_ns_ > plan_.limits.timed_budget_ms * 1'000'000LL;
   if (is_enough) std::erase_if(left_, [](TrialKind kind) { return kind == TrialKind::timed || kind == TrialKind::decoy; });
   if (left_.empty()) left_.assign(drop_disturbed(is_enough), TrialKind::timed);
   if (left_.empty()) return std::nullopt;
@@ -119,7 +126,7 @@ std::optional<TrialRun::Trial> TrialRun::next() {
 TrialRun::Trial TrialRun::make(TrialKind kind) {
   if (kind == TrialKind::timed && needs_quiet() && is_beside_others()) device_.bystanders()->wait();
   Trial trial{.number = numbers_++, .kind = kind, .seeds = {}, .poison = poison_word(draw_()), .place = kind == TrialKind::warm ? numbers_ : draw_()};
-  trial.times_reference = trial.number == 0 || (trial.is_timed() && times_reference(times_.submission.brackets_ns.size()));
+  trial.times_reference = trial.number == 0 || (trial.is_timed() && times_reference(times_.submission.brackets_ns.size(), times_.reference.brackets_ns.size()));
   trial.is_ahead = !trial.times_reference && reference_.next_ahead() != nullptr;
   trial.seeds = trial.is_ahead ? *reference_.next_ahead() : draw_seeds();
   trial.is_beside = is_beside_others();
@@ -152,7 +159,6 @@ Step<void> TrialRun::begin(Trial& trial) {
 }
 
 Step<void> TrialRun::get_ready(const Trial& trial) {
-  reference_called_.reset();
   if (!trial.times_reference) {
     const auto made = trial.is_ahead ? reference_.finish_ahead() : reference_.finish_trial();
     if (!made) return made;
@@ -160,23 +166,36 @@ Step<void> TrialRun::get_ready(const Trial& trial) {
     return submission_.finish_staging(asked(trial));
   }
   if (const auto drawn = reference_.finish_inputs(); !drawn) return drawn;
-  auto called = reference_.time_trial(plan_, trial.seeds);
-  const auto is_disturbed = [&] { return called && trial.is_timed() && was_beside_others(trial) && is_void(called->absence_ns); };
-  // While there are few, one that somebody has disturbed is taken again, and where that does not help, in the quiet.
-  const bool are_few = times_.reference.brackets_ns.size() < kTimedSamplesMin;
-  for (int again = 1; are_few && is_disturbed() && again <= kReferenceAgainMax + 1; ++again) {
-    if (called->bracket_ns > kReferenceAgainNs) again = kReferenceAgainMax + 1;
-    if (again > kReferenceAgainMax) device_.bystanders()->wait();
-    called = reference_.time_trial(plan_, trial.seeds);
-  }
-  if (!called) return tl::unexpected(called.error());
-  if (are_few || !is_disturbed()) reference_called_ = *called;
-  reference_ns_ = sample_ns(called->bracket_ns, submission_.overhead().median_ns);
+  if (const auto timed = time_reference(trial); !timed) return timed;
   if (trial.number == 0) {
     if (const auto agreed = reference_.agree_with_itself(plan_, trial.seeds.calls); !agreed) return agreed;
   }
   submission_.begin_staging(asked(trial));
   return submission_.finish_staging(asked(trial));
+}
+
+// A sample that somebody has disturbed is none: there will be another one in the next timed trial, and where too few are left, in the quiet.
+Step<void> TrialRun::time_reference(const Trial& trial) {
+  auto called = reference_.time_trial(plan_, trial.seeds);
+  bool is_sample = trial.is_timed() && !(called && was_beside_others(trial) && is_void(called->absence_ns));
+  if (called && trial.is_timed() && !is_sample && missing_references() > 0) {
+    const bool is_last = std::cmp_less(std::ranges::count(left_, TrialKind::timed), missing_references());
+    if (is_last || called->bracket_ns > kReferenceLongNs) {
+      device_.bystanders()->wait();
+      called = reference_.time_trial(plan_, trial.seeds);
+      is_sample = true;
+    }
+  }
+  if (!called) return tl::unexpected(called.error());
+  if (is_sample) add(times_.reference, called->bracket_ns, called->event_ns, was_beside_others(trial));
+  reference_ns_ = sample_ns(called->bracket_ns, submission_.overhead().median_ns);
+  return {};
+}
+
+// Of those that there are to be first.
+std::size_t TrialRun::missing_references() const {
+  const std::size_t wanted = std::min(kTimedSamplesMin, plan_.trials.timed);
+  return wanted - std::min(wanted, times_.reference.brackets_ns.size());
 }
 
 // Of the answers of one command, where so many are wanted.
@@ -190,7 +209,7 @@ std::vector<Seeds> TrialRun::draw_ahead(std::size_t wanted) const {
 
 // How many trials behind this one have an answer that nobody times.
 std::size_t TrialRun::answers_to_come(const Trial& trial) const {
-  return answers_in(left_, times_.submission.brackets_ns.size() + (trial.is_timed() ? 1 : 0));
+  return answers_in(left_, times_.submission.brackets_ns.size() + (trial.is_timed() ? 1 : 0), times_.reference.brackets_ns.size() + (trial.times_reference ? 1 : 0));
 }
 
 TrialRun::Standing TrialRun::standing_of(const Trial& trial, const SubmissionSide::Called& called) {
@@ -236,7 +255,6 @@ std::size_t TrialRun::drop_disturbed(bool is_enough) {
 void TrialRun::note(const Trial& trial, const SubmissionSide::Called& called) {
   if (!trial.is_timed()) return;
   const bool is_beside = was_beside_others(trial);
-  if (reference_called_) add(times_.reference, reference_called_->bracket_ns, reference_called_->event_ns, is_beside);
   add(times_.submission, called.bracket_ns, called.event_ns, is_beside);
   timed_ns_ += sample_ns(called.bracket_ns, submission_.overhead().median_ns);
 }

@@ -31,9 +31,9 @@ inline constexpr std::uint32_t kVoidTrialsMax = 3;
 inline constexpr std::uint32_t kTrialsPerVoid = 4;
 // Timed trials that a child of ours has disturbed by making its context come again for nothing. After so many of an attempt that child is waited for.
 inline constexpr std::uint32_t kDisturbedMax = 64;
-// So often a reference that somebody has disturbed is timed again at once: of its calls beside him most are not (H200), and to wait for him takes ten times as long.
-inline constexpr int kReferenceAgainMax = 3;
-inline constexpr std::int64_t kReferenceAgainNs = 10'000'000;  // but for calls that take as long
+// A reference that somebody has disturbed is timed again in the next timed trial: to wait for him takes ten times as long, and 0.5 s where he loads
+// kernels (H200). But calls that take so long are hardly ever undisturbed.
+inline constexpr std::int64_t kReferenceLongNs = 10'000'000;
 // They are known by the device's absence around the call, or in the end by samples so far from the median: in the quiet these are one in two hundred
 // (H200), and to drop them moves no median.
 inline constexpr std::int64_t kDisturbedNs = 30'000;
@@ -86,6 +86,8 @@ class TrialRun {
   Seeds draw_seeds() const { return {.inputs = draw_(), .calls = draw_()}; }
   Step<void> begin(Trial& trial);
   Step<void> get_ready(const Trial& trial);
+  Step<void> time_reference(const Trial& trial);
+  std::size_t missing_references() const;
   std::vector<Seeds> draw_ahead(std::size_t wanted) const;
   std::size_t answers_to_come(const Trial& trial) const;
   static Evidence void_evidence(const Trial& trial, const SubmissionSide::Called& called);
@@ -110,8 +112,7 @@ class TrialRun {
   std::uint32_t voids_ = 0;
   std::uint32_t disturbed_ = 0;
   std::int64_t timed_ns_ = 0;
-  std::int64_t reference_ns_ = 0;                         // its last time, for limits
-  std::optional<ReferenceSide::Called> reference_called_;  // in this trial
+  std::int64_t reference_ns_ = 0;  // its last time, for limits
   TimedTrials times_;
   bool has_taken_all_again_ = false;
 };
