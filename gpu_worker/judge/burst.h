@@ -20,8 +20,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "gpu_worker/judge/reference_side.h"
 #include "gpu_worker/judge/schedule.h"
 #include "gpu_worker/judge/submission_side.h"
 
@@ -62,6 +64,7 @@ class Burst {
       : device_(device), submission_(submission), reference_(reference), checks_(device) {}
   Step<bool> make_room(const Plan& plan);
   Step<void> prepare(const Plan& plan, const Draw& draw, std::uint64_t seed);
+  Step<void> make_answer(const Plan& plan, std::span<const Seeds> seeds);
   std::vector<std::uint16_t> draw_slots(const Draw& draw) const;
   Expected<void> fill_slots(const std::vector<std::uint16_t>& called, std::uint32_t poison);
   Step<void> check_uncalled(const std::vector<std::uint16_t>& called, std::uint32_t number);

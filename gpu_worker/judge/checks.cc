@@ -20,8 +20,27 @@ std::optional<std::uint64_t> first_difference(std::span<const std::byte> a, std:
 
 }  // namespace
 
+Expected<bool> Checks::all_the_same(std::span<const Look> looks) {
+  const auto seen = device_.begin_looks(looks).and_then([&] { return device_.finish_looks(); });
+  if (!seen) return failure(seen.error());
+  for (std::size_t i = 0; i < looks.size(); ++i) {
+    if (i < seen->size() && (*seen)[i]) continue;
+    const auto found = difference({*looks[i].expected, looks[i].expected_offset}, {*looks[i].got, looks[i].got_offset}, looks[i].bytes);
+    if (!found) return failure(found.error());
+    if (*found) return false;
+  }
+  return true;
+}
+
+Expected<std::optional<Agreement>> Checks::look(const Look& look) {
+  return device_.begin_looks({&look, 1}).and_then([&] { return device_.finish_looks(); }).map([](const auto& seen) {
+    return seen.empty() ? std::optional<Agreement>() : seen.front();
+  });
+}
+
 Expected<void> Checks::compare(Comparison& comparison, Place expected, Place got, std::uint64_t bytes) {
-  const auto agreed = device_.agree(comparison.dtype(), comparison.tolerance(), expected.memory, expected.offset, got.memory, got.offset, bytes);
+  const auto agreed = look({.expected = &expected.memory, .expected_offset = expected.offset, .got = &got.memory, .got_offset = got.offset, .bytes = bytes,
+                            .dtype = comparison.dtype(), .tolerance = comparison.tolerance()});
   if (!agreed) return failure(agreed.error());
   if (*agreed) {
     comparison.add_agreed(bytes / channel::element_bytes(comparison.dtype()), (*agreed)->max_abs_err, (*agreed)->max_rel_err);
@@ -46,9 +65,9 @@ Expected<std::vector<double>> Checks::numbers(channel::Dtype dtype, Place at, st
 }
 
 Expected<std::optional<std::uint64_t>> Checks::difference(Place expected, Place got, std::uint64_t bytes) {
-  const auto same = device_.same(expected.memory, expected.offset, got.memory, got.offset, bytes);
+  const auto same = look({.expected = &expected.memory, .expected_offset = expected.offset, .got = &got.memory, .got_offset = got.offset, .bytes = bytes});
   if (!same) return failure(same.error());
-  if (*same && **same) return std::optional<std::uint64_t>();
+  if (*same) return std::optional<std::uint64_t>();
   const std::uint64_t piece = expected_.size() * sizeof(Word);
   for (std::uint64_t at = 0; at < bytes; at += piece) {
     const auto e = std::as_writable_bytes(std::span(expected_)).first(std::min(piece, bytes - at));
@@ -62,6 +81,9 @@ Expected<std::optional<std::uint64_t>> Checks::difference(Place expected, Place 
 }
 
 Expected<std::optional<std::uint64_t>> Checks::difference(std::uint32_t word, Place got, std::uint64_t bytes) {
+  const auto same = look({.got = &got.memory, .got_offset = got.offset, .bytes = bytes, .word = word});
+  if (!same) return failure(same.error());
+  if (*same) return std::optional<std::uint64_t>();
   const std::uint64_t piece = got_.size() * sizeof(Word);
   for (std::uint64_t at = 0; at < bytes; at += piece) {
     const auto g = std::as_writable_bytes(std::span(got_)).first(std::min(piece, bytes - at));

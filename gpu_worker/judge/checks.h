@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "gpu_worker/judge/compare.h"
@@ -31,11 +32,15 @@ class Checks {
   Expected<std::optional<std::uint64_t>> difference(Place expected, Place got, std::uint64_t bytes);
   // The first byte that is not what `word`, written from a multiple of four on, leaves there.
   Expected<std::optional<std::uint64_t>> difference(std::uint32_t word, Place got, std::uint64_t bytes);
+  // Whether all of these looks, of bytes and no more than a device takes at once, find what they expect.
+  Expected<bool> all_the_same(std::span<const Look> looks);
 
  private:
   struct alignas(16) Word {
     std::byte bytes[16];
   };
+  Expected<std::optional<Agreement>> look(const Look& look);
+
   Device& device_;
   std::vector<Word> expected_;  // aligned for every dtype
   std::vector<Word> got_;

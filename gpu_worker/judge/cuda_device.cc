@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdio>
 #include <optional>
 
@@ -10,6 +9,7 @@
 #include "gpu_worker/fd.h"
 #include "gpu_worker/judge/cuda_hold.h"
 #include "gpu_worker/judge/cuda_kernels.h"
+#include "gpu_worker/judge/cuda_looks.h"
 
 namespace kq::judge {
 namespace {
@@ -83,8 +83,8 @@ class CudaDevice : public Device {
   CudaDevice(const Driver& driver, cuda::Ordinal ordinal) : driver_(driver), ordinal_(ordinal) {}
   ~CudaDevice() override {
     hold_.reset();
+    looks_.reset();
     kernels_.reset();
-    words_.reset();
     if (is_retained_) driver_.context_release(ordinal_);
   }
 
@@ -149,38 +149,15 @@ class CudaDevice : public Device {
   void release() override { hold_->release(); }
   std::int64_t absence_ns() override { return hold_->absence_ns(); }
 
-  Expected<std::optional<bool>> same(const Memory& a, std::uint64_t a_offset, const Memory& b, std::uint64_t b_offset,
-                                     std::uint64_t bytes) override {
-    const Pointer first = at(a, a_offset, bytes);
-    const Pointer second = at(b, b_offset, bytes);
-    std::uint32_t differs = 0;
-    return clear_words(sizeof differs)
-        .and_then([&] { return kernels_->differ(first, second, bytes, words_->address()); })
-        .and_then([&] { return read(std::as_writable_bytes(std::span(&differs, 1)), *words_, 0); })
-        .map([&] { return std::optional(differs == 0); });
-  }
-
-  Expected<std::optional<Agreement>> agree(channel::Dtype dtype, Tolerance tolerance, const Memory& expected, std::uint64_t expected_offset,
-                                           const Memory& got, std::uint64_t got_offset, std::uint64_t bytes) override {
-    const auto format = cuda::float_format(dtype);
-    if (!format) {
-      return same(expected, expected_offset, got, got_offset, bytes).map([](std::optional<bool> is_same) {
-        return is_same && *is_same ? std::optional(Agreement{}) : std::nullopt;
-      });
+  Expected<void> begin_looks(std::span<const Look> looks) override {
+    KQ_CHECK(looks.size() <= kLooksMax);
+    looks_->begin();
+    for (const Look& look : looks) {
+      if (const auto begun = begin_look(look); !begun) return begun;
     }
-    const Pointer theirs = at(expected, expected_offset, bytes);
-    const Pointer ours = at(got, got_offset, bytes);
-    cuda::AgreeWords words{};
-    return clear_words(sizeof words)
-        .and_then([&] {
-          return kernels_->agree(*format, theirs, ours, bytes / format->part_bytes, tolerance.rtol, tolerance.atol, words_->address());
-        })
-        .and_then([&] { return read(std::as_writable_bytes(std::span(&words, 1)), *words_, 0); })
-        .map([&] {
-          if (words.wrong > 0) return std::optional<Agreement>();
-          return std::optional(Agreement{std::bit_cast<double>(words.max_abs_err), std::bit_cast<double>(words.max_rel_err)});
-        });
+    return looks_->send();
   }
+  Expected<std::vector<std::optional<Agreement>>> finish_looks() override { return looks_->finish(); }
 
  private:
   Expected<void> describe(int index) {
@@ -229,10 +206,8 @@ class CudaDevice : public Device {
   Expected<void> make_kernels() {
     kernels_.emplace();
     if (auto loaded = kernels_->load(driver_); !loaded) return loaded;
-    auto words = make_private(sizeof(cuda::AgreeWords));
-    if (!words) return failure(words.error());
-    if (!*words) return our_fault("not even one word of free memory on " + info_.model);
-    words_ = std::move(*words);
+    looks_.emplace(driver_, *kernels_);
+    if (const auto opened = looks_->open(); !opened) return opened;
     const auto l2_bytes = attribute(cuda::kL2Bytes);
     if (!l2_bytes) return failure(l2_bytes.error());
     hold_.emplace(driver_, *kernels_);
@@ -245,10 +220,12 @@ class CudaDevice : public Device {
     return value;
   }
 
-  // Only queued: so are the kernels that write there, and what is read is waited for.
-  Expected<void> clear_words(std::uint64_t bytes) {
-    const Result r = driver_.fill_words(words_->address(), 0, bytes / 4);
-    return r == kSuccess ? Expected<void>() : failed(driver_, "cuMemsetD32", r);
+  Expected<void> begin_look(const Look& look) {
+    const Pointer got = at(*look.got, look.got_offset, look.bytes);
+    if (look.expected == nullptr) return looks_->add_word(got, look.word, look.bytes);
+    const Pointer expected = at(*look.expected, look.expected_offset, look.bytes);
+    const auto format = look.dtype ? cuda::float_format(*look.dtype) : std::nullopt;
+    return format ? looks_->add_numbers(*format, expected, got, look.bytes, look.tolerance) : looks_->add_bytes(expected, got, look.bytes);
   }
 
   Expected<void> complete() { return hold_ && hold_->is_begun() ? Expected<void>() : synchronize(); }
@@ -290,7 +267,7 @@ class CudaDevice : public Device {
   bool is_retained_ = false;
   std::optional<cuda::Kernels> kernels_;
   std::optional<cuda::Hold> hold_;
-  std::unique_ptr<Memory> words_;  // what kernels write
+  std::optional<cuda::Looks> looks_;
 };
 
 }  // namespace

@@ -146,15 +146,20 @@ TEST_F(CudaDeviceTest, sameness_is_found_on_the_device) {
   const auto b = std::move(*device().make_private(64));
   ASSERT_TRUE(device().fill(*a, 0, 64, 7));
   ASSERT_TRUE(device().fill(*b, 0, 64, 7));
-  EXPECT_EQ(*device().same(*a, 0, *b, 0, 61), std::optional(true));
+  const auto look = [&](std::uint64_t at, std::uint64_t bytes, std::optional<channel::Dtype> dtype = {}) {
+    return Look{.expected = a.get(), .expected_offset = at, .got = b.get(), .got_offset = at, .bytes = bytes, .dtype = dtype};
+  };
   reinterpret_cast<char*>(b->address())[60] = 1;
-  EXPECT_EQ(*device().same(*a, 0, *b, 0, 60), std::optional(true));
-  EXPECT_EQ(*device().same(*a, 0, *b, 0, 61), std::optional(false));
-  EXPECT_EQ(*device().same(*a, 3, *b, 3, 58), std::optional(false));
-  EXPECT_TRUE((*device().agree(channel::Dtype::int32, {}, *a, 0, *b, 0, 60)).has_value());
   const int syncs = gpu.syncs;
-  EXPECT_FALSE((*device().agree(channel::Dtype::uint8, {}, *a, 0, *b, 0, 64)).has_value());
-  EXPECT_EQ(gpu.syncs, syncs) << "reading what a kernel wrote waits for it";
+  const std::vector<Look> looks{look(0, 60), look(0, 61), look(3, 58), look(0, 60, channel::Dtype::int32), look(0, 64, channel::Dtype::uint8),
+                                {.got = b.get(), .got_offset = 4, .bytes = 56, .word = 7}, {.got = b.get(), .bytes = 64, .word = 7}};
+  ASSERT_TRUE(device().begin_looks(looks));
+  const auto seen = device().finish_looks();
+  ASSERT_TRUE(seen) << seen.error().message;
+  std::vector<bool> is_right;
+  for (const auto& one : *seen) is_right.push_back(one.has_value());
+  EXPECT_EQ(is_right, (std::vector<bool>{true, false, false, true, false, true, false}));
+  EXPECT_EQ(gpu.syncs, syncs) << "what the kernels wrote comes by itself";
 }
 
 TEST_F(CudaDeviceTest, failing_operations_say_which) {

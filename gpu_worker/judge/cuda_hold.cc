@@ -30,6 +30,17 @@ std::int64_t random_wait_ns() {
 
 }  // namespace
 
+Expected<void> await_number(const Driver& driver, std::uint32_t& word, std::uint32_t number) {
+  const std::int64_t start_ns = clock_ns();
+  for (int look = 1; std::atomic_ref(word).load(std::memory_order_acquire) != number; ++look) {
+    if (look % kLooksPerCheck != 0) continue;
+    // A context that broke never writes anything; asking the driver is what tells.
+    if (const Result r = driver.stream_query(nullptr); r != kSuccess && r != kNotReady) return failure(error_of(driver, "cuStreamQuery", r));
+    if (clock_ns() - start_ns > kBeginLimitNs) return our_fault("the GPU did not run the judge's own work within 10 s");
+  }
+  return {};
+}
+
 Hold::~Hold() {
   if (flush_ != 0) driver_.free(flush_);
   if (shared_ != nullptr) driver_.host_free(shared_);
@@ -119,18 +130,6 @@ Expected<void> Hold::settle() {
   absence_before_ns_ = begin_wait_ns_ + since(shared_->before_ns, holder.began_ns) + static_cast<std::int64_t>(holder.gap_ns);
   const std::int64_t copying_ns = since(gate.ended_ns, shared_->after_ns) - static_cast<std::int64_t>(copied_bytes_ / kCopiedPerNs);
   absence_after_ns_ = static_cast<std::int64_t>(gate.gap_ns) + std::max<std::int64_t>(copying_ns, 0);
-  return {};
-}
-
-// Until the GPU has written the number there.
-Expected<void> Hold::wait_for(std::uint32_t& word) const {
-  const std::int64_t start_ns = clock_ns();
-  for (int look = 1; std::atomic_ref(word).load(std::memory_order_acquire) != number_; ++look) {
-    if (look % kLooksPerCheck != 0) continue;
-    // A context that broke never writes anything; asking the driver is what tells.
-    if (const Result r = driver_.stream_query(nullptr); r != kSuccess && r != kNotReady) return failure(error_of(driver_, "cuStreamQuery", r));
-    if (clock_ns() - start_ns > kBeginLimitNs) return our_fault("the GPU did not run the judge's own work within 10 s");
-  }
   return {};
 }
 

@@ -22,6 +22,9 @@
 
 namespace kq::judge::cuda {
 
+// Until the GPU has written the number into mapped host memory. An Error where its context broke, or after ten seconds.
+Expected<void> await_number(const Driver& driver, std::uint32_t& word, std::uint32_t number);
+
 class Hold {
  public:
   Hold(const Driver& driver, const Kernels& kernels) : driver_(driver), kernels_(kernels) {}
@@ -42,7 +45,7 @@ class Hold {
   void note_copied(std::uint64_t bytes) { copied_bytes_ += bytes; }
 
  private:
-  Expected<void> wait_for(std::uint32_t& word) const;
+  Expected<void> wait_for(std::uint32_t& word) const { return await_number(driver_, word, number_); }
   // In mapped host memory, a cache line each.
   struct alignas(64) Shared {
     HoldWords gate;

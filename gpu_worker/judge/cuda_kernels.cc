@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <string_view>
 
+#include "core/check.h"
+
 namespace kq::judge::cuda {
 namespace {
 
 using channel::Dtype;
 
 constexpr unsigned kBlock = 256;        // threads
+static_assert(kToldMax <= kBlock);
 constexpr unsigned kBlocksMax = 2'048;  // more work is done by each thread in a loop
 
 constexpr std::string_view kHead = R"(
@@ -108,6 +111,73 @@ constexpr std::string_view kDiffer = R"(
   mov.u32 %x, 1;
   st.global.u32 [%found], %x;
 DONE:
+  ret;
+}
+)";
+
+constexpr std::string_view kWord = R"(
+.visible .entry kq_word(.param .u64 at, .param .u32 word, .param .u64 n, .param .u64 found)
+{
+  .reg .pred %p;
+  .reg .b32 %x, %y, %word, %block, %threads, %thread, %blocks;
+  .reg .b64 %begin, %n, %found, %i, %step, %at;
+  ld.param.u64 %begin, [at];
+  ld.param.u32 %word, [word];
+  ld.param.u64 %n, [n];
+  ld.param.u64 %found, [found];
+  cvta.to.global.u64 %begin, %begin;
+  cvta.to.global.u64 %found, %found;
+  EACH
+  add.u64 %at, %i, %begin;
+  ld.global.u8 %x, [%at];
+  cvt.u32.u64 %y, %at;
+  and.b32 %y, %y, 3;
+  shl.b32 %y, %y, 3;
+  shr.u32 %y, %word, %y;
+  and.b32 %y, %y, 255;
+  add.u64 %i, %i, %step;
+  setp.eq.u32 %p, %x, %y;
+  @%p bra NEXT;
+  mov.u32 %x, 1;
+  st.global.u32 [%found], %x;
+DONE:
+  ret;
+}
+)";
+
+// One block of threads.
+constexpr std::string_view kTell = R"(
+.visible .entry kq_tell(.param .u64 to, .param .u64 from, .param .u64 n, .param .u64 told, .param .u32 number)
+{
+  .reg .pred %p;
+  .reg .b32 %thread, %number;
+  .reg .b64 %to, %from, %n, %told, %i, %at, %word;
+  ld.param.u64 %to, [to];
+  ld.param.u64 %from, [from];
+  ld.param.u64 %n, [n];
+  ld.param.u64 %told, [told];
+  ld.param.u32 %number, [number];
+  cvta.to.global.u64 %to, %to;
+  cvta.to.global.u64 %from, %from;
+  cvta.to.global.u64 %told, %told;
+  mov.u32 %thread, %tid.x;
+  cvt.u64.u32 %i, %thread;
+  setp.ge.u64 %p, %i, %n;
+  @%p bra TOLD;
+  mad.lo.u64 %at, %i, 8, %from;
+  ld.global.u64 %word, [%at];
+  mad.lo.u64 %i, %i, 8, %to;
+  st.volatile.global.u64 [%i], %word;
+  mov.u64 %word, 0;
+  st.global.u64 [%at], %word;
+  membar.sys;
+TOLD:
+  bar.sync 0;
+  setp.ne.u32 %p, %thread, 0;
+  @%p bra END;
+  membar.sys;
+  st.volatile.global.u32 [%told], %number;
+END:
   ret;
 }
 )";
@@ -222,6 +292,8 @@ std::string ptx() {
   for (const Differ& differ : {kWords, kBytes}) {
     text += filled(kDiffer, {{"EACH", std::string(kEach)}, {"NAME", differ.kernel}, {"WORD", std::string(differ.word)}, {"SIZE", std::to_string(differ.bytes)}});
   }
+  text += filled(kWord, {{"EACH", std::string(kEach)}});
+  text += kTell;
   for (const Agree& agree : kAgrees) {
     text += filled(kAgree, {{"EACH", std::string(kEach)}, {"NAME", agree.format.kernel}, {"LOAD", std::string(agree.load)}, {"SIZE", std::to_string(agree.format.part_bytes)}});
   }
@@ -248,7 +320,7 @@ Expected<void> Kernels::load(const Driver& driver) {
     module_ = nullptr;
     return failure(error_of(driver, "cuModuleLoadData of the judge's kernels", r));
   }
-  std::vector<std::string> names{"kq_probe", "kq_stamp", "kq_hold", kWords.kernel, kBytes.kernel};
+  std::vector<std::string> names{"kq_probe", "kq_stamp", "kq_hold", "kq_word", "kq_tell", kWords.kernel, kBytes.kernel};
   for (const Agree& agree : kAgrees) names.emplace_back(agree.format.kernel);
   for (const std::string& name : names) {
     if (const Result r = driver.module_function(&functions_[name], module_, name.c_str()); r != kSuccess) {
@@ -293,6 +365,18 @@ Expected<void> Kernels::differ(Pointer a, Pointer b, std::uint64_t bytes, Pointe
   if (rest == 0) return {};
   void* parameters[] = {&a_rest, &b_rest, &rest, &found};
   return launch(kBytes.kernel, rest, parameters);
+}
+
+Expected<void> Kernels::word(Pointer at, std::uint32_t word, std::uint64_t bytes, Pointer found) const {
+  if (bytes == 0) return {};
+  void* parameters[] = {&at, &word, &bytes, &found};
+  return launch("kq_word", bytes, parameters);
+}
+
+Expected<void> Kernels::tell(Pointer to, Pointer from, std::uint64_t words, Pointer told, std::uint32_t number) const {
+  KQ_CHECK(words <= kToldMax);
+  void* parameters[] = {&to, &from, &words, &told, &number};
+  return launch("kq_tell", kToldMax, parameters);
 }
 
 Expected<void> Kernels::agree(const FloatFormat& format, Pointer expected, Pointer got, std::uint64_t parts, double rtol, double atol,

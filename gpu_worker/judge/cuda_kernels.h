@@ -4,6 +4,8 @@
 //   stamp   one thread writes the GPU's clock
 //   hold    one thread keeps the GPU until the host releases it, and notes the longest time in which it was not running
 //   differ  whether two stretches of memory differ
+//   word    whether a stretch of memory is not a word over and over
+//   tell    moves words of 8 bytes to mapped host memory, leaves zeros, and says so there
 //   agree   whether floating-point numbers agree within a tolerance, and the worst errors (compare.h has the rules)
 #pragma once
 
@@ -34,6 +36,8 @@ struct AgreeWords {
   std::uint64_t max_rel_err;
 };
 
+inline constexpr std::uint64_t kToldMax = 256;  // words at once: one for each thread of a block
+
 // The numbers agree can read: none for what is compared by its bytes. Complex ones are two parts each.
 struct FloatFormat {
   const char* kernel;
@@ -58,6 +62,10 @@ class Kernels {
   Expected<void> hold(Pointer words, std::uint32_t number, std::uint64_t limit_ns) const;
   // Sets the word at `found` where they differ.
   Expected<void> differ(Pointer a, Pointer b, std::uint64_t bytes, Pointer found) const;
+  // Likewise, where a stretch does not hold `word` from multiples of four on.
+  Expected<void> word(Pointer at, std::uint32_t word, std::uint64_t bytes, Pointer found) const;
+  // kToldMax words at most; then `number` is at `told`.
+  Expected<void> tell(Pointer to, Pointer from, std::uint64_t words, Pointer told, std::uint32_t number) const;
   Expected<void> agree(const FloatFormat& format, Pointer expected, Pointer got, std::uint64_t parts, double rtol, double atol,
                        Pointer words) const;
 

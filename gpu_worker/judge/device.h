@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "core/device.h"
 #include "core/error.h"
@@ -35,10 +36,23 @@ class Memory {
   int fd_ = -1;
 };
 
+// What a device looks at by itself: whether memory holds what it should.
+struct Look {
+  const Memory* expected = nullptr;  // null: `word` over and over
+  std::uint64_t expected_offset = 0;
+  const Memory* got = nullptr;
+  std::uint64_t got_offset = 0;
+  std::uint64_t bytes = 0;
+  std::optional<channel::Dtype> dtype = {};  // of numbers, which may differ by the tolerance; without: bytes, which may not
+  Tolerance tolerance = {};
+  std::uint32_t word = 0;            // written from a multiple of four on
+};
+// The worst errors of numbers that all agree.
 struct Agreement {
   double max_abs_err = 0;
   double max_rel_err = 0;
 };
+inline constexpr std::size_t kLooksMax = 64;  // at once
 
 class Bystanders;
 
@@ -67,17 +81,11 @@ class Device {
   // What was queued since the probe is complete, and the device free again.
   virtual Expected<void> settle() = 0;
 
-  // What is looked at on the device itself. Nothing is an answer: then the caller looks from the host, which also finds out where.
-  virtual Expected<std::optional<bool>> same(const Memory& /*a*/, std::uint64_t /*a_offset*/, const Memory& /*b*/,
-                                             std::uint64_t /*b_offset*/, std::uint64_t /*bytes*/) {
-    return std::nullopt;
-  }
-  // Worst errors of a tensor whose elements all agree; nothing where one may not.
-  virtual Expected<std::optional<Agreement>> agree(channel::Dtype /*dtype*/, Tolerance /*tolerance*/, const Memory& /*expected*/,
-                                                   std::uint64_t /*expected_offset*/, const Memory& /*got*/,
-                                                   std::uint64_t /*got_offset*/, std::uint64_t /*bytes*/) {
-    return std::nullopt;
-  }
+  // Looks at all of them, kLooksMax at most, while the caller does something else; finish_looks() comes before the next ones.
+  virtual Expected<void> begin_looks(std::span<const Look> /*looks*/) { return {}; }
+  // Of each in order, nothing where something differs: then the caller looks from the host, which also finds out where. None at all from a device
+  // that cannot look.
+  virtual Expected<std::vector<std::optional<Agreement>>> finish_looks() { return std::vector<std::optional<Agreement>>(); }
 
   // How long a hold goes on for what a child launches, where that is usually so long; 0: hold() keeps nobody from the device.
   virtual std::int64_t launch_ns(std::int64_t /*usual_ns*/) const { return 0; }

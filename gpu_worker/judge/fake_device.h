@@ -1,12 +1,15 @@
 // For tests: the CPU, but for what a test says of its memory and of who else had it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "gpu_worker/judge/checks.h"
 #include "gpu_worker/judge/cpu_device.h"
 
 namespace kq::judge {
@@ -17,8 +20,9 @@ class FakeDevice : public Device {
   std::uint64_t private_bytes_max = ~0ull;                     // of one piece; there is no room for a larger one
   std::function<std::int64_t()> absence = [] { return 0; };  // before each call
   int windows = 0;                                             // made so far
-  int looks = 0;                                               // at whether two places hold the same
-  std::function<void()> at_look = [] {};
+  bool can_look = false;                                       // by itself, as a GPU can
+  int byte_looks = 0;                                          // asked for: whether two places hold the same
+  std::function<void()> at_look = [] {};                       // until what was seen is told
   bool is_held = false;                                        // whether children are waited for until they have launched
   std::atomic<int> held = 0, released = 0;                     // the number of the last hold
 
@@ -38,10 +42,15 @@ class FakeDevice : public Device {
   Expected<void> fill(const Memory& to, std::uint64_t offset, std::uint64_t bytes, std::uint32_t word) override {
     return cpu_->fill(to, offset, bytes, word);
   }
-  Expected<std::optional<bool>> same(const Memory&, std::uint64_t, const Memory&, std::uint64_t, std::uint64_t) override {
-    ++looks;
+  Expected<void> begin_looks(std::span<const Look> at) override {
+    byte_looks += static_cast<int>(std::ranges::count_if(at, [](const Look& look) { return look.expected != nullptr && !look.dtype; }));
+    seen_.clear();
+    if (can_look) std::ranges::transform(at, std::back_inserter(seen_), seen_by_host);
+    return {};
+  }
+  Expected<std::vector<std::optional<Agreement>>> finish_looks() override {
     at_look();
-    return std::nullopt;
+    return std::move(seen_);
   }
   Expected<void> probe() override { return {}; }
   Expected<void> settle() override { return {}; }
@@ -55,6 +64,23 @@ class FakeDevice : public Device {
   std::int64_t absence_ns() override { return absence(); }
 
  private:
+  static std::optional<Agreement> seen_by_host(const Look& look) {
+    const auto bytes = [&](const Memory& memory, std::uint64_t offset) {
+      return std::span(reinterpret_cast<const std::byte*>(memory.address()) + offset, look.bytes);
+    };
+    const auto got = bytes(*look.got, look.got_offset);
+    if (look.expected == nullptr) {
+      for (std::uint64_t i = 0; i < look.bytes; ++i) {
+        if (got[i] != byte_of(look.word, look.got_offset + i)) return std::nullopt;
+      }
+      return Agreement{};
+    }
+    Comparison comparison(look.dtype.value_or(channel::Dtype::uint8), look.tolerance);
+    comparison.add(bytes(*look.expected, look.expected_offset), got);
+    return comparison.equal() ? std::optional(Agreement{comparison.max_abs_err(), comparison.max_rel_err()}) : std::nullopt;
+  }
+
+  std::vector<std::optional<Agreement>> seen_;
   std::unique_ptr<Device> cpu_ = std::move(*open_cpu_device());
 };
 

@@ -69,6 +69,19 @@ inline void run_kernel(const std::string& name, void** parameters) {
     words.gap_ns = gpu.hold_gap_ns;
     words.ended_ns = gpu.now_ns;
   }
+  if (name == "kq_word") {
+    const auto word = parameter<std::uint32_t>(parameters, 1);
+    for (Pointer byte = at; byte < at + parameter<std::uint64_t>(parameters, 2); ++byte) {
+      if (*host<std::uint8_t>(byte) != static_cast<std::uint8_t>(word >> (byte % 4 * 8))) *host<std::uint32_t>(parameter<Pointer>(parameters, 3)) = 1;
+    }
+  }
+  if (name == "kq_tell") {
+    void* const from = host<void>(parameter<Pointer>(parameters, 1));
+    const std::uint64_t bytes = parameter<std::uint64_t>(parameters, 2) * 8;
+    std::memcpy(host<void>(at), from, bytes);
+    std::memset(from, 0, bytes);
+    *host<std::uint32_t>(parameter<Pointer>(parameters, 3)) = parameter<std::uint32_t>(parameters, 4);
+  }
   if (name.starts_with("kq_differ")) {
     const auto bytes = parameter<std::uint64_t>(parameters, 2) * (name == "kq_differ_words" ? 4 : 1);
     if (std::memcmp(host<void>(at), host<void>(parameter<Pointer>(parameters, 1)), bytes) != 0) {
@@ -214,9 +227,10 @@ inline Driver fake_driver() {
   };
   driver.launch = [](cuda::Function function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, cuda::Stream,
                      void** parameters, void**) {
+    if (result("launch") != cuda::kSuccess) return result("launch");
     run_kernel(*static_cast<const std::string*>(function), parameters);
     ++gpu.syncs_needed;
-    return result("launch");
+    return cuda::kSuccess;
   };
   driver.host_allocate = [](void** at, std::size_t bytes, unsigned) {
     if (result("host_allocate") != cuda::kSuccess) return result("host_allocate");

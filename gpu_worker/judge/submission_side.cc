@@ -174,11 +174,66 @@ Step<SubmissionSide::Called> SubmissionSide::call(const Trial& trial) {
   return Called{called->bracket_ns, called->event_ns, absence_ns, called->is_early, std::move(called->tables.outputs)};
 }
 
-Step<void> SubmissionSide::check(const Plan& plan, const Trial& trial, const Called& called) {
-  const Case held_to{reference_.inputs(), reference_.outputs(), reference_.pristine_inputs(), reference_.expected_outputs(), *memory_.snapshot,
-                      shift_of(trial)};
-  return check(plan, trial, held_to, called.outputs);
+SubmissionSide::Case SubmissionSide::held_to(const Trial& trial) const {
+  return {reference_.inputs(), reference_.outputs(), reference_.pristine_inputs(), reference_.expected_outputs(), *memory_.snapshot, shift_of(trial)};
 }
+
+Step<void> SubmissionSide::begin_check(const Plan& plan, const Trial& trial, const Called& called) {
+  return begin_looks(plan, trial, held_to(trial), called.outputs);
+}
+
+Step<void> SubmissionSide::check(const Plan& plan, const Trial& trial, const Called& called) {
+  return check_seen(plan, trial, held_to(trial), called.outputs);
+}
+
+Step<void> SubmissionSide::check(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got) {
+  if (const auto begun = begin_looks(plan, trial, held_to, got); !begun) return begun;
+  return check_seen(plan, trial, held_to, got);
+}
+
+// Where there are more than the device can look at in one go, they are looked at one by one.
+Step<void> SubmissionSide::begin_looks(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got) {
+  if (!check_forms(trial, held_to, got)) return {};
+  const std::vector<Look> wanted = looks(plan, trial, held_to);
+  if (wanted.size() > kLooksMax) return {};
+  if (const auto begun = device_.begin_looks(wanted); !begun) return stop(begun.error());
+  is_looking_ = true;
+  return {};
+}
+
+// Outputs that are tensors, the gaps about them, all inputs.
+std::vector<Look> SubmissionSide::looks(const Plan& plan, const Trial& trial, const Case& held) const {
+  const Region& outputs = reference_.layout().outputs;
+  const Region& inputs = reference_.layout().inputs;
+  std::vector<Look> wanted;
+  for (const Tensor& output : held.outputs) {
+    if (output.kind != channel::Kind::tensor) continue;
+    const std::uint64_t at = output.offset - outputs.begin;
+    wanted.push_back({.expected = &held.expected, .expected_offset = at, .got = &held.snapshot, .got_offset = at, .bytes = output.bytes, .dtype = output.dtype,
+                      .tolerance = tolerance_for(output.dtype, plan.rtol, plan.atol)});
+  }
+  for (const Region& gap : gaps(outputs, reference_.layout().tables.outputs)) {
+    wanted.push_back({.got = &held.snapshot, .got_offset = gap.begin - outputs.begin, .bytes = gap.bytes(), .word = trial.poison});
+  }
+  if (keeps_inputs()) wanted.push_back({.expected = &held.pristine, .got = &window(), .got_offset = held.shift + inputs.begin, .bytes = inputs.bytes()});
+  return wanted;
+}
+
+Step<SubmissionSide::Seen> SubmissionSide::finish_looks() {
+  if (!std::exchange(is_looking_, false)) return Seen{};
+  const auto told = device_.finish_looks();
+  if (!told) return stop(told.error());
+  if (told->empty()) return Seen{};
+  Seen seen;
+  auto next = told->begin();
+  for (const Tensor& output : reference_.outputs()) seen.outputs.push_back(output.kind == channel::Kind::tensor ? *next++ : std::nullopt);
+  const auto behind = told->end() - (keeps_inputs() ? 1 : 0);
+  seen.guards = std::all_of(next, behind, [](const auto& gap) { return gap.has_value(); });
+  seen.inputs = keeps_inputs() && behind->has_value();
+  return seen;
+}
+
+bool SubmissionSide::keeps_inputs() const { return std::ranges::count(reference_.mutable_inputs(), true) == 0; }
 
 Step<void> SubmissionSide::attach_slots(const Plan& plan, std::unique_ptr<Memory> window, std::uint32_t slots, std::uint32_t calls) {
   const Layout& layout = reference_.layout();
@@ -216,11 +271,13 @@ Step<void> SubmissionSide::check_places(const std::vector<Tensor>& got) const {
   return stop(VerdictName::rejected, std::move(found));
 }
 
-Step<void> SubmissionSide::check(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got) {
+Step<void> SubmissionSide::check_seen(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got) {
+  const auto seen = finish_looks();
+  if (!seen) return tl::unexpected(seen.error());
   if (const auto right = check_forms(trial, held_to, got); !right) return right;
-  if (const auto right = check_guards(trial, held_to); !right) return right;
-  if (const auto right = check_values(plan, trial, held_to, got); !right) return right;
-  if (const auto right = check_inputs(trial, held_to); !right) return right;
+  if (const auto right = seen->guards ? Step<void>() : check_guards(trial, held_to); !right) return right;
+  if (const auto right = check_values(plan, trial, held_to, got, *seen); !right) return right;
+  if (const auto right = seen->inputs ? Step<void>() : check_inputs(trial, held_to); !right) return right;
   ++correctness_.trials_passed;
   return {};
 }
@@ -248,7 +305,7 @@ Step<void> SubmissionSide::check_guards(const Trial& trial, const Case& held_to)
   return {};
 }
 
-Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got) {
+Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got, const Seen& seen) {
   const std::vector<Tensor>& expected = held_to.outputs;
   const std::uint64_t begin = reference_.layout().outputs.begin;
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -257,7 +314,9 @@ Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, co
     const PlainValue plain = plain_value(output);
     const channel::Dtype dtype = is_tensor ? output.dtype : plain.dtype;
     Comparison comparison(dtype, tolerance_for(dtype, plan.rtol, plan.atol));
-    if (is_tensor) {
+    if (i < seen.outputs.size() && seen.outputs[i]) {
+      comparison.add_agreed(output.bytes / channel::element_bytes(dtype), seen.outputs[i]->max_abs_err, seen.outputs[i]->max_rel_err);
+    } else if (is_tensor) {
       const std::uint64_t at = output.offset - begin;
       const auto compared = checks_.compare(comparison, {held_to.expected, at}, {held_to.snapshot, at}, output.bytes);
       if (!compared) return stop(compared.error());
@@ -328,7 +387,7 @@ Step<void> SubmissionSide::check_inputs(const Trial& trial, const Case& held_to)
     return checks_.difference({held_to.pristine, part.begin - region.begin}, {window(), held_to.shift + part.begin}, part.bytes());
   };
   // All at once: each look at a device's memory costs more than what it looks at.
-  if (std::ranges::count(reference_.mutable_inputs(), true) == 0) {
+  if (keeps_inputs()) {
     const auto change = first_change(region);
     if (!change) return stop(change.error());
     if (!*change) return {};

@@ -74,7 +74,8 @@ class SubmissionSide {
   Step<void> finish_staging(const Trial& trial);
   // One call on the trial that the reference has made, once it is staged.
   Step<Called> call(const Trial& trial);
-  // Every output of it, and that inputs and gaps are what they were.
+  // Every output of it, and that inputs and gaps are what they were. In two halves, for what others do while the device looks.
+  Step<void> begin_check(const Plan& plan, const Trial& trial, const Called& called);
   Step<void> check(const Plan& plan, const Trial& trial, const Called& called);
 
   // A window in place of the first one, whose slots are laid out as it is; calls of a burst are made there.
@@ -102,6 +103,12 @@ class SubmissionSide {
   const Correctness& correctness() const { return correctness_; }
 
  private:
+  // What the device has found right already.
+  struct Seen {
+    std::vector<std::optional<Agreement>> outputs;
+    bool guards = false;
+    bool inputs = false;
+  };
   SubmissionSide(Device& device, std::unique_ptr<Child> child, const ReferenceSide& reference, SubmissionMemory memory)
       : device_(device), child_(std::move(child)), reference_(reference), checks_(device), memory_(std::move(memory)) {}
   Doing doing(Phase phase) const { return {ChildRole::submission, phase, device_.info().kind}; }
@@ -110,8 +117,14 @@ class SubmissionSide {
   Step<void> check_places(const std::vector<Tensor>& got) const;
   Step<void> check_forms(const Trial& trial, const Case& held_to, std::span<const Tensor> got) const;
   Step<void> check_guards(const Trial& trial, const Case& held_to);
-  Step<void> check_values(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got);
+  Step<void> check_values(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got, const Seen& seen);
   Step<void> check_likeness(const Trial& trial, const Case& held_to, std::size_t output, Tolerance tolerance);
+  Case held_to(const Trial& trial) const;
+  bool keeps_inputs() const;
+  std::vector<Look> looks(const Plan& plan, const Trial& trial, const Case& held_to) const;
+  Step<void> begin_looks(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got);
+  Step<Seen> finish_looks();
+  Step<void> check_seen(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got);
   Step<void> check_inputs(const Trial& trial, const Case& held_to);
   bool is_unwritten(const Tensor& output, const Case& held_to, const Comparison& comparison, std::uint32_t poison);
 
@@ -121,6 +134,7 @@ class SubmissionSide {
   Checks checks_;
   SubmissionMemory memory_;
   std::vector<Tensor> staged_inputs_;
+  bool is_looking_ = false;  // the device, at the last call
   Overhead overhead_;
   Correctness correctness_;
   std::vector<bool> is_small_;  // by output: zeros are right by the tolerance, as far as was looked in the first trial

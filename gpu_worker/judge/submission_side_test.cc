@@ -148,15 +148,46 @@ TEST(SubmissionSide, inputs_that_nobody_may_change_are_looked_at_together) {
   for (const bool changes : {false, true}) {
     FakeHouse house;
     auto device = std::make_unique<FakeDevice>();
-    const int& looks = device->looks;
+    const int& looks = device->byte_looks;
     house.use(std::move(device));
     house.plan.trials = {.correctness = 5, .warmup = 0, .timed = 0};
     const Twist change = at(Command::call, [&](FakeTurn& turn) { *fake_data<float>(turn, turn.page.inputs[0]) += changes ? 1 : 0; });
     const Report report = house.run(change, change);
     ASSERT_TRUE(report.verdict) << report.error;
     ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
-    // After the reference's first call at each of two inputs; then at all, or at what may not change: a number and three gaps.
-    EXPECT_EQ(looks, 2 + 5 * (changes ? 4 : 1));
+    // After the reference's first call at each of two inputs; then at all, first by the device, or at what may not change: a number and three gaps.
+    EXPECT_EQ(looks, 2 + 5 * (changes ? 4 : 2));
+  }
+}
+
+// Calls that are right, wrong in a way or two, or write where they must not: the words are the same.
+TEST(SubmissionSide, what_a_device_sees_by_itself_is_what_the_host_would_see) {
+  const std::vector<std::function<void(FakeTurn&)>> ways{
+      [](FakeTurn&) {},
+      [](FakeTurn& turn) { fake_data<float>(turn, turn.page.outputs[0])[3] += 1e-6f; },
+      [](FakeTurn& turn) { fake_data<float>(turn, turn.page.outputs[0])[3] += 1; },
+      [](FakeTurn& turn) { turn.page.outputs[0].shape[0] += 1; },
+      [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.inputs[0]) += 1; },
+      [](FakeTurn& turn) { *(turn.window + turn.page.outputs[0].offset - 4) ^= 1; }};
+  for (std::size_t way = 0; way < ways.size(); ++way) {
+    std::vector<std::string> words;
+    std::vector<double> errors;
+    for (const bool can_look : {false, true}) {
+      FakeHouse house;
+      auto device = std::make_unique<FakeDevice>();
+      device->can_look = can_look;
+      house.use(std::move(device));
+      house.plan.trials = {.correctness = 3, .warmup = 0, .timed = 0};
+      const Report report = house.run(at(Command::call, ways[way]));
+      ASSERT_TRUE(report.verdict) << report.error;
+      const Evidence* const evidence = evidence_of(*report.verdict);
+      words.push_back(std::string(to_string(name_of(*report.verdict))) + (evidence == nullptr ? "" : " " + evidence->reason + " " + evidence->message));
+      const Correctness* const correctness = correctness_of(*report.verdict);
+      errors.push_back(correctness == nullptr ? 0 : correctness->max_abs_err);
+    }
+    EXPECT_EQ(words[0], words[1]);
+    EXPECT_EQ(words[0] == "passed", way < 2) << way << ": " << words[0];
+    EXPECT_NEAR(errors[0], errors[1], 1e-6);
   }
 }
 

@@ -91,6 +91,7 @@ Step<void> TrialRun::run_all() {
     if (const auto ready = get_ready(*trial); !ready) return ready;
     const auto called = submission_.call(asked(*trial));
     if (!called) return tl::unexpected(called.error());
+    if (const auto looking = submission_.begin_check(plan_, asked(*trial), *called); !looking) return looking;
     const Standing standing = standing_of(*trial, *called);
     if (standing == Standing::counts) note(*trial, *called);
     auto following = standing == Standing::again ? make(trial->kind) : next();

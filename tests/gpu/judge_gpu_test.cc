@@ -340,16 +340,38 @@ TEST_F(JudgeGpuTest, the_device_finds_what_the_host_finds) {
       std::vector<std::byte> expected(bytes), got(bytes);
       ASSERT_TRUE(device_->read(expected, *a, 0) && device_->read(got, *b, 0));
       by_host.add(expected, got);
-      const auto by_device = device_->agree(dtype, tolerance, *a, 0, *b, 0, bytes);
+      const Look numbers{.expected = a.get(), .got = b.get(), .bytes = bytes, .dtype = dtype, .tolerance = tolerance};
+      const Look plain{.expected = a.get(), .got = b.get(), .bytes = bytes};
+      ASSERT_TRUE(device_->begin_looks(std::vector{numbers, plain}));
+      const auto by_device = device_->finish_looks();
       ASSERT_TRUE(by_device) << by_device.error().message;
-      EXPECT_EQ(by_device->has_value(), by_host.equal()) << "dtype " << static_cast<int>(dtype) << " round " << round;
-      EXPECT_EQ(*device_->same(*a, 0, *b, 0, bytes), std::optional(expected == got));
-      if (*by_device) {
-        EXPECT_NEAR((*by_device)->max_abs_err, by_host.max_abs_err(), 1e-6 * by_host.max_abs_err());
-        EXPECT_NEAR((*by_device)->max_rel_err, by_host.max_rel_err(), 1e-6 * by_host.max_rel_err());
+      ASSERT_EQ(by_device->size(), 2u);
+      const std::optional<Agreement>& agreed = by_device->front();
+      EXPECT_EQ(agreed.has_value(), by_host.equal()) << "dtype " << static_cast<int>(dtype) << " round " << round;
+      EXPECT_EQ(by_device->back().has_value(), expected == got);
+      if (agreed) {
+        EXPECT_NEAR(agreed->max_abs_err, by_host.max_abs_err(), 1e-6 * by_host.max_abs_err());
+        EXPECT_NEAR(agreed->max_rel_err, by_host.max_rel_err(), 1e-6 * by_host.max_rel_err());
       }
     }
   }
+}
+
+TEST_F(JudgeGpuTest, a_word_is_found_wherever_it_is_not) {
+  constexpr std::uint64_t kBytes = 4 * kMiB;
+  constexpr std::uint32_t kWord = 0xA1B2C3D4;
+  const auto window = std::move(*device_->make_window(kBytes));
+  ASSERT_TRUE(device_->fill(*window, 0, kBytes, kWord));
+  const auto holds = [&](std::uint64_t offset, std::uint64_t bytes) {
+    const Look look{.got = window.get(), .got_offset = offset, .bytes = bytes, .word = kWord};
+    EXPECT_TRUE(device_->begin_looks({&look, 1}));
+    return device_->finish_looks()->front().has_value();
+  };
+  for (const std::uint64_t offset : {0, 1, 2, 3, 517}) EXPECT_TRUE(holds(offset, 1'000) && holds(offset, kBytes - offset)) << offset;
+  ASSERT_TRUE(device_->fill(*window, 12'344, 4, 0xA1B2D4D4));  // the second byte of a word is another one
+  EXPECT_FALSE(holds(0, kBytes));
+  EXPECT_FALSE(holds(12'345, 1));
+  EXPECT_TRUE(holds(0, 12'345) && holds(12'346, kBytes - 12'346));
 }
 
 TEST_F(JudgeGpuTest, lives_on_when_a_child_faults) {

@@ -1,0 +1,60 @@
+#include "gpu_worker/judge/cuda_looks.h"
+
+#include <bit>
+#include <new>
+
+#include "core/check.h"
+#include "gpu_worker/judge/cuda_hold.h"
+
+namespace kq::judge::cuda {
+namespace {
+
+constexpr std::uint64_t kWordsEach = sizeof(AgreeWords) / sizeof(std::uint64_t);
+static_assert(kLooksMax * kWordsEach <= kToldMax);
+
+}  // namespace
+
+Looks::~Looks() {
+  if (words_ != 0) driver_.free(words_);
+  if (shared_ != nullptr) driver_.host_free(shared_);
+}
+
+Expected<void> Looks::open() {
+  void* at = nullptr;
+  if (const Result r = driver_.host_allocate(&at, sizeof(Shared), kHostMapped); r != kSuccess) {
+    return failure(error_of(driver_, "cuMemHostAlloc", r));
+  }
+  shared_ = new (at) Shared{};
+  if (const Result r = driver_.host_pointer(&device_shared_, shared_, 0); r != kSuccess) {
+    return failure(error_of(driver_, "cuMemHostGetDevicePointer", r));
+  }
+  if (const Result r = driver_.allocate(&words_, kLooksMax * sizeof(AgreeWords)); r != kSuccess) {
+    words_ = 0;
+    return failure(error_of(driver_, "cuMemAlloc of a few words", r));
+  }
+  if (const Result r = driver_.fill_words(words_, 0, kLooksMax * sizeof(AgreeWords) / 4); r != kSuccess) {
+    return failure(error_of(driver_, "cuMemsetD32", r));
+  }
+  return {};
+}
+
+Pointer Looks::next() {
+  KQ_CHECK(count_ < kLooksMax);
+  return words_ + count_++ * sizeof(AgreeWords);
+}
+
+Expected<void> Looks::send() {
+  return kernels_.tell(device_shared_ + offsetof(Shared, words), words_, count_ * kWordsEach, device_shared_ + offsetof(Shared, number), ++number_);
+}
+
+Expected<std::vector<std::optional<Agreement>>> Looks::finish() {
+  if (const auto told = await_number(driver_, shared_->number, number_); !told) return failure(told.error());
+  std::vector<std::optional<Agreement>> seen(count_);
+  for (std::size_t i = 0; i < count_; ++i) {
+    const AgreeWords& words = shared_->words[i];
+    if (words.wrong == 0) seen[i] = Agreement{std::bit_cast<double>(words.max_abs_err), std::bit_cast<double>(words.max_rel_err)};
+  }
+  return seen;
+}
+
+}  // namespace kq::judge::cuda
