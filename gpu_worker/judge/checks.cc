@@ -20,6 +20,11 @@ std::optional<std::uint64_t> first_difference(std::span<const std::byte> a, std:
 
 }  // namespace
 
+std::span<std::byte> Checks::room(std::vector<Word>& words) const {
+  if (words.empty()) words.resize(piece_bytes_ / sizeof(Word));
+  return std::as_writable_bytes(std::span(words));
+}
+
 Expected<bool> Checks::all_the_same(std::span<const Look> looks) {
   const auto seen = device_.begin_looks(looks).and_then([&] { return device_.finish_looks(); });
   if (!seen) return failure(seen.error());
@@ -46,10 +51,10 @@ Expected<void> Checks::compare(Comparison& comparison, Place expected, Place got
     comparison.add_agreed(bytes / channel::element_bytes(comparison.dtype()), (*agreed)->max_abs_err, (*agreed)->max_rel_err);
     return {};
   }
-  const std::uint64_t piece = expected_.size() * sizeof(Word);
+  const std::uint64_t piece = room(expected_).size();
   for (std::uint64_t at = 0; at < bytes; at += piece) {
-    const auto e = std::as_writable_bytes(std::span(expected_)).first(std::min(piece, bytes - at));
-    const auto g = std::as_writable_bytes(std::span(got_)).first(e.size());
+    const auto e = room(expected_).first(std::min(piece, bytes - at));
+    const auto g = room(got_).first(e.size());
     if (const auto read = device_.read(e, expected.memory, expected.offset + at); !read) return read;
     if (const auto read = device_.read(g, got.memory, got.offset + at); !read) return read;
     comparison.add(e, g);
@@ -58,7 +63,7 @@ Expected<void> Checks::compare(Comparison& comparison, Place expected, Place got
 }
 
 Expected<std::vector<double>> Checks::numbers(channel::Dtype dtype, Place at, std::uint64_t bytes) {
-  const auto piece = std::as_writable_bytes(std::span(got_));
+  const auto piece = room(got_);
   KQ_CHECK(bytes <= piece.size());
   if (const auto read = device_.read(piece.first(bytes), at.memory, at.offset); !read) return failure(read.error());
   return numbers_of(dtype, piece.first(bytes));
@@ -68,10 +73,10 @@ Expected<std::optional<std::uint64_t>> Checks::difference(Place expected, Place 
   const auto same = look({.expected = &expected.memory, .expected_offset = expected.offset, .got = &got.memory, .got_offset = got.offset, .bytes = bytes});
   if (!same) return failure(same.error());
   if (*same) return std::optional<std::uint64_t>();
-  const std::uint64_t piece = expected_.size() * sizeof(Word);
+  const std::uint64_t piece = room(expected_).size();
   for (std::uint64_t at = 0; at < bytes; at += piece) {
-    const auto e = std::as_writable_bytes(std::span(expected_)).first(std::min(piece, bytes - at));
-    const auto g = std::as_writable_bytes(std::span(got_)).first(e.size());
+    const auto e = room(expected_).first(std::min(piece, bytes - at));
+    const auto g = room(got_).first(e.size());
     if (const auto read = device_.read(e, expected.memory, expected.offset + at); !read) return failure(read.error());
     if (const auto read = device_.read(g, got.memory, got.offset + at); !read) return failure(read.error());
     if (std::memcmp(e.data(), g.data(), e.size()) == 0) continue;
@@ -84,9 +89,9 @@ Expected<std::optional<std::uint64_t>> Checks::difference(std::uint32_t word, Pl
   const auto same = look({.got = &got.memory, .got_offset = got.offset, .bytes = bytes, .word = word});
   if (!same) return failure(same.error());
   if (*same) return std::optional<std::uint64_t>();
-  const std::uint64_t piece = got_.size() * sizeof(Word);
+  const std::uint64_t piece = room(got_).size();
   for (std::uint64_t at = 0; at < bytes; at += piece) {
-    const auto g = std::as_writable_bytes(std::span(got_)).first(std::min(piece, bytes - at));
+    const auto g = room(got_).first(std::min(piece, bytes - at));
     if (const auto read = device_.read(g, got.memory, got.offset + at); !read) return failure(read.error());
     for (std::size_t i = 0; i < g.size(); ++i) {
       if (g[i] != byte_of(word, got.offset + at + i)) return std::optional<std::uint64_t>(at + i);
