@@ -39,6 +39,10 @@ def serve(job: Job, judge: socket.socket, stub: Stub, audit: int | None, roles: 
         judge.send(b"warm")
         job = assigned(job, receive(judge))
         sys.path.insert(0, str(job.source))
+        try:
+            roles[job.role].prepare(job)
+        except Exception as raised:
+            error = error or raised
         role = roles[job.role](job, Channel(judge, stub), stub, word)
         if error is not None:
             role.fail(error)

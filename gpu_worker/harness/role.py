@@ -109,6 +109,10 @@ class Role:
             Command.ANSWER: self.answer,
         }
 
+    @staticmethod
+    def prepare(job: Job) -> None:
+        """Before the judge has anything to say: what is ours to do for a job and runs nothing of it."""
+
     def serve(self) -> None:
         self.channel.serve(seed_everything, self.handle, self.explain)
 

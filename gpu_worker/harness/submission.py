@@ -8,19 +8,22 @@ from harness.backends import BACKENDS
 from harness.backends.context import Call, Context
 from harness.failures import Failed
 from harness.page import Failure, TensorDesc
-from harness.role import Role
+from harness.role import Job, Role
 from harness.tensors import Spec, outputs_of, seed_everything, value_of
 
 
 class Submission(Role):
     model: Call | None = None
 
+    @staticmethod
+    def prepare(job: Job) -> None:
+        if job.on_gpu:
+            triton_ahead.fill(job)
+
     def load(self) -> None:
         backend = BACKENDS.get(self.job.backend)
         if backend is None:
             raise Failed(Failure.LOAD_FAILED, f"unknown backend '{self.job.backend}'; known are {', '.join(BACKENDS)}")
-        if self.job.on_gpu:
-            triton_ahead.fill(self.job)
         self.model = backend(self.context())
         self.synchronize()
 
