@@ -167,7 +167,7 @@ TEST(SubmissionSide, what_a_device_sees_by_itself_is_what_the_host_would_see) {
       [](FakeTurn& turn) { fake_data<float>(turn, turn.page.outputs[0])[3] += 1e-6f; },
       [](FakeTurn& turn) { fake_data<float>(turn, turn.page.outputs[0])[3] += 1; },
       [](FakeTurn& turn) { turn.page.outputs[0].shape[0] += 1; },
-      [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.inputs[0]) += 1; },
+      [](FakeTurn& turn) { *fake_data<unsigned char>(turn, turn.page.inputs[0]) ^= 1; },
       [](FakeTurn& turn) { *(turn.window + turn.page.outputs[0].offset - 4) ^= 1; }};
   for (std::size_t way = 0; way < ways.size(); ++way) {
     std::vector<std::string> words;
