@@ -138,6 +138,12 @@ class CudaDevice : public Device {
     return complete();
   }
 
+  void begin_copies() override { is_copying_ = true; }
+  Expected<void> finish_copies() override {
+    is_copying_ = false;
+    return complete();
+  }
+
   Expected<std::unique_ptr<Memory>> make_arena(std::uint64_t bytes) override { return make_window(bytes); }
 
   Expected<void> probe() override { return hold_->probe(); }
@@ -228,7 +234,7 @@ class CudaDevice : public Device {
     return format ? looks_->add_numbers(*format, expected, got, look.bytes, look.tolerance) : looks_->add_bytes(expected, got, look.bytes);
   }
 
-  Expected<void> complete() { return hold_ && hold_->is_begun() ? Expected<void>() : synchronize(); }
+  Expected<void> complete() { return is_copying_ || (hold_ && hold_->is_begun()) ? Expected<void>() : synchronize(); }
 
   Expected<void> synchronize() {
     const Result r = driver_.synchronize();
@@ -265,6 +271,7 @@ class CudaDevice : public Device {
   DeviceInfo info_;
   std::size_t granularity_ = 0;
   bool is_retained_ = false;
+  bool is_copying_ = false;
   std::optional<cuda::Kernels> kernels_;
   std::optional<cuda::Hold> hold_;
   std::optional<cuda::Looks> looks_;

@@ -67,7 +67,7 @@ TEST_F(CudaDeviceTest, a_device_without_shared_handles_is_refused) {
 
 TEST_F(CudaDeviceTest, gives_back_what_it_had_when_opening_fails) {
   for (const char* function : {"device_get", "device_name", "device_attribute", "context_retain", "module_load", "module_function", "allocate",
-                               "launch", "synchronize", "host_allocate", "host_pointer", "reset_persisting", "fill_words"}) {
+                               "launch", "host_allocate", "host_pointer", "reset_persisting", "fill_words"}) {
     gpu = FakeGpu();
     gpu.failing = function;
     const auto opened = open_cuda_device(fake_driver(), 0);
@@ -123,6 +123,21 @@ TEST_F(CudaDeviceTest, every_operation_is_complete_when_it_returns) {
   EXPECT_EQ(gpu.syncs_needed, 0);
 }
 
+TEST_F(CudaDeviceTest, copies_that_belong_together_are_waited_for_together) {
+  const auto window = std::move(*device().make_window(4096));
+  const int syncs = gpu.syncs;
+  device().begin_copies();
+  for (std::uint64_t at = 8; at < 64; at += 8) ASSERT_TRUE(device().copy(*window, at, *window, 0, 8));
+  EXPECT_EQ(gpu.syncs, syncs);
+  ASSERT_TRUE(device().finish_copies());
+  EXPECT_EQ(gpu.syncs, syncs + 1);
+  ASSERT_TRUE(device().copy(*window, 8, *window, 0, 8));
+  EXPECT_EQ(gpu.syncs, syncs + 2);
+  device().begin_copies();
+  gpu.failing = "synchronize";
+  EXPECT_FALSE(device().finish_copies());
+}
+
 TEST_F(CudaDeviceTest, between_begin_and_hold_nothing_is_waited_for) {
   const auto window = std::move(*device().make_window(4096));
   gpu.launched.clear();
@@ -173,8 +188,9 @@ TEST_F(CudaDeviceTest, failing_operations_say_which) {
   EXPECT_EQ(device().read(bytes, *window, 0).error().message, "cuMemcpyDtoH: told (700)");
   gpu.failing = "launch";
   EXPECT_EQ(device().probe().error().message, "cuLaunchKernel of kq_probe: told (700)");
+  EXPECT_EQ(device().settle().error().message, "cuLaunchKernel of kq_stamp: told (700)");
   gpu.failing = "synchronize";
-  EXPECT_EQ(device().settle().error().message, "cuCtxSynchronize: told (700)");
+  EXPECT_EQ(device().copy(*window, 0, *window, 8, 8).error().message, "cuCtxSynchronize: told (700)");
 }
 
 }  // namespace

@@ -30,15 +30,19 @@ std::int64_t random_wait_ns() {
 
 }  // namespace
 
-Expected<void> await_number(const Driver& driver, std::uint32_t& word, std::uint32_t number) {
+Expected<void> await_word(const Driver& driver, const std::function<bool()>& is_there) {
   const std::int64_t start_ns = clock_ns();
-  for (int look = 1; std::atomic_ref(word).load(std::memory_order_acquire) != number; ++look) {
+  for (int look = 1; !is_there(); ++look) {
     if (look % kLooksPerCheck != 0) continue;
     // A context that broke never writes anything; asking the driver is what tells.
     if (const Result r = driver.stream_query(nullptr); r != kSuccess && r != kNotReady) return failure(error_of(driver, "cuStreamQuery", r));
     if (clock_ns() - start_ns > kBeginLimitNs) return our_fault("the GPU did not run the judge's own work within 10 s");
   }
   return {};
+}
+
+Expected<void> await_number(const Driver& driver, std::uint32_t& word, std::uint32_t number) {
+  return await_word(driver, [&] { return std::atomic_ref(word).load(std::memory_order_acquire) == number; });
 }
 
 Hold::~Hold() {
@@ -120,10 +124,13 @@ Expected<void> Hold::probe() {
 
 Expected<void> Hold::settle() {
   is_begun_ = false;
+  std::atomic_ref(shared_->after_ns).store(0, std::memory_order_relaxed);
   const auto stamped = kernels_.stamp(device_shared_ + offsetof(Shared, after_ns));
   std::atomic_ref(shared_->gate.released).store(number_, std::memory_order_release);
   if (!stamped) return stamped;
-  if (const Result r = driver_.synchronize(); r != kSuccess) return failure(error_of(driver_, "cuCtxSynchronize", r));
+  // All that was queued before the stamp is done where the stamp is.
+  const auto is_stamped = [this] { return std::atomic_ref(shared_->after_ns).load(std::memory_order_acquire) != 0; };
+  if (const auto settled = await_word(driver_, is_stamped); !settled) return settled;
   const auto& holder = static_cast<const volatile Shared*>(shared_)->holder;
   const auto& gate = static_cast<const volatile Shared*>(shared_)->gate;
   const auto since = [](std::uint64_t from_ns, std::uint64_t to_ns) { return static_cast<std::int64_t>(to_ns - from_ns); };

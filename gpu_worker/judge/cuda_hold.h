@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "core/error.h"
 #include "gpu_worker/judge/cuda_driver.h"
@@ -22,7 +23,8 @@
 
 namespace kq::judge::cuda {
 
-// Until the GPU has written the number into mapped host memory. An Error where its context broke, or after ten seconds.
+// Until the GPU has written into mapped host memory what is waited for, or the number. An Error where its context broke, or after ten seconds.
+Expected<void> await_word(const Driver& driver, const std::function<bool()>& is_there);
 Expected<void> await_number(const Driver& driver, std::uint32_t& word, std::uint32_t number);
 
 class Hold {

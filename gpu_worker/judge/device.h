@@ -75,6 +75,9 @@ class Device {
   virtual Expected<void> read(std::span<std::byte> to, const Memory& from, std::uint64_t offset) = 0;
   // Writes `word` over and over; offset and bytes are multiples of four.
   virtual Expected<void> fill(const Memory& to, std::uint64_t offset, std::uint64_t bytes, std::uint32_t word) = 0;
+  // Between these two copy() and fill() only queue, and all of it is complete when the second one returns. Nobody may write there meanwhile.
+  virtual void begin_copies() {}
+  virtual Expected<void> finish_copies() { return {}; }
   // Runs one word of work in the judge's own context and waits for it: on a GPU it waits for whatever a child left running. Nobody else
   // gets the device from there until settle(); what copy() does meanwhile is only queued.
   virtual Expected<void> probe() = 0;

@@ -228,8 +228,9 @@ inline Driver fake_driver() {
   driver.launch = [](cuda::Function function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, cuda::Stream,
                      void** parameters, void**) {
     if (result("launch") != cuda::kSuccess) return result("launch");
-    run_kernel(*static_cast<const std::string*>(function), parameters);
-    ++gpu.syncs_needed;
+    const auto& name = *static_cast<const std::string*>(function);
+    run_kernel(name, parameters);
+    gpu.syncs_needed = name == "kq_stamp" ? 0 : gpu.syncs_needed + 1;  // who sees the stamp knows that all before it is done
     return cuda::kSuccess;
   };
   driver.host_allocate = [](void** at, std::size_t bytes, unsigned) {

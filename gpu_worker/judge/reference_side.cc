@@ -173,9 +173,18 @@ Step<void> ReferenceSide::finish_ahead() {
   if (!std::exchange(is_asked_ahead_, false)) return {};
   const auto answered = finish_answers();
   if (!answered) return tl::unexpected(answered.error());
+  device_.begin_copies();
+  const auto kept = keep_all(*answered);
+  const auto copied = device_.finish_copies();
+  if (!kept) return kept;
+  if (!copied) return stop(copied.error());
+  return {};
+}
+
+Step<void> ReferenceSide::keep_all(const Answered& answered) {
   for (std::size_t slot = 0; slot < asked_.size(); ++slot) {
     Answer& answer = answers_.begin_next();
-    if (const auto kept = keep(*answered, slot, asked_.size(), answer); !kept) return kept;
+    if (const auto kept = keep(answered, slot, asked_.size(), answer); !kept) return kept;
     answer.seeds = asked_[slot];
     answers_.keep_next();
   }

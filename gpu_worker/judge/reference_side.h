@@ -83,6 +83,7 @@ class ReferenceSide {
   void begin_answers(const Plan& plan, std::span<const Seeds> seeds);
   Step<Answered> finish_answers();
   Step<void> keep(const Answered& answered, std::size_t slot, std::size_t slots, Answer& answer);
+  Step<void> keep_all(const Answered& answered);
   Step<void> keep_inputs(const std::vector<Tensor>& drawn, std::uint64_t shift, Answer& answer);
   void keep_outputs(std::span<const Tensor> computed, Answer& answer);
   Step<void> check_outputs(std::span<const Tensor> computed) const;

@@ -16,17 +16,6 @@ namespace {
 // In a timed trial, by how many samples there were before it of either side.
 bool times_reference(std::size_t timed, std::size_t references) { return references < kTimedSamplesMin + timed / kTimedPerReference; }
 
-// How many of the trials to come, with so many samples before them, have an answer that nobody times, if none comes again.
-std::size_t answers_in(std::span<const TrialKind> kinds, std::size_t timed, std::size_t references) {
-  std::size_t answers = 0;
-  for (const TrialKind kind : kinds) {
-    const bool is_timed = kind == TrialKind::timed && times_reference(timed, references);
-    timed += kind == TrialKind::timed ? 1 : 0;
-    ++(is_timed ? references : answers);
-  }
-  return answers;
-}
-
 void add(Times& times, std::int64_t bracket_ns, std::int64_t event_ns, bool is_beside) {
   times.brackets_ns.push_back(bracket_ns);
   times.events_ns.push_back(event_ns);
@@ -67,10 +56,8 @@ TrialRun::TrialRun(Device& device, ReferenceSide& reference, SubmissionSide& sub
 }
 
 Step<void> TrialRun::make_ahead_while(const std::function<bool()>& has_time) {
-  // The first one comes without.
-  const std::size_t wanted = answers_in(std::span(left_).subspan(1), 0, 0);
   while (reference_.answer_ns() <= kAtOnceNs && has_time()) {
-    const auto made = reference_.make_ahead(plan_, draw_ahead(wanted - std::min(wanted, reference_.ahead())));
+    const auto made = reference_.make_ahead(plan_, draw_ahead(left_.size() - std::min(left_.size(), reference_.ahead())));
     if (!made) return tl::unexpected(made.error());
     if (*made == 0) break;
   }
@@ -128,7 +115,7 @@ TrialRun::Trial TrialRun::make(TrialKind kind) {
   if (kind == TrialKind::timed && needs_quiet() && is_beside_others()) device_.bystanders()->wait();
   Trial trial{.number = numbers_++, .kind = kind, .seeds = {}, .poison = poison_word(draw_()), .place = kind == TrialKind::warm ? numbers_ : draw_()};
   trial.times_reference = trial.number == 0 || (trial.is_timed() && times_reference(times_.submission.brackets_ns.size(), times_.reference.brackets_ns.size()));
-  trial.is_ahead = !trial.times_reference && reference_.next_ahead() != nullptr;
+  trial.is_ahead = reference_.next_ahead() != nullptr;
   trial.seeds = trial.is_ahead ? *reference_.next_ahead() : draw_seeds();
   trial.is_beside = is_beside_others();
   return trial;
@@ -143,30 +130,25 @@ SubmissionSide::Trial TrialRun::asked(const Trial& trial) const {
 }
 
 Step<void> TrialRun::begin(Trial& trial) {
-  if (trial.times_reference) {
-    reference_.begin_inputs(plan_, trial.seeds);
-    return {};
-  }
   if (!trial.is_ahead) {
-    std::vector<Seeds> seeds = draw_ahead(1 + answers_to_come(trial));
+    std::vector<Seeds> seeds = draw_ahead(1 + left_.size());
     seeds.front() = trial.seeds;
     const auto begun = seeds.size() > 1 ? reference_.begin_ahead(plan_, seeds) : 0;
     if (!begun) return tl::unexpected(begun.error());
     trial.is_ahead = *begun > 0;
-    if (!trial.is_ahead) reference_.begin_trial(plan_, trial.seeds);
   }
-  submission_.begin_staging(asked(trial));
+  // What is timed computes the answer itself.
+  if (!trial.is_ahead && trial.times_reference) reference_.begin_inputs(plan_, trial.seeds);
+  if (!trial.is_ahead && !trial.times_reference) reference_.begin_trial(plan_, trial.seeds);
+  if (!trial.times_reference) submission_.begin_staging(asked(trial));
   return {};
 }
 
 Step<void> TrialRun::get_ready(const Trial& trial) {
-  if (!trial.times_reference) {
-    const auto made = trial.is_ahead ? reference_.finish_ahead() : reference_.finish_trial();
-    if (!made) return made;
-    if (trial.is_ahead) reference_.take_ahead();
-    return submission_.finish_staging(asked(trial));
-  }
-  if (const auto drawn = reference_.finish_inputs(); !drawn) return drawn;
+  const auto answer = [&] { return trial.times_reference ? reference_.finish_inputs() : reference_.finish_trial(); };
+  if (const auto made = trial.is_ahead ? reference_.finish_ahead() : answer(); !made) return made;
+  if (trial.is_ahead) reference_.take_ahead();
+  if (!trial.times_reference) return submission_.finish_staging(asked(trial));
   if (const auto timed = time_reference(trial); !timed) return timed;
   if (trial.number == 0) {
     if (const auto agreed = reference_.agree_with_itself(plan_, trial.seeds.calls); !agreed) return agreed;
@@ -206,11 +188,6 @@ std::vector<Seeds> TrialRun::draw_ahead(std::size_t wanted) const {
   std::vector<Seeds> seeds(std::min({wanted, static_cast<std::size_t>(in_time), std::size_t{channel::kAnswersMax}}));
   std::ranges::generate(seeds, [this] { return draw_seeds(); });
   return seeds;
-}
-
-// How many trials behind this one have an answer that nobody times.
-std::size_t TrialRun::answers_to_come(const Trial& trial) const {
-  return answers_in(left_, times_.submission.brackets_ns.size() + (trial.is_timed() ? 1 : 0), times_.reference.brackets_ns.size() + (trial.times_reference ? 1 : 0));
 }
 
 TrialRun::Standing TrialRun::standing_of(const Trial& trial, const SubmissionSide::Called& called) {

@@ -89,7 +89,6 @@ class TrialRun {
   Step<void> time_reference(const Trial& trial);
   std::size_t missing_references() const;
   std::vector<Seeds> draw_ahead(std::size_t wanted) const;
-  std::size_t answers_to_come(const Trial& trial) const;
   static Evidence void_evidence(const Trial& trial, const SubmissionSide::Called& called);
   Standing standing_of(const Trial& trial, const SubmissionSide::Called& called);
   std::size_t drop_disturbed(bool is_enough);
