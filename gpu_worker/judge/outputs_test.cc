@@ -41,6 +41,31 @@ TEST_F(OutputsTest, come_from_the_window_and_from_the_arena) {
   EXPECT_EQ(at(*taken_, offset(1)), 9);
 }
 
+// Large ones are not copied from where they are not; what is beside them is, to the last byte.
+TEST_F(OutputsTest, large_ones_come_from_one_place_each) {
+  constexpr std::int64_t kLarge = 1 << 20;
+  layout_ = make_layout({.inputs = {}, .outputs = {words(kLarge), words(kLarge), words(3), words(kLarge)}});
+  window_ = std::move(*device_->make_window(layout_.bytes()));
+  arena_ = std::move(*device_->make_window(4 * kLarge * 4));
+  taken_ = std::move(*device_->make_private(layout_.outputs.bytes()));
+  ASSERT_TRUE(device_->fill(*window_, layout_.outputs.begin, layout_.outputs.bytes(), 1));
+  ASSERT_TRUE(device_->fill(*arena_, 0, arena_->bytes(), 2));
+  ASSERT_TRUE(device_->fill(*taken_, 0, layout_.outputs.bytes(), 3));
+  for (const bool first : {false, true}) {
+    for (const bool last : {false, true}) {
+      ASSERT_TRUE(take({first ? in_arena(kLarge, 64) : words(kLarge), in_arena(kLarge, kLarge * 4), words(3), last ? in_arena(kLarge, 128) : words(kLarge)}));
+      const std::vector<bool> are_in_arena{first, true, false, last};
+      std::uint64_t at_byte = 0;
+      for (std::size_t i = 0; i < are_in_arena.size(); ++i) {
+        const std::uint64_t end = offset(i) + layout_.tables.outputs[i].bytes;
+        for (; at_byte < offset(i); at_byte += 4) ASSERT_EQ(at(*taken_, at_byte), 1) << at_byte;
+        for (; at_byte < end; at_byte += 4) ASSERT_EQ(at(*taken_, at_byte), are_in_arena[i] ? 2 : 1) << at_byte;
+      }
+      for (; at_byte < layout_.outputs.bytes(); at_byte += 4) ASSERT_EQ(at(*taken_, at_byte), 1) << at_byte;
+    }
+  }
+}
+
 TEST_F(OutputsTest, what_cannot_be_is_not_followed) {
   for (const std::uint64_t bad : {std::uint64_t{4096}, std::uint64_t{4084}, ~std::uint64_t{0}, std::uint64_t{1} << 60}) {
     EXPECT_FALSE(places_are_possible(std::vector{in_arena(4, bad)}, arena_.get())) << bad;
