@@ -182,13 +182,52 @@ END:
 }
 )";
 
-// NAME, SIZE and LOAD are filled in. LOAD brings the number at %at into %value, a double.
+// The same of whole quads of words, 16 bytes in one go: as fast as memory is.
+constexpr std::string_view kDifferQuads = R"(
+.visible .entry kq_differ_quads(.param .u64 a, .param .u64 b, .param .u64 n, .param .u64 found)
+{
+  .reg .pred %p;
+  .reg .b32 %x<4>, %y<4>, %d<4>, %word, %block, %threads, %thread, %blocks;
+  .reg .b64 %a, %b, %n, %found, %i, %step, %at;
+  ld.param.u64 %a, [a];
+  ld.param.u64 %b, [b];
+  ld.param.u64 %n, [n];
+  ld.param.u64 %found, [found];
+  cvta.to.global.u64 %a, %a;
+  cvta.to.global.u64 %b, %b;
+  cvta.to.global.u64 %found, %found;
+  EACH
+  mad.lo.u64 %at, %i, 16, %a;
+  ld.global.v4.u32 {%x0, %x1, %x2, %x3}, [%at];
+  mad.lo.u64 %at, %i, 16, %b;
+  ld.global.v4.u32 {%y0, %y1, %y2, %y3}, [%at];
+  add.u64 %i, %i, %step;
+  QUAD_DIFFERS
+  @!%p bra NEXT;
+  mov.u32 %word, 1;
+  st.global.u32 [%found], %word;
+DONE:
+  ret;
+}
+)";
+
+// QUAD_DIFFERS: whether %x0 to %x3 are not %y0 to %y3.
+constexpr std::string_view kQuadDiffers = R"(xor.b32 %d0, %x0, %y0;
+  xor.b32 %d1, %x1, %y1;
+  xor.b32 %d2, %x2, %y2;
+  xor.b32 %d3, %x3, %y3;
+  or.b32 %d0, %d0, %d1;
+  or.b32 %d2, %d2, %d3;
+  or.b32 %d0, %d0, %d2;
+  setp.ne.u32 %p, %d0, 0;)";
+
+// NAME and NUMBERS are filled in. NUMBERS looks at what lies at %i of both.
 constexpr std::string_view kAgree = R"(
 .visible .entry NAME(.param .u64 expected, .param .u64 got, .param .u64 n, .param .f64 rtol, .param .f64 atol, .param .u64 words)
 {
   .reg .pred %p, %q;
-  .reg .b16 %half;
-  .reg .b32 %word, %block, %threads, %thread, %blocks;
+  .reg .b16 %half, %other;
+  .reg .b32 %x<4>, %y<4>, %d<4>, %word, %block, %threads, %thread, %blocks;
   .reg .b64 %expected, %got, %n, %words, %i, %step, %at, %bits, %known;
   .reg .f32 %single;
   .reg .f64 %value, %e, %g, %rtol, %atol, %size, %error, %limit, %relative, %worst_abs, %worst_rel;
@@ -204,41 +243,7 @@ constexpr std::string_view kAgree = R"(
   mov.f64 %worst_abs, 0d0000000000000000;
   mov.f64 %worst_rel, 0d0000000000000000;
   EACH
-  mad.lo.u64 %at, %i, SIZE, %expected;
-  LOAD
-  mov.f64 %e, %value;
-  mad.lo.u64 %at, %i, SIZE, %got;
-  LOAD
-  mov.f64 %g, %value;
-  add.u64 %i, %i, %step;
-  setp.eq.f64 %p, %e, %g;
-  @%p bra NEXT;
-  testp.notanumber.f64 %p, %e;
-  testp.notanumber.f64 %q, %g;
-  @!%p bra NUMBER;
-  @%q bra NEXT;
-  bra WRONG;
-NUMBER:
-  @%q bra WRONG;
-  testp.finite.f64 %p, %e;
-  @!%p bra WRONG;
-  testp.finite.f64 %p, %g;
-  @!%p bra WRONG;
-  abs.f64 %size, %e;
-  sub.f64 %error, %g, %e;
-  abs.f64 %error, %error;
-  fma.rn.f64 %limit, %rtol, %size, %atol;
-  setp.gt.f64 %p, %error, %limit;
-  @%p bra WRONG;
-  max.f64 %worst_abs, %worst_abs, %error;
-  setp.eq.f64 %p, %size, 0d0000000000000000;
-  @%p bra NEXT;
-  div.rn.f64 %relative, %error, %size;
-  max.f64 %worst_rel, %worst_rel, %relative;
-  bra NEXT;
-WRONG:
-  mov.u64 %bits, 1;
-  red.global.add.u64 [%words], %bits;
+  NUMBERS
   bra NEXT;
 DONE:
   mov.b64 %bits, %worst_abs;
@@ -257,6 +262,56 @@ END:
 }
 )";
 
+// NUMBERS of one. SIZE and LOAD are filled in: LOAD brings the number at %at into %value, a double.
+constexpr std::string_view kNumber = R"(mad.lo.u64 %at, %i, SIZE, %expected;
+  LOAD
+  mov.f64 %e, %value;
+  mad.lo.u64 %at, %i, SIZE, %got;
+  LOAD
+  mov.f64 %g, %value;
+  add.u64 %i, %i, %step;)";
+
+// NUMBERS of 16 bytes in one go. What is the same to the last bit agrees, whatever it is.
+constexpr std::string_view kQuadOfNumbers = R"(mad.lo.u64 %at, %i, 16, %expected;
+  ld.global.v4.u32 {%x0, %x1, %x2, %x3}, [%at];
+  mad.lo.u64 %at, %i, 16, %got;
+  ld.global.v4.u32 {%y0, %y1, %y2, %y3}, [%at];
+  add.u64 %i, %i, %step;
+  QUAD_DIFFERS
+  @!%p bra NEXT;)";
+
+// Whether %e and %g agree. PART tells its labels from those of others.
+constexpr std::string_view kCompare = R"(
+  setp.eq.f64 %p, %e, %g;
+  @%p bra COMPARED_PART;
+  testp.notanumber.f64 %p, %e;
+  testp.notanumber.f64 %q, %g;
+  @!%p bra NUMBER_PART;
+  @%q bra COMPARED_PART;
+  bra WRONG_PART;
+NUMBER_PART:
+  @%q bra WRONG_PART;
+  testp.finite.f64 %p, %e;
+  @!%p bra WRONG_PART;
+  testp.finite.f64 %p, %g;
+  @!%p bra WRONG_PART;
+  abs.f64 %size, %e;
+  sub.f64 %error, %g, %e;
+  abs.f64 %error, %error;
+  fma.rn.f64 %limit, %rtol, %size, %atol;
+  setp.gt.f64 %p, %error, %limit;
+  @%p bra WRONG_PART;
+  max.f64 %worst_abs, %worst_abs, %error;
+  setp.eq.f64 %p, %size, 0d0000000000000000;
+  @%p bra COMPARED_PART;
+  div.rn.f64 %relative, %error, %size;
+  max.f64 %worst_rel, %worst_rel, %relative;
+  bra COMPARED_PART;
+WRONG_PART:
+  mov.u64 %bits, 1;
+  red.global.add.u64 [%words], %bits;
+COMPARED_PART:)";
+
 struct Differ {
   const char* kernel;
   std::string_view word;
@@ -264,23 +319,49 @@ struct Differ {
 };
 constexpr Differ kWords{"kq_differ_words", "u32", 4};
 constexpr Differ kBytes{"kq_differ_bytes", "u8", 1};
+constexpr char kQuads[] = "kq_differ_quads";
 
+// How a number comes into %value: from %at, or from the words of a quad, WIDE, HERE and THERE of which are filled in.
 struct Agree {
   FloatFormat format;
   std::string_view load;
+  std::string_view even, odd;  // the first and the second number of a word; of a double those of two
 };
+constexpr std::string_view kFromSingle = "mov.b32 %single, %SIDEHERE; cvt.f64.f32 %value, %single;";
+constexpr std::string_view kFromDouble = "mov.b64 %value, {%SIDEHERE, %SIDETHERE};";
 constexpr Agree kAgrees[] = {
-    {{"kq_agree_float64", 8}, "ld.global.f64 %value, [%at];"},
-    {{"kq_agree_float32", 4}, "ld.global.f32 %single, [%at]; cvt.f64.f32 %value, %single;"},
-    {{"kq_agree_float16", 2}, "ld.global.b16 %half, [%at]; cvt.f32.f16 %single, %half; cvt.f64.f32 %value, %single;"},
+    {{"kq_agree_float64", 8}, "ld.global.f64 %value, [%at];", kFromDouble, kFromDouble},
+    {{"kq_agree_float32", 4}, "ld.global.f32 %single, [%at]; cvt.f64.f32 %value, %single;", kFromSingle, kFromSingle},
+    {{"kq_agree_float16", 2}, "ld.global.b16 %half, [%at]; cvt.f32.f16 %single, %half; cvt.f64.f32 %value, %single;",
+     "mov.b32 {%half, %other}, %SIDEHERE; cvt.f32.f16 %single, %half; cvt.f64.f32 %value, %single;",
+     "mov.b32 {%other, %half}, %SIDEHERE; cvt.f32.f16 %single, %half; cvt.f64.f32 %value, %single;"},
     {{"kq_agree_bfloat16", 2},
-     "ld.global.b16 %half, [%at]; cvt.u32.u16 %word, %half; shl.b32 %word, %word, 16; mov.b32 %single, %word; cvt.f64.f32 %value, %single;"},
+     "ld.global.b16 %half, [%at]; cvt.u32.u16 %word, %half; shl.b32 %word, %word, 16; mov.b32 %single, %word; cvt.f64.f32 %value, %single;",
+     "shl.b32 %word, %SIDEHERE, 16; mov.b32 %single, %word; cvt.f64.f32 %value, %single;",
+     "and.b32 %word, %SIDEHERE, 0xFFFF0000; mov.b32 %single, %word; cvt.f64.f32 %value, %single;"},
 };
 
 std::string filled(std::string_view pattern, std::initializer_list<std::pair<std::string_view, std::string>> values) {
   std::string text(pattern);
   for (const auto& [name, value] : values) {
     for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + value.size())) text.replace(at, name.size(), value);
+  }
+  return text;
+}
+
+std::string quads_name(const FloatFormat& format) { return std::string(format.kernel) + "_quads"; }
+
+// What compares each number of a quad.
+std::string compare_quad(const Agree& agree) {
+  std::string text(filled(kQuadOfNumbers, {{"QUAD_DIFFERS", std::string(kQuadDiffers)}}));
+  const std::uint64_t parts = 16 / agree.format.part_bytes;
+  for (std::uint64_t part = 0; part < parts; ++part) {
+    const std::uint64_t word = part * agree.format.part_bytes / 4;
+    for (const auto& [side, to] : {std::pair("x", "%e"), std::pair("y", "%g")}) {
+      text += "\n  " + filled(part % 2 == 0 ? agree.even : agree.odd, {{"SIDE", side}, {"THERE", std::to_string(word + 1)}, {"HERE", std::to_string(word)}});
+      text += std::string("\n  mov.f64 ") + to + ", %value;";
+    }
+    text += filled(kCompare, {{"PART", std::to_string(part)}});
   }
   return text;
 }
@@ -292,10 +373,14 @@ std::string ptx() {
   for (const Differ& differ : {kWords, kBytes}) {
     text += filled(kDiffer, {{"EACH", std::string(kEach)}, {"NAME", differ.kernel}, {"WORD", std::string(differ.word)}, {"SIZE", std::to_string(differ.bytes)}});
   }
+  text += filled(kDifferQuads, {{"EACH", std::string(kEach)}, {"QUAD_DIFFERS", std::string(kQuadDiffers)}});
   text += filled(kWord, {{"EACH", std::string(kEach)}});
   text += kTell;
   for (const Agree& agree : kAgrees) {
-    text += filled(kAgree, {{"EACH", std::string(kEach)}, {"NAME", agree.format.kernel}, {"LOAD", std::string(agree.load)}, {"SIZE", std::to_string(agree.format.part_bytes)}});
+    const std::string one = filled(kNumber, {{"LOAD", std::string(agree.load)}, {"SIZE", std::to_string(agree.format.part_bytes)}}) + filled(kCompare, {{"PART", "0"}});
+    for (const auto& [name, numbers] : {std::pair(std::string(agree.format.kernel), one), std::pair(quads_name(agree.format), compare_quad(agree))}) {
+      text += filled(kAgree, {{"EACH", std::string(kEach)}, {"NUMBERS", numbers}, {"NAME", name}});
+    }
   }
   return text;
 }
@@ -320,8 +405,11 @@ Expected<void> Kernels::load(const Driver& driver) {
     module_ = nullptr;
     return failure(error_of(driver, "cuModuleLoadData of the judge's kernels", r));
   }
-  std::vector<std::string> names{"kq_probe", "kq_stamp", "kq_hold", "kq_word", "kq_tell", kWords.kernel, kBytes.kernel};
-  for (const Agree& agree : kAgrees) names.emplace_back(agree.format.kernel);
+  std::vector<std::string> names{"kq_probe", "kq_stamp", "kq_hold", "kq_word", "kq_tell", kQuads, kWords.kernel, kBytes.kernel};
+  for (const Agree& agree : kAgrees) {
+    names.emplace_back(agree.format.kernel);
+    names.push_back(quads_name(agree.format));
+  }
   for (const std::string& name : names) {
     if (const Result r = driver.module_function(&functions_[name], module_, name.c_str()); r != kSuccess) {
       return failure(error_of(driver, ("cuModuleGetFunction of " + name).c_str(), r));
@@ -353,18 +441,21 @@ Expected<void> Kernels::hold(Pointer words, std::uint32_t number, std::uint64_t 
 }
 
 Expected<void> Kernels::differ(Pointer a, Pointer b, std::uint64_t bytes, Pointer found) const {
-  // Whole words where both begin at one, then what is left.
-  std::uint64_t words = a % 4 == 0 && b % 4 == 0 ? bytes / 4 : 0;
-  if (words > 0) {
-    void* parameters[] = {&a, &b, &words, &found};
-    if (const auto launched = launch(kWords.kernel, words, parameters); !launched) return launched;
+  // Quads where both begin at one, words likewise, and then what is left.
+  struct Pass {
+    const char* kernel;
+    std::uint64_t bytes;  // of each part it looks at, which begins at a multiple of them
+  };
+  for (const Pass& pass : {Pass{kQuads, 16}, Pass{kWords.kernel, kWords.bytes}, Pass{kBytes.kernel, kBytes.bytes}}) {
+    std::uint64_t parts = a % pass.bytes == 0 && b % pass.bytes == 0 ? bytes / pass.bytes : 0;
+    if (parts == 0) continue;
+    void* parameters[] = {&a, &b, &parts, &found};
+    if (const auto launched = launch(pass.kernel, parts, parameters); !launched) return launched;
+    a += parts * pass.bytes;
+    b += parts * pass.bytes;
+    bytes -= parts * pass.bytes;
   }
-  Pointer a_rest = a + words * 4;
-  Pointer b_rest = b + words * 4;
-  std::uint64_t rest = bytes - words * 4;
-  if (rest == 0) return {};
-  void* parameters[] = {&a_rest, &b_rest, &rest, &found};
-  return launch(kBytes.kernel, rest, parameters);
+  return {};
 }
 
 Expected<void> Kernels::word(Pointer at, std::uint32_t word, std::uint64_t bytes, Pointer found) const {
@@ -381,9 +472,18 @@ Expected<void> Kernels::tell(Pointer to, Pointer from, std::uint64_t words, Poin
 
 Expected<void> Kernels::agree(const FloatFormat& format, Pointer expected, Pointer got, std::uint64_t parts, double rtol, double atol,
                               Pointer words) const {
-  if (parts == 0) return {};
-  void* parameters[] = {&expected, &got, &parts, &rtol, &atol, &words};
-  return launch(format.kernel, parts, parameters);
+  const bool are_quads = expected % 16 == 0 && got % 16 == 0;
+  std::uint64_t quads = are_quads ? parts * format.part_bytes / 16 : 0;
+  if (quads > 0) {
+    void* parameters[] = {&expected, &got, &quads, &rtol, &atol, &words};
+    if (const auto launched = launch(quads_name(format).c_str(), quads, parameters); !launched) return launched;
+  }
+  Pointer expected_rest = expected + quads * 16;
+  Pointer got_rest = got + quads * 16;
+  std::uint64_t rest = parts - quads * 16 / format.part_bytes;
+  if (rest == 0) return {};
+  void* parameters[] = {&expected_rest, &got_rest, &rest, &rtol, &atol, &words};
+  return launch(format.kernel, rest, parameters);
 }
 
 }  // namespace kq::judge::cuda

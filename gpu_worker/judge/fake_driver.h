@@ -83,7 +83,7 @@ inline void run_kernel(const std::string& name, void** parameters) {
     *host<std::uint32_t>(parameter<Pointer>(parameters, 3)) = parameter<std::uint32_t>(parameters, 4);
   }
   if (name.starts_with("kq_differ")) {
-    const auto bytes = parameter<std::uint64_t>(parameters, 2) * (name == "kq_differ_words" ? 4 : 1);
+    const auto bytes = parameter<std::uint64_t>(parameters, 2) * (name == "kq_differ_quads" ? 16 : name == "kq_differ_words" ? 4 : 1);
     if (std::memcmp(host<void>(at), host<void>(parameter<Pointer>(parameters, 1)), bytes) != 0) {
       *host<std::uint32_t>(parameter<Pointer>(parameters, 3)) = 1;
     }
