@@ -48,6 +48,13 @@ FAMILIES = {
     "lerp": Family("map", "x, y", "x + 0.25 * (y - x)", "torch.lerp(x, y, 0.25)", "out = x + 0.25 * (y - x)", "x + 0.25f * (y - x)"),
 }  # fmt: skip
 
+# The shapes of KernelBench's level-1 problems 19 and 23: 6.4 GB of inputs.
+LARGE = {
+    "relu_large": Family("map", "x", "torch.relu(x)", "torch.clamp(x, min=0)", "", ""),
+    "softmax_large": Family("row", "x", "torch.softmax(x, dim=1)", "F.softmax(x, dim=1)", "", ""),
+}
+LARGE_ROWS, LARGE_COLS = 4096, 393_216
+
 PROBLEM = """import torch
 
 
@@ -161,11 +168,12 @@ class Problem:
     name: str
     family: Family
     rows: int
-    cols: int  # a power of two
+    cols: int  # a power of two, but for torch alone
+    draw: str = "randn"
 
     def text(self) -> str:
         names = self.family.arguments.split(", ")
-        inputs = ", ".join(f"torch.randn({self.rows}, {self.cols})" for _ in names)
+        inputs = ", ".join(f"torch.{self.draw}({self.rows}, {self.cols})" for _ in names)
         return PROBLEM.format(arguments=self.family.arguments, reference=self.family.reference, inputs=inputs)
 
     def kernel(self, backend: str, number: int) -> dict[str, str]:
@@ -207,6 +215,10 @@ def problems_of(count: int, rows: int, cols: int) -> list[Problem]:
         name, size = names[i % len(names)], rows << (i // len(names))
         found.append(Problem(f"{name}_{size}", FAMILIES[name], size, cols))
     return found
+
+
+def large_problems() -> list[Problem]:
+    return [Problem(name, family, LARGE_ROWS, LARGE_COLS, draw="rand") for name, family in LARGE.items()]
 
 
 def write_jobs(folder: Path, problems: list[Problem], backends: list[str], count: int) -> list[Job]:
