@@ -38,11 +38,11 @@ def serve(job: Job, judge: socket.socket, stub: Stub, audit: int | None, roles: 
     try:
         judge.send(b"warm")
         job = assigned(job, receive(judge))
-        sys.path.insert(0, str(job.source))
         try:
             roles[job.role].prepare(job)
         except Exception as raised:
             error = error or raised
+        sys.path.insert(0, str(job.source))
         role = roles[job.role](job, Channel(judge, stub), stub, word)
         if error is not None:
             role.fail(error)

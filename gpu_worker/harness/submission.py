@@ -18,12 +18,14 @@ class Submission(Role):
     @staticmethod
     def prepare(job: Job) -> None:
         if job.on_gpu:
-            triton_ahead.fill(job)
+            triton_ahead.fill_common()
 
     def load(self) -> None:
         backend = BACKENDS.get(self.job.backend)
         if backend is None:
             raise Failed(Failure.LOAD_FAILED, f"unknown backend '{self.job.backend}'; known are {', '.join(BACKENDS)}")
+        if self.job.on_gpu:
+            triton_ahead.fill(self.job)
         self.model = backend(self.context())
         self.synchronize()
 

@@ -5,7 +5,7 @@ Three processes take part, all forks of the zygote of a worker with a GPU:
     the zygote           prepare(): what is the same for all jobs of a machine
     the record child     run(): calls the submission as a submission child would, on tensors without memory, with a driver of triton's that has no GPU;
                          triton compiles each kernel that is launched for the architecture of the job. out/kq_triton.zip has what its cache holds then
-    the submission child fill(): puts that where triton looks, before anything of the submission is imported
+    the submission child fill_common(), fill(): put that where triton looks, before anything of the submission is imported
 
 Triton itself computes the names of what is compiled, from the same source, versions and environment in either child; what is not found is compiled
 as ever. So nothing here can make a job fail: a call that depends on values of tensors, or on something torch cannot do without a GPU, ends the
@@ -271,23 +271,26 @@ def pack(cache: Path, archive: Path) -> None:
 # The submission child
 
 
-def fill(job: Job) -> None:
-    """What triton looks for, where it looks: in the child's own directory, which stays its to write to."""
+def fill_common() -> None:
+    """What every job needs of what triton looks for, where it looks: in the child's own directory, which stays its to write to."""
     cache = Path(os.environ["TRITON_CACHE_DIR"])
     for name, content in _common.items():
         (cache / name).parent.mkdir(parents=True, exist_ok=True)
         (cache / name).write_bytes(content)
+
+
+def fill(job: Job) -> None:
+    """What was compiled for this job. Its own code had a hand in it, so whatever that does to this process is the job's doing."""
     if (job.source / ARCHIVE).exists():
         try:
-            unpack(job.source / ARCHIVE, cache)
+            unpack(job.source / ARCHIVE, Path(os.environ["TRITON_CACHE_DIR"]))
         except Exception as error:
             print(f"kq: {ARCHIVE} is no use: {error}", file=sys.stderr)
 
 
 def unpack(archive: Path, cache: Path) -> None:
     with ZipFile(archive) as zip_file:
-        zip_file.extractall(cache)
-        groups = [cache / name for name in zip_file.namelist() if Path(name).name.startswith(GROUP)]
-    for group in groups:  # whole paths, which were another directory's
+        files = [Path(zip_file.extract(name, cache)) for name in zip_file.namelist()]
+    for group in (file for file in files if file.name.startswith(GROUP)):  # whole paths, which were another directory's
         names = json.loads(group.read_text())["child_paths"]
         group.write_text(json.dumps({"child_paths": {name: str(group.parent / name) for name in names}}))

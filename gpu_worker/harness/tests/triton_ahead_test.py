@@ -165,6 +165,7 @@ def launch(job: Job) -> dict[str, Any]:
     build._load_module_from_path = load
     build._build = triton.compiler.ASTSource.make_ir = compile_nothing
     triton.knobs.compilation.listener = lambda *, metadata, **_: found["kernels"].append((metadata["name"], metadata["num_warps"], metadata["num_stages"]))
+    triton_ahead.fill_common()
     triton_ahead.fill(job)
     before = set(cache.rglob("*"))
     gpu = driver.CudaDriver()
