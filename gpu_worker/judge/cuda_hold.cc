@@ -18,6 +18,7 @@ constexpr int kLooksPerCheck = 1 << 14;
 constexpr std::int64_t kWaitMinNs = 20'000;            // of the random wait before `go`
 constexpr std::uint64_t kWaitSpreadNs = 80'000;
 constexpr std::uint64_t kCopiedPerNs = 500;            // bytes: a sixth of what an H200 copies at; slower than that is no copying
+constexpr std::int64_t kCopyNs = 3'000;                // and for each, however small: 1.5 to 2 us there
 constexpr std::uint64_t kSliceBytes = 512u << 20;      // copied in far less than a slice
 constexpr std::uint64_t kFlushPerL2 = 2;               // bytes written per byte of cache: nothing older stays
 constexpr std::uint64_t kFlushBytesMin = 8u << 20;
@@ -76,6 +77,7 @@ Expected<void> Hold::begin() {
   ++number_;
   is_begun_ = true;
   copied_bytes_ = 0;
+  copies_ = 0;
   const std::int64_t start_ns = clock_ns();
   const auto begun = kernels_.hold(device_shared_ + offsetof(Shared, gate), number_, kHoldLimitNs).and_then([this] {
     return wait_for(shared_->gate.running);
@@ -117,6 +119,7 @@ Expected<void> Hold::probe() {
   ++number_;
   is_begun_ = true;
   copied_bytes_ = 0;
+  copies_ = 0;
   return kernels_.probe(device_shared_ + offsetof(Shared, probed), number_)
       .and_then([this] { return kernels_.hold(device_shared_ + offsetof(Shared, gate), number_, kHoldLimitNs); })
       .and_then([this] { return wait_for(shared_->probed); });
@@ -135,7 +138,7 @@ Expected<void> Hold::settle() {
   const auto& gate = static_cast<const volatile Shared*>(shared_)->gate;
   const auto since = [](std::uint64_t from_ns, std::uint64_t to_ns) { return static_cast<std::int64_t>(to_ns - from_ns); };
   absence_before_ns_ = begin_wait_ns_ + since(shared_->before_ns, holder.began_ns) + static_cast<std::int64_t>(holder.gap_ns);
-  const std::int64_t copying_ns = since(gate.ended_ns, shared_->after_ns) - static_cast<std::int64_t>(copied_bytes_ / kCopiedPerNs);
+  const std::int64_t copying_ns = since(gate.ended_ns, shared_->after_ns) - static_cast<std::int64_t>(copied_bytes_ / kCopiedPerNs) - copies_ * kCopyNs;
   absence_after_ns_ = static_cast<std::int64_t>(gate.gap_ns) + std::max<std::int64_t>(copying_ns, 0);
   return {};
 }

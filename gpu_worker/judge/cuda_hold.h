@@ -44,7 +44,10 @@ class Hold {
   bool is_begun() const { return is_begun_; }
   std::int64_t absence_ns() const;
   // Between begin and hold: so many bytes were queued to be copied or filled. Between probe and settle: likewise, and their time is no absence.
-  void note_copied(std::uint64_t bytes) { copied_bytes_ += bytes; }
+  void note_copied(std::uint64_t bytes) {
+    copied_bytes_ += bytes;
+    ++copies_;
+  }
 
  private:
   Expected<void> wait_for(std::uint32_t& word) const { return await_number(driver_, word, number_); }
@@ -68,6 +71,7 @@ class Hold {
   std::int64_t absence_before_ns_ = 0;
   std::int64_t absence_after_ns_ = 0;
   std::uint64_t copied_bytes_ = 0;
+  std::int64_t copies_ = 0;
   bool is_begun_ = false;  // between begin and hold, or probe and settle: a gate is closed
 };
 

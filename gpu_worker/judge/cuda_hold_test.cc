@@ -65,6 +65,11 @@ TEST_F(HoldTest, copying_is_no_absence) {
   hold_->note_copied(450ull << 30);
   ASSERT_TRUE(hold_->settle());
   EXPECT_LT(hold_->absence_ns(), 100'000'000);
+  ASSERT_TRUE(hold_->probe());
+  fake::gpu.now_ns += 900'000'000;
+  for (int i = 0; i < 300'000; ++i) hold_->note_copied(1);  // each takes its time, however small
+  ASSERT_TRUE(hold_->settle());
+  EXPECT_LT(hold_->absence_ns(), 100'000'000);
 }
 
 TEST_F(HoldTest, after_much_copying_the_holder_has_a_slice_of_its_own) {

@@ -20,6 +20,7 @@ class FakeDevice : public Device {
   std::uint64_t private_bytes_max = ~0ull;                     // of one piece; there is no room for a larger one
   std::function<std::int64_t()> absence = [] { return 0; };  // before each call
   int windows = 0;                                             // made so far
+  std::uint64_t copied_bytes = 0;
   bool can_look = false;                                       // by itself, as a GPU can
   int byte_looks = 0;                                          // asked for: whether two places hold the same
   std::function<void()> at_look = [] {};                       // until what was seen is told
@@ -36,6 +37,7 @@ class FakeDevice : public Device {
   }
   Expected<std::unique_ptr<Memory>> make_arena(std::uint64_t bytes) override { return cpu_->make_arena(bytes); }
   Expected<void> copy(const Memory& to, std::uint64_t to_offset, const Memory& from, std::uint64_t from_offset, std::uint64_t bytes) override {
+    copied_bytes += bytes;
     return cpu_->copy(to, to_offset, from, from_offset, bytes);
   }
   Expected<void> read(std::span<std::byte> to, const Memory& from, std::uint64_t offset) override { return cpu_->read(to, from, offset); }

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::uint64_t kBesides = 64ull << 20;
 constexpr std::uint64_t kTimes = 3;
-constexpr std::uint64_t kPiecesBytesMin = 8u << 20;  // below that one copy more costs as much as copying too much
+constexpr std::uint64_t kLargeBytes = 4u << 20;  // below that one copy more costs as much as copying too much
 
 bool is_possible(const Tensor& output, const Memory* arena) {
   if (output.place == channel::Place::window) return true;
@@ -25,28 +25,23 @@ bool places_are_possible(std::span<const Tensor> outputs, const Memory* arena) {
 Expected<void> take_outputs(Device& device, const Layout& layout, const Taking& from, std::span<const Tensor> got, const Memory& to) {
   const Region& region = layout.outputs;
   const std::vector<Tensor>& places = layout.tables.outputs;
-  // What lies between outputs of the arena comes from the window; between small ones all of it, with them.
-  std::uint64_t taken = region.begin;
-  const auto take_until = [&](std::uint64_t end) {
-    const auto copied = device.copy(to, taken - region.begin, from.window, from.shift + taken, end - taken);
-    taken = end;
-    return copied;
+  const auto is_in_arena = [&](std::size_t i) {
+    return i < got.size() && got[i].place == channel::Place::arena && got[i].bytes == places[i].bytes && is_possible(got[i], from.arena);
   };
-  if (region.bytes() < kPiecesBytesMin) {
-    if (const auto copied = take_until(region.end); !copied) return copied;
+  // Of the window all but large outputs that are not there; over it what is in the arena.
+  std::uint64_t at = region.begin;
+  const auto take_until = [&](std::uint64_t end) { return device.copy(to, at - region.begin, from.window, from.shift + at, end - at); };
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i].bytes < kLargeBytes || !is_in_arena(i)) continue;
+    if (const auto copied = take_until(places[i].offset); !copied) return copied;
+    at = places[i].offset + places[i].bytes;
   }
-  for (std::size_t i = 0; i < std::min(got.size(), places.size()); ++i) {
-    const Tensor& output = got[i];
-    const Tensor& place = places[i];
-    if (output.place == channel::Place::window || output.bytes != place.bytes || !is_possible(output, from.arena)) continue;
-    if (place.offset >= taken) {
-      if (const auto copied = take_until(place.offset); !copied) return copied;
-      taken = place.offset + place.bytes;
-    }
-    const auto copied = device.copy(to, place.offset - region.begin, *from.arena, output.offset, output.bytes);
-    if (!copied) return copied;
+  if (const auto copied = take_until(region.end); !copied) return copied;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (!is_in_arena(i)) continue;
+    if (const auto copied = device.copy(to, places[i].offset - region.begin, *from.arena, got[i].offset, got[i].bytes); !copied) return copied;
   }
-  return taken < region.end ? take_until(region.end) : Expected<void>();
+  return {};
 }
 
 }  // namespace kq::judge

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "gpu_worker/judge/cpu_device.h"
+#include "gpu_worker/judge/fake_device.h"
 
 namespace kq::judge {
 namespace {
@@ -25,7 +25,7 @@ class OutputsTest : public testing::Test {
   Expected<void> take(const std::vector<Tensor>& got) { return take_outputs(*device_, layout_, {.window = *window_, .arena = arena_.get()}, got, *taken_); }
   std::uint64_t offset(std::size_t i) const { return layout_.tables.outputs[i].offset - layout_.outputs.begin; }
 
-  std::unique_ptr<Device> device_ = std::move(*open_cpu_device());
+  std::unique_ptr<FakeDevice> device_ = std::make_unique<FakeDevice>();
   Layout layout_ = make_layout({.inputs = {}, .outputs = {words(1), words(4)}});
   std::unique_ptr<Memory> window_ = std::move(*device_->make_window(layout_.bytes()));
   std::unique_ptr<Memory> arena_ = std::move(*device_->make_window(4096));
@@ -54,6 +54,8 @@ TEST_F(OutputsTest, large_ones_come_from_one_place_each) {
   for (const bool first : {false, true}) {
     for (const bool last : {false, true}) {
       ASSERT_TRUE(take({first ? in_arena(kLarge, 64) : words(kLarge), in_arena(kLarge, kLarge * 4), words(3), last ? in_arena(kLarge, 128) : words(kLarge)}));
+      EXPECT_EQ(device_->copied_bytes, layout_.outputs.bytes());
+      device_->copied_bytes = 0;
       const std::vector<bool> are_in_arena{first, true, false, last};
       std::uint64_t at_byte = 0;
       for (std::size_t i = 0; i < are_in_arena.size(); ++i) {
