@@ -327,6 +327,7 @@ TEST_F(JudgeGpuTest, the_device_finds_what_the_host_finds) {
   std::mt19937_64 random(3);
   const auto a = std::move(*device_->make_window(kElements * 16));
   const auto b = std::move(*device_->make_window(kElements * 16));
+  const auto beside = std::move(*device_->make_window((kElements + 1) * 16));  // b, one element further
   for (const Dtype dtype : {Dtype::float64, Dtype::float32, Dtype::float16, Dtype::bfloat16, Dtype::complex64, Dtype::complex128, Dtype::int64,
                             Dtype::int32, Dtype::int16, Dtype::uint8, Dtype::boolean}) {
     const std::uint64_t bytes = kElements * channel::element_bytes(dtype);
@@ -345,16 +346,19 @@ TEST_F(JudgeGpuTest, the_device_finds_what_the_host_finds) {
       std::vector<std::byte> expected(bytes), got(bytes);
       ASSERT_TRUE(device_->read(expected, *a, 0) && device_->read(got, *b, 0));
       by_host.add(expected, got);
-      const Look numbers{.expected = a.get(), .got = b.get(), .bytes = bytes, .dtype = dtype, .tolerance = tolerance};
-      const Look plain{.expected = a.get(), .got = b.get(), .bytes = bytes};
-      ASSERT_TRUE(device_->begin_looks(std::vector{numbers, plain}));
-      const auto by_device = device_->finish_looks();
-      ASSERT_TRUE(by_device) << by_device.error().message;
-      ASSERT_EQ(by_device->size(), 2u);
-      const std::optional<Agreement>& agreed = by_device->front();
-      EXPECT_EQ(agreed.has_value(), by_host.equal()) << "dtype " << static_cast<int>(dtype) << " round " << round;
-      EXPECT_EQ(by_device->back().has_value(), expected == got);
-      if (agreed) {
+      const std::uint64_t one = channel::element_bytes(dtype);
+      ASSERT_TRUE(device_->copy(*beside, one, *b, 0, bytes));
+      for (const auto& [other, offset] : {std::pair(b.get(), std::uint64_t{0}), std::pair(beside.get(), one)}) {
+        const Look numbers{.expected = a.get(), .got = other, .got_offset = offset, .bytes = bytes, .dtype = dtype, .tolerance = tolerance};
+        const Look plain{.expected = a.get(), .got = other, .got_offset = offset, .bytes = bytes};
+        ASSERT_TRUE(device_->begin_looks(std::vector{numbers, plain}));
+        const auto by_device = device_->finish_looks();
+        ASSERT_TRUE(by_device) << by_device.error().message;
+        ASSERT_EQ(by_device->size(), 2u);
+        const std::optional<Agreement>& agreed = by_device->front();
+        EXPECT_EQ(agreed.has_value(), by_host.equal()) << "dtype " << static_cast<int>(dtype) << " round " << round << " at " << offset;
+        EXPECT_EQ(by_device->back().has_value(), expected == got);
+        if (!agreed) continue;
         EXPECT_NEAR(agreed->max_abs_err, by_host.max_abs_err(), 1e-6 * by_host.max_abs_err());
         EXPECT_NEAR(agreed->max_rel_err, by_host.max_rel_err(), 1e-6 * by_host.max_rel_err());
       }
