@@ -86,7 +86,7 @@ Step<void> TrialRun::run_all() {
     // Its inputs and expected outputs are kept until the following one gets ready.
     if (const auto right = submission_.check(plan_, asked(*trial), *called); !right) return right;
     if (standing == Standing::too_many) {
-      return stop(VerdictName::rejected, void_evidence(*trial, *called));
+      return stop(VerdictName::rejected, called->is_early ? early_evidence(trial->number) : void_evidence(*trial, called->absence_ns));
     }
     if (!begun) return begun;
     trial = std::move(following);
@@ -157,20 +157,24 @@ Step<void> TrialRun::get_ready(const Trial& trial) {
   return submission_.finish_staging(asked(trial));
 }
 
-// A sample that somebody has disturbed is none: there will be another one in the next timed trial, and where too few are left, in the quiet.
+// A sample that somebody has disturbed is none: there will be another one in the next timed trial. Where too few are left it is taken once more, without
+// our own children.
 Step<void> TrialRun::time_reference(const Trial& trial) {
   auto called = reference_.time_trial(plan_, trial.seeds);
-  bool is_sample = trial.is_timed() && !(called && was_beside_others(trial) && is_void(called->absence_ns));
-  if (called && trial.is_timed() && !is_sample && missing_references() > 0) {
+  bool is_sample = trial.is_timed() && called && !is_void(called->absence_ns);
+  bool is_beside = was_beside_others(trial);
+  if (called && trial.is_timed() && !is_sample) {
+    if (!is_beside && ++voids_ > voids_max_) return stop(VerdictName::rejected, void_evidence(trial, called->absence_ns));
     const bool is_last = std::cmp_less(std::ranges::count(left_, TrialKind::timed), missing_references());
-    if (is_last || called->bracket_ns > kReferenceLongNs) {
-      device_.bystanders()->wait();
+    if (missing_references() > 0 && (is_last || (is_beside && called->bracket_ns > kReferenceLongNs))) {
+      if (is_beside) device_.bystanders()->wait();
+      is_beside = is_beside_others();
       called = reference_.time_trial(plan_, trial.seeds);
       is_sample = true;
     }
   }
   if (!called) return tl::unexpected(called.error());
-  if (is_sample) add(times_.reference, called->bracket_ns, called->event_ns, was_beside_others(trial));
+  if (is_sample) add(times_.reference, called->bracket_ns, called->event_ns, is_beside);
   reference_ns_ = sample_ns(called->bracket_ns, submission_.overhead().median_ns);
   return {};
 }
@@ -203,9 +207,8 @@ TrialRun::Standing TrialRun::standing_of(const Trial& trial, const SubmissionSid
   return ++voids_ > voids_max_ ? Standing::too_many : Standing::again;
 }
 
-Evidence TrialRun::void_evidence(const Trial& trial, const SubmissionSide::Called& called) {
-  if (called.is_early) return early_evidence(trial.number);
-  Evidence found = evidence(Stage::judge, "async", "for " + std::to_string(called.absence_ns / 1000) +
+Evidence TrialRun::void_evidence(const Trial& trial, std::int64_t absence_ns) {
+  Evidence found = evidence(Stage::judge, "async", "for " + std::to_string(absence_ns / 1000) +
                                                        " us before a call the GPU did work that was not the judge's, in trial " + std::to_string(trial.number));
   found.rule = "quiet";
   found.hint = "nothing may run on the GPU between calls: no kernel that stays, no thread that launches";

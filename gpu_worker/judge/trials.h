@@ -89,7 +89,7 @@ class TrialRun {
   Step<void> time_reference(const Trial& trial);
   std::size_t missing_references() const;
   std::vector<Seeds> draw_ahead(std::size_t wanted) const;
-  static Evidence void_evidence(const Trial& trial, const SubmissionSide::Called& called);
+  static Evidence void_evidence(const Trial& trial, std::int64_t absence_ns);
   Standing standing_of(const Trial& trial, const SubmissionSide::Called& called);
   std::size_t drop_disturbed(bool is_enough);
   bool is_beside_others() const;

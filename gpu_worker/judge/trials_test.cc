@@ -311,6 +311,34 @@ TEST(TrialRun, a_reference_that_was_disturbed_is_timed_in_other_trials) {
   EXPECT_LT(clock_ns() - start_ns, 10'000'000'000) << "he was not waited for";
 }
 
+// Nobody of ours is there, so it is the submission's own work: such a sample is none, and too many of them are no accident.
+TEST(TrialRun, a_reference_that_work_left_behind_has_disturbed_is_no_sample) {
+  for (const bool always : {false, true}) {
+    FakeHouse house;
+    auto fake = std::make_unique<FakeDevice>();
+    std::atomic<bool> is_of_reference = false;
+    std::atomic<int> disturbed = 0;
+    fake->absence = [&] { return is_of_reference && (always || disturbed < 3) && ++disturbed > 0 ? kAbsenceNs + 1 : 0; };
+    house.use(std::move(fake));
+    house.plan.trials = {.correctness = 0, .warmup = 1, .timed = 40};
+    int timed = 0;
+    const Report report = house.run(at(Command::call, [&](FakeTurn&) { is_of_reference = false; }), at(Command::call, [&](FakeTurn&) {
+      // The first trial's two calls are no samples. What was disturbed is far from the others.
+      is_of_reference = ++timed > 2;
+      ::usleep(is_of_reference && (always || timed <= 5) ? 20'000 : 1'000);
+    }));
+    ASSERT_TRUE(report.verdict) << report.error;
+    if (always) {
+      EXPECT_EQ(name_of(*report.verdict), VerdictName::rejected);
+      EXPECT_EQ(evidence_of(*report.verdict)->rule, "quiet");
+    } else {
+      ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
+      EXPECT_GE(report.samples.reference_ns.size(), kTimedSamplesMin);
+      EXPECT_LT(std::ranges::max(report.samples.reference_ns), 20'000'000);
+    }
+  }
+}
+
 // Who says done while the judge keeps the device has computed nothing there: the trial is void, and too many are no accident.
 TEST(TrialRun, a_call_that_is_done_before_it_could_have_begun_is_void) {
   for (const int early : {2, 1'000}) {
