@@ -36,6 +36,7 @@ constexpr std::string_view kHead = R"(
   ld.param.u64 %at, [at];
   cvta.to.global.u64 %at, %at;
   mov.u64 %now, %globaltimer;
+  membar.sys;
   st.volatile.global.u64 [%at], %now;
   ret;
 }
@@ -182,7 +183,7 @@ END:
 }
 )";
 
-// The same of whole quads of words, 16 bytes in one go: as fast as memory is.
+// kDiffer of whole quads of words, 16 bytes in one go: as fast as memory is.
 constexpr std::string_view kDifferQuads = R"(
 .visible .entry kq_differ_quads(.param .u64 a, .param .u64 b, .param .u64 n, .param .u64 found)
 {

@@ -1,7 +1,7 @@
 // The judge's own device code, as PTX: no toolkit is needed to build or run it, and the driver fits it to any GPU from sm_70 on.
 //
 //   probe   one thread writes a number: when it has run, whatever was queued on the GPU before it has run
-//   stamp   one thread writes the GPU's clock
+//   stamp   one thread writes the GPU's clock; who sees that sees what was written before it
 //   hold    one thread keeps the GPU until the host releases it, and notes the longest time in which it was not running
 //   differ  whether two stretches of memory differ
 //   word    whether a stretch of memory is not a word over and over

@@ -38,16 +38,25 @@ Expected<void> Looks::open() {
   return {};
 }
 
+// Another's would be taken for these.
+void Looks::begin() {
+  KQ_CHECK(!is_asked_);
+  count_ = 0;
+}
+
 Pointer Looks::next() {
   KQ_CHECK(count_ < kLooksMax);
   return words_ + count_++ * sizeof(AgreeWords);
 }
 
 Expected<void> Looks::send() {
-  return kernels_.tell(device_shared_ + offsetof(Shared, words), words_, count_ * kWordsEach, device_shared_ + offsetof(Shared, number), ++number_);
+  const auto sent = kernels_.tell(device_shared_ + offsetof(Shared, words), words_, count_ * kWordsEach, device_shared_ + offsetof(Shared, number), ++number_);
+  is_asked_ = sent.has_value();
+  return sent;
 }
 
 Expected<std::vector<std::optional<Agreement>>> Looks::finish() {
+  is_asked_ = false;
   if (const auto told = await_number(driver_, shared_->number, number_); !told) return failure(told.error());
   std::vector<std::optional<Agreement>> seen(count_);
   for (std::size_t i = 0; i < count_; ++i) {

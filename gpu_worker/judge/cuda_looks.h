@@ -26,7 +26,7 @@ class Looks {
   Expected<void> open();
 
   // kLooksMax of them at most.
-  void begin() { count_ = 0; }
+  void begin();
   Expected<void> add_bytes(Pointer expected, Pointer got, std::uint64_t bytes) { return kernels_.differ(expected, got, bytes, next()); }
   Expected<void> add_word(Pointer got, std::uint32_t word, std::uint64_t bytes) { return kernels_.word(got, word, bytes, next()); }
   Expected<void> add_numbers(const FloatFormat& format, Pointer expected, Pointer got, std::uint64_t bytes, Tolerance tolerance) {
@@ -50,6 +50,7 @@ class Looks {
   Shared* shared_ = nullptr;
   Pointer device_shared_ = 0;
   std::size_t count_ = 0;
+  bool is_asked_ = false;  // and not told yet
   std::uint32_t number_ = 0;
 };
 

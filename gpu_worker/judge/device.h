@@ -1,7 +1,7 @@
 // The port to where tensors live: host memory (cpu_device.cc) or a GPU (cuda_device.cc). Everything above it is the same code for both.
 //
 // A window is shared with one child by its descriptor; a private buffer is never mapped by anyone else. Every operation is complete
-// when it returns, except between begin_hold() and hold(), and between probe() and settle(). An Error is always our own fault; "no room" is a normal answer and comes back as a null pointer.
+// when it returns, except between begin_hold() and hold(), probe() and settle(), begin_copies() and finish_copies(), begin_looks() and finish_looks(). An Error is always our own fault; "no room" is a normal answer and comes back as a null pointer.
 #pragma once
 
 #include <cstddef>

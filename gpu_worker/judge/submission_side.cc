@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/check.h"
 #include "gpu_worker/judge/burst.h"
 #include "gpu_worker/judge/likeness.h"
 #include "gpu_worker/judge/outputs.h"
@@ -197,7 +198,7 @@ Step<void> SubmissionSide::begin_looks(const Plan& plan, const Trial& trial, con
   const std::vector<Look> wanted = looks(plan, trial, held_to);
   if (wanted.size() > kLooksMax) return {};
   if (const auto begun = device_.begin_looks(wanted); !begun) return stop(begun.error());
-  is_looking_ = true;
+  looks_ = wanted.size();
   return {};
 }
 
@@ -220,10 +221,12 @@ std::vector<Look> SubmissionSide::looks(const Plan& plan, const Trial& trial, co
 }
 
 Step<SubmissionSide::Seen> SubmissionSide::finish_looks() {
-  if (!std::exchange(is_looking_, false)) return Seen{};
+  const std::size_t looks = std::exchange(looks_, 0);
+  if (looks == 0) return Seen{};
   const auto told = device_.finish_looks();
   if (!told) return stop(told.error());
   if (told->empty()) return Seen{};
+  KQ_CHECK(told->size() == looks);
   Seen seen;
   auto next = told->begin();
   for (const Tensor& output : reference_.outputs()) seen.outputs.push_back(output.kind == channel::Kind::tensor ? *next++ : std::nullopt);

@@ -134,7 +134,7 @@ class SubmissionSide {
   Checks checks_;
   SubmissionMemory memory_;
   std::vector<Tensor> staged_inputs_;
-  bool is_looking_ = false;  // the device, at the last call
+  std::size_t looks_ = 0;  // that the device was asked for, at the last call
   Overhead overhead_;
   Correctness correctness_;
   std::vector<bool> is_small_;  // by output: zeros are right by the tolerance, as far as was looked in the first trial
