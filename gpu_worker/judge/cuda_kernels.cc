@@ -87,12 +87,12 @@ NEXT:
   setp.ge.u64 %p, %i, %n;
   @%p bra DONE;)";
 
-// NAME, WORD (the type that is loaded) and SIZE are filled in.
+// NAME and BOTH are filled in. BOTH goes on to NEXT where what lies at %i of both is the same.
 constexpr std::string_view kDiffer = R"(
 .visible .entry NAME(.param .u64 a, .param .u64 b, .param .u64 n, .param .u64 found)
 {
   .reg .pred %p;
-  .reg .b32 %x, %y, %block, %threads, %thread, %blocks;
+  .reg .b32 %x<4>, %y<4>, %d<4>, %block, %threads, %thread, %blocks;
   .reg .b64 %a, %b, %n, %found, %i, %step, %at;
   ld.param.u64 %a, [a];
   ld.param.u64 %b, [b];
@@ -102,19 +102,38 @@ constexpr std::string_view kDiffer = R"(
   cvta.to.global.u64 %b, %b;
   cvta.to.global.u64 %found, %found;
   EACH
-  mad.lo.u64 %at, %i, SIZE, %a;
-  ld.global.WORD %x, [%at];
-  mad.lo.u64 %at, %i, SIZE, %b;
-  ld.global.WORD %y, [%at];
-  add.u64 %i, %i, %step;
-  setp.eq.u32 %p, %x, %y;
-  @%p bra NEXT;
-  mov.u32 %x, 1;
-  st.global.u32 [%found], %x;
+  BOTH
+  mov.u32 %x0, 1;
+  st.global.u32 [%found], %x0;
 DONE:
   ret;
 }
 )";
+
+// BOTH for one part. WORD (the type that is loaded) and SIZE are filled in.
+constexpr std::string_view kLookAtOne = R"(mad.lo.u64 %at, %i, SIZE, %a;
+  ld.global.WORD %x0, [%at];
+  mad.lo.u64 %at, %i, SIZE, %b;
+  ld.global.WORD %y0, [%at];
+  add.u64 %i, %i, %step;
+  setp.eq.u32 %p, %x0, %y0;
+  @%p bra NEXT;)";
+
+// BOTH for 16 bytes in one go: as fast as memory is. FIRST and SECOND, where the two begin, are filled in.
+constexpr std::string_view kLookAtQuad = R"(mad.lo.u64 %at, %i, 16, FIRST;
+  ld.global.v4.u32 {%x0, %x1, %x2, %x3}, [%at];
+  mad.lo.u64 %at, %i, 16, SECOND;
+  ld.global.v4.u32 {%y0, %y1, %y2, %y3}, [%at];
+  add.u64 %i, %i, %step;
+  xor.b32 %d0, %x0, %y0;
+  xor.b32 %d1, %x1, %y1;
+  xor.b32 %d2, %x2, %y2;
+  xor.b32 %d3, %x3, %y3;
+  or.b32 %d0, %d0, %d1;
+  or.b32 %d2, %d2, %d3;
+  or.b32 %d0, %d0, %d2;
+  setp.eq.u32 %p, %d0, 0;
+  @%p bra NEXT;)";
 
 constexpr std::string_view kWord = R"(
 .visible .entry kq_word(.param .u64 at, .param .u32 word, .param .u64 n, .param .u64 found)
@@ -183,45 +202,6 @@ END:
 }
 )";
 
-// kDiffer of whole quads of words, 16 bytes in one go: as fast as memory is.
-constexpr std::string_view kDifferQuads = R"(
-.visible .entry kq_differ_quads(.param .u64 a, .param .u64 b, .param .u64 n, .param .u64 found)
-{
-  .reg .pred %p;
-  .reg .b32 %x<4>, %y<4>, %d<4>, %word, %block, %threads, %thread, %blocks;
-  .reg .b64 %a, %b, %n, %found, %i, %step, %at;
-  ld.param.u64 %a, [a];
-  ld.param.u64 %b, [b];
-  ld.param.u64 %n, [n];
-  ld.param.u64 %found, [found];
-  cvta.to.global.u64 %a, %a;
-  cvta.to.global.u64 %b, %b;
-  cvta.to.global.u64 %found, %found;
-  EACH
-  mad.lo.u64 %at, %i, 16, %a;
-  ld.global.v4.u32 {%x0, %x1, %x2, %x3}, [%at];
-  mad.lo.u64 %at, %i, 16, %b;
-  ld.global.v4.u32 {%y0, %y1, %y2, %y3}, [%at];
-  add.u64 %i, %i, %step;
-  QUAD_DIFFERS
-  @!%p bra NEXT;
-  mov.u32 %word, 1;
-  st.global.u32 [%found], %word;
-DONE:
-  ret;
-}
-)";
-
-// QUAD_DIFFERS: whether %x0 to %x3 are not %y0 to %y3.
-constexpr std::string_view kQuadDiffers = R"(xor.b32 %d0, %x0, %y0;
-  xor.b32 %d1, %x1, %y1;
-  xor.b32 %d2, %x2, %y2;
-  xor.b32 %d3, %x3, %y3;
-  or.b32 %d0, %d0, %d1;
-  or.b32 %d2, %d2, %d3;
-  or.b32 %d0, %d0, %d2;
-  setp.ne.u32 %p, %d0, 0;)";
-
 // NAME and NUMBERS are filled in. NUMBERS looks at what lies at %i of both.
 constexpr std::string_view kAgree = R"(
 .visible .entry NAME(.param .u64 expected, .param .u64 got, .param .u64 n, .param .f64 rtol, .param .f64 atol, .param .u64 words)
@@ -271,15 +251,6 @@ constexpr std::string_view kNumber = R"(mad.lo.u64 %at, %i, SIZE, %expected;
   LOAD
   mov.f64 %g, %value;
   add.u64 %i, %i, %step;)";
-
-// NUMBERS of 16 bytes in one go. What is the same to the last bit agrees, whatever it is.
-constexpr std::string_view kQuadOfNumbers = R"(mad.lo.u64 %at, %i, 16, %expected;
-  ld.global.v4.u32 {%x0, %x1, %x2, %x3}, [%at];
-  mad.lo.u64 %at, %i, 16, %got;
-  ld.global.v4.u32 {%y0, %y1, %y2, %y3}, [%at];
-  add.u64 %i, %i, %step;
-  QUAD_DIFFERS
-  @!%p bra NEXT;)";
 
 // Whether %e and %g agree. PART tells its labels from those of others.
 constexpr std::string_view kCompare = R"(
@@ -352,9 +323,11 @@ std::string filled(std::string_view pattern, std::initializer_list<std::pair<std
 
 std::string quads_name(const FloatFormat& format) { return std::string(format.kernel) + "_quads"; }
 
-// What compares each number of a quad.
+std::string look_at_quad(const char* first, const char* second) { return filled(kLookAtQuad, {{"FIRST", first}, {"SECOND", second}}); }
+
+// NUMBERS of a quad. What is the same to the last bit agrees, whatever it is.
 std::string compare_quad(const Agree& agree) {
-  std::string text(filled(kQuadOfNumbers, {{"QUAD_DIFFERS", std::string(kQuadDiffers)}}));
+  std::string text = look_at_quad("%expected", "%got");
   const std::uint64_t parts = 16 / agree.format.part_bytes;
   for (std::uint64_t part = 0; part < parts; ++part) {
     const std::uint64_t word = part * agree.format.part_bytes / 4;
@@ -371,10 +344,13 @@ std::string compare_quad(const Agree& agree) {
 
 std::string ptx() {
   std::string text(kHead);
-  for (const Differ& differ : {kWords, kBytes}) {
-    text += filled(kDiffer, {{"EACH", std::string(kEach)}, {"NAME", differ.kernel}, {"WORD", std::string(differ.word)}, {"SIZE", std::to_string(differ.bytes)}});
+  const auto differ = [](const char* name, const std::string& both) {
+    return filled(kDiffer, {{"EACH", std::string(kEach)}, {"BOTH", both}, {"NAME", name}});
+  };
+  for (const Differ& part : {kWords, kBytes}) {
+    text += differ(part.kernel, filled(kLookAtOne, {{"WORD", std::string(part.word)}, {"SIZE", std::to_string(part.bytes)}}));
   }
-  text += filled(kDifferQuads, {{"EACH", std::string(kEach)}, {"QUAD_DIFFERS", std::string(kQuadDiffers)}});
+  text += differ(kQuads, look_at_quad("%a", "%b"));
   text += filled(kWord, {{"EACH", std::string(kEach)}});
   text += kTell;
   for (const Agree& agree : kAgrees) {

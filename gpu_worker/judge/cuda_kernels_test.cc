@@ -19,7 +19,7 @@ TEST(Ptx, has_every_kernel_and_no_gap_in_its_text) {
                              "kq_agree_float16_quads(", "kq_agree_bfloat16_quads("}) {
     EXPECT_NE(text.find(kernel), std::string::npos) << kernel;
   }
-  for (const char* gap : {"NAME", "WORD", "SIZE", "LOAD", "EACH", "NUMBERS", "_PART", "SIDE", "HERE", "QUAD_DIFFERS"}) EXPECT_EQ(text.find(gap), std::string::npos) << gap;
+  for (const char* gap : {"NAME", "WORD", "SIZE", "LOAD", "EACH", "NUMBERS", "_PART", "SIDE", "HERE", "BOTH", "FIRST", "SECOND"}) EXPECT_EQ(text.find(gap), std::string::npos) << gap;
 }
 
 TEST(Ptx, is_accepted_by_the_assembler) {
