@@ -13,8 +13,6 @@ namespace kq::judge::cuda {
 namespace {
 
 constexpr std::uint64_t kHoldLimitNs = 1'000'000'000;  // of a hold that nobody releases: a thousand times the longest honest one
-constexpr std::int64_t kBeginLimitNs = 10'000'000'000;  // until our own kernel runs; another context's slice is 2.4 ms
-constexpr int kLooksPerCheck = 1 << 14;
 constexpr std::int64_t kWaitMinNs = 20'000;            // of the random wait before `go`
 constexpr std::uint64_t kWaitSpreadNs = 80'000;
 constexpr std::uint64_t kCopiedPerNs = 500;            // bytes: a sixth of what an H200 copies at; slower than that is no copying
@@ -31,35 +29,12 @@ std::int64_t random_wait_ns() {
 
 }  // namespace
 
-Expected<void> await_word(const Driver& driver, const std::function<bool()>& is_there) {
-  const std::int64_t start_ns = clock_ns();
-  for (int look = 1; !is_there(); ++look) {
-    if (look % kLooksPerCheck != 0) continue;
-    // A context that broke never writes anything; asking the driver is what tells.
-    if (const Result r = driver.stream_query(nullptr); r != kSuccess && r != kNotReady) return failure(error_of(driver, "cuStreamQuery", r));
-    if (clock_ns() - start_ns > kBeginLimitNs) return our_fault("the GPU did not run the judge's own work within 10 s");
-  }
-  return {};
-}
-
-Expected<void> await_number(const Driver& driver, std::uint32_t& word, std::uint32_t number) {
-  return await_word(driver, [&] { return std::atomic_ref(word).load(std::memory_order_acquire) == number; });
-}
-
 Hold::~Hold() {
   if (flush_ != 0) driver_.free(flush_);
-  if (shared_ != nullptr) driver_.host_free(shared_);
 }
 
 Expected<void> Hold::open(std::uint64_t l2_bytes) {
-  void* at = nullptr;
-  if (const Result r = driver_.host_allocate(&at, sizeof(Shared), kHostMapped); r != kSuccess) {
-    return failure(error_of(driver_, "cuMemHostAlloc", r));
-  }
-  shared_ = new (at) Shared{};
-  if (const Result r = driver_.host_pointer(&device_shared_, shared_, 0); r != kSuccess) {
-    return failure(error_of(driver_, "cuMemHostGetDevicePointer", r));
-  }
+  if (const auto opened = shared_.open(); !opened) return opened;
   flush_bytes_ = std::max(kFlushPerL2 * l2_bytes, kFlushBytesMin) / 4 * 4;
   if (const Result r = driver_.allocate(&flush_, flush_bytes_); r != kSuccess) {
     flush_ = 0;
@@ -79,7 +54,7 @@ Expected<void> Hold::begin() {
   copied_bytes_ = 0;
   copies_ = 0;
   const std::int64_t start_ns = clock_ns();
-  const auto begun = kernels_.hold(device_shared_ + offsetof(Shared, gate), number_, kHoldLimitNs).and_then([this] {
+  const auto begun = kernels_.hold(shared_.device(offsetof(Shared, gate)), number_, kHoldLimitNs).and_then([this] {
     return wait_for(shared_->gate.running);
   });
   begin_wait_ns_ = clock_ns() - start_ns;
@@ -88,7 +63,7 @@ Expected<void> Hold::begin() {
 
 Expected<void> Hold::hold() {
   is_begun_ = false;
-  auto queued = kernels_.stamp(device_shared_ + offsetof(Shared, before_ns)).and_then([this]() -> Expected<void> {
+  auto queued = kernels_.stamp(shared_.device(offsetof(Shared, before_ns))).and_then([this]() -> Expected<void> {
     const Result r = driver_.fill_words(flush_, number_, flush_bytes_ / 4);
     return r == kSuccess ? Expected<void>() : failure(error_of(driver_, "cuMemsetD32 of the cache", r));
   });
@@ -99,7 +74,7 @@ Expected<void> Hold::hold() {
   if (is_long && queued) {
     if (const Result r = driver_.synchronize(); r != kSuccess) queued = failure(error_of(driver_, "cuCtxSynchronize", r));
   }
-  if (queued) queued = kernels_.hold(device_shared_ + offsetof(Shared, holder), number_, kHoldLimitNs);
+  if (queued) queued = kernels_.hold(shared_.device(offsetof(Shared, holder)), number_, kHoldLimitNs);
   std::atomic_ref(shared_->gate.released).store(number_, std::memory_order_release);
   if (!queued) return queued;
   if (const auto begun = wait_for(shared_->holder.running); !begun) return begun;
@@ -120,22 +95,22 @@ Expected<void> Hold::probe() {
   is_begun_ = true;
   copied_bytes_ = 0;
   copies_ = 0;
-  return kernels_.probe(device_shared_ + offsetof(Shared, probed), number_)
-      .and_then([this] { return kernels_.hold(device_shared_ + offsetof(Shared, gate), number_, kHoldLimitNs); })
+  return kernels_.probe(shared_.device(offsetof(Shared, probed)), number_)
+      .and_then([this] { return kernels_.hold(shared_.device(offsetof(Shared, gate)), number_, kHoldLimitNs); })
       .and_then([this] { return wait_for(shared_->probed); });
 }
 
 Expected<void> Hold::settle() {
   is_begun_ = false;
   std::atomic_ref(shared_->after_ns).store(0, std::memory_order_relaxed);
-  const auto stamped = kernels_.stamp(device_shared_ + offsetof(Shared, after_ns));
+  const auto stamped = kernels_.stamp(shared_.device(offsetof(Shared, after_ns)));
   std::atomic_ref(shared_->gate.released).store(number_, std::memory_order_release);
   if (!stamped) return stamped;
   // All that was queued before the stamp is done where the stamp is.
   const auto is_stamped = [this] { return std::atomic_ref(shared_->after_ns).load(std::memory_order_acquire) != 0; };
   if (const auto settled = await_word(driver_, is_stamped); !settled) return settled;
-  const auto& holder = static_cast<const volatile Shared*>(shared_)->holder;
-  const auto& gate = static_cast<const volatile Shared*>(shared_)->gate;
+  const auto& holder = static_cast<const volatile Shared*>(shared_.get())->holder;
+  const auto& gate = static_cast<const volatile Shared*>(shared_.get())->gate;
   const auto since = [](std::uint64_t from_ns, std::uint64_t to_ns) { return static_cast<std::int64_t>(to_ns - from_ns); };
   absence_before_ns_ = begin_wait_ns_ + since(shared_->before_ns, holder.began_ns) + static_cast<std::int64_t>(holder.gap_ns);
   const std::int64_t copying_ns = since(gate.ended_ns, shared_->after_ns) - static_cast<std::int64_t>(copied_bytes_ / kCopiedPerNs) - copies_ * kCopyNs;

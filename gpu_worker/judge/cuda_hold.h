@@ -15,21 +15,17 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
 #include "core/error.h"
 #include "gpu_worker/judge/cuda_driver.h"
 #include "gpu_worker/judge/cuda_kernels.h"
+#include "gpu_worker/judge/cuda_mapped.h"
 
 namespace kq::judge::cuda {
 
-// Until the GPU has written into mapped host memory what is waited for, or the number. An Error where its context broke, or after ten seconds.
-Expected<void> await_word(const Driver& driver, const std::function<bool()>& is_there);
-Expected<void> await_number(const Driver& driver, std::uint32_t& word, std::uint32_t number);
-
 class Hold {
  public:
-  Hold(const Driver& driver, const Kernels& kernels) : driver_(driver), kernels_(kernels) {}
+  Hold(const Driver& driver, const Kernels& kernels) : driver_(driver), kernels_(kernels), shared_(driver) {}
   ~Hold();
   Hold(const Hold&) = delete;
   Hold& operator=(const Hold&) = delete;
@@ -62,8 +58,7 @@ class Hold {
 
   const Driver& driver_;
   const Kernels& kernels_;
-  Shared* shared_ = nullptr;
-  Pointer device_shared_ = 0;
+  Mapped<Shared> shared_;
   Pointer flush_ = 0;
   std::uint64_t flush_bytes_ = 0;
   std::uint32_t number_ = 0;

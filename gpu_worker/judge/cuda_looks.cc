@@ -1,10 +1,8 @@
 #include "gpu_worker/judge/cuda_looks.h"
 
 #include <bit>
-#include <new>
 
 #include "core/check.h"
-#include "gpu_worker/judge/cuda_hold.h"
 
 namespace kq::judge::cuda {
 namespace {
@@ -16,18 +14,10 @@ static_assert(kLooksMax * kWordsEach <= kToldMax);
 
 Looks::~Looks() {
   if (words_ != 0) driver_.free(words_);
-  if (shared_ != nullptr) driver_.host_free(shared_);
 }
 
 Expected<void> Looks::open() {
-  void* at = nullptr;
-  if (const Result r = driver_.host_allocate(&at, sizeof(Shared), kHostMapped); r != kSuccess) {
-    return failure(error_of(driver_, "cuMemHostAlloc", r));
-  }
-  shared_ = new (at) Shared{};
-  if (const Result r = driver_.host_pointer(&device_shared_, shared_, 0); r != kSuccess) {
-    return failure(error_of(driver_, "cuMemHostGetDevicePointer", r));
-  }
+  if (const auto opened = shared_.open(); !opened) return opened;
   if (const Result r = driver_.allocate(&words_, kLooksMax * sizeof(AgreeWords)); r != kSuccess) {
     words_ = 0;
     return failure(error_of(driver_, "cuMemAlloc of a few words", r));
@@ -50,7 +40,7 @@ Pointer Looks::next() {
 }
 
 Expected<void> Looks::send() {
-  const auto sent = kernels_.tell(device_shared_ + offsetof(Shared, words), words_, count_ * kWordsEach, device_shared_ + offsetof(Shared, number), ++number_);
+  const auto sent = kernels_.tell(shared_.device(offsetof(Shared, words)), words_, count_ * kWordsEach, shared_.device(offsetof(Shared, number)), ++number_);
   is_asked_ = sent.has_value();
   return sent;
 }

@@ -11,6 +11,7 @@
 
 #include "gpu_worker/judge/cuda_driver.h"
 #include "gpu_worker/judge/cuda_kernels.h"
+#include "gpu_worker/judge/cuda_mapped.h"
 #include "gpu_worker/judge/device.h"
 
 namespace kq::judge::cuda {
@@ -18,7 +19,7 @@ namespace kq::judge::cuda {
 class Looks {
  public:
   // Both outlive this; the context is the current one.
-  Looks(const Driver& driver, const Kernels& kernels) : driver_(driver), kernels_(kernels) {}
+  Looks(const Driver& driver, const Kernels& kernels) : driver_(driver), kernels_(kernels), shared_(driver) {}
   ~Looks();
   Looks(const Looks&) = delete;
   Looks& operator=(const Looks&) = delete;
@@ -47,8 +48,7 @@ class Looks {
   const Driver& driver_;
   const Kernels& kernels_;
   Pointer words_ = 0;  // AgreeWords on the GPU, zero between looks
-  Shared* shared_ = nullptr;
-  Pointer device_shared_ = 0;
+  Mapped<Shared> shared_;
   std::size_t count_ = 0;
   bool is_asked_ = false;  // and not told yet
   std::uint32_t number_ = 0;
