@@ -79,6 +79,10 @@ void Children::stop() {
 }
 
 Expected<LaneChild> Children::take(ChildRole role, ChildKind kind, const Lease& lease, const Built* built) {
+  if (role == ChildRole::calibrator) {
+    const std::lock_guard lock(mutex_);
+    calibrated_[index(kind)] = true;
+  }
   auto child = [&]() -> Expected<LaneChild> {
     if (role == ChildRole::profile) return fork(kind, role);
     if (auto waiting = ready(kind)) return std::move(*waiting);
@@ -101,6 +105,12 @@ Expected<LaneChild> Children::take(ChildRole role, ChildKind kind, const Lease& 
   if (told) return child;
   retire(std::move(*child));
   return failure(told.error());
+}
+
+void Children::expect(ChildKind kind) {
+  const std::lock_guard lock(mutex_);
+  used_[index(kind)] = true;
+  changed_.notify_all();
 }
 
 // One that still waits: a child may have been killed by who has no memory left, or by the death of its zygote. One that is making itself warm
@@ -258,7 +268,7 @@ void Children::complain(const std::string& why) {
 std::size_t Children::ahead(ChildKind kind) const {
   switch (kind) {
     case ChildKind::python: return options_.ahead;
-    case ChildKind::launcher: return (options_.ahead + 1) / 2;
+    case ChildKind::launcher: return options_.ahead == 0 ? 0 : (options_.ahead + 1) / 2 + (calibrated_[index(kind)] ? 0 : 1);
     case ChildKind::reference: return options_.host_bytes_max < kReferenceHostBytes ? 0 : std::min<std::size_t>(options_.ahead, 1);
   }
   return 0;

@@ -59,7 +59,8 @@ struct ChildrenOptions {
   std::uint64_t window_bytes_max = 0;
   std::string profiler = {};    // that profile children are started by (gpu_worker/profile.h)
   bool audits = false;          // CUPTI listens to the Python ones (gpu_worker/audit.h)
-  std::uint32_t ahead = 2;      // Python children that wait, 0: each is forked when it is wanted; half as many launchers, and one reference, once one was wanted
+  std::uint32_t ahead = 2;      // Python children that wait, 0: each is forked when it is wanted; half as many launchers, and one reference, once one was wanted;
+                                // one launcher more until there is a calibrator of that kind
 };
 
 class Children {
@@ -75,6 +76,8 @@ class Children {
   // A child for this job, which knows its role and has its files; one that waits, or one forked now. One under a profiler never waited. Where no
   // reference waits, any Python child becomes it.
   Expected<LaneChild> take(ChildRole role, ChildKind kind, const Lease& lease, const Built* built);
+  // A job wants one of this kind, but not yet. From any thread.
+  void expect(ChildKind kind);
   // Kills it and returns what it printed. The rest of its end comes later, on another thread.
   std::string retire(LaneChild child);
   // The same once the judge does not prepare: of one that has had its last command, whose memory is not wanted yet. It sees within a second that its judge
@@ -116,6 +119,7 @@ class Children {
   std::array<bool, kChildrenMax> slots_{};                 // taken
   std::array<std::deque<LaneChild>, kChildKinds> ready_;
   std::array<bool, kChildKinds> used_{};                   // kinds that were wanted at least once
+  std::array<bool, kChildKinds> calibrated_{};             // kinds that were wanted for a calibrator
   std::array<bool, kChildKinds> forking_{};                // one of that kind is on its way to those that wait
   std::array<int, kChildKinds> waited_for_{};              // by so many
   std::array<bool, kChildKinds> failed_{};                 // the last fork ahead did: none is tried until one was wanted

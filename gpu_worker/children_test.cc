@@ -83,6 +83,18 @@ TEST_F(ChildrenTest, a_reference_waits_for_the_next_problem_once_one_was_wanted)
   one->retire(std::move(*second));
 }
 
+TEST_F(ChildrenTest, of_an_expected_kind_one_waits_before_it_is_wanted) {
+  const auto one = children(1);
+  one->await_ready();
+  one->expect(ChildKind::reference);
+  one->await_ready();
+  EXPECT_TRUE(directories_become(2));
+  auto reference = one->take(ChildRole::reference, ChildKind::reference, lease_, nullptr);
+  ASSERT_TRUE(reference) << reference.error().message;
+  EXPECT_TRUE(directories_become(3)) << "the one that waited, another, and the Python child";
+  one->retire(std::move(*reference));
+}
+
 // They stand behind their walls, and make their contexts when the judge has its trials ready, or the next job would find none.
 TEST_F(ChildrenTest, nobody_begins_while_the_judge_prepares_unless_he_is_needed) {
   warming_.set_preparing(true);

@@ -59,6 +59,8 @@ class Lane {
   const std::string& scratch() const { return options_.scratch; }
   // A living zygote; also what the build lane forks from.
   Expected<std::shared_ptr<Zygote>> zygote();
+  // A job of that backend comes: children of the kind that it wants are forked meanwhile. From any thread.
+  void expect(Backend backend) { children_->expect(kind_of(backend, device_.kind)); }
   // One attempt, blocking. An Error is ours, or says that it was stopped: then the submission dies at once, and the lane is ready for the
   // next.
   Expected<Result> run(const Lease& lease, const Built& built, std::stop_token stop = {});

@@ -137,6 +137,7 @@ Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lane
   const auto obey = [&](WorkerReady ready) {
     for (const std::string& note : ready.notes) spdlog::warn("{}", note);
     for (BuildStart& start : ready.builds) {
+      for (const auto& lane : lanes) lane->expect(start.lease->submission.backend);
       build_crew.ask([&mailbox, &builder, lease = start.lease, stop = going[start.lease->id].get_token()](std::size_t slot) {
         const bool for_others = lease->id.attempt == 0;
         mailbox.put(BuildDone{lease->id, for_others ? builder.build_object(*lease, stop, slot) : builder.build(*lease, stop, slot)});

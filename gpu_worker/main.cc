@@ -283,6 +283,8 @@ Expected<std::vector<std::unique_ptr<kq::Lane>>> tested_lanes(const Flags& flags
   if (!zygote) return kq::failure(zygote.error());
   if (auto secure = check_sandbox((*zygote)->sandbox(), flags.insecure); !secure) return kq::failure(secure.error());
   if (auto held = test_sandboxes(*lanes, flags.insecure); !held) return kq::failure(held.error());
+  // The first job finds what every other one finds.
+  for (const auto& lane : *lanes) lane->settle();
   return lanes;
 }
 
