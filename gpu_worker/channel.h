@@ -1,8 +1,7 @@
 // The shared page between the judge and one child: commands one way, untrusted answers the other.
 //
 // Theory of operation. The judge makes one page (a memfd) and one window (a memfd, or device memory shared as a POSIX descriptor) per
-// child and hands both over a socket pair with SCM_RIGHTS: one byte 'P' with the page, one byte 'W' with the window, on a GPU one byte 'A'
-// with an arena besides. The child never writes to that socket. From then on everything is a command in the page:
+// child and hands both over a socket pair with SCM_RIGHTS: one byte 'P' with the page, one byte 'W' with the window. The child never writes to that socket. From then on everything is a command in the page:
 //
 //   judge                                            child (stub, python harness)
 //   fills command, seed, tables
@@ -19,7 +18,7 @@
 
 namespace kq::channel {
 
-inline constexpr std::uint32_t kMagic = 0x6B710006;  // "kq", layout 6
+inline constexpr std::uint32_t kMagic = 0x6B710007;  // "kq", layout 7
 inline constexpr std::uint32_t kInputsMax = 64;
 inline constexpr std::uint32_t kOutputsMax = 64;
 inline constexpr std::uint32_t kStatesMax = 2048;     // parameters and buffers of a model
@@ -30,9 +29,9 @@ inline constexpr std::uint64_t kAlign = 256;          // of every tensor in a wi
 
 enum class Command : std::uint32_t {
   none = 0,
-  attach = 1,       // receive the window from the socket ('W'), map it in place of an earlier one; tables hold the final offsets. With the
-                    // first one comes the arena ('A') where arena_bytes is not 0: there torch makes what calls allocate, so that an
-                    // output need not be copied to be seen by the judge
+  attach = 1,       // receive the window from the socket ('W'), map it in place of an earlier one; tables hold the final offsets. The first one that
+                    // has an arena (arena_bytes is not 0) stays mapped for good: there torch makes what calls allocate, so that an output
+                    // need not be copied to be seen by the judge
                     // The first command of a submission; comes after `load` for a reference
   null_call = 2,    // GPU: writes touch_bytes of this process's own memory, at least a word, then synchronises; CPU: only answers. What a
                     // call costs when nothing is called: the switch of the GPU to this process is part of it, and reading its clock
@@ -110,7 +109,7 @@ struct TensorDesc {
   std::uint32_t ndim;
   Place place;                   // of an output
   std::int64_t shape[kDimsMax];
-  std::uint64_t offset;          // in the window, a multiple of kAlign, set by the judge; in the arena, set by the child
+  std::uint64_t offset;          // in the window, a multiple of kAlign, set by the judge; from the arena's begin on, set by the child
   std::uint64_t bytes;           // product of shape times the element
   std::int64_t integer;          // value of kind integer or boolean
   double real;                   // value of kind real
@@ -133,8 +132,8 @@ struct Page {
   std::uint64_t seed;
   std::uint64_t answers_n;       // of `answer`
   std::uint64_t spin_ns;         // how long the child spins on `go` before it sleeps
-  std::uint64_t window_bytes;
-  std::uint64_t arena_bytes;     // 0: there is none
+  std::uint64_t window_bytes;    // with all that is in it
+  std::uint64_t arena_bytes;     // the window's last ones; 0: there is none
   std::uint64_t touch_bytes;     // what a null call writes on a GPU: as a call does, it leaves the caches to others than the judge
 
   // Written by the child.

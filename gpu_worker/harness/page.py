@@ -4,7 +4,7 @@ import ctypes
 from ctypes import c_char, c_double, c_int64, c_uint32, c_uint64
 from enum import IntEnum
 
-MAGIC = 0x6B710006
+MAGIC = 0x6B710007
 INPUTS_MAX = 64
 OUTPUTS_MAX = 64
 STATES_MAX = 2048

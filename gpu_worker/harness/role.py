@@ -155,17 +155,9 @@ class Role:
             self._window = self._map(fd, self.page.window_bytes)
         finally:
             os.close(fd)
-        if self.page.arena_bytes and self._arena is None:
-            self.map_arena()
 
-    def map_arena(self) -> None:
-        """Memory that the judge has mapped as well, for what calls allocate; what a model is made of needs no place there."""
-        fd = self.channel.receive_fd(b"A")
-        try:
-            size = self.page.arena_bytes
-            pointer = self._stub.map_cuda_window(fd, size)
-        finally:
-            os.close(fd)
+    def use_arena(self, pointer: int, size: int) -> None:
+        """For what calls allocate; what a model is made of needs no place there."""
         self._arena = (pointer, size)
         self._stub.arena_use(pointer, size)
         allocator = torch.cuda.memory.CUDAPluggableAllocator(self._stub.path, "kq_arena_malloc", "kq_arena_free")
@@ -176,6 +168,9 @@ class Role:
         if not self.job.on_gpu:
             return Window.of_host(self._stub.map_shared(fd, max(size, 1)))
         pointer = self._stub.map_cuda_window(fd, size)
+        if self.page.arena_bytes and self._arena is None:
+            self.use_arena(pointer + size - self.page.arena_bytes, self.page.arena_bytes)
+            return Window.of_cuda(pointer, size, lambda: None)
         return Window.of_cuda(pointer, size, lambda: self._stub.unmap_cuda_window(pointer, size))
 
     def synchronize(self) -> None:

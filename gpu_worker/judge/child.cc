@@ -115,14 +115,10 @@ void Child::write_states(const std::vector<Tensor>& states) {
   write_rows(page_->states, page_->states_n, channel::kStatesMax, states);
 }
 
-void Child::send_window(const Memory& window) {
+void Child::send_window(const Memory& window, const Arena& arena) {
   page_->window_bytes = window.bytes();
+  page_->arena_bytes = arena.memory == &window ? arena.bytes() : 0;
   send('W', window.fd());
-}
-
-void Child::send_arena(const Memory& arena) {
-  page_->arena_bytes = arena.bytes();
-  send('A', arena.fd());
 }
 
 void Child::lay_slots(std::uint32_t slots, std::uint64_t slot_bytes, std::uint32_t calls) {

@@ -18,6 +18,7 @@
 #include "gpu_worker/fd.h"
 #include "gpu_worker/judge/device.h"
 #include "gpu_worker/judge/exits.h"
+#include "gpu_worker/judge/outputs.h"
 #include "gpu_worker/judge/table.h"
 
 namespace kq::judge {
@@ -70,9 +71,8 @@ class Child {
   void write_inputs(const std::vector<Tensor>& inputs);
   void write_outputs(const std::vector<Tensor>& outputs);
   void write_states(const std::vector<Tensor>& states);
-  // Hands over the window that the next `attach` maps, and with the first one the arena, where there is one.
-  void send_window(const Memory& window);
-  void send_arena(const Memory& arena);
+  // Hands over the window that the next `attach` maps, and says where the arena is, if it is in there.
+  void send_window(const Memory& window, const Arena& arena = {});
 
   // The window's slots, and how many calls a burst has.
   void lay_slots(std::uint32_t slots, std::uint64_t slot_bytes, std::uint32_t calls);

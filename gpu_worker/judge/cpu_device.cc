@@ -71,7 +71,6 @@ class CpuDevice : public Device {
   }
 
   // There is no allocator of torch's to hook into: what a call returns is copied, and that copy is part of the call.
-  Expected<std::unique_ptr<Memory>> make_arena(std::uint64_t) override { return std::unique_ptr<Memory>(); }
 
   Expected<void> copy(const Memory& to, std::uint64_t to_offset, const Memory& from, std::uint64_t from_offset,
                       std::uint64_t bytes) override {

@@ -144,8 +144,6 @@ class CudaDevice : public Device {
     return complete();
   }
 
-  Expected<std::unique_ptr<Memory>> make_arena(std::uint64_t bytes) override { return make_window(bytes); }
-
   Expected<void> probe() override { return hold_->probe(); }
   Expected<void> settle() override { return hold_->settle(); }
 

@@ -67,8 +67,6 @@ class Device {
   virtual const DeviceInfo& info() const = 0;
   virtual Expected<std::unique_ptr<Memory>> make_window(std::uint64_t bytes) = 0;
   virtual Expected<std::unique_ptr<Memory>> make_private(std::uint64_t bytes) = 0;
-  // Memory like a window's, for what a child's calls allocate; null also where children cannot be made to allocate there.
-  virtual Expected<std::unique_ptr<Memory>> make_arena(std::uint64_t bytes) = 0;
 
   virtual Expected<void> copy(const Memory& to, std::uint64_t to_offset, const Memory& from, std::uint64_t from_offset,
                               std::uint64_t bytes) = 0;

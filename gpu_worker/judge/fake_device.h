@@ -18,6 +18,7 @@ class FakeDevice : public Device {
  public:
   DeviceInfo described = (*open_cpu_device())->info();
   std::uint64_t private_bytes_max = ~0ull;                     // of one piece; there is no room for a larger one
+  std::uint64_t window_bytes_max = ~0ull;                      // likewise
   std::function<std::int64_t()> absence = [] { return 0; };  // before each call
   int windows = 0;                                             // made so far
   std::uint64_t copied_bytes = 0;
@@ -30,12 +31,11 @@ class FakeDevice : public Device {
   const DeviceInfo& info() const override { return described; }
   Expected<std::unique_ptr<Memory>> make_window(std::uint64_t bytes) override {
     ++windows;
-    return cpu_->make_window(bytes);
+    return bytes <= window_bytes_max ? cpu_->make_window(bytes) : std::unique_ptr<Memory>();
   }
   Expected<std::unique_ptr<Memory>> make_private(std::uint64_t bytes) override {
     return bytes <= private_bytes_max ? cpu_->make_private(bytes) : std::unique_ptr<Memory>();
   }
-  Expected<std::unique_ptr<Memory>> make_arena(std::uint64_t bytes) override { return cpu_->make_arena(bytes); }
   Expected<void> copy(const Memory& to, std::uint64_t to_offset, const Memory& from, std::uint64_t from_offset, std::uint64_t bytes) override {
     copied_bytes += bytes;
     return cpu_->copy(to, to_offset, from, from_offset, bytes);

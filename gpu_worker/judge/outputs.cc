@@ -9,16 +9,16 @@ constexpr std::uint64_t kBesides = 64ull << 20;
 constexpr std::uint64_t kTimes = 3;
 constexpr std::uint64_t kLargeBytes = 4u << 20;  // below that one copy more costs as much as copying too much
 
-bool is_possible(const Tensor& output, const Memory* arena) {
+bool is_possible(const Tensor& output, const Arena& arena) {
   if (output.place == channel::Place::window) return true;
-  return arena != nullptr && output.offset <= arena->bytes() && output.bytes <= arena->bytes() - output.offset;
+  return arena.memory != nullptr && output.offset <= arena.bytes() && output.bytes <= arena.bytes() - output.offset;
 }
 
 }  // namespace
 
 std::uint64_t arena_bytes(const Layout& layout, std::uint32_t calls) { return (kTimes + calls) * layout.outputs.bytes() + kBesides; }
 
-bool places_are_possible(std::span<const Tensor> outputs, const Memory* arena) {
+bool places_are_possible(std::span<const Tensor> outputs, const Arena& arena) {
   return std::ranges::all_of(outputs, [&](const Tensor& output) { return is_possible(output, arena); });
 }
 
@@ -39,7 +39,8 @@ Expected<void> take_outputs(Device& device, const Layout& layout, const Taking& 
   if (const auto copied = take_until(region.end); !copied) return copied;
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (!is_in_arena(i)) continue;
-    if (const auto copied = device.copy(to, places[i].offset - region.begin, *from.arena, got[i].offset, got[i].bytes); !copied) return copied;
+    const Arena& arena = from.arena;
+    if (const auto copied = device.copy(to, places[i].offset - region.begin, *arena.memory, arena.begin + got[i].offset, got[i].bytes); !copied) return copied;
   }
   return {};
 }

@@ -11,20 +11,27 @@
 
 namespace kq::judge {
 
-// An arena for the calls of a problem: its outputs three times over, as torch keeps one while the next is made, and what is made besides.
+// What a child's calls allocate in: the end of some memory, which outlives it; without that there is no arena.
+struct Arena {
+  const Memory* memory = nullptr;
+  std::uint64_t begin = 0;
+  std::uint64_t bytes() const { return memory->bytes() - begin; }
+};
+
+// How large one is for the calls of a problem: its outputs three times over, as torch keeps one while the next is made, and what is made besides.
 // What finds no room there is copied into the window by the child, which is part of its call.
 // `calls` more may keep theirs until the judge has looked.
 std::uint64_t arena_bytes(const Layout& layout, std::uint32_t calls = 0);
 
-// Whether every output that is said to be in the arena can be. `arena` is null where there is none.
-bool places_are_possible(std::span<const Tensor> outputs, const Memory* arena);
+// Whether every output that is said to be in the arena can be.
+bool places_are_possible(std::span<const Tensor> outputs, const Arena& arena);
 
 // Copies the outputs' region of the window to the beginning of `to`, and over it the outputs of `got` that lie in the arena. What is not
 // as the layout has it, or cannot be where it is said to be, is not followed: the checks that come later say so.
 struct Taking {
   const Memory& window;
   std::uint64_t shift = 0;  // of the slot that was called
-  const Memory* arena = nullptr;
+  Arena arena = {};
 };
 Expected<void> take_outputs(Device& device, const Layout& layout, const Taking& from, std::span<const Tensor> got, const Memory& to);
 

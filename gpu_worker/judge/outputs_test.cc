@@ -13,6 +13,8 @@ Tensor words(std::int64_t n) {
   return {.name = "y", .kind = channel::Kind::tensor, .dtype = channel::Dtype::int32, .shape = {n}, .bytes = static_cast<std::uint64_t>(n) * 4};
 }
 
+constexpr std::uint64_t kArenaBegin = 4096;  // in its memory, a whole number of pages
+
 class OutputsTest : public testing::Test {
  protected:
   static std::int32_t& at(const Memory& memory, std::uint64_t offset) { return *reinterpret_cast<std::int32_t*>(memory.address() + offset); }
@@ -22,20 +24,21 @@ class OutputsTest : public testing::Test {
     tensor.offset = offset;
     return tensor;
   }
-  Expected<void> take(const std::vector<Tensor>& got) { return take_outputs(*device_, layout_, {.window = *window_, .arena = arena_.get()}, got, *taken_); }
+  Expected<void> take(const std::vector<Tensor>& got) { return take_outputs(*device_, layout_, {.window = *window_, .arena = arena()}, got, *taken_); }
+  Arena arena() const { return {arena_.get(), kArenaBegin}; }
   std::uint64_t offset(std::size_t i) const { return layout_.tables.outputs[i].offset - layout_.outputs.begin; }
 
   std::unique_ptr<FakeDevice> device_ = std::make_unique<FakeDevice>();
   Layout layout_ = make_layout({.inputs = {}, .outputs = {words(1), words(4)}});
   std::unique_ptr<Memory> window_ = std::move(*device_->make_window(layout_.bytes()));
-  std::unique_ptr<Memory> arena_ = std::move(*device_->make_window(4096));
+  std::unique_ptr<Memory> arena_ = std::move(*device_->make_window(kArenaBegin + 4096));
   std::unique_ptr<Memory> taken_ = std::move(*device_->make_private(layout_.outputs.bytes()));
 };
 
 TEST_F(OutputsTest, come_from_the_window_and_from_the_arena) {
   at(*window_, layout_.tables.outputs[0].offset) = 7;
   at(*window_, layout_.tables.outputs[1].offset) = 8;
-  at(*arena_, 1024) = 9;
+  at(*arena_, kArenaBegin + 1024) = 9;
   ASSERT_TRUE(take({words(1), in_arena(4, 1024)}));
   EXPECT_EQ(at(*taken_, offset(0)), 7);
   EXPECT_EQ(at(*taken_, offset(1)), 9);
@@ -46,7 +49,7 @@ TEST_F(OutputsTest, large_ones_come_from_one_place_each) {
   constexpr std::int64_t kLarge = 1 << 20;
   layout_ = make_layout({.inputs = {}, .outputs = {words(kLarge), words(kLarge), words(3), words(kLarge)}});
   window_ = std::move(*device_->make_window(layout_.bytes()));
-  arena_ = std::move(*device_->make_window(4 * kLarge * 4));
+  arena_ = std::move(*device_->make_window(kArenaBegin + 4 * kLarge * 4));
   taken_ = std::move(*device_->make_private(layout_.outputs.bytes()));
   ASSERT_TRUE(device_->fill(*window_, layout_.outputs.begin, layout_.outputs.bytes(), 1));
   ASSERT_TRUE(device_->fill(*arena_, 0, arena_->bytes(), 2));
@@ -70,11 +73,11 @@ TEST_F(OutputsTest, large_ones_come_from_one_place_each) {
 
 TEST_F(OutputsTest, what_cannot_be_is_not_followed) {
   for (const std::uint64_t bad : {std::uint64_t{4096}, std::uint64_t{4084}, ~std::uint64_t{0}, std::uint64_t{1} << 60}) {
-    EXPECT_FALSE(places_are_possible(std::vector{in_arena(4, bad)}, arena_.get())) << bad;
+    EXPECT_FALSE(places_are_possible(std::vector{in_arena(4, bad)}, arena())) << bad;
     EXPECT_TRUE(take({words(1), in_arena(4, bad)}));
   }
-  EXPECT_TRUE(places_are_possible(std::vector{in_arena(4, 4080), words(9)}, arena_.get()));
-  EXPECT_FALSE(places_are_possible(std::vector{in_arena(4, 0)}, nullptr));
+  EXPECT_TRUE(places_are_possible(std::vector{in_arena(4, 4080), words(9)}, arena()));
+  EXPECT_FALSE(places_are_possible(std::vector{in_arena(4, 0)}, Arena()));
   EXPECT_TRUE(take({in_arena(1000, 0), words(4), words(4)})) << "another size or number than the layout's";
 }
 

@@ -46,8 +46,7 @@ Step<void> ReferenceSide::load(const Plan& plan, std::uint64_t seed) {
   auto described = accept(child_->command({.command = Command::load, .limit_ms = limit_ms}), doing(Phase::load));
   if (!described) return tl::unexpected(described.error());
 
-  const bool is_first = !window_;
-  const bool is_new = !window_ || !fits(layout_, described->tables);
+  const bool is_new = !window_.memory || !fits(layout_, described->tables);
   if (is_new) {
     if (const auto made = make_windows(plan, std::move(described->tables)); !made) return made;
   }
@@ -55,8 +54,7 @@ Step<void> ReferenceSide::load(const Plan& plan, std::uint64_t seed) {
   child_->write_outputs(layout_.tables.outputs);
   child_->write_states(layout_.tables.states);
   if (is_new) {
-    child_->send_window(*window_);
-    if (is_first && arena_) child_->send_arena(*arena_);
+    child_->send_window(window(), arena_);
     auto attached = accept(child_->command({.command = Command::attach, .limit_ms = limit_ms}), doing(Phase::load));
     if (!attached) return tl::unexpected(attached.error());
   }
@@ -77,8 +75,9 @@ Step<void> ReferenceSide::compile(const Plan& plan) {
 }
 
 Step<void> ReferenceSide::make_windows(const Plan& plan, Tables tables) {
-  // The old ones go first: there may be no room for both.
-  window_.reset();
+  // The old ones go first: there may be no room for both. But a child keeps its arena.
+  if (window_.arena.memory != nullptr) kept_ = std::move(window_.memory);
+  window_ = {};
   again_.reset();
   answers_.clear();
   layout_ = make_layout(std::move(tables));
@@ -86,24 +85,12 @@ Step<void> ReferenceSide::make_windows(const Plan& plan, Tables tables) {
     return stop(VerdictName::too_large, evidence(Stage::load, {}, "inputs, outputs and state need " + amount(layout_.bytes()) + ", has " +
                                                                       amount(plan.limits.window_bytes_max)));
   }
-  slots_ = slots_of(layout_);
-  if (slots_ > 1) {
-    auto several = device_.make_window(slots_ * layout_.bytes());
-    if (!several) return stop(several.error());
-    window_ = std::move(*several);
-  }
-  if (!window_) {
-    slots_ = 1;
-    auto window = make_memory(device_, &Device::make_window, layout_.bytes());
-    if (!window) return tl::unexpected(window.error());
-    window_ = std::move(*window);
-  }
+  auto window = make_window(device_, slots_of(layout_), layout_.bytes(), arena_.memory != nullptr ? 0 : arena_bytes(layout_));
+  if (!window) return tl::unexpected(window.error());
+  window_ = std::move(*window);
+  if (arena_.memory == nullptr) arena_ = window_.arena;
   if (const auto laid_out = answers_.lay_out(layout_); !laid_out) return laid_out;
-  child_->lay_slots(static_cast<std::uint32_t>(slots_), layout_.bytes(), 0);
-  if (arena_) return {};  // a child keeps its arena
-  auto arena = device_.make_arena(arena_bytes(layout_));
-  if (!arena) return stop(arena.error());
-  arena_ = std::move(*arena);
+  child_->lay_slots(static_cast<std::uint32_t>(window_.slots), layout_.bytes(), 0);
   return {};
 }
 
@@ -163,7 +150,7 @@ Step<std::size_t> ReferenceSide::make_ahead(const Plan& plan, std::span<const Se
 Step<std::size_t> ReferenceSide::begin_ahead(const Plan& plan, std::span<const Seeds> seeds) {
   const auto room = answers_.room();
   if (!room) return stop(room.error());
-  const std::size_t slots = std::min({seeds.size(), *room, slots_});
+  const std::size_t slots = std::min({seeds.size(), *room, std::size_t{window_.slots}});
   if (slots > 0) begin_answers(plan, seeds.first(slots));
   is_asked_ahead_ = slots > 0;
   return slots;
@@ -218,7 +205,7 @@ Step<void> ReferenceSide::keep(const Answered& answered, std::size_t slot, std::
   const std::uint64_t shift = slot * layout_.bytes();
   if (const auto kept = keep_inputs(answered.tables.inputs, shift, answer); !kept) return kept;
   if (const auto right = check_outputs(outputs); !right) return right;
-  const auto taken = take_outputs(device_, layout_, {.window = *window_, .shift = shift, .arena = arena_.get()}, outputs, *answer.expected);
+  const auto taken = take_outputs(device_, layout_, {.window = window(), .shift = shift, .arena = arena_}, outputs, *answer.expected);
   if (!taken) return stop(taken.error());
   keep_outputs(outputs, answer);
   return {};
@@ -238,7 +225,7 @@ Step<void> ReferenceSide::keep_inputs(const std::vector<Tensor>& drawn, std::uin
     answer.inputs[i].real = drawn[i].real;
   }
   const Region& region = layout_.inputs;
-  if (const auto copied = device_.copy(*answer.pristine, 0, *window_, shift + region.begin, region.bytes()); !copied) return stop(copied.error());
+  if (const auto copied = device_.copy(*answer.pristine, 0, window(), shift + region.begin, region.bytes()); !copied) return stop(copied.error());
   return {};
 }
 
@@ -251,7 +238,7 @@ void ReferenceSide::keep_outputs(std::span<const Tensor> computed, Answer& answe
 }
 
 Step<void> ReferenceSide::check_outputs(std::span<const Tensor> computed) const {
-  if (!places_are_possible(computed, arena_.get())) return invalid("says that an output lies where there is no memory");
+  if (!places_are_possible(computed, arena_)) return invalid("says that an output lies where there is no memory");
   if (!same_form(layout_.tables.outputs, computed)) return invalid(kOtherOutputs);
   return {};
 }
@@ -314,9 +301,9 @@ Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed, const M
   const Region& region = layout_.inputs;
   child_->write_inputs(inputs());
   child_->write_outputs(layout_.tables.outputs);
-  auto prepare = [&] { return device_.copy(*window_, region.begin, pristine_inputs(), 0, region.bytes()); };
+  auto prepare = [&] { return device_.copy(window(), region.begin, pristine_inputs(), 0, region.bytes()); };
   auto take = [&](const Answered& answered) {
-    return take_outputs(device_, layout_, {.window = *window_, .arena = arena_.get()}, answered.tables.outputs, to);
+    return take_outputs(device_, layout_, {.window = window(), .arena = arena_}, answered.tables.outputs, to);
   };
   const Order order{.command = command, .limit_ms = plan.limits.load_limit_ms};
   if (const auto staged = accept(stage(*child_, order, seed), doing(Phase::run)); !staged) return staged;
@@ -330,7 +317,7 @@ Step<void> ReferenceSide::note_mutated_inputs() {
   for (std::size_t i = 0; i < inputs().size(); ++i) {
     if (mutable_[i]) continue;
     const Tensor& input = inputs()[i];
-    const auto difference = checks_.difference({pristine_inputs(), input.offset - layout_.inputs.begin}, {*window_, input.offset}, input.bytes);
+    const auto difference = checks_.difference({pristine_inputs(), input.offset - layout_.inputs.begin}, {window(), input.offset}, input.bytes);
     if (!difference) return stop(difference.error());
     mutable_[i] = difference->has_value();
   }

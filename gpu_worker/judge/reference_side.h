@@ -15,6 +15,7 @@
 #include "gpu_worker/judge/checks.h"
 #include "gpu_worker/judge/ending.h"
 #include "gpu_worker/judge/layout.h"
+#include "gpu_worker/judge/window.h"
 
 namespace kq::judge {
 
@@ -62,7 +63,7 @@ class ReferenceSide {
   Step<bool> depends_on_seed(const Plan& plan, std::uint64_t seed);
 
   const Layout& layout() const { return layout_; }
-  const Memory& window() const { return *window_; }
+  const Memory& window() const { return *window_.memory; }
   // Copies of the window's regions that no child maps; a tensor lies at its offset less the region's begin.
   const Memory& pristine_inputs() const { return *answers_.at_hand().pristine; }
   const Memory& expected_outputs() const { return *answers_.at_hand().expected; }
@@ -95,10 +96,10 @@ class ReferenceSide {
   std::unique_ptr<Child> child_;
   Checks checks_;
   Layout layout_;
-  std::unique_ptr<Memory> window_;
-  std::size_t slots_ = 1;          // of the window, for the answers of one command; the first has the states too
+  Window window_;                  // with slots for the answers of one command; the first has the states too
+  Arena arena_;                    // of the first window that had room for one
+  std::unique_ptr<Memory> kept_;   // that window, once there is another
   std::unique_ptr<Memory> again_;  // for the outputs of a call that comes again; null before the first one, and where they are large
-  std::unique_ptr<Memory> arena_;  // made with the first window, null where there is none
   Answers answers_;
   std::vector<Seeds> asked_;  // of the answers that are being made
   bool is_asked_ahead_ = false;

@@ -47,7 +47,7 @@ SubmissionMemory::Sizes SubmissionMemory::sizes(const Device& device, const Layo
   const bool may_burst = plan.limits.bursts != Bursts::never && layout.outputs.bytes() <= kBurstOutputBytesMax;
   const std::uint64_t places = device.info().kind == DeviceKind::cuda ? kPlacesBytesMax / layout.bytes() : 1;
   return {.window = layout.bytes(),
-          .places = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(places, 1, kPlacesMax)),
+          .places = std::clamp<std::uint64_t>(places, 1, kPlacesMax),
           .snapshot = layout.outputs.bytes(),
           .arena = arena_bytes(layout, may_burst ? kBurstCalls : 0)};
 }
@@ -57,24 +57,13 @@ bool SubmissionMemory::fits(Device& device, const Layout& layout, const Plan& pl
 Step<SubmissionMemory> SubmissionMemory::make(Device& device, const Layout& layout, const Plan& plan) {
   SubmissionMemory memory;
   memory.asked_ = sizes(device, layout, plan);
-  if (memory.asked_.places > 1) {
-    auto several = device.make_window(memory.asked_.places * memory.asked_.window);
-    if (!several) return stop(several.error());
-    memory.window = std::move(*several);
-  }
-  memory.places = memory.window ? memory.asked_.places : 1;
-  if (!memory.window) {
-    auto window = make_memory(device, &Device::make_window, memory.asked_.window);
-    if (!window) return tl::unexpected(window.error());
-    memory.window = std::move(*window);
-  }
+  // No room for an arena is no reason to stop: outputs are copied then.
+  auto window = make_window(device, memory.asked_.places, memory.asked_.window, memory.asked_.arena);
+  if (!window) return tl::unexpected(window.error());
+  memory.window = std::move(*window);
   auto snapshot = make_memory(device, &Device::make_private, memory.asked_.snapshot);
   if (!snapshot) return tl::unexpected(snapshot.error());
   memory.snapshot = std::move(*snapshot);
-  // No room for an arena is no reason to stop: outputs are copied then.
-  auto arena = device.make_arena(memory.asked_.arena);
-  if (!arena) return stop(arena.error());
-  memory.arena = std::move(*arena);
   return memory;
 }
 
@@ -107,8 +96,7 @@ Step<void> SubmissionSide::attach(const Plan& plan) {
   child_->write_inputs(layout.tables.inputs);
   child_->write_outputs(layout.tables.outputs);
   child_->write_states(layout.tables.states);
-  child_->send_window(window());
-  if (memory_.arena) child_->send_arena(*memory_.arena);
+  child_->send_window(window(), arena());
   auto attached = accept(child_->command({.command = Command::attach, .limit_ms = plan.limits.load_limit_ms}), doing(Phase::setup));
   if (!attached) return tl::unexpected(attached.error());
   return {};
@@ -240,15 +228,14 @@ bool SubmissionSide::keeps_inputs() const { return std::ranges::count(reference_
 
 Step<void> SubmissionSide::attach_slots(const Plan& plan, std::unique_ptr<Memory> window, std::uint32_t slots, std::uint32_t calls) {
   const Layout& layout = reference_.layout();
-  memory_.window = std::move(window);
-  memory_.places = 1;
+  slots_ = std::move(window);
   child_->lay_slots(slots, layout.bytes(), calls);
   child_->write_inputs(reference_.inputs());
   std::vector<Tensor> rows;
   for (std::uint32_t i = 0; i < calls; ++i) rows.insert(rows.end(), layout.tables.outputs.begin(), layout.tables.outputs.end());
   child_->write_outputs(rows);
   child_->write_states(layout.tables.states);
-  child_->send_window(*memory_.window);
+  child_->send_window(*slots_);
   auto attached = accept(child_->command({.command = Command::attach, .limit_ms = plan.limits.load_limit_ms}), doing(Phase::run));
   if (!attached) return tl::unexpected(attached.error());
   return {};
@@ -370,7 +357,7 @@ Step<void> SubmissionSide::check_likeness(const Trial& trial, const Case& held_t
   }
   if (!is_small_[output]) return {};
   const std::uint64_t looked = std::min(elements, kLookBytesMax / element_bytes);
-  const std::uint64_t first = trial.place / memory_.places % (elements - looked + 1);
+  const std::uint64_t first = trial.place / memory_.window.slots % (elements - looked + 1);
   const auto expected = numbers(held_to.expected, first, looked);
   if (!expected) return stop(expected.error());
   const auto got = numbers(held_to.snapshot, first, looked);

@@ -11,6 +11,7 @@
 #include "gpu_worker/judge/checks.h"
 #include "gpu_worker/judge/ending.h"
 #include "gpu_worker/judge/reference_side.h"
+#include "gpu_worker/judge/window.h"
 
 namespace kq::judge {
 
@@ -22,15 +23,13 @@ class SubmissionMemory {
   static std::optional<SubmissionMemory> make_ahead(Device& device, const Layout& layout, const Plan& plan);
   bool fits(Device& device, const Layout& layout, const Plan& plan) const;
 
-  std::unique_ptr<Memory> window;
+  Window window;                     // its slots are the places where calls are made; the first has the states
   std::unique_ptr<Memory> snapshot;  // of the outputs, taken right after a bracket
-  std::unique_ptr<Memory> arena;     // null: there is none
-  std::uint32_t places = 1;          // of the window, each laid out as it is; the first has the states
 
  private:
   struct Sizes {
     std::uint64_t window = 0;
-    std::uint32_t places = 1;
+    std::uint64_t places = 1;
     std::uint64_t snapshot = 0;
     std::uint64_t arena = 0;
     friend bool operator==(const Sizes&, const Sizes&) = default;
@@ -78,10 +77,10 @@ class SubmissionSide {
   Step<void> begin_check(const Plan& plan, const Trial& trial, const Called& called);
   Step<void> check(const Plan& plan, const Trial& trial, const Called& called);
 
-  // A window in place of the first one, whose slots are laid out as it is; calls of a burst are made there.
+  // A window in place of the first one, whose slots are laid out as it is; calls of a burst are made there. What they allocate stays in the arena.
   Step<void> attach_slots(const Plan& plan, std::unique_ptr<Memory> window, std::uint32_t slots, std::uint32_t calls);
-  const Memory& window() const { return *memory_.window; }
-  const Memory* arena() const { return memory_.arena.get(); }
+  const Memory& window() const { return slots_ ? *slots_ : *memory_.window.memory; }
+  const Arena& arena() const { return memory_.window.arena; }
   // All calls of a burst under one clock; its outputs are the caller's to take and to check.
   Step<Answered> run_burst(std::span<const std::uint16_t> slots, const Trial& trial, const Around& around);
 
@@ -113,7 +112,7 @@ class SubmissionSide {
       : device_(device), child_(std::move(child)), reference_(reference), checks_(device), memory_(std::move(memory)) {}
   Doing doing(Phase phase) const { return {ChildRole::submission, phase, device_.info().kind}; }
   Step<void> attach(const Plan& plan);
-  std::uint64_t shift_of(const Trial& trial) const { return trial.place % memory_.places * reference_.layout().bytes(); }
+  std::uint64_t shift_of(const Trial& trial) const { return trial.place % memory_.window.slots * reference_.layout().bytes(); }
   Step<void> check_places(const std::vector<Tensor>& got) const;
   Step<void> check_forms(const Trial& trial, const Case& held_to, std::span<const Tensor> got) const;
   Step<void> check_guards(const Trial& trial, const Case& held_to);
@@ -133,6 +132,7 @@ class SubmissionSide {
   const ReferenceSide& reference_;
   Checks checks_;
   SubmissionMemory memory_;
+  std::unique_ptr<Memory> slots_;  // for bursts; null: there were none
   std::vector<Tensor> staged_inputs_;
   std::size_t looks_ = 0;  // that the device was asked for, at the last call
   Overhead overhead_;
