@@ -24,7 +24,7 @@ struct StageTimes {
   std::int64_t build_ms = 0;
   bool build_cached = false;
   std::int64_t run_ms = 0;  // from the first fork to the last reap
-  std::int64_t trials_us = 0;  // of that, from the first trial to the end of the last, bursts with it; 0: there was none
+  std::int64_t trials_us = 0;  // of that, from the first trial to the end of the last, bursts with it, and of a job that was judged twice both; 0: there was none
 
   friend bool operator==(const StageTimes&, const StageTimes&) = default;
 };

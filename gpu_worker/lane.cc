@@ -52,15 +52,6 @@ bool is_short_of_gpu_memory(const Verdict& verdict) {
 
 }  // namespace
 
-void reject_forged_clock(Report& report, const Trials& trials) {
-  if (report.disagreement.empty() || trials.timed < kTimedSamplesMin) return;
-  report.verdict = ended(VerdictName::rejected, {.stage = Stage::judge,
-                                                 .reason = "tamper",
-                                                 .message = report.disagreement + ", twice in fresh processes",
-                                                 .hint = "leave CUDA events and clocks of the process alone",
-                                                 .rule = "clock", .place = {}, .mismatch = {}});
-}
-
 Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
   std::unique_ptr<Lane> lane(new Lane(std::move(options)));
   auto warming = Warming::make();
@@ -161,13 +152,19 @@ bool Lane::has_reference_for(const Lease& lease) const {
          reference_->precision == lease.submission.problem.precision;
 }
 
-// Once more in a fresh child where the clock of the submission's process and the judge's cannot both be right: a machine may be disturbed
-// once, a forged clock is so every time.
+// Once more in a fresh child where its time is in doubt, or where the clock of the submission's process and the judge's cannot both be right: a machine may be
+// disturbed once, a forged clock is so every time.
 Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_token stop) {
   const std::int64_t start_ms = monotonic_now_ms();
+  std::int64_t trials_us = 0;
   auto attempt = this->attempt(lease, built, stop);
-  if (attempt && !attempt->report.disagreement.empty()) {
+  const auto try_again = [&] {
+    trials_us += attempt->report.trials_us;
     attempt = this->attempt(lease, built, stop);
+  };
+  if (attempt && device_.kind == DeviceKind::cuda && doubts_.wants_another(attempt->report)) try_again();
+  if (attempt && !attempt->report.disagreement.empty()) {
+    try_again();
     if (attempt) reject_forged_clock(attempt->report, lease.submission.trials);
   }
   if (!attempt) return failure(attempt.error());
@@ -178,7 +175,7 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
   Result result{.verdict = std::move(*report.verdict),
                 .device = device_,
                 .worker = options_.worker,
-                .times = {.build_ms = built.ms, .build_cached = built.cached, .run_ms = monotonic_now_ms() - start_ms, .trials_us = report.trials_us},
+                .times = {.build_ms = built.ms, .build_cached = built.cached, .run_ms = monotonic_now_ms() - start_ms, .trials_us = trials_us + report.trials_us},
                 .software = std::move(attempt->software),
                 .sandbox = std::move(attempt->sandbox),
                 .log = std::move(attempt->log),

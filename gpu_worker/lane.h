@@ -17,6 +17,7 @@
 #include "core/messages.h"
 #include "gpu_worker/audit.h"
 #include "gpu_worker/children.h"
+#include "gpu_worker/doubt.h"
 #include "gpu_worker/gpu_watch.h"
 #include "gpu_worker/judge_link.h"
 #include "gpu_worker/worker.h"
@@ -44,10 +45,6 @@ struct LaneOptions {
   std::string profiles = {};  // parent of what it writes
   bool audits = true;  // on a GPU CUPTI listens to Python submissions (gpu_worker/audit.h)
 };
-
-// What becomes of a second attempt whose clocks disagree as the first one's did. Fewer than kTimedSamplesMin samples may be disturbed twice, and nothing is
-// gained by them: what is published is no less than the judge's clock allows.
-void reject_forged_clock(Report& report, const Trials& trials);
 
 class Lane {
  public:
@@ -118,6 +115,7 @@ class Lane {
   std::optional<std::string> quarantine_;
   std::string no_audit_;
   std::uint64_t plans_ = 0;
+  Doubts doubts_;
 
   std::atomic<bool> aborted_ = false;
   std::mutex zygote_mutex_;

@@ -301,15 +301,5 @@ TEST_F(LaneTest, abort_ends_what_runs_at_once) {
   EXPECT_FALSE(run(submission("return x + 1")));
 }
 
-TEST(ForgedClock, is_one_whose_clocks_disagree_over_enough_samples) {
-  for (const auto& [disagreement, timed, is_forged] : {std::tuple{"the clocks differ", kTimedSamplesMin, true}, {"the clocks differ", kTimedSamplesMin - 1, false}, {"", kTimedSamplesMin, false}}) {
-    Report report;
-    report.verdict = Passed{};
-    report.disagreement = disagreement;
-    reject_forged_clock(report, {.timed = timed});
-    EXPECT_EQ(name_of(*report.verdict), is_forged ? VerdictName::rejected : VerdictName::passed) << timed;
-  }
-}
-
 }  // namespace
 }  // namespace kq

@@ -1,0 +1,51 @@
+#include "gpu_worker/doubt.h"
+
+#include <tuple>
+
+#include <gtest/gtest.h>
+
+namespace kq {
+namespace {
+
+Report report(double published_ns, double event_ns) {
+  Measurement measurement;
+  measurement.submission.median_ns = published_ns;
+  measurement.event_ns = event_ns;
+  Report report;
+  report.verdict = Passed{std::move(measurement), {}};
+  return report;
+}
+
+TEST(Doubt, is_of_what_is_published_above_the_childs_own_time) {
+  EXPECT_TRUE(Doubts().wants_another(report(10'200, 10'000)));
+  EXPECT_FALSE(Doubts().wants_another(report(10'050, 10'000)));
+  EXPECT_FALSE(Doubts().wants_another(report(10'200, 0))) << "it told no times";
+  EXPECT_FALSE(Doubts().wants_another(report(2'100'000, 2'000'000))) << "too long for that error";
+  Report wrong;
+  wrong.verdict = ended(VerdictName::wrong_answer, {});
+  EXPECT_FALSE(Doubts().wants_another(wrong));
+  Report disagrees = report(10'200, 10'000);
+  disagrees.disagreement = "the clocks differ";
+  EXPECT_FALSE(Doubts().wants_another(disagrees)) << "that has a rule of its own";
+}
+
+TEST(Doubt, is_followed_for_one_job_in_eight_at_most) {
+  Doubts doubts;
+  int again = 0;
+  for (int i = 0; i < 80; ++i) again += doubts.wants_another(report(12'000, 10'000)) ? 1 : 0;
+  EXPECT_EQ(again, 10);
+  for (int i = 0; i < 80; ++i) EXPECT_FALSE(doubts.wants_another(report(10'000, 10'000)));
+  EXPECT_TRUE(doubts.wants_another(report(12'000, 10'000))) << "all others were believed";
+}
+
+TEST(ForgedClock, is_one_whose_clocks_disagree_over_enough_samples) {
+  for (const auto& [disagreement, timed, is_forged] : {std::tuple{"the clocks differ", kTimedSamplesMin, true}, {"the clocks differ", kTimedSamplesMin - 1, false}, {"", kTimedSamplesMin, false}}) {
+    Report passed = report(10'000, 10'000);
+    passed.disagreement = disagreement;
+    reject_forged_clock(passed, {.timed = timed});
+    EXPECT_EQ(name_of(*passed.verdict), is_forged ? VerdictName::rejected : VerdictName::passed) << timed;
+  }
+}
+
+}  // namespace
+}  // namespace kq
