@@ -24,6 +24,7 @@ class Reference(Role):
     scalars: list[Any]  # of the last inputs; None where a tensor is
     twin: torch.nn.Module | None = None  # a copy of a model, which torch.compile was given; it outlives that one
     compiled: Any = None
+    changes_inputs = False  # the model has done so in an answer
 
     def failure_of(self, error: BaseException, command: int) -> Failure:
         """A problem that fails is invalid, except where another machine could run it."""
@@ -88,7 +89,8 @@ class Reference(Role):
         self.draw_inputs()
         self.synchronize()
 
-    def draw_inputs(self, slot: int = 0) -> None:
+    def draw_inputs(self, slot: int = 0) -> list[Any]:
+        """Copies of them lie in the window then."""
         inputs = self.sample()
         entries = self.entries("inputs")
         if len(inputs) != len(entries):
@@ -106,6 +108,7 @@ class Reference(Role):
                 )
             else:
                 view.copy_(value)
+        return inputs
 
     def compile(self) -> None:
         """Under torch.compile as KernelBench has it, in its usual mode. Another seed is another state, and the same code."""
@@ -144,14 +147,23 @@ class Reference(Role):
             for slot in slots:
                 seeds = self.page.answers[slot]
                 seed_everything(seeds.inputs)
-                self.draw_inputs(slot)
+                inputs = self.inputs_for_model(self.draw_inputs(slot), slot)
                 seed_everything(seeds.calls)
-                inputs = self.views("inputs", slot)
-                copies = [view.clone() if isinstance(view, torch.Tensor) else view for view in inputs]
                 self._staged, self._row = {"outputs": outputs[slot]}, slot * width
-                self.call_model(self.model, copies)
+                versions = _versions(inputs)
+                self.call_model(self.model, inputs)
+                self.changes_inputs = self.changes_inputs or versions != _versions(inputs)
         finally:
             self._staged, self._row, self._brings = {}, 0, False
+
+    def inputs_for_model(self, drawn: list[Any], slot: int) -> list[Any]:
+        """What was drawn, where it is as the submission gets it, plain and each in memory of its own; else copies of the window's. A problem may hand
+        out the same tensors again and again: a model that changes what it is given gets copies too."""
+        tensors = [value for value in drawn if isinstance(value, torch.Tensor)]
+        are_plain = all(type(value) is torch.Tensor and value.is_contiguous() and not value.is_inference() for value in tensors)
+        if are_plain and not self.changes_inputs and len({value.untyped_storage().data_ptr() for value in tensors}) == len(tensors):
+            return [value.detach() if isinstance(value, torch.Tensor) else value for value in drawn]
+        return [view.clone() if isinstance(view, torch.Tensor) else view for view in self.views("inputs", slot)]
 
     def call_model(self, model: Any, inputs: list[Any]) -> None:
         with torch.no_grad():
@@ -159,6 +171,11 @@ class Reference(Role):
             complaint = self.put_outputs(outputs)
         if complaint:
             raise invalid(f"the reference disagrees with itself: {complaint}")
+
+
+def _versions(inputs: list[Any]) -> list[int]:
+    """They grow with every change that torch knows of."""
+    return [value._version for value in inputs if isinstance(value, torch.Tensor) and not value.is_inference()]
 
 
 def _equal(a: Any, b: Any) -> bool:

@@ -90,6 +90,29 @@ class Roundtrip(WorldTest):
                 at.offset += i * slot_bytes
                 self.assertEqual(reference.bytes_of(at), data)
 
+    def test_a_model_that_changes_what_it_is_given_changes_neither_the_window_nor_what_is_drawn_for_long(self) -> None:
+        changing = RELU.replace("torch.relu(x)", "x.mul_(2)")
+        kept = f"{changing}\nKEPT = torch.ones(4)\ndef get_inputs(): return [KEPT]\n"
+        reference, _ = self.pair(kept, RELU_NEW)
+        page = reference.page
+        page.answers_n = 1
+        seen = []
+        for _ in range(4):
+            self.assert_ok(reference.do(Command.ANSWER))
+            x, y = (memoryview(reference.bytes_of(e)).cast("f")[0] for e in (page.inputs[0], page.outputs[0]))
+            self.assertEqual(y, 2 * x)
+            seen.append(x)
+        self.assertEqual(seen[1:], [seen[1]] * 3)
+
+    def test_inputs_that_are_one_tensor_are_two_to_the_model_as_they_are_in_the_window(self) -> None:
+        source = RELU.replace("forward(self, x)", "forward(self, x, z)").replace("torch.relu(x)", "x.mul_(2) + z")
+        reference, _ = self.pair(f"{source}\ndef get_inputs():\n    x = torch.rand(4)\n    return [x, x]\n", RELU_NEW)
+        page = reference.page
+        page.answers_n = 1
+        self.assert_ok(reference.do(Command.ANSWER))
+        x, y = (memoryview(reference.bytes_of(e)).cast("f")[0] for e in (page.inputs[0], page.outputs[0]))
+        self.assertAlmostEqual(y, 3 * x, places=5)
+
     def test_of_several_answers_none_stays_in_the_arena(self) -> None:
         patch = "import harness.role\nharness.role.Role._lies_in_arena = lambda self, output, entry: True\n"
         reference, _ = self.pair(RELU + patch, RELU_NEW)
