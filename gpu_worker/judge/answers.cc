@@ -6,20 +6,6 @@
 #include "core/check.h"
 
 namespace kq::judge {
-namespace {
-
-// A stretch of another one, which outlives it.
-class PartMemory : public Memory {
- public:
-  PartMemory(const Memory& whole, std::uint64_t offset, std::uint64_t bytes) {
-    KQ_CHECK(offset <= whole.bytes() && bytes <= whole.bytes() - offset);
-    address_ = whole.address() + offset;
-    bytes_ = bytes;
-  }
-};
-
-}  // namespace
-
 Step<std::unique_ptr<Memory>> make_memory(Device& device, MakeMemory make, std::uint64_t bytes) {
   auto memory = (device.*make)(bytes);
   if (!memory) return stop(memory.error());

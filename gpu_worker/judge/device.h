@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "core/check.h"
 #include "core/device.h"
 #include "core/error.h"
 #include "gpu_worker/judge/compare.h"
@@ -34,6 +35,16 @@ class Memory {
   std::uint64_t bytes_ = 0;
   std::uint64_t address_ = 0;
   int fd_ = -1;
+};
+
+// A stretch of another one, which outlives it.
+class PartMemory : public Memory {
+ public:
+  PartMemory(const Memory& whole, std::uint64_t offset, std::uint64_t bytes) {
+    KQ_CHECK(offset <= whole.bytes() && bytes <= whole.bytes() - offset);
+    address_ = whole.address() + offset;
+    bytes_ = bytes;
+  }
 };
 
 // What a device looks at by itself: whether memory holds what it should.

@@ -22,6 +22,19 @@ bool places_are_possible(std::span<const Tensor> outputs, const Arena& arena) {
   return std::ranges::all_of(outputs, [&](const Tensor& output) { return is_possible(output, arena); });
 }
 
+std::unique_ptr<Memory> outputs_in_place(const Layout& layout, const Taking& from, std::span<const Tensor> got) {
+  const Region& region = layout.outputs;
+  const auto in_arena = std::ranges::count_if(got, [](const Tensor& output) { return output.place == channel::Place::arena; });
+  if (in_arena == 0) return std::make_unique<PartMemory>(from.window, from.shift + region.begin, region.bytes());
+  const Tensor& place = layout.tables.outputs.front();
+  if (got.size() != 1 || got[0].bytes != place.bytes || !is_possible(got[0], from.arena)) return nullptr;
+  const Memory& memory = *from.arena.memory;
+  const std::uint64_t at = from.arena.begin + got[0].offset;
+  const std::uint64_t before = place.offset - region.begin;
+  if (at < before || region.bytes() > memory.bytes() - (at - before)) return nullptr;
+  return std::make_unique<PartMemory>(memory, at - before, region.bytes());
+}
+
 Expected<void> take_outputs(Device& device, const Layout& layout, const Taking& from, std::span<const Tensor> got, const Memory& to) {
   const Region& region = layout.outputs;
   const std::vector<Tensor>& places = layout.tables.outputs;

@@ -4,6 +4,7 @@
 // which offset, and that is held to the arena's size.
 #pragma once
 
+#include <memory>
 #include <span>
 
 #include "gpu_worker/judge/device.h"
@@ -33,6 +34,8 @@ struct Taking {
   std::uint64_t shift = 0;  // of the slot that was called
   Arena arena = {};
 };
+// Where they lie, so that it can be read as if they had been taken: each at its offset, and between them anything. Null where that is not one stretch.
+std::unique_ptr<Memory> outputs_in_place(const Layout& layout, const Taking& from, std::span<const Tensor> got);
 Expected<void> take_outputs(Device& device, const Layout& layout, const Taking& from, std::span<const Tensor> got, const Memory& to);
 
 }  // namespace kq::judge

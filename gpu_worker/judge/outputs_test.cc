@@ -81,6 +81,21 @@ TEST_F(OutputsTest, what_cannot_be_is_not_followed) {
   EXPECT_TRUE(take({in_arena(1000, 0), words(4), words(4)})) << "another size or number than the layout's";
 }
 
+TEST_F(OutputsTest, in_one_stretch_are_found_where_they_are) {
+  const auto found_at = [&](const Layout& layout, const std::vector<Tensor>& got) {
+    const auto found = outputs_in_place(layout, {.window = *window_, .shift = 256, .arena = arena()}, got);
+    return found == nullptr ? nullptr : &at(*found, layout.tables.outputs[0].offset - layout.outputs.begin);
+  };
+  EXPECT_EQ(found_at(layout_, {words(1), words(4)}), &at(*window_, 256 + layout_.tables.outputs[0].offset));
+  EXPECT_EQ(found_at(layout_, {words(1), in_arena(4, 0)}), nullptr) << "two of them";
+  const Layout one = make_layout({.inputs = {}, .outputs = {words(4)}});
+  window_ = std::move(*device_->make_window(256 + one.bytes()));
+  EXPECT_EQ(found_at(one, {in_arena(4, 1024)}), &at(*arena_, kArenaBegin + 1024));
+  EXPECT_EQ(found_at(one, {in_arena(5, 1024)}), nullptr) << "another size";
+  EXPECT_EQ(found_at(one, {in_arena(4, 4080)}), nullptr) << "less behind it than a window has";
+  EXPECT_EQ(found_at(one, {in_arena(4, 1 << 20)}), nullptr) << "not in the arena";
+}
+
 TEST_F(OutputsTest, an_arena_has_room_for_more_than_the_outputs) {
   EXPECT_GT(arena_bytes(layout_), 3 * layout_.outputs.bytes());
 }

@@ -54,19 +54,24 @@ class ReferenceSide {
   // The seeds of the trial made ahead whose turn it is; null: there is none.
   const Seeds* next_ahead() const { return answers_.next(); }
   // It is the trial at hand from here on.
-  void take_ahead() { answers_.take_next(); }
+  void take_ahead() {
+    take_back();
+    answers_.take_next();
+  }
+  // Of large trials what a call is held to is not copied: it lies where the reference has left it, who must be asked nothing more until that was looked at.
+  bool is_left_in_place() const { return left_inputs_ != nullptr; }
   // Whatever was begun is over, and what was made ahead is for nothing.
   void settle();
   // Calls once more on the inputs of the last trial: the reference must agree with itself.
   Step<void> agree_with_itself(const Plan& plan, std::uint64_t seed);
-  // Whether it computes something else of the last inputs under this seed.
+  // Whether it computes something else of the last inputs under this seed; of large ones nobody knows, and it may.
   Step<bool> depends_on_seed(const Plan& plan, std::uint64_t seed);
 
   const Layout& layout() const { return layout_; }
   const Memory& window() const { return *window_.memory; }
-  // Copies of the window's regions that no child maps; a tensor lies at its offset less the region's begin.
-  const Memory& pristine_inputs() const { return *answers_.at_hand().pristine; }
-  const Memory& expected_outputs() const { return *answers_.at_hand().expected; }
+  // As the window's regions are; a tensor lies at its offset less the region's begin. No submission maps them.
+  const Memory& pristine_inputs() const { return left_inputs_ ? *left_inputs_ : *answers_.at_hand().pristine; }
+  const Memory& expected_outputs() const { return left_outputs_ ? *left_outputs_ : *answers_.at_hand().expected; }
   // Rows with the plain values of this trial.
   const std::vector<Tensor>& inputs() const { return answers_.at_hand().inputs; }
   const std::vector<Tensor>& outputs() const { return answers_.at_hand().outputs; }
@@ -85,7 +90,10 @@ class ReferenceSide {
   Step<Answered> finish_answers();
   Step<void> keep(const Answered& answered, std::size_t slot, std::size_t slots, Answer& answer);
   Step<void> keep_all(const Answered& answered);
+  Step<void> leave(const Answered& answered);
+  void take_back();
   Step<void> keep_inputs(const std::vector<Tensor>& drawn, std::uint64_t shift, Answer& answer);
+  Step<void> keep_numbers(const std::vector<Tensor>& drawn, Answer& answer) const;
   void keep_outputs(std::span<const Tensor> computed, Answer& answer);
   Step<void> check_outputs(std::span<const Tensor> computed) const;
   Step<void> note_mutated_inputs();
@@ -101,6 +109,8 @@ class ReferenceSide {
   std::unique_ptr<Memory> kept_;   // that window, once there is another
   std::unique_ptr<Memory> again_;  // for the outputs of a call that comes again; null before the first one, and where they are large
   Answers answers_;
+  std::unique_ptr<Memory> left_inputs_;   // of the trial at hand, in its own memory; null: they were copied
+  std::unique_ptr<Memory> left_outputs_;
   std::vector<Seeds> asked_;  // of the answers that are being made
   bool is_asked_ahead_ = false;
   std::int64_t asked_ns_ = 0;  // when

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <mutex>
+#include <string>
 
 #include <gtest/gtest.h>
 
+#include "gpu_worker/judge/fake_device.h"
 #include "gpu_worker/judge/fake_problem.h"
 
 namespace kq::judge {
@@ -237,6 +240,59 @@ TEST(PlainValue, is_compared_as_bytes) {
             plain_value({.name = "", .kind = channel::Kind::integer, .integer = 1}).bytes);
   EXPECT_EQ(plain_value({.name = "", .kind = channel::Kind::real, .real = 1}).dtype, channel::Dtype::float64);
   EXPECT_TRUE(plain_value({.name = ""}).bytes.empty());
+}
+
+// A problem with 256 MB of inputs.
+struct LargeHouse : FakeHouse {
+  static constexpr std::int64_t kBytes = 256 << 20;
+  LargeHouse() {
+    plan.trials = {.correctness = 3, .warmup = 0, .timed = 0};
+    plan.limits.window_bytes_max = 2 * kBytes;
+    auto fake = std::make_unique<FakeDevice>();
+    fake->can_look = true;
+    fake_device = fake.get();
+    fake_device->at_look = [this] { note('l'); };
+    use(std::move(fake));
+  }
+  Report run_large(Twist submission_twist = {}) {
+    return run(
+        [this, twist = std::move(submission_twist)](FakeTurn& turn) {
+          if (turn.command == Command::call) note('c');
+          if (twist) twist(turn);
+        },
+        [this](FakeTurn& turn) {
+          if (turn.command == Command::load) turn.page.inputs[turn.page.inputs_n++] = fake_tensor("large", channel::Dtype::uint8, {kBytes});
+          if (turn.command == Command::answer) note('a');
+        });
+  }
+  void note(char what) {
+    const std::lock_guard lock(mutex);
+    heard += what;
+  }
+
+  FakeDevice* fake_device = nullptr;
+  std::mutex mutex;
+  std::string heard;  // answers, calls, looks
+};
+
+TEST(ReferenceSide, what_a_large_call_is_held_to_is_looked_at_where_the_reference_has_left_it_before_that_goes_on) {
+  LargeHouse house;
+  const Report report = house.run_large();
+  ASSERT_TRUE(report.verdict) << report.error;
+  ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
+  EXPECT_EQ(correctness_of(*report.verdict)->trials_passed, 3u);
+  // The first reference is timed: its inputs are kept, brought back twice, and brought to the submission; all others are brought there alone.
+  EXPECT_EQ(house.fake_device->copied_bytes / LargeHouse::kBytes, 4u + 2u);
+  EXPECT_TRUE(house.heard.ends_with("clacl")) << house.heard;
+}
+
+TEST(ReferenceSide, a_wrong_answer_is_seen_where_the_right_one_lies_with_the_reference) {
+  LargeHouse house;
+  int calls = 0;
+  const Report report = house.run_large(at(Command::call, [&](FakeTurn& turn) { *fake_data<float>(turn, turn.page.outputs[0]) += ++calls == 3 ? 1.0f : 0.0f; }));
+  ASSERT_TRUE(report.verdict) << report.error;
+  ASSERT_EQ(name_of(*report.verdict), VerdictName::wrong_answer);
+  EXPECT_EQ(evidence_of(*report.verdict)->mismatch->trial, 2u);
 }
 
 }  // namespace

@@ -82,9 +82,11 @@ Step<void> TrialRun::run_all() {
     const Standing standing = standing_of(*trial, *called);
     if (standing == Standing::counts) note(*trial, *called);
     auto following = standing == Standing::again ? make(trial->kind) : next();
-    const auto begun = following ? begin(*following) : Step<void>();
+    const bool is_free = !reference_.is_left_in_place();
+    auto begun = following && is_free ? begin(*following) : Step<void>();
     // Its inputs and expected outputs are kept until the following one gets ready.
     if (const auto right = submission_.check(plan_, asked(*trial), *called); !right) return right;
+    if (following && !is_free) begun = begin(*following);
     if (standing == Standing::too_many) {
       return stop(VerdictName::rejected, called->is_early ? early_evidence(trial->number) : void_evidence(*trial, called->absence_ns));
     }
