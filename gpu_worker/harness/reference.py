@@ -34,6 +34,7 @@ class Reference(Role):
     def load(self) -> None:
         seed = self.page.seed
         self.problem = Problem(self.job.source / self.job.problem)
+        vars(self).pop("model", None)  # there may be no room for two
         seed_everything(seed)
         init_inputs = self.problem.init_inputs()
         seed_everything(seed)

@@ -104,6 +104,20 @@ class Roundtrip(WorldTest):
             seen.append(x)
         self.assertEqual(seen[1:], [seen[1]] * 3)
 
+    def test_a_model_is_gone_before_the_next_one_is_made(self) -> None:
+        counted = """
+    living = 0
+    def __init__(self):
+        super().__init__()
+        assert Model.living == 0
+        Model.living += 1
+    def __del__(self):
+        Model.living -= 1
+    def forward"""
+        reference, _ = self.pair(RELU.replace("\n    def forward", counted), RELU_NEW)
+        for seed in (8, 9):
+            self.assert_ok(reference.do(Command.LOAD, seed))
+
     def test_inputs_that_are_one_tensor_are_two_to_the_model_as_they_are_in_the_window(self) -> None:
         source = RELU.replace("forward(self, x)", "forward(self, x, z)").replace("torch.relu(x)", "x.mul_(2) + z")
         reference, _ = self.pair(f"{source}\ndef get_inputs():\n    x = torch.rand(4)\n    return [x, x]\n", RELU_NEW)
