@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <ranges>
+#include <utility>
 
 #include "core/check.h"
 #include "gpu_worker/judge/burst.h"
@@ -18,6 +20,8 @@ using channel::Command;
 constexpr std::uint32_t kPlacesMax = 4;
 constexpr std::uint64_t kPlacesBytesMax = 256ull << 20;
 constexpr std::uint64_t kMadeAheadBytesMax = 1ull << 30;
+// Of outputs. To look at smaller ones costs less while the reference makes the next trial; of these the copy costs more.
+constexpr std::uint64_t kInPlaceBytesMin = 64ull << 20;
 // Looked at of an output, whether it is like the expected one; and before, whether that is small.
 constexpr std::uint64_t kLookBytesMax = 256u << 10;
 constexpr std::uint64_t kFirstLookBytes = 16u << 10;
@@ -143,7 +147,8 @@ Step<void> SubmissionSide::finish_staging(const Trial& trial) {
   return {};
 }
 
-Step<SubmissionSide::Called> SubmissionSide::call(const Trial& trial) {
+Step<SubmissionSide::Called> SubmissionSide::call(const Plan& plan, const Trial& trial) {
+  seen_.reset();
   const Layout& layout = reference_.layout();
   const Region& inputs = layout.inputs;
   const Region& outputs = layout.outputs;
@@ -153,14 +158,55 @@ Step<SubmissionSide::Called> SubmissionSide::call(const Trial& trial) {
     if (!poisoned) return poisoned;
     return device_.copy(window(), shift + inputs.begin, reference_.pristine_inputs(), 0, inputs.bytes());
   };
+  const Taking from{.window = window(), .shift = shift, .arena = arena()};
+  std::unique_ptr<Memory> in_place;
   auto take = [&](const Answered& answered) {
-    return take_outputs(device_, layout, {.window = window(), .shift = shift, .arena = arena()}, answered.tables.outputs, *memory_.snapshot);
+    in_place = outputs_to_look_at(trial, from, answered.tables.outputs);
+    return in_place ? look_in_place(plan, trial, *in_place) : take_outputs(device_, layout, from, answered.tables.outputs, *memory_.snapshot);
   };
-  auto called = accept(bracket(device_, *child_, {.command = Command::call, .limit_ms = trial.limit_ms}, {.prepare = prepare, .take = take}), doing(Phase::run));
+  auto outcome = bracket(device_, *child_, {.command = Command::call, .limit_ms = trial.limit_ms}, {.prepare = prepare, .take = take});
+  const auto seen = finish_looks();
+  auto called = accept(std::move(outcome), doing(Phase::run));
   if (!called) return tl::unexpected(called.error());
+  if (!seen) return tl::unexpected(seen.error());
   const std::int64_t absence_ns = device_.absence_ns();
   if (const auto possible = check_places(called->tables.outputs); !possible) return tl::unexpected(possible.error());
-  return Called{called->bracket_ns, called->event_ns, absence_ns, called->is_early, std::move(called->tables.outputs)};
+  const bool is_unclear = in_place && !is_all_right(*seen);
+  if (in_place && !is_unclear) seen_ = *seen;
+  if (is_unclear) {
+    may_look_in_place_ = false;
+    const auto taken = take_outputs(device_, layout, from, called->tables.outputs, *memory_.snapshot);
+    if (!taken) return stop(taken.error());
+  }
+  return Called{called->bracket_ns, called->event_ns, absence_ns, called->is_early, is_unclear, std::move(called->tables.outputs)};
+}
+
+// Null: they are taken. So are those of the first trial, where it is seen whether they are small.
+std::unique_ptr<Memory> SubmissionSide::outputs_to_look_at(const Trial& trial, const Taking& from, std::span<const Tensor> got) const {
+  const Layout& layout = reference_.layout();
+  const bool is_large = device_.info().kind == DeviceKind::cuda && layout.outputs.bytes() >= kInPlaceBytesMin;
+  const bool are_known = correctness_.trials_passed > 0 && std::ranges::count(is_small_, true) == 0;
+  if (!is_large || !are_known || !may_look_in_place_ || !check_forms(trial, held_to(trial), got)) return nullptr;
+  return outputs_in_place(layout, from, got);
+}
+
+Expected<void> SubmissionSide::look_in_place(const Plan& plan, const Trial& trial, const Memory& outputs) {
+  const Case taken = held_to(trial);
+  const std::vector<Look> wanted = looks(plan, trial, {taken.inputs, taken.outputs, taken.pristine, taken.expected, outputs, taken.shift, true});
+  if (wanted.size() > kLooksMax) {  // nothing is seen then
+    may_look_in_place_ = false;
+    return {};
+  }
+  const auto begun = device_.begin_looks(wanted);
+  if (begun) looks_ = wanted.size();
+  return begun;
+}
+
+bool SubmissionSide::is_all_right(const Seen& seen) const {
+  const std::vector<Tensor>& expected = reference_.outputs();
+  const auto is_right = [&](std::size_t i) { return expected[i].kind != channel::Kind::tensor || (i < seen.outputs.size() && seen.outputs[i]); };
+  const bool are_outputs_right = std::ranges::all_of(std::views::iota(std::size_t{0}, expected.size()), is_right);
+  return are_outputs_right && seen.guards && (seen.inputs || !keeps_inputs());
 }
 
 SubmissionSide::Case SubmissionSide::held_to(const Trial& trial) const {
@@ -182,7 +228,7 @@ Step<void> SubmissionSide::check(const Plan& plan, const Trial& trial, const Cas
 
 // Where there are more than the device can look at in one go, they are looked at one by one.
 Step<void> SubmissionSide::begin_looks(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got) {
-  if (!check_forms(trial, held_to, got)) return {};
+  if (seen_ || !check_forms(trial, held_to, got)) return {};
   const std::vector<Look> wanted = looks(plan, trial, held_to);
   if (wanted.size() > kLooksMax) return {};
   if (const auto begun = device_.begin_looks(wanted); !begun) return stop(begun.error());
@@ -202,7 +248,9 @@ std::vector<Look> SubmissionSide::looks(const Plan& plan, const Trial& trial, co
                       .tolerance = tolerance_for(output.dtype, plan.rtol, plan.atol)});
   }
   for (const Region& gap : gaps(outputs, reference_.layout().tables.outputs)) {
-    wanted.push_back({.got = &held.snapshot, .got_offset = gap.begin - outputs.begin, .bytes = gap.bytes(), .word = trial.poison});
+    Look look{.got = &held.snapshot, .got_offset = gap.begin - outputs.begin, .bytes = gap.bytes(), .word = trial.poison};
+    if (held.is_in_place) look.got = &window(), look.got_offset = held.shift + gap.begin;
+    wanted.push_back(look);
   }
   if (keeps_inputs()) wanted.push_back({.expected = &held.pristine, .got = &window(), .got_offset = held.shift + inputs.begin, .bytes = inputs.bytes()});
   return wanted;
@@ -262,7 +310,7 @@ Step<void> SubmissionSide::check_places(const std::vector<Tensor>& got) const {
 }
 
 Step<void> SubmissionSide::check_seen(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got) {
-  const auto seen = finish_looks();
+  const auto seen = seen_ ? Step<Seen>(*std::exchange(seen_, {})) : finish_looks();
   if (!seen) return tl::unexpected(seen.error());
   if (const auto right = check_forms(trial, held_to, got); !right) return right;
   if (const auto right = seen->guards ? Step<void>() : check_guards(trial, held_to); !right) return right;

@@ -66,13 +66,15 @@ class SubmissionSide {
     std::int64_t event_ns = 0;    // what the child says
     std::int64_t absence_ns = 0;  // Device::absence_ns
     bool is_early = false;        // as in Answered: it said that what it launched was done while the judge had the device
+    bool is_unclear = false;      // large outputs were no right ones where they lay, and were taken only then: that they are right by now says nothing
     std::vector<Tensor> outputs;  // what the child says of them
   };
   // What a call needs, before its clock starts. It may begin before the reference has made the trial, and ends after that.
   void begin_staging(const Trial& trial);
   Step<void> finish_staging(const Trial& trial);
-  // One call on the trial that the reference has made, once it is staged.
-  Step<Called> call(const Trial& trial);
+  // One call on the trial that the reference has made, once it is staged. Large outputs are looked at before anyone else gets the device, where the call
+  // has left them; others are taken, for check().
+  Step<Called> call(const Plan& plan, const Trial& trial);
   // Every output of it, and that inputs and gaps are what they were. In two halves, for what others do while the device looks.
   Step<void> begin_check(const Plan& plan, const Trial& trial, const Called& called);
   Step<void> check(const Plan& plan, const Trial& trial, const Called& called);
@@ -90,8 +92,9 @@ class SubmissionSide {
     const std::vector<Tensor>& outputs;
     const Memory& pristine;
     const Memory& expected;
-    const Memory& snapshot;
+    const Memory& snapshot;   // as the window's region of outputs is
     std::uint64_t shift = 0;  // of its slot in the window
+    bool is_in_place = false; // the snapshot is none: of what lies between outputs the window tells
   };
   // `got` is what the child says of its outputs.
   Step<void> check(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got);
@@ -120,6 +123,9 @@ class SubmissionSide {
   Step<void> check_likeness(const Trial& trial, const Case& held_to, std::size_t output, Tolerance tolerance);
   Case held_to(const Trial& trial) const;
   bool keeps_inputs() const;
+  std::unique_ptr<Memory> outputs_to_look_at(const Trial& trial, const Taking& from, std::span<const Tensor> got) const;
+  Expected<void> look_in_place(const Plan& plan, const Trial& trial, const Memory& outputs);
+  bool is_all_right(const Seen& seen) const;
   std::vector<Look> looks(const Plan& plan, const Trial& trial, const Case& held_to) const;
   Step<void> begin_looks(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got);
   Step<Seen> finish_looks();
@@ -135,6 +141,8 @@ class SubmissionSide {
   std::unique_ptr<Memory> slots_;  // for bursts; null: there were none
   std::vector<Tensor> staged_inputs_;
   std::size_t looks_ = 0;  // that the device was asked for, at the last call
+  std::optional<Seen> seen_;       // of the last call's outputs in their place: all is right
+  bool may_look_in_place_ = true;  // until something there was not right
   Overhead overhead_;
   Correctness correctness_;
   std::vector<bool> is_small_;  // by output: zeros are right by the tolerance, as far as was looked in the first trial

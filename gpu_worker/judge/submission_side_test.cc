@@ -48,7 +48,7 @@ class SubmissionSideTest : public testing::Test {
   Step<void> call_and_check(SubmissionSide& side, const SubmissionSide::Trial& trial) {
     side.begin_staging(trial);
     if (const auto staged = side.finish_staging(trial); !staged) return staged;
-    const auto called = side.call(trial);
+    const auto called = side.call(house_.plan, trial);
     return called ? side.check(house_.plan, trial, *called) : Step<void>(tl::unexpected(called.error()));
   }
 
@@ -93,7 +93,7 @@ TEST_F(SubmissionSideTest, poisons_the_outputs_and_brings_the_inputs_before_each
   const SubmissionSide::Trial trial{.number = 0, .seed = 7, .poison = 0x7FC07FC1, .limit_ms = 20'000};
   (*side)->begin_staging(trial);
   ASSERT_TRUE((*side)->finish_staging(trial));
-  const auto called = (*side)->call(trial);
+  const auto called = (*side)->call(house_.plan, trial);
   ASSERT_TRUE(called);
   EXPECT_TRUE((*side)->check(house_.plan, trial, *called));
   EXPECT_EQ((*side)->correctness().trials_passed, 1u);
@@ -188,6 +188,89 @@ TEST(SubmissionSide, what_a_device_sees_by_itself_is_what_the_host_would_see) {
     EXPECT_EQ(words[0], words[1]);
     EXPECT_EQ(words[0] == "passed", way < 2) << way << ": " << words[0];
     EXPECT_NEAR(errors[0], errors[1], 1e-6);
+  }
+}
+
+// A problem with an output of 64 MB: bytes that the inputs' first one tells.
+struct LargeOutputHouse : FakeHouse {
+  static constexpr std::int64_t kBytes = 64 << 20;
+  LargeOutputHouse() {
+    plan.trials = {.correctness = 3, .warmup = 0, .timed = 0};
+    plan.limits.window_bytes_max = 2 * kBytes;
+    plan.limits.bursts = Bursts::never;
+    auto fake = std::make_unique<FakeDevice>();
+    fake->can_look = true;
+    fake->described.kind = DeviceKind::cuda;
+    fake_device = fake.get();
+    use(std::move(fake));
+  }
+  static void compute(FakeTurn& turn) {
+    char* const out = turn.window + turn.page.outputs[2].offset;
+    std::fill_n(out, kBytes, *fake_data<char>(turn, turn.page.inputs[0]));
+  }
+  // `twist` comes after the honest work of the submission's calls.
+  Report run_large(Twist twist = {}) {
+    return run(
+        [twist = std::move(twist)](FakeTurn& turn) {
+          if (turn.command == Command::call) compute(turn);
+          if (turn.command == Command::call && twist) twist(turn);
+        },
+        [](FakeTurn& turn) {
+          if (turn.command == Command::load) turn.page.outputs[turn.page.outputs_n++] = fake_tensor("large", channel::Dtype::uint8, {kBytes});
+          if (turn.command == Command::call || turn.command == Command::answer) compute(turn);
+        });
+  }
+  std::uint64_t copies() const { return fake_device->copied_bytes / static_cast<std::uint64_t>(kBytes); }  // of the large output
+
+  FakeDevice* fake_device = nullptr;
+};
+
+TEST(SubmissionSide, large_outputs_are_looked_at_where_they_are_and_not_taken) {
+  LargeOutputHouse house;
+  const Report report = house.run_large();
+  ASSERT_TRUE(report.verdict) << report.error;
+  ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
+  EXPECT_EQ(correctness_of(*report.verdict)->trials_passed, 3u);
+  // The reference's of each trial, in the first one twice more as it is timed and agrees with itself; the submission's of the first trial.
+  EXPECT_EQ(house.copies(), 5u + 1u);
+}
+
+// As a kernel that is still at work would leave it: wrong when the call is done, right when somebody looks later.
+TEST(SubmissionSide, an_output_that_becomes_right_after_its_call_counts_for_nothing) {
+  LargeOutputHouse house;
+  std::atomic<char*> wrong = nullptr;
+  int calls = 0;
+  // Looks come after the call, so the device tells when they are over.
+  house.fake_device->at_look = [&] {
+    if (char* const byte = wrong.exchange(nullptr)) *byte ^= 1;
+  };
+  const Report report = house.run_large([&](FakeTurn& turn) {
+    char* const byte = fake_data<char>(turn, turn.page.outputs[2]) + 12'345;
+    if (++calls == 2) *byte ^= 1, wrong = byte;
+  });
+  ASSERT_TRUE(report.verdict) << report.error;
+  ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
+  EXPECT_EQ(calls, 4) << "that trial came again";
+  EXPECT_EQ(house.copies(), 6u + 4u) << "and nothing was looked at in its place any more";
+}
+
+TEST(SubmissionSide, what_is_wrong_in_its_place_is_told_as_where_it_was_taken) {
+  const std::vector<std::pair<Twist, std::string>> ways{
+      {[](FakeTurn& turn) { fake_data<char>(turn, turn.page.outputs[2])[12'345] ^= 1; }, "value"},
+      {[](FakeTurn& turn) { fake_data<float>(turn, turn.page.outputs[0])[3] += 1; }, "value"},
+      {[](FakeTurn& turn) { *(turn.window + turn.page.outputs[2].offset - 4) ^= 1; }, "mutated_input"},
+      {[](FakeTurn& turn) { *fake_data<unsigned char>(turn, turn.page.inputs[0]) ^= 1; }, "mutated_input"}};
+  for (const auto& [way, reason] : ways) {
+    LargeOutputHouse house;
+    int calls = 0;
+    const Report report = house.run_large([&](FakeTurn& turn) {
+      if (++calls == 3) way(turn);
+    });
+    ASSERT_TRUE(report.verdict) << report.error;
+    ASSERT_EQ(name_of(*report.verdict), VerdictName::wrong_answer);
+    EXPECT_EQ(evidence_of(*report.verdict)->reason, reason) << evidence_of(*report.verdict)->message;
+    EXPECT_TRUE(evidence_of(*report.verdict)->message.find("in trial 2") != std::string::npos || reason == "mutated_input") << evidence_of(*report.verdict)->message;
+    EXPECT_EQ(calls, 3);
   }
 }
 

@@ -76,7 +76,7 @@ Step<void> TrialRun::run_all() {
   if (const auto begun = begin(*trial); !begun) return begun;
   while (trial) {
     if (const auto ready = get_ready(*trial); !ready) return ready;
-    const auto called = submission_.call(asked(*trial));
+    const auto called = submission_.call(plan_, asked(*trial));
     if (!called) return tl::unexpected(called.error());
     if (const auto looking = submission_.begin_check(plan_, asked(*trial), *called); !looking) return looking;
     const Standing standing = standing_of(*trial, *called);
@@ -197,6 +197,7 @@ std::vector<Seeds> TrialRun::draw_ahead(std::size_t wanted) const {
 }
 
 TrialRun::Standing TrialRun::standing_of(const Trial& trial, const SubmissionSide::Called& called) {
+  if (called.is_unclear) return Standing::again;
   if (trial.is_timed() && needs_quiet() && was_beside_others(trial) && ++disturbed_ <= kDisturbedMax) return Standing::again;
   if (!called.is_early && !is_void(called.absence_ns)) return Standing::counts;
   if (was_beside_others(trial)) {
