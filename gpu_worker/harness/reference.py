@@ -34,7 +34,9 @@ class Reference(Role):
     def load(self) -> None:
         seed = self.page.seed
         self.problem = Problem(self.job.source / self.job.problem)
-        vars(self).pop("model", None)  # there may be no room for two
+        # There may be no room for two; nor are they to lie where calls allocate.
+        vars(self).pop("model", None)
+        self.leave_pool()
         seed_everything(seed)
         init_inputs = self.problem.init_inputs()
         seed_everything(seed)

@@ -85,8 +85,8 @@ class Role:
         self._window: Window | None = None
         self._word = word  # on the GPU, for what must have something to do there
         self._arena: tuple[int, int] | None = None  # pointer and bytes
-        self._pool_use: contextlib.AbstractContextManager[None] | None = None
-        self._in_pool = False
+        self._pool: torch.cuda.MemPool | None = None
+        self._pool_use: contextlib.AbstractContextManager[None] | None = None  # while in it
         self._kept: list[torch.Tensor] = []  # the outputs of the last call: the judge looks at them where they are
         self._staged: dict[str, list[Any]] = {}
         self._row = 0  # of the output table: where this call's outputs are described
@@ -162,7 +162,6 @@ class Role:
         self._stub.arena_use(pointer, size)
         allocator = torch.cuda.memory.CUDAPluggableAllocator(self._stub.path, "kq_arena_malloc", "kq_arena_free")
         self._pool = torch.cuda.MemPool(allocator.allocator())
-        self._pool_use = torch.cuda.use_mem_pool(self._pool)
 
     def _map(self, fd: int, size: int) -> Window:
         if not self.job.on_gpu:
@@ -214,9 +213,15 @@ class Role:
 
     def enter_pool(self) -> None:
         self._kept = []
-        if self._pool_use is not None and not self._in_pool:
-            self._pool_use.__enter__()  # for good: calls are all that is left, and who drops it leaves the pool
-            self._in_pool = True
+        if self._pool is not None and self._pool_use is None:
+            self._pool_use = torch.cuda.use_mem_pool(self._pool)
+            self._pool_use.__enter__()  # until it is left: whoever drops it leaves the pool
+
+    def leave_pool(self) -> None:
+        self._kept = []
+        if self._pool_use is not None:
+            self._pool_use.__exit__(None, None, None)
+            self._pool_use = None
 
     def input_views(self) -> list[Any]:
         """The arguments of a call, each handed out once: a model may do to the object what it likes."""
