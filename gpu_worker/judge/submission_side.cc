@@ -181,12 +181,11 @@ Step<SubmissionSide::Called> SubmissionSide::call(const Plan& plan, const Trial&
   return Called{called->bracket_ns, called->event_ns, absence_ns, called->is_early, is_unclear, std::move(called->tables.outputs)};
 }
 
-// Null: they are taken. So are those of the first trial, where it is seen whether they are small.
+// Null: they are taken. So are those of the first trial, where it is seen which of them are small.
 std::unique_ptr<Memory> SubmissionSide::outputs_to_look_at(const Trial& trial, const Taking& from, std::span<const Tensor> got) const {
   const Layout& layout = reference_.layout();
   const bool is_large = device_.info().kind == DeviceKind::cuda && layout.outputs.bytes() >= kInPlaceBytesMin;
-  const bool are_known = correctness_.trials_passed > 0 && std::ranges::count(is_small_, true) == 0;
-  if (!is_large || !are_known || !may_look_in_place_ || !check_forms(trial, held_to(trial), got)) return nullptr;
+  if (!is_large || correctness_.trials_passed == 0 || !may_look_in_place_ || !check_forms(trial, held_to(trial), got)) return nullptr;
   return outputs_in_place(layout, from, got);
 }
 
@@ -196,6 +195,13 @@ Expected<void> SubmissionSide::look_in_place(const Plan& plan, const Trial& tria
   if (wanted.size() > kLooksMax) {  // nothing is seen then
     may_look_in_place_ = false;
     return {};
+  }
+  // The likeness of what is small is looked at from the host.
+  for (std::size_t i = 0; i < is_small_.size(); ++i) {
+    if (!is_small_[i]) continue;
+    const Region part = looked_at(trial, taken.outputs[i]);
+    const std::uint64_t at = part.begin - reference_.layout().outputs.begin;
+    if (const auto copied = device_.copy(taken.snapshot, at, outputs, at, part.bytes()); !copied) return copied;
   }
   const auto begun = device_.begin_looks(wanted);
   if (begun) looks_ = wanted.size();
@@ -382,7 +388,17 @@ Step<void> SubmissionSide::check_values(const Plan& plan, const Trial& trial, co
   return {};
 }
 
-// At a piece of it that nobody knows before a timed call. Where nothing that was looked at in the first trial is small, nothing is looked at any more.
+// Of an output: a piece that nobody knows before a timed call.
+Region SubmissionSide::looked_at(const Trial& trial, const Tensor& output) const {
+  const std::uint64_t element_bytes = channel::element_bytes(output.dtype);
+  const std::uint64_t elements = output.bytes / element_bytes;
+  const std::uint64_t looked = std::min(elements, kLookBytesMax / element_bytes);
+  const std::uint64_t first = trial.place / memory_.window.slots % (elements - looked + 1);
+  const std::uint64_t begin = output.offset + first * element_bytes;
+  return {begin, begin + looked * element_bytes};
+}
+
+// Where nothing that was looked at in the first trial is small, nothing is looked at any more.
 Step<void> SubmissionSide::check_likeness(const Trial& trial, const Case& held_to, std::size_t output, Tolerance tolerance) {
   is_small_.resize(std::max(is_small_.size(), output), false);  // what lies before is no tensor
   const Tensor& tensor = held_to.outputs[output];
@@ -392,23 +408,21 @@ Step<void> SubmissionSide::check_likeness(const Trial& trial, const Case& held_t
   if (is_first) is_small_.push_back(false);
   if (elements == 0 || !is_floating(tensor.dtype)) return {};
   const std::uint64_t begin = tensor.offset - reference_.layout().outputs.begin;
-  const auto numbers = [&](const Memory& memory, std::uint64_t first, std::uint64_t n) {
-    return checks_.numbers(tensor.dtype, {memory, begin + first * element_bytes}, n * element_bytes);
-  };
   if (is_first) {
     const std::uint64_t looked = std::min(elements, kFirstLookBytes / element_bytes);
     for (std::uint64_t look = 0; look < kFirstLooks && !is_small_[output]; ++look) {
-      const auto expected = numbers(held_to.expected, (elements - looked) * look / (kFirstLooks - 1), looked);
+      const std::uint64_t first = (elements - looked) * look / (kFirstLooks - 1);
+      const auto expected = checks_.numbers(tensor.dtype, {held_to.expected, begin + first * element_bytes}, looked * element_bytes);
       if (!expected) return stop(expected.error());
       is_small_[output] = likeness(*expected, *expected, tolerance).zeros_are_right;
     }
   }
   if (!is_small_[output]) return {};
-  const std::uint64_t looked = std::min(elements, kLookBytesMax / element_bytes);
-  const std::uint64_t first = trial.place / memory_.window.slots % (elements - looked + 1);
-  const auto expected = numbers(held_to.expected, first, looked);
+  const Region part = looked_at(trial, tensor);
+  const std::uint64_t at = part.begin - reference_.layout().outputs.begin;
+  const auto expected = checks_.numbers(tensor.dtype, {held_to.expected, at}, part.bytes());
   if (!expected) return stop(expected.error());
-  const auto got = numbers(held_to.snapshot, first, looked);
+  const auto got = checks_.numbers(tensor.dtype, {held_to.snapshot, at}, part.bytes());
   if (!got) return stop(got.error());
   const Likeness found = likeness(*expected, *got, tolerance);
   if (!found.zeros_are_right || found.is_like || suspicion_) return {};

@@ -122,6 +122,7 @@ class SubmissionSide {
   Step<void> check_values(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got, const Seen& seen);
   Step<void> check_likeness(const Trial& trial, const Case& held_to, std::size_t output, Tolerance tolerance);
   Case held_to(const Trial& trial) const;
+  Region looked_at(const Trial& trial, const Tensor& output) const;
   bool keeps_inputs() const;
   std::unique_ptr<Memory> outputs_to_look_at(const Trial& trial, const Taking& from, std::span<const Tensor> got) const;
   Expected<void> look_in_place(const Plan& plan, const Trial& trial, const Memory& outputs);

@@ -191,9 +191,10 @@ TEST(SubmissionSide, what_a_device_sees_by_itself_is_what_the_host_would_see) {
   }
 }
 
-// A problem with an output of 64 MB: bytes that the inputs' first one tells.
+// A problem with an output of 64 MB: numbers that follow from the first input's first.
 struct LargeOutputHouse : FakeHouse {
   static constexpr std::int64_t kBytes = 64 << 20;
+  static constexpr std::int64_t kNumbers = kBytes / 4;
   LargeOutputHouse() {
     plan.trials = {.correctness = 3, .warmup = 0, .timed = 0};
     plan.limits.window_bytes_max = 2 * kBytes;
@@ -205,8 +206,8 @@ struct LargeOutputHouse : FakeHouse {
     use(std::move(fake));
   }
   static void compute(FakeTurn& turn) {
-    char* const out = turn.window + turn.page.outputs[2].offset;
-    std::fill_n(out, kBytes, *fake_data<char>(turn, turn.page.inputs[0]));
+    float* const out = fake_data<float>(turn, turn.page.outputs[2]);
+    for (std::int64_t i = 0; i < kNumbers; ++i) out[i] = *fake_data<float>(turn, turn.page.inputs[0]) + static_cast<float>(i % 16);
   }
   // `twist` comes after the honest work of the submission's calls.
   Report run_large(Twist twist = {}) {
@@ -216,7 +217,7 @@ struct LargeOutputHouse : FakeHouse {
           if (turn.command == Command::call && twist) twist(turn);
         },
         [](FakeTurn& turn) {
-          if (turn.command == Command::load) turn.page.outputs[turn.page.outputs_n++] = fake_tensor("large", channel::Dtype::uint8, {kBytes});
+          if (turn.command == Command::load) turn.page.outputs[turn.page.outputs_n++] = fake_tensor("large", channel::Dtype::float32, {kNumbers});
           if (turn.command == Command::call || turn.command == Command::answer) compute(turn);
         });
   }
@@ -238,15 +239,15 @@ TEST(SubmissionSide, large_outputs_are_looked_at_where_they_are_and_not_taken) {
 // As a kernel that is still at work would leave it: wrong when the call is done, right when somebody looks later.
 TEST(SubmissionSide, an_output_that_becomes_right_after_its_call_counts_for_nothing) {
   LargeOutputHouse house;
-  std::atomic<char*> wrong = nullptr;
+  std::atomic<float*> wrong = nullptr;
   int calls = 0;
   // Looks come after the call, so the device tells when they are over.
   house.fake_device->at_look = [&] {
-    if (char* const byte = wrong.exchange(nullptr)) *byte ^= 1;
+    if (float* const number = wrong.exchange(nullptr)) *number -= 1;
   };
   const Report report = house.run_large([&](FakeTurn& turn) {
-    char* const byte = fake_data<char>(turn, turn.page.outputs[2]) + 12'345;
-    if (++calls == 2) *byte ^= 1, wrong = byte;
+    float* const number = fake_data<float>(turn, turn.page.outputs[2]) + 12'345;
+    if (++calls == 2) *number += 1, wrong = number;
   });
   ASSERT_TRUE(report.verdict) << report.error;
   ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
@@ -254,9 +255,24 @@ TEST(SubmissionSide, an_output_that_becomes_right_after_its_call_counts_for_noth
   EXPECT_EQ(house.copies(), 6u + 4u) << "and nothing was looked at in its place any more";
 }
 
+TEST(SubmissionSide, small_numbers_in_their_place_are_to_be_like_what_is_expected) {
+  for (const bool is_honest : {true, false}) {
+    LargeOutputHouse house;
+    house.plan.atol = 1'000;
+    int calls = 0;
+    const Report report = house.run_large([&](FakeTurn& turn) {
+      if (++calls > 1 && !is_honest) std::fill_n(fake_data<float>(turn, turn.page.outputs[2]), LargeOutputHouse::kNumbers, 0.0f);
+    });
+    ASSERT_TRUE(report.verdict) << report.error;
+    EXPECT_EQ(name_of(*report.verdict), is_honest ? VerdictName::passed : VerdictName::suspect);
+    EXPECT_EQ(calls, 3);
+    EXPECT_EQ(house.copies(), 5u + 1u) << "of the others but what is looked at";
+  }
+}
+
 TEST(SubmissionSide, what_is_wrong_in_its_place_is_told_as_where_it_was_taken) {
   const std::vector<std::pair<Twist, std::string>> ways{
-      {[](FakeTurn& turn) { fake_data<char>(turn, turn.page.outputs[2])[12'345] ^= 1; }, "value"},
+      {[](FakeTurn& turn) { fake_data<float>(turn, turn.page.outputs[2])[12'345] += 1; }, "value"},
       {[](FakeTurn& turn) { fake_data<float>(turn, turn.page.outputs[0])[3] += 1; }, "value"},
       {[](FakeTurn& turn) { *(turn.window + turn.page.outputs[2].offset - 4) ^= 1; }, "mutated_input"},
       {[](FakeTurn& turn) { *fake_data<unsigned char>(turn, turn.page.inputs[0]) ^= 1; }, "mutated_input"}};
