@@ -10,7 +10,7 @@ import torch
 
 from harness.failures import Failed, classify, describe
 from harness.model_file import Problem, parameter_names
-from harness.page import ANSWERS_MAX, INPUTS_MAX, OUTPUTS_MAX, STATES_MAX, Failure
+from harness.page import ANSWERS_MAX, INPUTS_MAX, OUTPUTS_MAX, STATES_MAX, Failure, Place
 from harness.role import Role
 from harness.tensors import Spec, cast, cast_model, fill_tensor, fill_value, invalid, outputs_of, same, seed_everything
 
@@ -89,12 +89,12 @@ class Reference(Role):
         self.synchronize()
 
     def make_inputs(self) -> None:
-        self.draw_inputs()
+        self._kept = []
+        self.bring_inputs(self.sample())
         self.synchronize()
 
-    def draw_inputs(self, slot: int = 0) -> list[Any]:
-        """Copies of them lie in the window then."""
-        inputs = self.sample()
+    def bring_inputs(self, inputs: list[Any], slot: int = 0, may_leave: bool = False) -> None:
+        """Copies of them lie in the window then, but of what the judge asks for in the arena: where it was drawn there, it may be left."""
         entries = self.entries("inputs")
         if len(inputs) != len(entries):
             raise invalid(f"get_inputs() returned {len(entries)} arguments, then {len(inputs)}")
@@ -110,8 +110,9 @@ class Reference(Role):
                     f"get_inputs() gave {name} as {Spec.of(entry)}, then as {_words(value)}; shapes must not change"
                 )
             else:
-                view.copy_(value)
-        return inputs
+                is_asked, entry.place = entry.place == Place.ARENA, Place.WINDOW
+                if not (is_asked and may_leave and self._lies_in_arena(value, entry)):
+                    view.copy_(value)
 
     def compile(self) -> None:
         """Under torch.compile as KernelBench has it, in its usual mode. Another seed is another state, and the same code."""
@@ -148,25 +149,43 @@ class Reference(Role):
         self._brings = len(slots) > 1
         try:
             for slot in slots:
-                seeds = self.page.answers[slot]
-                seed_everything(seeds.inputs)
-                inputs = self.inputs_for_model(self.draw_inputs(slot), slot)
-                seed_everything(seeds.calls)
                 self._staged, self._row = {"outputs": outputs[slot]}, slot * width
-                versions = _versions(inputs)
-                self.call_model(self.model, inputs)
-                self.changes_inputs = self.changes_inputs or versions != _versions(inputs)
+                while not self.answer_in(slot):
+                    self.changes_inputs = True
         finally:
             self._staged, self._row, self._brings = {}, 0, False
 
-    def inputs_for_model(self, drawn: list[Any], slot: int) -> list[Any]:
-        """What was drawn, where it is as the submission gets it, plain and each in memory of its own; else copies of the window's. A problem may hand
-        out the same tensors again and again: a model that changes what it is given gets copies too."""
+    def answer_in(self, slot: int) -> bool:
+        """False: the model has changed what the judge was to find where it was drawn, which nobody had seen it do before."""
+        seeds, entries = self.page.answers[slot], self.entries("inputs")
+        asked = [(entry, entry.place, entry.offset) for entry in (*entries, *self.entries("outputs"))]
+        seed_everything(seeds.inputs)
+        drawn = self.sample()
+        is_for_model = self.is_for_model(drawn)
+        self.bring_inputs(drawn, slot, may_leave=is_for_model)
+        inputs = [_alias(value) for value in drawn] if is_for_model else [_clone(view) for view in self.views("inputs", slot)]
+        seed_everything(seeds.calls)
+        versions = _versions(inputs)
+        self.call_model(self.model, inputs)
+        is_left, is_changed = any(entry.place == Place.ARENA for entry in entries), versions != _versions(inputs)
+        if is_left and is_changed:
+            for entry, place, offset in asked:
+                entry.place, entry.offset = place, offset
+            self._kept = []
+            return False
+        if is_left:
+            self._kept = [*self._kept, *drawn]
+        self.changes_inputs = self.changes_inputs or is_changed
+        return True
+
+    def is_for_model(self, drawn: list[Any]) -> bool:
+        """Whether a model may be given what was drawn: it is as the submission gets it, plain and each in memory of its own.
+
+        A problem may hand out the same tensors again and again, so a model that changes what it is given gets copies of the window's.
+        """
         tensors = [value for value in drawn if isinstance(value, torch.Tensor)]
         are_plain = all(type(value) is torch.Tensor and value.is_contiguous() and not value.is_inference() for value in tensors)
-        if are_plain and not self.changes_inputs and len({value.untyped_storage().data_ptr() for value in tensors}) == len(tensors):
-            return [value.detach() if isinstance(value, torch.Tensor) else value for value in drawn]
-        return [view.clone() if isinstance(view, torch.Tensor) else view for view in self.views("inputs", slot)]
+        return are_plain and not self.changes_inputs and len({value.untyped_storage().data_ptr() for value in tensors}) == len(tensors)
 
     def call_model(self, model: Any, inputs: list[Any]) -> None:
         with torch.no_grad():
@@ -174,6 +193,14 @@ class Reference(Role):
             complaint = self.put_outputs(outputs)
         if complaint:
             raise invalid(f"the reference disagrees with itself: {complaint}")
+
+
+def _alias(value: Any) -> Any:
+    return value.detach() if isinstance(value, torch.Tensor) else value
+
+
+def _clone(value: Any) -> Any:
+    return value.clone() if isinstance(value, torch.Tensor) else value
 
 
 def _versions(inputs: list[Any]) -> list[int]:

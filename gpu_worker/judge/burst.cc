@@ -82,7 +82,7 @@ Step<Burst::Timed> Burst::run(const Plan& plan, const Draw& draw, std::uint32_t 
   const std::int64_t absence_ns = device_.absence_ns();
   for (std::size_t i = 0; i < called.size(); ++i) {
     const Prepared& call = calls_[i];
-    const SubmissionSide::Case held_to{call.inputs, call.outputs, *call.pristine, *call.expected, *call.snapshot, shift_of(called[i])};
+    const SubmissionSide::Case held_to{call.inputs, call.outputs, {*call.pristine, reference_.layout().inputs}, *call.expected, *call.snapshot, shift_of(called[i])};
     if (const auto right = submission_.check(plan, trial, held_to, of_call(answered->tables.outputs, i)); !right) return tl::unexpected(right.error());
   }
   if (const auto unused = check_uncalled(called, number); !unused) return tl::unexpected(unused.error());

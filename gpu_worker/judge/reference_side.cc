@@ -136,13 +136,24 @@ Step<void> ReferenceSide::make_trial(const Plan& plan, const Seeds& seeds) {
   return finish_trial();
 }
 
-void ReferenceSide::begin_trial(const Plan& plan, const Seeds& seeds) { begin_answers(plan, std::span(&seeds, 1)); }
+void ReferenceSide::begin_trial(const Plan& plan, const Seeds& seeds) { begin_answers(plan, inputs_to_leave(), std::span(&seeds, 1)); }
+
+bool ReferenceSide::is_large() const { return layout_.inputs.bytes() + layout_.outputs.bytes() >= kLeftBytesMin; }
+
+// Asked for in the arena, where it was drawn: a large tensor that is alone and that the model leaves as it was.
+std::vector<Tensor> ReferenceSide::inputs_to_leave() const {
+  std::vector<Tensor> inputs = layout_.tables.inputs;
+  const auto is_tensor = [](const Tensor& input) { return input.kind == channel::Kind::tensor; };
+  const bool changes_some = std::ranges::count(mutable_, true) > 0;
+  if (arena_.memory == nullptr || !is_large() || changes_some || std::ranges::count_if(inputs, is_tensor) != 1) return inputs;
+  std::ranges::find_if(inputs, is_tensor)->place = channel::Place::arena;
+  return inputs;
+}
 
 Step<void> ReferenceSide::finish_trial() {
   const auto answered = finish_answers();
   if (!answered) return tl::unexpected(answered.error());
-  const bool is_large = layout_.inputs.bytes() + layout_.outputs.bytes() >= kLeftBytesMin;
-  return is_large ? leave(*answered) : keep(*answered, 0, 1, answers_.at_hand());
+  return is_large() ? leave(*answered) : keep(*answered, 0, 1, answers_.at_hand());
 }
 
 Step<std::size_t> ReferenceSide::make_ahead(const Plan& plan, std::span<const Seeds> seeds) {
@@ -156,7 +167,7 @@ Step<std::size_t> ReferenceSide::begin_ahead(const Plan& plan, std::span<const S
   const auto room = answers_.room();
   if (!room) return stop(room.error());
   const std::size_t slots = std::min({seeds.size(), *room, std::size_t{window_.slots}});
-  if (slots > 0) begin_answers(plan, seeds.first(slots));
+  if (slots > 0) begin_answers(plan, layout_.tables.inputs, seeds.first(slots));
   is_asked_ahead_ = slots > 0;
   return slots;
 }
@@ -183,12 +194,12 @@ Step<void> ReferenceSide::keep_all(const Answered& answered) {
   return {};
 }
 
-void ReferenceSide::begin_answers(const Plan& plan, std::span<const Seeds> seeds) {
+void ReferenceSide::begin_answers(const Plan& plan, const std::vector<Tensor>& inputs, std::span<const Seeds> seeds) {
   take_back();
   const std::vector<Tensor>& outputs = layout_.tables.outputs;
   std::vector<Tensor> rows;
   for (std::size_t i = 0; i < seeds.size(); ++i) rows.insert(rows.end(), outputs.begin(), outputs.end());
-  child_->write_inputs(layout_.tables.inputs);
+  child_->write_inputs(inputs);
   child_->write_outputs(rows);
   child_->lay_answers(seeds);
   asked_.assign(seeds.begin(), seeds.end());
@@ -219,11 +230,17 @@ Step<void> ReferenceSide::keep(const Answered& answered, std::size_t slot, std::
 
 Step<void> ReferenceSide::leave(const Answered& answered) {
   Answer& answer = answers_.at_hand();
+  const std::vector<Tensor>& inputs = answered.tables.inputs;
   const std::vector<Tensor>& outputs = answered.tables.outputs;
-  if (const auto kept = keep_numbers(answered.tables.inputs, answer); !kept) return kept;
+  if (const auto right = check_inputs(inputs, 1); !right) return right;
+  keep_numbers(inputs, answer);
   if (const auto right = check_outputs(outputs); !right) return right;
   const Taking from{.window = window(), .arena = arena_};
   left_inputs_ = std::make_unique<PartMemory>(window(), layout_.inputs.begin, layout_.inputs.bytes());
+  if (const auto left = std::ranges::find(inputs, channel::Place::arena, &Tensor::place); left != inputs.end()) {
+    const Tensor& tensor = layout_.tables.inputs[static_cast<std::size_t>(left - inputs.begin())];
+    left_tensor_.emplace(*left_inputs_, layout_.inputs, Region{tensor.offset, tensor.offset + tensor.bytes}, Place{*arena_.memory, arena_.begin + left->offset});
+  }
   left_outputs_ = outputs_in_place(layout_, from, outputs);
   const auto taken = left_outputs_ ? Expected<void>() : take_outputs(device_, layout_, from, outputs, *answer.expected);
   if (!taken) return stop(taken.error());
@@ -233,7 +250,10 @@ Step<void> ReferenceSide::leave(const Answered& answered) {
   return back ? Step<void>() : stop(back.error());
 }
 
+Pristine ReferenceSide::pristine() const { return left_tensor_ ? *left_tensor_ : Pristine(pristine_inputs(), layout_.inputs); }
+
 void ReferenceSide::take_back() {
+  left_tensor_.reset();
   left_inputs_.reset();
   left_outputs_.reset();
 }
@@ -245,20 +265,27 @@ void ReferenceSide::settle() {
 }
 
 Step<void> ReferenceSide::keep_inputs(const std::vector<Tensor>& drawn, std::uint64_t shift, Answer& answer) {
-  if (const auto kept = keep_numbers(drawn, answer); !kept) return kept;
+  if (const auto right = check_inputs(drawn, 0); !right) return right;
+  keep_numbers(drawn, answer);
   const Region& region = layout_.inputs;
   if (const auto copied = device_.copy(*answer.pristine, 0, window(), shift + region.begin, region.bytes()); !copied) return stop(copied.error());
   return {};
 }
 
-Step<void> ReferenceSide::keep_numbers(const std::vector<Tensor>& drawn, Answer& answer) const {
+// Of which so many may lie in the arena.
+Step<void> ReferenceSide::check_inputs(const std::vector<Tensor>& drawn, int in_arena_max) const {
   if (!same_form(layout_.tables.inputs, drawn)) return invalid("draws inputs of another shape or dtype for another seed");
+  const bool are_too_many = std::ranges::count(drawn, channel::Place::arena, &Tensor::place) > in_arena_max;
+  if (are_too_many || !places_are_possible(drawn, arena_)) return invalid("says that an input lies where there is none");
+  return {};
+}
+
+void ReferenceSide::keep_numbers(const std::vector<Tensor>& drawn, Answer& answer) const {
   answer.inputs = layout_.tables.inputs;
   for (std::size_t i = 0; i < drawn.size(); ++i) {
     answer.inputs[i].integer = drawn[i].integer;
     answer.inputs[i].real = drawn[i].real;
   }
-  return {};
 }
 
 void ReferenceSide::keep_outputs(std::span<const Tensor> computed, Answer& answer) {

@@ -15,6 +15,7 @@
 #include "gpu_worker/judge/checks.h"
 #include "gpu_worker/judge/ending.h"
 #include "gpu_worker/judge/layout.h"
+#include "gpu_worker/judge/pristine.h"
 #include "gpu_worker/judge/window.h"
 
 namespace kq::judge {
@@ -71,6 +72,7 @@ class ReferenceSide {
   const Memory& window() const { return *window_.memory; }
   // As the window's regions are; a tensor lies at its offset less the region's begin. No submission maps them.
   const Memory& pristine_inputs() const { return left_inputs_ ? *left_inputs_ : *answers_.at_hand().pristine; }
+  Pristine pristine() const;  // the same, and what of them the reference has left elsewhere
   const Memory& expected_outputs() const { return left_outputs_ ? *left_outputs_ : *answers_.at_hand().expected; }
   // Rows with the plain values of this trial.
   const std::vector<Tensor>& inputs() const { return answers_.at_hand().inputs; }
@@ -86,14 +88,17 @@ class ReferenceSide {
   Step<void> compile(const Plan& plan);
   Step<void> make_windows(const Plan& plan, Tables tables);
   Step<Answered> call(const Plan& plan, std::uint64_t seed, const Memory& to, channel::Command command = channel::Command::call);
-  void begin_answers(const Plan& plan, std::span<const Seeds> seeds);
+  bool is_large() const;
+  std::vector<Tensor> inputs_to_leave() const;
+  void begin_answers(const Plan& plan, const std::vector<Tensor>& inputs, std::span<const Seeds> seeds);
   Step<Answered> finish_answers();
   Step<void> keep(const Answered& answered, std::size_t slot, std::size_t slots, Answer& answer);
   Step<void> keep_all(const Answered& answered);
   Step<void> leave(const Answered& answered);
   void take_back();
   Step<void> keep_inputs(const std::vector<Tensor>& drawn, std::uint64_t shift, Answer& answer);
-  Step<void> keep_numbers(const std::vector<Tensor>& drawn, Answer& answer) const;
+  Step<void> check_inputs(const std::vector<Tensor>& drawn, int in_arena_max) const;
+  void keep_numbers(const std::vector<Tensor>& drawn, Answer& answer) const;
   void keep_outputs(std::span<const Tensor> computed, Answer& answer);
   Step<void> check_outputs(std::span<const Tensor> computed) const;
   Step<void> note_mutated_inputs();
@@ -110,6 +115,7 @@ class ReferenceSide {
   std::unique_ptr<Memory> again_;  // for the outputs of a call that comes again; null before the first one, and where they are large
   Answers answers_;
   std::unique_ptr<Memory> left_inputs_;   // of the trial at hand, in its own memory; null: they were copied
+  std::optional<Pristine> left_tensor_;   // with an input in the arena; nothing: there is none
   std::unique_ptr<Memory> left_outputs_;
   std::vector<Seeds> asked_;  // of the answers that are being made
   bool is_asked_ahead_ = false;

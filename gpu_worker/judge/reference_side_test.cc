@@ -286,6 +286,88 @@ TEST(ReferenceSide, what_a_large_call_is_held_to_is_looked_at_where_the_referenc
   EXPECT_TRUE(house.heard.ends_with("clacl")) << house.heard;
 }
 
+// An arena is there on a GPU; the fake reference draws its large input there once it is asked to, between bytes that are nobody's.
+struct ArenaHouse : LargeHouse {
+  static constexpr std::int64_t kEach = kBytes / 2;  // of input and output
+  static constexpr std::uint64_t kAt = 1 << 20;
+  explicit ArenaHouse(std::uint64_t where = kAt) : told(where) {
+    plan.limits.bursts = Bursts::never;
+    plan.limits.window_bytes_max = 2 * kBytes;
+    fake_device->described.kind = DeviceKind::cuda;
+  }
+  Report run_in_arena(Twist submission_twist = {}) {
+    return run(std::move(submission_twist), [this](FakeTurn& turn) {
+      channel::Page& page = turn.page;
+      if (turn.command == Command::load) {
+        page.inputs[0] = fake_tensor("large", channel::Dtype::uint8, {kEach});
+        page.outputs[0] = fake_tensor("out", channel::Dtype::uint8, {kEach});
+      }
+      const auto draw = [&](char* x) { std::fill_n(x, kEach, static_cast<char>(++drawn)); };
+      const auto compute = [&](const char* x) {
+        std::copy_n(x, kEach, fake_data<char>(turn, page.outputs[0]));
+        *fake_data<std::int32_t>(turn, page.outputs[1]) = 8;
+      };
+      if (turn.command == Command::make_inputs) draw(fake_data<char>(turn, page.inputs[0]));
+      if (turn.command == Command::call) compute(fake_data<char>(turn, page.inputs[0]));
+      if (turn.command != Command::answer) return;
+      if (page.inputs[0].place == channel::Place::window) {
+        draw(fake_data<char>(turn, page.inputs[0]));
+        compute(fake_data<char>(turn, page.inputs[0]));
+        return;
+      }
+      ++left;
+      char* const x = turn.window + page.window_bytes - page.arena_bytes + kAt;
+      draw(x);
+      compute(x);
+      std::fill_n(x - 4096, 4096, 'E');
+      std::fill_n(x + kEach, 4096, 'E');
+      page.inputs[0].offset = told;
+    });
+  }
+  const std::uint64_t told;
+  int left = 0;
+  int drawn = 0;
+};
+
+TEST(ReferenceSide, a_large_input_stays_where_it_was_drawn_and_nothing_beside_it_comes_to_a_submission) {
+  ArenaHouse house;
+  int beside = 0;
+  const Report report = house.run_in_arena(at(Command::call, [&](FakeTurn& turn) {
+    const char* const x = fake_data<char>(turn, turn.page.inputs[0]);
+    beside += static_cast<int>(std::count(x - channel::kAlign, x, 'E') + std::count(x + ArenaHouse::kEach, x + ArenaHouse::kEach + channel::kAlign, 'E'));
+    std::copy_n(x, ArenaHouse::kEach, fake_data<char>(turn, turn.page.outputs[0]));
+  }));
+  ASSERT_TRUE(report.verdict) << report.error;
+  ASSERT_EQ(name_of(*report.verdict), VerdictName::passed) << evidence_of(*report.verdict)->message;
+  EXPECT_EQ(house.left, 2);
+  EXPECT_EQ(beside, 0);
+}
+
+TEST(ReferenceSide, an_input_that_a_submission_changes_is_seen_where_it_was_left) {
+  ArenaHouse house;
+  int calls = 0;
+  const Report report = house.run_in_arena(at(Command::call, [&](FakeTurn& turn) {
+    char* const x = fake_data<char>(turn, turn.page.inputs[0]);
+    std::copy_n(x, ArenaHouse::kEach, fake_data<char>(turn, turn.page.outputs[0]));
+    if (++calls == 3) x[1'000] ^= 1;
+  }));
+  ASSERT_TRUE(report.verdict) << report.error;
+  ASSERT_EQ(name_of(*report.verdict), VerdictName::wrong_answer);
+  EXPECT_EQ(evidence_of(*report.verdict)->message, "changed its input 0 (large) at byte 1000, in trial 2");
+}
+
+TEST(ReferenceSide, an_input_is_not_looked_for_where_there_is_no_memory) {
+  for (const std::uint64_t told : {~0ull, 1ull << 30}) {
+    ArenaHouse house(told);
+    const Report report = house.run_in_arena(at(Command::call, [&](FakeTurn& turn) {
+      std::copy_n(fake_data<char>(turn, turn.page.inputs[0]), ArenaHouse::kEach, fake_data<char>(turn, turn.page.outputs[0]));
+    }));
+    ASSERT_TRUE(report.verdict) << report.error;
+    ASSERT_EQ(name_of(*report.verdict), VerdictName::problem_invalid);
+    EXPECT_EQ(evidence_of(*report.verdict)->message, "the reference says that an input lies where there is none");
+  }
+}
+
 TEST(ReferenceSide, a_wrong_answer_is_seen_where_the_right_one_lies_with_the_reference) {
   LargeHouse house;
   int calls = 0;

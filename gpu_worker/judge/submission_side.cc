@@ -156,7 +156,10 @@ Step<SubmissionSide::Called> SubmissionSide::call(const Plan& plan, const Trial&
   auto prepare = [&]() -> Expected<void> {
     const auto poisoned = device_.fill(window(), shift + outputs.begin, outputs.bytes(), trial.poison);
     if (!poisoned) return poisoned;
-    return device_.copy(window(), shift + inputs.begin, reference_.pristine_inputs(), 0, inputs.bytes());
+    for (const auto& [region, from] : reference_.pristine().stretches(inputs)) {
+      if (const auto copied = device_.copy(window(), shift + region.begin, from.memory, from.offset, region.bytes()); !copied) return copied;
+    }
+    return {};
   };
   const Taking from{.window = window(), .shift = shift, .arena = arena()};
   std::unique_ptr<Memory> in_place;
@@ -216,7 +219,7 @@ bool SubmissionSide::is_all_right(const Seen& seen) const {
 }
 
 SubmissionSide::Case SubmissionSide::held_to(const Trial& trial) const {
-  return {reference_.inputs(), reference_.outputs(), reference_.pristine_inputs(), reference_.expected_outputs(), *memory_.snapshot, shift_of(trial)};
+  return {reference_.inputs(), reference_.outputs(), reference_.pristine(), reference_.expected_outputs(), *memory_.snapshot, shift_of(trial)};
 }
 
 Step<void> SubmissionSide::begin_check(const Plan& plan, const Trial& trial, const Called& called) {
@@ -258,7 +261,10 @@ std::vector<Look> SubmissionSide::looks(const Plan& plan, const Trial& trial, co
     if (held.is_in_place) look.got = &window(), look.got_offset = held.shift + gap.begin;
     wanted.push_back(look);
   }
-  if (keeps_inputs()) wanted.push_back({.expected = &held.pristine, .got = &window(), .got_offset = held.shift + inputs.begin, .bytes = inputs.bytes()});
+  if (!keeps_inputs()) return wanted;
+  for (const auto& [region, at] : held.pristine.stretches(inputs)) {
+    wanted.push_back({.expected = &at.memory, .expected_offset = at.offset, .got = &window(), .got_offset = held.shift + region.begin, .bytes = region.bytes()});
+  }
   return wanted;
 }
 
@@ -272,9 +278,10 @@ Step<SubmissionSide::Seen> SubmissionSide::finish_looks() {
   Seen seen;
   auto next = told->begin();
   for (const Tensor& output : reference_.outputs()) seen.outputs.push_back(output.kind == channel::Kind::tensor ? *next++ : std::nullopt);
-  const auto behind = told->end() - (keeps_inputs() ? 1 : 0);
-  seen.guards = std::all_of(next, behind, [](const auto& gap) { return gap.has_value(); });
-  seen.inputs = keeps_inputs() && behind->has_value();
+  const auto is_right = [](const auto& one) { return one.has_value(); };
+  const auto behind = next + static_cast<std::ptrdiff_t>(gaps(reference_.layout().outputs, reference_.layout().tables.outputs).size());
+  seen.guards = std::all_of(next, behind, is_right);
+  seen.inputs = keeps_inputs() && std::all_of(behind, told->end(), is_right);
   return seen;
 }
 
@@ -435,8 +442,13 @@ Step<void> SubmissionSide::check_likeness(const Trial& trial, const Case& held_t
 Step<void> SubmissionSide::check_inputs(const Trial& trial, const Case& held_to) {
   const Region& region = reference_.layout().inputs;
   const std::vector<Tensor>& inputs = held_to.inputs;
-  auto first_change = [&](const Region& part) {
-    return checks_.difference({held_to.pristine, part.begin - region.begin}, {window(), held_to.shift + part.begin}, part.bytes());
+  auto first_change = [&](const Region& part) -> Expected<std::optional<std::uint64_t>> {
+    for (const auto& [stretch, at] : held_to.pristine.stretches(part)) {
+      const auto change = checks_.difference(at, {window(), held_to.shift + stretch.begin}, stretch.bytes());
+      if (!change) return failure(change.error());
+      if (*change) return stretch.begin - part.begin + **change;
+    }
+    return std::nullopt;
   };
   // All at once: each look at a device's memory costs more than what it looks at.
   if (keeps_inputs()) {

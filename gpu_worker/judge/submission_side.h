@@ -10,6 +10,7 @@
 #include "gpu_worker/judge/calibration.h"
 #include "gpu_worker/judge/checks.h"
 #include "gpu_worker/judge/ending.h"
+#include "gpu_worker/judge/pristine.h"
 #include "gpu_worker/judge/reference_side.h"
 #include "gpu_worker/judge/window.h"
 
@@ -90,7 +91,7 @@ class SubmissionSide {
   struct Case {
     const std::vector<Tensor>& inputs;
     const std::vector<Tensor>& outputs;
-    const Memory& pristine;
+    Pristine pristine;
     const Memory& expected;
     const Memory& snapshot;   // as the window's region of outputs is
     std::uint64_t shift = 0;  // of its slot in the window

@@ -4,7 +4,7 @@ import os
 import struct
 import unittest
 
-from harness.page import Command, Failure, Kind, Seeds, TensorDesc
+from harness.page import Command, Failure, Kind, Place, Seeds, TensorDesc
 from world import RELU, RELU_NEW, WorldTest
 
 LINEAR = """
@@ -146,6 +146,31 @@ class Roundtrip(WorldTest):
             self.assertEqual(reference.bytes_of(out) == nothing, count == 1)
             if count > 1:
                 self.assertNotEqual(reference.bytes_of(at), nothing)
+
+    def test_an_input_stays_in_the_arena_where_the_judge_asks_for_it_there(self) -> None:
+        told = "    entry.place, entry.offset = 1, 12345\n    return True\n"
+        patch = f"import harness.role\ndef lies(self, value, entry):\n{told}harness.role.Role._lies_in_arena = lies\n"
+        for forward, stays in (("torch.relu(x)", True), ("x.mul_(2)", False)):
+            reference, _ = self.pair(RELU.replace("torch.relu(x)", forward) + patch, RELU_NEW)
+            page = reference.page
+            page.answers_n = 1
+            x, out = (TensorDesc.from_buffer_copy(rows[0]) for rows in (page.inputs, page.outputs))
+            for place in (Place.WINDOW, Place.ARENA):
+                reference.put(x, bytes(x.bytes))
+                page.inputs[0], page.outputs[0] = x, out
+                page.inputs[0].place = place
+                is_asked = place == Place.ARENA
+                self.assert_ok(reference.do(Command.ANSWER, 7))
+                self.assertEqual((page.inputs[0].place, page.inputs[0].offset), (1, 12345) if is_asked and stays else (0, x.offset))
+                self.assertEqual(reference.bytes_of(x) == bytes(x.bytes), is_asked and stays)
+        # Of this model nobody knew that it changes what it is given: it is asked again, and gets a copy.
+        reference, _ = self.pair(RELU.replace("torch.relu(x)", "x.mul_(2)") + patch, RELU_NEW)
+        page = reference.page
+        page.answers_n, page.inputs[0].place = 1, Place.ARENA
+        x = TensorDesc.from_buffer_copy(page.inputs[0])
+        self.assert_ok(reference.do(Command.ANSWER, 7))
+        self.assertEqual((page.inputs[0].place, page.inputs[0].offset), (Place.WINDOW, x.offset))
+        self.assertNotEqual(reference.bytes_of(x), bytes(x.bytes))
 
     def test_tables_name_arguments_outputs_and_states(self) -> None:
         reference, _ = self.pair(LINEAR, LINEAR)
