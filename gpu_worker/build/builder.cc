@@ -317,9 +317,7 @@ Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall
   if (const auto entry = cache_.find(key)) return Compiled{.verdict = {}, .dir = *entry, .cached = true, .toolchain = words_in(*entry)};
   const Hash group = sha256(toolchain);
   const std::string variant = header_variant(call);
-  if (!variant.empty()) {
-    if (const auto made = make_header(job, group, variant); !made) return failure(made.error());
-  }
+  if (!variant.empty()) want_header(job, group, variant);
   const auto headers = cache_.headers(group);
   if (!headers) return failure(headers.error());
   const auto scratch = this->scratch(job, "compile");
@@ -343,18 +341,23 @@ Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall
   return Compiled{.verdict = {}, .dir = std::move(*entry), .cached = false, .toolchain = std::move(words)};
 }
 
-// Once for all builds of this machine. Where it cannot be made they are built without it.
+// Once for all builds of this machine.
+void Builder::want_header(const Job& job, const Hash& group, const std::string& variant) {
+  if (cache_.has_header(group, variant)) return;
+  header_maker_.want(sha256(to_hex(group) + variant), [this, arch = job.arch, zygote = job.zygote, group, variant](const std::stop_token& stop) {
+    const Lease nobodys;
+    return make_header({.lease = nobodys, .arch = arch, .zygote = zygote, .stop = stop, .slot = kHeaderSlot, .end_ms = monotonic_now_ms() + kNoLimitMs}, group, variant);
+  });
+}
+
 Expected<void> Builder::make_header(const Job& job, const Hash& group, const std::string& variant) {
-  const KeysInWork::Hold hold(keys_, sha256(to_hex(group) + variant));
-  if (cache_.has_header(group, variant)) return {};
   const auto scratch = this->scratch(job, "header");
   if (!scratch) return failure(scratch.error());
   if (const auto put = scratch->put("call.json", nlohmann::json{{"precompile", variant}}.dump()); !put) return put;
   const auto end = run_child(job, ChildRole::compile, *scratch, options_.compile_limit_ms);
   if (!end) return failure(end.error());
-  if (end->verdict || read_outcome(scratch->out())) return {};
-  (void)cache_.put_header(group, variant, scratch->out());  // a disk too small for it is no reason not to build
-  return {};
+  if (end->verdict || read_outcome(scratch->out())) return our_fault("the headers of torch cannot be precompiled here");
+  return cache_.put_header(group, variant, scratch->out());
 }
 
 Built Builder::outcome(const Job& job, const std::string& dir, bool cached) const {

@@ -23,6 +23,7 @@
 #include "gpu_worker/build/cache.h"
 #include "gpu_worker/build/child.h"
 #include "gpu_worker/build/extension.h"
+#include "gpu_worker/build/header_maker.h"
 #include "gpu_worker/build/ready_builds.h"
 #include "gpu_worker/worker.h"
 #include "gpu_worker/zygote.h"
@@ -30,6 +31,7 @@
 namespace kq {
 
 inline constexpr std::uint32_t kReadyUids = 1024;
+inline constexpr std::size_t kHeaderSlot = kReadyUids - 1;  // of the child that makes a precompiled header; builds have the slots below it
 
 struct BuilderOptions {
   std::string scratch;     // parent of scratch directories
@@ -100,6 +102,7 @@ class Builder {
   // Kernels of triton's into `out`, as far as that goes.
   Expected<void> compile_ahead(const Job& job, const std::string& out);
   Expected<Compiled> compile(const Job& job, const ExtensionCall& call, const std::string& toolchain);
+  void want_header(const Job& job, const Hash& group, const std::string& variant);
   Expected<void> make_header(const Job& job, const Hash& group, const std::string& variant);
   Expected<Scratch> scratch(const Job& job, const std::string& name) const;
   BuildChild child_of(const Job& job, ChildRole role, std::uint32_t limit_ms, const std::string& shared = {}) const;
@@ -113,6 +116,7 @@ class Builder {
   ReadyBuilds ready_;
   std::mutex toolchain_mutex_;
   std::string toolchain_;  // of this machine, as the last build's child told it
+  HeaderMaker header_maker_;  // goes first, as what it makes needs all of this
 };
 
 }  // namespace kq
