@@ -32,12 +32,15 @@ void Lane::remove(Sequence seq) {
   close_window_if_whole();
 }
 
-Sequence Lane::choose(std::optional<std::uint64_t> warm_problem) const {
+Sequence Lane::choose(const Warmth& warmth) const {
   KQ_CHECK(!window_.empty());
-  if (!warm_problem || passed_by_ >= kPassedByMax) return window_.front().seq;
+  const Sequence head = window_.front().seq;
+  if (passed_by_ >= kPassedByMax) return head;
   const auto end = window_.begin() + static_cast<std::ptrdiff_t>(std::min(kWarmWindow, window_.size()));
-  const auto warm = std::find_if(window_.begin(), end, [&](const Waiting& job) { return job.problem == *warm_problem; });
-  return warm == end ? window_.front().seq : warm->seq;
+  auto found = end;
+  if (warmth.own) found = std::find_if(window_.begin(), end, [&](const Waiting& job) { return job.problem == *warmth.own; });
+  if (found == end) found = std::find_if(window_.begin(), end, [&](const Waiting& job) { return !warmth.is_elsewhere(job.problem); });
+  return found == end ? head : found->seq;
 }
 
 void Lane::refill(std::span<const Waiting> more, bool exhausted) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -14,6 +15,14 @@
 #include "core/job.h"
 
 namespace kq {
+
+// What is warm where: a problem's reference child and inputs are there, from the last job of that problem on.
+struct Warmth {
+  std::optional<std::uint64_t> own{};                               // of the device that wants a job: QueueEntry::problem
+  const std::map<std::uint64_t, std::size_t>* devices_n = nullptr;  // by problem, of all workers; null: nobody knows
+
+  bool is_elsewhere(std::uint64_t problem) const { return devices_n != nullptr && problem != own && devices_n->contains(problem); }
+};
 
 struct LaneWindow {
   std::size_t jobs_max = 4'096;
@@ -23,7 +32,7 @@ struct LaneWindow {
 class Lane {
  public:
   static constexpr std::size_t kWindowMax = LaneWindow{}.jobs_max;
-  // How far a job of the warm problem may stand behind the head, and how often the head may be passed by in a row.
+  // How far a job may stand behind the head that goes before it for its problem, and how often the head may be passed by in a row.
   static constexpr std::size_t kWarmWindow = 32;
   static constexpr std::uint32_t kPassedByMax = 32;
 
@@ -42,8 +51,9 @@ class Lane {
 
   // The oldest, or null: then nothing is queued, or nothing until the window is filled up.
   const Waiting* head() const { return window_.empty() ? nullptr : &window_.front(); }
-  // The head, or a job of the warm problem close behind it. There is a head.
-  Sequence choose(std::optional<std::uint64_t> warm_problem) const;
+  // Close behind the head a job of the problem that the device has warm; else one of a problem that no other device has, so that two do not make
+  // the same reference; else the head. There is one.
+  Sequence choose(const Warmth& warmth) const;
 
   bool is_hungry() const { return window_.size() < bounds_.jobs_min && total_ > window_.size(); }
   Sequence window_end() const { return window_end_; }

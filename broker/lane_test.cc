@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
 #include <set>
 #include <vector>
@@ -26,10 +27,29 @@ TEST(Lane, does_not_search_far_for_the_warm_problem) {
   Lane lane;
   for (Sequence seq = 1; seq <= Lane::kWarmWindow; ++seq) lane.add(waiting(seq, 1));
   lane.add(waiting(1000, 2));
-  EXPECT_EQ(lane.choose(2), 1u);
+  EXPECT_EQ(lane.choose({.own = 2}), 1u);
   lane.remove(1);
-  EXPECT_EQ(lane.choose(2), 1000u);
-  EXPECT_EQ(lane.choose(std::nullopt), 2u);
+  EXPECT_EQ(lane.choose({.own = 2}), 1000u);
+  EXPECT_EQ(lane.choose({}), 2u);
+}
+
+TEST(Lane, a_device_without_its_problem_begins_one_that_no_other_device_has) {
+  Lane lane;
+  for (Sequence seq = 1; seq <= 6; ++seq) lane.add(waiting(seq, (seq + 1) / 2));
+  std::map<std::uint64_t, std::size_t> devices_n{{1, 1}, {2, 1}};
+  EXPECT_EQ(lane.choose({.own = 1, .devices_n = &devices_n}), 1u) << "its own";
+  EXPECT_EQ(lane.choose({.own = 2, .devices_n = &devices_n}), 3u);
+  EXPECT_EQ(lane.choose({.devices_n = &devices_n}), 5u) << "another";
+  EXPECT_EQ(lane.choose({.own = 9, .devices_n = &devices_n}), 5u);
+  devices_n[3] = 1;
+  EXPECT_EQ(lane.choose({.devices_n = &devices_n}), 1u) << "there is none";
+  for (std::uint32_t i = 0; i <= Lane::kPassedByMax; ++i) {
+    devices_n = {{1, 1}};
+    const Sequence chosen = lane.choose({.devices_n = &devices_n});
+    EXPECT_EQ(chosen == 1, i == Lane::kPassedByMax);
+    lane.remove(chosen);
+    if (chosen != 1) lane.add(waiting(chosen, 2));
+  }
 }
 
 TEST(Lane, what_is_beyond_the_window_is_counted_and_not_kept) {

@@ -207,19 +207,19 @@ Expected<void> enqueue(Step& step, JobRecord record, std::shared_ptr<const Submi
   return {};
 }
 
-void lease_out(Step& step, Job& job, Session& session, const DeviceInfo& device) {
+void lease_out(Step& step, Job& job, Session& session, std::size_t device) {
   release(step, job, true);
   stop_build(step, job.record.seq);
   job.record.attempt += 1;
   job.record.leased_at_ms = step.now_ms;
   step.state.jobs.lease(job, {.holder = session.id,
                               .worker = session.worker,
-                              .device = device,
+                              .device = session.devices[device],
                               .deadline_ms = step.now_ms + step.state.options.lease_ms});
   step.state.scheduler.charge(job.lane.submitter);
   step.state.metrics.leased(step.now_ms - job.record.submitted_at_ms);
   session.leases.insert(job.record.seq);
-  session.warm_problem = entry_of(job.record).problem;
+  step.state.workers.warm(session, device, entry_of(job.record).problem);
   write_record(step, job);
   write_entry(step, job);
   if (step.state.options.notes_per_job) step.ready.note(NoteLevel::debug, text_of_attempt(job) + ": leased to " + session.worker);

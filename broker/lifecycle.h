@@ -22,7 +22,7 @@ Expected<void> enqueue(Step& step, JobRecord record, std::shared_ptr<const Submi
 Expected<const Submission*> submission_of(Step& step, Job& job);
 
 // The next attempt begins. Its number is durable before the lease leaves, so it fences for ever.
-void lease_out(Step& step, Job& job, Session& session, const DeviceInfo& device);
+void lease_out(Step& step, Job& job, Session& session, std::size_t device);
 
 // The session says that it runs this lease: renewed, and taken over from whoever held it.
 void hold(Step& step, Job& job, Session& session);

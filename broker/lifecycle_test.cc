@@ -21,7 +21,7 @@ class LifecycleTest : public testing::Test {
 
   Session& worker(std::uint64_t epoch) {
     return state.workers.insert("peer " + std::to_string(epoch),
-                                Hello{.worker = "w", .epoch = epoch, .devices = {}, .credit = 1, .evaluator = ""},
+                                Hello{.worker = "w", .epoch = epoch, .devices = {DeviceInfo{}}, .credit = 1, .evaluator = ""},
                                 step.now_ms);
   }
 
@@ -37,17 +37,16 @@ class LifecycleTest : public testing::Test {
   State state{.options = {}, .store = &store};
   Ready ready;
   Step step{state, ready, 1000};
-  DeviceInfo cpu;
 };
 
 TEST_F(LifecycleTest, every_lease_has_a_new_attempt_number) {
   Job& job = enqueue_one();
   Session& session = worker(1);
-  lease_out(step, job, session, cpu);
+  lease_out(step, job, session, 0);
   EXPECT_EQ(current(state, {1, 1}), &job);
   put_back(step, job, "why not");
   EXPECT_EQ(current(state, {1, 1}), nullptr);
-  lease_out(step, job, session, cpu);
+  lease_out(step, job, session, 0);
   EXPECT_EQ(current(state, {1, 1}), nullptr);
   EXPECT_EQ(current(state, {1, 2}), &job);
 }
@@ -56,7 +55,7 @@ TEST_F(LifecycleTest, whoever_lists_a_lease_holds_it) {
   Job& job = enqueue_one();
   Session& first = worker(1);
   Session& second = worker(2);
-  lease_out(step, job, first, cpu);
+  lease_out(step, job, first, 0);
   step.now_ms = 2000;
   hold(step, job, second);
   EXPECT_TRUE(first.leases.empty());
@@ -66,7 +65,7 @@ TEST_F(LifecycleTest, whoever_lists_a_lease_holds_it) {
 
 TEST_F(LifecycleTest, an_orphan_keeps_its_deadline) {
   Job& job = enqueue_one();
-  lease_out(step, job, worker(1), cpu);
+  lease_out(step, job, worker(1), 0);
   const std::int64_t deadline_ms = job.tenure->deadline_ms;
   orphan(step, job);
   EXPECT_EQ(job.tenure->holder, kNobody);
@@ -80,7 +79,7 @@ TEST_F(LifecycleTest, job_and_worker_pause_twice_as_long_after_each_failure_in_a
   Job& job = enqueue_one();
   Session& session = worker(1);
   for (const auto& [pause_ms, rest_ms] : {std::pair(1000, 1000), {2000, 2000}, {3000, 4000}, {3000, 5000}}) {
-    lease_out(step, job, session, cpu);
+    lease_out(step, job, session, 0);
     ASSERT_TRUE(fail(step, job, "no disk"));
     EXPECT_EQ(job.record.not_before_ms, step.now_ms + pause_ms);
     EXPECT_EQ(session.rests_until_ms, step.now_ms + rest_ms);
@@ -92,7 +91,7 @@ TEST_F(LifecycleTest, the_last_failure_abandons_with_its_evidence) {
   Job& job = enqueue_one();
   Session& session = worker(1);
   for (std::uint32_t i = 0; i < kAttemptsMax; ++i) {
-    lease_out(step, job, session, cpu);
+    lease_out(step, job, session, 0);
     ASSERT_TRUE(fail(step, job, "failure " + std::to_string(i)));
     if (job.record.state == JobState::queued) come_due_now(job);
   }
@@ -110,7 +109,7 @@ TEST_F(LifecycleTest, samples_are_kept_with_the_result_and_many_beside_it) {
   result.verdict = ended(VerdictName::timed_out, {});
   for (const std::size_t samples_n : {kSamplesInResultMax, kSamplesInResultMax + 1}) {
     Job& job = enqueue_one();
-    lease_out(step, job, session, cpu);
+    lease_out(step, job, session, 0);
     result.samples.submission_ns.assign(samples_n, 7);
     ASSERT_TRUE(finish(step, job, result));
   }
@@ -124,7 +123,7 @@ TEST_F(LifecycleTest, samples_are_kept_with_the_result_and_many_beside_it) {
 
 TEST_F(LifecycleTest, a_passed_job_without_its_body_is_damage) {
   Job& job = enqueue_one();
-  lease_out(step, job, worker(1), cpu);
+  lease_out(step, job, worker(1), 0);
   Result passed;
   passed.verdict = Passed{};
   const auto done = finish(step, job, std::move(passed));

@@ -84,7 +84,7 @@ std::optional<Scheduler::Place> Scheduler::choose(const Offer& offer) const {
     oldest = Place{id, lane.head()->seq};
     chosen = &lane;
   }
-  return Place{oldest->lane, chosen->choose(offer.warm_problem)};
+  return Place{oldest->lane, chosen->choose(offer.warmth)};
 }
 
 void Scheduler::charge(std::uint32_t number) {

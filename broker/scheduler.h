@@ -5,8 +5,8 @@
 //   fair share             Among submitters of that priority, whoever got the least so far (start-time fair queueing, one unit a lease:
 //                          Goyal, Vin, Cheng, SIGCOMM 1996): a flood of one delays another by at most one job.
 //   age                    Of that submitter's jobs the oldest that can run here.
-//   warmth                 ... or one close behind it of the problem that the worker has warm (broker/lane.h): its reference and inputs
-//                          are there.
+//   warmth                 ... or one close behind it of the problem that the worker's device has warm, or of one that no other device
+//                          has (broker/lane.h).
 //
 // All of it is RAM; what is queued beyond the lanes' windows lies in the store's index.
 #pragma once
@@ -33,7 +33,7 @@ struct Offer {
   std::span<const std::string> labels{};   // sorted
   std::span<const Backend> backends{};     // empty: all
   bool cpu_takes_any = true;               // false while a free GPU elsewhere would take the jobs that run anywhere
-  std::optional<std::uint64_t> warm_problem{};
+  Warmth warmth{};
 };
 
 // Whether the worker has what the jobs ask for beside a device.

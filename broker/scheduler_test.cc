@@ -137,7 +137,7 @@ TEST_F(SchedulerTest, prefers_the_warm_problem_but_never_for_long) {
   for (Sequence seq = 2; seq < 100; ++seq) add(lane({}), seq, kRelu);
   std::uint32_t passed_by = 0;
   for (;; ++passed_by) {
-    const auto seq = chosen({.devices = kCpu, .warm_problem = kRelu});
+    const auto seq = chosen({.devices = kCpu, .warmth = {.own = kRelu}});
     scheduler.remove(lane({}), *seq);
     if (seq == Sequence{1}) break;
   }

@@ -90,7 +90,7 @@ Expected<void> greet(Step& step, const std::string& peer, std::uint64_t request_
     step.ready.send_to_worker(peer, request_id, Refused{most + " workers are connected, the limit; retry later"});
     return {};
   }
-  session->devices = hello.devices;
+  if (session->devices != hello.devices) step.state.workers.set_devices(*session, hello.devices);
   session->credit = hello.credit;
   session->labels = hello.labels;
   session->backends = hello.backends;

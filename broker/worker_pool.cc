@@ -6,8 +6,8 @@
 
 namespace kq {
 
-Offer Session::offer(bool cpu_takes_any) const {
-  return {.devices = devices, .labels = labels, .backends = backends, .cpu_takes_any = cpu_takes_any, .warm_problem = warm_problem};
+Offer Session::offer(bool cpu_takes_any, const Warmth& warmth) const {
+  return {.devices = devices, .labels = labels, .backends = backends, .cpu_takes_any = cpu_takes_any, .warmth = warmth};
 }
 
 bool Session::serves(const Requirements& needs) const {
@@ -43,12 +43,14 @@ Session& WorkerPool::insert(const std::string& peer, const Hello& hello, std::in
                   .peer = peer,
                   .worker = hello.worker,
                   .epoch = hello.epoch,
-                  .devices = hello.devices,
+                  .devices = {},
                   .credit = hello.credit,
                   .last_seen_ms = now_ms,
                   .labels = hello.labels,
                   .backends = hello.backends};
-  return sessions_.emplace(id, std::move(session)).first->second;
+  Session& inserted = sessions_.emplace(id, std::move(session)).first->second;
+  set_devices(inserted, hello.devices);
+  return inserted;
 }
 
 void WorkerPool::move(Session& session, const std::string& peer) {
@@ -61,9 +63,27 @@ void WorkerPool::move(Session& session, const std::string& peer) {
 void WorkerPool::remove(SessionId id) {
   const auto place = sessions_.find(id);
   KQ_CHECK(place != sessions_.end());
+  set_devices(place->second, {});
   by_peer_.erase(place->second.peer);
   by_process_.erase({place->second.worker, place->second.epoch});
   sessions_.erase(place);
+}
+
+void WorkerPool::set_devices(Session& session, std::vector<DeviceInfo> devices) {
+  for (const auto& problem : session.warm) cool(problem);
+  session.warm.assign(devices.size(), std::nullopt);
+  session.devices = std::move(devices);
+}
+
+void WorkerPool::warm(Session& session, std::size_t device, std::uint64_t problem) {
+  if (session.warm[device] == problem) return;
+  cool(session.warm[device]);
+  session.warm[device] = problem;
+  ++warm_n_[problem];
+}
+
+void WorkerPool::cool(const std::optional<std::uint64_t>& problem) {
+  if (problem && --warm_n_.at(*problem) == 0) warm_n_.erase(*problem);
 }
 
 bool WorkerPool::serves(const Requirements& needs, const std::set<std::string>& but) const {

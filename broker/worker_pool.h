@@ -35,7 +35,7 @@ struct Session {
   std::uint64_t built_n = 0;           // objects of its that were taken
   std::set<Sequence> leases{};         // of jobs whose tenure it holds
   std::size_t strays_n = 0;            // leases and builds it listed last that count no more: they still keep it busy
-  std::optional<std::uint64_t> warm_problem{};  // of the job it got last: QueueEntry::problem
+  std::vector<std::optional<std::uint64_t>> warm{};  // by device, of the job that it got last: QueueEntry::problem
   std::uint32_t failures_n = 0;        // in a row, of attempts it held
   std::int64_t rests_until_ms = 0;     // gets nothing before
 
@@ -44,7 +44,7 @@ struct Session {
     return busy < credit ? credit - busy : 0;
   }
   // What it offers, to whom its GPUs are not the only thing that counts.
-  Offer offer(bool cpu_takes_any) const;
+  Offer offer(bool cpu_takes_any, const Warmth& warmth = {}) const;
   bool serves(const Requirements& needs) const;
   bool has_gpu() const;
 };
@@ -60,6 +60,12 @@ class WorkerPool {
   // The process is reached at `peer` from now on; no other session is.
   void move(Session& session, const std::string& peer);
   void remove(SessionId id);
+  // It has these from now on; nothing is warm there.
+  void set_devices(Session& session, std::vector<DeviceInfo> devices);
+  // A job of that problem is on its way to this device.
+  void warm(Session& session, std::size_t device, std::uint64_t problem);
+  // For a job on that device.
+  Warmth warmth(const Session& session, std::size_t device) const { return {.own = session.warm[device], .devices_n = &warm_n_}; }
 
   // Whether any session could run such jobs; of a worker that is not in `but`.
   bool serves(const Requirements& needs, const std::set<std::string>& but = {}) const;
@@ -69,9 +75,12 @@ class WorkerPool {
   const std::map<SessionId, Session>& all() const { return sessions_; }
 
  private:
+  void cool(const std::optional<std::uint64_t>& problem);
+
   std::map<SessionId, Session> sessions_;
   std::map<std::string, SessionId> by_peer_;
   std::map<std::pair<std::string, std::uint64_t>, SessionId> by_process_;
+  std::map<std::uint64_t, std::size_t> warm_n_;  // devices that have it, by problem; none is 0
   SessionId last_id_ = kNobody;
 };
 

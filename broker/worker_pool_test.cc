@@ -31,6 +31,23 @@ TEST(WorkerPool, a_process_may_move_to_another_address) {
   EXPECT_EQ(workers.find_process("host:7", 5), nullptr);
 }
 
+TEST(WorkerPool, knows_what_is_warm_on_other_devices) {
+  WorkerPool workers;
+  Session& one = workers.insert("one", hello("host:1", 1), 1000);
+  Session& other = workers.insert("other", hello("host:2", 2), 1000);
+  workers.warm(one, 0, 7);
+  EXPECT_FALSE(workers.warmth(one, 0).is_elsewhere(7)) << "it is there";
+  EXPECT_TRUE(workers.warmth(other, 0).is_elsewhere(7));
+  workers.warm(other, 0, 7);
+  workers.warm(one, 0, 8);
+  EXPECT_TRUE(workers.warmth(one, 0).is_elsewhere(7));
+  EXPECT_TRUE(workers.warmth(other, 0).is_elsewhere(8));
+  workers.remove(one.id);
+  EXPECT_FALSE(workers.warmth(other, 0).is_elsewhere(8)) << "who had it is gone";
+  workers.set_devices(other, other.devices);
+  EXPECT_FALSE(workers.warmth(other, 0).own.has_value());
+}
+
 TEST(WorkerPool, an_id_is_never_used_twice) {
   WorkerPool workers;
   const SessionId first = workers.insert("peer", hello("host:7", 5), 1000).id;

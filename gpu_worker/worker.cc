@@ -13,6 +13,8 @@ namespace {
 // How often leases of the problem that is up may run before an older one of another problem.
 constexpr int kPassedOverMax = 16;
 
+constexpr std::size_t kPileMin = 2;  // of jobs that wait for one device, beyond the one that it runs
+
 constexpr std::int64_t kObjectResend = 10;  // an object is large: it is sent again after so many times as long
 
 // A result as it must look when the build lane already ended the job.
@@ -26,6 +28,11 @@ Result from_build(const Lease& lease, const Built& built, const std::string& wor
           .log = {},
           .samples = {},
           .toolchain = built.toolchain};
+}
+
+// Whatever is meant for one can run on the other, and takes as long there.
+bool is_alike(const DeviceInfo& a, const DeviceInfo& b) {
+  return a.kind == b.kind && a.model == b.model && a.arch == b.arch && a.memory_bytes == b.memory_bytes;
 }
 
 // For others, who know their attempt themselves.
@@ -226,24 +233,45 @@ void Worker::start_runs(WorkerReady& ready) {
   if (draining_) return;
   for (std::size_t device = 0; device < busy_.size(); ++device) {
     if (busy_[device] || !lost_[device].empty()) continue;
-    Held* oldest = nullptr;
-    Held* next = nullptr;
-    for (auto& [id, held] : held_) {
-      if (held.phase != Phase::waiting_run || held.device != device) continue;
-      if (oldest == nullptr) next = oldest = &held;
-      if (oldest->passed_over >= kPassedOverMax) break;
-      if (held.lease->submission.problem.hash == last_problem_[device]) {
-        next = &held;  // its reference child is already up
-        break;
-      }
-    }
+    Held* next = next_run(device);
+    if (next == nullptr) next = run_of_another(device);
     if (next == nullptr) continue;
-    if (next != oldest) ++oldest->passed_over;
+    next->device = device;
     next->phase = Phase::running;
     busy_[device] = true;
     last_problem_[device] = next->lease->submission.problem.hash;
     ready.runs.push_back({next->lease, next->built, device});
   }
+}
+
+// The oldest, or one whose reference child is already up.
+Worker::Held* Worker::next_run(std::size_t device) {
+  Held* oldest = nullptr;
+  for (auto& [id, held] : held_) {
+    if (held.phase != Phase::waiting_run || held.device != device) continue;
+    if (oldest == nullptr) oldest = &held;
+    if (oldest->passed_over >= kPassedOverMax) break;
+    if (held.lease->submission.problem.hash != last_problem_[device]) continue;
+    if (&held != oldest) ++oldest->passed_over;
+    return &held;
+  }
+  return oldest;
+}
+
+// A device that would idle takes the newest job that waits for one like it, of where most wait; while jobs of its own are being built, only of where they pile up.
+Worker::Held* Worker::run_of_another(std::size_t device) {
+  std::vector<std::size_t> waiting(options_.devices.size());
+  std::vector<Held*> newest(options_.devices.size());
+  bool builds = false;
+  for (auto& [id, held] : held_) {
+    builds = builds || (held.device == device && (held.phase == Phase::waiting_build || held.phase == Phase::building));
+    if (held.phase != Phase::waiting_run || !is_alike(options_.devices[held.device], options_.devices[device])) continue;
+    ++waiting[held.device];
+    newest[held.device] = &held;
+  }
+  const auto most = std::ranges::max_element(waiting);
+  if (builds && *most <= kPileMin) return nullptr;
+  return newest[static_cast<std::size_t>(most - waiting.begin())];
 }
 
 void Worker::talk(std::int64_t now_ms, WorkerReady& ready) {

@@ -97,6 +97,8 @@ class Worker {
   void settle(Held& held);
   void revoke(const LeaseId& id, WorkerReady& ready);
   std::optional<std::size_t> lane_for(const Held& lease) const;
+  Held* next_run(std::size_t device);
+  Held* run_of_another(std::size_t device);
   void report(Held& held, Expected<Result> result);
   void report_build(Held& held, Expected<Built> built);
   void start_builds(WorkerReady& ready);

@@ -230,6 +230,28 @@ TEST_F(WorkerTest, leases_for_equal_devices_are_spread_over_them) {
   EXPECT_EQ(twins.step(BuildDone{{2, 1}, Built{}}, now).runs.at(0).device, 1u);
 }
 
+TEST_F(WorkerTest, a_device_that_would_idle_takes_the_newest_job_that_waits_for_its_equal) {
+  DeviceInfo first = kCpu, second = kCpu, other = kCpu;
+  first.uuid = "GPU-1", second.uuid = "GPU-2", other.uuid = "GPU-3", other.model = "another";
+  Worker three({.name = "w", .epoch = 7, .devices = {first, second, other}, .build_slots = 4});
+  const auto on = [](Lease lease, const DeviceInfo& device) { return lease.device = device, lease; };
+  const auto built = [&](Sequence seq) { return three.step(BuildDone{{seq, 1}, Built{}}, now).runs; };
+  three.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = {on(lease(1), first), on(lease(2), first), on(lease(3), first), on(lease(4), first), on(lease(5), second)}}}, now);
+  EXPECT_EQ(built(1).size(), 1u);
+  EXPECT_EQ(built(2).size(), 0u) << "the second has a job of its own that is being built";
+  EXPECT_EQ(built(3).size(), 0u);
+  auto taken = built(4);
+  ASSERT_EQ(taken.size(), 1u) << "but by now they pile up";
+  EXPECT_EQ(std::pair(taken[0].lease->id.seq, taken[0].device), std::pair(Sequence{4}, std::size_t{1}));
+  EXPECT_EQ(built(5).size(), 0u);
+  const auto done = [&](Sequence seq) { return three.step(RunDone{{seq, 1}, passed()}, now).runs; };
+  EXPECT_EQ(done(4).at(0).lease->id.seq, 5u) << "its own comes first";
+  taken = done(5);
+  ASSERT_EQ(taken.size(), 1u);
+  EXPECT_EQ(std::pair(taken[0].lease->id.seq, taken[0].device), std::pair(Sequence{3}, std::size_t{1}));
+  EXPECT_EQ(done(1).at(0).device, 0u);
+}
+
 TEST_F(WorkerTest, drains_what_runs_gives_back_what_waits_and_leaves) {
   run(lease(1));
   run(lease(2));
