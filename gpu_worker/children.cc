@@ -22,8 +22,8 @@ constexpr std::int64_t kWarmLimitMs = 60'000;  // a CUDA context on a loaded mac
 constexpr int kWordsMax = 16;                  // that a child says until it is warm
 constexpr std::int64_t kMomentLimitMs = 5'000;  // a submission that loads for longer is not waited for; of each part that is asked for
 constexpr auto kMomentLook = std::chrono::microseconds(200);
-// Places in Warming: one for each kind's forker, and one for the end of who is retired in time; who is forked elsewhere is told to nobody.
-constexpr std::size_t kEnding = kChildKinds;
+// Places in Warming: one for each forker, and one for the end of who is retired in time; who is forked elsewhere is told to nobody.
+constexpr std::size_t kEnding = kForkers;
 constexpr std::size_t kUntold = kWarmingMax;
 constexpr std::uint64_t kReferenceHostBytes = 2ull << 30;  // whose limit is less has no half a GB for kernels (harness/common_kernels.py)
 constexpr std::size_t kSlotsSpared = 4;        // by children that are forked ahead, for those that are wanted now
@@ -39,6 +39,8 @@ Expected<std::pair<Fd, Fd>> pipe_for_lines() {
 
 constexpr std::array kKinds{ChildKind::python, ChildKind::launcher, ChildKind::reference};
 static_assert(kKinds.size() == kChildKinds);
+constexpr std::array kKindOfForker{ChildKind::python, ChildKind::launcher, ChildKind::reference, ChildKind::python};
+static_assert(kKindOfForker.size() == kForkers);
 
 std::size_t index(ChildKind kind) { return static_cast<std::size_t>(kind); }
 
@@ -55,7 +57,7 @@ Children::Children(ChildrenOptions options, Warming& warming, GetZygote zygote, 
       used_{true},  // Python, from the beginning
       undertaker_([this] { take_down_all(); }) {
   static_assert(kEnding < kWarmingMax);
-  for (const ChildKind kind : kKinds) forkers_[index(kind)] = std::thread([this, kind] { fork_ahead(kind); });
+  for (std::size_t i = 0; i < kForkers; ++i) forkers_[i] = std::thread([this, i] { fork_ahead(i); });
 }
 
 Children::~Children() {
@@ -123,7 +125,7 @@ std::optional<LaneChild> Children::ready(ChildKind kind) {
   for (;;) {
     ++waited_for_[index(kind)];
     changed_.notify_all();
-    changed_.wait(lock, [&] { return !waiting.empty() || !forking_[index(kind)] || stopped_ || kind == ChildKind::reference; });
+    changed_.wait(lock, [&] { return !waiting.empty() || forking_[index(kind)] == 0 || stopped_ || kind == ChildKind::reference; });
     --waited_for_[index(kind)];
     if (waiting.empty()) return std::nullopt;
     LaneChild child = std::move(waiting.front());
@@ -206,11 +208,21 @@ Expected<void> Children::await_warmth(LaneChild& child, std::size_t place) {
 // Not while the judge prepares, unless somebody waits for that child or will: none is there for the next job.
 void Children::await_good_moment(std::size_t place) {
   std::unique_lock lock(mutex_);
-  const bool is_needed = place != index(ChildKind::reference);
-  const auto is_waited_for = [&] { return place == kUntold || waited_for_[place] > 0 || (is_needed && ready_[place].empty()); };
+  const auto is_waited_for = [&] {
+    if (place == kUntold) return true;
+    const ChildKind kind = kKindOfForker[place];
+    return waited_for_[index(kind)] > 0 || (kind != ChildKind::reference && ready_[index(kind)].empty() && !is_another_beginning(place));
+  };
   // Who goes on at once with his next part was never away: the judge may be waiting for his end.
   if (place != kUntold && warming_.is_preparing() && !is_waited_for()) warming_.set(place, false);
   await_moment(lock, is_waited_for);
+}
+
+bool Children::is_another_beginning(std::size_t place) const {
+  for (std::size_t i = 0; i < kForkers; ++i) {
+    if (i != place && kKindOfForker[i] == kKindOfForker[place] && warming_.is_there(i)) return true;
+  }
+  return false;
 }
 
 // Until the judge does not prepare, or somebody is waiting.
@@ -252,7 +264,7 @@ void Children::settle() {
 
 void Children::await_ready() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return stopped_ || std::ranges::none_of(kKinds, [this](ChildKind kind) { return is_short(kind); }); });
+  changed_.wait(lock, [this] { return stopped_ || std::ranges::none_of(kKinds, [this](ChildKind kind) { return forking_[index(kind)] > 0 || is_short(kind); }); });
 }
 
 std::optional<std::string> Children::complaint() const {
@@ -277,21 +289,22 @@ std::size_t Children::ahead(ChildKind kind) const {
 // Too few of that kind wait, and there is room for another.
 bool Children::is_short(ChildKind kind) const {
   const bool has_room = std::ranges::count(slots_, false) > static_cast<std::ptrdiff_t>(kSlotsSpared);
-  return has_room && used_[index(kind)] && !failed_[index(kind)] && ready_[index(kind)].size() < ahead(kind);
+  return has_room && used_[index(kind)] && !failed_[index(kind)] && ready_[index(kind)].size() + forking_[index(kind)] < ahead(kind);
 }
 
-// A forker's thread. One is warm before the next of its kind is forked.
-void Children::fork_ahead(ChildKind kind) {
+// A forker's thread: one is warm before it forks the next.
+void Children::fork_ahead(std::size_t forker) {
+  const ChildKind kind = kKindOfForker[forker];
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return stopped_ || is_short(kind); });
     if (stopped_) return;
-    forking_[index(kind)] = true;
+    ++forking_[index(kind)];
     lock.unlock();
     auto child = fork(kind);
-    const bool is_warm = child && await_warmth(*child, index(kind));
+    const bool is_warm = child && await_warmth(*child, forker);
     lock.lock();
-    forking_[index(kind)] = false;
+    --forking_[index(kind)];
     failed_[index(kind)] = !is_warm;  // whoever wants one now is told why
     if (is_warm) {
       ready_[index(kind)].push_back(std::move(*child));

@@ -34,6 +34,9 @@ inline constexpr std::uint32_t kChildrenMax = 16;
 // that takes longer to be warm. A calibrator is of the kind that it calibrates, because either answers in its own time.
 enum class ChildKind { python, launcher, reference };
 inline constexpr std::size_t kChildKinds = 3;
+// So many are forked and made warm at once: one of each kind, and another Python one. From its fork until it is warm one takes as long as a job on a GPU, and on
+// a host with several GPUs longer, whose driver then makes their contexts one after the other.
+inline constexpr std::size_t kForkers = 4;
 ChildKind kind_of(Backend backend, DeviceKind device);  // of a submission
 ChildKind kind_of_references(DeviceKind device);
 
@@ -98,10 +101,11 @@ class Children {
   Expected<LaneChild> fork(ChildKind kind, ChildRole role = ChildRole::ready);
   Expected<void> await_warmth(LaneChild& child, std::size_t place);
   void await_good_moment(std::size_t place);
+  bool is_another_beginning(std::size_t place) const;  // of the same kind
   void await_moment(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_waited_for);
   std::optional<LaneChild> ready(ChildKind kind);
   Expected<std::size_t> free_slot();
-  void fork_ahead(ChildKind kind);
+  void fork_ahead(std::size_t forker);
   void take_down_all();
   void bury(LaneChild child);
   void take_down(LaneChild child);
@@ -120,7 +124,7 @@ class Children {
   std::array<std::deque<LaneChild>, kChildKinds> ready_;
   std::array<bool, kChildKinds> used_{};                   // kinds that were wanted at least once
   std::array<bool, kChildKinds> calibrated_{};             // kinds that were wanted for a calibrator
-  std::array<bool, kChildKinds> forking_{};                // one of that kind is on its way to those that wait
+  std::array<std::size_t, kChildKinds> forking_{};         // so many of that kind are on their way to those that wait
   std::array<int, kChildKinds> waited_for_{};              // by so many
   std::array<bool, kChildKinds> failed_{};                 // the last fork ahead did: none is tried until one was wanted
   std::deque<LaneChild> dying_;
@@ -129,7 +133,7 @@ class Children {
   bool stopped_ = false;
   bool closed_ = false;        // nobody retires any more
   std::optional<std::string> complaint_;
-  std::array<std::thread, kChildKinds> forkers_;  // last, these and the next: they start when everything above is there
+  std::array<std::thread, kForkers> forkers_;  // last, these and the next: they start when everything above is there
   std::thread undertaker_;
 };
 

@@ -19,7 +19,7 @@
 namespace kq {
 
 // As many at once.
-inline constexpr std::size_t kWarmingMax = 4;
+inline constexpr std::size_t kWarmingMax = 5;
 
 class Warming {
  public:
@@ -33,6 +33,7 @@ class Warming {
   int fd() const { return file_.get(); }
   // At one of kWarmingMax places.
   void set(std::size_t at, bool is_there) { page_->children[at].store(is_there ? 1 : 0); }
+  bool is_there(std::size_t at) const { return page_->children[at].load() != 0; }
   bool any() const {
     return std::ranges::any_of(page_->children, [](const auto& child) { return child.load() != 0; });
   }
