@@ -38,8 +38,8 @@ Attested attest(std::span<const std::int64_t> samples_ns, std::span<const std::i
     attested.median_ns = attested.attested_ns;
     return attested;
   }
-  const double cap = std::max(kSlackMaxNs, kSlackMaxShare * attested.attested_ns);
-  const double error = 3 * standard_error(samples_ns, attested.attested_ns) + std::abs(drift_ns);
+  const double cap = std::min(std::max(kSlackMaxNs, kSlackMaxShare * attested.attested_ns), kSlackMaxOfAll * attested.attested_ns);
+  const double error = 3 * std::hypot(standard_error(samples_ns, attested.attested_ns), kCalibrationErrorNs) + std::abs(drift_ns);
   double slack = std::min(error, cap);
   double share = 0;
   if (burst_ns > 0 && burst_ns <= attested.attested_ns) {

@@ -6,18 +6,17 @@
 //   published = max(median of the child's times, median of the attested samples - slack)
 //   slack     = min(3 standard errors of that median + drift of the overhead, cap)
 //
-// The calibration's error is not in that error bar: it differs from process to process by 1.1 us (standard deviation of 22 jobs on an H200) and is the
-// same for every sample of one. So one honest job in ten has a median that is not its own times', and short calls are then also timed several at once
-// (burst.h). Their share, which is free of it, is what the child's times must
-// not be below, and the slack may be as large as that error:
+// An error of the calibration is the same for every sample of a process: with the median's own, it makes the standard error. The cap is less than three of them for
+// short calls: of an honest job in thirty what is published is not its own times' median. Such calls are then also timed several at once (burst.h). Their share, which is
+// free of that error, is what the child's times must not be below, and the slack may be as large as that error:
 //
 //   published = max(median of the child's times, share less its error, attested median - burst slack)
 //
 // The share's own error is 2.7 % (standard deviation of 20 jobs of one softmax on an H200, 13.1 to 14.5 us) where the events' is 0.5 %.
 // A share above the attested median is that of a host which launches more slowly than the GPU works, and says nothing.
 //
-// What a liar gains is the slack at most. It would grow with samples that the submission scatters on purpose, so the standard error is
-// that of the median by the median absolute deviation, and the cap holds it to what calibration can be off.
+// What a liar gains is the slack at most. It would grow with samples that the submission scatters on purpose, so the median's standard error is
+// by the median absolute deviation, and the cap holds it to what calibration can be off.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +27,8 @@ namespace kq::judge {
 
 inline constexpr double kSlackMaxNs = 2'000;        // or kSlackMaxShare of the time, where that is more
 inline constexpr double kSlackMaxShare = 0.02;
+inline constexpr double kSlackMaxOfAll = 0.25;      // and never more than this share
+inline constexpr double kCalibrationErrorNs = 1'100;  // standard deviation from process to process, of 22 jobs on an H200
 inline constexpr double kBurstSlackNs = 3'000;      // where a share stands beside it, and at most kBurstSlackShare of the time
 inline constexpr double kBurstSlackShare = 0.25;
 inline constexpr double kBurstErrorShare = 0.05;    // of the share, what it may be too large by
