@@ -1,7 +1,6 @@
 #include "gpu_worker/host.h"
 
 #include <gnu/libc-version.h>
-#include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "core/limits.h"
+#include "gpu_worker/cores.h"
 #include "gpu_worker/text_line.h"
 
 namespace kq {
@@ -78,12 +78,6 @@ constexpr std::pair<const char*, const char*> kSchedulers[] = {
     {"slurm", "SLURM_JOB_ID"}, {"pbs", "PBS_JOBID"}, {"lsf", "LSB_JOBID"}, {"sge", "JOB_ID"},
 };
 
-std::uint32_t cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<std::uint32_t>(CPU_COUNT(&set)) : 0;
-}
-
 }  // namespace
 
 Host host_below(const fs::path& root, const Environment& environment) {
@@ -113,7 +107,7 @@ Host this_host() {
   char name[256] = "";
   ::gethostname(name, sizeof name - 1);
   host.name = name;
-  host.cores = cores();
+  host.cores = usable_cores();
   if (utsname names{}; ::uname(&names) == 0) host.kernel = names.release;
   host.libc = std::string("glibc ") + ::gnu_get_libc_version();
   return host;

@@ -12,11 +12,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
-#include <thread>
 
 #include "core/limits.h"
 #include "core/version.h"
 #include "gpu_worker/build/zygotes.h"
+#include "gpu_worker/cores.h"
 #include "gpu_worker/host.h"
 #include "gpu_worker/inventory.h"
 #include "gpu_worker/loop.h"
@@ -115,13 +115,15 @@ kq::Limits limits_for(kq::DeviceKind device, std::size_t lanes) {
   return limits;
 }
 
-// As many as there are cores that no lane needs, and memory for. A compiler of CUDA with all of torch takes up to 3 GiB.
+// As many as there are cores that no lane needs, whose judge and child have one each, and memory for. A compiler of CUDA with all of torch takes up to 3 GiB.
 std::uint32_t build_slots(const Flags& flags, std::size_t lanes) {
   constexpr std::uint64_t kBytesPerBuild = 3ull << 30;
   constexpr std::uint64_t kSlotsMax = 32;
+  constexpr std::uint64_t kCoresPerLane = 2;
   if (flags.builds > 0) return flags.builds;
-  const std::uint64_t cores = std::max(1u, std::thread::hardware_concurrency());
-  const std::uint64_t spare = cores > lanes ? cores - lanes : 1;
+  const std::uint64_t cores = kq::usable_cores();
+  const std::uint64_t taken = kCoresPerLane * lanes;
+  const std::uint64_t spare = cores > taken ? cores - taken : 1;
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::min(spare, host_memory_bytes() / 2 / kBytesPerBuild), 1, kSlotsMax));
 }
 

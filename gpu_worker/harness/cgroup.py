@@ -17,7 +17,7 @@ MEMORY_FILES = ("memory.max", "memory.limit_in_bytes")
 PROCESSES_MAX = 512  # and threads, of one child
 # Shares of the processors, of version 2 and 1; another child has 100 and 1024. All children together have as much as so many processes beside them.
 OF_A_BUILD = {"cpu.weight": 10, "cpu.shares": 102}
-PROCESSORS = os.cpu_count() or 1
+PROCESSORS = len(os.sched_getaffinity(0))
 OF_ALL = {"cpu.weight": min(100 * PROCESSORS, 10_000), "cpu.shares": min(1024 * PROCESSORS, 262_144)}
 LIMITS = ("memory", "pids")  # hierarchies of version 1
 LIMITS_AND_SHARES = (*LIMITS, "cpu")

@@ -12,9 +12,9 @@
 #include <cstdlib>
 #include <optional>
 #include <string_view>
-#include <thread>
 
 #include "core/check.h"
+#include "gpu_worker/cores.h"
 #include "gpu_worker/judge/attempt.h"
 #include "gpu_worker/judge/control.h"
 #include "gpu_worker/judge/cpu_device.h"
@@ -54,7 +54,7 @@ Expected<std::unique_ptr<Device>> open_device(const Options& options) {
 }
 
 Waiting waiting_for(const Device& device) {
-  const bool has_cores = std::thread::hardware_concurrency() >= kSpinningCoresMin;
+  const bool has_cores = usable_cores() >= kSpinningCoresMin;
   return device.info().kind == DeviceKind::cuda && has_cores ? Waiting::spin : Waiting::sleep;
 }
 

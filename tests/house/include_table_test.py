@@ -46,7 +46,7 @@ ALLOWED_IN_MAINS = {
 }
 
 # A trust domain inside a room: the judge knows what the children may touch, and nothing of the process that orders it.
-WALLS = {"gpu_worker/judge/": ("gpu_worker/judge/*", "core/*", "gpu_worker/channel.h", "gpu_worker/fd.h", "gpu_worker/printable.h", "gpu_worker/text_line.h", "gpu_worker/warming.h")}
+WALLS = {"gpu_worker/judge/": ("gpu_worker/judge/*", "core/*", "gpu_worker/channel.h", "gpu_worker/cores.h", "gpu_worker/fd.h", "gpu_worker/printable.h", "gpu_worker/text_line.h", "gpu_worker/warming.h")}
 
 ALLOWED_IN_TESTS = ("store/memory_store.h",)
 
