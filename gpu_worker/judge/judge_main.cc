@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 
 #include <charconv>
 #include <cstdio>
@@ -25,9 +24,6 @@ namespace kq::judge {
 namespace {
 
 constexpr int kControlSocket = 3;
-// Ahead of whatever else wants a processor: it has little to do, and what it waits for is timed. Beside 31 compilers on 16 processors an honest kernel of 10 us came
-// out as 103 (H200).
-constexpr int kNice = -10;
 constexpr unsigned kSpinningCoresMin = 4;  // one for the judge, one for the child, and the rest of the worker goes on
 
 struct Options {
@@ -52,9 +48,6 @@ void harden() {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::signal(SIGPIPE, SIG_IGN);
 }
-
-// Where that is allowed.
-void go_first() { (void)::setpriority(PRIO_PROCESS, 0, kNice); }
 
 Expected<std::unique_ptr<Device>> open_device(const Options& options) {
   return options.device == DeviceKind::cuda ? open_cuda_device(options.index) : open_cpu_device();
@@ -94,7 +87,6 @@ int run(int argc, char** argv) {
   const auto options = parse(argc, argv);
   if (!options) return end_with({ExitCode::bad_input, "usage: kq-judge --device cpu|cuda --index N, with the control socket at descriptor 3"});
   harden();
-  go_first();
   const auto device = open_device(*options);
   if (!device) return end_with(device.error());
   Control control(kControlSocket, **device);

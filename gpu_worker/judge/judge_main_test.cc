@@ -1,6 +1,5 @@
 // The program as control starts it: descriptor 3, one Report per Plan, and its exit codes.
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,7 +41,6 @@ class Program {
   ~Program() { hang_up(); }
 
   int socket() const { return ends_.first.get(); }
-  int nice() const { return ::getpriority(PRIO_PROCESS, static_cast<id_t>(pid_)); }
 
   std::optional<JudgeReply> reply() {
     const auto packet = receive_packet(socket(), 10'000);
@@ -96,19 +94,6 @@ TEST(JudgeProgram, serves_plans_until_control_hangs_up) {
     EXPECT_EQ(report.samples.submission_ns.size(), 2u);
   }
   EXPECT_EQ(judge.hang_up(), 0);
-}
-
-// As root, and where nobody took that away.
-bool may_go_first() {
-  const bool may = ::setpriority(PRIO_PROCESS, 0, -1) == 0;
-  (void)::setpriority(PRIO_PROCESS, 0, 0);
-  return may;
-}
-
-TEST(JudgeProgram, goes_before_others_where_it_may) {
-  Program judge({"--device", "cpu", "--index", "0"});
-  ASSERT_TRUE(judge.reply());
-  EXPECT_EQ(judge.nice(), may_go_first() ? -10 : ::getpriority(PRIO_PROCESS, 0));
 }
 
 TEST(JudgeProgram, is_told_of_an_exit) {
