@@ -92,6 +92,7 @@ TEST_F(OutputsTest, in_one_stretch_are_found_where_they_are) {
   window_ = std::move(*device_->make_window(256 + one.bytes()));
   EXPECT_EQ(found_at(one, {in_arena(4, 1024)}), &at(*arena_, kArenaBegin + 1024));
   EXPECT_EQ(found_at(one, {in_arena(5, 1024)}), nullptr) << "another size";
+  EXPECT_EQ(found_at(one, {in_arena(4, 1025)}), nullptr) << "where no number can begin";
   EXPECT_EQ(found_at(one, {in_arena(4, 4080)}), nullptr) << "less behind it than a window has";
   EXPECT_EQ(found_at(one, {in_arena(4, 1 << 20)}), nullptr) << "not in the arena";
 }
