@@ -54,7 +54,8 @@ enum class Command : std::uint32_t {
                     // `load` what is compiled is kept, and takes over that model's state
   call_compiled = 11,  // as `call`, of the compiled model
   answer = 12,         // reference: in each of the first `answers_n` slots of the window as `make_inputs`, and then as a call on a copy of them that nobody times:
-                       // the window's stay as drawn. Each under seeds of its own. The input table is that of all, whose numbers are the same; the
+                       // the window's stay as drawn. An input whose place is said to be the arena may stay where it was drawn there, and place and offset then say so; else it
+                       // is brought as the others, and its place is the window. Each under seeds of its own. The input table is that of all, whose numbers are the same; the
                        // output table is as in a burst. Outputs of more than one are brought to their places in the window
 };
 
@@ -107,7 +108,7 @@ struct TensorDesc {
   Kind kind;
   Dtype dtype;
   std::uint32_t ndim;
-  Place place;                   // of an output
+  Place place;                   // of an output; of an input in `answer`
   std::int64_t shape[kDimsMax];
   std::uint64_t offset;          // in the window, a multiple of kAlign, set by the judge; from the arena's begin on, set by the child
   std::uint64_t bytes;           // product of shape times the element

@@ -105,6 +105,7 @@ Step<ReferenceSide::Called> ReferenceSide::make_timed_trial(const Plan& plan, co
 
 void ReferenceSide::begin_inputs(const Plan& plan, const Seeds& seeds) {
   take_back();
+  child_->write_inputs(layout_.tables.inputs);  // an answer may have left its own elsewhere
   child_->lay_seed(seeds.inputs);
   child_->begin({.command = Command::make_inputs, .limit_ms = plan.limits.load_limit_ms});
 }

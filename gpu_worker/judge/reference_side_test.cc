@@ -307,7 +307,12 @@ struct ArenaHouse : LargeHouse {
         std::copy_n(x, kEach, fake_data<char>(turn, page.outputs[0]));
         *fake_data<std::int32_t>(turn, page.outputs[1]) = 8;
       };
-      if (turn.command == Command::make_inputs) draw(fake_data<char>(turn, page.inputs[0]));
+      if (turn.command == Command::make_inputs) {
+        if (left == 0) at = page.inputs[0].offset;
+        if (left > 0) ++drawn_after;
+        if (page.inputs[0].place != channel::Place::window || page.inputs[0].offset != at) ++misplaced;
+        draw(fake_data<char>(turn, page.inputs[0]));
+      }
       if (turn.command == Command::call) compute(fake_data<char>(turn, page.inputs[0]));
       if (turn.command != Command::answer) return;
       if (page.inputs[0].place == channel::Place::window) {
@@ -327,7 +332,22 @@ struct ArenaHouse : LargeHouse {
   const std::uint64_t told;
   int left = 0;
   int drawn = 0;
+  std::uint64_t at = 0;  // in the window
+  int drawn_after = 0;   // for a timed reference, after an answer was left
+  int misplaced = 0;
 };
+
+TEST(ReferenceSide, a_timed_reference_draws_in_the_window_whatever_an_answer_has_left) {
+  ArenaHouse house;
+  house.plan.trials = {.correctness = 2, .warmup = 0, .timed = 5};
+  const Report report = house.run_in_arena(at(Command::call, [&](FakeTurn& turn) {
+    std::copy_n(fake_data<char>(turn, turn.page.inputs[0]), ArenaHouse::kEach, fake_data<char>(turn, turn.page.outputs[0]));
+  }));
+  ASSERT_TRUE(report.verdict) << report.error;
+  ASSERT_EQ(name_of(*report.verdict), VerdictName::passed) << evidence_of(*report.verdict)->message;
+  EXPECT_GT(house.drawn_after, 0);
+  EXPECT_EQ(house.misplaced, 0);
+}
 
 TEST(ReferenceSide, a_large_input_stays_where_it_was_drawn_and_nothing_beside_it_comes_to_a_submission) {
   ArenaHouse house;
