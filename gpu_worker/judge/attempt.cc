@@ -100,7 +100,7 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   report.samples = {samples_of(times->submission.brackets_ns, overhead_ns), samples_of(times->reference.brackets_ns, overhead_ns)};
   Attested ours = attest(report.samples.submission_ns, times->submission.events_ns, drift_ns);
   double burst_ns = 0;
-  if (plan.limits.bursts == Bursts::always || (plan.limits.bursts == Bursts::doubt && ours.is_doubted())) {
+  if (plan.limits.bursts == Bursts::always || (plan.limits.bursts == Bursts::doubt && ours.is_doubted)) {
     const std::int64_t first_burst_ns = clock_ns();
     const auto share_ns = burst_share(plan, **submission, *times);
     report.trials_us += (clock_ns() - first_burst_ns) / 1'000;

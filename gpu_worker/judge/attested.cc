@@ -39,7 +39,9 @@ Attested attest(std::span<const std::int64_t> samples_ns, std::span<const std::i
     return attested;
   }
   const double cap = std::min(std::max(kSlackMaxNs, kSlackMaxShare * attested.attested_ns), kSlackMaxOfAll * attested.attested_ns);
-  const double error = 3 * std::hypot(standard_error(samples_ns, attested.attested_ns), kCalibrationErrorNs) + std::abs(drift_ns);
+  const double by_chance = standard_error(samples_ns, attested.attested_ns);
+  const double error = 3 * std::hypot(by_chance, kCalibrationErrorNs) + std::abs(drift_ns);
+  attested.is_doubted = attested.event_ns < attested.attested_ns - std::min(3 * by_chance + std::abs(drift_ns), cap);
   double slack = std::min(error, cap);
   double share = 0;
   if (burst_ns > 0 && burst_ns <= attested.attested_ns) {

@@ -7,8 +7,9 @@
 //   slack     = min(3 standard errors of that median + drift of the overhead, cap)
 //
 // An error of the calibration is the same for every sample of a process: with the median's own, it makes the standard error. The cap is less than three of them for
-// short calls: of an honest job in thirty what is published is not its own times' median. Such calls are then also timed several at once (burst.h). Their share, which is
-// free of that error, is what the child's times must not be below, and the slack may be as large as that error:
+// short calls: of an honest job in thirty what is published is not its own times' median. Where it would not be, were the calibration right, which is so for one honest job
+// in ten, short calls are also timed several at once (burst.h): a liar would choose his times within the slack. Their share, which is free of that error, is what the child's times must not
+// be below, and the slack may be as large as that error:
 //
 //   published = max(median of the child's times, share less its error, attested median - burst slack)
 //
@@ -39,8 +40,7 @@ struct Attested {
   double median_ns = 0;  // the published one
   double attested_ns = 0;
   double event_ns = 0;   // 0: the child gave no times
-  // The child's times are below all that the judge's clock can agree with.
-  bool is_doubted() const { return event_ns > 0 && median_ns > event_ns; }
+  bool is_doubted = false;  // the child's times are below all that the judge's clock can agree with, if its calibration is right
   std::string disagreement;  // in words, where the child's clock and that of a judge that spins cannot both be right; else empty
 };
 

@@ -46,6 +46,15 @@ TEST(Attested, a_forged_event_gains_the_slack_and_no_more) {
   EXPECT_GE(attest(around(10'000'000, 4'000'000, 20), Samples(20, 9'000'000), 0).median_ns, 9'000'000);
 }
 
+TEST(Attested, an_event_that_a_right_calibration_would_not_allow_is_doubted_though_it_is_published) {
+  const Attested doubted = attest(Samples(100, 10'000), Samples(100, 8'500), 0);
+  EXPECT_EQ(doubted.median_ns, 8'500);
+  EXPECT_TRUE(doubted.is_doubted);
+  EXPECT_FALSE(attest(Samples(100, 10'000), Samples(100, 8'500), 1'600).is_doubted) << "it has drifted";
+  EXPECT_FALSE(attest(Samples(100, 10'000), Samples(100, 10'500), 0).is_doubted);
+  EXPECT_FALSE(attest(Samples(100, 10'000), {}, 0).is_doubted);
+}
+
 TEST(Attested, drift_widens_the_slack_up_to_the_cap) {
   const Samples samples(50, 200'000);
   EXPECT_EQ(attest(samples, Samples(50, 1'000), 0).median_ns, 200'000 - 3 * kCalibrationErrorNs);

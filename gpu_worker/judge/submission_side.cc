@@ -22,6 +22,7 @@ constexpr std::uint64_t kPlacesBytesMax = 256ull << 20;
 constexpr std::uint64_t kMadeAheadBytesMax = 1ull << 30;
 // Of outputs. To look at smaller ones costs less while the reference makes the next trial; of these the copy costs more.
 constexpr std::uint64_t kInPlaceBytesMin = 64ull << 20;
+constexpr int kLongLooksMax = 3;  // one after the other, until outputs are taken again
 // Looked at of an output, whether it is like the expected one; and before, whether that is small.
 constexpr std::uint64_t kLookBytesMax = 256u << 10;
 constexpr std::uint64_t kFirstLookBytes = 16u << 10;
@@ -174,7 +175,9 @@ Step<SubmissionSide::Called> SubmissionSide::call(const Plan& plan, const Trial&
   if (!seen) return tl::unexpected(seen.error());
   const std::int64_t absence_ns = device_.absence_ns();
   if (const auto possible = check_places(called->tables.outputs); !possible) return tl::unexpected(possible.error());
-  const bool is_unclear = in_place && !is_all_right(*seen);
+  // A device that is slow at looking is at it for longer than a call may be away; others that disturb it do not do so again and again.
+  long_looks_ = in_place && absence_ns > overhead_.absence_ns + kAbsenceNs ? long_looks_ + 1 : 0;
+  const bool is_unclear = in_place && (long_looks_ == kLongLooksMax || !is_all_right(*seen));
   if (in_place && !is_unclear) seen_ = *seen;
   if (is_unclear) {
     may_look_in_place_ = false;

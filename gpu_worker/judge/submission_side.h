@@ -39,6 +39,10 @@ class SubmissionMemory {
   Sizes asked_;
 };
 
+// What more than the absence of any null call is somebody else's doing: the switch to another context and back takes 140 us and more, the
+// longest gap of an undisturbed hold 12 us (measured on an H200).
+inline constexpr std::int64_t kAbsenceNs = 60'000;
+
 class SubmissionSide {
  public:
   // Attaches the window and calibrates: until then the child runs our code only. What was made ahead goes where it does not fit.
@@ -67,7 +71,8 @@ class SubmissionSide {
     std::int64_t event_ns = 0;    // what the child says
     std::int64_t absence_ns = 0;  // Device::absence_ns
     bool is_early = false;        // as in Answered: it said that what it launched was done while the judge had the device
-    bool is_unclear = false;      // large outputs were no right ones where they lay, and were taken only then: that they are right by now says nothing
+    bool is_unclear = false;      // large outputs were no right ones where they lay, and were taken only then: that they are right by now says nothing. Or to look
+                                  // at them there takes too long
     std::vector<Tensor> outputs;  // what the child says of them
   };
   // What a call needs, before its clock starts. It may begin before the reference has made the trial, and ends after that.
@@ -145,6 +150,7 @@ class SubmissionSide {
   std::size_t looks_ = 0;  // that the device was asked for, at the last call
   std::optional<Seen> seen_;       // of the last call's outputs in their place: all is right
   bool may_look_in_place_ = true;  // until something there was not right
+  int long_looks_ = 0;             // so many of the last calls whose outputs were looked at where they were took too long for that
   Overhead overhead_;
   Correctness correctness_;
   std::vector<bool> is_small_;  // by output: zeros are right by the tolerance, as far as was looked in the first trial

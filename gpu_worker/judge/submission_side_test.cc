@@ -258,6 +258,19 @@ TEST(SubmissionSide, an_output_that_becomes_right_after_its_call_counts_for_noth
   EXPECT_EQ(house.copies(), 4u) << "and nothing was looked at in its place any more";
 }
 
+TEST(SubmissionSide, where_looking_takes_too_long_outputs_are_taken) {
+  LargeOutputHouse house;
+  std::atomic<bool> looked = false;
+  int calls = 0;
+  house.fake_device->at_look = [&] { looked = true; };
+  house.fake_device->absence = [&] { return looked ? kAbsenceNs + 1 : 0; };
+  const Report report = house.run_large([&](FakeTurn&) { ++calls, looked = false; });
+  ASSERT_TRUE(report.verdict) << report.error;
+  ASSERT_EQ(name_of(*report.verdict), VerdictName::passed) << evidence_of(*report.verdict)->message;
+  EXPECT_EQ(calls, 3 + 3);
+  EXPECT_EQ(house.copies(), 1u + 3u) << "of the first, of the last that came again, and of two more";
+}
+
 TEST(SubmissionSide, small_numbers_in_their_place_are_to_be_like_what_is_expected) {
   for (const bool is_honest : {true, false}) {
     LargeOutputHouse house;

@@ -42,10 +42,6 @@ inline constexpr double kDisturbedShare = 0.1;
 inline constexpr std::uint32_t kTimedPerReference = 8;
 // Answers that take longer together are not asked for in one command: a submission that is wrong in the next trial needs none of them.
 inline constexpr std::int64_t kAtOnceNs = 4'000'000;
-// What more than the absence of any null call is somebody else's doing: the switch to another context and back takes 140 us and more, the
-// longest gap of an undisturbed hold 12 us (measured on an H200).
-inline constexpr std::int64_t kAbsenceNs = 60'000;
-
 struct Times {
   std::vector<std::int64_t> brackets_ns;
   std::vector<std::int64_t> events_ns;  // what the child said of the same calls
