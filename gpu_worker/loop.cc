@@ -148,8 +148,9 @@ Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lane
                                       stop = going[start.lease->id].get_token()](std::size_t) {
         auto result = lane.run(*lease, built, stop);
         log_result(*lease, result, stop.stop_requested());
-        mailbox.put(RunDone{lease->id, std::move(result)});
+        // First, so that nothing is begun there any more.
         if (lane.quarantine()) mailbox.put(DeviceLost{device, *lane.quarantine()});
+        mailbox.put(RunDone{lease->id, std::move(result)});
       });
     }
     for (const LeaseId& id : ready.stops) going[id].request_stop();

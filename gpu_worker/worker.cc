@@ -229,18 +229,20 @@ void Worker::start_builds(WorkerReady& ready) {
   }
 }
 
+// Who has a job of its own first: only then is somebody idle.
 void Worker::start_runs(WorkerReady& ready) {
   if (draining_) return;
-  for (std::size_t device = 0; device < busy_.size(); ++device) {
-    if (busy_[device] || !lost_[device].empty()) continue;
-    Held* next = next_run(device);
-    if (next == nullptr) next = run_of_another(device);
-    if (next == nullptr) continue;
-    next->device = device;
-    next->phase = Phase::running;
-    busy_[device] = true;
-    last_problem_[device] = next->lease->submission.problem.hash;
-    ready.runs.push_back({next->lease, next->built, device});
+  for (const auto next : {&Worker::next_run, &Worker::run_of_another}) {
+    for (std::size_t device = 0; device < busy_.size(); ++device) {
+      if (busy_[device] || !lost_[device].empty()) continue;
+      Held* const run = (this->*next)(device);
+      if (run == nullptr) continue;
+      run->device = device;
+      run->phase = Phase::running;
+      busy_[device] = true;
+      last_problem_[device] = run->lease->submission.problem.hash;
+      ready.runs.push_back({run->lease, run->built, device});
+    }
   }
 }
 

@@ -252,6 +252,18 @@ TEST_F(WorkerTest, a_device_that_would_idle_takes_the_newest_job_that_waits_for_
   EXPECT_EQ(done(1).at(0).device, 0u);
 }
 
+TEST_F(WorkerTest, an_idle_device_takes_nothing_from_an_idle_equal) {
+  DeviceInfo first = kCpu, second = kCpu;
+  first.uuid = "GPU-1", second.uuid = "GPU-2";
+  Worker two({.name = "w", .epoch = 7, .devices = {first, second}});
+  Lease its = lease(1);
+  its.device = second;
+  two.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = {its}}}, now);
+  const auto runs = two.step(BuildDone{{1, 1}, Built{}}, now).runs;
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].device, 1u);
+}
+
 TEST_F(WorkerTest, drains_what_runs_gives_back_what_waits_and_leaves) {
   run(lease(1));
   run(lease(2));
