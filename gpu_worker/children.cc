@@ -185,9 +185,6 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role) {
 // Its words, whatever came of its warming up: what went wrong there it answers to the judge's first command. From when one that "asks" is told to go until it
 // has to wait again or is warm the device feels it.
 Expected<void> Children::await_warmth(LaneChild& child, std::size_t place) {
-  const auto set_busy = [&](bool is_busy) {
-    if (place != kUntold) warming_.set(place, is_busy);
-  };
   const auto warm = [&]() -> Expected<void> {
     for (int words = 0; !child.is_warm; ++words) {
       auto word = receive_packet(child.channel.get(), kWarmLimitMs);
@@ -195,27 +192,28 @@ Expected<void> Children::await_warmth(LaneChild& child, std::size_t place) {
       if (!*word) return our_fault("a child was not warm after " + std::to_string(kWarmLimitMs / 1000) + " s");
       child.is_warm = (*word)->bytes == "warm";
       if ((*word)->bytes != "asks") continue;
-      await_good_moment(place);
-      set_busy(true);
+      begin_at_good_moment(place);
       if (const auto told = send_packet(child.channel.get(), "go"); !told) return told;
     }
     return {};
   }();
-  set_busy(false);
+  if (place != kUntold) warming_.set(place, false);
   return warm;
 }
 
-// Not while the judge prepares, unless somebody waits for that child or will: none is there for the next job.
-void Children::await_good_moment(std::size_t place) {
+// Not while the judge prepares, unless somebody waits for that child or will, since none is there for the next job, and no other is nearer.
+void Children::begin_at_good_moment(std::size_t place) {
+  if (place == kUntold) return;
   std::unique_lock lock(mutex_);
   const auto is_waited_for = [&] {
-    if (place == kUntold) return true;
     const ChildKind kind = kKindOfForker[place];
-    return waited_for_[index(kind)] > 0 || (kind != ChildKind::reference && ready_[index(kind)].empty() && !is_another_beginning(place));
+    const bool is_needed = waited_for_[index(kind)] > 0 || (kind != ChildKind::reference && ready_[index(kind)].empty());
+    return is_needed && !is_another_beginning(place);
   };
   // Who goes on at once with his next part was never away: the judge may be waiting for his end.
-  if (place != kUntold && warming_.is_preparing() && !is_waited_for()) warming_.set(place, false);
+  if (warming_.is_preparing() && !is_waited_for()) warming_.set(place, false);
   await_moment(lock, is_waited_for);
+  warming_.set(place, true);
 }
 
 bool Children::is_another_beginning(std::size_t place) const {

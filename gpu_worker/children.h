@@ -100,7 +100,7 @@ class Children {
  private:
   Expected<LaneChild> fork(ChildKind kind, ChildRole role = ChildRole::ready);
   Expected<void> await_warmth(LaneChild& child, std::size_t place);
-  void await_good_moment(std::size_t place);
+  void begin_at_good_moment(std::size_t place);
   bool is_another_beginning(std::size_t place) const;  // of the same kind
   void await_moment(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_waited_for);
   std::optional<LaneChild> ready(ChildKind kind);

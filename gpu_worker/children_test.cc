@@ -114,21 +114,6 @@ TEST_F(ChildrenTest, nobody_begins_while_the_judge_prepares_unless_he_is_needed)
   two->retire(std::move(*taken));
 }
 
-// Two are on their way where two are wanted; of these one begins at once, since without him there would be none, and the other has time.
-TEST_F(ChildrenTest, of_two_on_their_way_one_is_needed) {
-  warming_.set_preparing(true);
-  const auto two = children(2);
-  auto first = two->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
-  auto second = two->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
-  ASSERT_TRUE(first && second);
-  EXPECT_TRUE(directories_become(4)) << "those two and the next two";
-  warming_.set_preparing(false);
-  two->await_ready();
-  EXPECT_FALSE(warming_.any());
-  two->retire(std::move(*first));
-  two->retire(std::move(*second));
-}
-
 // One that is to be a reference loads kernels part by part, and stops where the judge begins to prepare.
 TEST_F(ChildrenTest, who_warms_up_part_by_part_waits_before_each) {
   const auto one = children(1);
