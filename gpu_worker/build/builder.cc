@@ -350,14 +350,17 @@ void Builder::want_header(const Job& job, const Hash& group, const std::string& 
   });
 }
 
-Expected<void> Builder::make_header(const Job& job, const Hash& group, const std::string& variant) {
+// False: here it cannot be made.
+Expected<bool> Builder::make_header(const Job& job, const Hash& group, const std::string& variant) {
   const auto scratch = this->scratch(job, "header");
   if (!scratch) return failure(scratch.error());
-  if (const auto put = scratch->put("call.json", nlohmann::json{{"precompile", variant}}.dump()); !put) return put;
+  if (const auto put = scratch->put("call.json", nlohmann::json{{"precompile", variant}}.dump()); !put) return failure(put.error());
   const auto end = run_child(job, ChildRole::compile, *scratch, options_.compile_limit_ms);
   if (!end) return failure(end.error());
-  if (end->verdict || read_outcome(scratch->out())) return our_fault("the headers of torch cannot be precompiled here");
-  return cache_.put_header(group, variant, scratch->out());
+  if (end->verdict) return our_fault("the headers of torch were not precompiled: " + evidence_of(*end->verdict)->message);
+  if (read_outcome(scratch->out())) return false;
+  if (const auto put = cache_.put_header(group, variant, scratch->out()); !put) return failure(put.error());
+  return true;
 }
 
 Built Builder::outcome(const Job& job, const std::string& dir, bool cached) const {

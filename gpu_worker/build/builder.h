@@ -103,7 +103,7 @@ class Builder {
   Expected<void> compile_ahead(const Job& job, const std::string& out);
   Expected<Compiled> compile(const Job& job, const ExtensionCall& call, const std::string& toolchain);
   void want_header(const Job& job, const Hash& group, const std::string& variant);
-  Expected<void> make_header(const Job& job, const Hash& group, const std::string& variant);
+  Expected<bool> make_header(const Job& job, const Hash& group, const std::string& variant);
   Expected<Scratch> scratch(const Job& job, const std::string& name) const;
   BuildChild child_of(const Job& job, ChildRole role, std::uint32_t limit_ms, const std::string& shared = {}) const;
   Expected<BuildEnd> run_child(const Job& job, ChildRole role, const Scratch& scratch, std::uint32_t limit_ms, const std::string& shared = {}) const;

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -269,6 +270,25 @@ TEST_F(BuilderTest, a_call_of_load_inline_is_compiled_once_for_all_submissions) 
   const auto other = build_python("# another submission with the same call\n" + extension("int number = 1;"));
   ASSERT_EQ(verdict_of(other), "built");
   EXPECT_TRUE(other->cached);
+}
+
+// What torch's headers take, 20 s and more, is too long for every run of the tests.
+TEST_F(BuilderTest, torchs_headers_are_precompiled_beside_the_first_build_that_wants_them) {
+  if (std::getenv("KQ_HEADERS") == nullptr) GTEST_SKIP() << "skipped: takes a minute; KQ_HEADERS=yes runs it, as CI does";
+  const BuildCache cache(root_ / "cache");
+  Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"}, cache,
+                  [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
+  const auto source = [](int number) {
+    return "from torch.utils.cpp_extension import load_inline\nSOURCE = 'torch::Tensor add(torch::Tensor x) { return x + " + std::to_string(number) +
+           "; }'\nmodule = load_inline('added', SOURCE, functions=['add'])\n";
+  };
+  const auto has_header = [&] { return std::ranges::any_of(cache.list(), [](const CacheEntry& entry) { return entry.name.starts_with("headers/"); }); };
+  for (int number = 1; number <= 2; ++number) {
+    const auto built = builder.build(lease_of(Backend::torch_cuda, {{"k.py", source(number)}}));
+    ASSERT_EQ(verdict_of(built), "built") << evidence(built).message;
+    for (int i = 0; i < 1'200 && !has_header(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    ASSERT_TRUE(has_header());
+  }
 }
 
 // While its calls are recorded a file may run anything.

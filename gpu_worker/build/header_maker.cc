@@ -13,9 +13,14 @@ void HeaderMaker::want(const Hash& header, Make make) {
   thread_ = std::jthread([this, header, make = std::move(make)](const std::stop_token& stop) {
     const auto made = make(stop);
     const std::lock_guard done(mutex_);
-    if (!made && !stop.stop_requested()) failed_.insert(header);
+    if (made && !*made) failed_.insert(header);
     is_busy_ = false;
   });
+}
+
+bool HeaderMaker::is_making() {
+  const std::lock_guard lock(mutex_);
+  return is_busy_;
 }
 
 }  // namespace kq

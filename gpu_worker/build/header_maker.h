@@ -15,13 +15,14 @@ namespace kq {
 
 class HeaderMaker {
  public:
-  // Blocking. An Error, but when it was to stop: here it cannot be made.
-  using Make = std::function<Expected<void>(std::stop_token)>;
+  // Blocking. False: here it cannot be made. An Error was an accident.
+  using Make = std::function<Expected<bool>(std::stop_token)>;
 
   ~HeaderMaker() { thread_ = {}; }  // what it is at is told to stop, and waited for
 
   // One at a time: the header is not made where another one is, for who wants it next asks again. What could not be made is not tried again.
   void want(const Hash& header, Make make);
+  bool is_making();
 
  private:
   static constexpr std::size_t kFailedMax = 64;  // then all are tried again
