@@ -1,7 +1,6 @@
 #include "broker/leasing.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -76,9 +75,11 @@ class Handout {
 
   // False if there is nothing for this worker.
   Expected<bool> grant_one(Session& session) {
-    const auto next = next_device(session, [](const DeviceInfo&) { return true; });
-    const Offer offer = session.offer(!a_gpu_is_free_, next ? state_.workers.warmth(session, *next) : Warmth{});
-    const auto place = state_.scheduler.choose(offer);
+    const Offer offer = session.offer(!a_gpu_is_free_);
+    const auto place = state_.scheduler.choose(offer, [&](const Requirements& needs) {
+      const auto device = next_device(session, offer, needs);
+      return device ? state_.workers.warmth(session, *device) : Warmth{};
+    });
     if (!place) return false;
     ++granted_n_;
     if (state_.jobs.find(place->seq) == nullptr) {
@@ -97,7 +98,7 @@ class Handout {
     auto lease = lease_for(step_, job);
     if (!lease) return failure(std::move(lease.error()));
     if (!*lease) return true;  // it was abandoned, there may be others
-    const auto device = next_device(session, [&](const DeviceInfo& one) { return fits(offer, one, job.record.needs); });
+    const auto device = next_device(session, offer, job.record.needs);
     KQ_CHECK(device.has_value());
     auto object = object_for(step_, job.record.seq, session.devices[*device]);
     if (!object) return failure(std::move(object.error()));
@@ -109,18 +110,16 @@ class Handout {
     return true;
   }
 
-  // Of the session's devices that will do, a GPU before the CPU, then the one with the fewest leases.
-  std::optional<std::size_t> next_device(const Session& session, const std::function<bool(const DeviceInfo&)>& will_do) const {
-    if (session.devices.size() == 1) return will_do(session.devices[0]) ? std::optional<std::size_t>(0) : std::nullopt;
-    std::vector<std::size_t> leases(session.devices.size());
-    for (const Sequence seq : session.leases) {
-      const auto held = std::ranges::find(session.devices, state_.jobs.find(seq)->tenure->device);
-      if (held != session.devices.end()) ++leases[static_cast<std::size_t>(held - session.devices.begin())];
-    }
-    const auto cost = [&](std::size_t i) { return std::pair(session.devices[i].kind == DeviceKind::cpu, leases[i]); };
+  // Of the session's devices that fit, a GPU before the CPU, then the one with the fewest leases.
+  std::optional<std::size_t> next_device(const Session& session, const Offer& offer, const Requirements& needs) const {
+    if (session.devices.size() == 1) return fits(offer, session.devices[0], needs) ? std::optional<std::size_t>(0) : std::nullopt;
+    const auto cost = [&](const DeviceInfo& device) {
+      const auto n = std::ranges::count_if(session.leases, [&](Sequence seq) { return state_.jobs.find(seq)->tenure->device == device; });
+      return std::pair(device.kind == DeviceKind::cpu, n);
+    };
     std::optional<std::size_t> best;
     for (std::size_t i = 0; i < session.devices.size(); ++i) {
-      if (will_do(session.devices[i]) && (!best || cost(i) < cost(*best))) best = i;
+      if (fits(offer, session.devices[i], needs) && (!best || cost(session.devices[i]) < cost(session.devices[*best]))) best = i;
     }
     return best;
   }

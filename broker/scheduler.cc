@@ -45,7 +45,7 @@ void Scheduler::refill(const LaneId& id, std::span<const Lane::Waiting> more, bo
   settle(id);
 }
 
-std::optional<Scheduler::Place> Scheduler::choose(const Offer& offer) const {
+std::optional<Scheduler::Place> Scheduler::choose(const Offer& offer, const WarmthFor& warmth_for) const {
   // The priority: whose oldest job, with its head start, came first.
   struct Candidate {
     GroupId id;
@@ -84,7 +84,8 @@ std::optional<Scheduler::Place> Scheduler::choose(const Offer& offer) const {
     oldest = Place{id, lane.head()->seq};
     chosen = &lane;
   }
-  return Place{oldest->lane, chosen->choose(offer.warmth)};
+  const Warmth warmth = warmth_for ? warmth_for(*classes.name(oldest->lane.needs)) : Warmth{};
+  return Place{oldest->lane, chosen->choose(warmth)};
 }
 
 void Scheduler::charge(std::uint32_t number) {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -33,7 +34,6 @@ struct Offer {
   std::span<const std::string> labels{};   // sorted
   std::span<const Backend> backends{};     // empty: all
   bool cpu_takes_any = true;               // false while a free GPU elsewhere would take the jobs that run anywhere
-  Warmth warmth{};
 };
 
 // Whether the worker has what the jobs ask for beside a device.
@@ -58,8 +58,10 @@ class Scheduler {
   void remove(const LaneId& lane, Sequence seq);
   void refill(const LaneId& lane, std::span<const Lane::Waiting> more, bool exhausted);
 
+  // What is warm on the device that would get a job of such a lane; empty: nobody knows.
+  using WarmthFor = std::function<Warmth(const Requirements&)>;
   // The job that should run next on one of the offered devices. It stays queued until removed.
-  std::optional<Place> choose(const Offer& offer) const;
+  std::optional<Place> choose(const Offer& offer, const WarmthFor& warmth_for = {}) const;
   // A lease was granted to one of this submitter's jobs.
   void charge(std::uint32_t submitter);
 

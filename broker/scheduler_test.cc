@@ -38,8 +38,8 @@ class SchedulerTest : public testing::Test {
     scheduler.add(id, {.seq = seq, .problem = problem, .submitted_at_ms = static_cast<std::int64_t>(seq)});
   }
 
-  std::optional<Sequence> chosen(const Offer& offer) const {
-    const auto place = scheduler.choose(offer);
+  std::optional<Sequence> chosen(const Offer& offer, const Warmth& warmth = {}) const {
+    const auto place = scheduler.choose(offer, [&](const Requirements&) { return warmth; });
     if (!place) return std::nullopt;
     return place->seq;
   }
@@ -137,7 +137,7 @@ TEST_F(SchedulerTest, prefers_the_warm_problem_but_never_for_long) {
   for (Sequence seq = 2; seq < 100; ++seq) add(lane({}), seq, kRelu);
   std::uint32_t passed_by = 0;
   for (;; ++passed_by) {
-    const auto seq = chosen({.devices = kCpu, .warmth = {.own = kRelu}});
+    const auto seq = chosen({.devices = kCpu}, {.own = kRelu});
     scheduler.remove(lane({}), *seq);
     if (seq == Sequence{1}) break;
   }

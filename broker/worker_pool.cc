@@ -6,8 +6,8 @@
 
 namespace kq {
 
-Offer Session::offer(bool cpu_takes_any, const Warmth& warmth) const {
-  return {.devices = devices, .labels = labels, .backends = backends, .cpu_takes_any = cpu_takes_any, .warmth = warmth};
+Offer Session::offer(bool cpu_takes_any) const {
+  return {.devices = devices, .labels = labels, .backends = backends, .cpu_takes_any = cpu_takes_any};
 }
 
 bool Session::serves(const Requirements& needs) const {

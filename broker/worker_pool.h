@@ -44,7 +44,7 @@ struct Session {
     return busy < credit ? credit - busy : 0;
   }
   // What it offers, to whom its GPUs are not the only thing that counts.
-  Offer offer(bool cpu_takes_any, const Warmth& warmth = {}) const;
+  Offer offer(bool cpu_takes_any) const;
   bool serves(const Requirements& needs) const;
   bool has_gpu() const;
 };
