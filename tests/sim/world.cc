@@ -102,10 +102,13 @@ class World {
   void add_workers() {
     const DeviceInfo cpu = device(DeviceKind::cpu, "cpu", "", 64);
     const DeviceInfo small = device(DeviceKind::cuda, "A100", "sm_80", 80);
-    const DeviceInfo large = device(DeviceKind::cuda, "H200", "sm_90", 140);
+    DeviceInfo large = device(DeviceKind::cuda, "H200", "sm_90", 140);
+    large.uuid = "GPU-1";
+    DeviceInfo twin = large;
+    twin.uuid = "GPU-2";
     const bool namesakes = random().chance(0.1);
     const std::int64_t run_ms_max = random().chance(0.3) ? 5'000 : 1'500;  // slow workers: the queue grows
-    for (const auto& devices : {std::vector{cpu}, std::vector{small, cpu}, std::vector{large}}) {
+    for (const auto& devices : {std::vector{cpu}, std::vector{small, cpu}, std::vector{large, twin}}) {
       const std::string machine = "w" + std::to_string(workers_.size() + 1);
       workers_.push_back(std::make_unique<WorkerHost>(
           nature_, network_, oracle_,
