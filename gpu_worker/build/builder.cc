@@ -107,13 +107,19 @@ bool is_for_this_machine(const ExtensionCall& call) {
 
 }  // namespace
 
-KeysInWork::Hold::Hold(KeysInWork& keys, Hash key) : keys_(keys), key_(key) {
+KeysInWork::Hold::Hold(KeysInWork& keys, Hash key) : keys_(keys), key_(key), is_held_(true) {
   std::unique_lock lock(keys_.mutex_);
   keys_.changed_.wait(lock, [&] { return !keys_.keys_.contains(key_); });
   keys_.keys_.insert(key_);
 }
 
+KeysInWork::Hold::Hold(KeysInWork& keys, Hash key, std::try_to_lock_t) : keys_(keys), key_(key) {
+  const std::lock_guard lock(keys_.mutex_);
+  is_held_ = keys_.keys_.insert(key_).second;
+}
+
 KeysInWork::Hold::~Hold() {
+  if (!is_held_) return;
   {
     const std::lock_guard lock(keys_.mutex_);
     keys_.keys_.erase(key_);
@@ -317,7 +323,9 @@ Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall
   if (const auto entry = cache_.find(key)) return Compiled{.verdict = {}, .dir = *entry, .cached = true, .toolchain = words_in(*entry)};
   const Hash group = sha256(toolchain);
   const std::string variant = header_variant(call);
-  if (!variant.empty()) want_header(job, group, variant);
+  if (!variant.empty()) {
+    if (const auto made = make_header(job, group, variant); !made) return failure(made.error());
+  }
   const auto headers = cache_.headers(group);
   if (!headers) return failure(headers.error());
   const auto scratch = this->scratch(job, "compile");
@@ -341,26 +349,19 @@ Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall
   return Compiled{.verdict = {}, .dir = std::move(*entry), .cached = false, .toolchain = std::move(words)};
 }
 
-// Once for all builds of this machine.
-void Builder::want_header(const Job& job, const Hash& group, const std::string& variant) {
-  if (cache_.has_header(group, variant)) return;
-  header_maker_.want(sha256(to_hex(group) + variant), [this, arch = job.arch, zygote = job.zygote, group, variant](const std::stop_token& stop) {
-    const Lease nobodys;
-    return make_header({.lease = nobodys, .arch = arch, .zygote = zygote, .stop = stop, .slot = kHeaderSlot, .end_ms = monotonic_now_ms() + kNoLimitMs}, group, variant);
-  });
-}
-
-// False: here it cannot be made.
-Expected<bool> Builder::make_header(const Job& job, const Hash& group, const std::string& variant) {
+// Once for all builds of this machine, by the first that wants it. Who finds it being made does not wait: the same header as a text takes g++ twice as long and comes to the same
+// code. Where it cannot be made all are built so.
+Expected<void> Builder::make_header(const Job& job, const Hash& group, const std::string& variant) {
+  const KeysInWork::Hold hold(keys_, sha256(to_hex(group) + variant), std::try_to_lock);
+  if (!hold.is_held() || cache_.has_header(group, variant)) return {};
   const auto scratch = this->scratch(job, "header");
   if (!scratch) return failure(scratch.error());
-  if (const auto put = scratch->put("call.json", nlohmann::json{{"precompile", variant}}.dump()); !put) return failure(put.error());
+  if (const auto put = scratch->put("call.json", nlohmann::json{{"precompile", variant}}.dump()); !put) return put;
   const auto end = run_child(job, ChildRole::compile, *scratch, options_.compile_limit_ms);
   if (!end) return failure(end.error());
-  if (end->verdict) return our_fault("the headers of torch were not precompiled: " + evidence_of(*end->verdict)->message);
-  if (read_outcome(scratch->out())) return false;
-  if (const auto put = cache_.put_header(group, variant, scratch->out()); !put) return failure(put.error());
-  return true;
+  if (end->verdict || read_outcome(scratch->out())) return {};
+  (void)cache_.put_header(group, variant, scratch->out());  // a disk too small for it is no reason not to build
+  return {};
 }
 
 Built Builder::outcome(const Job& job, const std::string& dir, bool cached) const {

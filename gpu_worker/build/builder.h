@@ -23,7 +23,6 @@
 #include "gpu_worker/build/cache.h"
 #include "gpu_worker/build/child.h"
 #include "gpu_worker/build/extension.h"
-#include "gpu_worker/build/header_maker.h"
 #include "gpu_worker/build/ready_builds.h"
 #include "gpu_worker/worker.h"
 #include "gpu_worker/zygote.h"
@@ -31,7 +30,6 @@
 namespace kq {
 
 inline constexpr std::uint32_t kReadyUids = 1024;
-inline constexpr std::size_t kHeaderSlot = kReadyUids - 1;  // of the child that makes a precompiled header; builds have the slots below it
 
 struct BuilderOptions {
   std::string scratch;     // parent of scratch directories
@@ -43,12 +41,14 @@ struct BuilderOptions {
   std::uint64_t host_bytes = 4ull << 30;  // private memory of each process of a build
 };
 
-// Who builds a key; others who want it wait, and find it in the cache.
+// Who builds a key; others who want it wait, and find it in the cache, or do without.
 class KeysInWork {
  public:
   class Hold {
    public:
     Hold(KeysInWork& keys, Hash key);
+    Hold(KeysInWork& keys, Hash key, std::try_to_lock_t);  // does not wait
+    bool is_held() const { return is_held_; }
     ~Hold();
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
@@ -56,6 +56,7 @@ class KeysInWork {
    private:
     KeysInWork& keys_;
     Hash key_;
+    bool is_held_ = false;
   };
 
  private:
@@ -102,8 +103,7 @@ class Builder {
   // Kernels of triton's into `out`, as far as that goes.
   Expected<void> compile_ahead(const Job& job, const std::string& out);
   Expected<Compiled> compile(const Job& job, const ExtensionCall& call, const std::string& toolchain);
-  void want_header(const Job& job, const Hash& group, const std::string& variant);
-  Expected<bool> make_header(const Job& job, const Hash& group, const std::string& variant);
+  Expected<void> make_header(const Job& job, const Hash& group, const std::string& variant);
   Expected<Scratch> scratch(const Job& job, const std::string& name) const;
   BuildChild child_of(const Job& job, ChildRole role, std::uint32_t limit_ms, const std::string& shared = {}) const;
   Expected<BuildEnd> run_child(const Job& job, ChildRole role, const Scratch& scratch, std::uint32_t limit_ms, const std::string& shared = {}) const;
@@ -116,7 +116,6 @@ class Builder {
   ReadyBuilds ready_;
   std::mutex toolchain_mutex_;
   std::string toolchain_;  // of this machine, as the last build's child told it
-  HeaderMaker header_maker_;  // goes first, as what it makes needs all of this
 };
 
 }  // namespace kq
