@@ -156,9 +156,10 @@ def remove_abandoned(places: list[Path]) -> None:
         _, pid, start = group.name.removeprefix(PREFIX).split("-")
         if start_of(pid) == start:
             continue
-        for part in [*group.glob("*/"), group]:
-            empty(part, ABANDONED_LIMIT_S)
-            removed(part)
+        with contextlib.suppress(FileNotFoundError):  # another zygote is at it, too
+            for part in [*group.glob("*/"), group]:
+                empty(part, ABANDONED_LIMIT_S)
+                removed(part)
 
 
 def start_of(pid: int | str) -> str | None:

@@ -117,6 +117,17 @@ class Trees(unittest.TestCase):
         remove_abandoned([self.root])
         self.assertEqual({path.name for path in self.root.iterdir()}, {own_name(), elsewhere})
 
+    def test_an_abandoned_group_that_another_zygote_removes_is_no_trouble(self) -> None:
+        group = self.group(f"{PREFIX}{namespace()}-{2**22 + 1}-1")
+
+        def removed_meanwhile(pid: str) -> None:
+            group.rmdir()
+
+        # Between pathlib's two looks, at whether it is a directory and into it.
+        with unittest.mock.patch("harness.cgroup.start_of", removed_meanwhile), unittest.mock.patch.object(Path, "is_dir", lambda self: True):
+            remove_abandoned([self.root])
+        self.assertEqual(list(self.root.iterdir()), [])
+
     def test_a_group_is_killed_and_waited_for(self) -> None:
         groups = Cgroups.find()
         if groups is None:
