@@ -28,7 +28,8 @@ std::unique_ptr<Memory> outputs_in_place(const Layout& layout, const Taking& fro
   if (in_arena == 0) return std::make_unique<PartMemory>(from.window, from.shift + region.begin, region.bytes());
   const Tensor& place = layout.tables.outputs.front();
   if (got.size() != 1 || got[0].bytes != place.bytes || !is_possible(got[0], from.arena)) return nullptr;
-  if (got[0].offset % channel::element_bytes(got[0].dtype) != 0) return nullptr;  // no load of the device's may look there
+  const std::uint64_t element_bytes = channel::element_bytes(got[0].dtype);  // 0: it is no tensor
+  if (element_bytes == 0 || got[0].offset % element_bytes != 0) return nullptr;  // no load of the device's may look there
   const Memory& memory = *from.arena.memory;
   const std::uint64_t at = from.arena.begin + got[0].offset;
   const std::uint64_t before = place.offset - region.begin;

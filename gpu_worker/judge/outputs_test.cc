@@ -93,6 +93,10 @@ TEST_F(OutputsTest, in_one_stretch_are_found_where_they_are) {
   EXPECT_EQ(found_at(one, {in_arena(4, 1024)}), &at(*arena_, kArenaBegin + 1024));
   EXPECT_EQ(found_at(one, {in_arena(5, 1024)}), nullptr) << "another size";
   EXPECT_EQ(found_at(one, {in_arena(4, 1025)}), nullptr) << "where no number can begin";
+  const Tensor plain{.kind = channel::Kind::integer};
+  Tensor plain_in_arena = plain;
+  plain_in_arena.place = channel::Place::arena;
+  EXPECT_EQ(found_at(make_layout({.inputs = {}, .outputs = {plain}}), {plain_in_arena}), nullptr) << "no tensor";
   EXPECT_EQ(found_at(one, {in_arena(4, 4080)}), nullptr) << "less behind it than a window has";
   EXPECT_EQ(found_at(one, {in_arena(4, 1 << 20)}), nullptr) << "not in the arena";
 }
