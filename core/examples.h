@@ -271,6 +271,7 @@ inline std::vector<JudgeRequest> judge_requests() {
                .rtol = 0.01,
                .atol = 0.001,
                .limits = {.load_limit_ms = 1,
+                          .first_launch_limit_ms = 8,
                           .call_limit_ms = 2,
                           .call_limit_factor = 3.5,
                           .bursts = Bursts::always, .burst_below_ns = 20'001, .timed_budget_ms = 6,

@@ -28,6 +28,7 @@ inline constexpr std::array<std::string_view, 3> kEnumNames<Bursts>{"never", "do
 // Limits of one attempt. A call's limit is call_limit_ms plus call_limit_factor times the reference's own time for that call.
 struct Limits {
   std::uint32_t load_limit_ms = 60'000;
+  std::uint32_t first_launch_limit_ms = 60'000;  // a submission's first call may compile and tune: so long its limit does not begin before it has launched its work
   std::uint32_t call_limit_ms = 10'000;
   double call_limit_factor = 20;
   Bursts bursts = Bursts::never;
@@ -89,7 +90,7 @@ template <> struct AlternativeName<Report> { static constexpr std::string_view v
 template <> struct AlternativeName<JudgeReady> { static constexpr std::string_view value = "judge_ready"; };
 
 template <class V> void fields(V& v, Limits& x) {
-  v("load_limit_ms", x.load_limit_ms); v("call_limit_ms", x.call_limit_ms); v("call_limit_factor", x.call_limit_factor);
+  v("load_limit_ms", x.load_limit_ms); v("first_launch_limit_ms", x.first_launch_limit_ms); v("call_limit_ms", x.call_limit_ms); v("call_limit_factor", x.call_limit_factor);
   v("bursts", x.bursts); v("burst_below_ns", x.burst_below_ns); v("timed_budget_ms", x.timed_budget_ms);
   v("window_bytes_max", x.window_bytes_max); v("host_bytes_max", x.host_bytes_max);
 }

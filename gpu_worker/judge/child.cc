@@ -143,6 +143,8 @@ void Child::send(char byte, int fd) {
 
 std::uint32_t Child::done() const { return load(page_->done); }
 
+bool Child::has_launched() const { return load(page_->launched) == commands_; }
+
 Expected<Outcome> Child::command(const Order& order, const Hooks& hooks) {
   begin(order, hooks);
   return finish(hooks);
@@ -181,7 +183,7 @@ void Child::begin(const Order& order, const Hooks& hooks) {
 
 // Who says so too early is timed while it launches.
 void Child::wait_for_launches(const Order& order, std::int64_t launch_ns) {
-  while (load(page_->launched) != commands_ && done() != commands_ && clock_ns() - start_ns_ < launch_ns) {
+  while (!has_launched() && done() != commands_ && clock_ns() - start_ns_ < launch_ns) {
     if (!order.slots.empty() && !name_slots(order.slots)) return;
     relax();
   }
@@ -197,7 +199,7 @@ Expected<Outcome> Child::finish(const Hooks& hooks) {
   switch (*wake) {
     case Wake::done: break;
     case Wake::exited: return Exited{*exit_};
-    case Wake::timed_out: return TimedOut{order.limit_ms};
+    case Wake::timed_out: return TimedOut{order.limit_ms + (has_launched() ? 0 : order.launch_limit_ms)};
     case Wake::out_of_turn: return Malformed{"answered a command it was not given"};
   }
   if (hooks.at_done) {
@@ -225,7 +227,9 @@ bool Child::name_slots(std::span<const std::uint16_t> slots) {
 }
 
 Expected<Child::Wake> Child::wait(const Order& order, std::int64_t start_ns) {
-  const std::int64_t deadline_ns = start_ns + std::min<std::int64_t>(order.limit_ms, INT_MAX) * kMs;
+  const std::int64_t limit_ns = std::min<std::int64_t>(order.limit_ms, INT_MAX) * kMs;
+  const std::int64_t launch_deadline_ns = start_ns + order.launch_limit_ms * kMs;
+  std::int64_t deadline_ns = start_ns + limit_ns;
   const std::int64_t longest_sleep_ns = order.slots.empty() ? kSliceNs : kTurnSliceNs;
   std::int64_t look_ns = start_ns + kLookNs;
   for (;;) {
@@ -242,6 +246,7 @@ Expected<Child::Wake> Child::wait(const Order& order, std::int64_t start_ns) {
       // It may have answered before it ended.
       if (exit_) return done() == commands_ ? Wake::done : Wake::exited;
     }
+    if (now_ns < launch_deadline_ns && !has_launched()) deadline_ns = now_ns + limit_ns;
     if (now_ns >= deadline_ns) return Wake::timed_out;
     if (waiting_ == Waiting::spin && now_ns - start_ns < kSpinNs) {
       for (int i = 0; i < 16; ++i) relax();

@@ -54,6 +54,7 @@ struct Channels {
 struct Order {
   channel::Command command = channel::Command::none;
   std::int64_t limit_ms = 0;
+  std::int64_t launch_limit_ms = 0;           // so long the limit does not begin before the child says that it has launched its work
   std::span<const std::uint16_t> slots = {};  // of a burst's calls, each told when the one before has returned
 };
 
@@ -111,6 +112,7 @@ class Child {
   Expected<Outcome> finish(const Hooks& hooks);
   void send(char byte, int fd);
   std::uint32_t done() const;
+  bool has_launched() const;
   void wait_for_launches(const Order& order, std::int64_t launch_ns);
   Expected<Wake> wait(const Order& order, std::int64_t start_ns);
   bool name_slots(std::span<const std::uint16_t> slots);

@@ -125,6 +125,7 @@ struct FakeHouse {
     plan.trials = {.correctness = 2, .warmup = 1, .timed = 3};
     plan.limits.load_limit_ms = 20'000;  // reached by hanging children only
     plan.limits.call_limit_ms = 20'000;
+    plan.limits.first_launch_limit_ms = 0;
     plan.limits.window_bytes_max = 1 << 20;
   }
 

@@ -168,7 +168,8 @@ Step<SubmissionSide::Called> SubmissionSide::call(const Plan& plan, const Trial&
     in_place = outputs_to_look_at(trial, from, answered.tables.outputs);
     return in_place ? look_in_place(plan, trial, *in_place) : take_outputs(device_, layout, from, answered.tables.outputs, *memory_.snapshot);
   };
-  auto outcome = bracket(device_, *child_, {.command = Command::call, .limit_ms = trial.limit_ms}, {.prepare = prepare, .take = take});
+  const Order order{.command = Command::call, .limit_ms = trial.limit_ms, .launch_limit_ms = trial.launch_limit_ms};
+  auto outcome = bracket(device_, *child_, order, {.prepare = prepare, .take = take});
   const auto seen = finish_looks();
   auto called = accept(std::move(outcome), doing(Phase::run));
   if (!called) return tl::unexpected(called.error());

@@ -65,6 +65,7 @@ class SubmissionSide {
     std::uint32_t poison = 0;       // what the outputs hold before the call
     std::uint64_t place = 0;        // any number: where in the window it is made, of as many places as there are
     std::int64_t limit_ms = 0;
+    std::int64_t launch_limit_ms = 0;  // as in Order
   };
   struct Called {
     std::int64_t bracket_ns = 0;

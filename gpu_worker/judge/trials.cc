@@ -128,7 +128,8 @@ SubmissionSide::Trial TrialRun::asked(const Trial& trial) const {
           .seed = trial.seeds.calls,
           .poison = trial.poison,
           .place = trial.place,
-          .limit_ms = call_limit_ms(plan_.limits, reference_ns_)};
+          .limit_ms = call_limit_ms(plan_.limits, reference_ns_),
+          .launch_limit_ms = trial.number == 0 ? plan_.limits.first_launch_limit_ms : 0};
 }
 
 Step<void> TrialRun::begin(Trial& trial) {

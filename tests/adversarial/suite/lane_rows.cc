@@ -51,6 +51,7 @@ LaneOptions options_of(const std::string& python, const std::string& root, Devic
   const std::string programs = program_directory();
   Limits limits;
   if (pace == "hasty") {
+    limits.first_launch_limit_ms = 0;
     limits.call_limit_ms = kHastyCallLimitMs;
     limits.load_limit_ms = kHastyLoadLimitMs;
   }
