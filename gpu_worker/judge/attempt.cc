@@ -94,9 +94,9 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   if (!after) return tl::unexpected(after.error());
   preparing.reset();
 
-  // 4. It passed: its time. The three calibrations differ by chance more than by anything else, so their mean is the best there is.
+  // 4. It passed: its time.
   const double drift_ns = after->median_ns - before->median_ns;
-  const double overhead_ns = std::min(((*submission)->overhead().median_ns + before->median_ns + after->median_ns) / 3, kOverheadMaxNs);
+  const double overhead_ns = std::min(common_overhead_ns({(*submission)->overhead().median_ns, before->median_ns, after->median_ns}), kOverheadMaxNs);
   report.samples = {samples_of(times->submission.brackets_ns, overhead_ns), samples_of(times->reference.brackets_ns, overhead_ns)};
   Attested ours = attest(report.samples.submission_ns, times->submission.events_ns, drift_ns);
   double burst_ns = 0;

@@ -47,6 +47,18 @@ std::optional<double> undisturbed_median_ns(std::span<const std::int64_t> bracke
   return summarise(most).median_ns;
 }
 
+double common_overhead_ns(std::array<double, 3> medians_ns) {
+  std::ranges::sort(medians_ns);
+  double sum = 0;
+  int agreeing = 0;
+  for (const double median : medians_ns) {
+    if (std::abs(median - medians_ns[1]) > kCalibrationsApartNs) continue;
+    sum += median;
+    ++agreeing;
+  }
+  return sum / agreeing;
+}
+
 Step<Overhead> calibrate(Device& device, Child& child, const Doing& doing, std::uint64_t touch_bytes, std::int64_t limit_ms) {
   child.lay_touch(std::min(touch_bytes, kTouchBytesMax));
   auto calls = make_null_calls(device, child, doing, limit_ms);

@@ -2,10 +2,11 @@
 //
 // It is measured as the bracket of null calls, less the time that these took by their own clock, of children that have run our code only:
 // of the submission child before it loads anything, and of a calibrator, which never runs anything else, before and after the trials. The
-// mean of the three is taken off every sample; the calibrator's two tell how far the overhead has moved meanwhile. What it took after one attempt
+// mean of the three (common_overhead_ns) is taken off every sample; the calibrator's two tell how far the overhead has moved meanwhile. What it took after one attempt
 // is what it takes before the next one on the same problem.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -40,6 +41,13 @@ Step<Overhead> calibrate(Device& device, Child& child, const Doing& doing, std::
 
 // The median of the largest group that lies within kUndisturbedNs; nothing where that is not the most of them.
 std::optional<double> undisturbed_median_ns(std::span<const std::int64_t> brackets_ns);
+
+// Calibrations of one job differ by 2 us (a standard deviation, 84 jobs on an H200), by chance more than by anything else. One that lies so far from the
+// middle one was disturbed from its first call to its last: of 160 jobs on a busy host five had an overhead that left nothing of 8 us.
+inline constexpr double kCalibrationsApartNs = 8'000;
+
+// What is taken off every sample: the mean of those that agree with the middle one.
+double common_overhead_ns(std::array<double, 3> medians_ns);
 
 class Calibrator {
  public:
