@@ -283,7 +283,7 @@ inline std::vector<JudgeRequest> judge_requests() {
 
 inline std::vector<JudgeReply> judge_replies() {
   return {JudgeReady{.device = device()},
-          Report{.id = 7, .verdict = suspect(), .samples = samples(), .error = "none", .reference_usable = true, .disagreement = "none", .trials_us = 640'125}};
+          Report{.id = 7, .verdict = suspect(), .samples = samples(), .error = "none", .reference_usable = true, .disagreement = "none", .trials_us = 640'125, .waited_us = 1'250}};
 }
 
 }  // namespace kq::examples

@@ -74,6 +74,7 @@ struct Report {
   bool reference_usable = false; // the reference child may serve the next attempt on the same problem
   std::string disagreement = {}; // of a passed one: its own clock and the judge's cannot both be right, in words; else empty
   std::int64_t trials_us = 0;     // as in StageTimes, of any verdict
+  std::int64_t waited_us = 0;     // of these: the judge was ready and had no processor
 };
 // The judge's first message: its device is open. It exits with ExitCode::nothing instead where there is no such device.
 struct JudgeReady {
@@ -102,7 +103,7 @@ template <class V> void fields(V& v, ChildExited& x) { v("role", x.role); v("wai
 template <class V> void fields(V&, WarmingShared&) {}
 template <class V> void fields(V& v, Report& x) {
   v("id", x.id); v("verdict", x.verdict); v("samples", x.samples); v("error", x.error); v("reference_usable", x.reference_usable);
-  v("disagreement", x.disagreement); v("trials_us", x.trials_us);
+  v("disagreement", x.disagreement); v("trials_us", x.trials_us); v("waited_us", x.waited_us);
 }
 template <class V> void fields(V& v, JudgeReady& x) { v("device", x.device); }
 

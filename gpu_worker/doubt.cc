@@ -19,13 +19,18 @@ bool Doubts::wants_another(const Report& report) {
   return true;
 }
 
-void reject_forged_clock(Report& report, const Trials& trials) {
-  if (report.disagreement.empty() || trials.timed < kTimedSamplesMin) return;
+Expected<void> reject_forged_clock(Report& report, const Trials& trials) {
+  if (report.disagreement.empty() || trials.timed < kTimedSamplesMin) return {};
+  if (static_cast<double>(report.waited_us) > kWaitedShareMax * static_cast<double>(report.trials_us)) {
+    return our_fault(report.disagreement + ", twice, and of " + std::to_string(report.trials_us / 1'000) + " ms of trials the judge waited " +
+                     std::to_string(report.waited_us / 1'000) + " ms for a processor: the host is too busy to measure on");
+  }
   report.verdict = ended(VerdictName::rejected, {.stage = Stage::judge,
                                                  .reason = "tamper",
                                                  .message = report.disagreement + ", twice in fresh processes",
                                                  .hint = "leave CUDA events and clocks of the process alone",
                                                  .rule = "clock", .place = {}, .mismatch = {}});
+  return {};
 }
 
 }  // namespace kq

@@ -8,12 +8,14 @@
 
 #include <cstdint>
 
+#include "core/error.h"
 #include "core/plan.h"
 
 namespace kq {
 
 inline constexpr double kDoubtfulShare = 0.01;              // published above the child's own time by more than this
 inline constexpr double kDoubtfulBelowNs = 1'000'000;       // what takes longer knows no such error
+inline constexpr double kWaitedShareMax = 0.01;             // of the trials. Half of the samples are 50 us off where clocks disagree, that is 2 % of a trial and more
 inline constexpr std::uint64_t kJobsPerDoubt = 8;           // of a lane; on a noisy host more would be in doubt, and are believed
 
 // Of a GPU's lane.
@@ -27,8 +29,9 @@ class Doubts {
   std::uint64_t again_ = 0;
 };
 
-// What becomes of a second attempt whose clocks disagree as the first one's did. Fewer than kTimedSamplesMin samples may be disturbed twice, and nothing is
-// gained by them: what is published is no less than the judge's clock allows.
-void reject_forged_clock(Report& report, const Trials& trials);
+// What becomes of a second attempt whose clocks disagree as the first one's did: it is rejected, or it is our error, where the judge itself had to wait for
+// a processor: then honest clocks disagree, too. Fewer than kTimedSamplesMin samples may be disturbed twice, and nothing is gained by them: what is published
+// is no less than the judge's clock allows.
+Expected<void> reject_forged_clock(Report& report, const Trials& trials);
 
 }  // namespace kq

@@ -42,9 +42,24 @@ TEST(ForgedClock, is_one_whose_clocks_disagree_over_enough_samples) {
   for (const auto& [disagreement, timed, is_forged] : {std::tuple{"the clocks differ", kTimedSamplesMin, true}, {"the clocks differ", kTimedSamplesMin - 1, false}, {"", kTimedSamplesMin, false}}) {
     Report passed = report(10'000, 10'000);
     passed.disagreement = disagreement;
-    reject_forged_clock(passed, {.timed = timed});
+    passed.trials_us = 100'000;
+    passed.waited_us = 900;
+    ASSERT_TRUE(reject_forged_clock(passed, {.timed = timed}));
     EXPECT_EQ(name_of(*passed.verdict), is_forged ? VerdictName::rejected : VerdictName::passed) << timed;
   }
+}
+
+TEST(ForgedClock, is_nobodys_where_the_judge_waited_for_a_processor) {
+  Report passed = report(10'000, 10'000);
+  passed.disagreement = "the clocks differ";
+  passed.trials_us = 100'000;
+  passed.waited_us = 2'500;
+  const auto told = reject_forged_clock(passed, {.timed = kTimedSamplesMin});
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().code, ExitCode::our_fault);
+  EXPECT_EQ(told.error().message,
+            "the clocks differ, twice, and of 100 ms of trials the judge waited 2 ms for a processor: the host is too busy to measure on");
+  EXPECT_EQ(name_of(*passed.verdict), VerdictName::passed) << "nobody is accused";
 }
 
 }  // namespace

@@ -165,7 +165,9 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
   if (attempt && device_.kind == DeviceKind::cuda && doubts_.wants_another(attempt->report)) try_again();
   if (attempt && !attempt->report.disagreement.empty()) {
     try_again();
-    if (attempt) reject_forged_clock(attempt->report, lease.submission.trials);
+    if (attempt) {
+      if (const auto told = reject_forged_clock(attempt->report, lease.submission.trials); !told) return failure(told.error());
+    }
   }
   if (!attempt) return failure(attempt.error());
   Report& report = attempt->report;

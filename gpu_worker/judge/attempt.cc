@@ -1,6 +1,7 @@
 #include "gpu_worker/judge/attempt.h"
 
 #include <algorithm>
+#include <fstream>
 
 #include "gpu_worker/judge/attested.h"
 #include "gpu_worker/judge/bracket.h"
@@ -25,6 +26,15 @@ Statistics published(std::span<const std::int64_t> samples_ns, double median_ns)
 // Whether it is the reference that failed. That a problem does not fit shows before its trials.
 bool is_of_reference(const Ended& ended) {
   return ended.name == VerdictName::problem_invalid || (ended.name == VerdictName::too_large && ended.evidence.stage == Stage::run);
+}
+
+// How long this thread has been ready and had no processor, in its life (proc(5): the second number); 0 where the kernel does not tell.
+std::int64_t waited_us() {
+  std::ifstream file("/proc/thread-self/schedstat");
+  std::int64_t ran_ns = 0;
+  std::int64_t waited_ns = 0;
+  file >> ran_ns >> waited_ns;
+  return waited_ns / 1'000;
 }
 
 }  // namespace
@@ -86,8 +96,10 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
 
   // 3. The trials. Every output of every kind is checked.
   const std::int64_t first_trial_ns = clock_ns();
+  const std::int64_t waited_before_us = waited_us();
   const auto times = trials.run();
   report.trials_us = (clock_ns() - first_trial_ns) / 1'000;
+  report.waited_us = waited_us() - waited_before_us;
   if (!times) return tl::unexpected(times.error());
   preparing.emplace(warming);
   const auto after = overhead_by(&Calibrator::calibrate);

@@ -1,9 +1,12 @@
 #include "gpu_worker/judge/attempt.h"
 
+#include <sched.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cmath>
 #include <set>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -590,6 +593,30 @@ TEST(Attempt, a_kept_reference_that_fails_is_replaced_and_charged_to_nobody) {
   EXPECT_FALSE(report.reference_usable);
   EXPECT_EQ(ending(house.run_again()), "error: the plan counts on a reference child that the judge does not have");
   EXPECT_EQ(ending(house.run()), "passed");
+}
+
+TEST(Attempt, the_judge_tells_how_long_it_waited_for_a_processor) {
+  cpu_set_t before;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
+  const int cpu = ::sched_getcpu();
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  FakeHouse house;
+  house.plan.trials.timed = 50;
+  ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+  std::atomic<bool> is_over = false;
+  std::thread rival([&] {
+    while (!is_over) {
+    }
+  });
+  const Report report = house.run(at(Command::call, [](FakeTurn&) { ::usleep(1'000); }));
+  is_over = true;
+  rival.join();
+  ASSERT_EQ(::sched_setaffinity(0, sizeof before, &before), 0);
+  ASSERT_EQ(ending(report), "passed");
+  EXPECT_GT(report.waited_us, 0);
+  EXPECT_LE(report.waited_us, report.trials_us);
 }
 
 TEST(Attempt, lost_control_is_an_error) {
