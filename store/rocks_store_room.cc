@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "store/direct_file.h"
+
 namespace kq {
 namespace {
 
@@ -13,7 +15,6 @@ using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 
 constexpr std::size_t kSmallBytes = 256u << 10;  // from here on the bytes themselves are what takes time
-constexpr std::size_t kZerosBytes = 64u << 10;
 
 class RoomyLog final : public rocksdb::FSWritableFileOwnerWrapper {
  public:
@@ -39,13 +40,11 @@ class RoomyLog final : public rocksdb::FSWritableFileOwnerWrapper {
  private:
   void make_room(std::size_t bytes, const IOOptions& options, IODebugContext* debug) {
     if (!can_have_room_ || bytes > kSmallBytes || written_ + bytes <= room_end_) return;
-    static const std::string zeros(kZerosBytes, '\0');
-    std::uint64_t at = std::max(written_, room_end_);
+    alignas(DirectFile::kBlockBytes) static char zeros[kLogRoomBytes];  // never written
+    const std::uint64_t at = DirectFile::whole_blocks(std::max(written_, room_end_));
     room_end_ = at + kLogRoomBytes;
-    for (; at < room_end_ && can_have_room_; at += zeros.size()) {
-      // What fails here, for want of space perhaps, would fail a commit that may fit: whether it does is for the append to say.
-      can_have_room_ = target()->PositionedAppend(zeros, at, options, debug).ok();
-    }
+    // What fails here, for want of space perhaps, would fail a commit that may fit: whether it does is for the append to say.
+    can_have_room_ = target()->PositionedAppend({zeros, kLogRoomBytes}, at, options, debug).ok();
   }
   IOStatus count(std::size_t bytes, IOStatus appended) {
     if (appended.ok()) written_ += bytes;

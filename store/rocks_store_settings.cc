@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "store/rocks_store_ahead.h"
+#include "store/rocks_store_direct.h"
 #include "store/rocks_store_log.h"
 #include "store/rocks_store_memtable.h"
 #include "store/rocks_store_room.h"
@@ -98,7 +99,7 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const std::shared_ptr
 rocksdb::DBOptions db_options(const std::string& dir, OpenMode mode, rocksdb::Env* env) {
   rocksdb::DBOptions options;
   // Made once and never unmade, as RocksDB's own is: threads of any store may use it until the process ends.
-  static rocksdb::Env* const roomy = rocksdb::NewCompositeEnv(with_reads_ahead(with_log_room(rocksdb::FileSystem::Default()))).release();
+  static rocksdb::Env* const roomy = rocksdb::NewCompositeEnv(with_reads_ahead(with_log_room(with_direct_logs(rocksdb::FileSystem::Default())))).release();
   options.env = env != nullptr ? env : roomy;
   options.create_if_missing = mode == OpenMode::read_write;
   options.create_missing_column_families = mode == OpenMode::read_write;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "store/rocks_store_direct.h"
 
 namespace kq::faults {
 namespace {
@@ -82,7 +83,7 @@ class FailingDirectory final : public rocksdb::FSDirectory {
 };
 
 FailingDisk::FailingDisk(fs::path dir)
-    : FileSystemWrapper(rocksdb::FileSystem::Default()), dir_(std::move(dir)), kept_dir_(dir_.string() + ".kept") {
+    : FileSystemWrapper(with_direct_logs(rocksdb::FileSystem::Default())), dir_(std::move(dir)), kept_dir_(dir_.string() + ".kept") {
   fs::create_directories(kept_dir_);
 }
 
