@@ -48,9 +48,10 @@ class PlainClientLink final : public ClientLink {
   Expected<std::optional<std::string>> receive(std::int64_t timeout_ms) override {
     const std::int64_t end_ms = monotonic_now_ms() + timeout_ms;
     const bool was_refused = refusal_.has_value();
-    for (;;) {
+    // Whoever waits has mostly nothing to read yet: the wait says when there is.
+    for (bool may_have_arrived = timeout_ms <= 0;; may_have_arrived = true) {
       advance();
-      if (auto message = take()) return message;
+      if (auto message = may_have_arrived ? take() : heard()) return message;
       const std::int64_t left_ms = end_ms - monotonic_now_ms();
       if (left_ms <= 0 || (refusal_ && !was_refused)) return std::nullopt;
       if (wait(left_ms, For::receiving) != Woken::by_network) return std::nullopt;
@@ -106,29 +107,9 @@ class PlainClientLink final : public ClientLink {
 
   // The next message that is there.
   std::optional<std::string> take() {
-    if (early_) return std::exchange(early_, std::nullopt);
-    while (connection_ && !is_connecting_) {
-      if (auto item = connection_->next()) {
-        switch (item->kind) {
-          case ZmtpItem::Kind::ready:
-            refusal_.reset();
-            hung_up_n_ = 0;
-            reconnect_ms_ = kReconnectMs;
-            break;
-          case ZmtpItem::Kind::message:
-            return std::move(item->bytes);
-          case ZmtpItem::Kind::foreign:
-            refuse("it wants a key; give yours with --key FILE or KQ_KEY");
-            break;
-          case ZmtpItem::Kind::broken:
-            refuse("what answers there is not a broker, or has other keys than this key was made for");
-            break;
-          case ZmtpItem::Kind::parts:
-          case ZmtpItem::Kind::ping:
-            break;
-        }
-        continue;
-      }
+    for (;;) {
+      if (auto message = heard()) return message;
+      if (!connection_ || is_connecting_) return std::nullopt;
       switch (connection_->read()) {
         case PlainConnection::Heard::something:
           break;
@@ -136,6 +117,33 @@ class PlainClientLink final : public ClientLink {
           return std::nullopt;
         case PlainConnection::Heard::end:
           hang_up();
+          break;
+      }
+    }
+  }
+
+  // The next of those that were read.
+  std::optional<std::string> heard() {
+    if (early_) return std::exchange(early_, std::nullopt);
+    while (connection_) {
+      auto item = connection_->next();
+      if (!item) break;
+      switch (item->kind) {
+        case ZmtpItem::Kind::ready:
+          refusal_.reset();
+          hung_up_n_ = 0;
+          reconnect_ms_ = kReconnectMs;
+          break;
+        case ZmtpItem::Kind::message:
+          return std::move(item->bytes);
+        case ZmtpItem::Kind::foreign:
+          refuse("it wants a key; give yours with --key FILE or KQ_KEY");
+          break;
+        case ZmtpItem::Kind::broken:
+          refuse("what answers there is not a broker, or has other keys than this key was made for");
+          break;
+        case ZmtpItem::Kind::parts:
+        case ZmtpItem::Kind::ping:
           break;
       }
     }

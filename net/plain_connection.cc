@@ -51,7 +51,7 @@ PlainConnection::~PlainConnection() {
 }
 
 PlainConnection::Heard PlainConnection::read() {
-  thread_local const auto room = std::make_unique<std::array<char, kReadBytes>>();
+  thread_local const auto room = std::make_unique_for_overwrite<std::array<char, kReadBytes>>();
   const ssize_t n = ::recv(fd_, room->data(), room->size(), MSG_DONTWAIT);
   if (n > 0) {
     has_heard_ = true;
