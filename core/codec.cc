@@ -35,9 +35,9 @@ struct FieldCounter {
 template <class Out>
 struct FieldWriter {
   Out& out;
-  template <class T>
-  void operator()(std::string_view name, T& value) {
-    if constexpr (!std::same_as<Out, RecordWriter>) out.text(name);
+  template <std::size_t kBytes, class T>
+  void operator()(const char (&name)[kBytes], T& value) {
+    if constexpr (!std::same_as<Out, RecordWriter>) out.name(name);
     write(out, value);
   }
 };
@@ -229,27 +229,15 @@ void read_value(MsgpackReader& in, T& value) {
 // So a map from a peer of our version costs one comparison per field, and absent fields are passed by.
 struct FieldReader {
   MsgpackReader& in;
-  std::uint32_t left_n;  // pairs whose name is not read yet, without `name`
-  std::string_view name;  // the next one's
-  bool more;              // whether there is a next one
-  bool took = false;      // whether any field took one
+  std::uint32_t left_n;  // pairs that are not read yet
+  bool took = false;     // whether any field took one
 
-  template <class T>
-  void operator()(std::string_view field, T& value) {
-    if (!more || name != field) return;
-    read_at(in, value, [field] { return "." + std::string(field); });
-    took = true;
-    next();
-  }
-
-  void next() {
-    more = left_n > 0;
-    if (!more) return;
+  template <std::size_t kBytes, class T>
+  void operator()(const char (&field)[kBytes], T& value) {
+    if (left_n == 0 || !in.try_text(field)) return;
     --left_n;
-    // A name that is no text is no field's: it is skipped with its value.
-    const auto text = in.try_text();
-    if (!text) in.skip();
-    name = text.value_or(std::string_view());
+    took = true;
+    read_at(in, value, [&field] { return "." + std::string(field); });
   }
 };
 
@@ -275,14 +263,15 @@ void read_fields(MsgpackReader& in, T& value) {
     in.close();
     return;
   }
-  FieldReader reader{.in = in, .left_n = open_map(in), .name = {}, .more = false};
-  reader.next();
-  while (reader.more) {
+  FieldReader reader{.in = in, .left_n = open_map(in)};
+  while (reader.left_n > 0) {
     reader.took = false;
     fields(reader, value);
     if (reader.took) continue;
-    in.skip();  // no field has this name: a newer peer's
-    reader.next();
+    // No field has this name: a newer peer's.
+    in.skip();
+    in.skip();
+    --reader.left_n;
   }
   in.close();
 }

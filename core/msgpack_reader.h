@@ -38,6 +38,9 @@ class MsgpackReader {
   std::optional<Integer> try_integer();
   std::optional<double> try_float64();
   std::optional<std::string_view> try_text();
+  // The very text.
+  template <std::size_t kBytes>
+  bool try_text(const char (&text)[kBytes]);
   std::optional<std::string_view> try_binary();
   // How many elements, or pairs, follow. Never more than bytes are left: whoever reserves for them is safe from a large claim.
   std::optional<std::uint32_t> try_open_array();
@@ -56,14 +59,16 @@ class MsgpackReader {
     if (at_ == end_) refuse("the message ends early");
     return static_cast<std::uint8_t>(*at_);
   }
+  static_assert(std::endian::native == std::endian::little);
   // The big-endian argument of a type byte, both eaten.
   template <class T>
   T argument() {
     if (rest_bytes() < 1 + sizeof(T)) refuse("the message ends early");
     T value = 0;
-    for (std::size_t i = 0; i < sizeof(T); ++i) {
-      value = static_cast<T>(static_cast<std::uint64_t>(value) << 8 | static_cast<std::uint8_t>(at_[1 + i]));
-    }
+    std::memcpy(&value, at_ + 1, sizeof value);
+    if constexpr (sizeof value == 8) value = __builtin_bswap64(value);  // a loop over its bytes stays one
+    if constexpr (sizeof value == 4) value = __builtin_bswap32(value);
+    if constexpr (sizeof value == 2) value = __builtin_bswap16(value);
     at_ += 1 + sizeof(T);
     return value;
   }
@@ -135,6 +140,23 @@ inline std::optional<std::string_view> MsgpackReader::try_text() {
   if (t == 0xDA) return take(argument<std::uint16_t>());
   if (t == 0xDB) return take(argument<std::uint32_t>());
   return std::nullopt;
+}
+
+template <std::size_t kBytes>
+bool MsgpackReader::try_text(const char (&text)[kBytes]) {
+  static_assert(kBytes <= 32, "a longer text has a longer head");
+  constexpr std::size_t kTextBytes = kBytes - 1;
+  const std::uint8_t t = type();
+  if (t == (0xA0 | kTextBytes)) {
+    if (rest_bytes() < kBytes || std::memcmp(at_ + 1, text, kTextBytes) != 0) return false;
+    at_ += kBytes;
+    return true;
+  }
+  if (t < 0xD9 || t > 0xDB) return false;
+  const char* const before = at_;
+  if (try_text() == std::string_view(text, kTextBytes)) return true;
+  at_ = before;
+  return false;
 }
 
 inline std::optional<std::string_view> MsgpackReader::try_binary() {

@@ -57,6 +57,23 @@ TEST(MsgpackReader, reads_text_and_bytes_of_every_length_in_place) {
   }
 }
 
+TEST(MsgpackReader, a_text_that_is_asked_for_is_eaten_in_whatever_form_it_comes) {
+  for (const std::string& head : {std::string("\xA3"), std::string("\xD9\x03"), std::string("\xDA\0\x03", 3), std::string("\xDB\0\0\0\x03", 5)}) {
+    const std::string bytes = head + "run\x07";
+    MsgpackReader in(bytes);
+    EXPECT_FALSE(in.try_text("ran"));
+    EXPECT_FALSE(in.try_text("ru"));
+    EXPECT_FALSE(in.try_text("runs"));
+    EXPECT_EQ(in.rest_bytes(), bytes.size());
+    EXPECT_TRUE(in.try_text("run"));
+    EXPECT_FALSE(in.try_text("run"));
+    EXPECT_EQ(in.rest_bytes(), 1u);
+  }
+  EXPECT_FALSE(MsgpackReader("\xA3ru").try_text("run"));
+  EXPECT_THROW(MsgpackReader("\xD9\x03ru").try_text("run"), Malformed);
+  EXPECT_THROW(MsgpackReader("").try_text("run"), Malformed);
+}
+
 TEST(MsgpackReader, another_type_eats_nothing) {
   const std::string bytes = by_library([](auto& out) { out.pack(7); });
   MsgpackReader in(bytes);

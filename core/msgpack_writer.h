@@ -18,6 +18,8 @@ class MsgpackSizer {
   void signed_integer(std::int64_t) { bytes_n_ += kHeadBytesMax; }
   void float64(double) { bytes_n_ += kHeadBytesMax; }
   void text(std::string_view text) { bytes_n_ += kLengthBytesMax + text.size(); }
+  template <std::size_t kBytes>
+  void name(const char (&)[kBytes]) { bytes_n_ += kBytes; }
   void binary(std::string_view bytes) { bytes_n_ += kLengthBytesMax + bytes.size(); }
   void array(std::size_t) { bytes_n_ += kLengthBytesMax; }
   void map(std::size_t) { bytes_n_ += kLengthBytesMax; }
@@ -70,6 +72,15 @@ class MsgpackWriter {
     }
     length(n, 0xD9, 0xDA, 0xDB);
     append(text);
+  }
+  // A short text whose length the compiler knows, as a field's name: head and text in one.
+  template <std::size_t kBytes>
+  void name(const char (&text)[kBytes]) {
+    static_assert(kBytes <= kShortBytes);
+    reserve(kBytes);
+    block_[used_] = static_cast<char>(0xA0 | (kBytes - 1));
+    std::memcpy(block_ + used_ + 1, text, kBytes - 1);
+    used_ += kBytes;
   }
   void binary(std::string_view bytes) {
     length(bytes.size(), 0xC4, 0xC5, 0xC6);
