@@ -19,18 +19,6 @@ namespace {
 using channel::Command;
 using channel::Failure;
 
-// "wrong_answer/value at judge", or the error in words.
-std::string ending(const Report& report) {
-  if (!report.verdict) return "error: " + report.error;
-  std::string text(to_string(name_of(*report.verdict)));
-  if (const Evidence* found = evidence_of(*report.verdict)) {
-    text += (found->reason.empty() ? "" : "/" + found->reason) + " at " + std::string(to_string(found->stage));
-  }
-  return text;
-}
-
-const Evidence& evidence_in(const Report& report) { return *evidence_of(*report.verdict); }
-
 TEST(Attempt, a_right_submission_passes_with_figures) {
   FakeHouse house;
   const Report report = house.run();
@@ -385,59 +373,6 @@ TEST(Attempt, work_between_the_calls_is_rejected) {
   ASSERT_EQ(ending(report), "rejected/async at judge");
   EXPECT_EQ(evidence_in(report).rule, "quiet");
   EXPECT_NE(evidence_in(report).message.find("for 2390 us before a call"), std::string::npos);
-}
-
-TEST(Attempt, a_hanging_call_times_out) {
-  FakeHouse house;
-  house.plan.limits.call_limit_ms = 30;
-  const Report report = house.run(at(Command::call, [](FakeTurn& turn) { turn.answers = false; }));
-  EXPECT_EQ(ending(report), "timed_out/run at run");
-  EXPECT_TRUE(report.reference_usable);
-}
-
-TEST(Attempt, a_first_call_may_compile_for_longer_than_a_call_may_take) {
-  FakeHouse house;
-  house.plan.limits.call_limit_ms = 30;
-  house.plan.limits.first_launch_limit_ms = 20'000;
-  const auto slow_at = [](int slow) {
-    return at(Command::call, [slow, call = 0](FakeTurn&) mutable {
-      if (call++ == slow) ::usleep(200'000);
-    });
-  };
-  EXPECT_EQ(ending(house.run(slow_at(0))), "passed");
-  EXPECT_EQ(ending(house.run_again(slow_at(1))), "timed_out/run at run") << "only the first call compiles";
-}
-
-TEST(Attempt, a_first_call_that_has_launched_its_work_has_the_limit_of_any_call) {
-  FakeHouse house;
-  house.plan.limits.call_limit_ms = 30;
-  house.plan.limits.first_launch_limit_ms = 20'000;
-  const Report launched = house.run(at(Command::call, [](FakeTurn& turn) {
-    std::atomic_ref(turn.page.launched).store(std::atomic_ref(turn.page.go).load());
-    turn.answers = false;
-  }));
-  ASSERT_EQ(ending(launched), "timed_out/run at run");
-  EXPECT_NE(evidence_in(launched).message.find("longer than 30 ms"), std::string::npos) << evidence_in(launched).message;
-  house.plan.limits.first_launch_limit_ms = 100;
-  const Report never = house.run_again(at(Command::call, [](FakeTurn& turn) { turn.answers = false; }));
-  ASSERT_EQ(ending(never), "timed_out/run at run");
-  EXPECT_NE(evidence_in(never).message.find("longer than 130 ms"), std::string::npos) << evidence_in(never).message;
-}
-
-TEST(Attempt, the_limit_of_a_call_grows_with_the_reference) {
-  FakeHouse house;
-  house.plan.trials = {.correctness = 1, .warmup = 0, .timed = 0};
-  house.plan.limits.call_limit_ms = 1;
-  house.plan.limits.call_limit_factor = 20;
-  const Report report = house.run(at(Command::call, [](FakeTurn&) { ::usleep(20'000); }),
-                                  at(Command::call, [](FakeTurn&) { ::usleep(10'000); }));
-  EXPECT_EQ(ending(report), "passed");
-}
-
-TEST(Attempt, a_hanging_load_times_out) {
-  FakeHouse house;
-  house.plan.limits.load_limit_ms = 200;
-  EXPECT_EQ(ending(house.run(at(Command::load, [](FakeTurn& turn) { turn.answers = false; }))), "timed_out/load at load");
 }
 
 Twist end_with(FakeHouse& house, Command command, int wait_status, ChildRole role = ChildRole::submission) {

@@ -6,6 +6,7 @@
 
 #include "gpu_worker/judge/cpu_device.h"
 #include "gpu_worker/judge/fake_child.h"
+#include "gpu_worker/judge/fake_problem.h"
 
 namespace kq::judge {
 namespace {
@@ -333,6 +334,61 @@ TEST(HostileChild, a_page_that_changes_all_the_time_ends_in_an_outcome) {
   for (int i = 0; i < 200 && pair.child->usable(); ++i) (void)pair.command(Command::call);
   is_over = true;
   if (writer.joinable()) writer.join();
+}
+
+// ---- of an attempt ----
+
+TEST(Limits, a_hanging_call_times_out) {
+  FakeHouse house;
+  house.plan.limits.call_limit_ms = 30;
+  const Report report = house.run(at(Command::call, [](FakeTurn& turn) { turn.answers = false; }));
+  EXPECT_EQ(ending(report), "timed_out/run at run");
+  EXPECT_TRUE(report.reference_usable);
+}
+
+TEST(Limits, a_first_call_may_compile_for_longer_than_a_call_may_take) {
+  FakeHouse house;
+  house.plan.limits.call_limit_ms = 30;
+  house.plan.limits.first_launch_limit_ms = 20'000;
+  const auto slow_at = [](int slow) {
+    return at(Command::call, [slow, call = 0](FakeTurn&) mutable {
+      if (call++ == slow) ::usleep(200'000);
+    });
+  };
+  EXPECT_EQ(ending(house.run(slow_at(0))), "passed");
+  EXPECT_EQ(ending(house.run_again(slow_at(1))), "timed_out/run at run") << "only the first call compiles";
+}
+
+TEST(Limits, a_first_call_that_has_launched_its_work_has_the_limit_of_any_call) {
+  FakeHouse house;
+  house.plan.limits.call_limit_ms = 30;
+  house.plan.limits.first_launch_limit_ms = 20'000;
+  const Report launched = house.run(at(Command::call, [](FakeTurn& turn) {
+    std::atomic_ref(turn.page.launched).store(std::atomic_ref(turn.page.go).load());
+    turn.answers = false;
+  }));
+  ASSERT_EQ(ending(launched), "timed_out/run at run");
+  EXPECT_NE(evidence_in(launched).message.find("longer than 30 ms"), std::string::npos) << evidence_in(launched).message;
+  house.plan.limits.first_launch_limit_ms = 100;
+  const Report never = house.run_again(at(Command::call, [](FakeTurn& turn) { turn.answers = false; }));
+  ASSERT_EQ(ending(never), "timed_out/run at run");
+  EXPECT_NE(evidence_in(never).message.find("longer than 130 ms"), std::string::npos) << evidence_in(never).message;
+}
+
+TEST(Limits, the_limit_of_a_call_grows_with_the_reference) {
+  FakeHouse house;
+  house.plan.trials = {.correctness = 1, .warmup = 0, .timed = 0};
+  house.plan.limits.call_limit_ms = 1;
+  house.plan.limits.call_limit_factor = 20;
+  const Report report = house.run(at(Command::call, [](FakeTurn&) { ::usleep(20'000); }),
+                                  at(Command::call, [](FakeTurn&) { ::usleep(10'000); }));
+  EXPECT_EQ(ending(report), "passed");
+}
+
+TEST(Limits, a_hanging_load_times_out) {
+  FakeHouse house;
+  house.plan.limits.load_limit_ms = 200;
+  EXPECT_EQ(ending(house.run(at(Command::load, [](FakeTurn& turn) { turn.answers = false; }))), "timed_out/load at load");
 }
 
 }  // namespace

@@ -173,4 +173,16 @@ struct FakeHouse {
   Plan plan;
 };
 
+// "wrong_answer/value at judge", or the error in words.
+inline std::string ending(const Report& report) {
+  if (!report.verdict) return "error: " + report.error;
+  std::string text(to_string(name_of(*report.verdict)));
+  if (const Evidence* found = evidence_of(*report.verdict)) {
+    text += (found->reason.empty() ? "" : "/" + found->reason) + " at " + std::string(to_string(found->stage));
+  }
+  return text;
+}
+
+inline const Evidence& evidence_in(const Report& report) { return *evidence_of(*report.verdict); }
+
 }  // namespace kq::judge
