@@ -28,7 +28,7 @@ inline constexpr std::array<std::string_view, 3> kEnumNames<Bursts>{"never", "do
 // Limits of one attempt. A call's limit is call_limit_ms plus call_limit_factor times the reference's own time for that call.
 struct Limits {
   std::uint32_t load_limit_ms = 60'000;
-  std::uint32_t first_launch_limit_ms = 60'000;  // a submission's first call may compile and tune: so long its limit does not begin before it has launched its work
+  std::uint32_t first_launch_limit_ms = 20'000;  // a submission's first call may compile and tune: so long its limit does not begin before it has launched its work
   std::uint32_t call_limit_ms = 10'000;
   double call_limit_factor = 20;
   Bursts bursts = Bursts::never;
