@@ -43,7 +43,7 @@ Step<Overhead> calibrate(Device& device, Child& child, const Doing& doing, std::
 std::optional<double> undisturbed_median_ns(std::span<const std::int64_t> brackets_ns);
 
 // Calibrations of one job differ by 2 us (a standard deviation, 84 jobs on an H200), by chance more than by anything else. One that lies so far from the
-// middle one was disturbed from its first call to its last: of 160 jobs on a busy host five had an overhead that left nothing of 8 us.
+// middle one was disturbed from its first call to its last: of 160 jobs on one host four had an overhead that left nothing of 8 or 16 us, and none of 80 since.
 inline constexpr double kCalibrationsApartNs = 8'000;
 
 // What is taken off every sample: the mean of those that agree with the middle one.
