@@ -16,7 +16,7 @@ class DirectFileTest : public testing::Test {
   void SetUp() override {
     std::ofstream(path_).close();
     file_ = DirectFile::open(path_);
-    if (!file_) GTEST_SKIP() << "not on this file system";
+    if (!file_) GTEST_SKIP() << "this file system cannot write past its page cache";
   }
   std::string content() const {
     std::ifstream file(path_, std::ios::binary);
