@@ -11,6 +11,7 @@
 #include "broker/state.h"
 #include "broker/timers.h"
 #include "core/codec.h"
+#include "core/leaderboard.h"
 #include "core/records.h"
 #include "store/keys.h"
 
@@ -61,7 +62,7 @@ class JobsStep {
   Expected<bool> run() {
     auto is_over = collect();
     if (!is_over) return is_over;
-    for (const auto part : {&JobsStep::spare_reused, &JobsStep::spare_boards, &JobsStep::find_labels, &JobsStep::find_dead}) {
+    for (const auto part : {&JobsStep::spare_reused, &JobsStep::read_bodies, &JobsStep::spare_boards, &JobsStep::find_labels, &JobsStep::find_dead}) {
       if (!old_.empty()) {
         if (auto done = (this->*part)(); !done) return failure(std::move(done.error()));
       }
@@ -74,6 +75,8 @@ class JobsStep {
  private:
   struct Old {
     JobRecord record;
+    std::string first_label{};               // of its submission
+    Hash board{};                            // board_hash() of its problem
     std::vector<std::string> labels{};       // keys of family run that may name it
     std::vector<std::string> reuse_keys{};
     bool is_spared = false;
@@ -160,13 +163,35 @@ class JobsStep {
     return {};
   }
 
+  // Whose submission is lost stays: which boards and runs name it cannot be told.
+  Expected<void> read_bodies() {
+    std::vector<std::string> seq_keys;
+    for (const Old& old : old_) seq_keys.push_back(sequence_key(old.record.seq));
+    const auto bodies = store_.get_many(Family::body, seq_keys);
+    if (!bodies) return failure(bodies.error());
+    for (std::size_t i = 0; i < old_.size(); ++i) {
+      Old& old = old_[i];
+      const std::optional<std::string>& body = (*bodies)[i];
+      if (!body) {
+        old.is_spared = true;
+        continue;
+      }
+      auto submission = decode<Submission>(*body);
+      if (!submission) return damaged(Family::body, job_text(old.record.seq) + ": " + submission.error().message);
+      old.board = board_hash(submission->problem);
+      old.first_label = std::move(submission->label);
+    }
+    drop_spared();
+    return {};
+  }
+
   Expected<void> spare_boards() {
-    std::set<Hash> problems;
-    for (const Old& old : old_) problems.insert(old.record.problem);
-    for (const Hash& problem : problems) {
+    std::set<Hash> boards;
+    for (const Old& old : old_) boards.insert(old.board);
+    for (const Hash& board : boards) {
       std::optional<Error> damage;
       const auto visit = [&](std::string_view key, std::string_view value) {
-        if (!key.starts_with(as_bytes(problem))) return false;
+        if (!key.starts_with(as_bytes(board))) return false;
         const auto row = decode<LeaderboardRow>(value);
         if (!row) {
           damage = Error{ExitCode::our_fault, "store, family 'board': " + row.error().message};
@@ -175,7 +200,7 @@ class JobsStep {
         if (Old* old = find(row->seq)) old->is_spared = true;
         return true;
       };
-      if (auto scanned = store_.scan(Family::board, as_bytes(problem), "", visit); !scanned) return scanned;
+      if (auto scanned = store_.scan(Family::board, as_bytes(board), "", visit); !scanned) return scanned;
       if (damage) return failure(std::move(*damage));
     }
     drop_spared();
@@ -184,18 +209,9 @@ class JobsStep {
 
   // Of the entries that may name a job those that do.
   Expected<void> find_labels() {
-    std::vector<std::string> seq_keys;
-    for (const Old& old : old_) seq_keys.push_back(sequence_key(old.record.seq));
-    const auto bodies = store_.get_many(Family::body, seq_keys);
-    if (!bodies) return failure(bodies.error());
     std::vector<std::string> keys;
-    for (std::size_t i = 0; i < old_.size(); ++i) {
-      Old& old = old_[i];
-      const std::optional<std::string>& body = (*bodies)[i];
-      if (!body) return damaged(Family::body, job_text(old.record.seq) + " has none");
-      const auto submission = decode<Submission>(*body);
-      if (!submission) return damaged(Family::body, job_text(old.record.seq) + ": " + submission.error().message);
-      std::string first = run_key(old.record.run, submission->label);
+    for (Old& old : old_) {
+      std::string first = run_key(old.record.run, old.first_label);
       if (std::find(old.labels.begin(), old.labels.end(), first) == old.labels.end()) old.labels.push_back(std::move(first));
       keys.insert(keys.end(), old.labels.begin(), old.labels.end());
     }

@@ -43,6 +43,7 @@ Submission submission_in(const std::string& job, const Command& command) {
   submission.problem.name = command.text("problem", "relu");
   submission.problem.file = submission.problem.name + ".py";
   submission.problem.hash = sha256(submission.problem.name);
+  submission.problem.precision = parse_enum<Precision>(command.text("precision", "as_given")).value_or(Precision::as_given);
   submission.device = parse_enum<DeviceWish>(command.text("device", "any")).value_or(DeviceWish::any);
   submission.gpu_model = command.text("gpu_model");
   submission.salt = command.text("salt");
@@ -278,6 +279,7 @@ std::string Script::start(const Command& command) {
   options_.submitter_jobs_max = command.number("submitter_jobs_max", options_.submitter_jobs_max);
   options_.submitter_bytes_max = command.number("submitter_bytes_max", options_.submitter_bytes_max);
   options_.submitters_max = command.number("submitters_max", options_.submitters_max);
+  options_.classes_max = command.number("classes_max", options_.classes_max);
   options_.sessions_max = command.number("sessions_max", options_.sessions_max);
   options_.lease_batch_bytes_max = command.number("lease_batch_bytes_max", options_.lease_batch_bytes_max);
   options_.leases_per_step_max = command.number("leases_per_step_max", options_.leases_per_step_max);

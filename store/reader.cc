@@ -106,9 +106,9 @@ Expected<void> fill_rows(const Store& store, const std::string& run, std::vector
   auto missing = read_records(store, Family::state, std::move(jobs));
   if (!missing) return failure(missing.error());
   if (*missing) return lacks(**missing, " has no record in family 'state'");
+  // A lost one leaves the row with its label: the broker ends such a job as `abandoned`, and the rest of the run is as it was.
   missing = read_records(store, Family::body, std::move(bodies));
   if (!missing) return failure(missing.error());
-  if (*missing) return lacks(**missing, " has no submission in family 'body'");
   std::vector<Wanted<Result>> results;
   for (RunRow& row : rows) {
     if (row.job.state == JobState::finished) results.push_back({row.entry.seq, &row.result.emplace()});
@@ -189,6 +189,10 @@ Expected<RunReply> read_run(const Store& store, const RunQuery& query) {
     reply.rows[i].entry = std::move(*entry);
   }
   if (const auto filled = fill_rows(store, query.run, reply.rows); !filled) return failure(filled.error());
+  for (std::size_t i = 0; i < reply.rows.size(); ++i) {
+    RunEntry& entry = reply.rows[i].entry;
+    if (is_as_first_submitted(entry)) entry.submission.label = page->items[i].first.substr(run_prefix(query.run).size());
+  }
   for (RunRow& row : reply.rows) {
     if (!row.result) continue;
     if (const auto settled = settle_samples(store, row.entry.seq, query.with_samples, *row.result); !settled) return failure(settled.error());

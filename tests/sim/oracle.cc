@@ -286,7 +286,7 @@ void Oracle::enter_board(const JobRecord& record, const Result& result, const St
   LeaderboardRow row;
   row.seq = record.seq;
   row.median_ns = measurement->submission.median_ns;
-  const auto [place, is_new] = best_.try_emplace(board_key((*body)->problem.hash, result.device.model), row);
+  const auto [place, is_new] = best_.try_emplace(board_key(board_hash((*body)->problem), result.device.model), row);
   if (!is_new && is_better(row, place->second)) place->second = row;
 }
 

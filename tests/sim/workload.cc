@@ -63,6 +63,7 @@ Prepared draw_order(Random& random, const Taste& taste, const std::string& submi
     job.submission.problem.name = problem;
     job.submission.problem.file = "problem.py";
     job.submission.problem.hash = sha256(problem);
+    if (random.chance(0.3)) job.submission.problem.precision = Precision::fp16;  // another board
     draw_needs(random, taste, job.submission);
     if (taste.priorities && random.chance(0.5)) job.submission.priority = static_cast<Priority>(random.below(3));
     if (taste.times) draw_times(random, job.submission);
