@@ -1,7 +1,5 @@
 #include "broker/watchers.h"
 
-#include <algorithm>
-
 namespace kq {
 
 bool Watchers::add(Watcher watcher) {
@@ -24,11 +22,7 @@ void Watchers::drop(const std::string& peer, std::uint64_t request_id) {
 void Watchers::remove(Number number) {
   const auto found = watchers_.find(number);
   const Watcher& watcher = found->second;
-  for (const Sequence seq : watcher.seqs) {
-    const auto [first, end] = by_job_.equal_range(seq);
-    const auto own = std::find_if(first, end, [&](const auto& one) { return one.second == number; });
-    if (own != end) by_job_.erase(own);
-  }
+  for (const Sequence seq : watcher.seqs) by_job_.erase({seq, number});
   jobs_n_ -= watcher.seqs.size();
   by_time_.erase({watcher.until_ms, number});
   by_request_.erase({watcher.peer, watcher.request_id});
@@ -37,8 +31,7 @@ void Watchers::remove(Number number) {
 }
 
 void Watchers::finished(Sequence seq) {
-  const auto [first, end] = by_job_.equal_range(seq);
-  for (auto one = first; one != end; ++one) due_.insert(one->second);
+  for (auto one = by_job_.lower_bound({seq, 0}); one != by_job_.end() && one->first == seq; ++one) due_.insert(one->second);
 }
 
 std::vector<Watcher> Watchers::take_due(std::int64_t now_ms) {

@@ -11,7 +11,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -22,7 +21,7 @@ namespace kq {
 struct Watcher {
   std::string peer;
   std::uint64_t request_id = 0;
-  std::vector<Sequence> seqs;  // none of them finished
+  std::vector<Sequence> seqs;  // none of them finished; as they were asked for
   std::int64_t until_ms = 0;
 };
 
@@ -54,7 +53,7 @@ class Watchers {
   Number last_ = 0;
   std::map<Number, Watcher> watchers_;
   std::map<std::pair<std::string, std::uint64_t>, Number> by_request_;
-  std::unordered_multimap<Sequence, Number> by_job_;
+  std::set<std::pair<Sequence, Number>> by_job_;
   std::set<std::pair<std::int64_t, Number>> by_time_;
   std::set<Number> due_;
 };

@@ -57,5 +57,13 @@ TEST(watchers, one_that_names_a_job_twice_is_answered_once) {
   EXPECT_TRUE(watchers.watched().empty());
 }
 
+// Were each looked for among all that watch the job, this would take minutes.
+TEST(watchers, leave_one_job_that_all_of_them_watch_often) {
+  constexpr std::size_t kWatchers = 64, kJobs = 4'096;
+  Watchers watchers(kWatchers, kWatchers * kJobs);
+  for (std::size_t i = 0; i < kWatchers; ++i) EXPECT_TRUE(watchers.add(watcher("c", i, std::vector<Sequence>(kJobs, 1))));
+  EXPECT_EQ(watchers.take_due(100).size(), kWatchers);
+}
+
 }  // namespace
 }  // namespace kq
