@@ -51,7 +51,8 @@ Expected<void> handle(Step& step, Space space) {
 }
 
 // The order matters: windows and timers are read from what earlier turns committed, before this one changes any of it.
-Expected<void> handle(Step& step, Tick) {
+Expected<void> handle(Step& step, Tick tick) {
+  if (tick.away_ms > 0) excuse_all(step, tick.away_ms);
   step.state.jobs.forget(step.state.options.queued_kept);
   step.state.blobs.shrink();
   if (step.state.board_ns.size() > step.state.options.board_places_kept) step.state.board_ns.clear();

@@ -33,7 +33,9 @@ struct Undelivered {
 //
 // A turn begins, and time has passed. It is stepped only when the writes of every earlier turn are committed: what it queues is read from
 // the store.
-struct Tick {};
+struct Tick {
+  std::int64_t away_ms = 0;  // since the last one, that the loop could hear nobody, where it was long: what was not heard is nobody's silence
+};
 // A turn ends: jobs go to workers, those that came in this turn too.
 struct Dispatch {};
 using Event = std::variant<FromClient, FromWorker, Undelivered, Space, Tick, Dispatch>;

@@ -64,6 +64,15 @@ void JobTable::renew(Job& job, std::int64_t deadline_ms) {
   deadlines_.emplace(deadline_ms, job.record.seq);
 }
 
+void JobTable::extend_all(std::int64_t ms) {
+  std::set<std::pair<std::int64_t, Sequence>> later;
+  for (const auto& [deadline_ms, seq] : deadlines_) {
+    find(seq)->tenure->deadline_ms += ms;
+    later.emplace_hint(later.end(), deadline_ms + ms, seq);
+  }
+  deadlines_ = std::move(later);
+}
+
 std::optional<std::int64_t> JobTable::next_deadline_ms() const {
   if (deadlines_.empty()) return std::nullopt;
   return deadlines_.begin()->first;

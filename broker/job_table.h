@@ -69,6 +69,7 @@ class JobTable {
   void revive(Job& job);
 
   void renew(Job& job, std::int64_t deadline_ms);
+  void extend_all(std::int64_t ms);
   std::optional<std::int64_t> next_deadline_ms() const;
   std::vector<Sequence> lapsed(std::int64_t now_ms) const;  // in order of their deadlines
 

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -16,6 +17,9 @@ namespace {
 constexpr std::size_t kTurnPacketsMax = 2'048;
 constexpr std::size_t kTurnBytesMax = 4u << 20;
 constexpr std::size_t kPacketsAtOnce = 32;
+// What a long turn has not come to waits for the next, so that others are answered and workers heard: a message may take 50 ms.
+constexpr std::int64_t kTurnMsMax = 100;
+constexpr std::int64_t kAwayMsMin = 1'000;  // less is not told
 // How soon a signal is noticed that came just before the wait.
 constexpr std::int64_t kIdleMs = 200;
 constexpr std::int64_t kSpaceMs = 1'000;  // between looks at the disk
@@ -71,24 +75,33 @@ Expected<void> Loop::run(const volatile std::sig_atomic_t& stop) {
 }
 
 Expected<void> Loop::turn() {
-  auto packets = receive();
+  const std::int64_t asked_at_ms = now_ms_();
+  const bool waits = undelivered_.empty() && left_.empty();
+  const std::int64_t wait_ms = waits ? std::clamp<std::int64_t>(wake_at_ms_ - asked_at_ms, 0, kIdleMs) : 0;
+  auto packets = receive(wait_ms);
   if (!packets) return failure(std::move(packets.error()));
+  const std::int64_t away_ms = this->away_ms(asked_at_ms, wait_ms);
   for (std::string& text : link_.take_notes()) log({NoteLevel::warning, std::move(text)});
   // One synced write serves the whole turn: the Tick reads what the turn before committed, the Dispatch what is in RAM.
   Ready turn;
-  if (auto done = step(Tick{}, turn); !done) return done;
+  if (auto done = step(Tick{.away_ms = away_ms}, turn); !done) return done;
   if (auto done = look_at_space(turn); !done) return done;
   for (Undelivered& event : std::exchange(undelivered_, {})) {
     if (auto done = step(std::move(event), turn); !done) return done;
   }
-  for (Packet& packet : *packets) {
-    auto event = event_in(std::move(packet), link_, turn);
+  for (auto packet = packets->begin(); packet != packets->end(); ++packet) {
+    if (now_ms_() > heard_at_ms_ + kTurnMsMax) {
+      left_.assign(std::make_move_iterator(packet), std::make_move_iterator(packets->end()));
+      break;
+    }
+    auto event = event_in(std::move(*packet), link_, turn);
     if (!event) continue;
     if (auto done = step(std::move(*event), turn); !done) return done;
   }
   if (auto done = step(Dispatch{}, turn); !done) return done;
   wake_at_ms_ = turn.wake_at_ms().value_or(now_ms_() + kIdleMs);
   if (auto done = finish(std::move(turn)); !done) return done;
+  tell_of_backup();
   if (look_ && now_ms_() >= look_at_ms_) {
     look_at_ms_ = now_ms_() + kWatchMs;
     look_(now_ms_());
@@ -96,20 +109,29 @@ Expected<void> Loop::turn() {
   return {};
 }
 
-Expected<std::vector<Packet>> Loop::receive() {
-  const std::int64_t wait_ms = undelivered_.empty() ? std::clamp<std::int64_t>(wake_at_ms_ - now_ms_(), 0, kIdleMs) : 0;
-  auto packets = link_.receive(wait_ms, kPacketsAtOnce);
-  if (!packets) return packets;
+// What the last turn left comes first, but behind what workers have sent since.
+Expected<std::vector<Packet>> Loop::receive(std::int64_t wait_ms) {
+  std::vector<Packet> packets = std::exchange(left_, {});
+  const bool has_left = !packets.empty();
   std::size_t bytes = 0;
-  bool may_be_more = packets->size() >= kPacketsAtOnce;
   for (std::size_t counted = 0;;) {
-    for (; counted < packets->size(); ++counted) bytes += (*packets)[counted].bytes.size();
-    if (!may_be_more || counted >= kTurnPacketsMax || bytes >= kTurnBytesMax) return packets;
-    auto more = link_.receive(0, kPacketsAtOnce);
+    for (; counted < packets.size(); ++counted) bytes += packets[counted].bytes.size();
+    if (counted >= kTurnPacketsMax || bytes >= kTurnBytesMax) break;
+    auto more = link_.receive(std::exchange(wait_ms, 0), kPacketsAtOnce);
     if (!more) return more;
-    may_be_more = more->size() >= kPacketsAtOnce;
-    packets->insert(packets->end(), std::make_move_iterator(more->begin()), std::make_move_iterator(more->end()));
+    const bool may_be_more = more->size() >= kPacketsAtOnce;
+    packets.insert(packets.end(), std::make_move_iterator(more->begin()), std::make_move_iterator(more->end()));
+    if (!may_be_more) break;
   }
+  if (has_left) std::ranges::stable_partition(packets, [](const Packet& packet) { return packet.peer.side == Side::worker; });
+  return packets;
+}
+
+std::int64_t Loop::away_ms(std::int64_t asked_at_ms, std::int64_t wait_ms) {
+  const std::int64_t heard_before_ms = heard_at_ms_ == 0 ? asked_at_ms : heard_at_ms_;
+  heard_at_ms_ = now_ms_();
+  const std::int64_t away_ms = heard_at_ms_ - wait_ms - heard_before_ms;
+  return away_ms < kAwayMsMin ? 0 : away_ms;
 }
 
 Expected<void> Loop::step(Event event, Ready& turn) {
@@ -124,10 +146,21 @@ Expected<void> Loop::look_at_space(Ready& turn) {
   return step(*space, turn);
 }
 
+// By a thread of its own: on another file system it is a copy of all there is.
 void Loop::back_up(const BackupOrder& order) {
-  const auto copied = store_.checkpoint(order.dir);
+  if (!copying_.valid()) {
+    backup_ = order;
+    copying_ = std::async(std::launch::async, [this] { return store_.checkpoint(backup_.dir); });
+  } else if (order.peer != backup_.peer || order.request_id != backup_.request_id) {
+    deliver(ToClient{order.peer, {order.request_id, Refused{"a backup to " + backup_.dir + " is being made; ask again when it is done"}}});
+  }
+}
+
+void Loop::tell_of_backup() {
+  if (!copying_.valid() || copying_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
+  const auto copied = copying_.get();
   const ClientReply reply = copied ? ClientReply(Done{}) : ClientReply(Refused{copied.error().message});
-  deliver(ToClient{order.peer, {order.request_id, reply}});
+  deliver(ToClient{backup_.peer, {backup_.request_id, reply}});
 }
 
 Expected<void> Loop::finish(Ready turn) {
@@ -149,15 +182,13 @@ void Loop::deliver(const Send& send) {
   }
   const auto& to_worker = std::get<ToWorker>(send);
   if (link_.send({Side::worker, to_worker.peer}, encode_message(to_worker.message))) return;
-  Undelivered lost{.peer = to_worker.peer, .leases = {}};
-  if (const auto* batch = std::get_if<LeaseBatch>(&to_worker.message.body)) {
-    for (const Lease& lease : batch->leases) lost.leases.push_back(lease.id);
-  } else if (const auto* builds = std::get_if<BuildBatch>(&to_worker.message.body)) {
-    for (const Lease& build : builds->builds) lost.leases.push_back(build.id);
-  } else {
-    return;
-  }
-  undelivered_.push_back(std::move(lost));
+  const auto* batch = std::get_if<LeaseBatch>(&to_worker.message.body);
+  const auto* builds = std::get_if<BuildBatch>(&to_worker.message.body);
+  if (batch == nullptr && builds == nullptr) return;
+  // One event for a peer: with the first its session is forgotten.
+  auto lost = std::ranges::find(undelivered_, to_worker.peer, &Undelivered::peer);
+  if (lost == undelivered_.end()) lost = undelivered_.insert(lost, {.peer = to_worker.peer, .leases = {}});
+  for (const Lease& lease : batch != nullptr ? batch->leases : builds->builds) lost->leases.push_back(lease.id);
 }
 
 }  // namespace kq

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <vector>
 
 #include "broker/broker.h"
@@ -31,12 +32,15 @@ class Loop {
   Expected<void> turn();
 
  private:
-  Expected<std::vector<Packet>> receive();
+  Expected<std::vector<Packet>> receive(std::int64_t wait_ms);
+  // How long nobody was heard: this receive() returned late, and the turn before it was long. 0 where that is little.
+  std::int64_t away_ms(std::int64_t asked_at_ms, std::int64_t wait_ms);
   Expected<void> step(Event event, Ready& turn);
   Expected<void> finish(Ready turn);
   void deliver(const Send& send);
   Expected<void> look_at_space(Ready& turn);
   void back_up(const BackupOrder& order);
+  void tell_of_backup();
 
   Broker& broker_;
   Store& store_;
@@ -46,7 +50,11 @@ class Loop {
   std::int64_t look_at_ms_ = 0;
   std::int64_t wake_at_ms_ = 0;
   std::int64_t look_at_space_ms_ = 0;
+  std::int64_t heard_at_ms_ = 0;          // when the last receive() returned
+  std::vector<Packet> left_;              // by a turn that was long
   std::vector<Undelivered> undelivered_;  // of the last turn
+  BackupOrder backup_;
+  std::future<Expected<void>> copying_;   // valid while backup_ is made; waited for at the end
 };
 
 }  // namespace kq

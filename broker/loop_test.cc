@@ -14,6 +14,7 @@ class FakeLink final : public ServerLink {
  public:
   Expected<std::vector<Packet>> receive(std::int64_t timeout_ms, std::size_t packets_max) override {
     waits_ms.push_back(timeout_ms);
+    if (when_asked) when_asked(timeout_ms);
     std::vector<Packet> packets;
     while (!arriving.empty() && packets.size() < packets_max) {
       packets.push_back(std::move(arriving.front()));
@@ -37,6 +38,7 @@ class FakeLink final : public ServerLink {
   std::vector<Packet> sent;
   std::vector<std::int64_t> waits_ms;
   std::string gone;
+  std::function<void(std::int64_t timeout_ms)> when_asked;
 };
 
 class LoopTest : public testing::Test {
@@ -72,8 +74,9 @@ class LoopTest : public testing::Test {
   MemoryStore store;
   FakeLink link;
   std::int64_t now_ms = 1000;
+  std::int64_t look_takes_ms = 0;  // at the clock: a slow loop
   Broker broker = *Broker::recover(store, {}, now_ms);
-  Loop loop{broker, store, link, [this] { return now_ms; }};
+  Loop loop{broker, store, link, [this] { return now_ms += look_takes_ms; }};
 };
 
 TEST_F(LoopTest, whoever_watches_is_called_now_and_then) {
@@ -123,6 +126,56 @@ TEST_F(LoopTest, a_lease_that_cannot_be_sent_is_taken_back_at_once) {
   EXPECT_EQ(broker.state().workers.size(), 0u);
 }
 
+TEST_F(LoopTest, leases_that_cannot_be_sent_in_two_messages_are_taken_back_together) {
+  BrokerOptions options;
+  options.lease_batch_bytes_max = 1;
+  broker = *Broker::recover(store, options, now_ms);
+  Hello two = hello();
+  two.credit = 2;
+  SubmitBatch jobs = one_job();
+  jobs.jobs.push_back(jobs.jobs[0]);
+  jobs.jobs[1].label = jobs.jobs[1].salt = "b";
+  arrive(two);
+  arrive(jobs);
+  link.gone = "w";
+  ASSERT_TRUE(loop.turn());
+  EXPECT_EQ(broker.state().jobs.leased_n(), 2u);
+  ASSERT_TRUE(loop.turn());
+  EXPECT_EQ(broker.state().jobs.leased_n(), 0u);
+}
+
+TEST_F(LoopTest, what_was_not_heard_while_it_was_away_is_nobodys_silence) {
+  arrive(hello());
+  arrive(one_job());
+  ASSERT_TRUE(loop.turn());
+  link.when_asked = [this](std::int64_t timeout_ms) { now_ms += timeout_ms + 31'000; };
+  for (int i = 0; i < 4; ++i) {
+    arrive(Heartbeat{1, {{1, 1}}});
+    ASSERT_TRUE(loop.turn());
+    EXPECT_EQ(broker.state().jobs.find(Sequence{1})->record.failures, 0u);
+    EXPECT_EQ(broker.state().workers.size(), 1u);
+  }
+  link.when_asked = [this](std::int64_t timeout_ms) { now_ms += timeout_ms; };
+  for (std::int64_t from_ms = now_ms; now_ms < from_ms + 31'000;) ASSERT_TRUE(loop.turn());
+  ASSERT_TRUE(loop.turn());
+  EXPECT_EQ(broker.state().jobs.find(Sequence{1})->record.failures, 1u);
+}
+
+TEST_F(LoopTest, a_long_turn_leaves_the_rest_for_the_next_and_workers_go_before_it) {
+  look_takes_ms = 20;
+  for (int i = 0; i < 5; ++i) arrive(StatusQuery{{1}});
+  ASSERT_TRUE(loop.turn());
+  const std::size_t answered_n = link.sent.size();
+  EXPECT_GT(answered_n, 0u);
+  EXPECT_LT(answered_n, 5u);
+  arrive(hello());
+  ASSERT_TRUE(loop.turn());
+  EXPECT_EQ(link.waits_ms.back(), 0);
+  EXPECT_EQ(link.sent.at(answered_n).peer.side, Side::worker);
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(loop.turn());
+  EXPECT_EQ(link.sent.size(), 6u);
+}
+
 TEST_F(LoopTest, many_packets_share_one_commit) {
   for (int i = 0; i < 100; ++i) arrive(StatusQuery{{1}});
   ASSERT_TRUE(loop.turn());
@@ -131,7 +184,7 @@ TEST_F(LoopTest, many_packets_share_one_commit) {
 
 TEST_F(LoopTest, a_store_that_cannot_be_copied_is_told_in_words) {
   arrive(Backup{.dir = "/backup/monday"});
-  ASSERT_TRUE(loop.turn());
+  while (link.sent.empty()) ASSERT_TRUE(loop.turn());
   EXPECT_THAT((sent<Refused, ClientReply>(0).reason), testing::HasSubstr("only a store on disk can be copied"));
 }
 

@@ -161,6 +161,13 @@ Expected<void> take_back(Step& step, const Undelivered& undelivered) {
   return {};
 }
 
+void excuse_all(Step& step, std::int64_t away_ms) {
+  step.ready.note(NoteLevel::warning, "nobody was heard for " + std::to_string(away_ms) + " ms: leases last as much longer");
+  step.state.jobs.extend_all(away_ms);
+  for (auto& [id, session] : step.state.workers.all()) session.last_seen_ms = std::min(session.last_seen_ms + away_ms, step.now_ms);
+  for (auto& [seq, going] : step.state.builds.going) going.deadline_ms += away_ms;
+}
+
 Expected<void> forget_silent(Step& step) {
   const std::int64_t silence_ms = step.state.options.lease_ms;
   std::vector<SessionId> silent;
