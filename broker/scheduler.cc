@@ -45,7 +45,7 @@ void Scheduler::refill(const LaneId& id, std::span<const Lane::Waiting> more, bo
   settle(id);
 }
 
-std::optional<Scheduler::Place> Scheduler::choose(const Offer& offer, const WarmthFor& warmth_for) const {
+std::optional<Scheduler::Place> Scheduler::choose(const Offer& offer, const WarmthFor& warmth_for) {
   // The priority: whose oldest job, with its head start, came first.
   struct Candidate {
     GroupId id;
@@ -70,7 +70,13 @@ std::optional<Scheduler::Place> Scheduler::choose(const Offer& offer, const Warm
   const auto least = std::min_element(fitting.begin(), fitting.end(), [](const Candidate& a, const Candidate& b) {
     return *a.group->by_share.begin() < *b.group->by_share.begin();
   });
-  const std::uint32_t submitter = least->group->by_share.begin()->second;
+  const auto [share, submitter] = *least->group->by_share.begin();
+  std::vector<std::uint32_t> ahead;
+  for (const Candidate& candidate : fitting) {
+    const auto& by_share = candidate.group->by_share;
+    for (auto one = by_share.rbegin(); one != by_share.rend() && one->first > share + 1; ++one) ahead.push_back(one->second);
+  }
+  for (const std::uint32_t number : ahead) level(number, share + 1);
 
   // The lane: where its oldest job is.
   std::optional<Place> oldest;
@@ -88,6 +94,13 @@ std::optional<Scheduler::Place> Scheduler::choose(const Offer& offer, const Warm
   return Place{oldest->lane, chosen->choose(warmth)};
 }
 
+// Groups may go and come again meanwhile.
+void Scheduler::level(std::uint32_t number, std::uint64_t share) {
+  Submitter& submitter = shares_[number];
+  submitter.share = share;
+  for (const LaneId& id : submitter.lanes) settle(id);
+}
+
 void Scheduler::charge(std::uint32_t number) {
   Submitter& submitter = shares_[number];
   share_now_ = std::max(share_now_, submitter.share);
@@ -99,6 +112,10 @@ void Scheduler::pause(std::uint32_t number, bool paused) {
   Submitter& submitter = shares_[number];
   submitter.paused = paused;
   for (const LaneId& id : submitter.lanes) settle(id);
+}
+
+void Scheduler::forget_nameless() {
+  std::erase_if(shares_, [this](const auto& one) { return one.second.lanes.empty() && submitters.name(one.first) == nullptr; });
 }
 
 const Lane* Scheduler::find(const LaneId& id) const {

@@ -3,7 +3,9 @@
 //   priority, with ageing  A priority is a head start of kHeadStartMs: a high job goes before a normal one unless that one was submitted
 //                          so much earlier. Nothing starves.
 //   fair share             Among submitters of that priority, whoever got the least so far (start-time fair queueing, one unit a lease:
-//                          Goyal, Vin, Cheng, SIGCOMM 1996): a flood of one delays another by at most one job.
+//                          Goyal, Vin, Cheng, SIGCOMM 1996): a flood of one delays another by at most one job. What was got where
+//                          others had no jobs, or from other workers, counts for one lease at most: nobody is ahead of whoever is
+//                          chosen by more than that.
 //   age                    Of that submitter's jobs the oldest that can run here.
 //   warmth                 ... or one close behind it of the problem that the worker's device has warm, or of one that no other device
 //                          has (broker/lane.h).
@@ -61,11 +63,13 @@ class Scheduler {
   // What is warm on the device that would get a job of such a lane; empty: nobody knows.
   using WarmthFor = std::function<Warmth(const Requirements&)>;
   // The job that should run next on one of the offered devices. It stays queued until removed.
-  std::optional<Place> choose(const Offer& offer, const WarmthFor& warmth_for = {}) const;
+  std::optional<Place> choose(const Offer& offer, const WarmthFor& warmth_for = {});
   // A lease was granted to one of this submitter's jobs.
   void charge(std::uint32_t submitter);
 
   void pause(std::uint32_t submitter, bool paused);
+  // What was kept of submitters whose numbers name nobody any more.
+  void forget_nameless();
 
   // Lanes whose windows want to be filled up.
   const std::set<LaneId>& hungry() const { return hungry_; }
@@ -99,6 +103,7 @@ class Scheduler {
   void list(const LaneId& id, Entry& entry);
   void unlist(const LaneId& id, Entry& entry);
   void settle(const LaneId& id);
+  void level(std::uint32_t submitter, std::uint64_t share);
 
   LaneWindow window_;  // of every lane
   std::map<LaneId, Entry> lanes_;

@@ -38,17 +38,17 @@ class SchedulerTest : public testing::Test {
     scheduler.add(id, {.seq = seq, .problem = problem, .submitted_at_ms = static_cast<std::int64_t>(seq)});
   }
 
-  std::optional<Sequence> chosen(const Offer& offer, const Warmth& warmth = {}) const {
+  std::optional<Sequence> chosen(const Offer& offer, const Warmth& warmth = {}) {
     const auto place = scheduler.choose(offer, [&](const Requirements&) { return warmth; });
     if (!place) return std::nullopt;
     return place->seq;
   }
 
   // Leases one job after another, and says whose they were.
-  std::string takers(std::size_t n) {
+  std::string takers(std::size_t n, const std::vector<DeviceInfo>& devices = kCpu) {
     std::string names;
     for (std::size_t i = 0; i < n; ++i) {
-      const auto place = scheduler.choose({.devices = kCpu});
+      const auto place = scheduler.choose({.devices = devices});
       if (!place) break;
       scheduler.remove(place->lane, place->seq);
       scheduler.charge(place->lane.submitter);
@@ -110,6 +110,33 @@ TEST_F(SchedulerTest, who_comes_back_has_no_claim_for_the_time_away) {
   EXPECT_EQ(takers(5), "aaaaa");
   for (Sequence seq = 10; seq <= 12; ++seq) add(lane({}, "b"), seq);
   EXPECT_EQ(takers(20), "bababaa");
+}
+
+TEST_F(SchedulerTest, what_others_got_elsewhere_delays_nobody) {
+  for (Sequence seq = 1; seq <= 100; ++seq) {
+    add(lane({.wish = DeviceWish::cuda}, "a"), seq);
+    add(lane({.wish = DeviceWish::cpu}, "b"), 100 + seq);
+  }
+  EXPECT_EQ(takers(60, kH200), std::string(60, 'a'));
+  EXPECT_EQ(takers(3), "bbb");
+  add(lane({.wish = DeviceWish::cpu}, "c"), 201);
+  add(lane({.wish = DeviceWish::cpu}, "c"), 202);
+  EXPECT_EQ(takers(4), "bbcb");
+  // And among those who got more elsewhere.
+  add(lane({.wish = DeviceWish::cuda}, "b"), 203);
+  add(lane({.wish = DeviceWish::cuda}, "b"), 204);
+  EXPECT_EQ(takers(4, kH200), "baba");
+}
+
+TEST_F(SchedulerTest, who_was_paused_has_no_claim_for_that_time) {
+  for (Sequence seq = 1; seq <= 100; ++seq) {
+    add(lane({.wish = DeviceWish::cpu}, "a"), seq);
+    add(lane({.wish = DeviceWish::cpu}, "b"), 100 + seq);
+  }
+  scheduler.pause(*scheduler.submitters.find("a"), true);
+  EXPECT_EQ(takers(50), std::string(50, 'b'));
+  scheduler.pause(*scheduler.submitters.find("a"), false);
+  EXPECT_EQ(takers(6), "aababa");
 }
 
 TEST_F(SchedulerTest, a_priority_is_a_head_start_and_no_more) {
