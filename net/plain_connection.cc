@@ -37,16 +37,18 @@ ssize_t send_pieces(int fd, std::span<iovec> pieces) {
 
 }  // namespace
 
-PlainConnection::PlainConnection(int fd, std::string_view socket_type) : fd_(fd), reader_(kMessageBytesMax) {
+PlainConnection::PlainConnection(int fd, std::string_view socket_type, std::size_t* all_unsent_bytes)
+    : fd_(fd), reader_(kMessageBytesMax), all_unsent_bytes_(all_unsent_bytes) {
   const int on = 1;
   const bool is_tcp = ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0;  // a path has no delay
   if (!is_tcp && ::setsockopt(fd_, SOL_SOCKET, SO_SNDBUFFORCE, &kSendBytes, sizeof kSendBytes) != 0) {
     (void)::setsockopt(fd_, SOL_SOCKET, SO_SNDBUF, &kSendBytes, sizeof kSendBytes);
   }
-  unsent_.push_back(zmtp_opening(socket_type));
+  keep(zmtp_opening(socket_type));
 }
 
 PlainConnection::~PlainConnection() {
+  forget(unsent_bytes_);
   ::close(fd_);
 }
 
@@ -71,7 +73,20 @@ std::optional<ZmtpItem> PlainConnection::next() {
 }
 
 bool PlainConnection::may_send() const {
-  return is_ready_ && !is_lost_ && unsent_.size() < kLinkMessagesMax;
+  if (!is_ready_ || is_lost_) return false;
+  const bool is_too_much = unsent_bytes_ > kLinkBytesMax || (all_unsent_bytes_ != nullptr && *all_unsent_bytes_ > kLinkBytesTotalMax);
+  return unsent_.empty() || (unsent_.size() < kLinkMessagesMax && !is_too_much);
+}
+
+void PlainConnection::keep(std::string piece) {
+  unsent_bytes_ += piece.size();
+  if (all_unsent_bytes_ != nullptr) *all_unsent_bytes_ += piece.size();
+  unsent_.push_back(std::move(piece));
+}
+
+void PlainConnection::forget(std::size_t bytes) {
+  unsent_bytes_ -= bytes;
+  if (all_unsent_bytes_ != nullptr) *all_unsent_bytes_ -= bytes;
 }
 
 bool PlainConnection::send(std::string_view message) {
@@ -85,11 +100,11 @@ bool PlainConnection::send_later(std::string message) {
   const ZmtpHeader header = zmtp_header(message.size());
   std::string head(header.bytes.data(), header.n);
   if (message.size() < kCopiedBytes) {
-    unsent_.push_back(std::move(head.append(message)));
+    keep(std::move(head.append(message)));
     return true;
   }
-  unsent_.push_back(std::move(head));
-  unsent_.push_back(std::move(message));
+  keep(std::move(head));
+  keep(std::move(message));
   return true;
 }
 
@@ -108,7 +123,7 @@ bool PlainConnection::write(std::string_view head, std::string_view body) {
   }
   std::string rest(head.substr(std::min(n, head.size())));
   rest.append(body.substr(n - std::min(n, head.size())));
-  unsent_.push_back(std::move(rest));
+  keep(std::move(rest));
   return true;
 }
 
@@ -131,6 +146,7 @@ bool PlainConnection::flush() {
     wanted -= sent;
     for (sent += std::exchange(sent_of_first_, 0); !unsent_.empty() && sent >= unsent_.front().size(); unsent_.pop_front()) {
       sent -= unsent_.front().size();
+      forget(unsent_.front().size());
     }
     sent_of_first_ = sent;
     if (wanted > 0) return true;

@@ -12,8 +12,9 @@ namespace kq {
 
 class PlainConnection {
  public:
-  // Owns the descriptor of a stream that is connected, or is about to be.
-  PlainConnection(int fd, std::string_view socket_type);
+  // Owns the descriptor of a stream that is connected, or is about to be. `all_unsent_bytes` counts what waits in all connections of a link,
+  // and outlives them.
+  PlainConnection(int fd, std::string_view socket_type, std::size_t* all_unsent_bytes = nullptr);
   ~PlainConnection();
   PlainConnection(const PlainConnection&) = delete;
   PlainConnection& operator=(const PlainConnection&) = delete;
@@ -39,6 +40,8 @@ class PlainConnection {
 
  private:
   bool may_send() const;
+  void keep(std::string piece);
+  void forget(std::size_t bytes);
   bool write(std::string_view head, std::string_view body);
 
   const int fd_;
@@ -48,6 +51,8 @@ class PlainConnection {
   bool is_lost_ = false;
   std::deque<std::string> unsent_;  // messages, or pieces of long ones
   std::size_t sent_of_first_ = 0;
+  std::size_t unsent_bytes_ = 0;  // of all pieces, also what was sent of the first
+  std::size_t* const all_unsent_bytes_;
 };
 
 }  // namespace kq

@@ -45,7 +45,7 @@ TEST(PlainConnection, nothing_is_sent_before_both_have_greeted) {
 TEST(PlainConnection, what_the_system_does_not_take_waits_up_to_a_limit) {
   Pair pair;
   pair.greet();
-  const std::string message(100'000, 'm');
+  const std::string message(10'000, 'm');
   int sent = 0;
   while (pair.one->send(message)) ++sent;
   EXPECT_GE(sent, kLinkMessagesMax);
@@ -57,6 +57,39 @@ TEST(PlainConnection, what_the_system_does_not_take_waits_up_to_a_limit) {
   }
   EXPECT_EQ(heard, sent);
   EXPECT_FALSE(pair.one->has_unsent());
+}
+
+TEST(PlainConnection, what_waits_is_bounded_in_bytes_also_of_all_together) {
+  Pair pair;
+  pair.greet();
+  const std::string message(4u << 20, 'm');
+  const int sent = [&] {
+    int n = 0;
+    while (pair.one->send_later(message)) ++n;
+    return n;
+  }();
+  EXPECT_LE(static_cast<std::size_t>(sent) * message.size(), kLinkBytesMax + message.size());
+
+  std::size_t all = 0;
+  {
+    int fds[2] = {-1, -1};
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    PlainConnection one(fds[0], "DEALER", &all);
+    PlainConnection other(fds[1], "ROUTER");
+    EXPECT_GT(all, 0u);
+    EXPECT_TRUE(one.flush());
+    EXPECT_TRUE(other.flush());
+    EXPECT_EQ(one.read(), PlainConnection::Heard::something);
+    EXPECT_EQ(one.next()->kind, ZmtpItem::Kind::ready);
+    EXPECT_EQ(all, 0u);
+    all = kLinkBytesTotalMax + 1;  // of others
+    EXPECT_TRUE(one.send_later("the first")) << "who reads what he is sent is answered whatever others do";
+    EXPECT_FALSE(one.send_later("the second"));
+    all -= kLinkBytesTotalMax + 1;
+    EXPECT_TRUE(one.send_later("the third"));
+    EXPECT_GT(all, 0u);
+  }
+  EXPECT_EQ(all, 0u);
 }
 
 TEST(PlainConnection, what_is_sent_later_goes_in_its_order_when_it_is_flushed) {

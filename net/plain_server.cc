@@ -274,7 +274,7 @@ class PlainServerLink final : public ServerLink {
   }
 
   void accepted(std::size_t listener, int fd) {
-    auto connection = std::make_unique<PlainConnection>(fd, "ROUTER");
+    auto connection = std::make_unique<PlainConnection>(fd, "ROUTER", &unsent_bytes_);
     PeerName name = peer_of(fd);
     if (listener >= kSides) name.account = accounts_[listener - kSides];  // one machine has one account, whichever way its programs come
     const std::size_t at_account = connections_at_[name.account];
@@ -352,6 +352,7 @@ class PlainServerLink final : public ServerLink {
   std::array<int, kListeners> listeners_{-1, -1, -1, -1};  // by Side, then the shortcuts by Side; -1: none
   std::array<std::string, kSides> accounts_;  // of whoever comes by a shortcut, as he would have over TCP
   std::vector<std::string> paths_;            // of the listeners
+  std::size_t unsent_bytes_ = 0;              // of all connections
   std::unordered_map<Number, Connected> peers_;
   Number next_number_ = kFirstNumber;
   std::unordered_map<std::string, std::size_t> connections_at_;   // by account

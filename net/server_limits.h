@@ -16,5 +16,8 @@ struct ServerLimits {
 
 // Messages to one peer that wait to be sent; beyond it senders are told to try again later. A client receives what it has asked for.
 inline constexpr int kLinkMessagesMax = 256;
+// And their bytes, of one peer and of all; nothing that waits alone is too long. With keys ZeroMQ counts messages only.
+inline constexpr std::size_t kLinkBytesMax = 16u << 20;
+inline constexpr std::size_t kLinkBytesTotalMax = 256u << 20;
 
 }  // namespace kq
