@@ -1,5 +1,6 @@
 #include "broker/intake.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +15,8 @@
 
 namespace kq {
 namespace {
+
+constexpr std::string_view kDiskNearlyFull = "the broker's disk is nearly full; what is left is for results";
 
 // The files of a batch. Their bytes go as they are kept.
 struct OfferedFile {
@@ -30,11 +33,22 @@ std::optional<std::string> complaint_about(const SubmitBatch& batch, Decompresso
     return std::to_string(batch.jobs.size()) + " jobs in one batch, at most " + std::to_string(kSubmitJobsMax) +
            " are allowed";
   }
+  const std::size_t blobs_max = std::max<std::size_t>(batch.jobs.size(), 1) * (kFilesPerSubmissionMax + 1);
+  if (batch.blobs.size() > blobs_max) {
+    return std::to_string(batch.blobs.size()) + " files for " + std::to_string(batch.jobs.size()) + " jobs, at most " + std::to_string(blobs_max) + " are allowed";
+  }
   std::size_t bytes = 0;
-  for (const Blob& blob : batch.blobs) bytes += blob.bytes.size();
+  std::size_t unpacked = 0;  // what it costs to look at them
+  for (const Blob& blob : batch.blobs) {
+    bytes += blob.bytes.size();
+    unpacked += std::min(content_bytes(blob.packing, blob.bytes), kFileBytesMax);  // a longer one is refused unread
+  }
   if (bytes > kSubmitBytesMax) {
     return std::to_string(bytes) + " bytes of files in one batch, at most " + std::to_string(kSubmitBytesMax) +
            " are allowed";
+  }
+  if (unpacked > kSubmitContentBytesMax) {
+    return std::to_string(unpacked) + " bytes of files in one batch when unpacked, at most " + std::to_string(kSubmitContentBytesMax) + " are allowed";
   }
   for (std::size_t i = 0; i < batch.blobs.size(); ++i) {
     const Blob& blob = batch.blobs[i];
@@ -94,12 +108,14 @@ class Intake {
       record = record_for(record.seq, record.key, submission, bytes);
       record.attempt = attempt;
       record.needs = *needs;
-      if (auto queued = enqueue(step_, record); !queued) return refused_or_failed(queued.error());
+      if (auto queued = enqueue(step_, record); !queued) return busy_or_failed(queued.error());
       step_.ready.note(NoteLevel::debug, "job " + std::to_string(record.seq) + ": queued again after " +
                                              std::string(to_string(ending->verdict)));
       if (ending->verdict == VerdictName::abandoned) step_.ready.erase(Family::dead, sequence_key(record.seq));
     }
-    write_entry(record.seq, submission);
+    const auto written = write_entry(record.seq, submission);
+    if (!written) return failure(written.error());
+    if (!*written) return busy(std::string(kDiskNearlyFull));
     state_.metrics.reused();
     return JobAck{.acceptance = Acceptance::reused, .seq = record.seq, .state = record.state, .reason = ""};
   }
@@ -117,7 +133,7 @@ class Intake {
     }
     const Sequence seq = state_.next_sequence;
     auto queued = enqueue(step_, record_for(seq, key, submission, bytes), kept);
-    if (!queued) return refused_or_failed(queued.error());
+    if (!queued) return busy_or_failed(queued.error());
     ++state_.next_sequence;
     for (const SourceFile& file : submission.files) keep(file.hash);
     keep(submission.problem.hash);
@@ -155,16 +171,29 @@ class Intake {
     return {.acceptance = Acceptance::busy, .seq = 0, .reason = std::move(reason), .retry_after_ms = state_.options.busy_retry_ms};
   }
 
-  Expected<JobAck> refused_or_failed(const Error& error) {
-    if (error.code == ExitCode::bad_input) return refused(error.message);
+  // Where there are too many different lanes already, room comes as jobs end.
+  Expected<JobAck> busy_or_failed(const Error& error) {
+    if (error.code == ExitCode::bad_input) return busy(error.message);
     return failure(error);
   }
 
-  // The label of a submission that is answered with a job that was there.
-  void write_entry(Sequence seq, const Submission& submission) {
+  // The label of a submission that is answered with a job that was there. False: there is no room for it, and it is not there.
+  Expected<bool> write_entry(Sequence seq, const Submission& submission) {
     const std::string key = run_key(run_, submission.label);
+    if (state_.space.nearly_full) return is_entered(key, seq);
     step_.ready.write(Family::run, key, encode(RunEntry{seq, submission}));
     step_.ready.write(Family::reuse, reuse_key(seq, key), reuse_value(step_.now_ms));
+    return true;
+  }
+
+  // A message that is repeated finds its labels there.
+  Expected<bool> is_entered(const std::string& key, Sequence seq) const {
+    const auto bytes = state_.store->get(Family::run, key);
+    if (!bytes) return failure(bytes.error());
+    if (!*bytes) return false;
+    const auto entry = decode<RunEntry>(**bytes);
+    if (!entry) return our_fault("store, family 'run': " + entry.error().message);
+    return entry->seq == seq;
   }
 
   // The record forgets its run: the entry that it led to must be found all the same.
@@ -188,7 +217,7 @@ class Intake {
   // Why a job of so many bytes must wait outside, or nothing.
   std::optional<std::string> complaint_about_room(std::uint32_t bytes) const {
     const BrokerOptions& options = state_.options;
-    if (state_.space.nearly_full) return "the broker's disk is nearly full; what is left is for results";
+    if (state_.space.nearly_full) return std::string(kDiskNearlyFull);
     const auto full = [&](const Account& account, std::uint64_t jobs_max, std::uint64_t bytes_max,
                           const std::string& who) -> std::optional<std::string> {
       if (account.jobs + 1 > jobs_max) return who + " " + std::to_string(account.jobs) + " unfinished jobs, the limit";
@@ -261,6 +290,7 @@ class Intake {
 
 Expected<void> answer(Step& step, const Caller& caller, SubmitBatch&& batch) {
   if (auto complaint = complaint_about(batch, step.state.decompressor)) {
+    step.state.metrics.refused(batch.jobs.size());
     reply(step, caller, Refused{std::move(*complaint)});
     return {};
   }

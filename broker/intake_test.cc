@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/blob.h"
 #include "core/limits.h"
 #include "store/memory_store.h"
 #include "store/reader.h"
@@ -64,12 +65,21 @@ TEST_F(IntakeTest, a_batch_is_bounded) {
   EXPECT_EQ(refusal_of(many), "257 jobs in one batch, at most 256 are allowed");
 
   const std::string large(kFileBytesMax + 1, 'x');
-  EXPECT_EQ(refusal_of({.run = "r", .jobs = {}, .blobs = {{sha256(large), large}}}),
+  EXPECT_EQ(refusal_of({.run = "r", .jobs = {job("a")}, .blobs = {{sha256(large), large}}}),
             "blob 0: 1048577 bytes, at most 1048576 are allowed");
 
   const std::string full(kFileBytesMax, 'x');
-  EXPECT_THAT(refusal_of({.run = "r", .jobs = {}, .blobs = std::vector(17, Blob{sha256(full), full})}),
+  EXPECT_THAT(refusal_of({.run = "r", .jobs = {job("a")}, .blobs = std::vector(17, Blob{sha256(full), full})}),
               HasSubstr("bytes of files in one batch, at most 16777216 are allowed"));
+
+  // Little to send, and much to look at.
+  const std::string zeros(kFileBytesMax, '\0');
+  Compressor compressor;
+  const Blob small = packed(compressor, sha256(zeros), zeros);
+  EXPECT_EQ(refusal_of({.run = "r", .jobs = std::vector(4, job("a")), .blobs = std::vector(65, small)}),
+            "68157440 bytes of files in one batch when unpacked, at most 67108864 are allowed");
+  EXPECT_EQ(refusal_of({.run = "r", .jobs = {job("a")}, .blobs = std::vector(18, Blob{sha256("x"), "x"})}),
+            "18 files for 1 jobs, at most 17 are allowed");
 }
 
 TEST_F(IntakeTest, blobs_of_refused_jobs_are_not_kept) {

@@ -22,6 +22,13 @@ tl::unexpected<Error> too_long(const std::string& what, std::uint64_t bytes, std
   return bad_input(what + std::to_string(bytes) + " bytes, at most " + std::to_string(bytes_max) + " are allowed");
 }
 
+// What stands before an LZ4 block: its content's size, big-endian.
+std::uint32_t size_before(std::string_view packed) {
+  std::uint32_t size = 0;
+  for (std::size_t i = 0; i < kSizeBytes; ++i) size = size << 8 | static_cast<std::uint8_t>(packed[i]);
+  return size;
+}
+
 }  // namespace
 
 struct Compressor::Memory {
@@ -46,6 +53,20 @@ std::optional<std::string> Compressor::compress(std::string_view content) {
   if (bytes >= content.size()) return std::nullopt;
   for (std::size_t i = 0; i < kSizeBytes; ++i) block[i] = static_cast<char>(content.size() >> 8 * (kSizeBytes - 1 - i));
   return block.substr(0, bytes);
+}
+
+std::size_t content_bytes(Packing packing, std::string_view packed) {
+  switch (packing) {
+    case Packing::raw:
+      return packed.size();
+    case Packing::zstd: {
+      const unsigned long long size = ZSTD_getFrameContentSize(packed.data(), packed.size());
+      return size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN ? 0 : static_cast<std::size_t>(size);
+    }
+    case Packing::lz4:
+      return packed.size() < kSizeBytes ? 0 : size_before(packed);
+  }
+  return 0;
 }
 
 struct Decompressor::Memory {
@@ -84,8 +105,7 @@ char* Decompressor::room_for(std::size_t bytes) {
 
 Expected<std::string_view> Decompressor::of_lz4(std::string_view packed, std::size_t bytes_max) {
   if (packed.size() < kSizeBytes || packed.size() > INT_MAX) return bad_input("not an LZ4 block behind its content's size");
-  std::uint32_t size = 0;
-  for (std::size_t i = 0; i < kSizeBytes; ++i) size = size << 8 | static_cast<std::uint8_t>(packed[i]);
+  const std::uint32_t size = size_before(packed);
   if (size > bytes_max) return too_long("an LZ4 block of ", size, bytes_max);
   packed.remove_prefix(kSizeBytes);
   char* const content = room_for(size);

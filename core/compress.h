@@ -22,6 +22,9 @@ enum class Packing { raw, zstd, lz4 };
 template <>
 inline constexpr std::array<std::string_view, 3> kEnumNames<Packing>{"raw", "zstd", "lz4"};
 
+// How long the content says that it is; 0 where it does not say. Not believed by who unpacks it.
+std::size_t content_bytes(Packing packing, std::string_view packed);
+
 class Compressor {
  public:
   Compressor();

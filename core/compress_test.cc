@@ -119,6 +119,16 @@ TEST(Compress, a_frame_that_hides_its_size_is_refused) {
             "a zstd frame that does not name its content's size");
 }
 
+TEST(Compress, a_content_says_how_long_it_is) {
+  const std::string text = text_of(1'000);
+  const std::string block = *Compressor().compress(text);
+  EXPECT_EQ(content_bytes(Packing::raw, text), text.size());
+  EXPECT_EQ(content_bytes(Packing::lz4, block), text.size());
+  EXPECT_EQ(content_bytes(Packing::lz4, block.substr(0, 3)), 0u);
+  EXPECT_EQ(content_bytes(Packing::zstd, zstd_frame()), text.size());
+  EXPECT_EQ(content_bytes(Packing::zstd, "print('hello')"), 0u);
+}
+
 TEST(Compress, mutated_bytes_never_crash) {
   const std::string text = text_of(1'000);
   for (const auto& [packing, packed] : {std::pair(Packing::zstd, zstd_frame()), std::pair(Packing::lz4, *Compressor().compress(text))}) {

@@ -17,6 +17,7 @@ inline constexpr std::size_t kMessageItemsMax = 1u << 16;  // elements of one ar
 inline constexpr std::size_t kMessageItemsTotalMax = 1u << 20;  // elements of all arrays and maps of one message together
 inline constexpr std::size_t kSubmitJobsMax = 256;         // jobs in one SubmitBatch
 inline constexpr std::size_t kSubmitBytesMax = 16u << 20;  // blob bytes in one SubmitBatch; a producer splits above this
+inline constexpr std::size_t kSubmitContentBytesMax = 64u << 20;  // and what they are when unpacked, which is looked at before anybody else's message is
 inline constexpr std::size_t kQueryRowsMax = 256;          // rows in one reply; a reader pages
 inline constexpr std::size_t kJobsLookedAtMax = 4096;  // for one JobsQuery
 inline constexpr std::size_t kQuerySeqsMax = 4096;         // jobs asked about in one StatusQuery

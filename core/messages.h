@@ -35,8 +35,9 @@ struct Blob {
 
 // ---- client -> broker --------------------------------------------------------------------------------------------------------------
 
-// Accept these jobs for this run. Idempotent: the key of a submission decides whether it is new. At most kSubmitJobsMax jobs and
-// kSubmitBytesMax blob bytes. Every blob a job needs is in this batch, or is already in the store.
+// Accept these jobs for this run. Idempotent: the key of a submission decides whether it is new. At most kSubmitJobsMax jobs, kSubmitBytesMax
+// blob bytes which are at most kSubmitContentBytesMax when unpacked, and as many blobs as the jobs may have files. Every blob a job needs is in
+// this batch, or is already in the store.
 struct SubmitBatch {
   std::string run;
   std::vector<Submission> jobs;

@@ -134,6 +134,7 @@ Expected<void> validate(const Submission& submission) {
     return refuse("its deadline is not after the time before which it must not run");
   }
   if (submission.problem.workloads.size() != 1) return refuse("a problem has exactly one workload");
+  if (const auto wrong = name_complaint(submission.problem.workloads[0].name)) return refuse("the workload's name " + *wrong);
   const Trials& trials = submission.trials;
   if (trials.correctness < 1 || trials.correctness > kTrialsMax || trials.warmup > kTrialsMax || trials.timed > kTrialsMax) {
     return refuse("trials must be between 1 (correctness) or 0 (warmup, timed) and " + std::to_string(kTrialsMax));

@@ -197,6 +197,7 @@ TEST(Validate, refuses_in_a_sentence_that_starts_with_the_label) {
       {[](Submission& s) { s.deadline_ms = s.not_before_ms; },
        "relu/fast_triton: its deadline is not after the time before which it must not run"},
       {[](Submission& s) { s.problem.workloads.clear(); }, "relu/fast_triton: a problem has exactly one workload"},
+      {[](Submission& s) { s.problem.workloads[0].name = std::string(201, 'x'); }, "relu/fast_triton: the workload's name is 201 bytes long, the limit is 200"},
       {[](Submission& s) { s.problem.workloads.resize(2); }, "relu/fast_triton: a problem has exactly one workload"},
       {[](Submission& s) { s.trials.correctness = 0; }, trials},
       {[](Submission& s) { s.trials.correctness = kTrialsMax + 1; }, trials},

@@ -160,17 +160,24 @@ Expected<SubmitBatch> next_batch(const std::string& run, std::span<const PackedJ
   std::set<Hash> known;
   Compressor compressor;
   std::size_t bytes = 0;
+  std::size_t content = 0;  // of the same files, unpacked
   for (const PackedJob& job : jobs.first(std::min(jobs.size(), kSubmitJobsMax))) {
     Expected<std::vector<Blob>> blobs = load_blobs(job, known, compressor);
     if (!blobs) return failure(blobs.error());
     std::size_t more = 0;
-    for (const Blob& blob : *blobs) more += blob.bytes.size();
-    if (bytes + more > kSubmitBytesMax) {
-      if (!batch.jobs.empty()) return batch;
+    std::size_t more_content = 0;
+    for (const Blob& blob : *blobs) {
+      more += blob.bytes.size();
+      more_content += content_bytes(blob.packing, blob.bytes);
+    }
+    const bool fits = bytes + more <= kSubmitBytesMax && content + more_content <= kSubmitContentBytesMax;
+    if (!fits && !batch.jobs.empty()) return batch;
+    if (!fits) {
       return bad_input(job.submission.label + ": its files have " + std::to_string(more) +
                        " bytes together, a submission may have " + std::to_string(kSubmitBytesMax));
     }
     bytes += more;
+    content += more_content;
     for (Blob& blob : *blobs) {
       known.insert(blob.hash);
       batch.blobs.push_back(std::move(blob));

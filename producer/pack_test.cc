@@ -171,6 +171,19 @@ TEST_F(Pack, a_batch_has_at_most_so_many_jobs) {
   EXPECT_THAT(next_batch("r", {})->jobs, IsEmpty());
 }
 
+TEST_F(Pack, a_batch_is_at_most_so_long_when_unpacked) {
+  std::vector<PackedJob> jobs;
+  for (int i = 0; i < 70; ++i) {
+    jobs.push_back(packed(candidate("k" + std::to_string(i) + ".py", std::string(kFileBytesMax - 8, '#') + std::to_string(i))));
+  }
+  const auto batch = next_batch("r", jobs);
+  ASSERT_TRUE(batch);
+  std::size_t content = 0;
+  for (const Blob& blob : batch->blobs) content += content_bytes(blob.packing, blob.bytes);
+  EXPECT_LE(content, kSubmitContentBytesMax);
+  EXPECT_GT(content + kFileBytesMax, kSubmitContentBytesMax);
+}
+
 TEST_F(Pack, a_batch_has_at_most_so_many_bytes) {
   const std::vector<PackedJob> jobs = many(24, kFileBytesMax - 8);
   const auto batch = next_batch("r", jobs);

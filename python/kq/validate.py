@@ -49,6 +49,8 @@ def _complaint(submission: Submission) -> str | None:
         return wrong
     if len(problem.workloads) != 1:
         return "a problem has exactly one workload"
+    if wrong := name_complaint(problem.workloads[0].name):
+        return f"the workload's name {wrong}"
     trials = submission.trials
     right = (
         1 <= trials.correctness <= TRIALS_MAX and 0 <= trials.warmup <= TRIALS_MAX and 0 <= trials.timed <= TRIALS_MAX

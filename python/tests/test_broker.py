@@ -14,6 +14,7 @@ from fake_worker import FakeWorker, judge
 import kq
 from kq.messages import SubmitBatch
 from kq.operations import ANSWER_TIMEOUT_S, Ask, Operation
+from kq.submission import Workload
 from kq.validate import check
 
 Connect = Callable[[str], Any]
@@ -127,6 +128,7 @@ BAD = [
     submission(problem=replace(problem(), file="a/b.py")),
     submission(problem=replace(problem(), file="..")),
     submission(problem=replace(problem(), workloads=[])),
+    submission(problem=replace(problem(), workloads=[Workload("x" * 201)])),
     replace(submission(), files=[]),
     replace(submission(), files=17 * [kq.SourceFile.of("a.py", "x")]),
     replace(submission(), files=[kq.SourceFile.of("a/b.py", "x")]),
