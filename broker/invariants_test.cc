@@ -51,7 +51,7 @@ TEST_F(InvariantsTest, lanes_hold_queued_jobs_only) {
 }
 
 TEST_F(InvariantsTest, accounts_count_every_unfinished_job) {
-  state.accounts.add(0, 1);
+  state.accounts.add(LaneId{}, 1);
   EXPECT_EQ(broken(), "the accounts count other jobs than there are");
 }
 

@@ -67,25 +67,40 @@ void release(Step& step, Job& job, bool keeps_entry) {
   if (!keeps_entry) step.ready.erase(Family::queue, queue_key(job.lane, job.record.seq));
 }
 
+// What no unfinished job has any more. Seldom: most names are used again and again.
+template <class Name>
+void drop_unused(Step& step, Numbering<Name>& names, std::string_view prefix, const auto& is_used) {
+  std::vector<std::uint32_t> unused;
+  names.each([&](std::uint32_t number, const Name&) {
+    if (!is_used(number)) unused.push_back(number);
+  });
+  for (const std::uint32_t number : unused) {
+    names.remove(number);
+    step.ready.erase(Family::meta, numbered_key(prefix, number));
+  }
+  step.state.scheduler.forget_nameless();
+}
+
 template <class Name>
 Expected<std::uint32_t> number_for(Step& step, Numbering<Name>& names, const Name& name, std::string_view prefix, std::size_t names_max,
-                                   const std::string& bytes, const char* what) {
+                                   const std::string& bytes, const char* what, const auto& is_used) {
   if (const auto number = names.find(name)) return *number;
-  if (names.size() >= names_max) {
-    return bad_input("the broker knows " + std::to_string(names_max) + " different " + what + ", the limit; use one of them");
-  }
+  if (names.size() >= names_max) drop_unused(step, names, prefix, is_used);
+  if (names.size() >= names_max) return bad_input("unfinished jobs have " + std::to_string(names_max) + " different " + what + ", the limit");
   const std::uint32_t number = names.add(name);
   step.ready.write(Family::meta, numbered_key(prefix, number), bytes);
   return number;
 }
 
+// bad_input: there are too many different lanes, until jobs of some of them have ended.
 Expected<LaneId> lane_for(Step& step, const JobRecord& record) {
   Scheduler& scheduler = step.state.scheduler;
+  const Accounts& accounts = step.state.accounts;
   const auto needs = number_for(step, scheduler.classes, record.needs, kClassPrefix, step.state.options.classes_max, encode(record.needs),
-                                "requirements of jobs");
+                                "requirements", [&](std::uint32_t number) { return accounts.uses_needs(number); });
   if (!needs) return failure(needs.error());
   const auto submitter = number_for(step, scheduler.submitters, record.submitter, kSubmitterPrefix, step.state.options.submitters_max,
-                                    record.submitter, "submitters");
+                                    record.submitter, "submitters", [&](std::uint32_t number) { return accounts.uses_submitter(number); });
   if (!submitter) return failure(submitter.error());
   if (step.state.paused.contains(record.submitter) && !record.submitter.empty()) scheduler.pause(*submitter, true);
   return LaneId{.needs = *needs, .priority = record.priority, .submitter = *submitter};
@@ -200,7 +215,7 @@ Expected<void> enqueue(Step& step, JobRecord record, std::shared_ptr<const Submi
     job = &step.state.jobs.insert({.record = std::move(record), .lane = *lane});
   }
   job->submission = std::move(submission);
-  step.state.accounts.add(lane->submitter, job->record.bytes);
+  step.state.accounts.add(*lane, job->record.bytes);
   if (job->record.deadline_ms != 0) set_timer(step, expires(job->record), "");
   stand(step, *job);
   write_record(step, *job);
@@ -211,13 +226,13 @@ void lease_out(Step& step, Job& job, Session& session, std::size_t device) {
   release(step, job, true);
   stop_build(step, job.record.seq);
   job.record.attempt += 1;
+  if (job.record.leased_at_ms == 0) step.state.metrics.first_leased(step.now_ms - job.record.submitted_at_ms);
   job.record.leased_at_ms = step.now_ms;
   step.state.jobs.lease(job, {.holder = session.id,
                               .worker = session.worker,
                               .device = session.devices[device],
                               .deadline_ms = step.now_ms + step.state.options.lease_ms});
   step.state.scheduler.charge(job.lane.submitter);
-  step.state.metrics.leased(step.now_ms - job.record.submitted_at_ms);
   session.leases.insert(job.record.seq);
   step.state.workers.warm(session, device, entry_of(job.record).problem);
   write_record(step, job);
@@ -301,7 +316,7 @@ Expected<void> finish(Step& step, Job& job, Result result) {
   release(step, job, false);
   forget_build(step, seq);
   if (job.record.deadline_ms > step.now_ms) clear_timer(step, expires(job.record));
-  step.state.accounts.remove(job.lane.submitter, job.record.bytes);
+  step.state.accounts.remove(job.lane, job.record.bytes);
   step.state.jobs.finish(job, {.verdict = verdict, .device_memory_bytes = result.device.memory_bytes});
   job.record.finished_at_ms = step.now_ms;
   job.record.not_before_ms = 0;

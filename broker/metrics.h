@@ -25,9 +25,9 @@ class Metrics {
  public:
   void submitted(Backend backend) { ++submitted_n_[static_cast<std::size_t>(backend)]; }
   void reused() { ++reused_n_; }
-  void refused() { ++refused_n_; }
+  void refused(std::uint64_t jobs_n = 1) { refused_n_ += jobs_n; }
   void busy() { ++busy_n_; }
-  void leased(std::int64_t wait_ms) { wait_s_.add(static_cast<double>(wait_ms) / 1e3); }
+  void first_leased(std::int64_t wait_ms) { wait_s_.add(static_cast<double>(wait_ms) / 1e3); }
   void lapsed() { ++lapsed_n_; }
   void failed() { ++failed_n_; }
   // A worker's result that counts.

@@ -31,9 +31,9 @@ TEST_F(MetricsTest, counts_endings_by_backend_verdict_and_fault) {
 }
 
 TEST_F(MetricsTest, a_wait_falls_into_every_bucket_above_it) {
-  state.metrics.leased(10);
-  state.metrics.leased(50);
-  state.metrics.leased(100'000'000);
+  state.metrics.first_leased(10);
+  state.metrics.first_leased(50);
+  state.metrics.first_leased(100'000'000);
   EXPECT_EQ(value("kq_job_wait_seconds_bucket", {{"le", "0.01"}}), 1);
   EXPECT_EQ(value("kq_job_wait_seconds_bucket", {{"le", "0.1"}}), 2);
   EXPECT_EQ(value("kq_job_wait_seconds_bucket", {{"le", "86400"}}), 2);

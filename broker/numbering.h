@@ -1,4 +1,4 @@
-// Small numbers for long names, given once and kept: a queue key holds four bytes instead of a name.
+// Small numbers for long names, each given once: a queue key holds four bytes instead of a name.
 #pragma once
 
 #include <cstddef>
@@ -31,6 +31,14 @@ class Numbering {
   void restore(std::uint32_t number, const Name& name) {
     names_[number] = &numbers_.emplace(name, number).first->first;
     if (number >= next_) next_ = number + 1;
+  }
+
+  // The name is known no more. Its number is not given again.
+  void remove(std::uint32_t number) {
+    const auto place = names_.find(number);
+    if (place == names_.end()) return;
+    numbers_.erase(numbers_.find(*place->second));
+    names_.erase(place);
   }
 
   std::size_t size() const { return names_.size(); }

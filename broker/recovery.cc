@@ -84,7 +84,7 @@ class Recovery {
       done = use(place->lane);
       if (!done) return false;
       newest_ = std::max(newest_, place->seq);
-      state_.accounts.add(place->lane.submitter, entry->bytes);
+      state_.accounts.add(place->lane, entry->bytes);
       if (entry->leased) {
         leased_.push_back(*place);
       } else {
@@ -101,7 +101,7 @@ class Recovery {
     return recover_timers(state_.timers, store_, [&](Sequence seq, const LaneId& lane, const QueueEntry& entry) {
       auto used = use(lane);
       newest_ = std::max(newest_, seq);
-      if (used) state_.accounts.add(lane.submitter, entry.bytes);
+      if (used) state_.accounts.add(lane, entry.bytes);
       return used;
     });
   }
