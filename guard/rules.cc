@@ -128,7 +128,7 @@ constexpr Name kListers[] = {"dir", "inspect.getmembers"};
 constexpr Name kListed[] = {"torch", "torch.cuda*", "torch._C*", "time"};
 constexpr Clause kComputedName[] = {{.kinds = kinds({call, value, read}), .names = kComputed}, {.kinds = kinds({call}), .names = kListers, .with = kListed}};
 
-constexpr Name kEncodings[] = {"source.encoding", "source.identifier", "source.macros"};
+constexpr Name kEncodings[] = {"source.encoding", "source.identifier", "source.macros", "source.bytecode", "source.archive"};
 constexpr Clause kDisguised[] = {{.kinds = kinds({note}), .names = kEncodings}};
 
 constexpr Name kPerThreadOptions[] = {"*"};
@@ -283,8 +283,8 @@ constexpr Rule kRules[] = {
      "it stood in the file."},
     {"disguised_source", reject, "policy", kDisguised, "is written so that it reads otherwise than it runs",
      "use UTF-8, and plain letters where a name has plain letters",
-     "Another encoding can turn a comment into code, full-width letters are the same name to Python and another one to a reader, and macros that grow "
-     "beyond any measure are there to tire whoever reads them."},
+     "Another encoding can turn a comment into code, full-width letters are the same name to Python and another one to a reader, macros that grow "
+     "beyond any measure are there to tire whoever reads them, and bytecode and archives nobody reads."},
     {"compiler_flag", reject, "policy", kCompilerFlag, "hands the compiler a flag that is not allowed", "choose code generation only: -O3, -arch, --use_fast_math, -D...",
      "Flags that load plugins, name other compilers, read other files or link the CUDA runtime statically change what runs, or hide it."},
     {"tool_environment", reject, "policy", kToolEnvironment, "sets a variable that changes the compiler or the loader", "leave it to the evaluator",

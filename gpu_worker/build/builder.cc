@@ -12,6 +12,7 @@
 #include "gpu_worker/build/outcome.h"
 #include "gpu_worker/limit.h"
 #include "gpu_worker/scratch.h"
+#include "guard/binary.h"
 #include "net/clock.h"
 
 namespace kq {
@@ -38,8 +39,8 @@ bool is_cpp(std::string_view name) {
   return std::any_of(std::begin(kEndings), std::end(kEndings), [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
-// C++ files need no compiler to be read: what breaks a rule is told before anything runs.
-std::optional<Built> judge_cpp_files(const Lease& lease) {
+// C++ files need no compiler to be read, and binaries cannot be: what breaks a rule is told before anything runs.
+std::optional<Built> judge_files(const Lease& lease) {
   std::vector<std::string> bytes;
   std::vector<CppSource> sources;
   bytes.reserve(lease.submission.files.size());
@@ -49,6 +50,8 @@ std::optional<Built> judge_cpp_files(const Lease& lease) {
     sources.push_back({.name = file.name, .text = bytes.emplace_back(std::move(*content))});
   }
   for (const CppSource& source : sources) {
+    const auto binary = judge_binary(source.text, source.name);
+    if (const Finding* finding = first_rejected(binary)) return ended_build(rejected(*finding));
     if (!is_cpp(source.name)) continue;
     const auto findings = judge_cuda(source, sources);
     if (const Finding* finding = first_rejected(findings)) return ended_build(rejected(*finding));
@@ -151,7 +154,7 @@ Hash Builder::key_of(const Job& job) {
 
 Expected<Built> Builder::build(const Lease& lease, std::stop_token stop, std::size_t slot) {
   if (stop.stop_requested()) return our_fault("stopped before it began");
-  if (auto built = judge_cpp_files(lease)) return std::move(*built);
+  if (auto built = judge_files(lease)) return std::move(*built);
   const std::int64_t start_ms = monotonic_now_ms();
   const auto job = begin(lease, std::move(stop), slot);
   if (!job) return failure(job.error());

@@ -110,6 +110,15 @@ TEST_F(BuilderTest, a_stream_user_is_rejected_with_rule_and_place_also_from_the_
   }
 }
 
+TEST_F(BuilderTest, what_nobody_can_read_is_rejected_wherever_it_lies) {
+  const std::string bytecode("\xA7\x0D\x0D\x0A\0\0\0\0", 8);
+  for (const auto& files : {std::vector<std::pair<std::string, std::string>>{{"k.pyc", bytecode}}, {{"k.py", "from evil import ModelNew\n"}, {"evil.pyc", bytecode}}, {{"k.py", "import evil\n"}, {"evil.so", "\x7f" "ELF"}}}) {
+    const auto built = build(lease_of(Backend::torch, files));
+    ASSERT_EQ(verdict_of(built), "rejected") << files.back().first;
+    EXPECT_EQ(evidence(built).place, files.back().first);
+  }
+}
+
 TEST_F(BuilderTest, a_cuda_stream_user_is_rejected_before_anything_compiles) {
   const auto built = build_cuda("void f() { cudaStreamCreate(0); }");
   ASSERT_EQ(verdict_of(built), "rejected");

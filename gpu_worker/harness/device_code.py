@@ -86,12 +86,12 @@ def by_nvcc(order: Order) -> Built:
     if not tools.nvcc:
         raise NvrtcMissing("no nvcc here, which this kernel asks for; install CUDA, or set CUDA_HOME to where it is")
     wanted = wanted_kernel(order)
-    source, out = order.work / order.entry.name, order.work / "module.cubin"
+    source, out = order.work / "kernel.cu", order.work / "module.cubin"  # nvcc gives names to a shell
     text = order.entry.read_bytes()
     if "<" in wanted:
         # What the host takes the address of is compiled for the device.
         text += f'\n#line 1 "kernel_name"\nstatic void* kq_wanted = (void*)({wanted});\n'.encode()
-    source.write_bytes(b'#line 1 "%s"\n' % order.entry.name.encode() + text)
+    source.write_bytes(b'#line 1 "%s"\n' % re.sub(r"[\"\\]", "_", order.entry.name).encode() + text)
     options = [f"-arch={order.arch}", *order.spec.passed_to_nvcc]
     said = extension_tools.run([tools.nvcc, "-cubin", *options, *(f"-I{path}" for path in order.includes), "-o", str(out), str(source)], order.work)
     if said.code != 0 or not out.exists():

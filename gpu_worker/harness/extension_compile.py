@@ -456,6 +456,7 @@ def file_units(call: Call) -> list[Unit]:
     texts = dict(map(tuple, call.files))
     units = []
     for source in call.sources:
+        extension_flags.need_plain(source, "source file's name")
         short = source.partition("/")[2]
         units.append(Unit(source, f'#line 1 "{short}"\n{texts[source]}', is_cuda=source.endswith(CUDA_ENDINGS), folder=str(Path(source).parent)))
     return units

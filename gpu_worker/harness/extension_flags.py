@@ -8,9 +8,10 @@ import re
 from dataclasses import dataclass, field
 
 WORD = r"[A-Za-z_][A-Za-z0-9_]*"
-DEFINE = rf"-[DU]{WORD}(=[^\s]*)?"
+VALUE = r"[A-Za-z0-9_.,:/+*=@%^~-]*"  # nvcc gives what it is told to a shell, in double quotes
+DEFINE = rf"-[DU]{WORD}(={VALUE})?"
 HOST = re.compile(
-    rf"-O([0-3sgz]|fast)?|-g[0-3]?|-std=(c|gnu)\+\+\w+|{DEFINE}|-f(?!plugin|dump|profile|file-prefix|debug-prefix|macro-prefix|use-ld|sanitize|compare-debug|"
+    rf"-O([0-3sgz]|fast)?|-g[0-3]?|-std=(c|gnu)\+\+\w+|-[DU]{WORD}(=[^\s]*)?|-f(?!plugin|dump|profile|file-prefix|debug-prefix|macro-prefix|use-ld|sanitize|compare-debug|"
     r"self-test|lto|diagnostics|random-seed|pre-include|pch)[a-z0-9-]+(=[A-Za-z0-9_.-]+)?|-m[a-z0-9.-]+(=[A-Za-z0-9_.+-]+)?|-W[a-z0-9+-]*(=[A-Za-z0-9_-]+)?|-w|"
     r"-pthread|-pedantic|-pipe|-fPIC|-fopenmp|-ansi"
 )
@@ -34,12 +35,12 @@ PASSED_VALUES = {
     "--diag-suppress": re.compile(r"[\d,]+"),
     "-std": re.compile(r"c\+\+\w+"),
     "--std": re.compile(r"c\+\+\w+"),
-    "-D": re.compile(rf"{WORD}(=\S*)?"),
+    "-D": re.compile(rf"{WORD}(={VALUE})?"),
     "-O": re.compile(r"[0-3]"),
     "-Xcudafe": re.compile(r"--diag_suppress=[\w,]+|--display_error_number"),
     "-Xfatbin": re.compile(r"-compress-all|--?compress(=\w+|-all)?"),
 }
-LINK = re.compile(r"-l[A-Za-z0-9_.+-]+|-L\S+|-Wl,(--no-as-needed|--as-needed|-rpath,\S+|--no-undefined|-z,\w+|-O\d)|-pthread|-fopenmp|-s|-O\d")
+LINK = re.compile(rf"-l[A-Za-z0-9_.+-]+|-L{VALUE}|-Wl,(--no-as-needed|--as-needed|-rpath,{VALUE}|--no-undefined|-z,\w+|-O\d)|-pthread|-fopenmp|-s|-O\d")
 
 
 class BadFlag(Exception):
@@ -65,7 +66,15 @@ def read(cflags: list[str], cuda_cflags: list[str], ldflags: list[str], include_
         if not LINK.fullmatch(flag):
             raise BadFlag(f"extra_ldflags: {flag[:80]!r} is not passed on; take libraries by -l and directories by -L")
         found.link.append(flag)
+    for path in found.includes:
+        need_plain(path, "include path")
     return found
+
+
+def need_plain(path: str, what: str) -> None:
+    """A name that means nothing to a shell, to which nvcc gives it."""
+    if strange := re.search(r"[^\w ./+@=,:%^~-]", path):
+        raise BadFlag(f"the {what} {path[:80]!r} is not passed on for its {strange.group()!r}; letters, digits, blanks and _./+@=,:%^~- are fine")
 
 
 def words(flags: list[str]) -> list[str]:
@@ -92,6 +101,8 @@ def take_device(flags: list[str], found: Flags) -> None:
             take_variant(value, found)
         elif name in ("-Xcompiler", "--compiler-options"):
             for part in value.strip("'\"").split(","):
+                if part.startswith(("-D", "-U")) and not re.fullmatch(DEFINE, part):
+                    raise BadFlag(f"extra_cuda_cflags: -Xcompiler {part[:80]!r} is not passed on: nvcc gives it to a shell; define letters, digits and _.,:/+*=@%^~- alone")
                 take_host(part, "extra_cuda_cflags", found.device_host, found)
         elif name in ("-isystem", "-I") and value:
             found.includes.append(value)

@@ -75,7 +75,7 @@ def _as_tensor(value: Any, index: int) -> torch.Tensor:
     if isinstance(value, torch.Tensor):
         if value.layout != torch.strided or value.is_quantized:
             raise TypeError(f"output {index} is a {value.layout} tensor; plain strided tensors can be compared")
-        return value
+        return value.resolve_conj().resolve_neg()  # the judge reads what lies there, and nobody tells it to turn a sign
     if isinstance(value, (bool, int, float)):
         return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
     raise TypeError(

@@ -30,5 +30,7 @@ def take_state(model: torch.nn.Module, states: dict[str, torch.Tensor]) -> None:
     with torch.no_grad():
         for name, own in model.state_dict().items():
             given = states.get(short_name(name).decode(errors="replace"))
+            if given is not None and torch.nn.parameter.is_lazy(own):
+                own.materialize(given.shape)
             if given is not None and isinstance(own, torch.Tensor) and own.shape == given.shape:
                 own.copy_(given)

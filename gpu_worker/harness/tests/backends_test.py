@@ -160,6 +160,30 @@ class State(unittest.TestCase):
         take_state(model, {short_name(name).decode(): torch.ones(2)})  # as it comes through the table of tensors
         self.assertEqual(getattr(model, name).tolist(), [1, 1])
 
+    def test_a_lazy_parameter_takes_the_shape_of_the_references(self) -> None:
+        import torch
+        from harness.backends.torch import take_state
+
+        model = torch.nn.Sequential(torch.nn.LazyLinear(4), torch.nn.LazyBatchNorm1d())
+        with torch.no_grad():
+            reference = torch.nn.Sequential(torch.nn.LazyLinear(4), torch.nn.LazyBatchNorm1d())
+            expected = reference.eval()(torch.ones(2, 3))
+        take_state(model, {name: value for name, value in reference.state_dict().items()})
+        self.assertTrue(torch.equal(model.eval()(torch.ones(2, 3)), expected))
+        take_state(torch.nn.LazyLinear(4), {})  # the reference has none of these: it stays as it is
+
+
+class Outputs(unittest.TestCase):
+    def test_what_lies_in_memory_is_what_is_meant(self) -> None:
+        import torch
+        from harness.tensors import outputs_of
+
+        x = torch.tensor([1 + 2j, 3 - 4j])
+        conjugated, negated = outputs_of((torch.conj(x), torch._neg_view(x.real)))
+        self.assertFalse(conjugated.is_conj() or negated.is_neg())
+        self.assertEqual(torch.view_as_real(conjugated).tolist(), [[1, -2], [3, 4]])
+        self.assertEqual(negated.tolist(), [-1, -3])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -26,6 +26,17 @@ class ExtensionFlags(unittest.TestCase):
             found = flags(device=asked)
             self.assertEqual((found.arch, found.device), (arch, []))
 
+    def test_nothing_means_anything_to_a_shell(self) -> None:
+        for text in ("$(wc${IFS}-l</etc/passwd)", "`id`", 'x"y', "a\\b", "a;b", "a|b", "a&b", "a>b", "'x'"):
+            for host, device, link in (("", f"-DX={text}", ""), ("", f"-D X={text}", ""), ("", f"-I/x{text}", ""), ("", f"-isystem /x{text}", ""),
+                                       (f"-I/x{text}", "", ""), ("", f"-Xcompiler -DX={text}", ""), ("", "", f"-L/x{text}")):  # fmt: skip
+                with self.subTest(host + device + link), self.assertRaises(BadFlag):
+                    flags(host, device, link)
+            with self.subTest(text), self.assertRaises(BadFlag):
+                read([], [], [], [f"/x{text}"], "sm_90")
+        self.assertEqual(flags('-DNAME="small"').host, ['-DNAME="small"'])  # g++ is given words
+        self.assertEqual(read([], ["-DT=std::size_t", "-DV=1.5e-3f"], [], ["/usr/my include"], "sm_90").includes, ["/usr/my include"])
+
     def test_those_that_name_programs_or_files(self) -> None:
         for host in ("-fplugin=x.so", "-include /etc/passwd", "-B/tmp", "-specs=x", "@x", "-wrapper x", "-Wp,-MD,x", "-fdump-tree-all", "-o x", "-save-temps", "-x c"):
             with self.subTest(host), self.assertRaises(BadFlag):
