@@ -60,6 +60,21 @@ TEST_F(Inspect, what_is_wrong_is_told_and_what_is_right_is_left) {
   EXPECT_EQ(inspected.source.jobs_n, 2u);
 }
 
+TEST_F(Inspect, kernels_that_a_mistake_keeps_out_are_counted) {
+  SubmitRequest request = lines({"a", "-", "b", "a"});
+  EXPECT_EQ(inspect(request).left_out_n, 2u);
+  for (const char* name : {"1_sample_0", "7_sample_0", "7_sample_1", "x_sample_1"}) {  // 7: the problem that is said to be missing once
+    folder_.write("run/level_1_problem_" + std::string(name) + "_kernel.py", kTestKernel);
+  }
+  folder_.write("run/level_1_problem_1_sample_1_kernel.py", std::string(1, '\0'));
+  folder_.write("level1/1_a.py", kTestProblem);
+  folder_.write("unheaded.py", kTestKernel);
+  request.inputs = {folder_ / "run", folder_ / "unheaded.py", folder_ / "gone.py"};
+  const Inspected inspected = inspect(request);
+  EXPECT_EQ(inspected.left_out_n, 5u);  // of what is not there nobody knows how many it would have been
+  EXPECT_EQ(inspected.source.jobs_n, 1u);
+}
+
 TEST_F(Inspect, mistakes_are_counted_beyond_those_that_are_kept) {
   const Inspected inspected = inspect(lines(std::vector<std::string>(kMistakesKept + 5, "-")));
   EXPECT_EQ(inspected.mistakes.size(), kMistakesKept);

@@ -45,6 +45,10 @@ std::string listed(std::string_view program, std::span<const std::string> senten
   return text;
 }
 
+std::string left_out_text(std::size_t kernels_n, std::string_view what_was_not_done) {
+  return counted(kernels_n, "kernel") + (kernels_n == 1 ? " was" : " were") + " wrong and not " + std::string(what_was_not_done);
+}
+
 std::string counted(std::size_t count, std::string_view noun) {
   return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
 }

@@ -27,6 +27,8 @@ TEST(Sentences, a_long_list_is_cut_and_counted) {
 TEST(Sentences, one_is_singular) {
   EXPECT_EQ(counted(1, "job"), "1 job");
   EXPECT_EQ(counted(0, "job"), "0 jobs");
+  EXPECT_EQ(left_out_text(1, "submitted"), "1 kernel was wrong and not submitted");
+  EXPECT_EQ(left_out_text(2, "evaluated"), "2 kernels were wrong and not evaluated");
 }
 
 }  // namespace

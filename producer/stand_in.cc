@@ -42,10 +42,12 @@ Expected<StandIn> StandIn::of(int descriptor) {
   StandIn file{fs::path(pattern)};
   std::array<char, 64u << 10> buffer;
   std::string start;  // its first piece
+  bool is_empty = true;
   for (;;) {
     const ssize_t got = ::read(descriptor, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
     if (got == 0) break;
+    if (got > 0) is_empty = is_empty && std::string_view(buffer.data(), static_cast<std::size_t>(got)).find_first_not_of(" \t\r\n") == std::string_view::npos;
     if (got > 0 && start.size() < buffer.size()) start.append(buffer.data(), static_cast<std::size_t>(got));
     if (got < 0 || !write_all(fd, buffer.data(), static_cast<std::size_t>(got))) {
       const int error = errno;
@@ -54,6 +56,7 @@ Expected<StandIn> StandIn::of(int descriptor) {
     }
   }
   ::close(fd);
+  if (is_empty) return bad_input("standard input is empty");
   const fs::path named = pattern + ending_of(start);
   fs::rename(file.path_, named, wrong);
   if (wrong) return our_fault("cannot keep standard input in a file: " + wrong.message());

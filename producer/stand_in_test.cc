@@ -10,14 +10,17 @@
 namespace kq {
 namespace {
 
-StandIn of(const std::string& text) {
+Expected<StandIn> answer_to(const std::string& text) {
   std::array<int, 2> ends{};
   EXPECT_EQ(::pipe(ends.data()), 0);
   EXPECT_EQ(::write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
   ::close(ends[1]);
   auto file = StandIn::of(ends[0]);
   ::close(ends[0]);
-  return std::move(*file);
+  return file;
+}
+StandIn of(const std::string& text) {
+  return std::move(*answer_to(text));
 }
 
 TEST(stand_in, holds_what_came_and_goes_with_its_object) {
@@ -35,7 +38,16 @@ TEST(stand_in, is_named_by_what_it_looks_like) {
   EXPECT_EQ(of("\n {\"problem\": 1}").path().extension(), ".jsonl");
   EXPECT_EQ(of("import torch\nsource = '__global__ void f() {}'\n").path().extension(), ".py");
   EXPECT_EQ(of("__global__ void f() {}\n").path().extension(), ".cu");
-  EXPECT_EQ(of("").path().extension(), ".py");
+  EXPECT_EQ(of("x").path().extension(), ".py");
+}
+
+TEST(stand_in, nothing_is_said_to_be_nothing) {
+  for (const char* text : {"", " \r\n\t\n"}) {
+    const auto answer = answer_to(text);
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().code, ExitCode::bad_input);
+    EXPECT_EQ(answer.error().message, "standard input is empty");
+  }
 }
 
 }  // namespace

@@ -143,6 +143,31 @@ class SubmitTest(unittest.TestCase):
         result = self.submit("good.py", "empty.py", "--problem", "problem.py", "--dry-run", "--keep-going")
         self.assertEqual(result.returncode, 2)
         self.assertTrue(result.stdout.startswith("good\t"))
+        self.assertEqual(result.stderr.splitlines()[-1], "kq-submit: 1 kernel was wrong and not submitted")
+
+    def test_a_sample_of_which_nothing_came_blocks_no_run(self) -> None:
+        self.write("level1/1_a.py", PROBLEM)
+        self.write("run/level_1_problem_1_sample_0_kernel.py", KERNEL)
+        self.write("run/level_1_problem_1_sample_1_kernel.py", "")
+        result = self.submit("run", "--problems", ".", "--dry-run")
+        self.assertEqual((result.returncode, len(result.stdout.splitlines())), (0, 2), result)
+        self.assertIn("1 sample is empty, and sent as a comment that says so: it will fail", result.stderr)
+
+    def test_file_that_may_not_be_read(self) -> None:
+        self.write("secret.py", KERNEL).chmod(0)
+        if os.access(self.folder / "secret.py", os.R_OK):
+            (self.folder / "secret.py").unlink()  # root reads everything
+            (self.folder / "secret.py").symlink_to("secret.py")
+        for words in (("secret.py",), ("secret.py", "--problem", "problem.py")):
+            sentence, last = self.refused(*words)
+            self.assertRegex(sentence, r"^secret\.py: (Permission denied|Too many levels of symbolic links)$")
+
+    def test_empty_standard_input(self) -> None:
+        for words in ((), ("--problem", "problem.py")):
+            for text in ("", " \n"):
+                command = [PROGRAM, "-", *words]
+                done = subprocess.run(command, input=text, capture_output=True, text=True, cwd=self.folder, timeout=60, check=False)
+                self.assertEqual((done.returncode, done.stderr), (2, "kq-submit: standard input is empty\n"))
 
     def test_broker_that_is_not_there(self) -> None:
         self.write("add.py", KERNEL)
@@ -192,8 +217,11 @@ class SubmitTest(unittest.TestCase):
         self.assertEqual(result.stdout.split("\t")[0], "level_1_problem_1_sample_0")
         result = self.submit("KernelBench", "--dry-run", "-q")
         self.assertEqual(result.stdout.split("\t")[0], "level_1_problem_1_sample_0")
-        result = self.submit("ref_origin=kernelbench", "level=1", "problem_id=1", "kernel_src_path=runs/mine/level_2_problem_1_sample_0_kernel.py", "--dry-run")
+        result = self.submit("ref_origin=kernelbench", "level=1", "problem_id=1", "kernel_src_path=runs/mine/level_1_problem_1_sample_0_kernel.py", "--dry-run")
         self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout.split("\t")[0], "level_1_problem_1_sample_0")  # the label that the run has given it
+        result = self.submit("runs/mine/level_1_problem_1_sample_0_kernel.py", "--problems", ".", "--dry-run")
+        self.assertEqual(result.stdout.split("\t")[0], "level_1_problem_1_sample_0", result.stderr)
 
     def test_without_a_broker_a_spool_keeps_the_jobs(self) -> None:
         self.write("add.py", KERNEL)
@@ -209,7 +237,7 @@ class SubmitTest(unittest.TestCase):
         with open("/dev/full", "w") as full:
             result = subprocess.run([PROGRAM, "--version"], stdout=full, stderr=subprocess.PIPE, text=True)
         self.assertEqual(result.returncode, 3)
-        self.assertEqual(result.stderr, "kq-submit: standard output: No space left on device\n")
+        self.assertEqual(result.stderr, "kq-submit: cannot write standard output: No space left on device\n")
 
     def test_the_example_sweep_is_right(self) -> None:
         if SWEEP is None:

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <iostream>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "producer/sentences.h"
 #include "producer/spool.h"
 #include "producer/stand_in.h"
+#include "producer/standard_output.h"
 #include "producer/submit.h"
 #include "producer/submit_command_line.h"
 #include "producer/submit_output.h"
@@ -41,7 +43,7 @@ void say(const std::string& sentence) {
 }
 
 void print(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::cout << text;
 }
 
 constexpr int kInterruptsCounted = 2;
@@ -88,7 +90,7 @@ class Answers {
   void finish() {
     if (is_shown_) status_.write("\r\x1b[K");
     is_shown_ = false;
-    std::fflush(stdout);
+    std::cout.flush();
     if (line_.progress == ProgressStyle::json && !line_.quiet) std::fputs(sent_event(summary_, jobs_n_).c_str(), stderr);
     const std::size_t refused_n = summary_.count(Acceptance::refused);
     if (refused_n > refusals_.size()) refusals_.resize(refused_n);  // listed() counts those it does not show
@@ -320,12 +322,13 @@ ExitCode run(SubmitCommandLine line) {
   if (!line.quiet) {
     for (const std::string& note : inspected.notes) say(note);
   }
-  if (line.dry_run) return show_dry_run(inspected, line);
-  if (inspected.source.jobs_n == 0 && !line.request.inputs.empty()) {
+  if (inspected.source.jobs_n == 0 && !line.request.inputs.empty() && !line.dry_run) {
     say("there is nothing to send");
     return ExitCode::nothing;
   }
-  return send_and_wait(inspected, line);
+  const ExitCode code = line.dry_run ? show_dry_run(inspected, line) : send_and_wait(inspected, line);
+  if (inspected.left_out_n > 0) say(left_out_text(inspected.left_out_n, "submitted"));
+  return code;
 }
 
 ExitCode main_of(int argc, char** argv) {
@@ -345,15 +348,12 @@ ExitCode main_of(int argc, char** argv) {
 }  // namespace kq
 
 int main(int argc, char** argv) {
+  kq::StandardOutput output(kq::kProgram);
   kq::ExitCode code = kq::ExitCode::our_fault;
   try {
     code = kq::main_of(argc, argv);
   } catch (const std::exception& error) {  // out of memory; everything else is caught where it is thrown
     kq::say(error.what());
   }
-  if (std::fflush(stdout) != 0) {
-    kq::say(std::string("standard output: ") + std::strerror(errno));
-    code = kq::ExitCode::our_fault;
-  }
-  return static_cast<int>(code);
+  return output.end(static_cast<int>(code));
 }

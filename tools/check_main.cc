@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/limits.h"
+#include "producer/standard_output.h"
 #include "tools/check/inputs.h"
 #include "tools/check/report.h"
 #include "tools/flags.h"
@@ -91,10 +92,7 @@ int exit_code(const kq::CheckReport& report) {
   return static_cast<int>(kq::first_rejected(report.findings) != nullptr ? ExitCode::job_failed : ExitCode::ok);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  kq::end_quietly_when_nobody_reads();
+int run(int argc, char** argv) {
   Options options;
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
   if (!options.explain.empty()) return explain(options.explain);
@@ -120,4 +118,12 @@ int main(int argc, char** argv) {
   }
   if (options.times) std::cerr << kProgram << ": " << kq::times_text(report) << "\n";
   return exit_code(report);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  kq::end_quietly_when_nobody_reads();
+  kq::StandardOutput output(kProgram);
+  return output.end(run(argc, argv));
 }

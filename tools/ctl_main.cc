@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "net/clock.h"
+#include "producer/standard_output.h"
 #include "store/backup.h"
 #include "store/rocks_store.h"
 #include "store/verify.h"
@@ -16,10 +17,7 @@ kq::Expected<kq::Verified> verify_at(const std::string& dir, const kq::ReportPro
   return kq::verify(**store, report);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  kq::end_quietly_when_nobody_reads();
+int run(int argc, char** argv) {
   kq::StopSignals signals;
   const kq::CtlWorld world{.out = std::cout,
                            .err = std::cerr,
@@ -34,4 +32,12 @@ int main(int argc, char** argv) {
                            .verify = verify_at,
                            .restore = kq::restore};
   return kq::run_ctl(argc, argv, world);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  kq::end_quietly_when_nobody_reads();
+  kq::StandardOutput output("kq-ctl");
+  return output.end(run(argc, argv));
 }

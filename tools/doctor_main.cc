@@ -9,6 +9,7 @@
 #include <cstring>
 #include <iostream>
 
+#include "producer/standard_output.h"
 #include "tools/cuda_finder.h"
 #include "tools/doctor.h"
 #include "tools/flags.h"
@@ -56,10 +57,7 @@ kq::Finding nvrtc_finding() {
   return {.what = "NVRTC", .health = kq::Health::weak, .found = found.error().message, .advice = "cuda submissions need it: install the CUDA toolkit, or name it in KQ_CUDA"};
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  kq::end_quietly_when_nobody_reads();
+int run(int argc, char** argv) {
   std::string devices = "auto";
   bool json = false;
   kq::Flags flags(kProgram,
@@ -81,6 +79,15 @@ int main(int argc, char** argv) {
     case kq::Health::weak:
       return 1;
     case kq::Health::bad:
-      return static_cast<int>(kq::ExitCode::our_fault);
+      break;
   }
+  return static_cast<int>(kq::ExitCode::our_fault);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  kq::end_quietly_when_nobody_reads();
+  kq::StandardOutput output(kProgram);
+  return output.end(run(argc, argv));
 }

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <string>
 
+#include "producer/standard_output.h"
 #include "tools/flags.h"
 #include "tools/stack.h"
 #include "tools/state_folder.h"
@@ -25,9 +26,7 @@ void wait_ms(std::int64_t ms) {
   ::poll(nullptr, 0, static_cast<int>(ms));
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   std::string state;
   kq::Flags flags(kProgram,
                   "Stops the broker and the worker that kq-up runs in a state folder, and waits until they are gone.");
@@ -59,4 +58,11 @@ int main(int argc, char** argv) {
   return complain(kProgram,
                   {ExitCode::our_fault, "process " + std::to_string(told) + " still runs after " +
                                             std::to_string(kLimitMs / 1000) + " s; see the logs in " + state});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  kq::StandardOutput output(kProgram);
+  return output.end(run(argc, argv));
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "net/clock.h"
+#include "producer/standard_output.h"
 #include "store/rocks_store.h"
 #include "tools/dump_note.h"
 #include "tools/exporters/exporter.h"
@@ -35,12 +36,13 @@ struct Options {
 };
 
 std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
-  std::vector<std::string> formats, levels;
-  for (const kq::Exporter& exporter : kq::exporters()) formats.emplace_back(exporter.name);
+  std::string formats;
+  std::vector<std::string> levels;
+  for (const kq::Exporter& exporter : kq::exporters()) formats += (formats.empty() ? "" : "|") + std::string(exporter.name);
   for (const kq::Level& level : kq::levels()) levels.emplace_back(level.name);
   kq::Flags flags(kProgram, "Writes a run for other programs to read. Unknown values are empty (csv) or null (jsonl).");
   flags.option("--run", "NAME", "name of the run", options.run);
-  flags.choice("--format", "how to write it (default: csv)", options.format, formats);
+  flags.option("--format", formats, "how to write it (default: csv)", options.format);
   flags.option("-o,--out", "PATH", "where to; a file appears whole or not at all (default: -, standard output; kernelbench needs a folder)", options.to.out);
   flags.choice("--level", "what one row stands for (default: job)", options.selection.level, levels);
   flags.option("--columns", "A,B,...", "only these columns, in this order (default: all of the level)", options.selection.columns);
@@ -74,6 +76,7 @@ Expected<void> work(Options& options) {
   const auto ks = kq::parse_pass_at_k(options.pass_at_k);
   if (!ks) return kq::failure(ks.error());
   options.to.pass_at_k = *ks;
+  if (kq::find_exporter(options.format) == nullptr) return kq::failure(kq::unknown_format(options.format));
   const auto selection = kq::Selection::make(options.selection, kq::unix_now_ms());
   if (!selection) return kq::failure(selection.error());
   if (options.schema) {
@@ -110,12 +113,17 @@ Expected<void> work(Options& options) {
   return {};
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  kq::end_quietly_when_nobody_reads();
+int run(int argc, char** argv) {
   Options options;
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
   const auto done = work(options);
   return done ? static_cast<int>(ExitCode::ok) : complain(kProgram, done.error());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  kq::end_quietly_when_nobody_reads();
+  kq::StandardOutput output(kProgram);
+  return output.end(run(argc, argv));
 }

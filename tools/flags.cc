@@ -34,6 +34,15 @@ std::string unexpected(const CLI::App& app) {
   return "there is no option '" + word + "'" + (meant ? "; did you mean " + *meant + "?" : "");
 }
 
+// CLI11 says "At Most 1 required but received 2".
+std::optional<std::string> repeated(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const bool takes_one = option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw && option->get_items_expected_max() == 1;
+    if (takes_one && option->count() > 1) return option->get_name() + " is given " + std::to_string(option->count()) + " times, it takes one value";
+  }
+  return std::nullopt;
+}
+
 std::string one_line(std::string text) {
   for (char& c : text) c = c == '\n' ? ' ' : c;
   return text;
@@ -44,7 +53,6 @@ std::string one_line(std::string text) {
 Flags::Flags(std::string program, std::string about) : parser_(std::make_unique<Parser>(std::move(about))) {
   CLI::App& app = parser_->app;
   app.name(std::move(program));
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.set_version_flag("--version", app.get_name() + " " + std::string(kVersion), "Print the version and end");
   app.get_formatter()->column_width(34);
 }
@@ -113,7 +121,7 @@ std::optional<ExitCode> Flags::parse(int argc, const char* const* argv) {
     std::cerr << app.get_name() << ": " << unexpected(app) << " (" << app.get_name()
               << " --help lists what there is)\n";
   } catch (const CLI::Error& error) {
-    std::cerr << app.get_name() << ": " << one_line(error.what()) << " (" << app.get_name()
+    std::cerr << app.get_name() << ": " << repeated(app).value_or(one_line(error.what())) << " (" << app.get_name()
               << " --help lists what there is)\n";
   }
   return ExitCode::bad_input;

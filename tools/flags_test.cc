@@ -85,6 +85,10 @@ TEST(flags, help_and_version_are_answered_on_stdout) {
   EXPECT_EQ(help.err + version.err, "");
 }
 
+TEST(flags, a_flag_may_be_given_again) {
+  EXPECT_TRUE(ask({"x.py", "--json", "--json"}).values.json);
+}
+
 struct Wrong {
   std::vector<const char*> words;
   const char* sentence;
@@ -106,6 +110,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Wrong{{"x.py", "--frobnicate"}, "there is no option '--frobnicate' ("},
                       Wrong{{"x.py", "y.py"}, "'y.py' is one argument too many"}, Wrong{{}, "path is required"},
                       Wrong{{"x.py", "--run"}, "--run"},
+                      Wrong{{"x.py", "--run", "a", "--json", "--run", "b"}, "--run is given 2 times, it takes one value ("},
+                      Wrong{{"x.py", "--format", "csv", "--format", "csv"}, "--format is given 2 times"},
+                      Wrong{{"x.py", "--timeout", "1", "--timeout", "2"}, "--timeout is given 2 times"},
                       Wrong{{"x.py", "--format", "xml"}, "must be one of csv|jsonl, got xml"},
                       Wrong{{"x.py", "--timeout", "soon"}, "must be a number of seconds above 0, got soon"},
                       Wrong{{"x.py", "--timeout", "0"}, "must be a number of seconds above 0, got 0"},

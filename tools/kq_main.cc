@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/version.h"
+#include "producer/standard_output.h"
 #include "tools/flags.h"
 #include "tools/stack.h"
 #include "tools/verbs.h"
@@ -48,9 +49,7 @@ int become(const std::string& verb, std::vector<char*> words) {
   return end(ExitCode::our_fault);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   std::vector<char*> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   const std::string first = words.empty() ? "" : words.front();
   if (first == "--version") {
@@ -72,4 +71,11 @@ int main(int argc, char** argv) {
     return end(ExitCode::bad_input);
   }
   return become(verb, words);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  kq::StandardOutput output("kq");
+  return output.end(run(argc, argv));
 }

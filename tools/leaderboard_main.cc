@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "producer/standard_output.h"
 #include "store/rocks_store.h"
 #include "tools/boards.h"
 #include "tools/flags.h"
@@ -58,6 +59,10 @@ std::string formatted(const kq::KernelBenchSummary& summary, const std::string& 
   return kq::kernelbench_table(summary);
 }
 
+void say(const std::string& sentence) {
+  std::cerr << kProgram << ": " << sentence << '\n';
+}
+
 Expected<void> show_boards(kq::Source& source, const Options& options) {
   const Expected<kq::Leaderboard> board = options.run.empty() ? kq::leaderboard_of_boards(source) : kq::leaderboard_of_run(source, options.run);
   if (!board) return kq::failure(board.error());
@@ -90,10 +95,10 @@ Expected<KernelBenchWishes> kernelbench_wishes(const Options& options) {
 
 Expected<void> show_kernelbench(kq::Source& source, const Options& options, const KernelBenchWishes& wishes) {
   kq::KernelBenchFigures figures;
-  std::size_t rows_n = 0;
+  std::size_t rows_n = 0, only_compiled_n = 0;
   const auto visited = kq::each_row(source, options.run, [&](const kq::RunRow& row) {
     ++rows_n;
-    figures.add(row, options.strict);
+    only_compiled_n += figures.add(row, options.strict).added == kq::KernelBenchFigures::Added::only_compiled ? 1 : 0;
     return Expected<void>();
   });
   if (!visited) return visited;
@@ -108,13 +113,14 @@ Expected<void> show_kernelbench(kq::Source& source, const Options& options, cons
                           .ks = wishes.ks},
                          options.format)
             << std::flush;
+  if (only_compiled_n > 0) say(std::to_string(only_compiled_n) + " of the run's rows left out: compiled_only, which no device has run");
+  for (const std::uint32_t level : figures.levels()) {
+    for (const std::string& warning : figures.pass_at_k_warnings(level, wishes.ks)) say(warning);
+  }
   return {};
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  kq::end_quietly_when_nobody_reads();
+int run(int argc, char** argv) {
   Options options;
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
   const auto wishes = kernelbench_wishes(options);
@@ -124,4 +130,12 @@ int main(int argc, char** argv) {
   if (!open) return complain(kProgram, open.error());
   const auto shown = options.kernelbench ? show_kernelbench(*open->source, options, *wishes) : show_boards(*open->source, options);
   return shown ? static_cast<int>(ExitCode::ok) : complain(kProgram, shown.error());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  kq::end_quietly_when_nobody_reads();
+  kq::StandardOutput output(kProgram);
+  return output.end(run(argc, argv));
 }

@@ -6,6 +6,7 @@
 
 #include "net/clock.h"
 #include "producer/progress.h"
+#include "producer/standard_output.h"
 #include "producer/wait.h"
 #include "store/rocks_store.h"
 #include "tools/columns.h"
@@ -65,10 +66,7 @@ Expected<void> wait_for_run(kq::OpenSource& open, const Options& options) {
   return outcome ? Expected<void>() : kq::failure(outcome.error());
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  kq::end_quietly_when_nobody_reads();
+int run(int argc, char** argv) {
   Options options;
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
   if (options.wait && !options.source.store.empty()) {
@@ -96,4 +94,12 @@ int main(int argc, char** argv) {
   std::cout << std::flush;
   const ExitCode code = view.exit_code();
   return static_cast<int>(code == ExitCode::job_failed && options.exit_zero ? ExitCode::ok : code);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  kq::end_quietly_when_nobody_reads();
+  kq::StandardOutput output(kProgram);
+  return output.end(run(argc, argv));
 }

@@ -30,6 +30,19 @@ std::string text_in(const Cell& cell) {
   return text != nullptr ? *text : csv_field(cell);
 }
 
+// What a column of words can say, and that of a job that has no such word yet: nothing.
+template <NamedEnum E>
+std::optional<std::string> word_complaint(std::string_view column, const std::string& word) {
+  if (word.empty() || parse_enum<E>(word)) return std::nullopt;
+  return "there is no " + std::string(column) + " '" + printable(word) + "'; known are " + known_names<E>();
+}
+std::optional<std::string> word_complaint(std::string_view column, const std::string& word) {
+  if (column == "verdict") return word_complaint<VerdictName>(column, word);
+  if (column == "fault") return word_complaint<Fault>(column, word);
+  if (column == "state") return word_complaint<JobState>(column, word);
+  return std::nullopt;
+}
+
 // "2h" counts back from now, anything else is a point in time.
 Expected<std::int64_t> parse_since(const std::string& text, std::int64_t now_ms) {
   const bool is_age = !text.empty() && text.find_first_not_of("0123456789.") == text.size() - 1;
@@ -111,6 +124,9 @@ Expected<void> Selection::add_condition(const std::string& text) {
     const ColumnType type = column->of_job != nullptr ? column->of_job->type : column->of_item->type;
     const bool needs_number = (type == ColumnType::integer || type == ColumnType::number) && test != Test::contains && !condition.text.empty();
     if (needs_number && !condition.number) return bad_input("--where: " + text.substr(0, name_bytes) + " is a number, got '" + printable(condition.text) + "'");
+    if (test == Test::equal || test == Test::unequal) {
+      if (const auto wrong = word_complaint(column->name(), condition.text)) return bad_input("--where: " + *wrong);
+    }
     conditions_.push_back(std::move(condition));
     return {};
   }

@@ -48,7 +48,7 @@ TEST(selection, numbers_are_compared_as_numbers_and_texts_as_texts) {
   for (const char* held : {"speedup>2", "speedup>=9.5", "speedup<10", "verdict=passed", "verdict!=crashed", "label~fast", "submitted_at<2024",
                            "hint=", "build_cached=false"})
     EXPECT_TRUE(keeps(held, row)) << held;
-  for (const char* broken : {"speedup>10", "verdict=pass", "label~slow", "submitted_at>2024", "label=", "hint~x"}) EXPECT_FALSE(keeps(broken, row)) << broken;
+  for (const char* broken : {"speedup>10", "verdict=crashed", "label~slow", "submitted_at>2024", "label=", "hint~x"}) EXPECT_FALSE(keeps(broken, row)) << broken;
 }
 
 TEST(selection, what_is_unknown_meets_no_order) {
@@ -82,6 +82,9 @@ TEST(selection, a_mistake_is_one_sentence) {
   EXPECT_THAT(complaint({.columns = "label,"}), HasSubstr("there is no column ''"));
   EXPECT_THAT(complaint({.columns = "sample_us"}), HasSubstr("there is no column 'sample_us'"));
   EXPECT_THAT(complaint({.where = {"verdict"}}), HasSubstr("--where must be like verdict=passed"));
+  EXPECT_THAT(complaint({.where = {"verdict=pased"}}), HasSubstr("--where: there is no verdict 'pased'; known are passed, suspect, "));
+  EXPECT_THAT(complaint({.where = {"fault!=mine"}}), HasSubstr("--where: there is no fault 'mine'; known are none, user, policy, problem, nobody, ours"));
+  EXPECT_THAT(complaint({.where = {"state=done"}}), HasSubstr("--where: there is no state 'done'; known are queued, leased, finished"));
   EXPECT_THAT(complaint({.where = {"speedup>fast"}}), HasSubstr("--where: speedup is a number, got 'fast'"));
   EXPECT_THAT(complaint({.where = {"speedup>>2"}}), HasSubstr("--where: speedup is a number, got '>2'"));
   EXPECT_THAT(complaint({.where = {"verdit=passed"}}), HasSubstr("did you mean verdict?"));

@@ -12,6 +12,8 @@
 
 #include "net/clock.h"
 #include "producer/progress.h"
+#include "producer/sentences.h"
+#include "producer/standard_output.h"
 #include "producer/submit.h"
 #include "producer/submitter.h"
 #include "producer/wait.h"
@@ -256,9 +258,7 @@ class Sweep {
   std::optional<kq::SweepReport> report_;
 };
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   Options options;
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
 
@@ -270,14 +270,26 @@ int main(int argc, char** argv) {
     expectations = std::move(*read);
   }
   const kq::Prepared prepared = kq::prepare(request_of(options));
-  for (const std::string& mistake : prepared.mistakes) std::cerr << kProgram << ": " << kq::printable(mistake) << '\n';
-  const bool is_left_out = options.keep_going && !prepared.jobs.empty() && !kq::name_complaint(prepared.run);
-  if (!prepared.mistakes.empty() && !is_left_out) return static_cast<int>(ExitCode::bad_input);
+  const bool has_rest = !prepared.jobs.empty() && !kq::name_complaint(prepared.run);
+  for (const std::string& mistake : prepared.mistakes) {
+    const bool ends = has_rest && !options.keep_going && &mistake == &prepared.mistakes.back();
+    std::cerr << kProgram << ": " << kq::printable(mistake) << (ends ? "; nothing was evaluated, --keep-going evaluates the rest\n" : "\n");
+  }
+  if (!prepared.mistakes.empty() && !(has_rest && options.keep_going)) return static_cast<int>(ExitCode::bad_input);
+  for (const std::string& note : prepared.notes) std::cerr << kProgram << ": " << kq::printable(note) << '\n';
   if (prepared.jobs.empty()) return complain(kProgram, {ExitCode::nothing, "there are no kernels in " + options.path});
   if (!options.csv.empty()) {
     if (const auto place = kq::OutputFile::open(options.csv); !place) return complain(kProgram, place.error());
   }
   const int code = Sweep(options, std::move(expectations)).run(prepared);
+  if (prepared.left_out_n > 0) std::cerr << kProgram << ": " << kq::left_out_text(prepared.left_out_n, "evaluated") << '\n';
   const bool outweighs = code == static_cast<int>(ExitCode::ok) || code == static_cast<int>(ExitCode::job_failed);  // as kq-submit does
   return !prepared.mistakes.empty() && outweighs ? static_cast<int>(ExitCode::bad_input) : code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  kq::StandardOutput output(kProgram);
+  return output.end(run(argc, argv));
 }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "net/endpoint.h"
+#include "producer/standard_output.h"
 #include "tools/flags.h"
 #include "tools/stack.h"
 #include "tools/stop_signals.h"
@@ -146,9 +147,7 @@ int detach(const Options& options) {
   return complain(kProgram, {static_cast<ExitCode>(std::atoi(told.c_str())), told.substr(space + 1)});
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int up(int argc, char** argv) {
   Options options;
   kq::Flags flags(
       kProgram, "Runs a broker and a worker on this machine and prints the broker's URL. kq-down, or ^C, stops them.");
@@ -171,4 +170,11 @@ int main(int argc, char** argv) {
     return complain(kProgram, {ExitCode::bad_input, "--keys and --worker-key belong together: one of them is missing"});
   }
   return options.detach ? detach(options) : run_in_foreground(options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  kq::StandardOutput output(kProgram);
+  return output.end(up(argc, argv));
 }

@@ -79,6 +79,7 @@ struct InputOptions {
 struct Finds {
   std::function<void(Candidate candidate)> candidate;
   std::function<void(std::string sentence)> mistake;  // what is wrong, where, and what would be right
+  std::function<void()> left_out = [] {};  // for each kernel that a mistake keeps from being a candidate
   std::function<void(std::string sentence)> note = [](std::string) {};  // what was left out on purpose
   std::function<bool()> stopped = [] { return false; };                 // whether nobody wants more
 };

@@ -84,6 +84,8 @@ class LineParser {
     if (!any_wrong_) finds_.candidate(std::move(candidate));
   }
 
+  bool any_wrong() const { return any_wrong_; }
+
  private:
   // A line of KernelBench's data set is a problem, as a file of its level folder is.
   void submit_reference(const HostedProblem& problem) {
@@ -294,9 +296,12 @@ void read_jsonl(const fs::path& input, const InputOptions& options, const Finds&
   for (LineReader::Got got = lines.next(line); got != LineReader::Got::end && !finds.stopped(); got = lines.next(line)) {
     const std::string where = name + ":" + std::to_string(lines.number());
     if (got == LineReader::Got::too_long) {
+      finds.left_out();
       finds.mistake(where + ": the line has more than " + std::to_string(kLineBytesMax) + " bytes; put the source into a file and name its path");
     } else if (line.find_first_not_of(" \t") != std::string_view::npos) {
-      LineParser(where, base, lines.number(), options, finds).parse(line);
+      LineParser parser(where, base, lines.number(), options, finds);
+      parser.parse(line);
+      if (parser.any_wrong()) finds.left_out();
     } else {
       continue;
     }

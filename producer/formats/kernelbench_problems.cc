@@ -50,11 +50,13 @@ void read_kernelbench_problems(const fs::path& input, const InputOptions& option
       if (finds.stopped()) return;
       if (!options.subset.has(level, id, 0)) continue;
       if (paths.size() > 1) {
+        finds.left_out();
         finds.mistake("problem " + std::to_string(id) + " is ambiguous: " + paths[0].string() + " and " + paths[1].filename().string());
         continue;
       }
       const Expected<std::string> code = contents(file_ref(paths[0]));
       if (!code) {
+        finds.left_out();
         finds.mistake(code.error().message);
         continue;
       }

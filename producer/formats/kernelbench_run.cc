@@ -21,6 +21,19 @@ bool looks_like_sample(std::string_view name) {
   return name.starts_with("level_") && name.ends_with(kSampleEnding);
 }
 
+// A model that answered nothing has failed like one that answered nonsense: without its sample pass@k would be of fewer, better ones. An
+// empty source is no submission, so a comment stands in for it.
+constexpr const char* kEmptySource = "# the file was empty\n";
+bool is_blank(const fs::path& file) {
+  std::ifstream text(file, std::ios::binary);
+  if (!text.is_open()) return false;  // which is said when it is read
+  char c = 0;
+  while (text.get(c)) {
+    if (std::string_view(" \t\r\n").find(c) == std::string_view::npos) return false;
+  }
+  return text.eof();
+}
+
 std::vector<fs::path> problem_roots(const fs::path& run, const InputOptions& options) {
   if (options.problems) return {*options.problems};
   std::vector<fs::path> roots;
@@ -48,6 +61,7 @@ std::vector<Sample> list_samples(const fs::path& run, const Finds& finds) {
     if (const auto parsed = parse_sample_name(name)) {
       samples.push_back({*parsed, entry->path()});
     } else {
+      finds.left_out();
       finds.mistake(entry->path().string() + ": a name like level_1_problem_2_sample_0_kernel.py is needed");
     }
   }
@@ -98,10 +112,10 @@ void read_kernelbench_run(const fs::path& input, const InputOptions& options, co
     if (!evaluated) return finds.mistake(evaluated.error().message);
     done = std::move(*evaluated);
   }
-  std::size_t skipped_n = 0;
+  std::size_t skipped_n = 0, empty_n = 0;
   std::set<std::uint32_t> levels;
   for (const Sample& sample : samples) levels.insert(sample.name.level);
-  KernelBenchProblems problems(problem_roots(input, options), options.problems && levels.size() == 1);
+  KernelBenchProblems problems = problems_of_run(input, options, levels.size() == 1);
 
   std::set<std::pair<std::uint32_t, std::uint32_t>> missing;  // said once, however many samples there are
   for (const Sample& sample : samples) {
@@ -113,24 +127,39 @@ void read_kernelbench_run(const fs::path& input, const InputOptions& options, co
     }
     const auto problem = problems.find(sample.name.level, sample.name.problem);
     if (!problem) {
+      finds.left_out();
       if (missing.insert({sample.name.level, sample.name.problem}).second) {
         finds.mistake(sample.path.string() + ": " + problem.error().message);
       }
       continue;
     }
-    const std::string file_name = sample.path.filename().string();
-    Candidate candidate;
-    candidate.where = sample.path.string();
-    candidate.label = file_name.substr(0, file_name.size() - kSampleEnding.size());
-    candidate.tags = {{"level", std::to_string(sample.name.level)},
-                      {"problem_id", std::to_string(sample.name.problem)},
-                      {"sample_id", std::to_string(sample.name.sample)}};
-    candidate.files = {file_ref(sample.path)};
+    Candidate candidate = sample_candidate(sample.path, sample.name);
     candidate.problem = problem->file;
     candidate.problem_name = problem->name;
+    if (is_blank(sample.path)) {
+      candidate.files.front().text = kEmptySource;
+      ++empty_n;
+    }
     finds.candidate(std::move(candidate));
   }
+  if (empty_n > 0) {
+    finds.note(std::to_string(empty_n) + (empty_n == 1 ? " sample is empty, and sent as a comment that says so: it will fail" : " samples are empty, and sent as a comment that says so: they will fail"));
+  }
   if (skipped_n > 0) finds.note(std::to_string(skipped_n) + " samples are in " + (input / "eval_results.json").string() + " already and were left out (--resume)");
+}
+
+Candidate sample_candidate(const fs::path& file, const SampleName& name) {
+  const std::string file_name = file.filename().string();
+  Candidate candidate;
+  candidate.where = file.string();
+  candidate.label = file_name.substr(0, file_name.size() - kSampleEnding.size());
+  candidate.tags = {{"level", std::to_string(name.level)}, {"problem_id", std::to_string(name.problem)}, {"sample_id", std::to_string(name.sample)}};
+  candidate.files = {file_ref(file)};
+  return candidate;
+}
+
+KernelBenchProblems problems_of_run(const fs::path& run, const InputOptions& options, bool one_level) {
+  return KernelBenchProblems(problem_roots(run, options), options.problems && one_level);
 }
 
 }  // namespace kq

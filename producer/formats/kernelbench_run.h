@@ -9,10 +9,17 @@
 #include <string>
 
 #include "producer/formats/candidate.h"
+#include "producer/formats/problems.h"
+#include "producer/sample_name.h"
 
 namespace kq {
 
 std::string why_kernelbench_run(const std::filesystem::path& input);
 void read_kernelbench_run(const std::filesystem::path& input, const InputOptions& options, const Finds& finds);
+
+// What a sample's file has because of its name, also where it comes alone: its label and its tags.
+Candidate sample_candidate(const std::filesystem::path& file, const SampleName& name);
+// Where the problems of a run are looked for. `one_level`: the options may name the directory of that level.
+KernelBenchProblems problems_of_run(const std::filesystem::path& run, const InputOptions& options, bool one_level);
 
 }  // namespace kq

@@ -1,13 +1,17 @@
 #include "producer/formats/single_file.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <string_view>
 
+#include "producer/formats/kernelbench_run.h"
 #include "producer/formats/problems.h"
 #include "producer/io_contract.h"
 #include "producer/recognise.h"
+#include "producer/sample_name.h"
 #include "producer/settings.h"
 
 namespace kq {
@@ -16,12 +20,25 @@ namespace {
 // Settings that a sweep over kernels of others must not take from their text.
 constexpr std::string_view kNotItsOwn[] = {"rtol", "atol", "correctness"};
 
-std::vector<HeaderSetting> header_of(const std::filesystem::path& path) {
+Expected<std::vector<HeaderSetting>> header_of(const std::filesystem::path& path) {
   std::string text(kHeaderBytesMax, '\0');
   std::ifstream file(path, std::ios::binary);
+  if (!file.is_open()) return bad_input(path.string() + ": " + std::strerror(errno));
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
   return read_header(text);
+}
+
+// What stands in for standard input has no name of its own.
+std::optional<SampleName> sample_name_of(const std::filesystem::path& input, const InputOptions& options) {
+  return options.stand_in.empty() ? parse_sample_name(input.filename().string()) : std::nullopt;
+}
+
+// "level1/3_add" for a sample of problem 3 of level 1; a file of any other name says nothing of its level.
+bool contradicts(std::string_view problem_name, const SampleName& sample) {
+  const std::size_t slash = problem_name.find('/');
+  if (!problem_name.starts_with("level") || slash == std::string_view::npos) return false;
+  return !problem_name.starts_with("level" + std::to_string(sample.level) + "/" + std::to_string(sample.problem) + "_");
 }
 
 }  // namespace
@@ -46,17 +63,22 @@ void read_single_file(const std::filesystem::path& input, const InputOptions& op
   const std::string name = options.stand_in.empty() ? input.string() : options.stand_in;
   bool any_wrong = false;
   const auto wrong = [&](const std::string& sentence) {
+    if (!any_wrong) finds.left_out();
     any_wrong = true;
     finds.mistake(sentence);
   };
+  const auto header = header_of(input);
+  if (!header) return wrong(header.error().message);
+  const auto sample = sample_name_of(input, options);
   Candidate candidate;
+  if (sample) candidate = sample_candidate(input, *sample);
   candidate.where = name;
-  candidate.label = options.stand_in.empty() ? input.stem().string() : "stdin";
+  if (!sample) candidate.label = options.stand_in.empty() ? input.stem().string() : "stdin";
   candidate.files = source_files(input);
   if (!options.stand_in.empty()) candidate.files.front().name = "submission" + input.extension().string();
   const std::filesystem::path base = options.stand_in.empty() ? input.parent_path() : "";
   std::string problem_written;
-  for (const HeaderSetting& setting : header_of(input)) {
+  for (const HeaderSetting& setting : *header) {
     const std::string where = name + ":" + std::to_string(setting.line);
     if (std::ranges::find(kNotItsOwn, setting.key) != std::end(kNotItsOwn)) {
       wrong(where + ": kq: " + setting.key + " is not for a kernel to say, as it decides what counts as right; a line of JSON Lines may have it");
@@ -67,11 +89,17 @@ void read_single_file(const std::filesystem::path& input, const InputOptions& op
     }
     if (setting.key == "problem") problem_written = setting.value;
   }
-  if (!options.problem && problem_written.empty()) {
+  if (!options.problem && problem_written.empty() && !sample) {
     return wrong(name + ": which problem does it solve? say --problem FILE, or kq: problem=FILE in a comment at its head");
   }
-  const auto problem = options.problem ? find_problem(*options.problem, "", options.problems) : find_problem(problem_written, base, options.problems);
-  if (!problem) return wrong((options.problem ? "--problem " : name + ": kq: problem ") + problem.error().message);
+  const auto problem = options.problem            ? find_problem(*options.problem, "", options.problems)
+                       : !problem_written.empty() ? find_problem(problem_written, base, options.problems)
+                                                  : problems_of_run(base.empty() ? "." : base, options, true).find(sample->level, sample->problem);
+  if (!problem) return wrong((options.problem ? "--problem " : name + (problem_written.empty() ? ": " : ": kq: problem ")) + problem.error().message);
+  if (sample && contradicts(problem->name, *sample)) {
+    return wrong(name + ": by its name it solves level" + std::to_string(sample->level) + "/" + std::to_string(sample->problem) + ", not " + problem->name +
+                 "; give it another name");
+  }
   candidate.problem = problem->file;
   candidate.problem_name = problem->name;
   if (!any_wrong) finds.candidate(std::move(candidate));

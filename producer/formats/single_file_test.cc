@@ -9,6 +9,7 @@ namespace kq {
 namespace {
 
 using testing::ElementsAre;
+using testing::Pair;
 
 Found read(const std::filesystem::path& input, const InputOptions& options) {
   return gathered([&](const Finds& finds) { read_single_file(input, options, finds); });
@@ -59,6 +60,40 @@ TEST_F(SingleFile, needs_a_problem) {
   EXPECT_THAT(
       read(file, options_).mistakes,
       ElementsAre("--problem 'gone.py' is no file; give its path, or the folder that has it with --problems DIR"));
+}
+
+TEST_F(SingleFile, a_sample_of_a_kernelbench_run_is_what_the_run_would_have_made_of_it) {
+  folder_.write("level1/3_add.py", kTestProblem);
+  const auto file = folder_.write("runs/mine/level_1_problem_3_sample_1_kernel.py", kTestKernel);
+  options_.problem = "level1/3";
+  options_.problems = folder_ / "";
+  for (const bool is_told : {true, false}) {
+    if (!is_told) options_ = {};
+    const Found found = read(file, options_);
+    EXPECT_THAT(found.mistakes, testing::IsEmpty());
+    ASSERT_EQ(found.candidates.size(), 1u);
+    EXPECT_EQ(found.candidates[0].label, "level_1_problem_3_sample_1");
+    EXPECT_THAT(found.candidates[0].tags, ElementsAre(Pair("level", "1"), Pair("problem_id", "3"), Pair("sample_id", "1")));
+    EXPECT_EQ(found.candidates[0].problem_name, "level1/3_add");
+  }
+}
+
+TEST_F(SingleFile, a_sample_whose_problem_is_nowhere_or_another_is_a_mistake) {
+  folder_.write("level1/4_mul.py", kTestProblem);
+  const auto file = folder_.write("runs/mine/level_1_problem_3_sample_1_kernel.py", kTestKernel);
+  EXPECT_THAT(read(file, {}).mistakes,
+              ElementsAre(file.string() + ": no file level1/3_*.py in the problems; say where they are with --problems DIR"));
+  options_.problem = "level1/4";
+  options_.problems = folder_ / "";
+  EXPECT_THAT(read(file, options_).mistakes,
+              ElementsAre(file.string() + ": by its name it solves level1/3, not level1/4_mul; give it another name"));
+}
+
+TEST_F(SingleFile, a_file_that_may_not_be_read_is_said_to_be_so) {
+  const auto file = folder_.write("loop.py", "");
+  std::filesystem::remove(file);
+  std::filesystem::create_symlink("loop.py", file);  // nobody can open it, root neither
+  EXPECT_THAT(read(file, {}).mistakes, ElementsAre(file.string() + ": Too many levels of symbolic links"));
 }
 
 TEST_F(SingleFile, its_head_may_say_what_it_is_and_flags_win) {

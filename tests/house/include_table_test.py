@@ -29,6 +29,7 @@ ALLOWED = {
         "producer/pack.h",
         "producer/progress.h",
         "producer/sample_name.h",
+        "producer/standard_output.h",
         "producer/scripted_link.h",
         "producer/sentences.h",
         "producer/submit.h",

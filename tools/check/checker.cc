@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "core/limits.h"
-#include "guard/elf.h"
+#include "guard/binary.h"
 
 namespace kq {
 namespace {
@@ -21,7 +21,7 @@ std::string_view file_name(std::string_view path) { return path.substr(path.rfin
 }  // namespace
 
 std::optional<Language> language_of(std::string_view path, std::string_view bytes) {
-  if (is_elf(bytes)) return Language::library;
+  if (!bytes.empty() && is_binary(bytes, path)) return Language::library;
   if (path.ends_with(".py")) return Language::python;
   if (ends_with_any(path, kCpp)) return Language::cuda;
   return std::nullopt;
@@ -45,7 +45,7 @@ Expected<void> Checker::check(const CheckInput& input, Language language, std::s
     findings = std::move(*judged);
     for (Finding& finding : findings) finding.file.clear();
   } else if (language == Language::library) {
-    findings = judge_elf(input.bytes, file_name(input.path));
+    findings = judge_binary(input.bytes, file_name(input.path));
   } else {
     findings = judge_cuda({.name = file_name(input.path), .text = input.bytes}, headers);
   }

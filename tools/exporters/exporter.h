@@ -46,6 +46,8 @@ std::span<const Exporter> exporters();
 
 // Null for an unknown name.
 const Exporter* find_exporter(std::string_view name);
+// What there is instead, and how Parquet is made.
+Error unknown_format(const std::string& name);
 
 // One per file beside this one.
 Expected<std::unique_ptr<Export>> open_csv(const ExportOptions& options, const Selection& selection);

@@ -1,5 +1,6 @@
 #include "tools/exporters/exporter.h"
 #include "tools/output_file.h"
+#include "tools/text.h"
 
 namespace kq {
 namespace {
@@ -47,6 +48,14 @@ const Exporter* find_exporter(std::string_view name) {
     if (exporter.name == name) return &exporter;
   }
   return nullptr;
+}
+
+Error unknown_format(const std::string& name) {
+  std::string sentence = "--format must be one of ";
+  for (const Exporter& exporter : kExporters) sentence += (&exporter == kExporters ? "" : ", ") + std::string(exporter.name);
+  sentence += ", got '" + printable(name) + "'";
+  if (name == "parquet") sentence += "; Parquet is made of JSON Lines: kq-dump --run NAME --format jsonl | python -m kq export -o FILE.parquet";
+  return {ExitCode::bad_input, sentence};
 }
 
 Expected<std::unique_ptr<Export>> open_lines(const ExportOptions& options, const Selection& selection, std::string header, AppendLine append) {

@@ -79,5 +79,12 @@ TEST(exporters, an_unknown_name_is_not_found) {
   EXPECT_EQ(find_exporter("xml"), nullptr);
 }
 
+TEST(exporters, a_format_that_there_is_not_is_answered_with_those_that_there_are) {
+  EXPECT_EQ(unknown_format("xml").message, "--format must be one of csv, jsonl, kernelbench, got 'xml'");
+  EXPECT_EQ(unknown_format("parquet").message,
+            "--format must be one of csv, jsonl, kernelbench, got 'parquet'; Parquet is made of JSON Lines: "
+            "kq-dump --run NAME --format jsonl | python -m kq export -o FILE.parquet");
+}
+
 }  // namespace
 }  // namespace kq

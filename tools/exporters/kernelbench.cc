@@ -59,7 +59,9 @@ class KernelBenchExport final : public Export {
     switch (place.added) {
       case KernelBenchFigures::Added::no_problem: ++no_problem_n_; return {};
       case KernelBenchFigures::Added::no_result: ++no_result_n_; return {};
-      case KernelBenchFigures::Added::same_sample: ++same_sample_n_; return {};
+      case KernelBenchFigures::Added::only_compiled: ++only_compiled_n_; return {};
+      case KernelBenchFigures::Added::older_result: ++older_n_; return {};
+      case KernelBenchFigures::Added::newer_result: ++older_n_; break;
       case KernelBenchFigures::Added::result: break;
     }
     if (devices_.size() < kDevicesNoted) devices_.insert(row.result->device.model);
@@ -99,7 +101,9 @@ class KernelBenchExport final : public Export {
     };
     note(no_result_n_, "not finished, or ended by something that says nothing about the kernel (cancelled, expired, abandoned, too_large, ...)");
     note(no_problem_n_, "neither tags level and problem_id, nor a label or problem named as KernelBench does");
-    note(same_sample_n_, "another row of the run has the same level, problem and sample");
+    note(only_compiled_n_, "compiled_only, which no device has run; connect a worker with a GPU and submit again");
+    note(older_n_, "a newer row of the run has the same level, problem and sample");
+    notes.insert(notes.end(), warnings_.begin(), warnings_.end());
     if (merged_n_ > 0) notes.push_back(std::to_string(merged_n_) + (merged_n_ == 1 ? " result" : " results") + " of other samples stayed in eval_results.json");
     if (devices_.size() > 1) notes.push_back("the run has results of several device models, KernelBench's scripts know one; dump one with --where device_model=NAME");
     return notes;
@@ -166,7 +170,14 @@ class KernelBenchExport final : public Export {
   static bool stands_before(const Entry& a, const Entry& b) {
     return std::tie(a.level, a.problem, a.sample) < std::tie(b.level, b.problem, b.sample);
   }
-  void sort_entries() { std::sort(entries_.begin(), entries_.end(), stands_before); }
+  // Of one sample's entries only the last that was written stays: it is of the newest job.
+  void sort_entries() {
+    std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
+      return stands_before(a, b) || (!stands_before(b, a) && a.offset > b.offset);
+    });
+    const auto is_same = [](const Entry& a, const Entry& b) { return !stands_before(a, b) && !stands_before(b, a); };
+    entries_.erase(std::unique(entries_.begin(), entries_.end(), is_same), entries_.end());
+  }
 
   Expected<void> write_results(const fs::path& folder, std::uint32_t level) const {
     Expected<OutputFile> file = open(folder / "eval_results.json");
@@ -188,9 +199,11 @@ class KernelBenchExport final : public Export {
   }
 
   // KernelBench writes it where a problem was sampled more than once, and its analysis prints it where it is.
-  Expected<void> write_pass_at_k(const fs::path& folder, std::uint32_t level) const {
+  Expected<void> write_pass_at_k(const fs::path& folder, std::uint32_t level) {
     for (const KernelBenchProblem* problem : figures_.problems()) {
       if (problem->level != level || problem->samples_n < 2) continue;
+      const std::vector<std::string> warnings = figures_.pass_at_k_warnings(level, options_.pass_at_k);
+      warnings_.insert(warnings_.end(), warnings.begin(), warnings.end());
       return write_whole(folder / "pass_at_k_results.json", indented_text(figures_.pass_at_k_results(level, options_.pass_at_k), kPassAtKStep));
     }
     return {};
@@ -227,7 +240,8 @@ class KernelBenchExport final : public Export {
   KernelBenchFigures figures_;
   std::vector<Entry> entries_;
   std::set<std::string> devices_;
-  std::uint64_t rows_n_ = 0, no_problem_n_ = 0, no_result_n_ = 0, same_sample_n_ = 0, merged_n_ = 0;
+  std::vector<std::string> warnings_;  // of pass@k
+  std::uint64_t rows_n_ = 0, no_problem_n_ = 0, no_result_n_ = 0, only_compiled_n_ = 0, older_n_ = 0, merged_n_ = 0;
 };
 
 }  // namespace

@@ -135,11 +135,33 @@ TEST(kernelbench_exporter, levels_have_folders_of_their_own_where_there_are_seve
   EXPECT_FALSE(fs::exists(folder / "level1/pass_at_k_results.json"));
 }
 
+TEST(kernelbench_exporter, of_two_rows_of_one_sample_the_newer_is_written) {
+  for (const bool newer_is_first : {true, false}) {
+    const ExportFolder folder;
+    std::vector<RunRow> rows{wrong(1, 2, 0), right(1, 2, 0)};
+    rows[0].job.seq = 3;
+    rows[1].job.seq = 7;
+    if (newer_is_first) std::swap(rows[0], rows[1]);
+    EXPECT_THAT(dump(folder, rows), ElementsAre(HasSubstr("1 row was left out: a newer row of the run")));
+    const auto results = parse_json(folder.read("eval_results.json"));
+    ASSERT_TRUE(results);
+    ASSERT_EQ(results->find("2")->array()->size(), 1u);
+    EXPECT_EQ(*(*results->find("2")->array())[0].find("correctness")->boolean(), true);
+  }
+}
+
+TEST(kernelbench_exporter, what_was_only_compiled_is_left_out_and_counted) {
+  const ExportFolder folder;
+  EXPECT_THAT(dump(folder, {right(1, 1, 0), sample(1, 1, 1, ended_row("x", VerdictName::compiled_only, evidence_at(Stage::build)))}),
+              ElementsAre(HasSubstr("1 row was left out: compiled_only")));
+  EXPECT_FALSE(fs::exists(folder / "pass_at_k_results.json"));
+}
+
 TEST(kernelbench_exporter, what_is_left_out_is_counted) {
   const ExportFolder folder;
   EXPECT_THAT(dump(folder, {right(1, 1, 0), right(1, 1, 0), queued_row("level_1_problem_2_sample_0"), queued_row("relu/x"), queued_row("relu/y")}),
               ElementsAre(HasSubstr("1 row was left out: not finished"), HasSubstr("2 rows were left out: neither tags"),
-                          HasSubstr("1 row was left out: another row")));
+                          HasSubstr("1 row was left out: a newer row")));
   RunRow other = right(1, 3, 0);
   other.result->device.model = "GPU B";
   EXPECT_THAT(dump(folder, {right(1, 1, 0), other}), ElementsAre(HasSubstr("several device models")));

@@ -91,16 +91,19 @@ KernelBenchFigures::Place KernelBenchFigures::add(const RunRow& row, bool strict
   if (problem.file.empty()) problem.file = submission.problem.file;
   problem.precision = submission.problem.precision;
   Place place{Added::no_result, id->level, id->problem, 0};
+  if (row.result && name_of(row.result->verdict) == VerdictName::compiled_only) place.added = Added::only_compiled;
   if (!is_kernelbench_result(row)) return place;
 
-  std::set<std::uint32_t>& seen = samples_[key];
-  place.sample = id->sample.value_or(seen.empty() ? 0 : *seen.rbegin() + 1);
-  place.added = Added::same_sample;
-  if (!seen.insert(place.sample).second) return place;
-  place.added = Added::result;
-
   const KernelBenchOutcome outcome = kernelbench_outcome(row, strict);
-  ++problem.samples_n;
+  std::map<std::uint32_t, Counted>& counted = samples_[key];
+  place.sample = id->sample.value_or(counted.empty() ? 0 : counted.rbegin()->first + 1);
+  const auto [sample, is_first] = counted.try_emplace(place.sample);
+  place.added = is_first ? Added::result : sample->second.seq < row.job.seq ? Added::newer_result : Added::older_result;
+  if (place.added == Added::older_result) return place;
+  problem.samples_n += is_first ? 1 : 0;
+  problem.compiled_n -= sample->second.compiled ? 1 : 0;
+  problem.correct_n -= sample->second.correct ? 1 : 0;
+  sample->second = {row.job.seq, outcome.compiled, outcome.correct};
   problem.compiled_n += outcome.compiled ? 1 : 0;
   problem.correct_n += outcome.correct ? 1 : 0;
   const DeviceInfo& device = row.result->device;
@@ -145,7 +148,7 @@ Expected<std::vector<KernelBenchResult>> read_kernelbench_results(const std::fil
 
 void KernelBenchFigures::add_result(std::uint32_t level, std::uint32_t id, std::uint32_t sample, const Json& result) {
   const Key key{level, id};
-  if (!samples_[key].insert(sample).second) return;
+  if (!samples_[key].try_emplace(sample).second) return;
   KernelBenchProblem& problem = problems_.try_emplace(key).first->second;
   problem.level = level;
   problem.id = id;
@@ -201,6 +204,7 @@ KernelBenchLevel KernelBenchFigures::level(std::uint32_t level, const KernelBenc
     ++timed_n;
   }
   if (whole && level < std::size(kProblemsOfLevel)) figures.problems_n = std::max(figures.problems_n, kProblemsOfLevel[level]);
+  if (whole && baseline == nullptr) figures.aligned_n = figures.problems_n;
   if (whole && entries != nullptr) figures.aligned_n = static_cast<std::uint32_t>(entries->size());
   figures.geometric_mean_speedup = timed_n > 0 ? std::exp(logs / timed_n) : 0;
   for (const double p : kKernelBenchThresholds) {
@@ -238,6 +242,23 @@ Json KernelBenchFigures::pass_at_k_results(std::uint32_t level, const std::vecto
     metadata.emplace_back("pass@" + std::to_string(k) + "_count", Json{sums[k].second});
   }
   return Json{JsonObject{{"averages", Json{std::move(averages)}}, {"metadata", Json{std::move(metadata)}}, {"problems", Json{std::move(problems)}}}};
+}
+
+std::vector<std::string> KernelBenchFigures::pass_at_k_warnings(std::uint32_t level, const std::vector<std::uint32_t>& ks) const {
+  std::vector<std::string> warnings;
+  for (const std::uint32_t k : ks) {
+    std::size_t problems_n = 0, too_few_n = 0;
+    for (const auto& [key, problem] : problems_) {
+      if (key.first != level || problem.samples_n == 0) continue;
+      ++problems_n;
+      too_few_n += problem.samples_n < k ? 1 : 0;
+    }
+    if (too_few_n == 0) continue;
+    warnings.push_back("level " + std::to_string(level) + ": " + std::to_string(too_few_n) + " of " + std::to_string(problems_n) +
+                       (problems_n == 1 ? " problem has" : " problems have") + " fewer than " + std::to_string(k) + " samples, which counts as 0 in pass@" +
+                       std::to_string(k) + ", as KernelBench has it");
+  }
+  return warnings;
 }
 
 Expected<std::vector<std::uint32_t>> parse_pass_at_k(const std::string& words) {

@@ -50,7 +50,7 @@ struct KernelBenchLevel {
   std::uint32_t evaluated_n = 0;  // problems with a result
   std::uint32_t compiled_n = 0;
   std::uint32_t correct_n = 0;
-  std::uint32_t aligned_n = 0;    // problems with a baseline entry: what fast_p is a fraction of
+  std::uint32_t aligned_n = 0;    // what fast_p is a fraction of: problems with a baseline entry, all where there is no baseline file
   double geometric_mean_speedup = 0;
   std::vector<std::pair<double, double>> fast_p;
   std::set<std::string> devices;
@@ -72,12 +72,19 @@ Expected<std::vector<KernelBenchResult>> read_kernelbench_results(const std::fil
 // Memory grows with the problems and by a few bytes per sample.
 class KernelBenchFigures {
  public:
-  enum class Added { result, no_result, no_problem, same_sample };  // no_problem: of no KernelBench problem
+  enum class Added {
+    result,
+    newer_result,   // takes the place of one that was added before
+    older_result,   // another row of the same sample is newer: it stays
+    only_compiled,  // no device has run it
+    no_result,
+    no_problem,     // of no KernelBench problem
+  };
   struct Place {
     Added added = Added::no_problem;
     std::uint32_t level = 0, problem = 0, sample = 0;
   };
-  // `strict` as in kernelbench_outcome().
+  // `strict` as in kernelbench_outcome(). Of two rows of one sample the job with the higher number counts.
   Place add(const RunRow& row, bool strict);
 
   // A result that stood in an eval_results.json, for pass@k.
@@ -86,17 +93,24 @@ class KernelBenchFigures {
   // In the order of level and number.
   std::vector<const KernelBenchProblem*> problems() const;
   std::vector<std::uint32_t> levels() const;
-  // `whole`: problems of KernelBench that the run lacks count as failures, as its script has it.
+  // `whole`: problems of KernelBench that the run lacks count as failures, as its script has it; with a baseline fast_p is of those that the
+  // baseline has, as there.
   KernelBenchLevel level(std::uint32_t level, const KernelBenchBaseline* baseline = nullptr, bool whole = false) const;
-  // KernelBench's pass_at_k_results.json.
+  // KernelBench's pass_at_k_results.json. A problem with fewer than k samples counts as 0 in avg_pass@k, as it has it.
   Json pass_at_k_results(std::uint32_t level, const std::vector<std::uint32_t>& ks) const;
+  // A sentence for each k that some problem has fewer samples than.
+  std::vector<std::string> pass_at_k_warnings(std::uint32_t level, const std::vector<std::uint32_t>& ks) const;
   // The speedup of sample 0; nothing where it is not right or was not timed.
   static std::optional<double> speedup_0(const KernelBenchProblem& problem, const KernelBenchBaseline* baseline);
 
  private:
   using Key = std::pair<std::uint32_t, std::uint32_t>;
+  struct Counted {
+    Sequence seq = 0;
+    bool compiled = false, correct = false;
+  };
   std::map<Key, KernelBenchProblem> problems_;
-  std::map<Key, std::set<std::uint32_t>> samples_;
+  std::map<Key, std::map<std::uint32_t, Counted>> samples_;
 };
 
 // "1,5,10".

@@ -74,6 +74,8 @@ TEST(kernelbench_figures, a_whole_level_counts_what_the_run_lacks) {
   const KernelBenchBaseline baseline{{1, {{"1_p.py", 3.0}, {"2_p.py", std::nullopt}, {"9_p.py", 1.0}}}};
   EXPECT_EQ(figures.level(1).problems_n, 1u);
   EXPECT_EQ(figures.level(1, nullptr, true).problems_n, 100u);
+  EXPECT_EQ(figures.level(1).fast_p[0], P(0, 1));
+  EXPECT_EQ(figures.level(1, nullptr, true).fast_p[0], P(0, 0.01));
   EXPECT_EQ(figures.level(1, &baseline).fast_p[0], P(0, 1));
   EXPECT_EQ(figures.level(1, &baseline, true).fast_p[0], P(0, 1. / 3));
   EXPECT_DOUBLE_EQ(figures.level(1, &baseline).geometric_mean_speedup, 3);
@@ -82,13 +84,34 @@ TEST(kernelbench_figures, a_whole_level_counts_what_the_run_lacks) {
 TEST(kernelbench_figures, what_is_not_counted_is_said) {
   KernelBenchFigures figures;
   EXPECT_EQ(figures.add(right(1, 0, 1, 2), false).added, Added::result);
-  EXPECT_EQ(figures.add(right(1, 0, 1, 2), false).added, Added::same_sample);
+  EXPECT_EQ(figures.add(right(1, 0, 1, 2), false).added, Added::older_result);
+  RunRow newer = right(1, 0, 1, 2);
+  newer.job.seq = 2;
+  EXPECT_EQ(figures.add(newer, false).added, Added::newer_result);
+  EXPECT_EQ(figures.add(sample(1, 1, 1, ended_row("x", VerdictName::compiled_only)), false).added, Added::only_compiled);
   EXPECT_EQ(figures.add(sample(1, 1, 1, ended_row("x", VerdictName::abandoned)), false).added, Added::no_result);
   EXPECT_EQ(figures.add(sample(1, 1, 1, queued_row("x")), false).added, Added::no_result);
   EXPECT_EQ(figures.add(passed_row("relu/fast", 1, 2), false).added, Added::no_problem);
   RunRow unnumbered = passed_row("mine", 1, 2);
   unnumbered.entry.submission.problem.name = "level1/1_p";
   EXPECT_EQ(figures.add(unnumbered, false).sample, 1u);  // the next one
+}
+
+TEST(kernelbench_figures, of_two_rows_of_one_sample_the_newer_counts) {
+  const auto job = [](Sequence seq, RunRow row) {
+    row.job.seq = row.entry.seq = seq;
+    return row;
+  };
+  for (const bool newer_is_first : {true, false}) {
+    std::vector<RunRow> rows{job(7, right(1, 0, 1e6, 2e6)), job(3, wrong(1, 0))};
+    if (!newer_is_first) std::swap(rows[0], rows[1]);
+    const auto figures = gathered(rows);
+    const KernelBenchProblem& problem = *figures.problems().front();
+    EXPECT_EQ(problem.samples_n, 1u);
+    EXPECT_EQ(problem.correct_n, 1u);
+    EXPECT_EQ(problem.correct_0, true);
+    EXPECT_EQ(KernelBenchFigures::speedup_0(problem, nullptr), 2);
+  }
 }
 
 TEST(kernelbench_figures, pass_at_k_results_are_kernelbenchs) {
@@ -98,6 +121,13 @@ TEST(kernelbench_figures, pass_at_k_results_are_kernelbenchs) {
             R"("total_evaluated_samples": 4, "total_correct_samples": 1, "pass@1_count": 2, "pass@5_count": 0}, )"
             R"("problems": {"1": {"total_samples": 2, "correct_samples": 1, "pass@1": 0.5, "pass@2": 1.0}, )"
             R"("2": {"total_samples": 2, "correct_samples": 0, "pass@1": 0.0, "pass@2": 0.0}}})");
+}
+
+TEST(kernelbench_figures, problems_with_fewer_than_k_samples_are_counted) {
+  const auto figures = gathered({right(1, 0, 1, 2), wrong(1, 1), wrong(2, 0), sample(1, 3, 0, queued_row("x"))});
+  EXPECT_THAT(figures.pass_at_k_warnings(1, {1, 2, 5}),
+              ElementsAre("level 1: 1 of 2 problems have fewer than 2 samples, which counts as 0 in pass@2, as KernelBench has it",
+                          "level 1: 2 of 2 problems have fewer than 5 samples, which counts as 0 in pass@5, as KernelBench has it"));
 }
 
 TEST(kernelbench_figures, baseline_files_are_read_with_their_holes) {

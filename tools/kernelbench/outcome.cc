@@ -49,7 +49,6 @@ struct Words {
 };
 constexpr Words kWords[] = {
     {VerdictName::suspect, "other_error", "other_error_name"},
-    {VerdictName::compiled_only, "other_error", "other_error_name"},
     {VerdictName::wrong_answer, "correctness_issue", "correctness_issue_name"},
     {VerdictName::build_failed, "compilation_error", "compilation_error_name"},
     {VerdictName::load_failed, "compilation_error", "compilation_error_name"},
@@ -98,7 +97,10 @@ std::optional<KernelBenchId> kernelbench_id(const Submission& submission) {
   const auto problem = number_tag(submission, "problem_id");
   const auto sample = number_tag(submission, "sample_id");
   if (level && problem) return KernelBenchId{*level, *problem, sample};
-  if (const auto name = parse_sample_name(submission.label + std::string(kSampleEnding))) return KernelBenchId{name->level, name->problem, name->sample};
+  // kq-submit once gave a single file the name of the file as its label, down to "_kernel".
+  for (const char* ending : {"_kernel.py", ".py"}) {
+    if (const auto name = parse_sample_name(submission.label + ending)) return KernelBenchId{name->level, name->problem, name->sample};
+  }
   auto id = id_of_problem(submission.problem.name);
   if (id) id->sample = sample;
   return id;
@@ -107,7 +109,7 @@ std::optional<KernelBenchId> kernelbench_id(const Submission& submission) {
 bool is_kernelbench_result(const RunRow& row) {
   if (!row.result) return false;
   const VerdictRow& verdict = row_of(name_of(row.result->verdict));
-  return verdict.name != VerdictName::cancelled && verdict.fault != Fault::problem && verdict.fault != Fault::nobody && verdict.fault != Fault::ours;
+  return verdict.name != VerdictName::cancelled && verdict.name != VerdictName::compiled_only && verdict.fault != Fault::problem && verdict.fault != Fault::nobody && verdict.fault != Fault::ours;
 }
 
 KernelBenchOutcome kernelbench_outcome(const RunRow& row, bool strict) {

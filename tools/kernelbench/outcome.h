@@ -20,7 +20,8 @@ struct KernelBenchId {
 // By the tags level, problem_id and sample_id, else by a label as KernelBench names its files, else by a problem named "level1/19_ReLU".
 std::optional<KernelBenchId> kernelbench_id(const Submission& submission);
 
-// Whether it says something about the kernel: it is finished, and not ended by us, the problem, the queue or who submitted it.
+// Whether it says something about the kernel: it is finished, was judged, and not ended by us, the problem, the queue or who submitted it.
+// compiled_only is none: a kernel that no device has run is neither right nor wrong.
 bool is_kernelbench_result(const RunRow& row);
 
 struct KernelBenchOutcome {

@@ -29,6 +29,7 @@ TEST(kernelbench_outcome, a_sample_is_known_by_tags_label_or_problem) {
   EXPECT_EQ(by_label.level, 1u);
   EXPECT_EQ(by_label.problem, 19u);
   EXPECT_EQ(by_label.sample, 4u);
+  EXPECT_EQ(id_of("level_1_problem_19_sample_4_kernel").sample, 4u);  // as kq-submit called single files once
   const KernelBenchId by_tags = id_of("mine", {{"level", "2"}, {"problem_id", "7"}, {"sample_id", "1"}});
   EXPECT_EQ(by_tags.level, 2u);
   EXPECT_EQ(by_tags.problem, 7u);
@@ -84,7 +85,7 @@ TEST(kernelbench_outcome, every_verdict_has_an_entry_or_none) {
   for (const VerdictRow& verdict : kVerdicts) {
     if (verdict.measured) continue;
     const RunRow row = ended_at(verdict.name, Stage::run, "why");
-    const bool is_kernels = verdict.fault == Fault::user || verdict.fault == Fault::policy || verdict.name == VerdictName::compiled_only;
+    const bool is_kernels = verdict.fault == Fault::user || verdict.fault == Fault::policy;
     EXPECT_EQ(is_kernelbench_result(row), is_kernels && verdict.name != VerdictName::cancelled) << to_string(verdict.name);
     if (!is_kernelbench_result(row)) continue;
     const KernelBenchOutcome outcome = kernelbench_outcome(row, false);

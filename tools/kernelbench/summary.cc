@@ -29,9 +29,14 @@ std::string joined(const std::set<std::string>& names) {
   return text;
 }
 
+// A k that no problem has as many samples as has no figure.
 std::string pass_text(const Json& results) {
   std::string text;
-  for (const auto& [name, value] : *results.find("averages")->object()) text += " " + name.substr(4) + " " + decimal("%.4f", *value.floating());
+  for (const auto& [name, value] : *results.find("averages")->object()) {
+    const std::string pass = name.substr(4);  // "pass@5"
+    const bool has = *results.find("metadata")->find(pass + "_count")->integer() > 0;
+    text += " " + pass + " " + (has ? decimal("%.4f", *value.floating()) : "-");
+  }
   return text;
 }
 

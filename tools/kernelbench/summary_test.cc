@@ -36,6 +36,11 @@ TEST(kernelbench_summary, people_see_problems_in_numeric_order_and_a_line_per_le
             "0.8:0.3333 1.0:0.3333 1.5:0.3333 2.0:0, pass@1 0.2500\n");
 }
 
+TEST(kernelbench_summary, a_k_above_all_numbers_of_samples_has_no_figure_for_people) {
+  const KernelBenchFigures figures = example();
+  EXPECT_THAT(kernelbench_table({.run = "r1", .figures = figures, .ks = {1, 2, 5}}), HasSubstr("pass@1 0.2500 pass@2 0.5000 pass@5 -\n"));
+}
+
 TEST(kernelbench_summary, json_has_the_keys_of_its_analysis) {
   const KernelBenchFigures figures = example();
   const std::string json = to_text(kernelbench_json({.run = "r1", .figures = figures, .ks = {1, 2}}));
