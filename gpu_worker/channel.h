@@ -42,7 +42,7 @@ enum class Command : std::uint32_t {
   make_inputs = 5,  // reference: seed, get_inputs(), cast, copy into the window; fill the input table again: shapes and dtypes as at
                     // `load`, values of integers, reals and booleans as drawn (the judge carries these over to the submission's table)
   call = 6,         // seed, call on the inputs in the window and the plain values in the input table, bring every output to its place in
-                    // the window unless it lies in the arena, synchronise, fill the output table with what came out (kind, dtype, shape, plain value, and
+                    // the window unless it lies in the arena and the model does not keep it, synchronise, fill the output table with what came out (kind, dtype, shape, plain value, and
                     // place and offset of one in the arena; the judge does not read the name). An output that does not fit its place is not brought, only described
   stage = 7,        // what a call needs and is not part of it, sent before every call and null call: seed every generator, wrap the
                     // tensors of the tables. Nothing of it runs on a GPU, which would have to switch to the child and back. The call that follows does not seed again

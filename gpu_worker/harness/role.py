@@ -14,7 +14,7 @@ from harness.channel import Channel
 from harness.failures import Failed, classify, describe
 from harness.page import Command, Failure, Place, TensorDesc
 from harness.stub import Stub
-from harness.tensors import PRECISIONS, Spec, Window, fill_tensor, seed_everything, value_of
+from harness.tensors import PRECISIONS, Spec, Window, fill_tensor, held_besides, seed_everything, value_of
 
 
 AUDITED_CALLS = 2  # whose launches CUPTI tells of: the warm ones
@@ -299,13 +299,26 @@ class Role:
 
     def _lies_in_arena(self, output: torch.Tensor, entry: TensorDesc) -> bool:
         """Tells the judge where, when it does."""
-        if self._arena is None or not output.is_cuda or not output.is_contiguous():
+        if self._arena is None or output.device.type != self.job.device.type or not output.is_contiguous():
             return False
         offset = output.data_ptr() - self._arena[0]
         if not 0 <= offset <= self._arena[1] - entry.bytes:
             return False
         entry.place, entry.offset = Place.ARENA, offset
         return True
+
+    def _may_stay(self, outputs: list[torch.Tensor]) -> list[bool]:
+        """Of each output, whether it need not be brought, where it lies in the arena.
+
+        A kernel returns new outputs: of one that its model has as well, to count on or to write again, the new one is the copy. So what stays is
+        nobody's once the next call is staged, and the judge writes over it before that one.
+        """
+        if self._brings:
+            return [False] * len(outputs)
+        if self._arena is None:
+            return [True] * len(outputs)
+        outputs[:] = [output.detach() for output in outputs]  # of what the model returned nothing is left, if nobody holds it
+        return [not is_held for is_held in held_besides(outputs)]
 
     def put_outputs(self, outputs: list[torch.Tensor]) -> str:
         """Brings outputs into the window where they are what the table expects, and says in words where they are not."""
@@ -315,10 +328,11 @@ class Role:
             return f"returned {len(outputs)} outputs"
         self._kept = outputs
         complaint = ""
+        may_stay = self._may_stay(outputs)
         for i, (output, view) in enumerate(zip(outputs, views)):
             entry = self.page.outputs[self._row + i]
             if output.dtype == view.dtype and output.shape == view.shape:
-                if (self._brings or not self._lies_in_arena(output, entry)) and not _is(output, view):
+                if not (may_stay[i] and self._lies_in_arena(output, entry)) and not _is(output, view):
                     view.copy_(output)
             else:
                 expected = Spec.of(entry)

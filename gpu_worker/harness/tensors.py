@@ -2,6 +2,7 @@
 
 import ctypes
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -81,6 +82,16 @@ def _as_tensor(value: Any, index: int) -> torch.Tensor:
     raise TypeError(
         f"output {index} is a {type(value).__name__}; outputs are a tensor, or a tuple or list of tensors and numbers"
     )
+
+
+_owners = torch._C._storage_Use_Count  # of memory: the tensors in it, and the object that stands for it in Python
+
+
+def held_besides(tensors: list[torch.Tensor]) -> list[bool]:
+    """Of each, whether somebody has its memory who is none of them: a model that keeps it, whole or in part, in Python or in C++."""
+    storages = [tensor.untyped_storage() for tensor in tensors]
+    known = Counter(storage._cdata for storage in storages)
+    return [_owners(storage._cdata) > known[storage._cdata] + 1 for storage in storages]
 
 
 # --- entries of a table

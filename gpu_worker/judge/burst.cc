@@ -67,7 +67,7 @@ Step<Burst::Timed> Burst::run(const Plan& plan, const Draw& draw, std::uint32_t 
     return std::span(got).subspan(begin, std::min(width, got.size() - begin));
   };
   const Around around{
-      .prepare = [&] { return fill_slots(called, trial.poison); },
+      .prepare = [&] { return submission_.poison_returned(trial.poison).and_then([&] { return fill_slots(called, trial.poison); }); },
       .take = [&](const Answered& answered) -> Expected<void> {
         for (std::size_t i = 0; i < called.size(); ++i) {
           const Taking from{.window = submission_.window(), .shift = shift_of(called[i]), .arena = submission_.arena()};

@@ -1,7 +1,12 @@
 #include "gpu_worker/judge/burst.h"
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include <gtest/gtest.h>
 
+#include "gpu_worker/judge/fake_device.h"
 #include "gpu_worker/judge/fake_problem.h"
 
 namespace kq::judge {
@@ -119,6 +124,62 @@ TEST(Burst, a_child_that_skips_calls_or_counts_wrong_is_no_honest_one) {
     EXPECT_EQ(ending(report), "rejected tamper channel") << returned;
     house.judge.reset();
   }
+}
+
+// As a GPU, and tells where the last window with an arena is: the fake child has it mapped until there are slots.
+struct ArenaDevice : FakeDevice {
+  ArenaDevice() { described.kind = DeviceKind::cuda; }
+  Expected<std::unique_ptr<Memory>> make_window(std::uint64_t bytes) override {
+    auto made = FakeDevice::make_window(bytes);
+    if (made && *made && bytes > 32 << 20) last = reinterpret_cast<char*>((*made)->address());
+    return made;
+  }
+  char* last = nullptr;
+};
+
+// Those of a burst before the next one, and that of the last single call before the first.
+TEST(Burst, of_what_was_returned_nothing_is_there_for_the_next_one) {
+  constexpr std::uint64_t kEach = 256;
+  BurstHouse house;
+  auto gpu = std::make_unique<ArenaDevice>();
+  const ArenaDevice& device = *gpu;
+  house.use(std::move(gpu), Waiting::spin);
+  std::uint64_t arena_begin = 0;
+  std::array<bool, kBurstCalls> has_returned{};
+  int looked = 0;
+  const auto bring = [&](FakeTurn& turn, std::uint32_t place) {
+    float* const y = reinterpret_cast<float*>(device.last + arena_begin + place * kEach);
+    looked += has_returned[place] ? 1 : 0;
+    if (std::exchange(has_returned[place], true)) {
+      EXPECT_TRUE(std::all_of(y, y + 8, [](float number) { return number != number; })) << "at " << place << " after " << looked;
+    }
+    std::copy_n(fake_data<float>(turn, turn.page.outputs[0]), 8, y);
+  };
+  const auto tell = [&](FakeTurn& turn, std::uint32_t place) {
+    channel::TensorDesc& row = turn.page.outputs[place * 2];
+    row.place = channel::Place::arena;
+    row.offset = place * kEach;
+  };
+  FakeChild submission([&, honest = fake_submission(), w = 0.0f](FakeTurn& turn) mutable {
+    if (turn.command == Command::load) w = *fake_data<float>(turn, turn.page.states[0]);
+    if (turn.command == Command::burst) {
+      fake_burst(turn, w, [&](std::uint32_t returned) { bring(turn, returned); });
+      for (std::uint32_t i = 0; i < kBurstCalls; ++i) tell(turn, i);
+      return;
+    }
+    if (turn.command == Command::attach && turn.page.arena_bytes > 0) arena_begin = turn.window_bytes - turn.page.arena_bytes;
+    honest(turn);
+    if (turn.command != Command::call) return;
+    bring(turn, 0);
+    tell(turn, 0);
+  });
+  FakeChild reference(fake_reference({}, house.drawn_n));
+  FakeChild calibrator(house.calibrator_script);
+  const Report report = house.judge->run(house.plan, {.calibrator = calibrator.take_socket(), .reference = reference.take_socket(), .submission = submission.take_socket()});
+  EXPECT_EQ(ending(report), "passed") << (report.verdict && evidence_of(*report.verdict) ? evidence_of(*report.verdict)->message : "");
+  const int calls = 2 + static_cast<int>(kTimedSamplesMin);
+  EXPECT_GE(looked, calls - 1 + 1 + static_cast<int>(kBursts * kBurstCalls));
+  house.judge.reset();
 }
 
 TEST(Burst, one_that_fails_in_the_middle_says_why) {

@@ -5,6 +5,7 @@
 //   states   w float32[4], of the model's seed
 #pragma once
 
+#include <functional>
 #include <random>
 #include <span>
 
@@ -48,7 +49,8 @@ inline void fake_call(FakeTurn& turn, float w) {
   }
 }
 
-inline void fake_burst(FakeTurn& turn, float w) {
+// `then` comes after each call, with the window of its slot and how many there were before.
+inline void fake_burst(FakeTurn& turn, float w, const std::function<void(std::uint32_t)>& then = {}) {
   channel::Page& page = turn.page;
   char* const window = turn.window;
   for (std::uint32_t returned = 0;; ++returned) {
@@ -58,6 +60,7 @@ inline void fake_burst(FakeTurn& turn, float w) {
     if ((told & channel::kNoSlot) == channel::kNoSlot) break;
     turn.window = window + (told & channel::kNoSlot) * page.slot_bytes;
     fake_call(turn, w);
+    if (then) then(returned);
   }
   turn.window = window;
 }

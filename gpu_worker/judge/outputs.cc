@@ -22,6 +22,17 @@ bool places_are_possible(std::span<const Tensor> outputs, const Arena& arena) {
   return std::ranges::all_of(outputs, [&](const Tensor& output) { return is_possible(output, arena); });
 }
 
+std::vector<Region> regions_in_arena(std::span<const Tensor> outputs) {
+  constexpr std::uint64_t kWord = 4;
+  std::vector<Region> regions;
+  for (const Tensor& output : outputs) {
+    if (output.place != channel::Place::arena) continue;
+    const Region region{(output.offset + kWord - 1) / kWord * kWord, (output.offset + output.bytes) / kWord * kWord};
+    if (region.begin < region.end) regions.push_back(region);
+  }
+  return regions;
+}
+
 std::unique_ptr<Memory> outputs_in_place(const Layout& layout, const Taking& from, std::span<const Tensor> got) {
   const Region& region = layout.outputs;
   const auto in_arena = std::ranges::count_if(got, [](const Tensor& output) { return output.place == channel::Place::arena; });

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "gpu_worker/judge/device.h"
 #include "gpu_worker/judge/layout.h"
@@ -26,6 +27,9 @@ std::uint64_t arena_bytes(const Layout& layout, std::uint32_t calls = 0);
 
 // Whether every output that is said to be in the arena can be.
 bool places_are_possible(std::span<const Tensor> outputs, const Arena& arena);
+
+// The whole words of those that are said to be in the arena, from its begin on.
+std::vector<Region> regions_in_arena(std::span<const Tensor> outputs);
 
 // Copies the outputs' region of the window to the beginning of `to`, and over it the outputs of `got` that lie in the arena. What is not
 // as the layout has it, or cannot be where it is said to be, is not followed: the checks that come later say so.

@@ -101,6 +101,20 @@ TEST_F(OutputsTest, in_one_stretch_are_found_where_they_are) {
   EXPECT_EQ(found_at(one, {in_arena(4, 1 << 20)}), nullptr) << "not in the arena";
 }
 
+// In whole words, as a device writes them, and nothing beside.
+TEST_F(OutputsTest, those_in_the_arena_are_where_they_are_to_be_written_over) {
+  const auto at_offset = [&](std::uint64_t offset, std::uint64_t bytes) {
+    Tensor tensor = in_arena(1, offset);
+    tensor.bytes = bytes;
+    return tensor;
+  };
+  EXPECT_TRUE(regions_in_arena({}).empty());
+  EXPECT_TRUE(regions_in_arena(std::vector{words(4), words(5)}).empty());
+  EXPECT_EQ(regions_in_arena(std::vector{words(4), in_arena(4, 1024), in_arena(2, 0)}), (std::vector<Region>{{1024, 1040}, {0, 8}}));
+  EXPECT_EQ(regions_in_arena(std::vector{at_offset(3, 10), at_offset(4, 7)}), (std::vector<Region>{{4, 12}, {4, 8}}));
+  EXPECT_TRUE(regions_in_arena(std::vector{at_offset(1, 6), at_offset(5, 2), at_offset(8, 0)}).empty()) << "no whole word is theirs";
+}
+
 TEST_F(OutputsTest, an_arena_has_room_for_more_than_the_outputs) {
   EXPECT_GT(arena_bytes(layout_), 3 * layout_.outputs.bytes());
 }

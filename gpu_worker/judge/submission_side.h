@@ -90,6 +90,9 @@ class SubmissionSide {
   Step<void> attach_slots(const Plan& plan, std::unique_ptr<Memory> window, std::uint32_t slots, std::uint32_t calls);
   const Memory& window() const { return slots_ ? *slots_ : *memory_.window.memory; }
   const Arena& arena() const { return memory_.window.arena; }
+  // Of what the last call or burst has left in the arena nothing is there for the next one, who would write only what is another. Comes before it, with what
+  // else is laid down then; call() does it.
+  Expected<void> poison_returned(std::uint32_t poison);
   // All calls of a burst under one clock; its outputs are the caller's to take and to check.
   Step<Answered> run_burst(std::span<const std::uint16_t> slots, const Trial& trial, const Around& around);
 
@@ -123,7 +126,7 @@ class SubmissionSide {
   Doing doing(Phase phase) const { return {ChildRole::submission, phase, device_.info().kind}; }
   Step<void> attach(const Plan& plan);
   std::uint64_t shift_of(const Trial& trial) const { return trial.place % memory_.window.slots * reference_.layout().bytes(); }
-  Step<void> check_places(const std::vector<Tensor>& got) const;
+  Step<void> note_returned(const std::vector<Tensor>& got);
   Step<void> check_forms(const Trial& trial, const Case& held_to, std::span<const Tensor> got) const;
   Step<void> check_guards(const Trial& trial, const Case& held_to);
   Step<void> check_values(const Plan& plan, const Trial& trial, const Case& held_to, std::span<const Tensor> got, const Seen& seen);
@@ -148,6 +151,7 @@ class SubmissionSide {
   SubmissionMemory memory_;
   std::unique_ptr<Memory> slots_;  // for bursts; null: there were none
   std::vector<Tensor> staged_inputs_;
+  std::vector<Region> returned_;  // in the arena: outputs of the last call or burst
   std::size_t looks_ = 0;  // that the device was asked for, at the last call
   std::optional<Seen> seen_;       // of the last call's outputs in their place: all is right
   bool may_look_in_place_ = true;  // until something there was not right

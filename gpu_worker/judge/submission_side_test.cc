@@ -144,6 +144,68 @@ TEST_F(SubmissionSideTest, memory_that_was_made_ahead_is_used_where_it_fits) {
   EXPECT_EQ(gpu.windows, 3);
 }
 
+// A child that returns its first output from a buffer of its own in the arena, with something of its own on either side; of the n-th call it writes
+// the first `written(n)` elements anew.
+struct Keeping {
+  static constexpr std::uint64_t kAt = 64 << 10;
+  explicit Keeping(std::function<int(int)> of_call) : written(std::move(of_call)) {}
+  void operator()(FakeTurn& turn) {
+    float* const buffer = reinterpret_cast<float*>(turn.window + turn.window_bytes - turn.page.arena_bytes + kAt);
+    if (calls == 0) buffer[-1] = buffer[8] = 5;
+    is_untouched = is_untouched && buffer[-1] == 5 && buffer[8] == 5;
+    std::copy_n(fake_data<float>(turn, turn.page.outputs[0]), written(calls++), buffer);
+    turn.page.outputs[0].place = channel::Place::arena;
+    turn.page.outputs[0].offset = kAt;
+  }
+  std::function<int(int)> written;
+  int calls = 0;
+  bool is_untouched = true;
+};
+
+TEST_F(SubmissionSideTest, of_what_a_call_has_returned_nothing_is_there_for_the_next_one) {
+  for (const int again : {8, 7, 0}) {
+    FakeDevice gpu;
+    gpu.described.kind = DeviceKind::cuda;
+    Keeping keeping([&](int call) { return call == 0 ? 8 : again; });
+    const auto side = open_on(gpu, at(Command::call, std::ref(keeping)));
+    ASSERT_TRUE(side);
+    ASSERT_TRUE((*side)->load(house_.plan, 42));
+    // The inputs are the same each time, so that all of it would be right still.
+    EXPECT_TRUE(call_and_check(**side, {.number = 0, .seed = 7, .poison = 0x7FC07FC1, .limit_ms = 20'000}));
+    const auto second = call_and_check(**side, {.number = 1, .seed = 7, .poison = 0x7FC07FC2, .limit_ms = 20'000});
+    EXPECT_EQ(second.has_value(), again == 8) << again;
+    EXPECT_TRUE(keeping.is_untouched) << "what lies beside it is the model's";
+    if (second) continue;
+    const auto& [name, evidence] = std::get<Ended>(second.error());
+    EXPECT_EQ(name, VerdictName::wrong_answer);
+    EXPECT_EQ(evidence.reason, "nan");
+    EXPECT_NE(evidence.hint.find("nothing was written"), std::string::npos) << evidence.hint;
+    EXPECT_EQ(evidence.mismatch->mismatched, static_cast<std::uint64_t>(8 - again));
+  }
+}
+
+TEST_F(SubmissionSideTest, what_was_returned_once_and_is_not_any_more_is_its_own_again) {
+  FakeDevice gpu;
+  gpu.described.kind = DeviceKind::cuda;
+  float* buffer = nullptr;
+  int calls = 0;
+  const auto side = open_on(gpu, at(Command::call, [&](FakeTurn& turn) {
+    buffer = reinterpret_cast<float*>(turn.window + turn.window_bytes - turn.page.arena_bytes);
+    if (calls == 1) std::fill_n(buffer, 8, 5.0f);
+    if (calls == 2) {
+      EXPECT_EQ(buffer[3], 5);
+    }
+    if (calls++ > 0) return;
+    std::copy_n(fake_data<float>(turn, turn.page.outputs[0]), 8, buffer);
+    turn.page.outputs[0].place = channel::Place::arena;
+    turn.page.outputs[0].offset = 0;
+  }));
+  ASSERT_TRUE(side);
+  ASSERT_TRUE((*side)->load(house_.plan, 42));
+  for (std::uint32_t i = 0; i < 3; ++i) EXPECT_TRUE(call_and_check(**side, {.number = i, .seed = 7, .poison = 0x7FC07FC1, .limit_ms = 20'000}));
+  EXPECT_EQ(calls, 3);
+}
+
 TEST(SubmissionSide, inputs_that_nobody_may_change_are_looked_at_together) {
   for (const bool changes : {false, true}) {
     FakeHouse house;

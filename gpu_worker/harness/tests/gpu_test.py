@@ -7,7 +7,7 @@ from pathlib import Path
 
 from backends_test import TRITON
 from build_test import ADD
-from harness.page import Command, Failure
+from harness.page import Command, Failure, Place
 from roundtrip_test import LINEAR
 from world import RELU, RELU_NEW, Child, WorldTest
 
@@ -20,6 +20,13 @@ RELU_JSON = {
         {"name": "n", "type": "int", "value": 32},
     ],
 }
+
+# Tuned in its first call.
+AUTOTUNED = (
+    TRITON.replace("@triton.jit", "@triton.autotune([triton.Config({'BLOCK': 16}), triton.Config({'BLOCK': 32})], key=['n'])\n@triton.jit")
+    .replace(", BLOCK=16)", ")")
+    .replace("(triton.cdiv(x.numel(), 16),)", "lambda m: (triton.cdiv(32, m['BLOCK']),)")
+)
 
 
 class OnGpu(WorldTest):
@@ -91,17 +98,42 @@ class OnGpu(WorldTest):
         self.compare(reference, submission)
 
     def test_an_autotuned_kernel(self) -> None:
-        configs = "[triton.Config({'BLOCK': 16}), triton.Config({'BLOCK': 32})]"
-        tuned = TRITON.replace("@triton.jit", f"@triton.autotune({configs}, key=['n'])\n@triton.jit").replace(
-            ", BLOCK=16)", ")"
-        )
-        reference, submission = self.pair(
-            RELU,
-            tuned.replace("(triton.cdiv(x.numel(), 16),)", "lambda m: (triton.cdiv(32, m['BLOCK']),)"),
-            backend="triton",
-        )
+        reference, submission = self.pair(RELU, AUTOTUNED, backend="triton")
         self.assert_ok(submission.do(Command.LOAD, 7))
         self.compare(reference, submission)
+
+    def place_of_output(self, new: str, backend: str = "torch") -> Place:
+        """In a second call; what calls allocate lies in an arena."""
+        submission = self.child({"problem.py": RELU, "new.py": new}, backend=backend, scratch_bytes=1 << 30)
+        submission.share_window(64 << 20)
+        submission.page.arena_bytes = 32 << 20
+        submission.copy_tables(self.tables_of_relu())
+        self.assert_ok(submission.do(Command.ATTACH))
+        self.assert_ok(submission.do(Command.LOAD, 7))
+        for seed in (1, 2):
+            submission.copy_tables(self.tables_of_relu())
+            self.assert_ok(submission.do(Command.STAGE, seed))
+            self.assert_ok(submission.do(Command.CALL, seed, 250))
+        return Place(submission.page.outputs[0].place)
+
+    def test_an_output_stays_where_its_call_made_it(self) -> None:
+        """Whoever launched its kernel: a copy would be part of the call."""
+        compiled = "self.f = self.f if hasattr(self, 'f') else torch.compile(lambda x: torch.relu(x) * 1)\n        return self.f(x)"
+        for words, new, backend in (
+            ("torch", RELU_NEW, "torch"),
+            ("several steps", RELU_NEW.replace("torch.relu(x)", "(torch.relu(x) @ torch.eye(8, device=x.device)).view(-1).view(4, 8)"), "torch"),
+            ("inductor", RELU_NEW.replace("return torch.relu(x)", compiled), "torch"),
+            ("triton", TRITON, "triton"),
+            ("autotuned", AUTOTUNED, "triton"),
+        ):
+            with self.subTest(words):
+                self.assertEqual(self.place_of_output(new, backend), Place.ARENA)
+
+    def test_an_output_that_the_model_keeps_is_brought(self) -> None:
+        again = "torch.clamp(x, min=0, out=vars(self).setdefault('y', torch.empty_like(x)))"
+        for words, output in (("again", again), ("a part", "vars(self).setdefault('y', torch.zeros(9, 8, device=x.device))[:4]"), ("the input", "x")):
+            with self.subTest(words):
+                self.assertEqual(self.place_of_output(RELU_NEW.replace("torch.relu(x)", output)), Place.WINDOW)
 
     def test_a_triton_kernel_that_was_compiled_ahead(self) -> None:
         count = "len([path for path in pathlib.Path(os.environ['TRITON_CACHE_DIR']).rglob('*') if path.is_file()])"

@@ -5,7 +5,7 @@ import struct
 import unittest
 
 from harness.page import Command, Failure, Kind, Place, Seeds, TensorDesc
-from world import RELU, RELU_NEW, WorldTest
+from world import ARENA_IS_EVERYWHERE, RELU, RELU_NEW, WorldTest
 
 LINEAR = """
 import torch
@@ -195,6 +195,16 @@ class Roundtrip(WorldTest):
         for out in reference.page.outputs[:2]:
             self.assertEqual(reference.bytes_of(out), submission.bytes_of(out))
 
+    def test_a_lazy_model_computes_what_a_lazy_reference_does(self) -> None:
+        lazy = LINEAR.replace("torch.nn.Linear(n, m)", "torch.nn.LazyLinear(m)")
+        reference, submission = self.pair(lazy, lazy.replace("class Model", "class ModelNew"))
+        self.assert_ok(submission.do(Command.LOAD, 8))
+        self.assert_ok(reference.do(Command.MAKE_INPUTS, 3))
+        submission.put(reference.page.inputs[0], reference.bytes_of(reference.page.inputs[0]))
+        self.assert_ok(reference.do(Command.CALL))
+        self.assert_ok(submission.do(Command.CALL))
+        self.assertEqual(reference.bytes_of(reference.page.outputs[0]), submission.bytes_of(reference.page.outputs[0]))
+
     def test_a_compiled_reference_answers_as_the_reference_after_every_load(self) -> None:
         # Dynamo is the real one; what inductor makes of its graphs takes a C++ compiler half a minute, and is no business of this test.
         reference, _ = self.pair(f"{LINEAR}\nimport harness.reference\nharness.reference.BACKEND = 'eager'\n", LINEAR)
@@ -244,7 +254,14 @@ class Roundtrip(WorldTest):
             self.assert_ok(child.do(Command.NULL_CALL))
 
     def test_a_burst_calls_on_the_slots_it_is_told(self) -> None:
-        reference, submission = self.pair(RELU, RELU_NEW)
+        self.burst_on_slots(RELU_NEW)
+
+    def test_an_output_that_is_written_again_in_a_burst_is_brought_each_time(self) -> None:
+        again = "torch.clamp(x, min=0, out=vars(self).setdefault('y', torch.empty_like(x)))"
+        self.burst_on_slots(RELU_NEW.replace("torch.relu(x)", again) + ARENA_IS_EVERYWHERE)
+
+    def burst_on_slots(self, new: str) -> None:
+        reference, submission = self.pair(RELU, new)
         self.assert_ok(submission.do(Command.LOAD, 7))
         page, slots, called = submission.page, 6, [4, 0, 3]
         page.slots, page.calls = slots, len(called)

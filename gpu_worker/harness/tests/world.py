@@ -42,6 +42,11 @@ def get_init_inputs():
     return []
 """
 RELU_NEW = RELU.replace("Model", "ModelNew")
+# In a submission: as on a GPU, where torch makes what calls allocate in an arena that the judge has mapped.
+ARENA_IS_EVERYWHERE = """
+import harness.role
+harness.role.Role._arena = property(lambda self: (0, 1 << 62), lambda self, value: None)
+"""
 
 
 class Zygote:
