@@ -40,6 +40,13 @@ class Kernels(unittest.TestCase):
         found = profile_metrics.kernel_of(row)
         self.assertEqual(found["metrics"], {"timing_metrics.gpu_time_duration_sum": 1000, "timing_metrics.gpu_time_duration_seconds": 1e-6})
 
+    def test_bandwidths_are_in_the_units_of_those_whose_names_they_have(self) -> None:
+        row = {"Kernel Name": "k", "dram__bytes.sum.per_second": str(3 << 30), "dram__bytes.avg.per_second": str(1 << 29)}
+        self.assertEqual(
+            profile_metrics.kernel_of(row)["metrics"],
+            {"memory_metrics.dram_total_bandwidth_gb_s": 3, "memory_metrics.dram_avg_bandwidth_gb_s": 0.5},
+        )
+
     def test_other_files_are_refused(self) -> None:
         for rows in ([], [["a", "b"]], [["a"], [""], ["1"]]):
             with self.assertRaises(ValueError):
