@@ -19,8 +19,9 @@ bool Doubts::wants_another(const Report& report) {
   return true;
 }
 
-Expected<void> reject_forged_clock(Report& report, const Trials& trials) {
+Expected<void> reject_forged_clock(Report& report, const Trials& trials, Looks looks) {
   if (report.disagreement.empty() || trials.timed < kTimedSamplesMin) return {};
+  if (looks == Looks::one) return our_fault(report.disagreement + ", and its limit left no time to look again");
   if (static_cast<double>(report.waited_us) > kWaitedShareMax * static_cast<double>(report.trials_us)) {
     return our_fault(report.disagreement + ", twice, and of " + std::to_string(report.trials_us / 1'000) + " ms of trials the judge waited " +
                      std::to_string(report.waited_us / 1'000) + " ms for a processor: the host is too busy to measure on");

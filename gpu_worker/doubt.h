@@ -3,7 +3,8 @@
 // The judge's clock has an error that is the same for all calls of a process: 1.1 us (standard deviation, H200), and now and then 3 to 5. Where it
 // says more than the child's events, more is published: of 162 jobs of 6 to 130 us four were 1 to 4 % above. In another process the error is
 // another one. So a job like that is judged once more, and its second time counts, whatever it is: one that forges its events is in doubt again, and
-// gains nothing by the choice. Where the two clocks cannot both be right (judge/attested.h) it is judged once more too, and the second time rejected.
+// gains nothing by the choice. Where its limit leaves no time for that the first time counts: it is the larger of the two. Where the two clocks cannot both
+// be right (judge/attested.h) it is judged once more too, and the second time rejected.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +30,12 @@ class Doubts {
   std::uint64_t again_ = 0;
 };
 
-// What becomes of a second attempt whose clocks disagree as the first one's did: it is rejected, or it is our error, where the judge itself had to wait for
-// a processor: then honest clocks disagree, too. Fewer than kTimedSamplesMin samples may be disturbed twice, and nothing is gained by them: what is published
+enum class Looks { one, two };
+
+// What becomes of an attempt whose clocks disagree as the first one's did: it is rejected, or it is our error, where the judge itself had to wait for
+// a processor: then honest clocks disagree, too. Where the job's limit left time for one look alone it is our error as well: a machine may be disturbed once, and
+// a forged clock must not pass for want of time. Fewer than kTimedSamplesMin samples may be disturbed twice, and nothing is gained by them: what is published
 // is no less than the judge's clock allows.
-Expected<void> reject_forged_clock(Report& report, const Trials& trials);
+Expected<void> reject_forged_clock(Report& report, const Trials& trials, Looks looks);
 
 }  // namespace kq

@@ -44,7 +44,7 @@ TEST(ForgedClock, is_one_whose_clocks_disagree_over_enough_samples) {
     passed.disagreement = disagreement;
     passed.trials_us = 100'000;
     passed.waited_us = 900;
-    ASSERT_TRUE(reject_forged_clock(passed, {.timed = timed}));
+    ASSERT_TRUE(reject_forged_clock(passed, {.timed = timed}, Looks::two));
     EXPECT_EQ(name_of(*passed.verdict), is_forged ? VerdictName::rejected : VerdictName::passed) << timed;
   }
 }
@@ -54,12 +54,25 @@ TEST(ForgedClock, is_nobodys_where_the_judge_waited_for_a_processor) {
   passed.disagreement = "the clocks differ";
   passed.trials_us = 100'000;
   passed.waited_us = 2'500;
-  const auto told = reject_forged_clock(passed, {.timed = kTimedSamplesMin});
+  const auto told = reject_forged_clock(passed, {.timed = kTimedSamplesMin}, Looks::two);
   ASSERT_FALSE(told);
   EXPECT_EQ(told.error().code, ExitCode::our_fault);
   EXPECT_EQ(told.error().message,
             "the clocks differ, twice, and of 100 ms of trials the judge waited 2 ms for a processor: the host is too busy to measure on");
   EXPECT_EQ(name_of(*passed.verdict), VerdictName::passed) << "nobody is accused";
+}
+
+TEST(ForgedClock, neither_passes_nor_is_rejected_where_no_time_was_left_to_look_again) {
+  Report passed = report(10'000, 10'000);
+  passed.disagreement = "the clocks differ";
+  const auto told = reject_forged_clock(passed, {.timed = kTimedSamplesMin}, Looks::one);
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().code, ExitCode::our_fault);
+  EXPECT_EQ(told.error().message, "the clocks differ, and its limit left no time to look again");
+  EXPECT_TRUE(reject_forged_clock(passed, {.timed = kTimedSamplesMin - 1}, Looks::one)) << "what is published of so few the judge's clock allows";
+  passed.disagreement.clear();
+  EXPECT_TRUE(reject_forged_clock(passed, {.timed = kTimedSamplesMin}, Looks::one));
+  EXPECT_EQ(name_of(*passed.verdict), VerdictName::passed);
 }
 
 }  // namespace

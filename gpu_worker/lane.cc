@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "gpu_worker/limit.h"
 #include "gpu_worker/profile.h"
 #include "net/clock.h"
 
@@ -17,9 +16,11 @@ constexpr std::int64_t kStopLimitMs = 1'000;         // for the judge to notice 
 // Of a large device's memory a window may take this share: there are two of them, copies of both, what reference and submission compute
 // with, and the children that wait. What finds no room all the same is too_large.
 constexpr std::uint64_t kWindowsPerDevice = 8;
+constexpr std::int64_t kProfileMs = 10'000;           // a pass under a profiler, at the least
 constexpr std::int64_t kProfileEndLimitMs = 120'000;  // for a profiler to write its report, and to read it
 constexpr std::int64_t kProfileLookMs = 100;
 constexpr std::int64_t kLookMs = 5;                  // how often the lane looks for exits while the judge works
+constexpr std::string_view kTotal = "total";         // of the verdict where the run's time was over
 
 // Every single call kept its limit, all of them together did not. What the judge said once the submission was gone tells of its children.
 Report too_slow(Report report, std::int64_t limit_ms) {
@@ -27,10 +28,16 @@ Report too_slow(Report report, std::int64_t limit_ms) {
   report.samples = {};
   report.disagreement.clear();
   report.verdict = ended(VerdictName::timed_out, {.stage = Stage::run,
-                                                  .reason = "total",
+                                                  .reason = std::string(kTotal),
                                                   .message = "all trials together took longer than " + limit_text(limit_ms),
                                                   .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
   return report;
+}
+
+// As too_slow() says it.
+bool ran_out_of_time(const Report& report) {
+  const Evidence* const why = evidence_of(*report.verdict);
+  return name_of(*report.verdict) == VerdictName::timed_out && why != nullptr && why->reason == kTotal;
 }
 
 // A time of Triton's interpreter says nothing of a kernel: a few samples of it are enough.
@@ -153,23 +160,30 @@ bool Lane::has_reference_for(const Lease& lease) const {
 }
 
 // Once more in a fresh child where its time is in doubt, or where the clock of the submission's process and the judge's cannot both be right: a machine may be
-// disturbed once, a forged clock is so every time.
+// disturbed once, a forged clock is so every time. All of it is of the run's one limit.
 Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_token stop) {
   const std::int64_t start_ms = monotonic_now_ms();
-  std::int64_t trials_us = 0;
-  auto attempt = this->attempt(lease, built, stop);
-  const auto try_again = [&] {
-    trials_us += attempt->report.trials_us;
-    attempt = this->attempt(lease, built, stop);
-  };
-  if (attempt && device_.kind == DeviceKind::cuda && doubts_.wants_another(attempt->report)) try_again();
-  if (attempt && !attempt->report.disagreement.empty()) {
-    try_again();
-    if (attempt) {
-      if (const auto told = reject_forged_clock(attempt->report, lease.submission.trials); !told) return failure(told.error());
-    }
-  }
+  Run run{.lease = lease, .built = built, .stop = stop, .time = RunTime(limit_of(lease.submission, options_.run_limit_ms))};
+  auto attempt = this->attempt(run);
   if (!attempt) return failure(attempt.error());
+  const std::int64_t took_ms = monotonic_now_ms() - start_ms;
+  std::int64_t trials_us = 0;
+  const auto look_again = [&]() -> Expected<Looks> {
+    auto another = another_attempt(run, took_ms);
+    if (!another) return failure(another.error());
+    if (!*another) return Looks::one;
+    trials_us += attempt->report.trials_us;
+    attempt = std::move(**another);
+    return Looks::two;
+  };
+  if (device_.kind == DeviceKind::cuda && doubts_.wants_another(attempt->report)) {
+    if (const auto looks = look_again(); !looks) return failure(looks.error());
+  }
+  if (!attempt->report.disagreement.empty()) {
+    const auto looks = look_again();
+    if (!looks) return failure(looks.error());
+    if (const auto told = reject_forged_clock(attempt->report, lease.submission.trials, *looks); !told) return failure(told.error());
+  }
   Report& report = attempt->report;
   if (measurement_of(*report.verdict) != nullptr && is_audited(lease.submission)) audit(lease.submission, *attempt);
 
@@ -184,22 +198,27 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
                 .samples = is_measured ? std::move(report.samples) : Samples()};  // figures of wrong answers are kept nowhere
   result.toolchain = built.toolchain;
   result.conditions = std::move(attempt->conditions);
-  if (is_measured && lease.submission.trials.profile != Profiler::none) result.profile = profile(lease, built, stop);
+  if (is_measured && lease.submission.trials.profile != Profiler::none) result.profile = profile(run);
   return result;
 }
 
 // Whatever goes wrong here, the verdict stands: it is told in words.
-Profile Lane::profile(const Lease& lease, const Built& built, const std::stop_token& stop) {
+Profile Lane::profile(Run& run) {
   if (device_.kind != DeviceKind::cuda) return {.message = "a profile needs a GPU"};
   if (options_.profiler.empty()) return {.message = "ncu was not found where the worker runs: put it into PATH, or name it in KQ_NCU"};
   const std::int64_t start_ms = monotonic_now_ms();
-  auto attempt = attempt_once(lease, built, stop, ChildRole::profile);
+  const std::string limit = limit_text(run.time.limit_ms());
+  if (!run.time.has_room(start_ms, kProfileMs)) {
+    return {.message = "of " + limit + " for its run " + limit_text(run.time.left_ms(start_ms)) + " were left: a profile takes " + limit_text(kProfileMs) + " and more"};
+  }
+  auto attempt = attempt_once(run, ChildRole::profile);
   Profile profile;
   if (attempt && attempt->profile) profile = std::move(*attempt->profile);
   if (!attempt) profile.message = attempt.error().message;
   // What the profiler itself complains of says more.
   const Evidence* const why = attempt && profile.tool.empty() ? evidence_of(*attempt->report.verdict) : nullptr;
   if (why != nullptr) profile.message = "under the profiler it ended as " + std::string(to_string(name_of(*attempt->report.verdict))) + ": " + why->message;
+  if (attempt && profile.tool.empty() && run.time.left_ms(monotonic_now_ms()) == 0) profile.message = "the profiler had not ended when the " + limit + " for its run were over";
   profile.ms = monotonic_now_ms() - start_ms;
   return profile;
 }
@@ -230,17 +249,37 @@ Limits Lane::limits_for(const Submission& submission) const {
 
 // Once more where memory was short while others still had some of it: that was ours. Where a reference that has ended its work had it, whatever else went
 // wrong may have come of that.
-Expected<Lane::Attempt> Lane::attempt(const Lease& lease, const Built& built, const std::stop_token& stop) {
-  const bool has_former = reference_ && !has_reference_for(lease);
-  auto attempt = attempt_once(lease, built, stop);
-  const bool may_try_again = !stop.stop_requested() && !aborted_ && !quarantine_;
+Expected<Lane::Attempt> Lane::attempt(Run& run) {
+  const bool has_former = reference_ && !has_reference_for(run.lease);
+  auto attempt = attempt_once(run);
+  const bool may_try_again = !run.stop.stop_requested() && !aborted_ && !quarantine_;
   const bool was_short = attempt ? attempt->crowded && is_short_of_gpu_memory(*attempt->report.verdict) : has_former && may_try_again;
   if (!was_short) return attempt;
   children_->settle();
-  return attempt_once(lease, built, stop);
+  const std::int64_t now_ms = monotonic_now_ms();
+  const bool has_all = run.time.left_ms(now_ms) == run.time.limit_ms();
+  if (run.time.has_room(now_ms, 0)) {
+    auto again = attempt_once(run);
+    if (!again || has_all || !ran_out_of_time(again->report)) return again;
+  } else if (!attempt) {
+    return attempt;
+  }
+  // Nobody is charged for what others had of the memory, nor for the time that it took.
+  return our_fault("the device's memory was short while others gave some back, and the " + limit_text(run.time.limit_ms()) + " for its run left no time to try again");
 }
 
-Expected<Lane::Attempt> Lane::attempt_once(const Lease& lease, const Built& built, const std::stop_token& stop, ChildRole role) {
+// One that runs out of what others left says nothing of the submission.
+Expected<std::optional<Lane::Attempt>> Lane::another_attempt(Run& run, std::int64_t took_ms) {
+  if (!run.time.has_room(monotonic_now_ms(), took_ms)) return std::optional<Attempt>();
+  auto attempt = this->attempt(run);
+  if (!attempt) return failure(attempt.error());
+  if (ran_out_of_time(attempt->report)) return std::optional<Attempt>();
+  return std::optional(std::move(*attempt));
+}
+
+Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
+  const Lease& lease = run.lease;
+  const std::stop_token& stop = run.stop;
   if (stop.stop_requested()) return our_fault("stopped before it began");
   if (const auto why = children_->complaint()) quarantine_for(*why);
   if (quarantine_) return our_fault("quarantined " + *quarantine_);
@@ -274,7 +313,7 @@ Expected<Lane::Attempt> Lane::attempt_once(const Lease& lease, const Built& buil
 
   // The submission child: used once.
   const bool is_profiled = role == ChildRole::profile;
-  auto submission = children_->take(role, kind, lease, &built);
+  auto submission = children_->take(role, kind, lease, &run.built);
   if (!submission) {
     // The judge never got to know these.
     if (fresh_calibrator) drop(calibrator);
@@ -301,14 +340,15 @@ Expected<Lane::Attempt> Lane::attempt_once(const Lease& lease, const Built& buil
   auto report = [&]() -> Expected<Report> {
     if (const auto begun = (*judge)->begin(plan, channels); !begun) return failure(begun.error());
     for (LaneChild* child : {&*calibrator, &reference_->child, &*submission}) child->channel = Fd();
-    return await(*calibrator, *submission, role, limit_of(lease.submission, options_.attempt_limit_ms), stop);
+    run.time.begin(monotonic_now_ms());
+    return await(*calibrator, *submission, role, run.time, stop);
   }();
 
   // While all is there still, and as warm as the trials left it.
   if (report) attempt.conditions = cleanliness_->conditions(judge_process());
   if (report && is_profiled) {
     // Its judge is gone, so it ends by itself, and the profiler has the last word.
-    const std::int64_t limit_ms = monotonic_now_ms() + kProfileEndLimitMs;
+    const std::int64_t limit_ms = monotonic_now_ms() + std::min(kProfileEndLimitMs, run.time.left_ms(monotonic_now_ms()));
     const auto is_there = [&] {
       const auto exit = submission->zygote->wait(submission->id, kProfileLookMs);
       return exit && !*exit;
@@ -335,18 +375,18 @@ Expected<Lane::Attempt> Lane::attempt_once(const Lease& lease, const Built& buil
   return attempt;
 }
 
-// Passes on who died while the judge works, and holds the attempt to its limit. A submission that is stopped, or whose time is over, is
+// Passes on who died while the judge works, and holds the attempt to what is left of its run's time. A submission that is stopped, or whose time is over, is
 // killed: its judge then ends the plan as for any that died, and keeps its device and its reference for the next.
-Expected<Report> Lane::await(LaneChild& calibrator, LaneChild& submission, ChildRole submission_role, std::int64_t limit_ms, const std::stop_token& stop) {
+Expected<Report> Lane::await(LaneChild& calibrator, LaneChild& submission, ChildRole submission_role, const RunTime& time, const std::stop_token& stop) {
   bool stopped = false;
   bool killed = false;
-  std::int64_t deadline_ms = monotonic_now_ms() + limit_ms;
+  std::int64_t deadline_ms = monotonic_now_ms() + time.left_ms(monotonic_now_ms());
   for (;;) {
     auto report = judge_->report(kLookMs);
     if (!report) return failure(report.error());
     if (*report) {
       if ((*report)->id != plans_) return our_fault("the judge answered another plan");
-      return killed && !stopped ? too_slow(std::move(**report), limit_ms) : std::move(**report);
+      return killed && !stopped ? too_slow(std::move(**report), time.limit_ms()) : std::move(**report);
     }
     for (auto [child, role] : {std::pair{&calibrator, ChildRole::calibrator}, std::pair{&reference_->child, ChildRole::reference},
                                std::pair{&submission, ChildRole::submission}}) {
@@ -365,7 +405,7 @@ Expected<Report> Lane::await(LaneChild& calibrator, LaneChild& submission, Child
       if (stopped) return our_fault("stopped");
       Report unsaid;
       unsaid.id = plans_;
-      return too_slow(std::move(unsaid), limit_ms);
+      return too_slow(std::move(unsaid), time.limit_ms());
     }
     if (!killed && (stopped || is_over || (submission_role == ChildRole::profile && is_overflowing(submission.scratch.out())))) {
       killed = true;

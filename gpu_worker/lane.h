@@ -20,6 +20,7 @@
 #include "gpu_worker/doubt.h"
 #include "gpu_worker/gpu_watch.h"
 #include "gpu_worker/judge_link.h"
+#include "gpu_worker/limit.h"
 #include "gpu_worker/worker.h"
 #include "gpu_worker/zygote.h"
 
@@ -38,7 +39,7 @@ struct LaneOptions {
   std::uint32_t first_uid = 0;  // of kUidsPerLane that are its own; 0 keeps ours
   Limits limits;
   std::function<std::unique_ptr<GpuWatch>(const DeviceInfo&)> watch = {};  // of the device; NVML for a GPU where nobody says otherwise
-  std::int64_t attempt_limit_ms = 15 * 60'000;  // the whole attempt, whatever the judge says; a job may ask for less
+  std::int64_t run_limit_ms = 15 * 60'000;  // all of a run, whatever the judge says; a job may ask for less
   Bursts bursts = Bursts::doubt;  // on a GPU: they take 0.2 s
   std::uint32_t children_ahead = 2;  // forked before they are wanted (gpu_worker/children.h)
   std::string profiler = {};  // ncu, for submissions that ask for a profile (gpu_worker/profile.h); empty: there is none
@@ -96,12 +97,21 @@ class Lane {
   Expected<JudgeLink*> judge();
   Limits limits_for(const Submission& submission) const;
   bool is_audited(const Submission& submission) const;
-  Expected<Attempt> attempt(const Lease& lease, const Built& built, const std::stop_token& stop);
+  // What all attempts of one run have in common.
+  struct Run {
+    const Lease& lease;
+    const Built& built;
+    const std::stop_token& stop;
+    RunTime time;
+  };
+  Expected<Attempt> attempt(Run& run);
+  // Nothing where what is left of the run's time is too little for one like that which took `took_ms`, or was.
+  Expected<std::optional<Attempt>> another_attempt(Run& run, std::int64_t took_ms);
   // `role` is submission, or profile.
-  Expected<Attempt> attempt_once(const Lease& lease, const Built& built, const std::stop_token& stop, ChildRole role = ChildRole::submission);
-  Profile profile(const Lease& lease, const Built& built, const std::stop_token& stop);
+  Expected<Attempt> attempt_once(Run& run, ChildRole role = ChildRole::submission);
+  Profile profile(Run& run);
   void audit(const Submission& submission, Attempt& passed);
-  Expected<Report> await(LaneChild& calibrator, LaneChild& submission, ChildRole submission_role, std::int64_t limit_ms, const std::stop_token& stop);
+  Expected<Report> await(LaneChild& calibrator, LaneChild& submission, ChildRole submission_role, const RunTime& time, const std::stop_token& stop);
   void drop(std::optional<LaneChild>& calibrator);
   void drop_calibrators();
   void drop_reference();

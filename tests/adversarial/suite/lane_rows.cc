@@ -32,7 +32,7 @@ using nlohmann::json;
 // Of a lane for rows that run into their limits; any other is as patient as a busy machine wants it.
 constexpr std::uint32_t kHastyCallLimitMs = 1'500;
 constexpr std::uint32_t kHastyLoadLimitMs = 4'000;
-constexpr std::int64_t kAttemptLimitMs = 30'000;
+constexpr std::int64_t kRunLimitMs = 30'000;
 constexpr std::uint32_t kBurstBelowNs = 2'000'000'000;  // every call that is timed is also timed in bursts, on a CPU too
 constexpr std::uint64_t kHostBytes = 512ull << 20;
 // As the worker's slots: numbers that belong to nobody, below 65534 (nobody), and not to another lane of the same test.
@@ -70,7 +70,7 @@ LaneOptions options_of(const std::string& python, const std::string& root, Devic
           .scratch = root + "/scratch",
           .first_uid = first_uid(number),
           .limits = limits,
-          .attempt_limit_ms = kAttemptLimitMs,
+          .run_limit_ms = kRunLimitMs,
           .bursts = pace == "bursts" ? Bursts::always : Bursts::doubt,
           .audits = false};  // what becomes of rows that nobody detects is what they are for
 }
