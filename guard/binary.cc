@@ -24,6 +24,8 @@ std::optional<std::string_view> unreadable(std::string_view bytes, std::string_v
   const bool is_bytecode = bytes.size() > kMagicBytes && bytes.substr(2, 2) == "\r\n" && static_cast<unsigned char>(bytes[1]) < 0x20 && bytes[1] != '\n' && bytes[1] != '\t';
   if (is_bytecode || ends_with_any(name, kBytecode)) return "source.bytecode";
   if (bytes.starts_with(kZip) || ends_with_any(name, kArchives)) return "source.archive";
+  // Python finds an archive from its end, whatever stands before it; and compilers differ on what they make of a text behind such a byte.
+  if (bytes.find('\0') != std::string_view::npos) return "source.bytes";
   return std::nullopt;
 }
 

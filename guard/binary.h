@@ -1,4 +1,4 @@
-// Files that hold code and that nobody can read: built libraries, Python's bytecode, archives that it imports from.
+// Files that may hold code and that nobody can read: built libraries, Python's bytecode, archives that it imports from, whatever else is no text.
 #pragma once
 
 #include <string_view>

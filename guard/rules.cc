@@ -114,7 +114,8 @@ constexpr Clause kExecPayload[] = {{.kinds = kinds({call}), .names = kRunners, .
 // What exec_payload is about is told once.
 constexpr Name kPlainTexts[] = {"text", "", "*b64decode*", "*b32decode*", "*b16decode*", "*85decode*", "*decodebytes*", "*decompress*", "*unhexlify*", "*fromhex*",
                                 "*a2b_*", "*codecs.*", "*marshal.*", "*pickle.*", "*decrypt*", "*long text*"};
-constexpr Name kRunnersOfFiles[] = {"runpy.run_path", "runpy.run_module", "code.Interactive*", "importlib.reload", "pickle.load*", "dill.load*", "cloudpickle.load*"};
+constexpr Name kRunnersOfFiles[] = {"runpy.run_path", "runpy.run_module", "code.Interactive*", "importlib.reload", "pickle.load*", "dill.load*", "cloudpickle.load*",
+                                    "importlib.machinery.*Loader", "importlib.util.spec_from_file_location", "zipimport.zipimporter", "imp.load_*"};
 constexpr Name kImporters[] = {"importlib.import_module", "__import__", "importlib.__import__"};
 constexpr Name kUnknown[] = {"?"};
 constexpr Clause kExecComputed[] = {{.kinds = kinds({call}), .names = kRunners, .fine_with = kPlainTexts},
@@ -128,7 +129,7 @@ constexpr Name kListers[] = {"dir", "inspect.getmembers"};
 constexpr Name kListed[] = {"torch", "torch.cuda*", "torch._C*", "time"};
 constexpr Clause kComputedName[] = {{.kinds = kinds({call, value, read}), .names = kComputed}, {.kinds = kinds({call}), .names = kListers, .with = kListed}};
 
-constexpr Name kEncodings[] = {"source.encoding", "source.identifier", "source.macros", "source.bytecode", "source.archive"};
+constexpr Name kEncodings[] = {"source.encoding", "source.identifier", "source.macros", "source.bytecode", "source.archive", "source.bytes"};
 constexpr Clause kDisguised[] = {{.kinds = kinds({note}), .names = kEncodings}};
 
 constexpr Name kPerThreadOptions[] = {"*"};
@@ -140,7 +141,11 @@ constexpr Name kFlagOptions[] = {"*load_inline(extra_*", "*cpp_extension.load(ex
 constexpr Name kBadFlags[] = {"-fplugin*", "* -fplugin*", "*,-fplugin*", "-ccbin*", "--compiler-bindir*", "-specs*", "-wrapper*", "-B*", "@*", "-cudart*static*",
                               "--cudart*static*", "-static-libcudart*", "*libcudart_static*", "--options-file*", "-optf*", "-imacros*", "-include *", "-load*",
                               "*-Xclang*-load*", "--input-drive-prefix*", "-fuse-ld=/*", "-time*"};
-constexpr Clause kCompilerFlag[] = {{.kinds = kinds({option}), .names = kFlagOptions, .with = kBadFlags}};
+constexpr Name kShellOptions[] = {"*load_inline(extra_cuda_cflags)", "*load_inline(extra_include_paths)", "*cpp_extension.load(extra_cuda_cflags)",
+                                  "*cpp_extension.load(extra_include_paths)"};
+constexpr Name kShellCommands[] = {"*$(*", "*`*"};  // nvcc gives what it is told to a shell
+constexpr Clause kCompilerFlag[] = {{.kinds = kinds({option}), .names = kFlagOptions, .with = kBadFlags},
+                                    {.kinds = kinds({option}), .names = kShellOptions, .with = kShellCommands}};
 
 constexpr Name kToolVariables[] = {"os.environ.NVCC_*FLAGS", "os.environ.LD_PRELOAD", "os.environ.LD_AUDIT", "os.environ.CUDA_INJECTION*",
                                    "os.environ.NVTX_INJECTION*", "os.environ.CUDA_API_PER*"};
@@ -282,11 +287,12 @@ constexpr Rule kRules[] = {
      "What exec runs after decoding, or in a text that is very long, cannot be read by who reviews the file. A short constant text is read as if "
      "it stood in the file."},
     {"disguised_source", reject, "policy", kDisguised, "is written so that it reads otherwise than it runs",
-     "use UTF-8, and plain letters where a name has plain letters",
+     "submit texts in UTF-8, with plain letters where a name has plain letters",
      "Another encoding can turn a comment into code, full-width letters are the same name to Python and another one to a reader, macros that grow "
-     "beyond any measure are there to tire whoever reads them, and bytecode and archives nobody reads."},
+     "beyond any measure are there to tire whoever reads them, and bytecode, archives and other files with NUL bytes nobody reads."},
     {"compiler_flag", reject, "policy", kCompilerFlag, "hands the compiler a flag that is not allowed", "choose code generation only: -O3, -arch, --use_fast_math, -D...",
-     "Flags that load plugins, name other compilers, read other files or link the CUDA runtime statically change what runs, or hide it."},
+     "Flags that load plugins, name other compilers, read other files, link the CUDA runtime statically or hold commands for the shell that nvcc gives "
+     "them to change what runs, or hide it."},
     {"tool_environment", reject, "policy", kToolEnvironment, "sets a variable that changes the compiler or the loader", "leave it to the evaluator",
      "These variables put flags into nvcc or libraries into processes."},
     {"persisting_l2", reject, "policy", kPersistingL2, "keeps data in the L2 cache between calls", "let the cache be cold: that is what is measured",

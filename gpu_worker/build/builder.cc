@@ -59,6 +59,17 @@ std::optional<Built> judge_files(const Lease& lease) {
   return std::nullopt;
 }
 
+// What lies beside it may be anything that can be read; this is what the guard reads as the language it is loaded in.
+std::optional<Built> judge_entry(const Submission& submission) {
+  if (submission.files.empty()) return std::nullopt;  // the build says so
+  const std::string& entry = submission.files.front().name;
+  const bool is_cuda = submission.backend == Backend::cuda;
+  const bool fits = is_cuda ? entry.ends_with(".cu") || entry.ends_with(".ptx") || entry.ends_with(".cubin") : entry.ends_with(".py");
+  if (fits) return std::nullopt;
+  return ended_build(build_ended(VerdictName::build_failed, {},
+                                 entry + ": a " + std::string(to_string(submission.backend)) + " submission begins with a " + (is_cuda ? ".cu, .ptx or .cubin file" : ".py file")));
+}
+
 Expected<void> write(const std::string& path, std::string_view text) {
   std::error_code ignored;
   fs::remove(path, ignored);
@@ -155,6 +166,7 @@ Hash Builder::key_of(const Job& job) {
 Expected<Built> Builder::build(const Lease& lease, std::stop_token stop, std::size_t slot) {
   if (stop.stop_requested()) return our_fault("stopped before it began");
   if (auto built = judge_files(lease)) return std::move(*built);
+  if (auto built = judge_entry(lease.submission)) return std::move(*built);
   const std::int64_t start_ms = monotonic_now_ms();
   const auto job = begin(lease, std::move(stop), slot);
   if (!job) return failure(job.error());

@@ -119,6 +119,20 @@ TEST_F(BuilderTest, what_nobody_can_read_is_rejected_wherever_it_lies) {
   }
 }
 
+TEST_F(BuilderTest, a_submission_begins_with_what_its_backend_can_load) {
+  const std::string kernel = "extern \"C\" __global__ void copy(const float* x, float* out) { out[0] = x[0]; }";
+  for (const auto& [backend, entry, source, expected] :
+       {std::tuple{Backend::torch, "k.txt", std::string("class ModelNew: pass\n"), "k.txt: a torch submission begins with a .py file"},
+        {Backend::cuda, "k.txt", kernel, "k.txt: a cuda submission begins with a .cu, .ptx or .cubin file"},
+        {Backend::cuda, "k.cc", kernel, "k.cc: a cuda submission begins with a .cu, .ptx or .cubin file"}}) {
+    const auto built = build(lease_of(backend, {{entry, source}, {"k.json", std::string(kContract)}}));
+    ASSERT_EQ(verdict_of(built), "build_failed") << entry;
+    EXPECT_EQ(evidence(built).message, expected);
+  }
+  const auto with_notes = build(lease_of(Backend::torch, {{"k.py", "class ModelNew: pass\n"}, {"definition.json", "{}"}, {"notes.md", "# Notes\n"}, {"own.cuh", "#pragma once\n"}, {"data.txt", "1 2 3"}}));
+  EXPECT_EQ(verdict_of(with_notes), "built");
+}
+
 TEST_F(BuilderTest, a_cuda_stream_user_is_rejected_before_anything_compiles) {
   const auto built = build_cuda("void f() { cudaStreamCreate(0); }");
   ASSERT_EQ(verdict_of(built), "rejected");

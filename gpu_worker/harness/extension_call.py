@@ -88,17 +88,20 @@ def functions_of(value: Any) -> list[list[str]] | None:
         return None
     if isinstance(value, str):
         value = [value]
-    pairs = [[str(name), str(text)] for name, text in value.items()] if isinstance(value, dict) else [[str(name), str(name)] for name in value]
-    for name, _ in pairs:
+    return [[str(name), str(text)] for name, text in value.items()] if isinstance(value, dict) else [[str(name), str(name)] for name in value]
+
+
+def need_names(call: Call) -> None:
+    """Names that become words of commands and of sources. The compile child asks again: who wrote the call down has run the job's code."""
+    if not call.name.isidentifier() or len(call.name) > NAME_BYTES_MAX:
+        raise BadCall(f"the extension's name must be an identifier of at most {NAME_BYTES_MAX} characters, got {call.name[:40]!r}")
+    for name, _ in call.functions or []:
         if FUNCTION.fullmatch(name) is None:
             raise BadCall(f"functions: {name[:40]!r} is not the name of a function")
-    return pairs
 
 
 def common(call: Call, arguments: dict[str, Any]) -> Call:
-    name = arguments["name"]
-    if not isinstance(name, str) or not name.isidentifier() or len(name) > NAME_BYTES_MAX:
-        raise BadCall(f"the extension's name must be an identifier of at most {NAME_BYTES_MAX} characters, got {str(name)[:40]!r}")
+    need_names(call)
     if arguments.get("sycl_sources") or arguments.get("with_sycl"):
         raise BadCall("SYCL sources are not built here")
     if arguments.get("is_standalone"):

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from harness import cuda_split, extension_flags, own_error
 from harness.cubin import plain_name
-from harness.extension_call import CUDA_ENDINGS, Call, label
+from harness.extension_call import CUDA_ENDINGS, BadCall, Call, label, need_names
 from harness.extension_flags import BadFlag, Flags
 from harness.extension_tools import DEFINES, HALF_DEFINES, STANDARD, Tools, find_tools, run
 from harness.role import Job
@@ -85,8 +85,10 @@ def main(job: Job) -> int:
         if "precompile" in order:
             precompile(job, order["precompile"])
         else:
-            Builder(job, Call(**order)).build()
-    except (BuildFailed, BadFlag, BadSource) as error:
+            call = Call(**order)
+            need_names(call)
+            Builder(job, call).build()
+    except (BuildFailed, BadCall, BadFlag, BadSource) as error:
         status, message = "failed", str(error)
     except MemoryError:
         status, message = "memory", "the build took more memory than a build may have"

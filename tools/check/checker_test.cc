@@ -26,6 +26,7 @@ TEST(Language, is_told_by_name_and_content) {
   EXPECT_EQ(language_of("k.cuh", ""), Language::cuda);
   EXPECT_EQ(language_of("k.bin", "\x7f" "ELF..."), Language::library);
   EXPECT_EQ(language_of("k.txt", "import torch"), std::nullopt);
+  EXPECT_EQ(language_of("k.txt", std::string_view("PK\0", 3)), Language::library) << "what nobody can read";
 }
 
 TEST(Checker, findings_have_the_path_they_were_asked_with) {
@@ -44,6 +45,14 @@ TEST(Checker, a_header_beside_a_source_is_read_with_it) {
   const std::vector<CppSource> headers{{"own.cuh", "\ninline void f() { cudaStreamCreate(&s); }\n#define MAKE cudaStreamCreate\n"}};
   ASSERT_TRUE(check.check({"dir/k.cu", "#include \"own.cuh\"\nvoid g() { MAKE(&s); }"}, Language::cuda, headers, report));
   EXPECT_EQ(told(report), (Lines{"dir/own.cuh:2 cuda_stream_create", "dir/k.cu:2 cuda_stream_create"}));
+}
+
+TEST(Checker, what_nobody_can_read_is_rejected_as_the_build_lane_does) {
+  Checker check{checker()};
+  CheckReport report;
+  ASSERT_TRUE(check.check({"dir/k.pyc", "x"}, Language::library, {}, report));
+  ASSERT_TRUE(check.check({"dir/data.txt", std::string("1 2\0", 4)}, Language::library, {}, report));
+  EXPECT_EQ(told(report), (Lines{"dir/k.pyc:0 disguised_source", "dir/data.txt:0 disguised_source"}));
 }
 
 TEST(Checker, what_is_no_source_is_told_with_its_line) {

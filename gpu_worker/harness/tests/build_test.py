@@ -151,6 +151,22 @@ class Builds(WorldTest):
         self.assertEqual(word, "kernel")
         return name
 
+    @unittest.skipIf(find_cuda() is None, "no nvcc here, which gives its words to a shell")
+    def test_no_name_means_anything_to_a_shell(self) -> None:
+        name = 'a$(touch ran; echo "INJ ECTED" >&2; exit 3)`touch ran`'
+        files = {f"{name}.cu": ADD, f"{name}.json": json.dumps({**SPEC, "compiler": "nvcc"})}
+        out = self.build(files, backend="cuda", entry=f"{name}.cu")
+        self.assertEqual((out / "status").read_text(), "ok\n", (out / "message").read_text())
+        self.assertFalse((out.parent / "work/ran").exists())
+        files[f"{name}.cu"] = ADD.replace("x[i]", "y[i]")
+        self.assert_failed(self.build(files, backend="cuda", entry=f"{name}.cu"), 'identifier "y" is undefined')
+
+    def test_a_call_that_was_written_down_by_a_liar_is_none(self) -> None:
+        call = {"name": "m", "inline": True, "cpp": ["int f();"], "implicit_headers": False, "functions": [["f", "f"]]}
+        for wrong in ({"name": "m$(touch ran)"}, {"functions": [["f), abort(", "f"]]}):
+            out = self.build({"call.json": json.dumps({**call, **wrong})}, role="compile")
+            self.assert_failed(out, "m$(touch ran)" if "name" in wrong else "is not the name of a function")
+
     def test_what_does_not_compile_has_its_place(self) -> None:
         self.assert_failed(self.cuda(ADD.replace("x[i]", "y[i]")), 'add.cu:5: identifier "y" is undefined')
         self.assert_failed(self.cuda('#include "/etc/shadow"\n' + ADD), "add.cu:1: ")
