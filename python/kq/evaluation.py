@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from kq.errors import BadInput, BadSource
 from kq.hash import Hash
 from kq.limits import NAME_BYTES_MAX
 from kq.records import RunRow
-from kq.submission import Backend, Problem, SourceFile, Submission
+from kq.submission import Backend, Problem, SourceFile, Submission, source_complaint
 from kq.verdict import Fault, Verdict, VerdictName
 
 Source = (
@@ -150,16 +150,21 @@ def order_of(
     **fields: Any,
 ) -> Order:
     """One problem for all of them, or one for each. Only a single source may have a `label` of its own."""
-    if isinstance(sources, str | Path):  # whose letters would be a kernel each
+    if isinstance(sources, str | bytes | Path):  # whose letters would be a kernel each
         raise BadInput("evaluate_many() takes a list of sources, evaluate() a single one")
+    if not isinstance(sources, Iterable):
+        raise BadInput(f"evaluate_many() takes a list of sources, got {type(sources).__name__}")
     sources = list(sources)
+    for i, source in enumerate(sources):
+        if complaint := source_complaint(source):
+            raise BadInput(complaint if len(sources) == 1 else f"source {i}: {complaint}")
     if label and len(sources) > 1:
         raise BadInput(f"one label, {label!r}, for {len(sources)} sources; labels are unique inside a run, so leave it out")
     order = Order(run)
-    if isinstance(problem, Problem | str | Path):
+    if isinstance(problem, Problem | str | bytes | Path) or not isinstance(problem, Iterable):
         problems = [Problem.given(problem)] * len(sources)
     else:
-        problems = [Problem.given(one) for one in problem]
+        problems = [_problem_given(one, i) for i, one in enumerate(problem)]
         if len(problems) != len(sources):
             raise BadInput(
                 f"{len(sources)} sources and {len(problems)} problems; one is needed for all, or one for each"
@@ -167,6 +172,13 @@ def order_of(
     for source, one in zip(sources, problems, strict=True):
         order.add(source, label, fresh, problem=one, backend=backend, contract=contract, **fields)
     return order
+
+
+def _problem_given(problem: GivenProblem, i: int) -> Problem:
+    try:
+        return Problem.given(problem)
+    except BadInput as error:
+        raise BadInput(f"problem {i}: {error}") from None
 
 
 def label_of(submission: Submission) -> str:

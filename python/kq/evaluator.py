@@ -23,7 +23,7 @@ from typing import Any
 
 from kq.aio import AsyncClient
 from kq.completion import first_code_block
-from kq.errors import BrokerUnreachable, Error, InfraError
+from kq.errors import BadInput, BrokerUnreachable, Error, InfraError
 from kq.evaluation import Evaluation
 from kq.hash import Hash
 from kq.kernelbench import KernelExecResult, result_of, score
@@ -36,6 +36,7 @@ TIMEOUT_S = 3_600.0
 TRIES = 2  # the broker has tried three times before it lets us know of a failure of its own
 LOOK_FOR_GPU_S = 60.0  # a worker may be starting
 LOOK_AGAIN_S = 1.0
+MISSING = "\0 nothing was said"  # unlike None, which is a model that has answered nothing
 CODE_BEGINS = re.compile(r"^\s*(import|from|class|def|@|#include)\b", re.M)
 
 
@@ -174,21 +175,23 @@ class KernelGuide:
         self._verbose = verbose
 
     def get_feedback(
-        self, *given: str, response: str | None = None, info: str | None = None, **_: Any
+        self, *given: str | None, response: str | None = MISSING, info: str | None = None, **_: Any
     ) -> tuple[float, str]:
         """(response, info) or (task, response, info): the kernel and the source of its reference. The task is not used.
 
-        Raises InfraError where the failure is not the kernel's: that is no score.
+        A response that is None is one without a kernel. Raises InfraError where the failure is not the kernel's: that is no score.
         """
-        if info is None:
-            *given_before, info = given
-            given = tuple(given_before)
-        if response is None:
+        if info is None and given:
+            *others, info = given
+            given = tuple(others)
+        if response is MISSING and given:
             response = given[-1]
-        result = self._evaluator.evaluate(info, code_of(response), self._verbose)
+        if response is MISSING or info is None:
+            raise BadInput(f"get_feedback(response, info) needs {'both' if info else 'info, the source of the reference'}")
+        result = self._evaluator.evaluate(info, code_of(response or ""), self._verbose)
         return score(result), feedback_of(result)
 
-    def metric(self, *given: str, **named: Any) -> float:
+    def metric(self, *given: str | None, **named: Any) -> float:
         return self.get_feedback(*given, **named)[0]
 
 

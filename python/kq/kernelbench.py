@@ -14,7 +14,6 @@ from kq.verdict import Evidence, Stage, Statistics, VerdictName
 # The key of the message in KernelBench's metadata; with _name behind it, that of the exception's name.
 KEYS = {
     VerdictName.SUSPECT: "other_error",
-    VerdictName.COMPILED_ONLY: "other_error",
     VerdictName.WRONG_ANSWER: "correctness_issue",
     VerdictName.BUILD_FAILED: "compilation_error",
     VerdictName.LOAD_FAILED: "compilation_error",

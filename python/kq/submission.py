@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -128,13 +129,19 @@ class Problem:
     @classmethod
     def read(cls, path: str | Path, name: str = "", **fields: Any) -> Problem:
         path = Path(path)
-        return cls.of(read_bytes(path), name or path.stem, path.name, **fields)
+        content = read_bytes(path)
+        problem = cls.of(content, name or path.stem, path.name, **fields)
+        if missing := missing_from_problem(content):
+            raise BadInput(f"{path}: a problem defines class Model, get_inputs and get_init_inputs; missing here: {', '.join(missing)}")
+        return problem
 
     @classmethod
     def given(cls, problem: Problem | str | Path) -> Problem:
         """Itself, or read from a path."""
         if isinstance(problem, str) and "\n" in problem:
             raise BadInput("the problem is a text, where the path of its file is needed; Problem.of(text, name) takes a text")
+        if not isinstance(problem, Problem | str | Path):
+            raise BadInput(f"a problem is a Problem or the path of its file, got {type(problem).__name__}")
         return problem if isinstance(problem, Problem) else cls.read(problem)
 
 
@@ -199,15 +206,24 @@ class Submission:
         what of it is called. `problem` is a Problem, or the path of its file. Without a `backend` it is told by the source, as
         kq-submit does.
         """
+        for name in fields.keys() - OTHER_FIELDS.keys():
+            said = "gpu_model takes the model's whole name as its worker has it, 'NVIDIA H200'" if name == "gpu" else f"known are {', '.join(OTHER_FIELDS)}"
+            raise BadInput(f"there is no field {name!r}; {said}")
         known = parsed(Backend, backend, "backend") if backend is not None else None
         given = Problem.given(problem)
         files, known = files_of(source, known, contract)
         return cls(label=label, backend=known, files=files, problem=given, **fields)
 
 
+# Those that Submission.of() takes as `fields`, in their order.
+OTHER_FIELDS = {one.name: one for one in dataclasses.fields(Submission) if one.name not in ("label", "backend", "files", "problem")}
+
+
 def files_of(
     source: str | Path | Sequence[SourceFile], backend: Backend | None, contract: Mapping[str, Any] | str | None
 ) -> tuple[list[SourceFile], Backend]:
+    if complaint := source_complaint(source):
+        raise BadInput(complaint)
     if isinstance(source, str):
         # What comes with a contract and is no Python that one can tell is CUDA.
         files = [SourceFile.of("submission.py", source)]
@@ -230,6 +246,25 @@ def files_of(
             f"{files[0].name}: a cuda source needs its IOContract; give it as contract, or as X.json beside X.cu"
         )
     return files, backend
+
+
+def source_complaint(source: Any) -> str | None:
+    """What is wrong with its type: None and bytes come from programs that typed nothing."""
+    if isinstance(source, str | Path):
+        return None
+    got = type(source).__name__ + ("; decode it" if isinstance(source, bytes) else "")
+    if isinstance(source, Sequence) and not isinstance(source, bytes | bytearray):
+        other = next((type(one).__name__ for one in source if not isinstance(one, SourceFile)), None)
+        if other is None:
+            return None
+        got = f"a {type(source).__name__} of {other}"
+    return f"a source is a text, a Path or a list of SourceFile, got {got}"
+
+
+def missing_from_problem(content: bytes) -> list[str]:
+    """producer/recognise.h: what of a problem's three names the text nowhere says."""
+    names = ("class Model", "get_inputs", "get_init_inputs")
+    return [name for name in names if not re.search(rb"(?<![0-9A-Za-z_])" + name.encode() + rb"(?![0-9A-Za-z_])", content)]
 
 
 def recognised_backend(entry: SourceFile) -> Backend:

@@ -140,8 +140,30 @@ def test_many_sources_are_a_list_and_have_one_problem_or_as_many(url: str) -> No
             client.evaluate_many(["# a", "# b"], problem=3 * [problem()])
 
 
+def test_what_is_no_source_is_said_with_its_place(url: str) -> None:
+    needed = "a source is a text, a Path or a list of SourceFile, got"
+    with kq.Client(url) as client:
+        for wrong, sentence in (
+            (["# a", None], f"source 1: {needed} NoneType"),
+            (["# a", "# b", b"# c"], f"source 2: {needed} bytes; decode it"),
+            (["# a", ["# b"]], f"source 1: {needed} a list of str"),
+            (None, "takes a list of sources, got NoneType"),
+            (b"# a", "takes a list of sources, evaluate\\(\\) a single one"),
+        ):
+            with pytest.raises(kq.BadInput, match=sentence):
+                client.evaluate_many(wrong, problem=problem())
+        for wrong in (3, b"# a", None):
+            with pytest.raises(kq.BadInput, match=f"^{needed} {type(wrong).__name__}"):
+                client.evaluate(wrong, problem=problem())
+        for nothing in (None, 3):
+            with pytest.raises(kq.BadInput, match=f"a problem is a Problem or the path of its file, got {type(nothing).__name__}"):
+                client.evaluate("# a", problem=nothing)
+        with pytest.raises(kq.BadInput, match="problem 1: a problem is a Problem or the path of its file, got NoneType"):
+            client.evaluate_many(["# a", "# b"], problem=[problem(), None])
+
+
 @pytest.mark.parametrize(
-    "wrong", [{"problem": "no/such.py"}, {"backend": "tridon"}, {"device": "tpu"}, {"label": "a\nb"}]
+    "wrong", [{"problem": "no/such.py"}, {"backend": "tridon"}, {"device": "tpu"}, {"label": "a\nb"}, {"gpu": "H100"}, {"speed": "1"}]
 )
 def test_mistakes_of_the_caller_are_raised(url: str, wrong: dict[str, str]) -> None:
     with pytest.raises(kq.BadInput):

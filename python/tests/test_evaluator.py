@@ -38,6 +38,13 @@ def test_results_scores_and_texts(h100: kq.LocalKernelEvaluatorWrapper, capsys: 
     score, text = guide.get_feedback("# ends as build_failed", MODEL)
     assert score == 0.0 and "Compilation/Runtime failed" in text and "Error Type: SomeError" in text
     assert guide.get_feedback(" ", MODEL)[0] == 0.0
+    for nothing in ({"response": None, "info": MODEL}, {"task": "make it fast", "response": None, "info": MODEL}):
+        score, text = guide.get_feedback(**nothing)  # the model has answered nothing
+        assert score == 0.0 and "submission.py: is empty" in text
+    assert guide.get_feedback(None, MODEL)[0] == 0.0
+    for missing in ({"info": MODEL}, {"response": RIGHT}, {"response": RIGHT, "info": None}, {}):
+        with pytest.raises(kq.BadInput, match="get_feedback\\(response, info\\) needs "):
+            guide.get_feedback(**missing)
 
 
 def test_a_failure_of_ours_is_tried_again_and_is_no_score(h100: kq.LocalKernelEvaluatorWrapper) -> None:

@@ -59,6 +59,9 @@ def test_a_contract_may_be_given_in_place() -> None:
         (lambda: submission(problem=MODEL), kq.BadInput, "Problem.of"),
         (lambda: submission(problem="m" * 5_000), kq.BadInput, "File name too long; a path is needed"),
         (lambda: submission(problem=Path("no/such.py")), kq.BadInput, "is no file"),
+        (lambda: kq.Problem.read(SWEEP / "submissions/relu/double_torch.py"), kq.BadInput, r"double_torch.py: a problem defines class Model, get_inputs and get_init_inputs; missing here: class Model, get_inputs, get_init_inputs"),
+        (lambda: submission(gpu="H100"), kq.BadInput, "there is no field 'gpu'; gpu_model takes the model's whole name as its worker has it, 'NVIDIA H200'"),
+        (lambda: submission(prioriti="low"), kq.BadInput, "there is no field 'prioriti'; known are author, tags, device, gpu_model, "),
         (lambda: kq.Problem.of(MODEL, "relu", precision="fp8"), kq.BadInput, "as_given, fp32, fp16, bf16"),
     ],
 )
