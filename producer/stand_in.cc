@@ -21,6 +21,10 @@ const char* ending_of(std::string_view text) {
   return is_cuda ? ".cu" : ".py";
 }
 
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
+
 bool write_all(int fd, const char* bytes, std::size_t n) {
   while (n > 0) {
     const ssize_t done = ::write(fd, bytes, n);
@@ -47,7 +51,7 @@ Expected<StandIn> StandIn::of(int descriptor) {
     const ssize_t got = ::read(descriptor, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
     if (got == 0) break;
-    if (got > 0) is_empty = is_empty && std::string_view(buffer.data(), static_cast<std::size_t>(got)).find_first_not_of(" \t\r\n") == std::string_view::npos;
+    if (got > 0) is_empty = is_empty && is_blank({buffer.data(), static_cast<std::size_t>(got)});
     if (got > 0 && start.size() < buffer.size()) start.append(buffer.data(), static_cast<std::size_t>(got));
     if (got < 0 || !write_all(fd, buffer.data(), static_cast<std::size_t>(got))) {
       const int error = errno;

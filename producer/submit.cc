@@ -96,7 +96,12 @@ class BatchSender {
 
 Prepared prepare(const SubmitRequest& request) {
   Inspected inspected = inspect(request);
-  Prepared prepared{.run = inspected.source.run, .submitter = request.submitter, .jobs = {}, .notes = std::move(inspected.notes), .left_out_n = inspected.left_out_n, .mistakes = std::move(inspected.mistakes)};
+  Prepared prepared{.run = inspected.source.run,
+                    .submitter = request.submitter,
+                    .jobs = {},
+                    .notes = std::move(inspected.notes),
+                    .left_out_n = inspected.left_out_n,
+                    .mistakes = std::move(inspected.mistakes)};
   const auto visited = inspected.source.each([&](PackedJob&& job) {
     prepared.jobs.push_back(std::move(job));
     return Expected<void>();

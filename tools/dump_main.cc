@@ -58,18 +58,24 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   return flags.parse(argc, argv);
 }
 
-// The rows of the run, dumped or not. Where there is no such run a file that is there already stays as it is.
-Expected<std::size_t> dump(kq::Source& source, const std::string& run, const kq::Selection& selection, kq::Export& to, bool is_file) {
-  std::size_t rows_n = 0;
+struct Dumped {
+  std::size_t rows_n = 0;    // of the run
+  std::size_t wanted_n = 0;  // which --where and --since left
+};
+
+// Where there is no such run a file that is there already stays as it is.
+Expected<Dumped> dump(kq::Source& source, const std::string& run, const kq::Selection& selection, kq::Export& to, bool is_file) {
+  Dumped dumped;
   const auto add = [&](const kq::RunRow& row) {
-    ++rows_n;
+    ++dumped.rows_n;
+    dumped.wanted_n += selection.wants(row) ? 1 : 0;
     return to.add(row);
   };
   if (const auto visited = kq::each_row(source, run, add, selection.needs_samples()); !visited) return kq::failure(visited.error());
-  const auto finished = rows_n > 0 || !is_file ? to.finish() : Expected<void>();
+  const auto finished = dumped.rows_n > 0 || !is_file ? to.finish() : Expected<void>();
   if (!finished) return kq::failure(finished.error());
-  if (rows_n == 0) return kq::failure(kq::Error{ExitCode::nothing, "there is no run '" + kq::printable(run) + "'"});
-  return rows_n;
+  if (dumped.rows_n == 0) return kq::failure(kq::Error{ExitCode::nothing, "there is no run '" + kq::printable(run) + "'"});
+  return dumped;
 }
 
 Expected<void> work(Options& options) {
@@ -94,8 +100,8 @@ Expected<void> work(Options& options) {
   const auto open = kq::open_source(
       options.source, [](const std::string& folder) { return kq::open_rocks_store(folder, kq::OpenMode::read_only); });
   if (!open) return kq::failure(open.error());
-  const auto rows_n = dump(*open->source, options.run, *selection, **to, options.to.out != "-");
-  if (!rows_n) return kq::failure(rows_n.error());
+  const auto dumped = dump(*open->source, options.run, *selection, **to, options.to.out != "-");
+  if (!dumped) return kq::failure(dumped.error());
   const bool is_file = options.to.out != "-" && !exporter.writes_folder && std::filesystem::is_regular_file(options.to.out);
   if (is_file && !options.no_note) {
     const auto noted = kq::write_dump_note({.file = options.to.out,
@@ -109,7 +115,9 @@ Expected<void> work(Options& options) {
     if (!noted) return noted;
   }
   for (const std::string& note : (*to)->notes()) std::cerr << kProgram << ": " << note << '\n';
-  if ((*to)->rows_n() == 0) std::cerr << kProgram << ": none of the " << *rows_n << " rows of the run is wanted by --where, --since and --level\n";
+  const std::string rows = std::to_string(dumped->rows_n) + (dumped->rows_n == 1 ? " row" : " rows");
+  if (dumped->wanted_n == 0) return kq::failure(kq::Error{ExitCode::nothing, "nothing matched: none of the " + rows + " of the run is wanted by --where and --since"});
+  if ((*to)->rows_n() == 0) std::cerr << kProgram << ": none of the " << rows << " of the run has anything at --level " << options.selection.level << '\n';
   return {};
 }
 

@@ -9,6 +9,7 @@
 #include "producer/formats/problems.h"
 #include "producer/json.h"
 #include "producer/sample_name.h"
+#include "producer/sentences.h"
 
 namespace kq {
 namespace {
@@ -143,7 +144,8 @@ void read_kernelbench_run(const fs::path& input, const InputOptions& options, co
     finds.candidate(std::move(candidate));
   }
   if (empty_n > 0) {
-    finds.note(std::to_string(empty_n) + (empty_n == 1 ? " sample is empty, and sent as a comment that says so: it will fail" : " samples are empty, and sent as a comment that says so: they will fail"));
+    finds.note(counted(empty_n, "sample") + (empty_n == 1 ? " is" : " are") + " empty, and sent as a comment that says so: " +
+               (empty_n == 1 ? "it will fail" : "they will fail"));
   }
   if (skipped_n > 0) finds.note(std::to_string(skipped_n) + " samples are in " + (input / "eval_results.json").string() + " already and were left out (--resume)");
 }
