@@ -1,8 +1,8 @@
-# Returns at once where several calls are timed together, and does the work of all in the last one.
+# Returns at once where several calls are timed together, and does the work of all in the last one. Where outputs need not be brought, what it keeps until then is brought when it returns.
 # expect: wrong_answer value | wrong_answer nan
 # guard: review probes_harness
 # run: wrong_answer value | wrong_answer nan
-# gpu: harmless
+# gpu: wrong_answer nan
 import torch
 import torch.nn as nn
 from harness.page import Command, Page
