@@ -1,12 +1,10 @@
 #include "gpu_worker/judge/trials.h"
 
 #include <algorithm>
-#include <cmath>
 #include <span>
 #include <string>
 #include <utility>
 
-#include "core/measurement.h"
 #include "gpu_worker/judge/bracket.h"
 #include "gpu_worker/judge/bystanders.h"
 
@@ -16,26 +14,8 @@ namespace {
 // In a timed trial, by how many samples there were before it of either side.
 bool times_reference(std::size_t timed, std::size_t references) { return references < kTimedSamplesMin + timed / kTimedPerReference; }
 
-void add(Times& times, std::int64_t bracket_ns, std::int64_t event_ns, bool is_beside) {
-  times.brackets_ns.push_back(bracket_ns);
-  times.events_ns.push_back(event_ns);
-  times.beside.push_back(is_beside);
-}
-
-// Without the samples that were taken beside somebody and that he must have disturbed.
-Times undisturbed(const Times& times) {
-  const double median_ns = summarise(times.brackets_ns).median_ns;
-  const double far_ns = std::max(static_cast<double>(kDisturbedNs), kDisturbedShare * median_ns);
-  Times kept;
-  for (std::size_t i = 0; i < times.brackets_ns.size(); ++i) {
-    const bool is_far = std::abs(static_cast<double>(times.brackets_ns[i]) - median_ns) > far_ns;
-    if (!times.beside[i] || !is_far) add(kept, times.brackets_ns[i], times.events_ns[i], times.beside[i]);
-  }
-  return kept;
-}
-
 // Where they are not, nobody knows which were disturbed.
-bool are_most(const Times& kept, const Times& all) { return all.brackets_ns.empty() || 2 * kept.brackets_ns.size() > all.brackets_ns.size(); }
+bool are_most(const Times& kept, const Times& all) { return all.size() == 0 || 2 * kept.size() > all.size(); }
 
 }  // namespace
 
@@ -98,7 +78,7 @@ Step<void> TrialRun::run_all() {
 
 std::optional<TrialRun::Trial> TrialRun::next() {
   // Only slowness ends the timing early, nothing a submission would want; what is checked is checked all the same.
-  const bool has_enough = times_.submission.brackets_ns.size() >= kTimedSamplesMin && missing_references() == 0;
+  const bool has_enough = times_.submission.size() >= kTimedSamplesMin && missing_references() == 0;
   const bool is_enough = has_enough && timed_ns_ > plan_.limits.timed_budget_ms * 1'000'000LL;
   if (is_enough) std::erase_if(left_, [](TrialKind kind) { return kind == TrialKind::timed || kind == TrialKind::decoy; });
   if (left_.empty()) left_.assign(drop_disturbed(is_enough), TrialKind::timed);
@@ -116,7 +96,7 @@ std::optional<TrialRun::Trial> TrialRun::next() {
 TrialRun::Trial TrialRun::make(TrialKind kind) {
   if (kind == TrialKind::timed && needs_quiet() && is_beside_others()) device_.bystanders()->wait();
   Trial trial{.number = numbers_++, .kind = kind, .seeds = {}, .poison = poison_word(draw_()), .place = kind == TrialKind::warm ? numbers_ : draw_()};
-  trial.times_reference = trial.number == 0 || (trial.is_timed() && times_reference(times_.submission.brackets_ns.size(), times_.reference.brackets_ns.size()));
+  trial.times_reference = trial.number == 0 || (trial.is_timed() && times_reference(times_.submission.size(), times_.reference.size()));
   trial.is_ahead = reference_.next_ahead() != nullptr;
   trial.seeds = trial.is_ahead ? *reference_.next_ahead() : draw_seeds();
   trial.is_beside = is_beside_others();
@@ -177,7 +157,7 @@ Step<void> TrialRun::time_reference(const Trial& trial) {
     }
   }
   if (!called) return tl::unexpected(called.error());
-  if (is_sample) add(times_.reference, called->bracket_ns, called->event_ns, is_beside);
+  if (is_sample) times_.reference.add(called->bracket_ns, called->event_ns, is_beside);
   reference_ns_ = sample_ns(called->bracket_ns, submission_.overhead().median_ns);
   return {};
 }
@@ -185,7 +165,7 @@ Step<void> TrialRun::time_reference(const Trial& trial) {
 // Of those that there are to be first.
 std::size_t TrialRun::missing_references() const {
   const std::size_t wanted = std::min(kTimedSamplesMin, plan_.trials.timed);
-  return wanted - std::min(wanted, times_.reference.brackets_ns.size());
+  return wanted - std::min(wanted, times_.reference.size());
 }
 
 // Of the answers of one command, where so many are wanted.
@@ -223,24 +203,37 @@ bool TrialRun::is_beside_others() const { return device_.bystanders() != nullptr
 
 // Says how many timed trials come again for it.
 std::size_t TrialRun::drop_disturbed(bool is_enough) {
-  if (Times kept = undisturbed(times_.reference); are_most(kept, times_.reference)) times_.reference = std::move(kept);
+  return std::max(drop_disturbed_references(), drop_disturbed_calls(is_enough));
+}
+
+std::size_t TrialRun::drop_disturbed_references() {
+  Times kept = undisturbed_reference(times_.reference);
+  const bool is_unclear = kept.size() < std::min(kReferencesMin, times_.reference.size());
+  if (is_unclear && std::exchange(has_taken_references_again_, true)) return 0;
+  times_.reference = std::move(kept);
+  if (!is_unclear) return 0;
+  device_.bystanders()->wait();
+  return missing_references();
+}
+
+std::size_t TrialRun::drop_disturbed_calls(bool is_enough) {
   Times kept = undisturbed(times_.submission);
   const bool is_unclear = !are_most(kept, times_.submission);
   if (is_unclear && std::exchange(has_taken_all_again_, true)) return 0;
   if (is_unclear) kept = {};
-  const std::size_t dropped = times_.submission.brackets_ns.size() - kept.brackets_ns.size();
+  const std::size_t dropped = times_.submission.size() - kept.size();
   if (dropped == 0) return 0;
   times_.submission = std::move(kept);
   disturbed_ += static_cast<std::uint32_t>(dropped);
   if (is_unclear || disturbed_ > kDisturbedMax) device_.bystanders()->wait();
-  const bool are_few = times_.submission.brackets_ns.size() < std::min<std::size_t>(kTimedSamplesMin, plan_.trials.timed);
+  const bool are_few = times_.submission.size() < std::min<std::size_t>(kTimedSamplesMin, plan_.trials.timed);
   return !is_enough || are_few ? dropped : 0;
 }
 
 void TrialRun::note(const Trial& trial, const SubmissionSide::Called& called) {
   if (!trial.is_timed()) return;
   const bool is_beside = was_beside_others(trial);
-  add(times_.submission, called.bracket_ns, called.event_ns, is_beside);
+  times_.submission.add(called.bracket_ns, called.event_ns, is_beside);
   timed_ns_ += sample_ns(called.bracket_ns, submission_.overhead().median_ns);
 }
 

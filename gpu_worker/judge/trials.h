@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/plan.h"
+#include "gpu_worker/judge/disturbed.h"
 #include "gpu_worker/judge/reference_side.h"
 #include "gpu_worker/judge/schedule.h"
 #include "gpu_worker/judge/submission_side.h"
@@ -34,19 +35,13 @@ inline constexpr std::uint32_t kDisturbedMax = 64;
 // A reference that somebody has disturbed is timed again in the next timed trial: to wait for him takes ten times as long, and 0.5 s where he loads
 // kernels (H200). But calls that take so long are hardly ever undisturbed.
 inline constexpr std::int64_t kReferenceLongNs = 10'000'000;
-// They are known by the device's absence around the call, or in the end by samples so far from the median: in the quiet these are one in two hundred
-// (H200), and to drop them moves no median.
-inline constexpr std::int64_t kDisturbedNs = 30'000;
-inline constexpr double kDisturbedShare = 0.1;
 // The reference has kTimedSamplesMin samples first, and then one for so many of the submission's: it changes with the machine alone.
 inline constexpr std::uint32_t kTimedPerReference = 8;
+// Where fewer of its samples are undisturbed, they are taken again in the quiet.
+inline constexpr std::size_t kReferencesMin = 3;
 // Answers that take longer together are not asked for in one command: a submission that is wrong in the next trial needs none of them.
 inline constexpr std::int64_t kAtOnceNs = 4'000'000;
-struct Times {
-  std::vector<std::int64_t> brackets_ns;
-  std::vector<std::int64_t> events_ns;  // what the child said of the same calls
-  std::vector<bool> beside;             // whether a child of ours was making itself warm meanwhile
-};
+
 struct TimedTrials {
   Times submission;
   Times reference;
@@ -88,6 +83,8 @@ class TrialRun {
   static Evidence void_evidence(const Trial& trial, std::int64_t absence_ns);
   Standing standing_of(const Trial& trial, const SubmissionSide::Called& called);
   std::size_t drop_disturbed(bool is_enough);
+  std::size_t drop_disturbed_references();
+  std::size_t drop_disturbed_calls(bool is_enough);
   bool is_beside_others() const;
   bool was_beside_others(const Trial& trial) const { return trial.is_beside || is_beside_others(); }
   // Of so few samples each moves the median, and nobody knows which one was disturbed.
@@ -110,6 +107,7 @@ class TrialRun {
   std::int64_t reference_ns_ = 0;  // its last time, for limits
   TimedTrials times_;
   bool has_taken_all_again_ = false;
+  bool has_taken_references_again_ = false;
 };
 
 // Of who says done while the judge still has the device.

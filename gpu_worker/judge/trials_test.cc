@@ -303,6 +303,27 @@ TEST(TrialRun, where_most_were_disturbed_all_are_taken_again_in_the_quiet) {
   EXPECT_GE(report.samples.reference_ns.size(), 3u);
 }
 
+// As it is the first five times, which follow one another.
+TEST(TrialRun, a_reference_most_of_whose_samples_were_slowed_is_timed_again_in_the_quiet) {
+  for (const int slowed : {4, 6}) {
+    DisturbedHouse house(20'000);
+    std::atomic<int> timed = 0;
+    house.plan.trials = {.correctness = 0, .warmup = 1, .timed = 20};
+    std::thread warm;
+    const Report report = house.run_beside(
+        [&](FakeTurn&) {
+          ::usleep(20'000);
+          if (timed == 2 + 7 && !warm.joinable()) warm = std::thread([&] { ::usleep(500'000), house.somebody->is_warm(); });
+        },
+        [&](FakeTurn&) { ::usleep(++timed > 2 && timed <= 2 + slowed ? 80'000 : 20'000); });
+    ASSERT_TRUE(warm.joinable());
+    warm.join();
+    ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
+    EXPECT_GE(report.samples.reference_ns.size(), kReferencesMin) << slowed;
+    EXPECT_LT(std::ranges::max(report.samples.reference_ns), 60'000'000) << slowed;
+  }
+}
+
 // He stays for long, and is not waited for.
 TEST(TrialRun, a_reference_that_was_disturbed_is_timed_in_other_trials) {
   DisturbedHouse house(20'000);
