@@ -33,7 +33,7 @@ enum class Command : std::uint32_t {
                     // has an arena (arena_bytes is not 0) stays mapped for good: there torch makes what calls allocate, so that an output
                     // need not be copied to be seen by the judge
                     // The first command of a submission; comes after `load` for a reference
-  null_call = 2,    // GPU: writes touch_bytes of this process's own memory, at least a word, then synchronises; CPU: only answers. What a
+  null_call = 2,    // GPU: writes touch_bytes of the window, or of its own memory where there is none, at least a word, then synchronises; CPU: only answers. What a
                     // call costs when nothing is called: the switch of the GPU to this process is part of it, and reading its clock
   load = 3,         // reference: import, construct under `seed`, draw inputs, call once, fill the tables (sizes, no offsets)
                     // submission: import, construct under `seed`, take the state out of the window where names and shapes match

@@ -84,6 +84,7 @@ class Role:
         self._stub = stub
         self._window: Window | None = None
         self._word = word  # on the GPU, for what must have something to do there
+        self._touched: torch.Tensor | None = None  # by null calls
         self._arena: tuple[int, int] | None = None  # pointer and bytes
         self._pool: torch.cuda.MemPool | None = None
         self._pool_use: contextlib.AbstractContextManager[None] | None = None  # while in it
@@ -150,6 +151,7 @@ class Role:
         fd = self.channel.receive_fd(b"W")
         try:
             self._views.clear()
+            self._touched = None
             if self._window is not None:
                 self._window.close()
             self._window = self._map(fd, self.page.window_bytes)
@@ -177,13 +179,23 @@ class Role:
             torch.cuda.synchronize()
 
     def null_call(self) -> None:
-        """What a call costs when nothing is called: on a GPU the switch to this process, so it must have something to do there."""
+        """What a call costs when nothing is called: on a GPU the switch to this process, so it must have something to do there.
+
+        In the window where there is one: memory of its own is the driver's to give, who may be busy taking the last child's.
+        """
         if self._word is None:
             return
         touched = max(self.page.touch_bytes, 1)
-        if self._word.numel() < touched:
-            self._word = torch.zeros(touched, dtype=torch.uint8, device=self.job.device)
-        self._word[:touched].zero_()
+        if self._touched is None or self._touched.numel() < touched:
+            self._touched = self.memory_of(touched)
+        self._touched[:touched].zero_()
+
+    def memory_of(self, touched: int) -> torch.Tensor:
+        if self._word is not None and touched <= self._word.numel():
+            return self._word
+        if self._window is not None and touched <= self.page.window_bytes:
+            return self._window.bytes(touched)
+        return torch.empty(touched, dtype=torch.uint8, device=self.job.device)
 
     def stage(self) -> None:
         """Whatever a call needs that is not the model's own work: it must not fall into the measurement."""

@@ -201,6 +201,10 @@ class Window:
 
         return Window(raw, size, close)
 
+    def bytes(self, count: int) -> torch.Tensor:
+        """The first so many of it."""
+        return self._raw(0, count)
+
     def tensor(self, entry: TensorDesc, device: torch.device, shift: int = 0) -> torch.Tensor:
         spec = Spec.of(entry)
         if entry.bytes == 0:

@@ -38,7 +38,7 @@ class DriverGpu : public Gpu {
         .and_then([&] { return said("making a context", driver_.context_flags(device, cuda::kScheduleSpin)); })
         .and_then([&] { return said("making a context", driver_.context_retain(&context, device)); })
         .and_then([&] { return said("making a context", driver_.context_set_current(context)); })
-        .and_then([&] { return touch(256); })
+        .and_then([&] { return write_own(256); })
         .and_then([&] { return use_clock(); })
         .and_then([&] { return synchronize(); });
   }
@@ -78,15 +78,18 @@ class DriverGpu : public Gpu {
     return said("launching", driver_.launch(function_, grid[0], grid[1], grid[2], block[0], block[1], block[2], plan.shared_bytes, nullptr, parameters, nullptr));
   }
 
-  Outcome<void> touch(std::uint64_t bytes) override {
-    if (bytes > touched_bytes_) {
-      if (auto had = said("giving back memory", driver_.free(touched_)); !had) return had;
-      touched_ = 0;
-      touched_bytes_ = 0;
-      if (auto got = said("getting memory", driver_.allocate(&touched_, bytes)); !got) return got;
-      touched_bytes_ = bytes;
+  Outcome<void> write(std::uint64_t at, std::uint64_t bytes) override {
+    return said("writing memory", driver_.fill_words(at, 1, std::max<std::uint64_t>(bytes / 4, 1)));
+  }
+  Outcome<void> write_own(std::uint64_t bytes) override {
+    if (bytes > own_bytes_) {
+      if (auto had = said("giving back memory", driver_.free(own_)); !had) return had;
+      own_ = 0;
+      own_bytes_ = 0;
+      if (auto got = said("getting memory", driver_.allocate(&own_, bytes)); !got) return got;
+      own_bytes_ = bytes;
     }
-    return said("writing memory", driver_.fill_words(touched_, 1, std::max<std::uint64_t>(bytes / 4, 1)));
+    return write(own_, bytes);
   }
   Outcome<void> synchronize() override { return said("waiting", driver_.synchronize()); }
 
@@ -111,8 +114,8 @@ class DriverGpu : public Gpu {
   cuda::Driver driver_{};
   SetAttribute set_attribute_ = nullptr;
   cuda::Function function_ = nullptr;
-  cuda::Pointer touched_ = 0;
-  std::uint64_t touched_bytes_ = 0;
+  cuda::Pointer own_ = 0;
+  std::uint64_t own_bytes_ = 0;
 };
 
 }  // namespace

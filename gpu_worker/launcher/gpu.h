@@ -29,8 +29,9 @@ class Gpu {
   virtual Outcome<void> load(std::string_view cubin, const LaunchPlan& plan) = 0;
   virtual Outcome<void> copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) = 0;
   virtual Outcome<void> launch(const LaunchPlan& plan, void** parameters) = 0;
-  // So many bytes are written on the device, at least a word.
-  virtual Outcome<void> touch(std::uint64_t bytes) = 0;
+  // So many bytes are written there, or in memory of its own, which is made for it; at least a word.
+  virtual Outcome<void> write(std::uint64_t at, std::uint64_t bytes) = 0;
+  virtual Outcome<void> write_own(std::uint64_t bytes) = 0;
   virtual Outcome<void> synchronize() = 0;
 };
 

@@ -99,7 +99,7 @@ Outcome<void> Server::handle(Command command) {
     case Command::load: return load();
     case Command::call: return call(0);
     case Command::burst: return burst();
-    case Command::null_call: return (*gpu_)->touch(page_.touch_bytes);
+    case Command::null_call: return null_call();
     case Command::stage:
     case Command::stage_burst: return {};
     case Command::none:
@@ -142,6 +142,12 @@ Outcome<void> Server::load() {
   plan_ = std::move(*plan);
   binding_ = std::move(*binding);
   return {};
+}
+
+// Memory of its own is the driver's to give, who may be busy taking the last child's.
+Outcome<void> Server::null_call() {
+  const std::uint64_t bytes = page_.touch_bytes;
+  return window_ != 0 && bytes <= window_bytes_ ? (*gpu_)->write(window_, bytes) : (*gpu_)->write_own(bytes);
 }
 
 // In the slot of the window that begins there; a slot holds states as well.

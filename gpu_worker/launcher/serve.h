@@ -28,6 +28,7 @@ class Server {
   Outcome<void> handle(channel::Command command);
   Outcome<void> attach();
   Outcome<void> load();
+  Outcome<void> null_call();
   Outcome<void> call(std::uint64_t shift);
   Outcome<void> burst();
 

@@ -49,7 +49,14 @@ class HostGpu : public Gpu {
     **static_cast<int**>(parameters[plan.args.size() - 1]) = 7;
     return {};
   }
-  Outcome<void> touch(std::uint64_t) override { return {}; }
+  Outcome<void> write(std::uint64_t, std::uint64_t bytes) override {
+    did_.push_back("write " + std::to_string(bytes));
+    return {};
+  }
+  Outcome<void> write_own(std::uint64_t bytes) override {
+    did_.push_back("write own " + std::to_string(bytes));
+    return {};
+  }
   Outcome<void> synchronize() override {
     if (fails_) return tl::unexpected(Fault{Failure::gpu_fault, "CUDA error: an illegal memory access was encountered (700), waiting"});
     return {};
@@ -121,14 +128,24 @@ class ServeTest : public ::testing::Test {
 
 TEST_F(ServeTest, a_kernel_is_loaded_once_and_launched_with_every_call) {
   Server server = this->server();
+  page_->touch_bytes = 4000;
   for (const Command command : {Command::attach, Command::null_call, Command::load, Command::stage, Command::call, Command::call}) {
     ASSERT_EQ(answer(server, command), "ok") << static_cast<int>(command);
   }
   EXPECT_EQ(output(), 7);
-  EXPECT_EQ(did_, (std::vector<std::string>{"map", "load cubin k", "launch", "launch"}));
+  EXPECT_EQ(did_, (std::vector<std::string>{"map", "write 4000", "load cubin k", "launch", "launch"}));
   EXPECT_EQ(answer(server, Command::attach), "ok");
   EXPECT_EQ(did_.back(), "map");
   EXPECT_EQ(did_[did_.size() - 2], "unmap");
+}
+
+TEST_F(ServeTest, a_null_call_needs_memory_of_its_own_where_the_window_has_too_little) {
+  Server server = this->server();
+  page_->touch_bytes = 4097;
+  EXPECT_EQ(answer(server, Command::null_call), "ok");
+  EXPECT_EQ(answer(server, Command::attach), "ok");
+  EXPECT_EQ(answer(server, Command::null_call), "ok");
+  EXPECT_EQ(did_, (std::vector<std::string>{"write own 4097", "map", "write own 4097"}));
 }
 
 TEST_F(ServeTest, what_is_wrong_is_told_with_its_kind) {
