@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "net/clock.h"
+#include "producer/sentences.h"
 #include "producer/standard_output.h"
 #include "store/rocks_store.h"
 #include "tools/dump_note.h"
@@ -115,7 +116,7 @@ Expected<void> work(Options& options) {
     if (!noted) return noted;
   }
   for (const std::string& note : (*to)->notes()) std::cerr << kProgram << ": " << note << '\n';
-  const std::string rows = std::to_string(dumped->rows_n) + (dumped->rows_n == 1 ? " row" : " rows");
+  const std::string rows = kq::counted(dumped->rows_n, "row");
   if (dumped->wanted_n == 0) return kq::failure(kq::Error{ExitCode::nothing, "nothing matched: none of the " + rows + " of the run is wanted by --where and --since"});
   if ((*to)->rows_n() == 0) std::cerr << kProgram << ": none of the " << rows << " of the run has anything at --level " << options.selection.level << '\n';
   return {};

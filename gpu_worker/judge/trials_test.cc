@@ -320,6 +320,7 @@ TEST(TrialRun, a_reference_most_of_whose_samples_were_slowed_is_timed_again_in_t
     warm.join();
     ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
     EXPECT_GE(report.samples.reference_ns.size(), kReferencesMin) << slowed;
+    EXPECT_EQ(report.samples.submission_ns.size(), 20u) << slowed;
     EXPECT_LT(std::ranges::max(report.samples.reference_ns), 60'000'000) << slowed;
   }
 }
