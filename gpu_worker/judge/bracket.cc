@@ -25,7 +25,7 @@ Expected<Outcome> bracket(Device& device, Child& child, const Order& order, cons
   if (const auto held = device.hold(); !held) return failure(held.error());
 
   bool is_probed = false;
-  auto outcome = child.command(order, {.launch_ns = device.launch_ns(around.launch_ns),
+  auto outcome = child.command(order, {.launch_ns = device.launch_ns(kLaunchNs),
                                        .at_start = [&] { device.release(); },
                                        .at_done = [&] {
                                          is_probed = true;

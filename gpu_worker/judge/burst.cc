@@ -75,8 +75,7 @@ Step<Burst::Timed> Burst::run(const Plan& plan, const Draw& draw, std::uint32_t 
           if (!taken) return taken;
         }
         return {};
-      },
-      .launch_ns = kLaunchNs + kBurstCalls * kBurstLaunchNs};
+      }};
   const auto answered = submission_.run_burst(called, trial, around);
   if (!answered) return tl::unexpected(answered.error());
   const std::int64_t absence_ns = device_.absence_ns();

@@ -37,7 +37,6 @@ inline constexpr std::uint32_t kEarlyBurstsMax = 1;   // said to be done while t
 inline constexpr std::uint32_t kBurstSinglesMin = 3;  // intervals of one call, to take off
 inline constexpr std::uint64_t kBurstWindowBytesMax = 1ull << 30;
 inline constexpr std::uint64_t kBurstOutputBytesMax = 64ull << 20;
-inline constexpr std::int64_t kBurstLaunchNs = 60'000;  // for each call: a host that launches slower than that is what is measured
 
 class Burst {
  public:

@@ -102,9 +102,7 @@ class GpuChild {
         page.status = channel::Status::ok;
         const cuda::Pointer output = window_ + page.outputs[0].offset;
         say_done();
-        const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(spin_ns);
-        while (std::chrono::steady_clock::now() < until) {
-        }
+        spin_on_host(spin_ns);
         return launch(output, 0) && driver_.synchronize() == kSuccess;
       }
       case GpuAct::leave:
@@ -114,9 +112,18 @@ class GpuChild {
       case GpuAct::copy:
         driver_.copy(window_ + page.outputs[0].offset, window_ + page.inputs[0].offset, page.inputs[0].bytes);
         return driver_.synchronize() == kSuccess;
+      case GpuAct::slowly:
+        spin_on_host(kSlowlyNs);
+        break;
       case GpuAct::fault: return launch(16, 0) && driver_.synchronize() == kSuccess;
     }
     return launch(word_, spin_ns) && driver_.synchronize() == kSuccess;
+  }
+
+  static void spin_on_host(std::uint32_t ns) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(ns);
+    while (std::chrono::steady_clock::now() < until) {
+    }
   }
 
   bool launch(cuda::Pointer at, std::uint64_t spin_ns) {

@@ -15,7 +15,9 @@ enum class GpuAct : std::uint32_t {
   fault = 3,         // writes to an address that is nobody's
   late = 5,          // says done, waits on the CPU for so many nanoseconds, then writes the first word of the first output
   leave = 4,         // says done, then launches: its kernel runs between this call and the next
+  slowly = 6,        // as spin, kSlowlyNs later
 };
+inline constexpr std::uint32_t kSlowlyNs = 800'000;
 inline constexpr std::uint64_t act_seed(GpuAct act, std::uint32_t spin_ns) {
   return static_cast<std::uint64_t>(act) << 32 | spin_ns;
 }

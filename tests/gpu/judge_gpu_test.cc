@@ -248,6 +248,28 @@ TEST_F(JudgeGpuTest, saying_done_early_gains_nothing) {
   }
 }
 
+// As of a model of many operations: the device is kept until all are launched, and in no slice of it that anybody gets back.
+TEST_F(JudgeGpuTest, what_the_host_takes_to_launch_is_not_measured) {
+  constexpr std::uint32_t kSpinNs = 100'000;
+  ChildProcess process;
+  const auto child = start(process);
+  const auto at_once = brackets_ns(*child, Command::call, act_seed(GpuAct::spin, kSpinNs), 40);
+  ASSERT_GE(at_once.front(), 0);
+  std::vector<std::int64_t> slowly, absences;
+  for (int i = 0; i < 40; ++i) {
+    slowly.push_back(bracket_ns(*child, Command::call, act_seed(GpuAct::slowly, kSpinNs)));
+    absences.push_back(device_->absence_ns());
+  }
+  std::ranges::sort(slowly);
+  std::ranges::sort(absences);
+  ASSERT_GE(slowly.front(), 0);
+  print("launched at once", at_once);
+  print("launched 0.8 ms later", slowly);
+  print("absence of these", absences);
+  EXPECT_NEAR(us(slowly[20]), us(at_once[20]), 20);
+  EXPECT_LT(us(absences[20]), 100);
+}
+
 // A call that says done at once and launches a little later, so that the probe has come and gone: what it writes must not be taken.
 TEST_F(JudgeGpuTest, what_is_launched_after_the_probe_is_not_taken) {
   const Tensor words{.name = "x", .kind = channel::Kind::tensor, .dtype = channel::Dtype::int32, .shape = {1024}, .bytes = 4096};
