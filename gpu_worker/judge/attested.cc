@@ -26,15 +26,24 @@ std::string in_words(double attested_ns, double event_ns) {
   return text;
 }
 
+// The child's own median; 0 where it gave none for some call.
+double event_median_ns(std::span<const std::int64_t> events_ns) {
+  if (!std::ranges::all_of(events_ns, [](std::int64_t event) { return event > 0; })) return 0;
+  return std::max(summarise(events_ns).median_ns, 0.0);
+}
+
+bool disagree(double attested_ns, double event_ns) {
+  return std::abs(event_ns - attested_ns) > std::max(kDisagreeNs, kDisagreeShare * attested_ns);
+}
+
 }  // namespace
 
 Attested attest(std::span<const std::int64_t> samples_ns, std::span<const std::int64_t> events_ns, double drift_ns, double burst_ns) {
   if (samples_ns.empty()) return {};
   Attested attested;
   attested.attested_ns = summarise(samples_ns).median_ns;
-  if (std::ranges::all_of(events_ns, [](std::int64_t event) { return event > 0; })) attested.event_ns = summarise(events_ns).median_ns;
-  if (attested.event_ns <= 0) {
-    attested.event_ns = 0;
+  attested.event_ns = event_median_ns(events_ns);
+  if (attested.event_ns == 0) {
     attested.median_ns = attested.attested_ns;
     return attested;
   }
@@ -49,10 +58,14 @@ Attested attest(std::span<const std::int64_t> samples_ns, std::span<const std::i
     slack = std::max(slack, std::min(kBurstSlackNs, kBurstSlackShare * attested.attested_ns));
   }
   attested.median_ns = std::max({attested.event_ns, share, attested.attested_ns - slack, 1.0});
-  if (std::abs(attested.event_ns - attested.attested_ns) > std::max(kDisagreeNs, kDisagreeShare * attested.attested_ns)) {
-    attested.disagreement = in_words(attested.attested_ns, attested.event_ns);
-  }
+  if (disagree(attested.attested_ns, attested.event_ns)) attested.disagreement = in_words(attested.attested_ns, attested.event_ns);
   return attested;
+}
+
+double reference_median_ns(std::span<const std::int64_t> samples_ns, std::span<const std::int64_t> events_ns) {
+  const double attested_ns = summarise(samples_ns).median_ns;
+  const double event_ns = event_median_ns(events_ns);
+  return event_ns == 0 || disagree(attested_ns, event_ns) ? attested_ns : event_ns;
 }
 
 }  // namespace kq::judge

@@ -55,6 +55,15 @@ TEST(Attested, an_event_that_a_right_calibration_would_not_allow_is_doubted_thou
   EXPECT_FALSE(attest(Samples(100, 10'000), {}, 0).is_doubted);
 }
 
+TEST(Attested, a_reference_is_as_quick_as_it_says_where_the_judge_does_not_contradict_it) {
+  EXPECT_EQ(reference_median_ns(Samples(7, 20'000), Samples(7, 11'300)), 11'300);
+  EXPECT_EQ(reference_median_ns(Samples(7, 9'000), Samples(7, 11'300)), 11'300);
+  EXPECT_EQ(reference_median_ns(Samples(7, 20'000), {}), 20'000);
+  EXPECT_EQ(reference_median_ns(Samples{20'000, 20'000, 20'000}, Samples{11'300, 0, 11'300}), 20'000);
+  EXPECT_EQ(reference_median_ns(Samples(7, 20'000), Samples(7, 90'000)), 20'000) << "it says that it is slow, and was not";
+  EXPECT_EQ(reference_median_ns({}, {}), 0);
+}
+
 TEST(Attested, drift_widens_the_slack_up_to_the_cap) {
   const Samples samples(50, 200'000);
   EXPECT_EQ(attest(samples, Samples(50, 1'000), 0).median_ns, 200'000 - 3 * kCalibrationErrorNs);
