@@ -41,7 +41,7 @@ struct VerdictRow {
 };
 inline constexpr VerdictRow kVerdicts[] = {
     {VerdictName::passed, Fault::none, true, true, true, "every checked output right"},
-    {VerdictName::suspect, Fault::policy, true, false, true, "right, but nothing is told by that: kept with its figures, off the boards until reviewed"},
+    {VerdictName::suspect, Fault::policy, true, false, true, "right, but nothing is told by that, or in less time than it can take: kept with its figures, off the boards until reviewed"},
     {VerdictName::compiled_only, Fault::none, false, false, false, "built, and no device here could run it"},
     {VerdictName::wrong_answer, Fault::user, false, false, true, "an output differs: value, shape, dtype, nan, mutated_input, nondeterministic"},
     {VerdictName::build_failed, Fault::user, false, false, true, "the source does not compile"},

@@ -1,6 +1,7 @@
 #include "gpu_worker/judge/attempt.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <fstream>
 
 #include "gpu_worker/judge/attested.h"
@@ -21,6 +22,19 @@ Statistics published(std::span<const std::int64_t> samples_ns, double median_ns)
   Statistics statistics = summarise(samples_ns);
   statistics.median_ns = median_ns;
   return statistics;
+}
+
+// Of a time in which nobody could have written the largest output, as each call must: what a call returns holds poison before it.
+std::optional<Evidence> below_floor(const Device& device, const Layout& layout, double median_ns) {
+  std::uint64_t bytes = 0;
+  for (const Tensor& output : layout.tables.outputs) bytes = std::max(bytes, output.bytes);
+  const double floor_ns = device.write_floor_ns(bytes);
+  if (median_ns >= floor_ns) return std::nullopt;
+  char text[160];
+  std::snprintf(text, sizeof text, "%.1f us a call, and to write an output of %s takes the memory of this device %.1f us", median_ns / 1e3, amount(bytes).c_str(), floor_ns / 1e3);
+  Evidence found = evidence(Stage::judge, "floor", text);
+  found.hint = "each call writes all that it returns; what an earlier call has left is no part of it";
+  return found;
 }
 
 // Whether it is the reference that failed. That a problem does not fit shows before its trials.
@@ -131,7 +145,9 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
                           .event_ns = ours.event_ns,
                           .burst_ns = burst_ns};
   const Correctness& correctness = (*submission)->correctness();
-  if (const auto& suspicion = (*submission)->suspicion()) return Suspect{std::move(measurement), correctness, *suspicion};
+  auto suspicion = (*submission)->suspicion();
+  if (!suspicion && plan.trials.timed > 0) suspicion = below_floor(device_, reference_->layout(), measurement.submission.median_ns);
+  if (suspicion) return Suspect{std::move(measurement), correctness, std::move(*suspicion)};
   return Passed{std::move(measurement), correctness};
 }
 

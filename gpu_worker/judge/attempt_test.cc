@@ -61,6 +61,19 @@ TEST(Attempt, who_is_right_by_the_tolerance_alone_is_suspect) {
   }
 }
 
+TEST(Attempt, who_is_quicker_than_the_memory_is_suspect) {
+  FakeHouse house;
+  auto device = std::make_unique<FakeDevice>();
+  device->floor_ns = 3'600e9;
+  house.use(std::move(device));
+  const Report report = house.run();
+  ASSERT_EQ(ending(report), "suspect/floor at judge");
+  EXPECT_NE(evidence_in(report).message.find(" us a call, and to write an output of "), std::string::npos) << evidence_in(report).message;
+  EXPECT_EQ(report.samples.submission_ns.size(), 3u);
+  house.plan.trials.timed = 0;
+  EXPECT_EQ(ending(house.run()), "passed") << "nothing was timed";
+}
+
 TEST(Attempt, each_kind_of_children_keeps_a_calibrator_of_its_own) {
   FakeHouse house;
   int calls[2] = {};

@@ -147,6 +147,12 @@ class CudaDevice : public Device {
   Expected<void> probe() override { return hold_->probe(); }
   Expected<void> settle() override { return hold_->settle(); }
 
+  // What the cache does not keep goes to the memory, on both edges of its clock.
+  double write_floor_ns(std::uint64_t bytes) const override {
+    const std::uint64_t to_memory = bytes - std::min(bytes, cache_bytes_);
+    return memory_bytes_per_ns_ > 0 ? static_cast<double>(to_memory) / memory_bytes_per_ns_ : 0;
+  }
+
   std::int64_t launch_ns(std::int64_t usual_ns) const override { return usual_ns; }
   Expected<void> begin_hold() override { return hold_->begin(); }
   Expected<void> hold() override { return hold_->hold(); }
@@ -180,7 +186,10 @@ class CudaDevice : public Device {
     const auto minor = attribute(cuda::kCapabilityMinor);
     const auto has_virtual_memory = attribute(cuda::kHasVirtualMemory);
     const auto has_posix_handles = attribute(cuda::kHasPosixHandles);
-    for (const auto& value : {major, minor, has_virtual_memory, has_posix_handles}) {
+    const auto cache_bytes = attribute(cuda::kL2Bytes);
+    const auto clock_khz = attribute(cuda::kMemoryClockKhz);
+    const auto bus_bits = attribute(cuda::kMemoryBusBits);
+    for (const auto& value : {major, minor, has_virtual_memory, has_posix_handles, cache_bytes, clock_khz, bus_bits}) {
       if (!value) return failure(value.error());
     }
     if (*has_virtual_memory == 0 || *has_posix_handles == 0) {
@@ -191,6 +200,8 @@ class CudaDevice : public Device {
              .uuid = uuid_text(uuid),
              .arch = "sm_" + std::to_string(*major) + std::to_string(*minor),
              .memory_bytes = memory_bytes};
+    cache_bytes_ = static_cast<std::uint64_t>(*cache_bytes);
+    memory_bytes_per_ns_ = 2.0 * *clock_khz / 1e6 * *bus_bits / 8;
     return {};
   }
 
@@ -214,10 +225,8 @@ class CudaDevice : public Device {
     if (auto loaded = kernels_->load(driver_); !loaded) return loaded;
     looks_.emplace(driver_, *kernels_);
     if (const auto opened = looks_->open(); !opened) return opened;
-    const auto l2_bytes = attribute(cuda::kL2Bytes);
-    if (!l2_bytes) return failure(l2_bytes.error());
     hold_.emplace(driver_, *kernels_);
-    return hold_->open(static_cast<std::uint64_t>(*l2_bytes));
+    return hold_->open(cache_bytes_);
   }
 
   Expected<int> attribute(int number) {
@@ -269,6 +278,8 @@ class CudaDevice : public Device {
   Driver driver_;
   cuda::Ordinal ordinal_;
   DeviceInfo info_;
+  std::uint64_t cache_bytes_ = 0;
+  double memory_bytes_per_ns_ = 0;
   std::size_t granularity_ = 0;
   bool is_retained_ = false;
   bool is_copying_ = false;

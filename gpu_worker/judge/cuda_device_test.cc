@@ -49,6 +49,13 @@ TEST_F(CudaDeviceTest, says_what_it_is) {
   EXPECT_EQ(info.memory_bytes, 1ull << 37);
 }
 
+// 3201 MHz, both edges, 768 bytes each: 4.9 TB/s. Its cache has one byte.
+TEST_F(CudaDeviceTest, says_what_takes_as_long_as_its_memory_does) {
+  EXPECT_EQ(device().write_floor_ns(0), 0);
+  EXPECT_EQ(device().write_floor_ns(1), 0);
+  EXPECT_NEAR(device().write_floor_ns(268'435'457), 54'597, 1);
+}
+
 TEST_F(CudaDeviceTest, an_absent_device_is_nothing) {
   EXPECT_EQ(open_cuda_device(fake_driver(), 1).error().code, ExitCode::nothing);
   EXPECT_EQ(open_cuda_device(fake_driver(), -1).error().code, ExitCode::nothing);

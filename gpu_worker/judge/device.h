@@ -99,6 +99,9 @@ class Device {
   // that cannot look.
   virtual Expected<std::vector<std::optional<Agreement>>> finish_looks() { return std::vector<std::optional<Agreement>>(); }
 
+  // Nobody writes so many bytes there in less than this; 0: that is not known.
+  virtual double write_floor_ns(std::uint64_t /*bytes*/) const { return 0; }
+
   // How long a hold goes on for what a child launches, where that is usually so long; 0: hold() keeps nobody from the device.
   virtual std::int64_t launch_ns(std::int64_t /*usual_ns*/) const { return 0; }
   // Opens the sequence before a call: what copy() and fill() do from here on is only queued, and runs without a pause once hold() comes.

@@ -25,6 +25,7 @@ class FakeDevice : public Device {
   bool can_look = false;                                       // by itself, as a GPU can
   int byte_looks = 0;                                          // asked for: whether two places hold the same
   std::function<void()> at_look = [] {};                       // until what was seen is told
+  double floor_ns = 0;                                         // of whatever is written
   bool is_held = false;                                        // whether children are waited for until they have launched
   std::atomic<int> held = 0, released = 0;                     // the number of the last hold
 
@@ -56,6 +57,7 @@ class FakeDevice : public Device {
   }
   Expected<void> probe() override { return {}; }
   Expected<void> settle() override { return {}; }
+  double write_floor_ns(std::uint64_t bytes) const override { return bytes > 0 ? floor_ns : 0; }
   std::int64_t launch_ns(std::int64_t) const override { return is_held ? 10'000'000'000 : 0; }
   Expected<void> begin_hold() override {
     ++held;

@@ -114,7 +114,13 @@ inline Driver fake_driver() {
     return cuda::kSuccess;
   };
   driver.device_attribute = [](int* value, int attribute, cuda::Ordinal) {
-    *value = attribute == cuda::kCapabilityMajor ? 9 : attribute == cuda::kCapabilityMinor ? 0 : gpu.failing != "no posix handles";
+    switch (attribute) {
+      case cuda::kCapabilityMajor: *value = 9; break;
+      case cuda::kCapabilityMinor: *value = 0; break;
+      case cuda::kMemoryClockKhz: *value = 3'201'000; break;
+      case cuda::kMemoryBusBits: *value = 6'144; break;
+      default: *value = gpu.failing != "no posix handles";
+    }
     return result("device_attribute");
   };
   driver.device_memory = [](std::size_t* bytes, cuda::Ordinal) {

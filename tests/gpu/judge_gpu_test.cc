@@ -145,6 +145,9 @@ TEST_F(JudgeGpuTest, says_what_it_is) {
   EXPECT_EQ(info.uuid.substr(0, 4), "GPU-");
   EXPECT_EQ(info.arch.substr(0, 3), "sm_");
   EXPECT_GT(info.memory_bytes, 1ull << 30);
+  const double floor_ns = device_->write_floor_ns(1ull << 30);
+  std::printf("    a GiB is not written in less than %.1f us\n", floor_ns / 1e3);
+  EXPECT_GT(floor_ns, 0);
 }
 
 TEST_F(JudgeGpuTest, an_index_beyond_the_last_is_nothing) {
