@@ -72,6 +72,7 @@ constexpr Meaning kMeanings[] = {
     {"stream", "cuda_stream_create", "stream", "created a CUDA stream", "launch on the current stream"},
     {"api", "cuda_graph", "stream", "called", "launch kernels directly, on the current stream"},
     {"persist", "persisting_l2", "policy", "asked for lines of the L2 cache to stay", "leave the cache as it is"},
+    {"waiting", "copy_while_waiting", "async", "copied memory while it waited for a call", "what a call needs of its inputs is copied in the call"},
     {"context", "cuda_context", "policy", "created a CUDA context", "use the device's primary context"},
 };
 
@@ -97,7 +98,7 @@ std::optional<Evidence> evidence_of_line(const std::vector<std::string_view>& pa
   const Meaning meaning = row->kind == "api" ? meaning_of(*row, parts[1]) : *row;
   std::string what(meaning.words);
   if (row->kind == "stream") what += parts[1] == "?" ? "" : " with flags " + std::string(parts[1]);
-  if (row->kind == "api" || row->kind == "persist") what += (row->kind == "api" ? " " : " by ") + std::string(parts[1]);
+  if (row->kind == "api" || row->kind == "persist" || row->kind == "waiting") what += (row->kind == "api" ? " " : " by ") + std::string(parts[1]);
   return Evidence{.stage = Stage::judge,
                   .reason = std::string(meaning.reason),
                   .message = printable(in_words(makers) + " " + what),

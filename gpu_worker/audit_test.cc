@@ -59,6 +59,7 @@ TEST(read_audit, what_defers_work_has_its_own_rules) {
   EXPECT_EQ(said("api\tcuLaunchKernel on the per-thread stream\t/kq/work/x.so\n"), "stream_per_thread stream");
   EXPECT_EQ(said("persist\tcuCtxSetLimit\t/kq/work/x.so\n"), "persisting_l2 policy");
   EXPECT_EQ(said("context\t-\t/kq/work/x.so\n"), "cuda_context policy");
+  EXPECT_EQ(said("waiting\tcuMemcpyDtoH_v2\t/usr/bin/python3\n"), "copy_while_waiting async");
 }
 
 TEST(read_audit, who_falls_silent_is_rejected) {

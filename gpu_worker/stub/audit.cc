@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -69,7 +70,10 @@ bool is_deferring(std::string_view name) {
                                 "cudaLaunchHostFunc", "cuStreamAddCallback", "cudaStreamAddCallback", "cuGreenCtxStreamCreate"});
 }
 bool is_launch(std::string_view name) { return name == "cuLaunchKernel" || name == "cuLaunchKernelEx"; }
-bool is_looked_into(std::string_view name) { return begins_with_any(name, {"cuStreamCreate", "cuCtxSetLimit"}) || is_launch(name); }
+bool is_copy(std::string_view name) { return name.starts_with("cuMemcpy"); }
+bool is_looked_into(std::string_view name) { return begins_with_any(name, {"cuStreamCreate", "cuCtxSetLimit"}) || is_launch(name) || is_copy(name); }
+
+std::atomic<bool> is_child_waiting = false;
 
 struct Walk {
   std::vector<std::string> modules;
@@ -147,6 +151,8 @@ std::string find_cupti(Cupti& cupti) {
   }
   return "there is no libcupti.so: it comes with torch's CUDA wheels and with the CUDA toolkit";
 }
+
+void set_waiting(bool is_waiting) { is_child_waiting.store(is_waiting, std::memory_order_relaxed); }
 
 void Audit::begin(const Cupti& cupti, int fd) {
   cupti_ = cupti;
@@ -237,6 +243,8 @@ void Audit::heard_call(const void* data) {
   if (call.site != kEnter) return;
   if (is_deferring(name)) {
     note("api", name);
+  } else if (is_copy(name)) {
+    if (is_child_waiting.load(std::memory_order_relaxed)) note("waiting", name);
   } else if (call.parameters == nullptr) {
     return;
   } else if (name == "cuCtxSetLimit") {

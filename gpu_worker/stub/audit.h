@@ -14,6 +14,7 @@
 //   api\tNAME\tMODULES            a function of the driver or the runtime that no honest call needs
 //   persist\tNAME\tMODULES        lines of the L2 cache are asked to stay
 //   context\t-\tMODULES           another context
+//   waiting\tNAME\tMODULES        memory was copied while the child had nothing to do but wait for `go`
 //   heard / silent                before each call: a stream that this file made itself was announced, or was not
 //   more                          there was more than kAuditLinesMax
 //
@@ -37,6 +38,9 @@ inline constexpr std::size_t kAuditLinesMax = 60;
 inline constexpr std::size_t kAuditLineBytesMax = 1000;  // all of them fit into a pipe
 inline constexpr int kAuditAnswersMax = 64;              // `heard`; more are not told
 inline constexpr int kAuditModulesMax = 8;
+
+// Between an answer and the next `go`, which the channel says. The inputs of a call are laid down then, and who copies them has them before its time begins.
+void set_waiting(bool is_waiting);
 
 // The part of CUPTI and of the driver that is used. Functions return 0 when they succeed.
 struct Cupti {

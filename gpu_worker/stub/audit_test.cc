@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "gpu_worker/channel.h"
 #include "gpu_worker/stub/stub.h"
 
 namespace kq {
@@ -26,7 +28,7 @@ struct Subscribed {
   std::vector<std::string> disabled;
 };
 Subscribed subscribed;
-const std::vector<const char*> kFunctions{"cuInit", "cuStreamCreate", "cuLaunchKernel", "cuLaunchKernelEx", "cuGraphLaunch", "cuMemcpyAsync_ptsz", "cuCtxSetLimit"};
+const std::vector<const char*> kFunctions{"cuInit", "cuStreamCreate", "cuLaunchKernel", "cuLaunchKernelEx", "cuGraphLaunch", "cuMemcpyAsync_ptsz", "cuCtxSetLimit", "cuMemcpyDtoH_v2"};
 
 int subscribe(void** subscriber, Cupti::Callback callback, void* user) {
   subscribed.callback = callback;
@@ -87,7 +89,7 @@ class AuditTest : public ::testing::Test {
 TEST_F(AuditTest, asks_for_the_functions_that_matter_by_their_names) {
   begin();
   EXPECT_EQ(lines(), "on\tlibcupti.so\n");
-  EXPECT_EQ(subscribed.enabled, (std::vector<std::string>{"cuStreamCreate", "cuLaunchKernel", "cuLaunchKernelEx", "cuGraphLaunch", "cuMemcpyAsync_ptsz", "cuCtxSetLimit"}));
+  EXPECT_EQ(subscribed.enabled, (std::vector<std::string>{"cuStreamCreate", "cuLaunchKernel", "cuLaunchKernelEx", "cuGraphLaunch", "cuMemcpyAsync_ptsz", "cuCtxSetLimit", "cuMemcpyDtoH_v2"}));
 }
 
 TEST_F(AuditTest, launches_are_left_alone_once_told_so_and_the_rest_is_not) {
@@ -177,6 +179,23 @@ TEST_F(AuditTest, what_defers_or_persists_is_told_and_honest_launches_are_not) {
   EXPECT_EQ(lines().substr(0, 29), "persist\taccess policy window\t");
   resource(kContextCreated);
   EXPECT_EQ(lines().substr(0, 10), "context\t-\t");
+}
+
+// As the channel says: from an answer until `go`.
+TEST_F(AuditTest, copies_are_told_while_nothing_is_asked_of_the_child) {
+  begin();
+  lines();
+  const auto page = std::make_unique<channel::Page>();
+  call("cuMemcpyDtoH_v2", nullptr);
+  EXPECT_EQ(lines(), "") << "it has begun with nothing yet";
+  kq_post_done(page.get(), 1);
+  call("cuMemcpyDtoH_v2", nullptr);
+  call("cuMemcpyDtoH_v2", nullptr, 1);
+  EXPECT_EQ(lines().substr(0, 24), "waiting\tcuMemcpyDtoH_v2\t");
+  page->go = 1;
+  ASSERT_EQ(kq_wait_go(page.get(), 0, 0, 1'000'000'000), 1);
+  call("cuMemcpyHtoD_v2", nullptr);
+  EXPECT_EQ(lines(), "");
 }
 
 TEST_F(AuditTest, hears_its_own_stream_or_says_that_it_was_silenced) {

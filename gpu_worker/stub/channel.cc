@@ -12,6 +12,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "gpu_worker/stub/audit.h"
 #include "gpu_worker/stub/call_clock.h"
 #include "gpu_worker/stub/stub.h"
 
@@ -103,6 +104,7 @@ std::int64_t kq_layout(const char* name) {
 int kq_wait_go(void* page, std::uint32_t go_seen, std::uint64_t seed_seen, std::int64_t timeout_ns) {
   auto& shared = *static_cast<kq::channel::Page*>(page);
   const kq::Woken woken = kq::wait_go(shared, go_seen, seed_seen, timeout_ns);
+  if (woken == kq::go) kq::set_waiting(false);
   if (woken == kq::go && !kq::channel::is_staging(shared.command)) kq::start_call_clock();
   return woken;
 }
@@ -143,6 +145,7 @@ int kq_complete(void* page, std::uint32_t done) {
 }
 
 void kq_post_done(void* page, std::uint32_t done) {
+  kq::set_waiting(true);
   std::uint32_t& word = static_cast<kq::channel::Page*>(page)->done;
   std::atomic_ref<std::uint32_t>(word).store(done, std::memory_order_release);
   ::syscall(SYS_futex, &word, FUTEX_WAKE, 1, nullptr, nullptr, 0);

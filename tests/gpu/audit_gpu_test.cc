@@ -150,6 +150,12 @@ TEST_F(AuditGpuTest, what_a_submission_does_is_named_whatever_its_disguise) {
       "  return create ? create(&stream, 1) : -1; }\n''')\n"
       "subprocess.run(['cc', '-shared', '-fPIC', 'x.c', '-o', 'libcublas.so', '-ldl'], check=True)\n"
       "native = ctypes.CDLL(os.path.abspath('libcublas.so'))";
+  // Waits by itself, and has looked at memory before each call that the stub waits for.
+  const std::string waits =
+      "import gc\nheld = torch.ones(1024, device='cuda')\n"
+      "stub = next(found for found in gc.get_objects() if type(found).__name__ == 'Stub')\n"
+      "def wait(page, seen, seed, limit, own=stub.wait_go):\n    LOOK\n    return own(page, seen, seed, limit)\nstub.wait_go = wait";
+  const auto waiting = [&](const std::string& look) { return std::string(waits).replace(waits.find("LOOK"), 4, look); };
   struct Case {
     std::string name;
     std::string source;
@@ -168,6 +174,10 @@ TEST_F(AuditGpuTest, what_a_submission_does_is_named_whatever_its_disguise) {
        "rejected async host_callback +audit"},
       {"per-thread copy", model("cuda.cuMemsetD8Async_ptsz(ctypes.c_uint64(x.data_ptr()), 0, 0, None)", driver), "rejected stream stream_per_thread +audit"},
       {"persisting lines", model("cuda.cuCtxSetLimit(6, ctypes.c_size_t(1 << 20))", driver), "rejected policy persisting_l2 +audit"},
+      {"copies while it waits", model("pass", waiting("held.cpu()")), "rejected async copy_while_waiting +audit"},
+      {"copies likewise, by the driver",
+       model("pass", driver + "; host = ctypes.create_string_buffer(4096)\n" + waiting("cuda.cuMemcpyDtoH_v2(host, ctypes.c_uint64(held.data_ptr()), ctypes.c_size_t(4096))")),
+       "rejected async copy_while_waiting +audit"},
       {"own context", model("cuda.cuCtxCreate_v2(ctypes.byref(s), 0, 0); cuda.cuCtxPopCurrent_v2(ctypes.byref(s))", driver), "rejected policy cuda_context +audit"},
   };
   for (const Case& one : cases) EXPECT_EQ(ending(one.name, run(one.source)), one.ending) << one.name;
