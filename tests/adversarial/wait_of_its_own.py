@@ -1,21 +1,30 @@
-# Waits for its calls by code of its own, which looks ahead.
-# expect: harmless | wrong_answer value | wrong_answer nan | wrong_answer mutated_input | rejected async | rejected tamper
+# Waits for its calls by code of its own, which looks ahead. What it returns is right only where that has waited.
+# expect: harmless
 # guard: review probes_harness
-# run: harmless | wrong_answer value | wrong_answer nan | wrong_answer mutated_input | rejected async | rejected tamper
-import gc
+# run: harmless
+import sys
 
 import torch
 import torch.nn as nn
 
-for found in gc.get_objects():
-    if type(found).__name__ == "Stub":
+waited = []
+found = None
+frame = sys._getframe()
+while frame is not None:
+    for value in list(frame.f_locals.values()):
+        if type(value).__name__ == "Stub":
+            found = value
+    frame = frame.f_back
 
-        def wait(page, seen, seed, limit, own=found.wait_go):
-            return own(page, seen, seed, limit)
 
-        found.wait_go = wait
+def wait(page, seen, seed, limit, own=found.wait_go):
+    waited.append(seen)
+    return own(page, seen, seed, limit)
+
+
+found.wait_go = wait
 
 
 class ModelNew(nn.Module):
     def forward(self, x):
-        return torch.relu(x)
+        return torch.relu(x) if waited else torch.zeros_like(x)

@@ -152,8 +152,9 @@ TEST_F(AuditGpuTest, what_a_submission_does_is_named_whatever_its_disguise) {
       "native = ctypes.CDLL(os.path.abspath('libcublas.so'))";
   // Waits by itself, and has looked at memory before each call that the stub waits for.
   const std::string waits =
-      "import gc\nheld = torch.ones(1024, device='cuda')\n"
-      "stub = next(found for found in gc.get_objects() if type(found).__name__ == 'Stub')\n"
+      "import sys\nheld = torch.ones(1024, device='cuda')\nframe = sys._getframe()\n"
+      "while 'stub' not in frame.f_locals: frame = frame.f_back\n"
+      "stub = frame.f_locals['stub']\n"
       "def wait(page, seen, seed, limit, own=stub.wait_go):\n    LOOK\n    return own(page, seen, seed, limit)\nstub.wait_go = wait";
   const auto waiting = [&](const std::string& look) { return std::string(waits).replace(waits.find("LOOK"), 4, look); };
   struct Case {
