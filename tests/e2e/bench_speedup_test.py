@@ -1,0 +1,58 @@
+"""scripts/bench-speedup, small and on the CPU: what it measured is in its JSON, and what did not pass in its exit code."""
+
+import json
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+import kq
+
+SCRIPT = kq.ROOT / "scripts/bench-speedup"
+PROBLEM = """import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return {result}
+
+
+def get_inputs():
+    return [torch.rand(64, 64)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+class BenchSpeedup(kq.Story):
+    def bench(self, *words: str | Path) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, str(SCRIPT), "--device", "cpu", *map(str, words)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=kq.LIMIT_S, env=kq.environment(), check=False)
+
+    def test_copies_are_judged_and_compared(self) -> None:
+        problems = self.folder / "problems"
+        problems.mkdir()
+        (problems / "twice.py").write_text(PROBLEM.format(result="x * 2"))
+        out = self.folder / "figures.json"
+        done = self.bench("--problems", problems, "--copies", "2", "--timed", "3", "--json", out)
+        self.assert_end(done, 0)
+        self.assertRegex(done.stdout, r"\n\| twice \| 2 \| [^|]+ \| [^|]+ \| [^|]+ \| [^|]+ \| [^|]+ \| [^|]+ \|\n\n2 of 2 passed; ")
+        found = json.loads(out.read_text())["problems"]["twice"]
+        for figures in found.values():
+            self.assertEqual(len(figures), 2)
+            self.assertGreater(min(figures), 0)
+        # A reference that disagrees with itself is no measure.
+        (problems / "drawn.py").write_text(PROBLEM.format(result="x * torch.empty(1).fill_(__import__('time').time_ns() % 1009)"))
+        done = self.bench("--problems", problems, "--copies", "1", "--timed", "3")
+        self.assert_end(done, 1)
+        self.assertIn("drawn_0: problem_invalid", done.stderr)
+
+    def test_what_makes_no_sense_is_told(self) -> None:
+        self.assert_end(self.bench("--problems", self.folder), 2)
+        self.assert_end(self.bench("--copies", "0"), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
