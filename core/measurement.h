@@ -32,7 +32,7 @@ Statistics summarise(std::span<const std::int64_t> samples_ns);
 struct Measurement {
   std::string method;        // "attested": the judge's go->probe interval minus `overhead_ns`
   Statistics submission;     // of the attested samples; its median is the published one
-  Statistics reference;      // the problem's own Model, same inputs, same clock, same rule
+  Statistics reference;      // likewise of the problem's own Model on the same inputs; its median by a rule of its own
   double overhead_ns = 0;    // the calibrated null call that was subtracted from every sample
   double drift_ns = 0;       // how far a trusted child's null call moved from the first trial to the last
   double attested_ns = 0;    // median of the submission's attested samples

@@ -305,7 +305,7 @@ constexpr Column kColumns[] = {
     {"drift_us", ColumnType::number, "us", "how far the empty call of a trusted process moved meanwhile", clock_us<&Measurement::drift_ns>},
     // reference
     {"reference_samples_n", ColumnType::integer, "", "timed samples of the reference", samples_n<kTheirs>},
-    {"reference_us", ColumnType::number, "us", "median time of the reference, same inputs and clock", time_us<kTheirs, &Statistics::median_ns>},
+    {"reference_us", ColumnType::number, "us", "median time of the reference on the same inputs", time_us<kTheirs, &Statistics::median_ns>},
     {"reference_std_us", ColumnType::number, "us", "its sample standard deviation", time_us<kTheirs, &Statistics::std_ns>},
     {"speedup", ColumnType::number, "", "reference_us / median_us", speedup_of},
     // build and run
