@@ -33,6 +33,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     case VerdictName::rejected:
       KQ_CHECK(!evidence->rule.empty() && !evidence->place.empty());
       break;
+    case VerdictName::out_of_memory:
+      KQ_CHECK(evidence->stage == Stage::build && evidence->reason == "host");
+      break;
     default:
       KQ_CHECK(name_of(*verdict) == VerdictName::unsupported_here);
   }
