@@ -29,7 +29,7 @@ std::string in_words(double attested_ns, double event_ns) {
 // The child's own median; 0 where it gave none for some call.
 double event_median_ns(std::span<const std::int64_t> events_ns) {
   if (!std::ranges::all_of(events_ns, [](std::int64_t event) { return event > 0; })) return 0;
-  return std::max(summarise(events_ns).median_ns, 0.0);
+  return summarise(events_ns).median_ns;
 }
 
 bool disagree(double attested_ns, double event_ns) {

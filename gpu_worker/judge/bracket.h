@@ -22,8 +22,8 @@ namespace kq::judge {
 
 // Launches may take so long, and 140 us more for the switch to the child (H200), before any of it is measured. A host that is slower is what is measured.
 //
-// A model of six operations of torch takes 0.22 ms there in the median, 0.4 in one call of twenty, and never took 0.8 in 3,000. With 0.15 ms a fifth of its calls were measured while it launched, and one job of
-// ten had a time or a reference 1.4 to 2.7 times too long. The judge would lose the GPU when its slice ends, 2.4 ms after the first of what it does around `go`.
+// A model of six operations of torch takes 0.22 ms there in the median, 0.4 in one call of twenty, and never took 0.8 in 3,000. With 0.15 ms a fifth of its calls were measured while it launched, and of 160 jobs nine times or references
+// were 1.45 to 2.7 times too long. The judge would lose the GPU when its slice ends, 2.4 ms after the first of what it does around `go`.
 inline constexpr std::int64_t kLaunchNs = 1'000'000;
 
 // What is done around one command, on the device by copy() and fill() alone.
