@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness import heap
 from harness.huge_pages import HugePages
 from harness.stub import Stub, StubError
 
@@ -51,6 +52,7 @@ class Refused(Exception):
 
 def main(control_fd: int, device: str, stub_path: str, with_cgroups: bool = True) -> int:
     control = socket.socket(fileno=control_fd)
+    heap.keep_what_is_freed()
     gc.disable()  # what is imported stays: looking through it again and again finds nothing
     stub = Stub(stub_path)
     huge_pages = HugePages(stub)

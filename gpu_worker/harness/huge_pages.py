@@ -20,10 +20,6 @@ HUGE_BYTES = 2 << 20
 ARENAS_BYTES = 128 << 20  # torch, triton and numpy take 68 MB; what is left is given back
 MADV_COLLAPSE = 25
 PR_SET_THP_DISABLE = 41
-M_TRIM_THRESHOLD = -1
-M_MMAP_THRESHOLD = -3
-HEAP_BLOCK_MAX = 32 << 20  # the most that glibc takes for it
-KEPT_BYTES_MAX = 1 << 30
 SETTING = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 # Private memory without a file: "start-end rw-p 00000000 00:00 0", then nothing or the heap's name.
 ANONYMOUS = re.compile(r"([0-9a-f]+)-([0-9a-f]+) rw-p \S+ 00:00 0 *(?:\[heap\])?")
@@ -81,9 +77,7 @@ class HugePages:
 
 
 def use_for_heap() -> None:
-    """Of a process that compiles something and ends: NVRTC takes its memory in 2,300 small pages fewer. What is given back is kept, as it is asked for again."""
+    """Of a process that compiles something and ends: NVRTC takes its memory in 2,300 small pages fewer."""
     libc = ctypes.CDLL(None)
     libc.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
     libc.prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0)
-    libc.mallopt(M_MMAP_THRESHOLD, HEAP_BLOCK_MAX)
-    libc.mallopt(M_TRIM_THRESHOLD, KEPT_BYTES_MAX)
