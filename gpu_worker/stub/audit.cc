@@ -70,7 +70,7 @@ bool is_deferring(std::string_view name) {
                                 "cudaLaunchHostFunc", "cuStreamAddCallback", "cudaStreamAddCallback", "cuGreenCtxStreamCreate"});
 }
 bool is_launch(std::string_view name) { return name == "cuLaunchKernel" || name == "cuLaunchKernelEx"; }
-bool is_copy(std::string_view name) { return name.starts_with("cuMemcpy"); }
+bool is_copy(std::string_view name) { return begins_with_any(name, {"cuMemcpy", "cudaMemcpy"}); }
 bool is_looked_into(std::string_view name) { return begins_with_any(name, {"cuStreamCreate", "cuCtxSetLimit"}) || is_launch(name) || is_copy(name); }
 
 std::atomic<bool> is_child_waiting = false;

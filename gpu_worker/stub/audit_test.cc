@@ -28,7 +28,7 @@ struct Subscribed {
   std::vector<std::string> disabled;
 };
 Subscribed subscribed;
-const std::vector<const char*> kFunctions{"cuInit", "cuStreamCreate", "cuLaunchKernel", "cuLaunchKernelEx", "cuGraphLaunch", "cuMemcpyAsync_ptsz", "cuCtxSetLimit", "cuMemcpyDtoH_v2"};
+const std::vector<const char*> kFunctions{"cuInit", "cuStreamCreate", "cuLaunchKernel", "cuLaunchKernelEx", "cuGraphLaunch", "cuMemcpyAsync_ptsz", "cuCtxSetLimit", "cuMemcpyDtoH_v2", "cudaMemcpyAsync"};
 
 int subscribe(void** subscriber, Cupti::Callback callback, void* user) {
   subscribed.callback = callback;
@@ -89,7 +89,7 @@ class AuditTest : public ::testing::Test {
 TEST_F(AuditTest, asks_for_the_functions_that_matter_by_their_names) {
   begin();
   EXPECT_EQ(lines(), "on\tlibcupti.so\n");
-  EXPECT_EQ(subscribed.enabled, (std::vector<std::string>{"cuStreamCreate", "cuLaunchKernel", "cuLaunchKernelEx", "cuGraphLaunch", "cuMemcpyAsync_ptsz", "cuCtxSetLimit", "cuMemcpyDtoH_v2"}));
+  EXPECT_EQ(subscribed.enabled, (std::vector<std::string>{"cuStreamCreate", "cuLaunchKernel", "cuLaunchKernelEx", "cuGraphLaunch", "cuMemcpyAsync_ptsz", "cuCtxSetLimit", "cuMemcpyDtoH_v2", "cudaMemcpyAsync"}));
 }
 
 TEST_F(AuditTest, launches_are_left_alone_once_told_so_and_the_rest_is_not) {
@@ -192,6 +192,8 @@ TEST_F(AuditTest, copies_are_told_while_nothing_is_asked_of_the_child) {
   call("cuMemcpyDtoH_v2", nullptr);
   call("cuMemcpyDtoH_v2", nullptr, 1);
   EXPECT_EQ(lines().substr(0, 24), "waiting\tcuMemcpyDtoH_v2\t");
+  call("cudaMemcpyAsync", nullptr);
+  EXPECT_EQ(lines().substr(0, 24), "waiting\tcudaMemcpyAsync\t");
   page->go = 1;
   ASSERT_EQ(kq_wait_go(page.get(), 0, 0, 1'000'000'000), 1);
   call("cuMemcpyHtoD_v2", nullptr);
