@@ -6,8 +6,8 @@
 //   published = max(median of the child's times, lower quartile of the attested samples - slack)
 //   slack     = min(3 standard errors of their median + drift of the overhead, cap)
 //
-// The quartile, as all that disturbs a host makes an interval longer, and none shorter: of 160 times of references against themselves 22 were more than 5 % above their events by the median, by the
-// quartile 7 (H200). A submission cannot have a quarter of its calls quick by work that it leaves to the rest: every call's outputs are checked, and its inputs are new.
+// The quartile, as all that disturbs a host makes an interval longer, and none shorter: of 160 times of references against themselves 19 were more than 5 % above their events by the median, by the
+// quartile one (H200). A submission cannot have a quarter of its calls quick by work that it leaves to the rest: every call's outputs are checked, and its inputs are new.
 //
 // An error of the calibration is the same for every sample of a process: with the median's own, it makes the standard error. The cap is less than three of them for
 // short calls: of an honest job in thirty what is published is not its own times' median. Where it would not be, were the calibration right, which is so for one honest job
