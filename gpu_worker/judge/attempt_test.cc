@@ -172,6 +172,9 @@ TEST(Attempt, slow_calls_are_timed_until_their_budget_is_spent) {
   EXPECT_LE(report.samples.submission_ns.size(), 8u);
   house.plan.limits.timed_budget_ms = 0;
   EXPECT_EQ(house.run(at(Command::call, [](FakeTurn&) { ::usleep(2'000); })).samples.submission_ns.size(), kTimedSamplesMin);
+  house.plan.limits.timed_budget_ms = 200;
+  int calls = 0;
+  EXPECT_EQ(house.run(at(Command::call, [&](FakeTurn&) { ::usleep(++calls == 8 ? 250'000 : 0); })).samples.submission_ns.size(), 20u) << "one that sleeps ends nothing";
 }
 
 TEST(Attempt, nothing_passes_unchecked) {

@@ -19,13 +19,13 @@ double standard_error(std::span<const std::int64_t> samples_ns, double median_ns
   return 1.2533 * 1.4826 * summarise(deviations).median_ns / std::sqrt(static_cast<double>(samples_ns.size()));
 }
 
-// By nearest rank.
-double lower_quartile_ns(std::span<const std::int64_t> samples_ns) {
-  if (samples_ns.size() < kQuartileSamplesMin) return summarise(samples_ns).median_ns;
+// The quartile by nearest rank.
+double early_ns(std::span<const std::int64_t> samples_ns, double median_ns) {
+  if (samples_ns.size() < kQuartileSamplesMin) return median_ns;
   std::vector<std::int64_t> sorted(samples_ns.begin(), samples_ns.end());
   const auto quarter = sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 4);
   std::ranges::nth_element(sorted, quarter);
-  return static_cast<double>(*quarter);
+  return std::max(static_cast<double>(*quarter), median_ns - std::min(kLateMaxNs, kLateMaxShare * median_ns));
 }
 
 std::string in_words(double attested_ns, double event_ns) {
@@ -66,7 +66,7 @@ Attested attest(std::span<const std::int64_t> samples_ns, std::span<const std::i
     share = (1 - kBurstErrorShare) * burst_ns;
     slack = std::max(slack, std::min(kBurstSlackNs, kBurstSlackShare * attested.attested_ns));
   }
-  attested.median_ns = std::max({attested.event_ns, share, lower_quartile_ns(samples_ns) - slack, 1.0});
+  attested.median_ns = std::max({attested.event_ns, share, early_ns(samples_ns, attested.attested_ns) - slack, 1.0});
   if (disagree(attested.attested_ns, attested.event_ns)) attested.disagreement = in_words(attested.attested_ns, attested.event_ns);
   return attested;
 }
@@ -74,7 +74,8 @@ Attested attest(std::span<const std::int64_t> samples_ns, std::span<const std::i
 double reference_median_ns(std::span<const std::int64_t> samples_ns, std::span<const std::int64_t> events_ns) {
   const double attested_ns = summarise(samples_ns).median_ns;
   const double event_ns = event_median_ns(events_ns);
-  return event_ns == 0 || disagree(attested_ns, event_ns) ? attested_ns : event_ns;
+  if (event_ns == 0 || disagree(attested_ns, event_ns)) return attested_ns;
+  return std::min(event_ns, attested_ns + 3 * kCalibrationErrorNs);
 }
 
 }  // namespace kq::judge

@@ -54,6 +54,10 @@ TEST(Attested, what_disturbed_half_of_the_calls_is_not_published) {
   EXPECT_EQ(attest(samples, Samples(100, 1), 0).median_ns, 30'000 - kSlackMaxNs) << "forged";
   for (std::size_t i = 60; i < 80; ++i) samples[i] = 34'000;
   EXPECT_EQ(attest(samples, Samples(100, 29'500), 0).median_ns, 34'000 - kSlackMaxNs) << "that is most of them";
+  std::fill_n(samples.begin(), 60, 300'000);
+  std::fill(samples.begin() + 60, samples.end(), 30'000);
+  EXPECT_EQ(attest(samples, Samples(100, 1), 0).median_ns, 290'000 - 3 * kCalibrationErrorNs) << "a host is not that late";
+  std::fill_n(samples.begin(), 60, 34'003);
   EXPECT_EQ(attest(std::span(samples).first(kQuartileSamplesMin - 1), Samples(kQuartileSamplesMin - 1, 29'500), 0).median_ns, 34'003 - kSlackMaxNs);
 }
 
@@ -69,6 +73,7 @@ TEST(Attested, an_event_that_a_right_calibration_would_not_allow_is_doubted_thou
 TEST(Attested, a_reference_is_as_quick_as_it_says_where_the_judge_does_not_contradict_it) {
   EXPECT_EQ(reference_median_ns(Samples(7, 20'000), Samples(7, 11'300)), 11'300);
   EXPECT_EQ(reference_median_ns(Samples(7, 9'000), Samples(7, 11'300)), 11'300);
+  EXPECT_EQ(reference_median_ns(Samples(7, 9'000), Samples(7, 50'000)), 9'000 + 3 * kCalibrationErrorNs) << "more than its calibration can be off";
   EXPECT_EQ(reference_median_ns(Samples(7, 20'000), {}), 20'000);
   EXPECT_EQ(reference_median_ns(Samples{20'000, 20'000, 20'000}, Samples{11'300, 0, 11'300}), 20'000);
   EXPECT_EQ(reference_median_ns(Samples(7, 20'000), Samples(7, 90'000)), 20'000) << "it says that it is slow, and was not";

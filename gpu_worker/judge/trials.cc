@@ -77,9 +77,9 @@ Step<void> TrialRun::run_all() {
 }
 
 std::optional<TrialRun::Trial> TrialRun::next() {
-  // Only slowness ends the timing early, nothing a submission would want; what is checked is checked all the same.
+  // Only slowness ends the timing early; what is checked is checked all the same.
   const bool has_enough = times_.submission.size() >= kTimedSamplesMin && missing_references() == 0;
-  const bool is_enough = has_enough && timed_ns_ > plan_.limits.timed_budget_ms * 1'000'000LL;
+  const bool is_enough = has_enough && timed_ns() > plan_.limits.timed_budget_ms * 1e6;
   if (is_enough) std::erase_if(left_, [](TrialKind kind) { return kind == TrialKind::timed || kind == TrialKind::decoy; });
   if (left_.empty()) left_.assign(drop_disturbed(is_enough), TrialKind::timed);
   if (left_.empty()) return std::nullopt;
@@ -168,6 +168,12 @@ std::size_t TrialRun::missing_references() const {
   return wanted - std::min(wanted, times_.reference.size());
 }
 
+// Of all timed calls, were each as long as most: one that sleeps ends nothing, for which others behind it might be slow.
+double TrialRun::timed_ns() const {
+  const auto& brackets_ns = times_.submission.brackets_ns;
+  return static_cast<double>(brackets_ns.size()) * (summarise(brackets_ns).median_ns - submission_.overhead().median_ns);
+}
+
 // Of the answers of one command, where so many are wanted.
 std::vector<Seeds> TrialRun::draw_ahead(std::size_t wanted) const {
   const std::int64_t answer_ns = reference_.answer_ns();
@@ -235,7 +241,6 @@ void TrialRun::note(const Trial& trial, const SubmissionSide::Called& called) {
   if (!trial.is_timed() || times_.submission.size() == plan_.trials.timed) return;
   const bool is_beside = was_beside_others(trial);
   times_.submission.add(called.bracket_ns, called.event_ns, is_beside);
-  timed_ns_ += sample_ns(called.bracket_ns, submission_.overhead().median_ns);
 }
 
 }  // namespace kq::judge

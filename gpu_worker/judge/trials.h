@@ -79,6 +79,7 @@ class TrialRun {
   Step<void> get_ready(const Trial& trial);
   Step<void> time_reference(const Trial& trial);
   std::size_t missing_references() const;
+  double timed_ns() const;
   std::vector<Seeds> draw_ahead(std::size_t wanted) const;
   static Evidence void_evidence(const Trial& trial, std::int64_t absence_ns);
   Standing standing_of(const Trial& trial, const SubmissionSide::Called& called);
@@ -103,7 +104,6 @@ class TrialRun {
   std::uint32_t numbers_ = 0;
   std::uint32_t voids_ = 0;
   std::uint32_t disturbed_ = 0;
-  std::int64_t timed_ns_ = 0;
   std::int64_t reference_ns_ = 0;  // its last time, for limits
   TimedTrials times_;
   bool has_taken_all_again_ = false;
