@@ -33,7 +33,7 @@ enum class Command : std::uint32_t {
                     // has an arena (arena_bytes is not 0) stays mapped for good: there torch makes what calls allocate, so that an output
                     // need not be copied to be seen by the judge
                     // The first command of a submission; comes after `load` for a reference
-  null_call = 2,    // GPU: writes touch_bytes of the window, or of its own memory where there is none, at least a word, then synchronises; CPU: only answers. What a
+  null_call = 2,    // seed; GPU: writes touch_bytes of the window, or of its own memory where there is none, at least a word, then synchronises; CPU: only answers. What a
                     // call costs when nothing is called: the switch of the GPU to this process is part of it, and reading its clock
   load = 3,         // reference: import, construct under `seed`, draw inputs, call once, fill the tables (sizes, no offsets)
                     // submission: import, construct under `seed`, take the state out of the window where names and shapes match
@@ -44,11 +44,11 @@ enum class Command : std::uint32_t {
   call = 6,         // seed, call on the inputs in the window and the plain values in the input table, bring every output to its place in
                     // the window unless it lies in the arena and the model does not keep it, synchronise, fill the output table with what came out (kind, dtype, shape, plain value, and
                     // place and offset of one in the arena; the judge does not read the name). An output that does not fit its place is not brought, only described
-  stage = 7,        // what a call needs and is not part of it, sent before every call and null call: seed every generator, wrap the
-                    // tensors of the tables. Nothing of it runs on a GPU, which would have to switch to the child and back. The call that follows does not seed again
+  stage = 7,        // what a call needs and is not part of it, sent before every call and null call: wrap the tensors of the tables. Nothing of it runs on a GPU,
+                    // which would have to switch to the child and back
   stage_burst = 8,  // likewise for a burst, in any of `slots` slots of the window: tables describe slot 0, slot k lies k * slot_bytes behind
-  burst = 9,        // `calls` calls without synchronising between them. Each is made on the slot that `turn` names once the one before has
-                    // returned, without seeding: what draws numbers is not called in bursts; then, when `turn` names none, all outputs are described as those of a call are: the
+  burst = 9,        // seed, `calls` calls without synchronising between them. Each is made on the slot that `turn` names once the one before has
+                    // returned, without seeding again: what draws numbers is not called in bursts; then, when `turn` names none, all outputs are described as those of a call are: the
                     // i-th call's from row i * outputs_n / calls on
   compile = 10,     // reference, once attached: makes its model ready under torch.compile, with a call on inputs of its own. After another
                     // `load` what is compiled is kept, and takes over that model's state
@@ -117,7 +117,7 @@ struct TensorDesc {
 };
 static_assert(sizeof(TensorDesc) == 192);
 
-// Of the inputs, and of both sides' calls on them. A submission learns the second before its clock starts, so the first must be one that it never sees.
+// Of the inputs, and of both sides' calls on them. A submission learns the second with `go`, and the first never.
 struct Seeds {
   std::uint64_t inputs = 0;
   std::uint64_t calls = 0;
@@ -130,7 +130,7 @@ struct Page {
   // Written by the judge.
   std::uint32_t go;              // futex word
   Command command;
-  std::uint64_t seed;
+  std::uint64_t seed;            // of this command; 0 while a call is staged
   std::uint64_t answers_n;       // of `answer`
   std::uint64_t spin_ns;         // how long the child spins on `go` before it sleeps
   std::uint64_t window_bytes;    // with all that is in it

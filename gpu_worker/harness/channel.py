@@ -10,22 +10,22 @@ import socket
 from collections.abc import Callable
 
 from harness.page import MAGIC, TEXT_MAX, Command, Failure, Page, Status, TensorDesc
-from harness.stub import GO, SEED, TIMEOUT, Stub
+from harness.stub import Stub
 
 CHANNEL_FD = 3  # in every child that has one
 # How often a child without work looks whether its judge is still there.
 LOOK_NS = 1_000_000_000
 
 
-# What is preceded by seeding every generator; a null call is not, nor a call that was staged, nor answers, each of which
-# has seeds of its own.
+# What is preceded by seeding every generator: 9 us, which a null call costs as well; answers each have seeds of their own. The seed comes with `go`:
+# whoever had it while he stages, or waits, would draw ahead of the clock.
 SEEDED = frozenset(
     {
+        Command.NULL_CALL,
         Command.LOAD,
         Command.MAKE_INPUTS,
         Command.CALL,
-        Command.STAGE,
-        Command.STAGE_BURST,
+        Command.BURST,
         Command.COMPILE,
         Command.CALL_COMPILED,
     }
@@ -70,28 +70,22 @@ class Channel:
 
         What it launched is waited for in the stub, which then says done without a step of Python between; where CUDA fails there,
         `explain` fills the page anew.
-
-        Seeding takes longer than a small kernel. It is done as soon as the judge has laid down a seed, before `go` where there is time.
         """
         page, stub, address = self.page, self._stub, self._address
-        seeded = page.seed
-        ready = False  # the generators stand at `seeded`, unused
         while True:
-            woken = stub.wait_go(address, self._seen, seeded, LOOK_NS)
-            if woken == SEED or (woken == GO and page.command in SEEDED and not (ready and page.seed == seeded)):
-                seeded = page.seed
-                seed(seeded)
-                ready = True
-            if woken == GO:
-                self._seen = page.go
-                ready = page.command in (Command.STAGE, Command.STAGE_BURST)
-                command = page.command
-                if not handle(command) or stub.complete(address, self._seen) != 0:
-                    if page.status == Status.OK:
-                        explain(command)
-                    stub.post_done(address, self._seen)
-            elif woken == TIMEOUT and self._judge_is_gone():
-                return
+            if not stub.wait_go(address, self._seen, LOOK_NS):
+                if self._judge_is_gone():
+                    return
+                continue
+            self._seen = page.go
+            command = page.command
+            if command in SEEDED:
+                seed(page.seed)
+            stub.begin(address)
+            if not handle(command) or stub.complete(address, self._seen) != 0:
+                if page.status == Status.OK:
+                    explain(command)
+                stub.post_done(address, self._seen)
 
     def next_slot(self, returned: int) -> int:
         """Of a burst, when so many calls have returned: where the next one's inputs lie; negative behind the last."""

@@ -7,7 +7,6 @@ from ctypes import c_char_p, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_voi
 
 ERROR_BYTES = 512
 
-TIMEOUT, GO, SEED = 0, 1, 2  # what wait_go returns
 
 
 class StubError(Exception):
@@ -19,7 +18,8 @@ class Stub:
         self.path = os.path.realpath(path)  # a way over a directory beside it would not be there in a child's view
         self._library = ctypes.CDLL(path)
         self._layout = self.function("kq_layout", c_int64, c_char_p)
-        self.wait_go = self.function("kq_wait_go", c_int, c_void_p, c_uint32, c_uint64, c_int64)
+        self.wait_go = self.function("kq_wait_go", c_int, c_void_p, c_uint32, c_int64)
+        self.begin = self.function("kq_begin", None, c_void_p)
         self.complete = self.function("kq_complete", c_int, c_void_p, c_uint32)
         self.next_slot = self.function("kq_next_slot", c_int, c_void_p, c_uint32)
         self.arena_use = self.function("kq_arena_use", None, c_uint64, c_uint64)

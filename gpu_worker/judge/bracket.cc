@@ -5,13 +5,12 @@
 
 namespace kq::judge {
 
-void begin_staging(Child& child, const Order& order, std::uint64_t seed) {
-  child.lay_seed(seed);
+void begin_staging(Child& child, const Order& order) {
   child.begin({.command = order.slots.empty() ? channel::Command::stage : channel::Command::stage_burst, .limit_ms = order.limit_ms});
 }
 
-Expected<Outcome> stage(Child& child, const Order& order, std::uint64_t seed) {
-  begin_staging(child, order, seed);
+Expected<Outcome> stage(Child& child, const Order& order) {
+  begin_staging(child, order);
   return child.finish();
 }
 

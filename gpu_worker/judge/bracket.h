@@ -32,9 +32,9 @@ struct Around {
   std::function<Expected<void>(const Answered&)> take = {};  // after an ok answer, while nobody else can have run since t2
 };
 
-// What a command needs and is not part of it, under that seed; its end is Child::finish().
-void begin_staging(Child& child, const Order& order, std::uint64_t seed);
-Expected<Outcome> stage(Child& child, const Order& order, std::uint64_t seed);
+// What a command needs and is not part of it; its end is Child::finish(). The seed of a call is no part of that: whoever knew it would draw ahead of the clock.
+void begin_staging(Child& child, const Order& order);
+Expected<Outcome> stage(Child& child, const Order& order);
 
 // One command under the clock, once it is staged.
 Expected<Outcome> bracket(Device& device, Child& child, const Order& order, const Around& around);

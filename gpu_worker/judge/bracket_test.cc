@@ -17,8 +17,8 @@ class BracketTest : public testing::Test {
   Expected<Outcome> run(FakeChild::Script script, const Around& around) {
     FakeChild fake(std::move(script));
     const auto child = std::move(*Child::start(fake.take_socket(), ChildRole::submission, exits_, Waiting::sleep));
-    const Order order{.command = Command::call, .limit_ms = kLimitMs};
-    auto staged = stage(*child, order, 99);
+    const Order order{.command = Command::call, .limit_ms = kLimitMs, .seed = 99};
+    auto staged = stage(*child, order);
     if (!staged || !std::get<Answered>(*staged).ok) return staged;
     return bracket(*device_, *child, order, around);
   }
@@ -30,10 +30,11 @@ class BracketTest : public testing::Test {
 TEST_F(BracketTest, prepares_then_calls_then_takes_what_is_staged) {
   std::vector<std::string> events;
   std::uint64_t seed = 0;
+  std::uint64_t staged_seed = 1;
   const auto outcome = run(
       [&](FakeTurn& turn) {
         events.push_back(turn.command == Command::call ? "call" : "null");
-        seed = turn.seed;
+        (turn.command == Command::call ? seed : staged_seed) = turn.seed;
       },
       {.prepare = [&]() -> Expected<void> {
          events.push_back("prepare");
@@ -47,6 +48,7 @@ TEST_F(BracketTest, prepares_then_calls_then_takes_what_is_staged) {
   EXPECT_TRUE(std::holds_alternative<Answered>(*outcome));
   EXPECT_EQ(events, (std::vector<std::string>{"null", "prepare", "call", "take"}));
   EXPECT_EQ(seed, 99u);
+  EXPECT_EQ(staged_seed, 0u) << "who knew it would draw ahead";
 }
 
 TEST_F(BracketTest, preparation_is_not_counted) {

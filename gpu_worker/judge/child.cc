@@ -29,7 +29,7 @@ constexpr std::int64_t kTurnSliceNs = 50'000;        // and in a burst, where th
 constexpr std::int64_t kLookNs = 1 * kMs;            // how often it looks around while it spins
 constexpr std::int64_t kSpinNs = 1'000 * kMs;        // spins no longer: of a call that long, a wake-up is no part worth a core
 constexpr std::uint64_t kChildSpinNs = 50 * kMs;     // covers what the judge does between waking a child and `go`
-constexpr std::uint64_t kChildNapNs = 1 * kMs;       // of a child that sleeps: long enough to see the seed that comes after waking it
+constexpr std::uint64_t kChildNapNs = 1 * kMs;       // of a child that sleeps: what follows at once finds it awake
 constexpr std::int64_t kExitNoticeMs = 2'000;        // between a closed socket and control's word that the child ended
 
 std::string system_error(const char* what) { return std::string(what) + ": " + std::strerror(errno); }
@@ -135,8 +135,6 @@ void Child::lay_answers(std::span<const channel::Seeds> answers) {
   page_->answers_n = answers.size();
 }
 
-void Child::lay_seed(std::uint64_t seed) { std::atomic_ref(page_->seed).store(seed, std::memory_order_relaxed); }
-
 void Child::send(char byte, int fd) {
   if (!send_packet(socket_.get(), std::string_view(&byte, 1), std::span(&fd, 1))) hung_up_ = true;
 }
@@ -161,6 +159,7 @@ void Child::begin(const Order& order, const Hooks& hooks) {
     return;
   }
   page_->command = order.command;
+  page_->seed = order.seed;
   if (!order.slots.empty()) {
     store(page_->returned, 0);
     turns_ = 1;

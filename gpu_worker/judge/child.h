@@ -56,6 +56,7 @@ struct Order {
   std::int64_t limit_ms = 0;
   std::int64_t launch_limit_ms = 0;           // so long the limit does not begin before the child says that it has launched its work
   std::span<const std::uint16_t> slots = {};  // of a burst's calls, each told when the one before has returned
+  std::uint64_t seed = 0;                     // of what it draws: the child learns it with `go`
 };
 
 // How both ends wait for each other: spinning answers within a microsecond but takes two cores.
@@ -81,8 +82,6 @@ class Child {
   // What null calls write from now on.
   void lay_touch(std::uint64_t bytes);
 
-  // The seed of the commands from now on. Laid down as early as possible: a child seeds its generators before `go` where there is time.
-  void lay_seed(std::uint64_t seed);
   // Of the next Command::answer, one for each slot.
   void lay_answers(std::span<const channel::Seeds> answers);
 

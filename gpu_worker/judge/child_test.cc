@@ -25,8 +25,8 @@ struct Pair {
   explicit Pair(FakeChild::Script script, ChildRole role = ChildRole::submission, Waiting waiting = Waiting::sleep)
       : fake(std::move(script)), child(std::move(*Child::start(fake.take_socket(), role, exits, waiting))) {}
 
-  Outcome command(Command command, std::int64_t limit_ms = kLongMs) {
-    return std::move(*child->command({.command = command, .limit_ms = limit_ms}));
+  Outcome command(Command command, std::int64_t limit_ms = kLongMs, std::uint64_t seed = 0) {
+    return std::move(*child->command({.command = command, .limit_ms = limit_ms, .seed = seed}));
   }
 
   FakeExits exits;
@@ -51,9 +51,8 @@ TEST(Child, answers_one_command_after_another) {
     seed = turn.seed;
     turn.page.event_ns = 77;
   });
-  pair.child->lay_seed(42);
   for (int i = 0; i < 20; ++i) {
-    const Outcome outcome = pair.command(Command::null_call);
+    const Outcome outcome = pair.command(Command::null_call, kLongMs, 42);
     ASSERT_TRUE(std::holds_alternative<Answered>(outcome));
     EXPECT_TRUE(std::get<Answered>(outcome).ok);
     EXPECT_EQ(std::get<Answered>(outcome).event_ns, 77);

@@ -45,8 +45,7 @@ Step<std::unique_ptr<ReferenceSide>> ReferenceSide::open(Device& device, Fd chan
 Step<void> ReferenceSide::load(const Plan& plan, std::uint64_t seed) {
   take_back();
   const std::int64_t limit_ms = plan.limits.load_limit_ms;
-  child_->lay_seed(seed);
-  auto described = accept(child_->command({.command = Command::load, .limit_ms = limit_ms}), doing(Phase::load));
+  auto described = accept(child_->command({.command = Command::load, .limit_ms = limit_ms, .seed = seed}), doing(Phase::load));
   if (!described) return tl::unexpected(described.error());
 
   const bool is_new = !window_.memory || !fits(layout_, described->tables);
@@ -106,8 +105,7 @@ Step<ReferenceSide::Called> ReferenceSide::make_timed_trial(const Plan& plan, co
 void ReferenceSide::begin_inputs(const Plan& plan, const Seeds& seeds) {
   take_back();
   child_->write_inputs(layout_.tables.inputs);  // an answer may have left its own elsewhere
-  child_->lay_seed(seeds.inputs);
-  child_->begin({.command = Command::make_inputs, .limit_ms = plan.limits.load_limit_ms});
+  child_->begin({.command = Command::make_inputs, .limit_ms = plan.limits.load_limit_ms, .seed = seeds.inputs});
 }
 
 Step<void> ReferenceSide::finish_inputs() {
@@ -366,8 +364,8 @@ Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed, const M
   auto take = [&](const Answered& answered) {
     return take_outputs(device_, layout_, {.window = window(), .arena = arena_}, answered.tables.outputs, to);
   };
-  const Order order{.command = command, .limit_ms = plan.limits.load_limit_ms};
-  if (const auto staged = accept(stage(*child_, order, seed), doing(Phase::run)); !staged) return staged;
+  const Order order{.command = command, .limit_ms = plan.limits.load_limit_ms, .seed = seed};
+  if (const auto staged = accept(stage(*child_, order), doing(Phase::run)); !staged) return staged;
   auto called = accept(bracket(device_, *child_, order, {.prepare = prepare, .take = take}), doing(Phase::run));
   if (!called) return called;
   if (const auto right = check_outputs(called->tables.outputs); !right) return tl::unexpected(right.error());

@@ -117,9 +117,8 @@ Step<void> SubmissionSide::begin_load(const Plan& plan, std::uint64_t seed) {
   if (const auto copied = device_.copy(window(), states.begin, reference_.window(), states.begin, states.bytes()); !copied) {
     return stop(copied.error());
   }
-  child_->lay_seed(seed);
   // From here on the child runs the submission's code.
-  child_->begin({.command = Command::load, .limit_ms = plan.limits.load_limit_ms});
+  child_->begin({.command = Command::load, .limit_ms = plan.limits.load_limit_ms, .seed = seed});
   return {};
 }
 
@@ -134,7 +133,7 @@ void SubmissionSide::begin_staging(const Trial& trial) {
   const std::uint64_t shift = shift_of(trial);
   child_->write_inputs(shifted(staged_inputs_, shift));
   child_->write_outputs(shifted(reference_.layout().tables.outputs, shift));
-  judge::begin_staging(*child_, {.command = Command::call, .limit_ms = trial.limit_ms}, trial.seed);
+  judge::begin_staging(*child_, {.command = Command::call, .limit_ms = trial.limit_ms});
 }
 
 Step<void> SubmissionSide::finish_staging(const Trial& trial) {
@@ -168,7 +167,7 @@ Step<SubmissionSide::Called> SubmissionSide::call(const Plan& plan, const Trial&
     in_place = outputs_to_look_at(trial, from, answered.tables.outputs);
     return in_place ? look_in_place(plan, trial, *in_place) : take_outputs(device_, layout, from, answered.tables.outputs, *memory_.snapshot);
   };
-  const Order order{.command = Command::call, .limit_ms = trial.limit_ms, .launch_limit_ms = trial.launch_limit_ms};
+  const Order order{.command = Command::call, .limit_ms = trial.limit_ms, .launch_limit_ms = trial.launch_limit_ms, .seed = trial.seed};
   auto outcome = bracket(device_, *child_, order, {.prepare = prepare, .take = take});
   const auto seen = finish_looks();
   auto called = accept(std::move(outcome), doing(Phase::run));
@@ -311,8 +310,8 @@ Step<Answered> SubmissionSide::run_burst(std::span<const std::uint16_t> slots, c
   std::vector<Tensor> rows;
   for (std::size_t i = 0; i < slots.size(); ++i) rows.insert(rows.end(), reference_.layout().tables.outputs.begin(), reference_.layout().tables.outputs.end());
   child_->write_outputs(rows);
-  const Order order{.command = Command::burst, .limit_ms = trial.limit_ms, .slots = slots};
-  if (const auto staged = accept(stage(*child_, order, trial.seed), doing(Phase::run)); !staged) return staged;
+  const Order order{.command = Command::burst, .limit_ms = trial.limit_ms, .slots = slots, .seed = trial.seed};
+  if (const auto staged = accept(stage(*child_, order), doing(Phase::run)); !staged) return staged;
   auto called = accept(bracket(device_, *child_, order, around), doing(Phase::run));
   if (!called) return called;
   if (const auto possible = note_returned(called->tables.outputs); !possible) return tl::unexpected(possible.error());

@@ -22,7 +22,6 @@ using channel::Status;
 
 constexpr std::int64_t kReceiveLimitMs = 60'000, kNoLimit = -1;
 constexpr std::size_t kCubinBytesMax = 256u << 20;
-constexpr int kGo = 1, kSeed = 2;                // of kq_wait_go
 
 // The descriptor that comes with this one-byte tag. Others are let go of: what a launcher has no use for is sent to it all the same.
 Fd receive(int channel, char tag, std::int64_t limit_ms) {
@@ -65,15 +64,13 @@ Server::Server(Outcome<std::unique_ptr<Gpu>> gpu, Page& page, int channel, std::
 
 void Server::run(std::int64_t look_ns) {
   std::uint32_t seen = page_.done;
-  std::uint64_t seed = page_.seed;
   for (;;) {
-    const int woken = kq_wait_go(&page_, seen, seed, look_ns);
-    seed = page_.seed;  // a kernel draws nothing
-    if (woken == kGo) {
+    if (kq_wait_go(&page_, seen, look_ns) != 0) {
       seen = page_.go;
+      kq_begin(&page_);  // a kernel draws nothing
       answer(page_.command, seen);
       kq_post_done(&page_, seen);
-    } else if (woken != kSeed && is_judge_gone(channel_)) {
+    } else if (is_judge_gone(channel_)) {
       return;
     }
   }

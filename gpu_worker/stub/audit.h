@@ -39,7 +39,7 @@ inline constexpr std::size_t kAuditLineBytesMax = 1000;  // all of them fit into
 inline constexpr int kAuditAnswersMax = 64;              // `heard`; more are not told
 inline constexpr int kAuditModulesMax = 8;
 
-// Between an answer and the next `go`, which the channel says. The inputs of a call are laid down then, and who copies them has them before its time begins.
+// From an answer until the clock of the next call has begun, which the channel says. The inputs of a call are laid down then, and who copies them has them before its time begins.
 void set_waiting(bool is_waiting);
 
 // The part of CUPTI and of the driver that is used. Functions return 0 when they succeed.

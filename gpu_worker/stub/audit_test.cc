@@ -195,7 +195,10 @@ TEST_F(AuditTest, copies_are_told_while_nothing_is_asked_of_the_child) {
   call("cudaMemcpyAsync", nullptr);
   EXPECT_EQ(lines().substr(0, 24), "waiting\tcudaMemcpyAsync\t");
   page->go = 1;
-  ASSERT_EQ(kq_wait_go(page.get(), 0, 0, 1'000'000'000), 1);
+  ASSERT_EQ(kq_wait_go(page.get(), 0, 1'000'000'000), 1);
+  call("cuMemcpyDtoHAsync_v2", nullptr);
+  EXPECT_EQ(lines().substr(0, 29), "waiting\tcuMemcpyDtoHAsync_v2\t") << "between `go` and the clock";
+  kq_begin(page.get());
   call("cuMemcpyHtoD_v2", nullptr);
   EXPECT_EQ(lines(), "");
 }

@@ -72,25 +72,22 @@ std::uint32_t load(const std::uint32_t& word) {
   return std::atomic_ref<std::uint32_t>(const_cast<std::uint32_t&>(word)).load(std::memory_order_acquire);
 }
 
-enum Woken { timeout = 0, go = 1, seed = 2 };
-
-Woken wait_go(Page& page, std::uint32_t go_seen, std::uint64_t seed_seen, std::int64_t timeout_ns) {
+bool wait_go(Page& page, std::uint32_t go_seen, std::int64_t timeout_ns) {
   const std::int64_t start = now_ns();
   const std::int64_t deadline = start + timeout_ns;
   const std::int64_t spin_until = start + std::min<std::int64_t>(timeout_ns, static_cast<std::int64_t>(page.spin_ns));
   do {
     for (int look = 0; look < kLooksPerClock; ++look) {
-      if (load(page.go) != go_seen) return go;
-      if (std::atomic_ref<std::uint64_t>(page.seed).load(std::memory_order_relaxed) != seed_seen) return seed;
+      if (load(page.go) != go_seen) return true;
       relax();
     }
   } while (now_ns() < spin_until);
   while (load(page.go) == go_seen) {
     const std::int64_t left = deadline - now_ns();
-    if (left <= 0) return timeout;
+    if (left <= 0) return false;
     sleep_while(&page.go, go_seen, left);
   }
-  return go;
+  return true;
 }
 
 }  // namespace
@@ -101,12 +98,13 @@ std::int64_t kq_layout(const char* name) {
   return field == std::end(kq::kLayout) ? -1 : static_cast<std::int64_t>(field->value);
 }
 
-int kq_wait_go(void* page, std::uint32_t go_seen, std::uint64_t seed_seen, std::int64_t timeout_ns) {
-  auto& shared = *static_cast<kq::channel::Page*>(page);
-  const kq::Woken woken = kq::wait_go(shared, go_seen, seed_seen, timeout_ns);
-  if (woken == kq::go) kq::set_waiting(false);
-  if (woken == kq::go && !kq::channel::is_staging(shared.command)) kq::start_call_clock();
-  return woken;
+int kq_wait_go(void* page, std::uint32_t go_seen, std::int64_t timeout_ns) {
+  return kq::wait_go(*static_cast<kq::channel::Page*>(page), go_seen, timeout_ns) ? 1 : 0;
+}
+
+void kq_begin(void* page) {
+  if (!kq::channel::is_staging(static_cast<kq::channel::Page*>(page)->command)) kq::start_call_clock();
+  kq::set_waiting(false);  // what is copied from here on lies in the stream behind the clock's first event
 }
 
 int kq_next_slot(void* at, std::uint32_t returned) {

@@ -33,18 +33,12 @@ TEST(Layout, is_known_by_name) {
 TEST(WaitGo, returns_at_once_when_go_is_already_there) {
   const auto page = new_page(0);
   page->go = 1;
-  EXPECT_EQ(kq_wait_go(page.get(), 0, 0, kLongNs), 1);
+  EXPECT_EQ(kq_wait_go(page.get(), 0, kLongNs), 1);
 }
 
 TEST(WaitGo, says_when_the_time_is_over) {
-  EXPECT_EQ(kq_wait_go(new_page(0).get(), 0, 0, 0), 0);
-  EXPECT_EQ(kq_wait_go(new_page(kLongNs).get(), 0, 0, 1'000'000), 0) << "spinning does not outlast the timeout";
-}
-
-TEST(WaitGo, says_when_a_new_seed_lies_there) {
-  const auto page = new_page(kLongNs);
-  page->seed = 7;
-  EXPECT_EQ(kq_wait_go(page.get(), 0, 0, kLongNs), 2);
+  EXPECT_EQ(kq_wait_go(new_page(0).get(), 0, 0), 0);
+  EXPECT_EQ(kq_wait_go(new_page(kLongNs).get(), 0, 1'000'000), 0) << "spinning does not outlast the timeout";
 }
 
 // Both ways of waiting see a `go` of another thread, and the answer comes back: through the spinning and through the futex.
@@ -53,7 +47,7 @@ TEST(WaitGo, answers_go_with_done) {
     const auto page = new_page(spin_ns);
     std::thread child([&] {
       for (std::uint32_t seen = 0; seen < 100; ++seen) {
-        while (kq_wait_go(page.get(), seen, 0, kLongNs) != 1) {
+        while (kq_wait_go(page.get(), seen, kLongNs) != 1) {
         }
         kq_post_done(page.get(), seen + 1);
       }

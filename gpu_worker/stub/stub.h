@@ -13,10 +13,11 @@
 // What gpu_worker/harness/page.py is held to.
 KQ_STUB_API std::int64_t kq_layout(const char* name);
 
-// Waits until `go` differs from `go_seen` (1), or the judge has laid down another seed than `seed_seen` (2), or the time is over (0).
-// Spins page->spin_ns, then sleeps on the futex; a new seed is noticed while spinning only. The child's own clock starts with `go`, but for what is staged.
-KQ_STUB_API int kq_wait_go(void* page, std::uint32_t go_seen, std::uint64_t seed_seen, std::int64_t timeout_ns);
-// All that command `number` has to launch is queued: says so, waits until it is done, and notes its own time since `go` in the page. -1 when CUDA fails. What
+// Waits until `go` differs from `go_seen` (1), or the time is over (0). Spins page->spin_ns, then sleeps on the futex.
+KQ_STUB_API int kq_wait_go(void* page, std::uint32_t go_seen, std::int64_t timeout_ns);
+// The command's own work begins, and with it the child's own clock, but for what is staged.
+KQ_STUB_API void kq_begin(void* page);
+// All that command `number` has to launch is queued: says so, waits until it is done, and notes its own time since kq_begin in the page. -1 when CUDA fails. What
 // is staged has nothing to wait for.
 KQ_STUB_API int kq_finish(void* page, std::uint32_t number);
 // kq_finish, and then says done; when CUDA fails nothing is said.

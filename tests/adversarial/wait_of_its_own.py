@@ -17,9 +17,9 @@ while frame is not None:
     frame = frame.f_back
 
 
-def wait(page, seen, seed, limit, own=found.wait_go):
+def wait(page, seen, limit, own=found.wait_go):
     waited.append(seen)
-    return own(page, seen, seed, limit)
+    return own(page, seen, limit)
 
 
 found.wait_go = wait

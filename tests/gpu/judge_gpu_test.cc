@@ -103,8 +103,8 @@ class JudgeGpuTest : public testing::Test {
 
   // One bracket of a call, or of a null call; -1 when it was not answered.
   std::int64_t bracket_ns(Child& child, Command command, std::uint64_t seed) {
-    const Order order{.command = command, .limit_ms = kLimitMs};
-    const auto staged = stage(child, order, seed);
+    const Order order{.command = command, .limit_ms = kLimitMs, .seed = seed};
+    const auto staged = stage(child, order);
     const auto outcome = staged ? bracket(*device_, child, order, {}) : staged;
     const auto* answered = outcome ? std::get_if<Answered>(&*outcome) : nullptr;
     return answered != nullptr && answered->ok ? answered->bracket_ns : -1;
@@ -291,8 +291,8 @@ TEST_F(JudgeGpuTest, what_is_launched_after_the_probe_is_not_taken) {
   }
   for (const std::uint32_t delay_us : {0u, 100u, 150u, 200u, 250u, 300u, 400u}) {
     for (int i = 0; i < 10; ++i) {
-      const Order order{.command = Command::call, .limit_ms = kLimitMs};
-      ASSERT_TRUE(stage(*child, order, act_seed(GpuAct::late, delay_us * 1'000)));
+      const Order order{.command = Command::call, .limit_ms = kLimitMs, .seed = act_seed(GpuAct::late, delay_us * 1'000)};
+      ASSERT_TRUE(stage(*child, order));
       const auto outcome = bracket(
           *device_, *child, order,
           {.prepare = [&] { return device_->fill(*window, output, 4096, 0x7FC07FC0); },
@@ -424,8 +424,7 @@ TEST_F(JudgeGpuTest, lives_on_when_a_child_hangs_on_the_gpu) {
   ChildProcess process;
   const auto child = start(process);
   ASSERT_GE(bracket_ns(*child, Command::null_call, 0), 0);
-  child->lay_seed(act_seed(GpuAct::spin, 4'000'000'000u));
-  const auto outcome = child->command({.command = Command::call, .limit_ms = 300});
+  const auto outcome = child->command({.command = Command::call, .limit_ms = 300, .seed = act_seed(GpuAct::spin, 4'000'000'000u)});
   ASSERT_TRUE(outcome);
   EXPECT_TRUE(std::holds_alternative<TimedOut>(*outcome));
   const std::int64_t start_ns = clock_ns();
