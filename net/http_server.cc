@@ -53,7 +53,7 @@ Expected<std::unique_ptr<HttpServer>> HttpServer::start(const std::string& host,
   const auto patience = std::chrono::milliseconds(kHttpPatienceMs);
   server.new_task_queue = [] { return new BoundedPool; };
   server.set_socket_options(socket_options);
-  server.set_read_timeout(patience);
+  server.set_read_timeout(std::chrono::milliseconds(kHttpRequestMs));
   server.set_write_timeout(patience);
   server.set_keep_alive_timeout(kHttpPatienceMs / 1000);
   server.set_keep_alive_max_count(1);  // a thread is nobody's between two requests

@@ -14,9 +14,10 @@
 
 namespace kq {
 
-inline constexpr std::size_t kHttpThreads = 2;
+inline constexpr std::size_t kHttpThreads = 8;
 inline constexpr std::size_t kHttpWaitingMax = 16;  // connections beyond these wait in the kernel, and then not at all
-inline constexpr std::int64_t kHttpPatienceMs = 2'000;  // for a peer to say its request, and to take the answer
+inline constexpr std::int64_t kHttpRequestMs = 500;     // for a peer to say its request: so long each silent one has a thread
+inline constexpr std::int64_t kHttpPatienceMs = 2'000;  // for it to take the answer
 
 struct HttpAnswer {
   std::string type = "text/plain; charset=utf-8";

@@ -29,6 +29,7 @@ class PlainConnection {
   Heard read();
   // What came next; pings are answered here.
   std::optional<ZmtpItem> next();
+  std::size_t begun_bytes() const { return reader_.begun_bytes(); }  // of a message that is not whole
 
   // False: too much waits already, or the connection is not ready or is lost. Never blocks; what the system does not take waits.
   bool send(std::string_view message);

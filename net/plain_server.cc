@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -119,6 +120,8 @@ class PlainServerLink final : public ServerLink {
     bool is_heard = false;      // it stands in heard_: there may be messages of it
     bool waits_to_send = false;  // as epoll was told
     bool is_held = false;        // it stands in held_
+    std::size_t begun_bytes = 0;  // of a message that is not whole; it stands in begun_ then
+    std::int64_t begun_ms = 0;
   };
   struct Batch {
     std::vector<Packet> packets{};
@@ -190,7 +193,7 @@ class PlainServerLink final : public ServerLink {
 
   // Waits for news, and hears it. False: a signal came, the caller looks at its own flags and comes back.
   bool look(std::int64_t timeout_ms) {
-    if (!handshakes_.empty() || listen_again_ms_ != 0) timeout_ms = std::min(timeout_ms, kNoRoomMs);
+    if (!handshakes_.empty() || !begun_.empty() || listen_again_ms_ != 0) timeout_ms = std::min(timeout_ms, kNoRoomMs);
     std::array<epoll_event, kEventsAtOnce> events;
     const int n = ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), static_cast<int>(timeout_ms));
     now_ms_ = monotonic_now_ms();
@@ -204,6 +207,7 @@ class PlainServerLink final : public ServerLink {
     }
     listen_again();
     hang_up_on_the_silent();
+    hang_up_on_the_unfinished();
     return n >= 0;
   }
 
@@ -305,6 +309,31 @@ class PlainServerLink final : public ServerLink {
     }
   }
 
+  void hang_up_on_the_unfinished() {
+    while (!begun_.empty() && (begun_.begin()->first + limits_.message_ms <= now_ms_ || begun_bytes_ > limits_.begun_bytes_max)) {
+      const Number number = begun_.begin()->second;
+      const Connected& peer = peers_.at(number);
+      note_hung_up(peer, begun_bytes_ > limits_.begun_bytes_max ? "its message is not whole, and others' are not either" : "it did not finish its message");
+      lose(number);
+    }
+  }
+
+  // It has said all that has arrived. A message that it begins now is a new one, if one was whole before.
+  void note_begun(Number number, Connected& peer) {
+    const std::size_t bytes = peer.connection->begun_bytes();
+    if (bytes == 0 && peer.begun_bytes == 0) return;
+    begun_bytes_ += bytes - peer.begun_bytes;
+    if (peer.begun_bytes == 0) begun_.emplace(peer.begun_ms = now_ms_, number);
+    if (bytes == 0) begun_.erase({peer.begun_ms, number});
+    peer.begun_bytes = bytes;
+  }
+
+  void forget_begun(Number number, Connected& peer) {
+    if (peer.begun_bytes == 0) return;
+    begun_bytes_ -= std::exchange(peer.begun_bytes, 0);
+    begun_.erase({peer.begun_ms, number});
+  }
+
   void note_hung_up(const Connected& peer, const char* why) {
     senders_.note("handshake " + peer.name.account, "hung up on " + peer.name.text + ": " + why, now_ms_);
   }
@@ -313,6 +342,7 @@ class PlainServerLink final : public ServerLink {
     const auto place = peers_.find(number);
     const auto at = connections_at_.find(place->second.name.account);
     if (--at->second == 0) connections_at_.erase(at);
+    forget_begun(number, place->second);
     peers_.erase(place);
   }
 
@@ -329,8 +359,10 @@ class PlainServerLink final : public ServerLink {
       watch(number, peer);  // it may have been a ping
       if (!item) {
         peer.is_heard = false;
+        note_begun(number, peer);
         continue;
       }
+      forget_begun(number, peer);
       if (item->kind == ZmtpItem::Kind::broken) {
         hang_up_on(number, peer, item->kind);
         continue;
@@ -358,6 +390,8 @@ class PlainServerLink final : public ServerLink {
   std::unordered_map<std::string, std::size_t> connections_at_;   // by account
   std::array<std::deque<Number>, 2> heard_;                       // by Side: those that may have messages, each once
   std::deque<std::pair<std::int64_t, Number>> handshakes_;        // until when, in order
+  std::set<std::pair<std::int64_t, Number>> begun_;               // since when: those whose message is not whole
+  std::size_t begun_bytes_ = 0;                                   // of theirs
   bool is_holding_ = false;
   std::vector<Number> held_;                                      // what they are to be sent waits for release()
   std::int64_t listen_again_ms_ = 0;                              // 0: it listens

@@ -54,7 +54,7 @@ class Stranger {
     for (const std::int64_t end_ms = monotonic_now_ms() + kSoonMs; monotonic_now_ms() < end_ms;) {
       const ssize_t n = ::recv(fd_, buffer, sizeof buffer, MSG_DONTWAIT);
       if (n == 0 || (n < 0 && errno == ECONNRESET)) return true;
-      if (n < 0) (void)broker.receive(10, 0);
+      if (n < 0) (void)broker.receive(10, 100);
     }
     return false;
   }
@@ -339,6 +339,28 @@ TEST_F(ZmqDoor, strangers_with_garbage_or_half_a_handshake_are_hung_up_on) {
     }
     EXPECT_THAT(note_with("127.0.0.1"), HasSubstr("hung up on 127.0.0.1"));
   }
+}
+
+TEST_F(ZmqDoor, messages_that_are_not_finished_are_held_for_a_time_and_up_to_a_bound) {
+  const std::string greeting = std::string("\xff\0\0\0\0\0\0\0\x01\x7f\x03\x01", 12) + "NULL" + std::string(48, '\0');
+  const std::string ready = std::string("\x04\x1c\x05READY\x0bSocket-Type\0\0\0\x06", 24) + "DEALER";
+  const std::string half = greeting + ready + std::string("\x02\0\0\0\0\0\x10\0\0", 9) + std::string(700'000, 'x');
+  start({.message_ms = 300}, false);
+  const auto friendly = connect(Side::client, std::nullopt);
+  {
+    Stranger late(port_);
+    late.say(half);
+    EXPECT_TRUE(late.is_hung_up_on(*server_));
+    EXPECT_THAT(note_with("127.0.0.1"), HasSubstr("it did not finish its message"));
+  }
+  ASSERT_TRUE(knock(*friendly).packet);
+  start({.begun_bytes_max = 1'000'000}, false);
+  Stranger first(port_), second(port_);
+  first.say(half);
+  EXPECT_TRUE(hears_within(*connect(Side::client, std::nullopt), kSoonMs)) << "there is room for one";
+  second.say(half);
+  EXPECT_TRUE(first.is_hung_up_on(*server_)) << "it has had the most time";
+  EXPECT_THAT(note_with("127.0.0.1"), HasSubstr("its message is not whole, and others' are not either"));
 }
 
 // It ends a libzmq 4.3 whose receive queue has a limit: an assertion in out_event, of the whole process.

@@ -43,6 +43,8 @@ class ZmtpReader {
   void put(std::string_view bytes);
   // Nothing: more bytes are needed.
   std::optional<ZmtpItem> next();
+  // What it holds of a message that is not whole, once next() has nothing.
+  std::size_t begun_bytes() const { return body_.size() + in_.size() - at_; }
 
  private:
   enum class State { greeting, first_command, frames, ended };
