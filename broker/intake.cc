@@ -57,14 +57,16 @@ std::optional<std::string> complaint_about(const SubmitBatch& batch, Decompresso
   return std::nullopt;
 }
 
-// What the job costs its submitter: its files, and about what its records take.
+// What the job costs its submitter: its files that came with it, its problem's too, and about what its records take.
 std::uint32_t bytes_of(const Submission& submission, const Offered& offered) {
   constexpr std::uint32_t kRecordBytes = 1'024;
   std::uint32_t bytes = kRecordBytes;
-  for (const SourceFile& file : submission.files) {
-    const auto place = offered.find(file.hash);
+  const auto add = [&](const Hash& hash) {
+    const auto place = offered.find(hash);
     if (place != offered.end()) bytes += static_cast<std::uint32_t>(place->second.bytes);
-  }
+  };
+  for (const SourceFile& file : submission.files) add(file.hash);
+  add(submission.problem.hash);
   return bytes;
 }
 

@@ -63,7 +63,7 @@ Expected<void> cancel_one(Step& step, const Caller& caller, const JobRecord& rec
     const auto verdict = verdict_of(step.state, record.seq);
     if (!verdict) return failure(verdict.error());
     action.done = *verdict == VerdictName::cancelled;
-    if (!action.done) action.reason = "job " + std::to_string(record.seq) + " is finished: " + std::string(to_string(*verdict));
+    action.reason = "job " + std::to_string(record.seq) + " is finished: " + std::string(to_string(*verdict));
     return {};
   }
   const auto job = load(step, record.seq);
@@ -76,7 +76,10 @@ Expected<void> cancel_one(Step& step, const Caller& caller, const JobRecord& rec
 
 Expected<void> retry_one(Step& step, JobRecord record, JobAction& action) {
   action.done = record.state != JobState::finished;
-  if (action.done) return {};
+  if (action.done) {
+    action.reason = "job " + std::to_string(record.seq) + " is " + std::string(to_string(record.state));
+    return {};
+  }
   const auto verdict = verdict_of(step.state, record.seq);
   if (!verdict) return failure(verdict.error());
   if (row_of(*verdict).settles) {
@@ -84,6 +87,10 @@ Expected<void> retry_one(Step& step, JobRecord record, JobAction& action) {
                     "; submit it with --force-rerun to judge it once more";
     return {};
   }
+  // Its end struck off the time before which it was not to run; what was asked for is in its body.
+  const auto body = read_body(*step.state.store, record.seq);
+  if (!body) return failure(body.error());
+  if (*body) record.not_before_ms = (*body)->not_before_ms;
   record.state = JobState::queued;
   record.failures = 0;
   record.last_error.clear();
@@ -127,8 +134,12 @@ Expected<void> answer(Step& step, const Caller& caller, const RetryJobs& request
 Expected<void> answer(Step& step, const Caller& caller, const PurgeDead& request) {
   if (!may_rule(step, caller)) return {};
   return for_each(step, caller, request.seqs, [&](const JobRecord& record, JobAction& action) -> Expected<void> {
-    step.ready.erase(Family::dead, sequence_key(record.seq));
-    action.done = true;
+    const std::string key = sequence_key(record.seq);
+    const auto letter = step.state.store->get(Family::dead, key);
+    if (!letter) return failure(letter.error());
+    action.done = letter->has_value();
+    if (!action.done) action.reason = "job " + std::to_string(record.seq) + " is no dead letter";
+    if (action.done) step.ready.erase(Family::dead, key);
     return {};
   });
 }

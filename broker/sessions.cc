@@ -80,7 +80,7 @@ Session* session_for(Step& step, const std::string& peer, const Hello& hello) {
 
 Expected<void> greet(Step& step, const std::string& peer, std::uint64_t request_id, const Hello& hello) {
   if (auto complaint = complaint_about(hello, step.state)) {
-    step.ready.note(NoteLevel::warning, "worker refused: " + *complaint);
+    step.ready.note(NoteLevel::warning, "worker" + (name_complaint(hello.worker) ? "" : " " + hello.worker) + " refused: " + *complaint);
     step.ready.send_to_worker(peer, request_id, Refused{std::move(*complaint)});
     return {};
   }

@@ -73,7 +73,7 @@ struct JobAction {
   Sequence seq = 0;
   bool done = false;                  // also where it was so already
   JobState state = JobState::queued;  // as it is now
-  std::string reason;                 // a sentence when not done
+  std::string reason;                 // a sentence when not done, or when it was so already
 };
 // One JobAction per job asked for, in that order.
 struct ActionReply {

@@ -33,7 +33,8 @@ class Doer {
     if (!json_) {
       for (const std::string& sentence : first_refusals_) world_.err << printable(sentence) << '\n';
       if (refused_n_ > first_refusals_.size()) world_.err << "and " << refused_n_ - first_refusals_.size() << " more\n";
-      world_.out << done_word << " " << counted(done_n_, "job") << (refused_n_ > 0 ? ", not " + std::to_string(refused_n_) : "") << '\n';
+      world_.out << done_word << " " << counted(done_n_ - already_n_, "job") << (already_n_ > 0 ? ", " + std::to_string(already_n_) + " had no need" : "")
+                 << (refused_n_ > 0 ? ", not " + std::to_string(refused_n_) : "") << '\n';
     }
     if (refused_n_ > 0) return ExitCode::bad_input;
     return done_n_ > 0 ? ExitCode::ok : ExitCode::nothing;
@@ -42,6 +43,7 @@ class Doer {
  private:
   void note(const JobAction& action) {
     ++(action.done ? done_n_ : refused_n_);
+    if (action.done && !action.reason.empty()) ++already_n_;
     if (!action.done && first_refusals_.size() < kSentencesShown) first_refusals_.push_back(action.reason);
     if (!json_) return;
     listing_.add({}, {{"id", json_number(action.seq)},
@@ -55,6 +57,7 @@ class Doer {
   bool json_;
   Listing listing_;
   std::uint64_t done_n_ = 0;
+  std::uint64_t already_n_ = 0;  // of these: it was so before
   std::uint64_t refused_n_ = 0;
   std::vector<std::string> first_refusals_;
 };

@@ -16,7 +16,7 @@ class CtlActing : public testing::Test {
       ActionReply reply;
       for (const Sequence seq : request.seqs) {
         const bool done = !refused.contains(seq);
-        reply.jobs.push_back({.seq = seq, .done = done, .state = JobState::finished, .reason = done ? "" : "job " + std::to_string(seq) + " is finished: passed"});
+        reply.jobs.push_back({.seq = seq, .done = done, .state = JobState::finished, .reason = done && !already.contains(seq) ? "" : "job " + std::to_string(seq) + " is finished: passed"});
       }
       return reply;
     };
@@ -35,6 +35,7 @@ class CtlActing : public testing::Test {
 
   ScriptedWorld kq;
   std::set<Sequence> refused;
+  std::set<Sequence> already;
   std::vector<JobRow> jobs;
   std::vector<JobRow> dead;
 };
@@ -100,6 +101,9 @@ TEST_F(CtlActing, deals_with_all_dead_letters_page_by_page_or_with_some) {
   EXPECT_EQ(seqs_of<RetryJobs>(), (std::vector<Sequence>{3, 5, 9}));
   EXPECT_EQ(kq.run({"purge", "5"}), 0);
   EXPECT_EQ(kq.out.str(), "struck off 1 job\n");
+  already = {5};
+  EXPECT_EQ(kq.run({"retry", "5"}), 0);
+  EXPECT_EQ(kq.out.str(), "queued again 0 jobs, 1 had no need\n");
   EXPECT_EQ(seqs_of<PurgeDead>(), (std::vector<Sequence>{5}));
 }
 
