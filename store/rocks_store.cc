@@ -153,7 +153,10 @@ class RocksStore final : public Store {
   Expected<void> checkpoint(const std::string& dir) override {
     namespace fs = std::filesystem;
     std::error_code error;
-    if (fs::exists(dir, error)) return bad_input("no checkpoint at " + dir + ": it exists; name a new directory");
+    const fs::path inside = fs::weakly_canonical(dir, error).lexically_relative(fs::weakly_canonical(dir_, error));
+    if (!inside.empty() && *inside.begin() != "..") return bad_input("no checkpoint at " + dir + ": that is inside of the store; name a directory beside it");
+    if (fs::is_directory(dir, error) && fs::is_empty(dir, error)) fs::remove(dir, error);
+    if (fs::exists(dir, error)) return bad_input("no checkpoint at " + dir + ": it is not empty; name a new or an empty directory");
     if (!fs::is_directory(fs::absolute(dir).parent_path(), error)) {
       return bad_input("no checkpoint at " + dir + ": the directory that is to hold it does not exist");
     }

@@ -230,8 +230,13 @@ TEST_F(RocksStoreTest, a_checkpoint_takes_no_place_that_is_taken) {
   const auto store = open(dir);
   const std::string copy = directory.path() + "/copy";
   fs::create_directory(copy);
+  ASSERT_TRUE(store->checkpoint(copy)) << "it is empty";
   EXPECT_EQ(store->checkpoint(copy).error(),
-            (Error{ExitCode::bad_input, "no checkpoint at " + copy + ": it exists; name a new directory"}));
+            (Error{ExitCode::bad_input, "no checkpoint at " + copy + ": it is not empty; name a new or an empty directory"}));
+  for (const std::string& inside : {dir, dir + "/copy", dir + "/../" + fs::path(dir).filename().string() + "/copy"}) {
+    EXPECT_EQ(store->checkpoint(inside).error(),
+              (Error{ExitCode::bad_input, "no checkpoint at " + inside + ": that is inside of the store; name a directory beside it"}));
+  }
   EXPECT_EQ(store->checkpoint(copy + "/a/b").error(),
             (Error{ExitCode::bad_input,
                    "no checkpoint at " + copy + "/a/b: the directory that is to hold it does not exist"}));
