@@ -116,6 +116,7 @@ Expected<void> validate(const Submission& submission) {
     if (optional_name->empty()) continue;
     if (const auto wrong = name_complaint(*optional_name)) return refuse("author, gpu model or salt " + *wrong);
   }
+  if (submission.device == DeviceWish::cpu && !submission.gpu_model.empty()) return refuse("a CPU and the GPU '" + submission.gpu_model + "' are asked for; only one can be had");
   if (submission.tags.size() > kTagsMax) return refuse("more than " + std::to_string(kTagsMax) + " tags");
   for (const auto& [name, value] : submission.tags) {
     if (const auto wrong = name_complaint(name)) return refuse("a tag " + *wrong);

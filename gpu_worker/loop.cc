@@ -181,6 +181,7 @@ Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lane
     }
     if (drain && !drain_told) {
       drain_told = true;
+      spdlog::info("asked to end: it takes nothing new, and ends when all it has is with the broker; a second signal ends it at once");
       obey(worker.step(DrainAsked{}, monotonic_now_ms()));
     }
     if (monotonic_now_ms() >= wake_at_ms) obey(worker.step(Tick{}, monotonic_now_ms()));

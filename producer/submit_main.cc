@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <iostream>
@@ -17,6 +18,7 @@
 #include "core/hash.h"
 #include "core/limits.h"
 #include "net/clock.h"
+#include "net/endpoint.h"
 #include "producer/progress.h"
 #include "producer/sentences.h"
 #include "producer/spool.h"
@@ -166,10 +168,16 @@ void offer_to_cancel(Client& client, const std::vector<Sequence>& accepted) {
   say("cancelled " + counted(cancelled_n, "job"));
 }
 
+// What another command of this shell would not find by itself.
+std::string broker_to_say(const SubmitCommandLine& line) {
+  const char* const known = std::getenv("KQ_BROKER");
+  return line.broker == (known != nullptr ? std::string_view(known) : kDefaultBrokerUrl) ? "" : line.broker;
+}
+
 void say_outcome(const WaitOutcome& outcome, const SubmitCommandLine& line, const std::string& run) {
   const std::size_t unfinished = outcome.tally().total - outcome.tally().finished;
-  if (outcome.end == WaitEnd::timed_out) say("--timeout is over; " + resume_text(unfinished, run));
-  if (outcome.end == WaitEnd::interrupted) say("interrupted; " + resume_text(unfinished, run));
+  if (outcome.end == WaitEnd::timed_out) say("--timeout is over; " + resume_text(unfinished, run, broker_to_say(line)));
+  if (outcome.end == WaitEnd::interrupted) say("interrupted; " + resume_text(unfinished, run, broker_to_say(line)));
   if (!line.quiet && line.progress != ProgressStyle::json) say(summary_text(outcome.tally()));
 }
 
@@ -210,7 +218,7 @@ ExitCode after_sending(Client& client, Answers& answers, const SubmitCommandLine
     say(summary.stopped->message);
     code = summary.stopped->code;
     const std::size_t accepted = summary.count(Acceptance::accepted);
-    if ((code == ExitCode::interrupted || code == ExitCode::gave_up) && accepted > 0) say(resume_text(accepted, summary.run));
+    if ((code == ExitCode::interrupted || code == ExitCode::gave_up) && accepted > 0) say(resume_text(accepted, summary.run, broker_to_say(line)));
   } else if (line.wait) {
     std::optional<std::int64_t> left_ms = line.timeout_ms;
     if (left_ms) *left_ms -= client.now_ms() - start_ms;
@@ -322,7 +330,7 @@ ExitCode run(SubmitCommandLine line) {
   if (!line.quiet) {
     for (const std::string& note : inspected.notes) say(note);
   }
-  if (inspected.source.jobs_n == 0 && !line.request.inputs.empty() && !line.dry_run) {
+  if (inspected.source.jobs_n == 0 && !line.request.inputs.empty()) {
     say("there is nothing to send");
     return ExitCode::nothing;
   }

@@ -122,9 +122,10 @@ std::string sending_text(std::size_t answered_n, std::size_t jobs_n) {
          std::string(3 - std::min<std::size_t>(3, percent.size()), ' ') + percent + "% sent";
 }
 
-std::string resume_text(std::size_t unfinished, const std::string& run) {
-  return counted(unfinished, "accepted job") + (unfinished == 1 ? " keeps" : " keep") +
-         " running; resume: kq results " + shell_quoted(run) + " --wait; cancel: kq ctl cancel --run " + shell_quoted(run);
+std::string resume_text(std::size_t unfinished, const std::string& run, const std::string& broker) {
+  const std::string where = broker.empty() ? "" : " --broker " + shell_quoted(broker);
+  return counted(unfinished, "accepted job") + (unfinished == 1 ? " stays" : " stay") + " with the broker; resume: kq results " + shell_quoted(run) + " --wait" + where +
+         "; cancel: kq ctl cancel --run " + shell_quoted(run) + where;
 }
 
 }  // namespace kq

@@ -51,8 +51,8 @@ std::string wait_event(const Tally& tally);
 // "[  2560/1000000]   0% sent"
 std::string sending_text(std::size_t answered_n, std::size_t jobs_n);
 
-// "3 accepted jobs keep running; resume: kq results NAME --wait; cancel: kq ctl cancel --run NAME", the name quoted for a shell where it
+// "3 accepted jobs stay with the broker; resume: kq results NAME --wait; cancel: kq ctl cancel --run NAME", the name quoted for a shell where it
 // needs to be.
-std::string resume_text(std::size_t unfinished, const std::string& run);
+std::string resume_text(std::size_t unfinished, const std::string& run, const std::string& broker = "");
 
 }  // namespace kq

@@ -86,8 +86,10 @@ TEST(SubmitOutput, sending_has_a_line_of_its_own) {
 }
 
 TEST(SubmitOutput, says_how_to_come_back) {
-  EXPECT_EQ(resume_text(3, "monday"), "3 accepted jobs keep running; resume: kq results monday --wait; cancel: kq ctl cancel --run monday");
-  EXPECT_EQ(resume_text(1, "it's mine"), "1 accepted job keeps running; resume: kq results 'it'\\''s mine' --wait; cancel: kq ctl cancel --run 'it'\\''s mine'");
+  EXPECT_EQ(resume_text(3, "monday"), "3 accepted jobs stay with the broker; resume: kq results monday --wait; cancel: kq ctl cancel --run monday");
+  EXPECT_EQ(resume_text(2, "monday", "ipc:///tmp/a b"),
+            "2 accepted jobs stay with the broker; resume: kq results monday --wait --broker 'ipc:///tmp/a b'; cancel: kq ctl cancel --run monday --broker 'ipc:///tmp/a b'");
+  EXPECT_EQ(resume_text(1, "it's mine"), "1 accepted job stays with the broker; resume: kq results 'it'\\''s mine' --wait; cancel: kq ctl cancel --run 'it'\\''s mine'");
 }
 
 }  // namespace

@@ -5,10 +5,12 @@
 // sweep.
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "net/clock.h"
 #include "producer/progress.h"
@@ -68,7 +70,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.option("--broker", "URL", "use this broker and its workers instead of starting any", options.broker,
                "KQ_BROKER");
   flags.option("--key", "FILE", "your key, where that broker wants one", options.key, "KQ_KEY");
-  flags.option("--state", "DIR", "where jobs, results and builds are kept (default: $XDG_STATE_HOME/kq)",
+  flags.option("--state", "DIR", "where a broker of its own keeps jobs, results and builds (default: $XDG_STATE_HOME/kq); wins over KQ_BROKER",
                options.state);
   flags.choice("--device", "what the jobs run on", options.device, {"any", "cpu", "cuda"});
   flags.option("--gpu", "MODEL", "only on this GPU model, such as 'NVIDIA H200'", options.gpu);
@@ -85,7 +87,11 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.flag("--keep-going", "leave out what is wrong and evaluate the rest", options.keep_going);
   flags.flag("--exit-zero", "exit 0 even if a kernel did not pass", options.exit_zero);
   flags.flag("--json", "one JSON object on stdout", options.json);
-  return flags.parse(argc, argv);
+  if (const auto end = flags.parse(argc, argv)) return end;
+  // Said here, and not by the environment: it is for a broker of its own.
+  const bool says_broker = std::any_of(argv, argv + argc, [](std::string_view word) { return word == "--broker" || word.starts_with("--broker="); });
+  if (!options.state.empty() && !says_broker) options.broker.clear();
+  return std::nullopt;
 }
 
 kq::SubmitRequest request_of(const Options& options) {

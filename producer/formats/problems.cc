@@ -148,6 +148,10 @@ Expected<FoundProblem> KernelBenchProblems::find(std::uint32_t level, std::uint3
       return FoundProblem{file_ref(paths[0]), level_name + "/" + paths[0].stem().string()};
     }
   }
+  for (const fs::path& root : roots_) {
+    std::error_code error;
+    if (root.extension() != ".jsonl" && !fs::is_directory(root, error)) return bad_input("--problems: '" + root.string() + "' is no directory");
+  }
   return bad_input("no file " + level_name + "/" + std::to_string(id) +
                    "_*.py in the problems; say where they are with --problems DIR");
 }

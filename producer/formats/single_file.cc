@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "core/hash.h"
 #include "producer/formats/kernelbench_run.h"
 #include "producer/formats/problems.h"
 #include "producer/io_contract.h"
@@ -27,6 +28,14 @@ Expected<std::vector<HeaderSetting>> header_of(const std::filesystem::path& path
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
   return read_header(text);
+}
+
+// What stands in for standard input has no name of its own: by what it holds, two of one run are two.
+std::string label_of_stand_in(const std::filesystem::path& path) {
+  constexpr std::size_t kDigits = 8;
+  std::ifstream file(path, std::ios::binary);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  return "stdin-" + to_hex(sha256(text)).substr(0, kDigits);
 }
 
 // What stands in for standard input has no name of its own.
@@ -73,7 +82,7 @@ void read_single_file(const std::filesystem::path& input, const InputOptions& op
   Candidate candidate;
   if (sample) candidate = sample_candidate(input, *sample);
   candidate.where = name;
-  if (!sample) candidate.label = options.stand_in.empty() ? input.stem().string() : "stdin";
+  if (!sample) candidate.label = options.stand_in.empty() ? input.stem().string() : label_of_stand_in(input);
   candidate.files = source_files(input);
   if (!options.stand_in.empty()) candidate.files.front().name = "submission" + input.extension().string();
   const std::filesystem::path base = options.stand_in.empty() ? input.parent_path() : "";

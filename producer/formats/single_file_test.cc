@@ -125,6 +125,9 @@ TEST_F(SingleFile, what_stands_in_for_standard_input_has_a_name_that_does_not_ch
   ASSERT_EQ(found.candidates.size(), 1u);
   EXPECT_EQ(found.candidates[0].files[0].name, "submission.py");
   EXPECT_EQ(found.candidates[0].where, "standard input");
+  EXPECT_THAT(found.candidates[0].label, testing::MatchesRegex("stdin-[0-9a-f]{8}"));
+  EXPECT_EQ(read(folder_.write("kq-stdin.x2.py", kTestKernel), options_).candidates[0].label, found.candidates[0].label);
+  EXPECT_NE(read(folder_.write("kq-stdin.x3.py", std::string(kTestKernel) + "\n"), options_).candidates[0].label, found.candidates[0].label);
 }
 
 }  // namespace

@@ -93,7 +93,7 @@ class MovingIn(kq.Queue):
         with self.broker():
             code, said = self.interrupted(1)
             self.assertEqual(code, 130, said)
-            self.assertIn("4 accepted jobs keep running; resume: kq results mine --wait; cancel: kq ctl cancel --run mine", said)
+            self.assertIn("4 accepted jobs stay with the broker; resume: kq results mine --wait; cancel: kq ctl cancel --run mine", said)
             self.assertEqual(set(self.verdicts("mine").values()), {"queued"})
             code, said = self.interrupted(2)
             self.assertEqual(code, 130, said)  # these are reused, none is of this call

@@ -48,8 +48,8 @@ def part_of_examples(folder: Path) -> Path:
 class Sweep(kq.Story):
     def sweep(self, path: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
         """On a stack of its own, which has no keys, whatever the environment names."""
-        keys = {"KQ_KEY": str(self.folder / "no.key"), "KQ_KEYS": str(self.folder / "no-keys")}
-        return kq.kq("sweep", path, "--run", "r", "--device", "cpu", "--state", self.state, *words, **keys)
+        named = {"KQ_BROKER": f"ipc://{self.folder}/nobody", "KQ_KEY": str(self.folder / "no.key"), "KQ_KEYS": str(self.folder / "no-keys")}
+        return kq.kq("sweep", path, "--run", "r", "--device", "cpu", "--state", self.state, *words, **named)
 
     def test_examples_end_as_expected_and_are_judged_once(self) -> None:
         part = part_of_examples(self.folder / "part")
