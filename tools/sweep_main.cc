@@ -37,6 +37,7 @@ using kq::ExitCode;
 using kq::Expected;
 
 const std::string kProgram = "kq-sweep";
+constexpr std::int64_t kWorkerStartMs = 20'000;  // of its own: so long it is no news that nobody serves the jobs
 
 struct Options {
   std::string path;
@@ -216,9 +217,13 @@ class Sweep {
     if (options_.timeout_s) options.timeout_ms = static_cast<std::int64_t>(*options_.timeout_s * 1e3);
     options.sleep_ms = [&](std::int64_t ms) { pause(ms); };
     options.interrupted = [&] { return interrupted(); };
+    const std::int64_t start_ms = kq::monotonic_now_ms();
     options.progress = [&](const kq::Tally& tally) {
       if (tally.finished < tally.total) start_worker();
-      line.update(tally, kq::monotonic_now_ms());
+      const std::int64_t now_ms = kq::monotonic_now_ms();
+      kq::Tally shown = tally;
+      if (stack_ && now_ms - start_ms < kWorkerStartMs) shown.unserved.clear();  // its own worker is on its way
+      line.update(shown, now_ms);
     };
     Expected<kq::WaitOutcome> outcome = kq::wait_for(client, submitted.to_wait_for(), options);
     line_ = nullptr;

@@ -81,18 +81,6 @@ Expected<void> write(const std::string& path, std::string_view text) {
 
 std::string words_in(const std::string& dir) { return read_child_file(dir + "/toolchain", kToolchainBytesMax).value_or(""); }
 
-// "add.py:31: words" names its place.
-Verdict with_place(Verdict verdict) {
-  const Evidence* evidence = evidence_of(verdict);
-  if (evidence == nullptr || name_of(verdict) != VerdictName::build_failed) return verdict;
-  Evidence placed = *evidence;
-  const std::size_t colon = placed.message.find(':');
-  const std::size_t end = placed.message.find_first_not_of("0123456789", colon == std::string::npos ? 0 : colon + 1);
-  if (colon == std::string::npos || colon > kNameBytesMax || end == std::string::npos || end == colon + 1) return verdict;
-  if (placed.message.find_first_of(" \n") > colon) placed.place = placed.message.substr(0, end);
-  return ended(VerdictName::build_failed, std::move(placed));
-}
-
 Toolchain toolchain_in(const std::string& dir) {
   const std::string text = words_in(dir);
   const std::size_t end = std::min(text.find('\n'), text.size());
@@ -353,7 +341,7 @@ Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall
   if (end->verdict) return Compiled{.verdict = std::move(end->verdict), .dir = {}, .cached = false};
   if (auto verdict = read_outcome(scratch->out())) {
     if (end->was_killed_for_memory && name_of(*verdict) == VerdictName::build_failed) verdict = build_out_of_memory(options_.host_bytes);
-    return Compiled{.verdict = with_place(std::move(*verdict)), .dir = {}, .cached = false, .toolchain = words_in(scratch->out())};
+    return Compiled{.verdict = std::move(*verdict), .dir = {}, .cached = false, .toolchain = words_in(scratch->out())};
   }
   auto entry = cache_.put(key, scratch->out());
   if (!entry && entry.error().code == ExitCode::bad_input) {

@@ -97,6 +97,7 @@ TEST_F(BuilderTest, a_syntax_error_is_named_with_its_line) {
   const auto built = build_python("class ModelNew:\n  def f(:\n");
   ASSERT_EQ(verdict_of(built), "build_failed");
   EXPECT_NE(evidence(built).message.find("k.py:2"), std::string::npos) << evidence(built).message;
+  EXPECT_EQ(evidence(built).place, "k.py:2");
 }
 
 TEST_F(BuilderTest, a_stream_user_is_rejected_with_rule_and_place_also_from_the_cache) {

@@ -1,5 +1,6 @@
 #include "gpu_worker/build/outcome.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/limits.h"
@@ -17,9 +18,18 @@ constexpr std::size_t kStatusBytesMax = 32;
 constexpr std::size_t kElfMagicBytes = 4;
 constexpr std::size_t kPreprocessedBytesMax = 4u << 20;
 
+// "add.py:31", where "add.py:31: words" is what was said.
+std::string place_in(const std::string& message) {
+  const std::size_t colon = message.find(':');
+  if (colon == std::string::npos || colon == 0 || colon > kNameBytesMax || message.find_first_of(" \n") < colon) return {};
+  const std::size_t end = message.find_first_not_of("0123456789", colon + 1);
+  return end == std::string::npos || end == colon + 1 ? std::string() : message.substr(0, std::min(end, kNameBytesMax));
+}
+
 Verdict failed(Stage stage, std::string message) {
+  std::string place = place_in(message);
   return ended(VerdictName::build_failed,
-               {.stage = stage, .reason = {}, .message = std::move(message), .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
+               {.stage = stage, .reason = {}, .message = std::move(message), .hint = {}, .rule = {}, .place = std::move(place), .mismatch = {}});
 }
 
 // What was built is judged by what it asks for, whichever source it was made of. Device code is among it.

@@ -46,6 +46,16 @@ TEST_F(BuildOutcomeTest, the_status_is_a_word) {
   EXPECT_EQ(read(), "build_failed at build: no nvrtc");
 }
 
+TEST_F(BuildOutcomeTest, a_message_that_begins_with_a_place_names_it) {
+  leave("status", "failed\n");
+  const std::pair<std::string, std::string> said[] = {
+      {"k.py:2: invalid syntax", "k.py:2"}, {"k.cu:31", ""}, {"k.py: no such file", ""}, {"in k.py:2: no", ""}, {":3: no", ""}, {std::string(kNameBytesMax + 1, 'k') + ":2: no", ""}};
+  for (const auto& [message, place] : said) {
+    leave("message", message);
+    EXPECT_EQ(evidence_of(*read_outcome(dir_))->place, place) << message;
+  }
+}
+
 TEST_F(BuildOutcomeTest, what_left_nothing_has_failed) { EXPECT_EQ(read(), "build_failed at build: the build left no result"); }
 
 TEST_F(BuildOutcomeTest, a_broken_rule_weighs_more_than_the_status) {
