@@ -193,6 +193,7 @@ TEST(Validate, refuses_in_a_sentence_that_starts_with_the_label) {
        "relu/fast_triton: the labels of a worker must be sorted, no two alike"},
       {[](Submission& s) { s.labels = {""}; }, "relu/fast_triton: a label of a worker is empty"},
       {[](Submission& s) { s.labels.resize(kLabelsMax + 1); }, "relu/fast_triton: more than 16 labels"},
+      {[](Submission& s) { s.device = DeviceWish::cpu, s.gpu_model = "NVIDIA H200"; }, "relu/fast_triton: a CPU and the GPU 'NVIDIA H200' are asked for; only one can be had"},
       {[](Submission& s) { s.deadline_ms = -1; }, "relu/fast_triton: a time must not be negative"},
       {[](Submission& s) { s.deadline_ms = s.not_before_ms; },
        "relu/fast_triton: its deadline is not after the time before which it must not run"},

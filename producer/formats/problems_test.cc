@@ -65,6 +65,7 @@ TEST(KernelBenchProblems, says_what_is_missing_or_ambiguous) {
   EXPECT_THAT(problems.find(1, 1).error().message, HasSubstr("problem 1 is ambiguous: "));
   EXPECT_EQ(problems.find(1, 7).error().message,
             "no file level1/7_*.py in the problems; say where they are with --problems DIR");
+  EXPECT_EQ(KernelBenchProblems({folder / "nope"}, false).find(1, 7).error().message, "--problems: '" + (folder / "nope").string() + "' is no directory");
 }
 
 std::string hosted(int level, int id, const std::string& name) {
