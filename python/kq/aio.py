@@ -39,6 +39,7 @@ from kq.submission import Backend, Submission
 from kq.submitter import submitter_name
 from kq.tables import Board, Evaluations, Rows
 from kq.tally import Progress, progress_of
+from kq.validate import span_s
 from kq.watch import Watch
 
 T = TypeVar("T")
@@ -129,6 +130,7 @@ class AsyncClient:
         `fields` are its other fields: device, gpu_model, trials, author, tags. Without a `label` the row is named
         after its content.
         """
+        span_s(timeout)
         order = order_of(
             [source],
             problem=problem,
@@ -154,6 +156,7 @@ class AsyncClient:
         **arguments: Any,
     ) -> Evaluations:
         """As Client.evaluate_many()."""
+        span_s(job_timeout, "job_timeout")
         order = order_of(sources, problem=problem, **arguments)
         clock = asyncio.get_running_loop().time
         start_s, jobs, failure = clock(), Jobs(order.run), ""

@@ -40,6 +40,7 @@ from kq.records import JobState, RunRow
 from kq.submission import Submission
 from kq.tables import html_table
 from kq.tally import Progress, Tally
+from kq.validate import span_s
 
 Clock = Callable[[], float]
 Outcomes = Generator[Ask | Sleep | Evaluation, Any, None]
@@ -151,7 +152,7 @@ def submit_many(
     A sequence is checked before anything is sent, what comes from a generator when its turn comes: so there may be any
     number of them.
     """
-    deadline = math.inf if timeout is None else now() + timeout
+    deadline = now() + span_s(timeout)
     if isinstance(submissions, Sequence):
         checked(jobs.run, submissions, submitter)
     rest = iter(submissions)
@@ -179,13 +180,14 @@ def as_completed(
     """
     start_s = heard_s = now()
     jobs.wait_again(start_s)
-    deadline = start_s + (math.inf if timeout is None else timeout)
+    deadline = start_s + span_s(timeout)
+    job_span_s = span_s(job_timeout, "job_timeout")
     pause = wait_s = 0.0  # the first answer comes at once, for whoever shows how far it is
     yield from jobs.told()
     while waiting := jobs.waiting():
         asked_s = now()
         oldest_s = min(job.since_s for job in waiting)
-        until = min(deadline, oldest_s + (math.inf if job_timeout is None else job_timeout))
+        until = min(deadline, oldest_s + job_span_s)
         outcomes: list[Evaluation] = []
         try:
             patience = _patience(now(), until, heard_s)
@@ -203,7 +205,7 @@ def as_completed(
         for job in jobs.waiting():
             if now() >= deadline:
                 outcomes.append(jobs.lose(job, _late(job, timeout)))
-            elif job_timeout is not None and now() >= job.since_s + job_timeout:
+            elif now() >= job.since_s + job_span_s:
                 outcomes.append(jobs.lose(job, _late(job, job_timeout)))
         jobs.tell(outcomes)
         if progress is not None:

@@ -39,6 +39,7 @@ from kq.submission import Submission
 from kq.submitter import submitter_name
 from kq.tables import Board, Evaluations, Rows
 from kq.tally import Progress, progress_of
+from kq.validate import span_s
 
 T = TypeVar("T")
 E = TypeVar("E")
@@ -137,7 +138,7 @@ class Client:
         return self._run(operations.cancel(seqs))
 
     def results(self, run: str, with_samples: bool = False) -> Rows:
-        """The rows of a run in label order; those of unfinished jobs have no result."""
+        """The rows of a run in label order; those of unfinished jobs have no result. None for a run that never was."""
         return Rows(self._run(operations.results(run, with_samples)))
 
     def each_row(self, run: str, with_samples: bool = False) -> Iterator[RunRow]:
@@ -171,6 +172,7 @@ class Client:
     def _evaluations(
         self, order: Order, timeout: float | None, job_timeout: float | None, progress: Progress | None
     ) -> Evaluations:
+        span_s(job_timeout, "job_timeout")
         start_s, jobs, failure = time.monotonic(), Jobs(order.run), ""
         submissions = list(order.submissions.values())
         try:

@@ -16,6 +16,7 @@ from kq.errors import GaveUp
 from kq.limits import SUBMIT_JOBS_MAX
 from kq.messages import JobAck
 from kq.submission import Submission
+from kq.validate import span_s
 
 GRACE_S = 2.0  # for what is on its way when the time is over: its last look, and the way back
 
@@ -31,10 +32,9 @@ class Waiting:
     deadline: float = math.inf  # by time.monotonic()
 
     def __post_init__(self) -> None:
-        if self.timeout == math.inf:
+        self.deadline = time.monotonic() + span_s(self.timeout)
+        if self.deadline == math.inf:
             self.timeout = None
-        if self.timeout is not None:
-            self.deadline = time.monotonic() + self.timeout
 
     @property
     def left_s(self) -> float | None:

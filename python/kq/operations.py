@@ -37,7 +37,7 @@ from kq.packing import batches, part_of, size_of
 from kq.queue import ActionReply, CancelJobs, JobAction
 from kq.records import JobState, LeaderboardRow, RunRow
 from kq.submission import Submission
-from kq.validate import check, check_name
+from kq.validate import check, check_name, span_s
 
 ANSWER_TIMEOUT_S = 5.0  # for a broker that is idle or not there
 SUBMIT_TIMEOUT_S = 60.0  # for the acknowledgement of one batch by a busy broker
@@ -99,7 +99,7 @@ def submit(
     """
     submissions = checked(run, submissions, submitter)
     packed = list(batches(run, submissions, submitter))
-    deadline = math.inf if timeout is None else now() + timeout
+    deadline = now() + span_s(timeout)
     acks: list[JobAck] = []
     for batch in packed:
         acks += yield from _send(batch, deadline, now, len(acks), len(submissions))
@@ -168,7 +168,7 @@ def wait(
 
     With `first` until any is finished or the time is over, whichever comes first.
     """
-    deadline = math.inf if timeout is None else now() + timeout
+    deadline = now() + span_s(timeout)
     seqs = list(seqs)  # whoever gave a generator gave it once
     found: dict[int, JobStatus] = {}
     pending = list(dict.fromkeys(seqs))

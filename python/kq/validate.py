@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from numbers import Real
+
 from kq.errors import BadInput
 from kq.limits import FILES_PER_SUBMISSION_MAX, LABELS_MAX, NAME_BYTES_MAX, TAGS_MAX, TRIALS_MAX
 from kq.submission import Submission
@@ -26,6 +29,15 @@ def name_complaint(name: str) -> str | None:
 def check_name(what: str, name: str) -> None:
     if wrong := name_complaint(name):
         raise BadInput(f"{what} {wrong}")
+
+
+def span_s(timeout: float | None, what: str = "timeout") -> float:
+    """The seconds that a call may take: any number of them without a timeout."""
+    if timeout is None:
+        return math.inf
+    if isinstance(timeout, bool) or not isinstance(timeout, Real) or not timeout >= 0:
+        raise BadInput(f"{what} must be a number of seconds, 0 or more, or None for no limit; got {timeout!r}")
+    return float(timeout)
 
 
 def check(submission: Submission) -> None:

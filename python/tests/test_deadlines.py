@@ -73,6 +73,24 @@ def test_what_was_taken_ends_in_time_too(connect: Callable[[str], Any], scripted
     assert "not finished within" in (one.infra_error or "")
 
 
+@pytest.mark.parametrize("timeout", [-1, float("nan"), "5", True])
+def test_a_time_that_is_none_is_refused_before_anything_is_sent(connect: Callable[[str], Any], mute: str, timeout: Any) -> None:
+    client = connect(mute)
+    calls: list[Callable[[], Any]] = [
+        lambda: client.submit("r", [submission()], timeout=timeout),
+        lambda: client.submit_many("r", [submission()], timeout=timeout),
+        lambda: client.wait([1], timeout=timeout),
+        lambda: client.poll([1], timeout=timeout),
+        lambda: client.evaluate("# a", problem=problem(), timeout=timeout),
+        lambda: client.evaluate_many(["# a"], problem=problem(), timeout=timeout),
+    ]
+    for call in calls:
+        with pytest.raises(kq.BadInput, match=f"timeout must be a number of seconds, 0 or more, or None for no limit; got {timeout!r}"):
+            call()
+    with pytest.raises(kq.BadInput, match="job_timeout must be a number"):
+        client.evaluate_many(["# a"], problem=problem(), timeout=0, job_timeout=timeout)
+
+
 def test_threads_that_share_a_client_do_not_wait_for_one_another(mute: str) -> None:
     errors: list[Exception] = []
 
