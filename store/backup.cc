@@ -45,6 +45,17 @@ Expected<void> copy_files(const fs::path& from, const fs::path& to) {
   return {};
 }
 
+// Whether another process has it open for writing. RocksDB locks the whole of its LOCK file while it does; a copy has none.
+bool is_in_use(const fs::path& dir) {
+  const int file = open((dir / "LOCK").c_str(), O_RDONLY | O_CLOEXEC);
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  const bool locked = file >= 0 && fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  if (file >= 0) close(file);
+  return locked;
+}
+
 Expected<Verified> verify_at(const std::string& dir, const std::function<void(const std::string&)>& report) {
   const auto store = open_rocks_store(dir, OpenMode::read_only);
   if (!store) return failure(store.error());
@@ -53,6 +64,12 @@ Expected<Verified> verify_at(const std::string& dir, const std::function<void(co
     return our_fault("store at " + dir + " has " + std::to_string(found->problems_n) + " problems; nothing was restored");
   }
   return found;
+}
+
+// What a copy that failed has left, so that it can be made again.
+void make_empty(const fs::path& dir) {
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(dir, ignored)) fs::remove(entry.path(), ignored);
 }
 
 }  // namespace
@@ -66,11 +83,20 @@ Expected<Verified> restore(const std::string& from, const std::string& dir, cons
     if (fs::exists(dir) && (!fs::is_directory(dir) || !fs::is_empty(dir))) {
       return bad_input("nothing is restored to " + dir + ": it is not empty; name a new or an empty directory");
     }
+    if (is_in_use(from)) {
+      return bad_input("store at " + from + " is in use by a running broker and changes while it is copied; make a backup with kq-ctl backup, and restore that");
+    }
     auto found = verify_at(from, report);
     if (!found) return found;
     fs::create_directories(dir);
-    if (auto copied = copy_files(from, dir); !copied) return failure(std::move(copied.error()));
-    return verify_at(dir, report);
+    try {
+      const auto copied = copy_files(from, dir);
+      found = copied ? verify_at(dir, report) : failure(copied.error());
+    } catch (const fs::filesystem_error& error) {
+      found = our_fault("restoring " + from + " to " + dir + ": " + error.what());
+    }
+    if (!found) make_empty(dir);
+    return found;
   } catch (const fs::filesystem_error& error) {
     return our_fault("restoring " + from + " to " + dir + ": " + error.what());
   }

@@ -1,7 +1,11 @@
 #include "store/backup.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -79,6 +83,45 @@ TEST_F(BackupTest, a_damaged_copy_is_not_restored) {
   }
   EXPECT_EQ(restore_to("restored").error().code, ExitCode::our_fault);
   EXPECT_FALSE(fs::exists(path("restored")));
+}
+
+TEST_F(BackupTest, a_store_that_another_process_has_open_is_not_restored) {
+  ASSERT_TRUE(backup(*store, path("copy")));
+  const std::string lock = path("copy") + "/LOCK";
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t holder = fork();
+  if (holder == 0) {
+    struct flock whole{};
+    whole.l_type = F_WRLCK;
+    const int file = ::open(lock.c_str(), O_CREAT | O_RDWR, 0600);
+    const char word = fcntl(file, F_SETLK, &whole) == 0 ? 'y' : 'n';
+    if (write(ready[1], &word, 1) != 1) _exit(1);
+    pause();
+    _exit(0);
+  }
+  char word = 0;
+  ASSERT_EQ(read(ready[0], &word, 1), 1);
+  ASSERT_EQ(word, 'y');
+  const auto refused = restore_to("restored");
+  kill(holder, SIGKILL);
+  waitpid(holder, nullptr, 0);
+  close(ready[0]);
+  close(ready[1]);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ExitCode::bad_input);
+  EXPECT_THAT(refused.error().message, HasSubstr("is in use by a running broker"));
+  EXPECT_FALSE(fs::exists(path("restored")));
+  EXPECT_TRUE(restore_to("restored")) << "its lock is gone";
+}
+
+TEST_F(BackupTest, a_copy_that_fails_leaves_an_empty_directory) {
+  ASSERT_TRUE(backup(*store, path("copy")));
+  fs::create_directory(path("copy") + "/folder");  // cannot be copied as a file
+  EXPECT_EQ(restore_to("restored").error().code, ExitCode::our_fault);
+  EXPECT_TRUE(fs::is_empty(path("restored")));
+  fs::remove(path("copy") + "/folder");
+  EXPECT_TRUE(restore_to("restored"));
 }
 
 }  // namespace

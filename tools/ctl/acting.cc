@@ -27,6 +27,9 @@ class Doer {
     return {};
   }
 
+  // Not asked for: what these would have to be, they are not.
+  void refuse(Sequence seq, const std::string& reason) { note(JobAction{.seq = seq, .done = false, .reason = reason}); }
+
   // Nothing done: 5 when there was nothing to do it to. Something refused: 2.
   Expected<ExitCode> finish(const std::string& done_word) {
     listing_.finish({{"done", json_number(done_n_)}, {"refused", json_number(refused_n_)}});
@@ -91,6 +94,31 @@ std::vector<Sequence> seqs_of(const JobsReply& page, const std::string& submitte
   return seqs;
 }
 
+// Whether these are dead letters, one by one: only so much of the list is asked for.
+Expected<bool> is_dead(Client& client, Sequence seq) {
+  if (seq == 0) return false;
+  const auto page = ask<JobsReply>(client, DeadQuery{.after_seq = seq - 1, .limit = 1});
+  if (!page) return failure(page.error());
+  return !page->jobs.empty() && page->jobs.front().job.seq == seq;
+}
+
+// By number: the broker would queue any job again that did not settle, one that somebody cancelled too.
+Expected<void> act_on_dead(Client& client, Doer<RetryJobs>& doer, const std::vector<Sequence>& seqs) {
+  std::vector<Sequence> dead;
+  for (const Sequence seq : seqs) {
+    const auto is = is_dead(client, seq);
+    if (!is) return failure(is.error());
+    if (*is) {
+      dead.push_back(seq);
+    } else {
+      doer.refuse(seq, "job " + std::to_string(seq) + " is no dead letter; kq-ctl retry queues others again");
+    }
+  }
+  return doer.act(dead);
+}
+
+Expected<void> act_on_dead(Client&, Doer<PurgeDead>& doer, const std::vector<Sequence>& seqs) { return doer.act(seqs); }
+
 // A verb on dead letters: of these numbers, or of all.
 template <class Request>
 Expected<ExitCode> deal_with_dead(int argc, const char* const* argv, const CtlWorld& world, const std::string& about, const std::string& done_word) {
@@ -108,7 +136,7 @@ Expected<ExitCode> deal_with_dead(int argc, const char* const* argv, const CtlWo
   if (!client) return failure(client.error());
   Doer<Request> doer(world, *client, broker.json);
   const auto acted = choice.all ? each_page(*client, DeadQuery{}, [&](const JobsReply& page) { return doer.act(seqs_of(page, "")); })
-                                : doer.act(*seqs);
+                                : act_on_dead(*client, doer, *seqs);
   if (!acted) return failure(acted.error());
   return doer.finish(done_word);
 }

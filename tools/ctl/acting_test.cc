@@ -99,6 +99,10 @@ TEST_F(CtlActing, deals_with_all_dead_letters_page_by_page_or_with_some) {
   EXPECT_EQ(kq.run({"requeue", "--all"}), 0);
   EXPECT_EQ(kq.out.str(), "queued again 3 jobs\n");
   EXPECT_EQ(seqs_of<RetryJobs>(), (std::vector<Sequence>{3, 5, 9}));
+  EXPECT_EQ(kq.run({"requeue", "5", "7"}), 2);
+  EXPECT_EQ(kq.out.str(), "queued again 1 job, not 1\n");
+  EXPECT_EQ(kq.err.str(), "job 7 is no dead letter; kq-ctl retry queues others again\n");
+  EXPECT_EQ(seqs_of<RetryJobs>(), (std::vector<Sequence>{3, 5, 9, 5}));
   EXPECT_EQ(kq.run({"purge", "5"}), 0);
   EXPECT_EQ(kq.out.str(), "struck off 1 job\n");
   already = {5};
