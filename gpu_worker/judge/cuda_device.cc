@@ -158,6 +158,8 @@ class CudaDevice : public Device {
   Expected<void> hold() override { return hold_->hold(); }
   void release() override { hold_->release(); }
   std::int64_t absence_ns() override { return hold_->absence_ns(); }
+  double memory_slowness() override { return hold_->memory_slowness(); }
+  Expected<void> await_quick_memory(std::int64_t limit_ns) override { return hold_->await_quick_memory(limit_ns); }
 
   Expected<void> begin_looks(std::span<const Look> looks) override {
     KQ_CHECK(looks.size() <= kLooksMax);

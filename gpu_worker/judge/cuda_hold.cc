@@ -3,8 +3,12 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
+#include <thread>
+#include <utility>
 
 #include "core/check.h"
 #include "gpu_worker/judge/child.h"
@@ -19,6 +23,8 @@ constexpr std::uint64_t kCopiedPerNs = 500;            // bytes: a sixth of what
 constexpr std::int64_t kCopyNs = 3'000;                // and for each, however small: 1.5 to 2 us there
 constexpr std::uint64_t kSliceBytes = 512u << 20;      // copied in far less than a slice
 constexpr std::uint64_t kFlushPerL2 = 2;               // bytes written per byte of cache: nothing older stays
+constexpr int kQuickLooks = 9;                         // holds whose median tells whether the memory is quick: 2 ms
+constexpr auto kQuickPause = std::chrono::milliseconds(5);
 constexpr std::uint64_t kFlushBytesMin = 8u << 20;
 
 std::int64_t random_wait_ns() {
@@ -40,10 +46,37 @@ Expected<void> Hold::open(std::uint64_t l2_bytes) {
     flush_ = 0;
     return failure(error_of(driver_, "cuMemAlloc of the buffer that empties the cache", r));
   }
+  return cycle();
+}
+
+Expected<void> Hold::cycle() {
   return begin().and_then([this] { return hold(); }).and_then([this]() -> Expected<void> {
     release();
     return probe();
   }).and_then([this] { return settle(); });
+}
+
+Expected<void> Hold::await_quick_memory(std::int64_t limit_ns) {
+  const std::int64_t end_ns = clock_ns() + limit_ns;
+  for (;;) {
+    std::array<double, kQuickLooks> looks{};
+    for (double& look : looks) {
+      if (const auto gone = cycle(); !gone) return gone;
+      look = memory_slowness();
+    }
+    std::nth_element(looks.begin(), looks.begin() + kQuickLooks / 2, looks.end());
+    if (looks[kQuickLooks / 2] <= kSlowMemory || clock_ns() >= end_ns) return {};
+    std::this_thread::sleep_for(kQuickPause);
+  }
+}
+
+// In two halves, of which the second finds a cache full of what the first has written, whatever was there before: its time is the memory's.
+Expected<void> Hold::empty_cache() {
+  const std::uint64_t words = flush_bytes_ / 4;
+  if (const Result r = driver_.fill_words(flush_, number_, words / 2); r != kSuccess) return failure(error_of(driver_, "cuMemsetD32 of the cache", r));
+  if (const auto stamped = kernels_.stamp(shared_.device(offsetof(Shared, emptied_ns))); !stamped) return stamped;
+  const Result r = driver_.fill_words(flush_ + words / 2 * 4, number_, words - words / 2);
+  return r == kSuccess ? Expected<void>() : failure(error_of(driver_, "cuMemsetD32 of the cache", r));
 }
 
 Expected<void> Hold::begin() {
@@ -63,13 +96,11 @@ Expected<void> Hold::begin() {
 
 Expected<void> Hold::hold() {
   is_begun_ = false;
-  auto queued = kernels_.stamp(shared_.device(offsetof(Shared, before_ns))).and_then([this]() -> Expected<void> {
-    const Result r = driver_.fill_words(flush_, number_, flush_bytes_ / 4);
-    return r == kSuccess ? Expected<void>() : failure(error_of(driver_, "cuMemsetD32 of the cache", r));
-  });
+  auto queued = kernels_.stamp(shared_.device(offsetof(Shared, before_ns))).and_then([this] { return empty_cache(); });
   // Who has had the GPU for a slice loses it as soon as somebody else wants it, which is while the child launches, and for a slice of the call's.
   // Who had nothing more to do for a moment begins another.
-  const bool is_long = copied_bytes_ > kSliceBytes;
+  const bool is_long = is_long_ = copied_bytes_ > kSliceBytes;
+  is_held_ = true;
   if (is_long) std::atomic_ref(shared_->gate.released).store(number_, std::memory_order_release);
   if (is_long && queued) {
     if (const Result r = driver_.synchronize(); r != kSuccess) queued = failure(error_of(driver_, "cuCtxSynchronize", r));
@@ -113,6 +144,7 @@ Expected<void> Hold::settle() {
   const auto& gate = static_cast<const volatile Shared*>(shared_.get())->gate;
   const auto since = [](std::uint64_t from_ns, std::uint64_t to_ns) { return static_cast<std::int64_t>(to_ns - from_ns); };
   absence_before_ns_ = begin_wait_ns_ + since(shared_->before_ns, holder.began_ns) + static_cast<std::int64_t>(holder.gap_ns);
+  if (std::exchange(is_held_, false)) memory_speed_.add(is_long_ ? 0 : since(shared_->emptied_ns, holder.began_ns));
   const std::int64_t copying_ns = since(gate.ended_ns, shared_->after_ns) - static_cast<std::int64_t>(copied_bytes_ / kCopiedPerNs) - copies_ * kCopyNs;
   absence_after_ns_ = static_cast<std::int64_t>(gate.gap_ns) + std::max<std::int64_t>(copying_ns, 0);
   return {};

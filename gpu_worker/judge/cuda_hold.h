@@ -2,7 +2,7 @@
 //
 //   begin   a gate: one thread that waits for the host, so that everything queued from here on runs without a pause
 //   (copies and fills of the caller)
-//   hold    stamp | empty the L2 cache | holder: one thread that waits until it is released; the gate opens
+//   hold    stamp | empty the L2 cache, stamp, once more | holder: one thread that waits until it is released; the gate opens
 //   release the holder ends, under the clock
 //   (the call)
 //   probe   a word of ours has run; a gate behind it keeps the GPU, so that what is copied now is what was there then
@@ -20,6 +20,7 @@
 #include "gpu_worker/judge/cuda_driver.h"
 #include "gpu_worker/judge/cuda_kernels.h"
 #include "gpu_worker/judge/cuda_mapped.h"
+#include "gpu_worker/judge/memory_speed.h"
 
 namespace kq::judge::cuda {
 
@@ -39,6 +40,10 @@ class Hold {
   Expected<void> settle();
   bool is_begun() const { return is_begun_; }
   std::int64_t absence_ns() const;
+  // Of the last hold, once it is settled: how long the memory took for what the judge writes there, by what is usual. 1: that is not known.
+  double memory_slowness() const { return memory_speed_.slowness(); }
+  // Holds of nothing, until the memory is as quick as usual or the time is over.
+  Expected<void> await_quick_memory(std::int64_t limit_ns);
   // Between begin and hold: so many bytes were queued to be copied or filled. Between probe and settle: likewise, and their time is no absence.
   void note_copied(std::uint64_t bytes) {
     copied_bytes_ += bytes;
@@ -46,12 +51,15 @@ class Hold {
   }
 
  private:
+  Expected<void> cycle();
+  Expected<void> empty_cache();
   Expected<void> wait_for(std::uint32_t& word) const { return await_number(driver_, word, number_); }
   // In mapped host memory, a cache line each.
   struct alignas(64) Shared {
     HoldWords gate;
     alignas(64) HoldWords holder;
     alignas(64) std::uint64_t before_ns;  // stamps
+    alignas(64) std::uint64_t emptied_ns;
     alignas(64) std::uint64_t after_ns;
     alignas(64) std::uint32_t probed;
   };
@@ -62,6 +70,9 @@ class Hold {
   Pointer flush_ = 0;
   std::uint64_t flush_bytes_ = 0;
   std::uint32_t number_ = 0;
+  MemorySpeed memory_speed_;
+  bool is_long_ = false;   // the last hold's sequence
+  bool is_held_ = false;   // since the last settle
   std::int64_t begin_wait_ns_ = 0;
   std::int64_t absence_before_ns_ = 0;
   std::int64_t absence_after_ns_ = 0;

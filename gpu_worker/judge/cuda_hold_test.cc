@@ -83,6 +83,29 @@ TEST_F(HoldTest, after_much_copying_the_holder_has_a_slice_of_its_own) {
   }
 }
 
+TEST_F(HoldTest, slow_memory_is_seen_by_what_is_written_to_empty_the_cache) {
+  const auto cycle = [&](std::uint64_t copied) {
+    ASSERT_TRUE(hold_->begin());
+    hold_->note_copied(copied);
+    ASSERT_TRUE(hold_->hold());
+    hold_->release();
+    ASSERT_TRUE(hold_->probe());
+    ASSERT_TRUE(hold_->settle());
+  };
+  for (std::size_t i = 0; i < kWritesKnown; ++i) cycle(0);
+  EXPECT_EQ(hold_->memory_slowness(), 1);
+  fake::gpu.fill_ns += 3'000;
+  cycle(0);
+  EXPECT_GT(hold_->memory_slowness(), 1.1);
+  cycle(8ull << 30);
+  EXPECT_EQ(hold_->memory_slowness(), 1) << "the holder waits until all has been copied: that tells of nothing";
+  const std::int64_t start_ns = clock_ns();
+  ASSERT_TRUE(hold_->await_quick_memory(20'000'000));
+  EXPECT_GE(clock_ns() - start_ns, 20'000'000) << "it stays slow";
+  fake::gpu.fill_ns -= 3'000;
+  ASSERT_TRUE(hold_->await_quick_memory(60'000'000'000));
+}
+
 TEST_F(HoldTest, a_sequence_that_is_given_up_is_over) {
   ASSERT_TRUE(hold_->begin());
   hold_->release();

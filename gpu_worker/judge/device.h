@@ -114,6 +114,10 @@ class Device {
   // Of the last hold, once it is settled: for how long around the call the device may have been somebody else's. Beginning and emptying the
   // caches are in it, so that only the excess over other holds means anything. 0 where nothing can be said.
   virtual std::int64_t absence_ns() = 0;
+  // Of the last hold, likewise: how long the device's memory took for the same work, by what is usual (memory_speed.h). 1: that is not known.
+  virtual double memory_slowness() { return 1; }
+  // Until the memory is as quick as usual, or the time is over.
+  virtual Expected<void> await_quick_memory(std::int64_t /*limit_ns*/) { return {}; }
 
  private:
   Bystanders* bystanders_ = nullptr;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "gpu_worker/judge/memory_speed.h"
+
 namespace kq::judge {
 namespace {
 
@@ -11,17 +13,18 @@ Times near(const Times& times, std::int64_t usual_ns) {
   Times kept;
   for (std::size_t i = 0; i < times.size(); ++i) {
     const bool is_far = static_cast<double>(std::abs(times.brackets_ns[i] - usual_ns)) > far_ns;
-    if (!times.beside[i] || !is_far) kept.add(times.brackets_ns[i], times.events_ns[i], times.beside[i]);
+    if (!times.beside[i] || !is_far) kept.add(times.brackets_ns[i], times.events_ns[i], times.beside[i], times.slowness[i]);
   }
   return kept;
 }
 
 }  // namespace
 
-void Times::add(std::int64_t bracket_ns, std::int64_t event_ns, bool is_beside) {
+void Times::add(std::int64_t bracket_ns, std::int64_t event_ns, bool is_beside, double memory_slowness) {
   brackets_ns.push_back(bracket_ns);
   events_ns.push_back(event_ns);
   beside.push_back(is_beside);
+  slowness.push_back(memory_slowness);
 }
 
 Times undisturbed(const Times& times) {
@@ -35,6 +38,11 @@ Times undisturbed(const Times& times) {
 Times undisturbed_reference(const Times& times) {
   if (times.size() == 0) return {};
   return near(times, std::ranges::min(times.brackets_ns));
+}
+
+bool had_slow_memory(const Times& times, double share) {
+  const auto slow_n = std::ranges::count_if(times.slowness, [](double slowness) { return slowness > kSlowMemory; });
+  return times.size() > 0 && static_cast<double>(slow_n) >= share * static_cast<double>(times.size());
 }
 
 }  // namespace kq::judge

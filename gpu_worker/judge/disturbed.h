@@ -15,9 +15,10 @@ struct Times {
   std::vector<std::int64_t> brackets_ns;
   std::vector<std::int64_t> events_ns;  // what the child said of the same calls
   std::vector<bool> beside;             // whether a child of ours was making itself warm meanwhile
+  std::vector<double> slowness;         // of the memory just before (memory_speed.h)
 
   std::size_t size() const { return brackets_ns.size(); }
-  void add(std::int64_t bracket_ns, std::int64_t event_ns, bool is_beside);
+  void add(std::int64_t bracket_ns, std::int64_t event_ns, bool is_beside, double memory_slowness = 1);
 };
 
 // So far from what is usual, by either, is disturbed. In the quiet one call in two hundred is (H200), and to drop that moves no median.
@@ -29,5 +30,11 @@ inline constexpr double kDisturbedShare = 0.1;
 Times undisturbed(const Times& times);
 // Of a reference's, which are few and follow one another: the least. Nobody gains by a reference that is too quick.
 Times undisturbed_reference(const Times& times);
+
+// Whether the memory was slow (kSlowMemory) in so many of them that this is what they tell of: in three of four of a submission's, of which the quicker ones are
+// published, and in half of a reference's.
+bool had_slow_memory(const Times& times, double share);
+inline constexpr double kSlowShare = 0.75;
+inline constexpr double kSlowReferenceShare = 0.5;
 
 }  // namespace kq::judge

@@ -33,6 +33,17 @@ TEST(Disturbed, a_quick_one_alone_is_not_what_is_usual) {
   EXPECT_EQ(in_us(undisturbed(all_beside({200, 300, 301, 302, 300}))), (Brackets{300, 301, 302, 300}));
 }
 
+TEST(Disturbed, slow_memory_counts_where_most_calls_had_it) {
+  Times times;
+  for (int i = 0; i < 8; ++i) times.add(300'000, 0, true, i < 6 ? 1.1 : 1.0);
+  EXPECT_TRUE(had_slow_memory(times, kSlowShare));
+  EXPECT_EQ(undisturbed(times).slowness, times.slowness);
+  times.slowness[0] = 1.04;
+  EXPECT_FALSE(had_slow_memory(times, kSlowShare));
+  EXPECT_TRUE(had_slow_memory(times, kSlowReferenceShare));
+  EXPECT_FALSE(had_slow_memory({}, kSlowShare));
+}
+
 TEST(Disturbed, what_was_measured_in_the_quiet_stays) {
   Times times = all_beside({300, 301, 302, 400});
   times.beside[3] = false;

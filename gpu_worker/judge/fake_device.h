@@ -20,6 +20,8 @@ class FakeDevice : public Device {
   std::uint64_t private_bytes_max = ~0ull;                     // of one piece; there is no room for a larger one
   std::uint64_t window_bytes_max = ~0ull;                      // likewise
   std::function<std::int64_t()> absence = [] { return 0; };  // before each call
+  std::function<double()> slowness = [] { return 1.0; };       // of the memory, before each call
+  std::function<void()> at_slow_memory = [] {};                // somebody waits until it is quick
   int windows = 0;                                             // made so far
   std::uint64_t copied_bytes = 0;
   bool can_look = false;                                       // by itself, as a GPU can
@@ -66,6 +68,11 @@ class FakeDevice : public Device {
   Expected<void> hold() override { return {}; }
   void release() override { released = held.load(); }
   std::int64_t absence_ns() override { return absence(); }
+  double memory_slowness() override { return slowness(); }
+  Expected<void> await_quick_memory(std::int64_t) override {
+    at_slow_memory();
+    return {};
+  }
 
  private:
   static std::optional<Agreement> seen_by_host(const Look& look) {

@@ -39,6 +39,7 @@ struct FakeGpu {
   std::vector<std::string> launched;
   std::uint64_t now_ns = 1'000;        // its clock; every look at it takes a microsecond
   std::uint64_t hold_gap_ns = 3'000;   // what a hold finds
+  std::uint64_t fill_ns = 20'000;      // what filling takes
   int syncs_needed = 0;                // asynchronous work not waited for
   int syncs = 0;                       // how often everything was
   cuda::AllocationProperties asked{};
@@ -213,6 +214,7 @@ inline Driver fake_driver() {
   };
   driver.fill_words = [](Pointer to, unsigned word, std::size_t words) {
     std::fill_n(host<unsigned>(to), words, word);
+    gpu.now_ns += gpu.fill_ns;
     ++gpu.syncs_needed;
     return result("fill_words");
   };

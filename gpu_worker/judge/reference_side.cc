@@ -121,13 +121,15 @@ Step<ReferenceSide::Called> ReferenceSide::time_trial(const Plan& plan, const Se
   const auto compiled = is_compiled ? call(plan, seeds.calls, *answer.expected, Command::call_compiled) : Step<Answered>();
   if (!compiled) return tl::unexpected(compiled.error());
   const std::int64_t compiled_absence_ns = is_compiled ? device_.absence_ns() : 0;
+  const double compiled_slowness = device_.memory_slowness();
   auto called = call(plan, seeds.calls, *answer.expected);
   if (!called) return tl::unexpected(called.error());
   const std::int64_t absence_ns = device_.absence_ns();
+  const double slowness = device_.memory_slowness();
   keep_outputs(called->tables.outputs, answer);
   if (const auto noted = note_mutated_inputs(); !noted) return tl::unexpected(noted.error());
-  if (is_compiled) return Called{compiled->bracket_ns, compiled->event_ns, compiled_absence_ns};
-  return Called{called->bracket_ns, called->event_ns, absence_ns};
+  if (is_compiled) return Called{compiled->bracket_ns, compiled->event_ns, compiled_absence_ns, compiled_slowness};
+  return Called{called->bracket_ns, called->event_ns, absence_ns, slowness};
 }
 
 Step<void> ReferenceSide::make_trial(const Plan& plan, const Seeds& seeds) {

@@ -31,6 +31,7 @@ class ReferenceSide {
     std::int64_t bracket_ns = 0;
     std::int64_t event_ns = 0;    // what the child says
     std::int64_t absence_ns = 0;  // Device::absence_ns
+    double slowness = 1;          // Device::memory_slowness
   };
   // Draws the inputs of one trial and computes its expected outputs, under the clock. The times are of the plan's baseline, the outputs of the model
   // as it is.

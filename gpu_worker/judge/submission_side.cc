@@ -174,6 +174,7 @@ Step<SubmissionSide::Called> SubmissionSide::call(const Plan& plan, const Trial&
   if (!called) return tl::unexpected(called.error());
   if (!seen) return tl::unexpected(seen.error());
   const std::int64_t absence_ns = device_.absence_ns();
+  const double slowness = device_.memory_slowness();
   if (const auto possible = note_returned(called->tables.outputs); !possible) return tl::unexpected(possible.error());
   // A device that is slow at looking is at it for longer than a call may be away; others that disturb it do not do so again and again.
   long_looks_ = in_place && absence_ns > overhead_.absence_ns + kAbsenceNs ? long_looks_ + 1 : 0;
@@ -184,7 +185,7 @@ Step<SubmissionSide::Called> SubmissionSide::call(const Plan& plan, const Trial&
     const auto taken = take_outputs(device_, layout, from, called->tables.outputs, *memory_.snapshot);
     if (!taken) return stop(taken.error());
   }
-  return Called{called->bracket_ns, called->event_ns, absence_ns, called->is_early, is_unclear, std::move(called->tables.outputs)};
+  return Called{called->bracket_ns, called->event_ns, absence_ns, called->is_early, is_unclear, std::move(called->tables.outputs), slowness};
 }
 
 // Null: they are taken. So are those of the first trial, where it is seen which of them are small.

@@ -75,6 +75,7 @@ class SubmissionSide {
     bool is_unclear = false;      // large outputs were no right ones where they lay, and were taken only then: that they are right by now says nothing. Or to look
                                   // at them there takes too long
     std::vector<Tensor> outputs;  // what the child says of them
+    double slowness = 1;          // Device::memory_slowness
   };
   // What a call needs, before its clock starts. It may begin before the reference has made the trial, and ends after that.
   void begin_staging(const Trial& trial);

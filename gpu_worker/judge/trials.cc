@@ -157,7 +157,7 @@ Step<void> TrialRun::time_reference(const Trial& trial) {
     }
   }
   if (!called) return tl::unexpected(called.error());
-  if (is_sample) times_.reference.add(called->bracket_ns, called->event_ns, is_beside);
+  if (is_sample) times_.reference.add(called->bracket_ns, called->event_ns, is_beside, called->slowness);
   reference_ns_ = sample_ns(called->bracket_ns, submission_.overhead().median_ns);
   return {};
 }
@@ -209,7 +209,20 @@ bool TrialRun::is_beside_others() const { return device_.bystanders() != nullptr
 
 // Says how many timed trials come again for it.
 std::size_t TrialRun::drop_disturbed(bool is_enough) {
-  return std::max(drop_disturbed_references(), drop_disturbed_calls(is_enough));
+  const std::size_t slow_n = drop_slow();
+  return std::max({slow_n, drop_disturbed_references(), drop_disturbed_calls(is_enough)});
+}
+
+// Either side's, where most of what is published would tell of the memory.
+std::size_t TrialRun::drop_slow() {
+  const bool are_calls = had_slow_memory(times_.submission, kSlowShare);
+  const bool are_references = had_slow_memory(times_.reference, kSlowReferenceShare);
+  if ((!are_calls && !are_references) || std::exchange(has_waited_for_memory_, true)) return 0;
+  (void)device_.await_quick_memory(kSlowMemoryLimitNs);  // a device that fails does so again in the next trial
+  const std::size_t calls_n = are_calls ? times_.submission.size() : 0;
+  if (are_calls) times_.submission = {};
+  if (are_references) times_.reference = {};
+  return std::max(calls_n, missing_references());
 }
 
 std::size_t TrialRun::drop_disturbed_references() {
@@ -240,7 +253,7 @@ void TrialRun::note(const Trial& trial, const SubmissionSide::Called& called) {
   // Some timed trials are made for the reference alone.
   if (!trial.is_timed() || times_.submission.size() == plan_.trials.timed) return;
   const bool is_beside = was_beside_others(trial);
-  times_.submission.add(called.bracket_ns, called.event_ns, is_beside);
+  times_.submission.add(called.bracket_ns, called.event_ns, is_beside, called.slowness);
 }
 
 }  // namespace kq::judge

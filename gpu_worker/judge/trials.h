@@ -39,6 +39,8 @@ inline constexpr std::int64_t kReferenceLongNs = 10'000'000;
 inline constexpr std::uint32_t kTimedPerReference = 8;
 // Where fewer of its samples are undisturbed, they are taken again in the quiet.
 inline constexpr std::size_t kReferencesMin = 3;
+// Calls beside which the memory was slow are made again, once, when it is quick again: to clear 140 GB takes the driver 0.36 s.
+inline constexpr std::int64_t kSlowMemoryLimitNs = 600'000'000;
 // Answers that take longer together are not asked for in one command: a submission that is wrong in the next trial needs none of them.
 inline constexpr std::int64_t kAtOnceNs = 4'000'000;
 
@@ -84,6 +86,7 @@ class TrialRun {
   static Evidence void_evidence(const Trial& trial, std::int64_t absence_ns);
   Standing standing_of(const Trial& trial, const SubmissionSide::Called& called);
   std::size_t drop_disturbed(bool is_enough);
+  std::size_t drop_slow();
   std::size_t drop_disturbed_references();
   std::size_t drop_disturbed_calls(bool is_enough);
   bool is_beside_others() const;
@@ -108,6 +111,7 @@ class TrialRun {
   TimedTrials times_;
   bool has_taken_all_again_ = false;
   bool has_taken_references_again_ = false;
+  bool has_waited_for_memory_ = false;
 };
 
 // Of who says done while the judge still has the device.
