@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 LIMIT_S = 5.0  # of those that never end by themselves
+OTHERS_LIMIT_S = 30.0
 
 PROBLEM = """import torch
 
@@ -70,7 +71,7 @@ ON_A_GPU = {
         "\n        ".join(("try:", "    x[torch.full((4,), 1 << 40, device=x.device)].sum().item()", "except RuntimeError:", "    pass", "return torch.relu(x)")),
         ("gpu_fault", "runtime_error"),
     ),
-    "gpu_memory": Fault("return x + sum(len(torch.empty(1 << 30, device=x.device)) for _ in iter(int, 1))", ("out_of_memory",)),
+    "gpu_memory": Fault("hoard = [torch.empty(1 << 30, device=x.device) for _ in range(1000)]; return x + len(hoard)", ("out_of_memory",)),
     "gpu_memory_kept": Fault("self.hoard = [torch.empty(1 << 30, device=x.device) for _ in range(1000)]; return torch.relu(x)", ("out_of_memory",)),
 }
 
