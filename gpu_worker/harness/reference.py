@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from harness.drawing import Drawing
 from harness.failures import Failed, classify, describe
 from harness.model_file import Problem, parameter_names
 from harness.page import ANSWERS_MAX, INPUTS_MAX, OUTPUTS_MAX, STATES_MAX, Failure, Place
@@ -20,6 +21,7 @@ MEMORY = (Failure.OUT_OF_HOST_MEMORY, Failure.OUT_OF_GPU_MEMORY, Failure.UNSUPPO
 
 class Reference(Role):
     problem: Problem
+    drawing: Drawing
     model: torch.nn.Module
     scalars: list[Any]  # of the last inputs; None where a tensor is
     twin: torch.nn.Module | None = None  # a copy of a model, which torch.compile was given; it outlives that one
@@ -41,8 +43,8 @@ class Reference(Role):
         init_inputs = self.problem.init_inputs()
         seed_everything(seed)
         self.model = cast_model(self.problem.model_class(*init_inputs).to(self.job.device), self.job.precision)
-        seed_everything(seed)
-        inputs = self.sample()
+        self.drawing = Drawing(self.problem.get_inputs, torch.device(self.job.device))
+        inputs = self.moved(self.drawing.first(lambda: seed_everything(seed)))
         seed_everything(seed)
         self.fill_inputs(inputs)
         with torch.no_grad():
@@ -51,8 +53,9 @@ class Reference(Role):
         self.synchronize()
 
     def sample(self) -> list[Any]:
-        with torch.device(self.job.device):
-            inputs = self.problem.get_inputs()
+        return self.moved(self.drawing.again())
+
+    def moved(self, inputs: Any) -> list[Any]:
         if not isinstance(inputs, (list, tuple)):
             raise invalid(f"get_inputs() returned a {type(inputs).__name__}; it returns a list of forward's arguments")
         return [cast(x.to(self.job.device), self.job.precision) if isinstance(x, torch.Tensor) else x for x in inputs]

@@ -37,6 +37,12 @@ std::optional<Evidence> below_floor(const Device& device, const Layout& layout, 
   return found;
 }
 
+Evidence stale_inputs() {
+  Evidence found = evidence(Stage::judge, "inputs", "the problem gives the same inputs to every call: who keeps what it has returned once need not compute again");
+  found.hint = "let get_inputs() draw by torch's generators, with no seed or generator of its own";
+  return found;
+}
+
 // Whether it is the reference that failed. That a problem does not fit shows before its trials.
 bool is_of_reference(const Ended& ended) {
   return ended.name == VerdictName::problem_invalid || (ended.name == VerdictName::too_large && ended.evidence.stage == Stage::run);
@@ -147,6 +153,7 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   const Correctness& correctness = (*submission)->correctness();
   auto suspicion = (*submission)->suspicion();
   if (!suspicion && plan.trials.timed > 0) suspicion = below_floor(device_, reference_->layout(), measurement.submission.median_ns);
+  if (!suspicion && plan.trials.timed > 0 && trials.are_inputs_stale()) suspicion = stale_inputs();
   if (suspicion) return Suspect{std::move(measurement), correctness, std::move(*suspicion)};
   return Passed{std::move(measurement), correctness};
 }

@@ -384,6 +384,7 @@ TEST(SubmissionSide, plain_outputs_are_compared_by_value) {
     };
   };
   FakeHouse house;
+  house.plan.trials.timed = 0;  // it draws no inputs
   for (const float w : {0.25f, 0.75f}) {
     FakeChild calibrator([](FakeTurn&) {});
     FakeChild reference(quiet(0.25f));

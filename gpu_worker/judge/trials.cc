@@ -131,6 +131,7 @@ Step<void> TrialRun::get_ready(const Trial& trial) {
   const auto answer = [&] { return trial.times_reference ? reference_.finish_inputs() : reference_.finish_trial(); };
   if (const auto made = trial.is_ahead ? reference_.finish_ahead() : answer(); !made) return made;
   if (trial.is_ahead) reference_.take_ahead();
+  if (const auto looked = freshness_.look(device_, reference_.pristine(), reference_.inputs()); !looked) return stop(looked.error());
   if (!trial.times_reference) return submission_.finish_staging(asked(trial));
   if (const auto timed = time_reference(trial); !timed) return timed;
   if (trial.number == 0) {

@@ -19,6 +19,7 @@
 
 #include "core/plan.h"
 #include "gpu_worker/judge/disturbed.h"
+#include "gpu_worker/judge/freshness.h"
 #include "gpu_worker/judge/reference_side.h"
 #include "gpu_worker/judge/schedule.h"
 #include "gpu_worker/judge/submission_side.h"
@@ -55,6 +56,8 @@ class TrialRun {
 
   // Answers of the trials to come, where they are short or nobody knows yet, as long as there is time and room.
   Step<void> make_ahead_while(const std::function<bool()>& has_time);
+  // Once it ran: no trial had inputs of its own.
+  bool are_inputs_stale() const { return freshness_.are_stale(); }
   // Once. The reference is at rest afterwards, however it ended.
   Step<TimedTrials> run();
 
@@ -109,6 +112,7 @@ class TrialRun {
   std::uint32_t disturbed_ = 0;
   std::int64_t reference_ns_ = 0;  // its last time, for limits
   TimedTrials times_;
+  Freshness freshness_;
   bool has_taken_all_again_ = false;
   bool has_taken_references_again_ = false;
   bool has_waited_for_memory_ = false;

@@ -42,6 +42,14 @@ class Roundtrip(WorldTest):
             seen.add(data)
         self.assertEqual(len(seen), 2, "equal seeds give equal inputs, other seeds others")
 
+    def test_a_problem_that_seeds_itself_gives_other_inputs_to_each_call(self) -> None:
+        reference, _ = self.pair(RELU.replace("    return [torch.randn", "    torch.manual_seed(0)\n    return [torch.randn"), RELU_NEW)
+        seen = []
+        for seed in (11, 12, 11):
+            self.assert_ok(reference.do(Command.MAKE_INPUTS, seed))
+            seen.append(reference.bytes_of(reference.page.inputs[0]))
+        self.assertEqual((seen[0] == seen[1], seen[0] == seen[2]), (False, True))
+
     def test_an_answer_in_one_command_is_that_of_the_single_ones(self) -> None:
         mutating = RELU.replace("torch.relu(x)", "x.mul_(2) + torch.rand_like(x)")
         reference, _ = self.pair(mutating, RELU_NEW)
