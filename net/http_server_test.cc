@@ -7,8 +7,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <future>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace kq {
@@ -18,13 +21,17 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-int connect_to(std::uint16_t port) {
-  const int peer = socket(AF_INET, SOCK_STREAM, 0);
+bool try_connect(int peer, std::uint16_t port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  EXPECT_EQ(connect(peer, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  return connect(peer, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+int connect_to(std::uint16_t port) {
+  const int peer = socket(AF_INET, SOCK_STREAM, 0);
+  EXPECT_TRUE(try_connect(peer, port));
   return peer;
 }
 
@@ -75,6 +82,103 @@ TEST(HttpServerTest, silent_peers_keep_nobody_out_for_long) {
   for (std::size_t i = 0; i < kHttpThreads; ++i) silent.push_back(connect_to(http->port()));
   EXPECT_THAT(ask(http->port(), get("/metrics")), StartsWith("HTTP/1.1 200"));
   for (const int peer : silent) close(peer);
+}
+
+using Clock = std::chrono::steady_clock;
+
+std::int64_t ms_since(Clock::time_point then) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - then).count();
+}
+
+// Peers that are never silent and never done: a byte each, many times in each read's patience, of a request without an end. Whoever was
+// put out comes again.
+class Trickle {
+ public:
+  Trickle(std::uint16_t port, std::size_t peers_n) {
+    for (std::size_t i = 0; i < peers_n; ++i) peers_.push_back(connect_to(port));
+    thread_ = std::thread([this, port] { run(port); });
+  }
+  ~Trickle() {
+    stop_ = true;
+    thread_.join();
+    for (const int peer : peers_) close(peer);
+  }
+
+ private:
+  void run(std::uint16_t port) {
+    while (!stop_) {
+      for (int& peer : peers_) {
+        char byte = 'G';
+        const bool is_out = send(peer, &byte, 1, MSG_NOSIGNAL) != 1 || recv(peer, &byte, 1, MSG_DONTWAIT) == 0;
+        if (!is_out || stop_) continue;
+        close(peer);
+        peer = socket(AF_INET, SOCK_STREAM, 0);
+        (void)try_connect(peer, port);  // unless the server has ended
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+
+  std::vector<int> peers_;
+  std::atomic<bool> stop_ = false;
+  std::thread thread_;
+};
+
+TEST(HttpServerTest, whoever_says_his_request_is_answered_beside_sixty_who_trickle_theirs) {
+  const auto http = server();
+  const Trickle trickle(http->port(), 60);
+  for (int i = 0; i < 3; ++i) {
+    const auto asked = Clock::now();
+    EXPECT_THAT(ask(http->port(), get("/metrics")), StartsWith("HTTP/1.1 200"));
+    EXPECT_LT(ms_since(asked), 2'000);
+  }
+}
+
+TEST(HttpServerTest, a_request_that_trickles_ends_at_its_time) {
+  const auto http = server();
+  const int peer = connect_to(http->port());
+  const auto began = Clock::now();
+  char byte = 'G';
+  while (ms_since(began) < 4 * kHttpRequestMs && recv(peer, &byte, 1, MSG_DONTWAIT) != 0) {
+    byte = 'G';
+    send(peer, &byte, 1, MSG_NOSIGNAL);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  close(peer);
+  EXPECT_GE(ms_since(began), kHttpRequestMs);
+  EXPECT_LT(ms_since(began), 2 * kHttpRequestMs);
+}
+
+TEST(HttpServerTest, ends_in_its_time_whatever_its_peers_do) {
+  auto http = server();
+  auto trickle = std::make_unique<Trickle>(http->port(), 60);
+  EXPECT_THAT(ask(http->port(), get("/metrics")), StartsWith("HTTP/1.1 200"));
+  const auto began = Clock::now();
+  auto ending = std::async(std::launch::async, [&] { http.reset(); });
+  EXPECT_EQ(ending.wait_for(std::chrono::milliseconds(kHttpPatienceMs)), std::future_status::ready);
+  EXPECT_LT(ms_since(began), kHttpPatienceMs);
+  trickle.reset();
+}
+
+TEST(HttpServerTest, who_does_not_take_his_answer_is_waited_for_only_so_long) {
+  auto http = server([] { return HttpAnswer{.body = std::string(64u << 20, 'x')}; });
+  const int peer = connect_to(http->port());
+  const std::string request = get("/metrics");
+  EXPECT_EQ(send(peer, request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
+  char byte = 0;
+  EXPECT_EQ(recv(peer, &byte, 1, 0), 1);  // it is being answered
+  std::atomic<bool> ended = false;
+  std::thread sipping([&] {  // and takes a little now and then
+    std::vector<char> sip(4096);
+    while (!ended && recv(peer, sip.data(), sip.size(), 0) > 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  });
+  const auto began = Clock::now();
+  http.reset();
+  EXPECT_LT(ms_since(began), kHttpPatienceMs + 1'000);
+  ended = true;
+  shutdown(peer, SHUT_RDWR);
+  sipping.join();
+  close(peer);
 }
 
 TEST(HttpServerTest, a_port_has_one_owner) {
