@@ -341,20 +341,25 @@ const Rule* find_rule(std::string_view name) {
   return found == std::end(kRules) ? nullptr : found;
 }
 
-// "?" is a question mark alone, '*' any characters. The patterns are ours and hold few stars, so plain recursion is short enough.
+// "?" is a question mark alone, '*' any characters. Each piece between stars is taken where it first fits, as a later place leaves less for those
+// behind it: nothing is tried twice, however long the name.
 bool matches(std::string_view name, std::string_view pattern) {
-  while (!pattern.empty() && pattern.front() != '*') {
-    if (name.empty() || name.front() != pattern.front()) return false;
-    name.remove_prefix(1);
+  const std::size_t first = pattern.find('*');
+  if (first == std::string_view::npos) return name == pattern;
+  const std::size_t last = pattern.rfind('*');
+  const std::string_view head = pattern.substr(0, first), tail = pattern.substr(last + 1);
+  if (name.size() < head.size() + tail.size() || !name.starts_with(head) || !name.ends_with(tail)) return false;
+  name = name.substr(head.size(), name.size() - head.size() - tail.size());
+  pattern = pattern.substr(first, last - first);
+  while (!pattern.empty()) {
     pattern.remove_prefix(1);
+    const std::string_view piece = pattern.substr(0, pattern.find('*'));
+    const std::size_t at = name.find(piece);
+    if (at == std::string_view::npos) return false;
+    name.remove_prefix(at + piece.size());
+    pattern.remove_prefix(piece.size());
   }
-  if (pattern.empty()) return name.empty();
-  pattern.remove_prefix(1);
-  if (pattern.empty()) return true;
-  for (std::size_t skip = 0; skip <= name.size(); ++skip) {
-    if (matches(name.substr(skip), pattern)) return true;
-  }
-  return false;
+  return true;
 }
 
 bool matches_any(std::string_view name, Patterns patterns) {

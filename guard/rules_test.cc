@@ -29,6 +29,18 @@ TEST(Patterns, a_star_is_any_characters_and_a_question_mark_itself) {
   EXPECT_TRUE(matches("", "*"));
   EXPECT_FALSE(matches("ab", "a"));
   EXPECT_FALSE(matches("a", "ab"));
+  EXPECT_TRUE(matches("aXbXc", "a*X*c"));
+  EXPECT_TRUE(matches("ab", "a**b"));
+  EXPECT_FALSE(matches("ab", "ab*b")) << "one letter is not two";
+  EXPECT_FALSE(matches("StreamCreate.cu", "*cu*StreamCreate*"));
+  EXPECT_TRUE(matches("cucuStreamCreate", "*cu*StreamCreate*"));
+}
+
+TEST(Patterns, are_looked_for_once_in_a_name_of_any_length) {
+  std::string name;
+  for (int i = 0; i < 500'000; ++i) name += "cu";
+  EXPECT_FALSE(matches(name, "*cu*StreamCreate*"));
+  EXPECT_TRUE(matches(name + "StreamCreate", "*cu*StreamCreate*"));
 }
 
 }  // namespace
