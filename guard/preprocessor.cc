@@ -69,6 +69,11 @@ Preprocessor::Preprocessor(const CppSource& source, std::span<const CppSource> o
 }
 
 void Preprocessor::read(const CppSource& source, std::size_t depth) {
+  if (source.text.size() > kReadBytesMax - read_bytes_) {
+    is_cut_off_ = true;
+    return;
+  }
+  read_bytes_ += source.text.size();
   const auto known = std::find(files_.begin(), files_.end(), source.name);
   const auto index = static_cast<std::uint32_t>(known - files_.begin());
   if (known == files_.end()) files_.emplace_back(source.name);
@@ -91,7 +96,7 @@ void Preprocessor::read(const CppSource& source, std::size_t depth) {
     text_from = i = end;
   }
   flush(tokens.size());
-  branches_.resize(std::min(branches_.size(), branches_before));
+  while (branches_.size() > branches_before) leave_branch();
 }
 
 // "# 12 "file.cu" 1 3" tells where the next line is from. Nothing else is a directive there, but for pragmas.
@@ -157,8 +162,14 @@ void Preprocessor::note(std::string_view word, Line rest) {
   directives_.push_back({.word = word, .argument = spelled(rest).substr(0, 200), .line = rest.front().line, .file = rest.front().file});
 }
 
-bool Preprocessor::is_certain() const {
-  return std::none_of(branches_.begin(), branches_.end(), [](const Branch& branch) { return branch.is_unknown; });
+void Preprocessor::enter(const Branch& branch) {
+  if (branch.is_unknown) ++unknown_branches_;
+  branches_.push_back(branch);
+}
+
+void Preprocessor::leave_branch() {
+  if (branches_.back().is_unknown) --unknown_branches_;
+  branches_.pop_back();
 }
 
 void Preprocessor::define(Line line) {
@@ -217,7 +228,7 @@ void Preprocessor::include(Line line, std::size_t depth) {
 
 void Preprocessor::conditional(std::string_view word, Line rest) {
   if (word == "endif") {
-    if (!branches_.empty()) branches_.pop_back();
+    if (!branches_.empty()) leave_branch();
     return;
   }
   const bool is_if = word.starts_with("if");
@@ -235,8 +246,8 @@ void Preprocessor::conditional(std::string_view word, Line rest) {
   branch.is_dead = branch.is_inside_dead || branch.was_taken || truth == Truth::no;
   branch.is_unknown = truth == Truth::unknown || follows_unknown;
   branch.was_taken = branch.was_taken || truth == Truth::yes;
-  if (!is_if) branches_.pop_back();
-  branches_.push_back(branch);
+  if (!is_if) leave_branch();
+  enter(branch);
 }
 
 // Of a plain number only, or of a macro that is one for sure: whatever else a compiler knows decides the rest.
@@ -318,7 +329,7 @@ void Preprocessor::end_macro() {
 // The tokens between parentheses that follow next, split at commas. False, and nothing taken, where none follow.
 bool Preprocessor::take_arguments(Tokens& work, std::vector<Tokens>& arguments) {
   std::size_t at = work.size();
-  while (at > 0 && work[at - 1].kind == TokenKind::end_of_macro) --at;
+  for (; at > 0 && work[at - 1].kind == TokenKind::end_of_macro; --at) ++work_;
   if (at == 0 || !is_word(work[at - 1], "(")) return false;
   int depth = 0;
   arguments.emplace_back();
@@ -360,6 +371,7 @@ Preprocessor::Tokens Preprocessor::substitute(const Macro& macro, const std::vec
       given.push_back({.kind = TokenKind::punctuation, .text = ",", .line = at.line, .file = at.file});
       given.insert(given.end(), arguments[i].begin(), arguments[i].end());
     }
+    work_ += given.size();
     return given;
   };
   const auto is_paste = [](const Token& token) { return is_word(token, "##") || is_word(token, "%:%:"); };
@@ -412,6 +424,13 @@ Token Preprocessor::pasted(const Token& left, const Token& right) {
   return token;
 }
 
-std::string_view Preprocessor::keep(std::string text) { return kept_.emplace_back(std::move(text)); }
+std::string_view Preprocessor::keep(std::string text) {
+  if (text.size() > kMadeBytesMax - made_bytes_) {
+    is_cut_off_ = true;
+    return {};
+  }
+  made_bytes_ += text.size();
+  return kept_.emplace_back(std::move(text));
+}
 
 }  // namespace kq

@@ -26,6 +26,8 @@ struct CppSource {
 inline constexpr std::size_t kTokensMax = 600'000;
 inline constexpr std::size_t kExpansionsMax = 200'000;
 inline constexpr std::size_t kWorkMax = 8'000'000;  // tokens that are passed on by macros or looked at as their arguments
+inline constexpr std::size_t kMadeBytesMax = 16u << 20;  // of names and texts that macros make
+inline constexpr std::size_t kReadBytesMax = 8u << 20;  // of the source and of what it includes, each time it does
 // Bounds that a source may go over for good reasons; `is_partly_read` says so.
 inline constexpr std::size_t kIncludesMax = 64;
 inline constexpr std::size_t kIncludeDepthMax = 16;
@@ -80,7 +82,9 @@ class Preprocessor {
   void conditional(std::string_view word, Line rest);
   Truth truth_of(Line condition);
   bool is_dead() const { return !branches_.empty() && branches_.back().is_dead; }
-  bool is_certain() const;
+  bool is_certain() const { return unknown_branches_ == 0; }
+  void enter(const Branch& branch);
+  void leave_branch();
   void note(std::string_view word, Line rest);
 
   void expand(Line in, Tokens& out, std::size_t depth);
@@ -101,10 +105,13 @@ class Preprocessor {
   std::map<std::string_view, Name> macros_;
   std::vector<Name*> active_;
   std::vector<Branch> branches_;
+  std::size_t unknown_branches_ = 0;  // of those
   std::vector<Token> out_;
   std::vector<Directive> directives_;
   std::size_t expansions_ = 0;
   std::size_t work_ = 0;
+  std::size_t read_bytes_ = 0;
+  std::size_t made_bytes_ = 0;
   std::size_t includes_ = 0;
   bool is_cut_off_ = false;
   bool is_partly_read_ = false;

@@ -94,6 +94,31 @@ TEST(Preprocessor, what_takes_beyond_measure_is_cut_off) {
   EXPECT_TRUE(Preprocessor({"k.cu", chain + ")"}, {}).is_cut_off());
 }
 
+TEST(Preprocessor, branches_and_includes_cost_what_they_are_long) {
+  std::string deep;
+  for (int i = 0; i < 150'000; ++i) deep += "#if 1\n";
+  std::string defines;
+  while (defines.size() < kFileBytesMax) defines += "#define a\n";
+  const auto included = [&](int times) {
+    std::string source = deep;
+    for (int i = 0; i < times; ++i) source += "#include \"b.h\"\n";
+    const std::vector<CppSource> others{{"b.h", defines}};
+    return Preprocessor({"k.cu", source + "end"}, others).is_cut_off();
+  };
+  EXPECT_FALSE(included(4));
+  EXPECT_TRUE(included(8)) << "nobody writes so much";
+  // A macro that looks at one long argument over and over.
+  std::string same = "#define S(x) ";
+  for (int i = 0; i < 100'000; ++i) same += "#x ";
+  same += "\nS(";
+  for (int i = 0; i < 100'000; ++i) same += "b ";
+  EXPECT_TRUE(Preprocessor({"k.cu", same + ")"}, {}).is_cut_off());
+  // And one that makes long names, each of them another.
+  std::string names = "#define P(x) " + std::string(4000, 'u') + "##x\n";
+  for (int i = 0; i < 5'000; ++i) names += "P(" + std::to_string(i) + ") ";
+  EXPECT_TRUE(Preprocessor({"k.cu", names}, {}).is_cut_off());
+}
+
 TEST(Preprocessor, what_it_made_itself_is_read_by_its_line_marks) {
   const std::string done = "# 1 \"k.cu\"\n# 1 \"/usr/include/x.h\" 1 3\ncudaStreamCreate;\n# 7 \"dir/k.cu\" 2\na;\n\nb\n# 3 \"own.h\" 1\nc\n";
   const std::vector<CppSource> others{{"own.h", ""}};
