@@ -119,6 +119,7 @@ class Reader {
     for (const std::uint64_t index : needed) {
       const auto name = text_at(strings_at_, strings_size_, index);
       if (!name) return bad_input("the name of a library it needs is cut off");
+      if (const auto done = count(*name); !done) return done;
       found_.libraries.emplace_back(*name);
     }
     for (const auto& [table, entry_size] : {std::pair{rela, sizeof(Elf64_Rela)}, std::pair{rel, sizeof(Elf64_Rel)},
@@ -133,41 +134,52 @@ class Reader {
     const auto begin = offset_of(address);
     if (!begin || *begin > bytes_.size() || size > bytes_.size() - *begin) return bad_input("its relocations are cut off");
     if (size / entry_size > kRelocationsMax) return bad_input("has more relocations than are read");
-    std::uint32_t last = 0;
+    const auto table = offset_of(symbols);
     for (std::uint64_t i = 0; i < size / entry_size; ++i) {
       const auto relocation = at<Elf64_Rel>(*begin + i * entry_size);  // what both kinds begin with
       const auto index = static_cast<std::uint32_t>(ELF64_R_SYM(relocation->r_info));
-      if (index == 0 || index == last) continue;
-      last = index;
-      if (const auto done = read_symbol(symbols, index); !done) return done;
+      if (index == 0) continue;
+      if (const auto done = read_symbol(table, index); !done) return done;
     }
     return {};
   }
 
-  Expected<void> read_symbol(std::uint64_t table, std::uint32_t index) {
-    const auto offset = offset_of(table);
-    const auto symbol = offset ? at<Elf64_Sym>(*offset + std::uint64_t{index} * sizeof(Elf64_Sym)) : std::nullopt;
+  // Once, however many relocations are about it.
+  Expected<void> read_symbol(std::optional<std::uint64_t> table, std::uint32_t index) {
+    const auto symbol = table ? at<Elf64_Sym>(*table + std::uint64_t{index} * sizeof(Elf64_Sym)) : std::nullopt;
     if (!symbol) return bad_input("a relocation is about no symbol");
+    if (index >= seen_.size()) seen_.resize(std::size_t{index} + 1);  // it lies in the file, so there are not more than that holds
+    if (seen_[index]) return {};
+    seen_[index] = true;
     return symbol->st_shndx == SHN_UNDEF ? take_name(strings_at_, strings_size_, symbol->st_name) : Expected<void>{};
   }
 
   Expected<void> take_name(std::uint64_t table, std::uint64_t size, std::uint32_t index) {
     const auto name = text_at(table, size, index);
     if (!name) return bad_input("the name of a symbol is cut off");
+    if (const auto done = count(*name); !done) return done;
     if (!name->empty()) names_.emplace(*name);
     if (names_.size() > kElfSymbolsMax) return bad_input("has more symbols than are read");
     return {};
   }
 
+  Expected<void> count(std::string_view name) {
+    names_bytes_ += name.size();
+    if (names_bytes_ > kElfNamesBytesMax) return bad_input("has longer names than are read");
+    return {};
+  }
+
   Expected<void> read_sections(const Elf64_Ehdr& header) {
     if (header.e_shnum > kHeadersMax || (header.e_shnum != 0 && header.e_shentsize != sizeof(Elf64_Shdr))) return bad_input("its section headers are of a wrong size");
+    std::uint64_t symbols_n = 0;  // of all sections: several may be of the same bytes
     for (std::uint64_t i = 0; i < header.e_shnum; ++i) {
       const auto section = at<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr));
       if (!section) return bad_input("its section headers are cut off");
       if (section->sh_type != SHT_SYMTAB) continue;
       const auto strings = section->sh_link < header.e_shnum ? at<Elf64_Shdr>(header.e_shoff + std::uint64_t{section->sh_link} * sizeof(Elf64_Shdr)) : std::nullopt;
       if (!strings) return bad_input("its symbols have no names");
-      if (section->sh_size / sizeof(Elf64_Sym) > kRelocationsMax) return bad_input("has more symbols than are read");
+      symbols_n += section->sh_size / sizeof(Elf64_Sym);
+      if (symbols_n > kRelocationsMax) return bad_input("has more symbols than are read");
       for (std::uint64_t k = 1; k < section->sh_size / sizeof(Elf64_Sym); ++k) {
         const auto symbol = at<Elf64_Sym>(section->sh_offset + k * sizeof(Elf64_Sym));
         if (!symbol) return bad_input("its symbols are cut off");
@@ -190,6 +202,8 @@ class Reader {
   ElfImports found_;
   std::vector<Elf64_Phdr> loads_;
   std::set<std::string, std::less<>> names_;
+  std::size_t names_bytes_ = 0;
+  std::vector<bool> seen_;  // symbols, by their index
   std::uint64_t strings_at_ = 0;
   std::uint64_t strings_size_ = 0;
 };

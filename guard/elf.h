@@ -16,6 +16,7 @@ namespace kq {
 
 inline constexpr std::size_t kElfSymbolsMax = 200'000;
 inline constexpr std::size_t kElfNameBytesMax = 4096;
+inline constexpr std::size_t kElfNamesBytesMax = 8u << 20;  // of all: a name may lie inside of another, so that a small file has any amount of them
 
 struct ElfImports {
   bool is_device_code = false;

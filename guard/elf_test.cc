@@ -46,6 +46,51 @@ TEST(Elf, section_headers_are_not_believed) {
   EXPECT_TRUE(uses(*read_elf(bytes), "cudaStreamCreateWithFlags"));
 }
 
+// A cubin of `sections` tables of symbols, all of them the same bytes: `names[i]` is where in `strings` the name of the i-th is.
+std::string cubin(std::size_t sections, const std::vector<std::uint32_t>& names, const std::string& strings) {
+  const std::size_t symbols_at = sizeof(Elf64_Ehdr), strings_at = symbols_at + names.size() * sizeof(Elf64_Sym), headers_at = strings_at + strings.size();
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_machine = 190;
+  header.e_shoff = headers_at;
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  header.e_shnum = static_cast<Elf64_Half>(sections + 1);
+  std::string bytes(headers_at + (sections + 1) * sizeof(Elf64_Shdr), '\0');
+  const auto put = [&](std::size_t at, const auto& value) { std::memcpy(bytes.data() + at, &value, sizeof value); };
+  put(0, header);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    Elf64_Sym symbol{};
+    symbol.st_name = names[i];
+    put(symbols_at + i * sizeof symbol, symbol);
+  }
+  std::memcpy(bytes.data() + strings_at, strings.data(), strings.size());
+  Elf64_Shdr section{};
+  section.sh_type = SHT_STRTAB;
+  section.sh_offset = strings_at;
+  section.sh_size = strings.size();
+  put(headers_at, section);
+  section.sh_type = SHT_SYMTAB;
+  section.sh_offset = symbols_at;
+  section.sh_size = names.size() * sizeof(Elf64_Sym);
+  for (std::size_t i = 1; i <= sections; ++i) put(headers_at + i * sizeof section, section);
+  return bytes;
+}
+
+TEST(Elf, what_is_read_is_bounded_however_often_it_names_the_same_bytes) {
+  const std::string name = std::string(kElfNameBytesMax, 'u') + '\0';
+  const auto some = read_elf(cubin(2, {0, 0, 1, 4000}, name));
+  ASSERT_TRUE(some) << some.error().message;
+  EXPECT_EQ(some->symbols.size(), 3u);
+  const auto inside = read_elf(cubin(1, std::vector<std::uint32_t>(4'000, 1), name));
+  ASSERT_FALSE(inside);
+  EXPECT_EQ(inside.error().message, "has longer names than are read");
+  const auto again = read_elf(cubin(4'000, std::vector<std::uint32_t>(4'000, 0), std::string(1, '\0')));
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().message, "has more symbols than are read");
+}
+
 TEST(JudgeElf, rejects_streams_and_tells_look_ups) {
   const std::string rules = rules_of(bytes_of(KQ_ELF_STREAMS));
   EXPECT_NE(rules.find("stream_per_thread"), std::string::npos) << rules;
