@@ -67,6 +67,11 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
   const auto judge = lane->judge();
   if (!judge) return failure(judge.error());
   lane->device_ = (*judge)->device();
+  if (!lane->device_.uuid.empty()) {
+    auto lock = GpuLock::take(lane->options_.lock_dirs, lane->device_, lane->options_.worker);
+    if (!lock) return failure(lock.error());
+    lane->lock_.emplace(std::move(*lock));
+  }
   lane->options_.zygote.device_uuid = lane->device_.uuid;
   if (lane->options_.device == DeviceKind::cuda) {
     Limits& limits = lane->options_.limits;

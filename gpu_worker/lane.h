@@ -13,11 +13,13 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "core/messages.h"
 #include "gpu_worker/audit.h"
 #include "gpu_worker/children.h"
 #include "gpu_worker/doubt.h"
+#include "gpu_worker/gpu_lock.h"
 #include "gpu_worker/gpu_watch.h"
 #include "gpu_worker/judge_link.h"
 #include "gpu_worker/limit.h"
@@ -45,11 +47,12 @@ struct LaneOptions {
   std::string profiler = {};  // ncu, for submissions that ask for a profile (gpu_worker/profile.h); empty: there is none
   std::string profiles = {};  // parent of what it writes
   bool audits = true;  // on a GPU CUPTI listens to Python submissions (gpu_worker/audit.h)
+  std::vector<std::string> lock_dirs = gpu_lock_dirs();  // where a GPU is locked against other workers (gpu_worker/gpu_lock.h)
 };
 
 class Lane {
  public:
-  // Opens the device. ExitCode::nothing: there is no such device here.
+  // Opens the device. ExitCode::nothing: there is no such device here; bad_input: another worker has it.
   static Expected<std::unique_ptr<Lane>> open(LaneOptions options);
   ~Lane();
 
@@ -119,6 +122,7 @@ class Lane {
   bool has_reference_for(const Lease& lease) const;
 
   LaneOptions options_;
+  std::optional<GpuLock> lock_;  // first, as it goes last: when nothing of ours is on the GPU any more
   DeviceInfo device_;
   std::unique_ptr<JudgeLink> judge_;
   std::unique_ptr<Cleanliness> cleanliness_;

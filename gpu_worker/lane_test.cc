@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/codec.h"
 #include "gpu_worker/lane_of_tests.h"
 
 namespace kq {
@@ -302,6 +303,32 @@ TEST_F(LaneTest, a_result_tells_how_the_device_ran_and_who_else_used_it) {
   EXPECT_EQ(result->conditions, (Conditions{.sm_clock_mhz = 1'980, .temperature_c = 41, .throttle = "none", .foreign = {{{.pid = 1, .memory_mib = 512}}}}));
   EXPECT_GE(seen_n, 2u) << "a judge and a zygote at least; children may be forked by a warm Python that stands in for it";
   EXPECT_EQ(run(submission("return x + 1"))->conditions, std::nullopt) << "of a device that nobody watches";
+}
+
+// A judge that only says which device it has opened.
+std::string judge_of(const fs::path& dir, const DeviceInfo& device) {
+  fs::create_directories(dir);
+  std::ofstream(dir / "ready", std::ios::binary) << encode_message(Message<JudgeReply>{0, JudgeReady{device}});
+  std::ofstream(dir / "judge") << "#!/bin/sh\ncat " << dir / "ready" << " >&3\nexec sleep 60\n";
+  fs::permissions(dir / "judge", fs::perms::owner_all);
+  return dir / "judge";
+}
+
+TEST_F(LaneTest, a_gpu_that_another_worker_has_is_not_opened) {
+  const DeviceInfo gpu{.kind = DeviceKind::cuda, .model = "NVIDIA H200", .uuid = "GPU-1", .arch = "sm_90", .memory_bytes = 1};
+  LaneOptions options = LaneOfTests::options();
+  options.judge_program = judge_of(root_ / "locked", gpu);
+  options.zygote.python = "/nonsense/python";
+  options.lock_dirs = {root_ / "locks"};
+  {
+    const auto theirs = GpuLock::take(options.lock_dirs, gpu, "rack:8");
+    ASSERT_TRUE(theirs) << theirs.error().message;
+    const auto lane = Lane::open(options);
+    ASSERT_FALSE(lane);
+    EXPECT_EQ(lane.error().code, ExitCode::bad_input);
+    EXPECT_NE(lane.error().message.find("kq-worker rack:8"), std::string::npos) << lane.error().message;
+  }
+  EXPECT_NE(Lane::open(options).error().message.find("/nonsense/python"), std::string::npos) << "it goes on to its zygote";
 }
 
 // The last one: the lane does nothing afterwards.

@@ -23,6 +23,7 @@
 #include "gpu_worker/profile.h"
 #include "gpu_worker/process.h"
 #include "gpu_worker/escape_check.h"
+#include "gpu_worker/wanted_devices.h"
 #include "net/endpoint.h"
 #include "net/log.h"
 #include "net/zmq_link.h"
@@ -127,35 +128,6 @@ std::uint32_t build_slots(const Flags& flags, std::size_t lanes) {
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::min(spare, host_memory_bytes() / 2 / kBytesPerBuild), 1, kSlotsMax));
 }
 
-struct DeviceId {
-  kq::DeviceKind kind;
-  int index;
-};
-
-// "auto" is every GPU that CUDA_VISIBLE_DEVICES leaves, or the CPU where there is none; otherwise a list of cpu, cuda (every GPU) and cuda:N.
-Expected<std::vector<DeviceId>> wanted_devices(const std::string& text) {
-  std::vector<DeviceId> gpus;
-  for (int i = 0; i < 64; ++i) {
-    if (fs::exists("/dev/nvidia" + std::to_string(i))) gpus.push_back({kq::DeviceKind::cuda, static_cast<int>(gpus.size())});
-  }
-  if (const auto visible = kq::visible_gpus()) gpus.resize(std::min(gpus.size(), visible->size()));
-  if (text == "auto") return gpus.empty() ? std::vector<DeviceId>{{kq::DeviceKind::cpu, 0}} : gpus;
-  std::vector<DeviceId> wanted;
-  for (const std::string& word : CLI::detail::split(text, ',')) {
-    if (word == "cpu") {
-      wanted.push_back({kq::DeviceKind::cpu, 0});
-    } else if (word == "cuda") {
-      if (gpus.empty()) gpus.push_back({kq::DeviceKind::cuda, 0});  // the judge says what is missing
-      wanted.insert(wanted.end(), gpus.begin(), gpus.end());
-    } else if (word.starts_with("cuda:") && word.size() > 5 && word.find_first_not_of("0123456789", 5) == std::string::npos && word.size() < 8) {
-      wanted.push_back({kq::DeviceKind::cuda, std::stoi(word.substr(5))});
-    } else {
-      return kq::bad_input("--devices " + text + ": '" + word + "' is none of auto, cpu, cuda, cuda:N");
-    }
-  }
-  return wanted;
-}
-
 std::string worker_name() {
   char host[256] = "";
   ::gethostname(host, sizeof host - 1);
@@ -172,11 +144,11 @@ Expected<std::uint64_t> random_epoch() {
 std::uint32_t slot_uid(std::size_t slot) { return ::geteuid() == 0 ? 61000 + static_cast<std::uint32_t>(slot) * kq::kUidsPerLane : 0; }
 
 Expected<std::vector<kq::LaneOptions>> lanes_of(const Flags& flags, const std::string& scratch, const std::string& name) {
-  const auto wanted = wanted_devices(flags.devices);
+  const auto wanted = kq::wanted_devices(flags.devices, kq::count_gpus());
   if (!wanted) return kq::failure(wanted.error());
   const std::string programs = kq::program_directory();
   std::vector<kq::LaneOptions> lanes;
-  for (const DeviceId& device : *wanted) {
+  for (const kq::DeviceId& device : *wanted) {
     lanes.push_back({.device = device.kind,
                      .index = device.index,
                      .worker = name,
@@ -339,7 +311,7 @@ int main(int argc, char** argv) {
   app.add_option("--key", flags.key, "this worker's key file, where the broker wants one (KQ_KEY)")->envname("KQ_KEY");
   app.add_option("--state", flags.state, "directory for the build cache and scratch files (default: XDG_STATE_HOME/kq/worker)");
   app.add_option("--profiles", flags.profiles, "directory for what --profile ncu of a job leaves, by run and job (default: profiles in the state directory)");
-  app.add_option("--devices", flags.devices, "auto, or a list of cpu, cuda, cuda:N")->capture_default_str();
+  app.add_option("--devices", flags.devices, "auto, or a list of cpu, cuda, cuda:N, each once; a GPU has one worker on a host")->capture_default_str();
   app.add_option("--compile-for", flags.compile_for, "only build, for jobs that wait for such a device: cpu, or an architecture like sm_90; takes no GPU; may be repeated")
       ->allow_extra_args(false)->excludes("--devices");
   app.add_option("--builds", flags.builds, "builds at once (default: by cores and memory)")->check(CLI::Range(1, 256));

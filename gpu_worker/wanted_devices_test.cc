@@ -1,0 +1,40 @@
+#include "gpu_worker/wanted_devices.h"
+
+#include <gtest/gtest.h>
+
+namespace kq {
+namespace {
+
+const DeviceId kCpu{DeviceKind::cpu, 0};
+DeviceId gpu(int index) { return {DeviceKind::cuda, index}; }
+
+std::string refusal(const std::string& text) {
+  const auto wanted = wanted_devices(text, 2);
+  if (wanted) return "none";
+  EXPECT_EQ(wanted.error().code, ExitCode::bad_input);
+  return wanted.error().message;
+}
+
+TEST(WantedDevices, every_gpu_or_the_cpu_or_what_is_named) {
+  EXPECT_EQ(wanted_devices("auto", 2), (std::vector{gpu(0), gpu(1)}));
+  EXPECT_EQ(wanted_devices("auto", 0), std::vector{kCpu});
+  EXPECT_EQ(wanted_devices("cuda", 0), std::vector{gpu(0)}) << "the judge says what is missing";
+  EXPECT_EQ(wanted_devices("cuda,cpu", 2), (std::vector{gpu(0), gpu(1), kCpu}));
+  EXPECT_EQ(wanted_devices("cuda:11,cuda:3", 2), (std::vector{gpu(11), gpu(3)}));
+}
+
+TEST(WantedDevices, other_words_are_refused_with_those_that_there_are) {
+  for (const char* text : {"gpu", "", "cpu,", "cuda:", "cuda:x", "cuda:123", "cuda:-1"}) {
+    EXPECT_NE(refusal(text).find("is none of auto, cpu, cuda, cuda:N"), std::string::npos) << text;
+  }
+}
+
+TEST(WantedDevices, no_device_has_two_lanes) {
+  EXPECT_EQ(refusal("cuda:0,cuda:0"), "--devices cuda:0,cuda:0: cuda:0 is there twice, and a device has one lane");
+  EXPECT_EQ(refusal("cpu,cpu"), "--devices cpu,cpu: cpu is there twice, and a device has one lane");
+  EXPECT_EQ(refusal("cuda:1,cuda"), "--devices cuda:1,cuda: cuda:1 is there twice, and a device has one lane");
+  EXPECT_EQ(refusal("cuda:1,cuda:01"), "--devices cuda:1,cuda:01: cuda:1 is there twice, and a device has one lane");
+}
+
+}  // namespace
+}  // namespace kq
