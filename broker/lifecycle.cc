@@ -13,6 +13,8 @@
 namespace kq {
 namespace {
 
+constexpr std::int64_t kNoteClassesMs = 10'000;  // between two notes of the same
+
 std::string text_of(const Job& job) {
   return "job " + std::to_string(job.record.seq);
 }
@@ -92,15 +94,40 @@ Expected<std::uint32_t> number_for(Step& step, Numbering<Name>& names, const Nam
   return number;
 }
 
-// bad_input: there are too many different lanes, until jobs of some of them have ended.
+// Whose jobs have the most different requirements, for whoever runs the broker: all others wait for that.
+void note_most_classes(Step& step, const std::string& complaint) {
+  if (step.now_ms < step.state.note_classes_ms) return;
+  step.state.note_classes_ms = step.now_ms + kNoteClassesMs;
+  const auto& accounts = step.state.accounts.by_submitter();
+  const auto most = std::ranges::max_element(accounts, {}, [](const auto& one) { return one.second.classes; });
+  if (most == accounts.end()) return;
+  step.ready.note(NoteLevel::warning, complaint + ": submitter '" + *step.state.scheduler.submitters.name(most->first) + "' has most of them, " +
+                                          std::to_string(most->second.classes));
+}
+
+// bad_input: there are too many different lanes, of all or of this submitter, until jobs of some of them have ended.
 Expected<LaneId> lane_for(Step& step, const JobRecord& record) {
   Scheduler& scheduler = step.state.scheduler;
   const Accounts& accounts = step.state.accounts;
-  const auto needs = number_for(step, scheduler.classes, record.needs, kClassPrefix, step.state.options.classes_max, encode(record.needs),
-                                "requirements", [&](std::uint32_t number) { return accounts.uses_needs(number); });
-  if (!needs) return failure(needs.error());
-  const auto submitter = number_for(step, scheduler.submitters, record.submitter, kSubmitterPrefix, step.state.options.submitters_max,
-                                    record.submitter, "submitters", [&](std::uint32_t number) { return accounts.uses_submitter(number); });
+  const BrokerOptions& options = step.state.options;
+  // Most jobs are like another of their submitter's.
+  const auto known_needs = scheduler.classes.find(record.needs);
+  const auto known_submitter = scheduler.submitters.find(record.submitter);
+  if (known_needs && known_submitter && accounts.uses(*known_submitter, *known_needs)) {
+    return LaneId{.needs = *known_needs, .priority = record.priority, .submitter = *known_submitter};
+  }
+  if (known_submitter && accounts.of(*known_submitter).classes >= options.submitter_classes_max) {
+    return bad_input("submitter '" + record.submitter + "' has unfinished jobs with " + std::to_string(options.submitter_classes_max) +
+                     " different requirements, the limit of one submitter");
+  }
+  const auto needs = number_for(step, scheduler.classes, record.needs, kClassPrefix, options.classes_max, encode(record.needs), "requirements",
+                                [&](std::uint32_t number) { return accounts.uses_needs(number); });
+  if (!needs) {
+    note_most_classes(step, needs.error().message);
+    return failure(needs.error());
+  }
+  const auto submitter = number_for(step, scheduler.submitters, record.submitter, kSubmitterPrefix, options.submitters_max, record.submitter,
+                                    "submitters", [&](std::uint32_t number) { return accounts.uses_submitter(number); });
   if (!submitter) return failure(submitter.error());
   if (step.state.paused.contains(record.submitter) && !record.submitter.empty()) scheduler.pause(*submitter, true);
   return LaneId{.needs = *needs, .priority = record.priority, .submitter = *submitter};

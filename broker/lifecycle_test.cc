@@ -103,6 +103,23 @@ TEST_F(LifecycleTest, the_last_failure_abandons_with_its_evidence) {
   EXPECT_EQ((*read_job(store, 1))->state, JobState::finished);
 }
 
+TEST_F(LifecycleTest, the_log_names_whose_jobs_have_most_of_the_different_requirements) {
+  state.options.classes_max = 3;
+  const auto enqueue_for = [&](const std::string& submitter, const std::string& label) {
+    const Sequence seq = state.next_sequence++;
+    return enqueue(step, {.seq = seq, .key = sha256(std::to_string(seq)), .last_error = "", .submitter = submitter, .needs = {.labels = {label}}});
+  };
+  ASSERT_TRUE(enqueue_for("ada", "one"));
+  ASSERT_TRUE(enqueue_for("eve", "two"));
+  ASSERT_TRUE(enqueue_for("eve", "three"));
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(enqueue_for("ada", "four"));
+  ASSERT_EQ(ready.notes().size(), 1u) << "not a line for each";
+  EXPECT_EQ(ready.notes()[0].text, "unfinished jobs have 3 different requirements, the limit: submitter 'eve' has most of them, 2");
+  step.now_ms += 10'000;
+  EXPECT_FALSE(enqueue_for("ada", "four"));
+  EXPECT_EQ(ready.notes().size(), 2u);
+}
+
 TEST_F(LifecycleTest, samples_are_kept_with_the_result_and_many_beside_it) {
   Session& session = worker(1);
   Result result;

@@ -24,6 +24,7 @@ struct BrokerOptions {
   std::uint64_t submitter_bytes_max = 50ull << 30;
   std::uint32_t busy_retry_ms = 1'000;          // when whoever was answered `busy` should try again
   std::size_t classes_max = 1'024;              // different requirements in use; each costs time at every lease
+  std::size_t submitter_classes_max = 64;       // of them in use by one submitter's jobs, so that nobody takes them all
   std::size_t submitters_max = 65'536;
   LaneWindow lane_window{};                     // of each lane in RAM
   std::size_t queued_kept = 1u << 14;           // records of queued jobs in RAM, some 30 MB; others are read when needed

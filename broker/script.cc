@@ -280,6 +280,7 @@ std::string Script::start(const Command& command) {
   options_.submitter_bytes_max = command.number("submitter_bytes_max", options_.submitter_bytes_max);
   options_.submitters_max = command.number("submitters_max", options_.submitters_max);
   options_.classes_max = command.number("classes_max", options_.classes_max);
+  options_.submitter_classes_max = command.number("submitter_classes_max", options_.submitter_classes_max);
   options_.sessions_max = command.number("sessions_max", options_.sessions_max);
   options_.lease_batch_bytes_max = command.number("lease_batch_bytes_max", options_.lease_batch_bytes_max);
   options_.leases_per_step_max = command.number("leases_per_step_max", options_.leases_per_step_max);

@@ -39,6 +39,7 @@ struct State {
   std::set<std::string> paused{};    // submitters; "" is everybody
   std::set<std::string> draining{};  // workers
   Space space{};
+  std::int64_t note_classes_ms = 0;  // before this nobody is told again who has most of the different requirements
   std::vector<std::string> unused_names{};  // keys of family meta that the next Tick deletes
   Decompressor decompressor{};
   BlobCache blobs{};  // some of those in the store or among the writes of this turn
