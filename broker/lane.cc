@@ -11,7 +11,10 @@ void Lane::add(const Waiting& waiting) {
   if (waiting.seq >= window_end_) return;
   const auto at = place(waiting.seq);
   KQ_CHECK(at == window_.end() || at->seq != waiting.seq);
+  const auto i = static_cast<std::size_t>(at - window_.begin());
   window_.insert(at, waiting);
+  if (i + 1 < window_.size()) window_[i].submitted_at_ms = std::min(window_[i].submitted_at_ms, window_[i + 1].submitted_at_ms);
+  grow_old(i);
   if (window_.size() <= bounds_.jobs_max) return;
   window_end_ = window_.back().seq;
   window_.pop_back();
@@ -47,6 +50,7 @@ void Lane::refill(std::span<const Waiting> more, bool exhausted) {
   for (const Waiting& waiting : more) {
     KQ_CHECK(waiting.seq >= window_end_);
     window_.push_back(waiting);
+    grow_old(window_.size() - 1);
     window_end_ = waiting.seq + 1;
   }
   KQ_CHECK(window_.size() <= total_);
@@ -67,6 +71,7 @@ void Lane::restore(const Waiting& waiting) {
   if (window_end_ != kNoRest) return;
   if (window_.size() < bounds_.jobs_max) {
     window_.push_back(waiting);
+    grow_old(window_.size() - 1);
   } else {
     window_end_ = waiting.seq;
   }
@@ -86,6 +91,11 @@ bool Lane::may_hold(Sequence seq) const {
 std::deque<Lane::Waiting>::const_iterator Lane::place(Sequence seq) const {
   return std::lower_bound(window_.begin(), window_.end(), seq,
                           [](const Waiting& job, Sequence wanted) { return job.seq < wanted; });
+}
+
+// Those before it count as at least as old: the head, which stands for the lane, is nowhere younger than what waits behind it.
+void Lane::grow_old(std::size_t i) {
+  for (; i > 0 && window_[i - 1].submitted_at_ms > window_[i].submitted_at_ms; --i) window_[i - 1].submitted_at_ms = window_[i].submitted_at_ms;
 }
 
 void Lane::close_window_if_whole() {

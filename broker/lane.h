@@ -39,7 +39,7 @@ class Lane {
   struct Waiting {
     Sequence seq = 0;
     std::uint64_t problem = 0;
-    std::int64_t submitted_at_ms = 0;
+    std::int64_t submitted_at_ms = 0;  // in a window at most that of the next one: what a job that was brought back stands before has waited longer
   };
 
   explicit Lane(LaneWindow bounds = {}) : bounds_(bounds) {}
@@ -76,6 +76,7 @@ class Lane {
   static constexpr Sequence kNoRest = std::numeric_limits<Sequence>::max();
 
   std::deque<Waiting>::const_iterator place(Sequence seq) const;
+  void grow_old(std::size_t i);
   void close_window_if_whole();
 
   LaneWindow bounds_;

@@ -72,6 +72,23 @@ TEST(Lane, an_old_job_that_comes_back_pushes_the_newest_out_of_a_full_window) {
   EXPECT_EQ(lane.window_end(), Lane::kWindowMax + 1);
 }
 
+TEST(Lane, a_job_that_is_brought_back_hides_nobodys_age) {
+  const auto at = [](Sequence seq, std::int64_t ms) { return Lane::Waiting{.seq = seq, .submitted_at_ms = ms}; };
+  Lane lane;
+  lane.add(at(2, 20));
+  lane.add(at(3, 30));
+  lane.add(at(1, 500));
+  EXPECT_EQ(lane.head()->seq, 1u);
+  EXPECT_EQ(lane.head()->submitted_at_ms, 20);
+  lane.remove(1);
+  lane.remove(2);
+  EXPECT_EQ(lane.head()->submitted_at_ms, 30) << "its own";
+
+  Lane restored;
+  for (const auto& waiting : {at(1, 500), at(2, 600), at(3, 30), at(4, 40)}) restored.restore(waiting);
+  EXPECT_EQ(restored.head()->submitted_at_ms, 30);
+}
+
 // The lane against the plainest model: a set of everything that is queued. "Disk" is that set as of the last refill.
 TEST(Lane, hands_out_every_job_once_and_in_order_whatever_happens) {
   for (unsigned seed = 0; seed < 20; ++seed) {

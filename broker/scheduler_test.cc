@@ -180,6 +180,14 @@ TEST_F(SchedulerTest, a_job_that_comes_back_takes_its_old_place) {
   EXPECT_EQ(chosen({.devices = kCpu}), Sequence{1});
 }
 
+TEST_F(SchedulerTest, a_job_that_is_brought_back_does_not_cost_those_behind_it_their_age) {
+  const std::int64_t late_ms = 2 * Scheduler::kHeadStartMs;
+  scheduler.add(lane({}, "", Priority::normal), {.seq = 2, .submitted_at_ms = 5});
+  scheduler.add(lane({}, "", Priority::normal), {.seq = 1, .submitted_at_ms = late_ms});
+  scheduler.add(lane({}, "", Priority::high), {.seq = 3, .submitted_at_ms = late_ms});
+  EXPECT_EQ(chosen({.devices = kCpu}), Sequence{1});
+}
+
 TEST_F(SchedulerTest, an_empty_lane_is_gone) {
   add(lane({}), 1);
   EXPECT_NE(scheduler.find(lane({})), nullptr);
