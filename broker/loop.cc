@@ -148,10 +148,14 @@ Expected<void> Loop::look_at_space(Ready& turn) {
 
 // By a thread of its own: on another file system it is a copy of all there is.
 void Loop::back_up(const BackupOrder& order) {
-  if (!copying_.valid()) {
+  const bool is_known = order.peer == backup_.peer && order.request_id == backup_.request_id && order.dir == backup_.dir;
+  if (is_known && backed_up_) {
+    deliver(ToClient{order.peer, {order.request_id, *backed_up_}});
+  } else if (!copying_.valid()) {
     backup_ = order;
+    backed_up_.reset();
     copying_ = std::async(std::launch::async, [this] { return store_.checkpoint(backup_.dir); });
-  } else if (order.peer != backup_.peer || order.request_id != backup_.request_id) {
+  } else if (!is_known) {
     deliver(ToClient{order.peer, {order.request_id, Refused{"a backup to " + backup_.dir + " is being made; ask again when it is done"}}});
   }
 }
@@ -159,8 +163,8 @@ void Loop::back_up(const BackupOrder& order) {
 void Loop::tell_of_backup() {
   if (!copying_.valid() || copying_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
   const auto copied = copying_.get();
-  const ClientReply reply = copied ? ClientReply(Done{}) : ClientReply(Refused{copied.error().message});
-  deliver(ToClient{backup_.peer, {backup_.request_id, reply}});
+  backed_up_ = copied ? ClientReply(Done{}) : ClientReply(Refused{copied.error().message});
+  deliver(ToClient{backup_.peer, {backup_.request_id, *backed_up_}});
 }
 
 Expected<void> Loop::finish(Ready turn) {

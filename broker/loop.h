@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <future>
+#include <optional>
 #include <vector>
 
 #include "broker/broker.h"
@@ -53,8 +54,9 @@ class Loop {
   std::int64_t heard_at_ms_ = 0;          // when the last receive() returned
   std::vector<Packet> left_;              // by a turn that was long
   std::vector<Undelivered> undelivered_;  // of the last turn
-  BackupOrder backup_;
+  BackupOrder backup_;                    // the last one
   std::future<Expected<void>> copying_;   // valid while backup_ is made; waited for at the end
+  std::optional<ClientReply> backed_up_;  // what came of backup_: whoever did not hear it asks again
 };
 
 }  // namespace kq

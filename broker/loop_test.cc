@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "core/codec.h"
 #include "store/memory_store.h"
 
@@ -39,6 +41,24 @@ class FakeLink final : public ServerLink {
   std::vector<std::int64_t> waits_ms;
   std::string gone;
   std::function<void(std::int64_t timeout_ms)> when_asked;
+};
+
+// A disk on which a copy goes into a directory that is not there yet.
+class CopiedStore final : public Store {
+ public:
+  Expected<void> commit(std::span<const Write> writes) override { return memory.commit(writes); }
+  Expected<std::optional<std::string>> get(Family family, std::string_view key) const override { return memory.get(family, key); }
+  Expected<void> scan(Family family, std::string_view first, std::string_view end, const Visit& visit) const override {
+    return memory.scan(family, first, end, visit);
+  }
+  Expected<Space> space() override { return memory.space(); }
+  Expected<void> checkpoint(const std::string& dir) override {
+    if (!copies.insert(dir).second) return bad_input(dir + " is there already");
+    return {};
+  }
+
+  MemoryStore memory;
+  std::set<std::string> copies;
 };
 
 class LoopTest : public testing::Test {
@@ -186,6 +206,23 @@ TEST_F(LoopTest, a_store_that_cannot_be_copied_is_told_in_words) {
   arrive(Backup{.dir = "/backup/monday"});
   while (link.sent.empty()) ASSERT_TRUE(loop.turn());
   EXPECT_THAT((sent<Refused, ClientReply>(0).reason), testing::HasSubstr("only a store on disk can be copied"));
+}
+
+TEST_F(LoopTest, a_backup_whose_answer_was_lost_is_answered_again_and_not_made_again) {
+  CopiedStore disk;
+  Broker of_disk = *Broker::recover(disk, {}, now_ms);
+  Loop turns{of_disk, disk, link, [this] { return now_ms; }};
+  const auto ask = [&](std::uint64_t request_id) {
+    link.sent.clear();
+    link.arriving.push_back({{Side::client, "c"}, encode_message(Message<ClientRequest>{request_id, Backup{.dir = "/backup/monday"}})});
+    while (link.sent.empty()) ASSERT_TRUE(turns.turn());
+  };
+  for (int i = 0; i < 2; ++i) {
+    ask(7);
+    EXPECT_NO_THROW((sent<Done, ClientReply>(0)));
+  }
+  ask(8);
+  EXPECT_EQ((sent<Refused, ClientReply>(0).reason), "/backup/monday is there already");
 }
 
 TEST_F(LoopTest, the_broker_hears_how_the_disk_stands) {
