@@ -261,10 +261,12 @@ class Reader {
   void judge_launch(std::size_t from, std::size_t end) {
     if (end <= from || end - from > 16) return;
     std::string_view number;
+    bool is_plain = true;  // a number, beside names of macros that may be one
     for (std::size_t i = from; i < end; ++i) {
       if (at(i).kind == TokenKind::number) number = at(i).text;
+      is_plain = is_plain && (at(i).kind == TokenKind::number || is_name(i));
     }
-    const bool is_plain = end - from == 1 && !number.empty();
+    is_plain = is_plain && !number.empty();
     if (is_plain && is_foreign_number(number)) add(at(from).file, at(from).line, FactKind::call, "stream_number", std::string(number));
   }
 

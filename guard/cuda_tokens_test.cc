@@ -52,7 +52,8 @@ TEST(JudgeCuda, shortens_a_name_that_no_person_would_read) {
 
 TEST(JudgeCuda, a_handle_that_is_a_number_is_one_whatever_it_is_cast_through) {
   for (const char* source : {"f((cudaStream_t)2);", "f((cudaStream_t)(uintptr_t)2);", "f(reinterpret_cast<cudaStream_t>(static_cast<std::uintptr_t>(2)));",
-                             "using S = cudaStream_t;\nf((S)2);", "typedef cudaStream_t S; S s = (S)(size_t)2;", "k<<<1, 2, 0, 2>>>();", "k<<<1, a < b, 0, 2>>>();"}) {
+                             "using S = cudaStream_t;\nf((S)2);", "typedef cudaStream_t S; S s = (S)(size_t)2;", "k<<<1, 2, 0, 2>>>();", "#ifndef S\n#define S 2\n#endif\nk<<<1, 2, 0, S>>>();",
+                             "#ifndef S\n#define S 2\n#endif\nf((cudaStream_t)S);", "k<<<1, a < b, 0, 2>>>();"}) {
     const Rules rules = rules_of(source);
     ASSERT_EQ(rules.size(), 1u) << source;
     EXPECT_TRUE(rules.front().starts_with("stream_per_thread:")) << source;

@@ -141,7 +141,7 @@ void Preprocessor::directive(Line line, std::size_t depth) {
   if (word == "define") {
     define(rest);
   } else if (word == "undef") {
-    if (!rest.empty() && is_certain()) macros_.erase(rest.front().text);
+    undefine(rest);
   } else if (word.starts_with("include") || word == "import") {
     include(rest, depth);
   } else if (word == "pragma") {
@@ -160,6 +160,16 @@ void Preprocessor::directive(Line line, std::size_t depth) {
 void Preprocessor::note(std::string_view word, Line rest) {
   if (rest.empty() || directives_.size() == kDirectivesMax) return;
   directives_.push_back({.word = word, .argument = spelled(rest).substr(0, 200), .line = rest.front().line, .file = rest.front().file});
+}
+
+void Preprocessor::undefine(Line line) {
+  const auto found = line.empty() ? macros_.end() : macros_.find(line.front().text);
+  if (found == macros_.end()) return;
+  if (is_certain()) {
+    macros_.erase(found);
+  } else {
+    for (Macro& macro : found->second.definitions) macro.is_certain = false;
+  }
 }
 
 void Preprocessor::enter(const Branch& branch) {
@@ -302,23 +312,51 @@ void Preprocessor::expand(Line in, Tokens& out, std::size_t depth) {
         std::any_of(definitions.begin(), definitions.end(), [](const Macro& macro) { return macro.is_function; }) && take_arguments(work, arguments);
     Tokens replacement;
     bool is_replaced = false;
+    // Each behind what stands before the name: `std::` belongs to all of them.
+    const Tokens qualifier = qualifier_at_end(out);
+    const auto add = [&](const Tokens& one) {
+      if (is_replaced) replacement.insert(replacement.end(), qualifier.begin(), qualifier.end());
+      replacement.insert(replacement.end(), one.begin(), one.end());
+      is_replaced = true;
+    };
     for (const Macro& macro : definitions) {
       if (macro.is_function && !has_arguments) continue;
       for (const Tokens& argument : arguments) work_ += argument.size();
-      const Tokens one = substitute(macro, arguments, token, depth);
-      replacement.insert(replacement.end(), one.begin(), one.end());
-      is_replaced = true;
+      add(substitute(macro, arguments, token, depth));
     }
     if (!is_replaced) {
       out.push_back(token);
       continue;
     }
+    // Where no branch defines it for sure, it may be no macro at all.
+    if (std::none_of(definitions.begin(), definitions.end(), [](const Macro& macro) { return macro.is_certain; })) add(as_written(token, arguments));
+    work_ += replacement.size();
     active_.push_back(&found->second);
     found->second.is_active = true;
     work.push_back({.kind = TokenKind::end_of_macro});
     work.insert(work.end(), replacement.rbegin(), replacement.rend());
   }
   while (active_.size() > active_before) end_macro();
+}
+
+// "at :: cuda ::"; nothing where no name is qualified here.
+Preprocessor::Tokens Preprocessor::qualifier_at_end(const Tokens& out) {
+  constexpr std::size_t kQualifierTokensMax = 16;
+  std::size_t from = out.size();
+  while (from >= 2 && out.size() - from < kQualifierTokensMax && is_word(out[from - 1], "::") && out[from - 2].kind == TokenKind::name) from -= 2;
+  return Tokens(out.begin() + static_cast<std::ptrdiff_t>(from), out.end());
+}
+
+// A call of a macro that was not replaced; its name is active, and so it stays.
+Preprocessor::Tokens Preprocessor::as_written(const Token& name, const std::vector<Tokens>& arguments) {
+  Tokens written{name};
+  const auto mark = [&](std::string_view text) { written.push_back({.kind = TokenKind::punctuation, .text = text, .line = name.line, .file = name.file}); };
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    mark(i == 0 ? "(" : ",");
+    written.insert(written.end(), arguments[i].begin(), arguments[i].end());
+  }
+  if (!arguments.empty()) mark(")");
+  return written;
 }
 
 void Preprocessor::end_macro() {

@@ -1,7 +1,8 @@
 // What a C++ compiler's preprocessor makes of a source, as far as that goes without headers: names that macros join are joined.
 //
 // No header of a library is read; those among the given sources are. Every branch of a conditional counts unless its condition is a plain
-// number, and where branches define a macro differently each definition counts: what comes out is read for names, not compiled.
+// number, and where branches define a macro differently each definition counts, and the name itself where none of them may be compiled: what comes out is
+// read for names, not compiled.
 #pragma once
 
 #include <cstdint>
@@ -78,6 +79,7 @@ class Preprocessor {
   void read_done(const CppSource& source);
   void directive(Line line, std::size_t depth);
   void define(Line line);
+  void undefine(Line line);
   void include(Line line, std::size_t depth);
   void conditional(std::string_view word, Line rest);
   Truth truth_of(Line condition);
@@ -89,6 +91,8 @@ class Preprocessor {
 
   void expand(Line in, Tokens& out, std::size_t depth);
   void end_macro();
+  static Tokens qualifier_at_end(const Tokens& out);
+  static Tokens as_written(const Token& name, const std::vector<Tokens>& arguments);
   bool take_arguments(Tokens& work, std::vector<Tokens>& arguments);
   Tokens substitute(const Macro& macro, const std::vector<Tokens>& arguments, const Token& at, std::size_t depth);
   Token pasted(const Token& left, const Token& right);

@@ -49,9 +49,16 @@ TEST(Preprocessor, leaves_out_what_is_compiled_in_no_case) {
 TEST(Preprocessor, every_branch_that_may_be_compiled_counts) {
   EXPECT_EQ(out("#ifdef __CUDACC__\na\n#else\nb\n#endif"), "a b");
   EXPECT_EQ(out("#if X\na\n#elif 1\nb\n#else\nc\n#endif"), "a b c");
-  EXPECT_EQ(out("#ifdef X\n#define M one\n#else\n#define M two\n#endif\nM"), "one two");
-  EXPECT_EQ(out("#define M one\n#ifdef X\n#undef M\n#endif\nM"), "one");
+  EXPECT_EQ(out("#ifdef X\n#define M one\n#else\n#define M two\n#endif\nM"), "one two M");
+  EXPECT_EQ(out("#define M one\n#ifdef X\n#undef M\n#endif\nM"), "one M");
   EXPECT_EQ(out("#define M one\n#undef M\nM"), "M");
+}
+
+TEST(Preprocessor, a_name_that_a_branch_may_define_counts_as_it_stands) {
+  EXPECT_EQ(out("#ifdef NEVER\n#define thread mutex\n#endif\nstd::thread t(f);"), "std :: mutex std :: thread t ( f ) ;");
+  EXPECT_EQ(out("#ifdef A\n#define T mutex\n#else\n#define T thread\n#endif\na::std::T"), "a :: std :: mutex a :: std :: thread a :: std :: T");
+  EXPECT_EQ(out("#ifdef NEVER\n#define f(x, y) 0\n#endif\nf(a, b) f"), "0 f ( a , b ) f");
+  EXPECT_EQ(out("#define M one\n#ifdef X\n#define M two\n#endif\nM"), "one two") << "one of them, for sure";
 }
 
 TEST(Preprocessor, reads_headers_of_the_submission_and_no_others) {
