@@ -85,16 +85,9 @@ Expected<LaneChild> Children::take(ChildRole role, ChildKind kind, const Lease& 
     const std::lock_guard lock(mutex_);
     calibrated_[index(kind)] = true;
   }
-  auto child = [&]() -> Expected<LaneChild> {
-    if (role == ChildRole::profile) return fork(kind, role);
-    if (auto waiting = ready(kind)) return std::move(*waiting);
-    if (kind != ChildKind::reference) return fork(kind);
-    if (auto waiting = ready(ChildKind::python)) return std::move(*waiting);
-    return fork(ChildKind::python);
-  }();
+  auto child = warm_one_of(role, kind);
   if (!child) return child;
   const auto told = [&]() -> Expected<void> {
-    if (auto warm = await_warmth(*child, kUntold); !warm) return warm;
     if (role != ChildRole::calibrator) {
       if (auto put = put_sources(child->scratch, lease, is_submission(role)); !put) return put;
     }
@@ -107,6 +100,29 @@ Expected<LaneChild> Children::take(ChildRole role, ChildKind kind, const Lease& 
   if (told) return child;
   retire(std::move(*child));
   return failure(told.error());
+}
+
+Expected<LaneChild> Children::one_of(ChildRole role, ChildKind kind) {
+  if (role == ChildRole::profile) return fork(kind, role);
+  if (auto waiting = ready(kind)) return std::move(*waiting);
+  if (kind != ChildKind::reference) return fork(kind);
+  if (auto waiting = ready(ChildKind::python)) return std::move(*waiting);
+  return fork(ChildKind::python);
+}
+
+// Who finds the device's memory full, of one that is dying, makes no context.
+Expected<LaneChild> Children::warm_one_of(ChildRole role, ChildKind kind) {
+  for (bool is_again = false;; is_again = true) {
+    auto child = one_of(role, kind);
+    if (!child) return child;
+    if (auto warm = await_warmth(*child, kUntold); !warm) {
+      retire(std::move(*child));
+      return failure(warm.error());
+    }
+    if (!child->is_cold || is_again) return child;
+    retire(std::move(*child));
+    settle();
+  }
 }
 
 void Children::expect(ChildKind kind) {
@@ -182,7 +198,7 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role) {
   return child;
 }
 
-// Its words, whatever came of its warming up: what went wrong there it answers to the judge's first command. From when one that "asks" is told to go until it
+// Its words, until it is warm or cold. From when one that "asks" is told to go until it
 // has to wait again or is warm the device feels it.
 Expected<void> Children::await_warmth(LaneChild& child, std::size_t place) {
   const auto warm = [&]() -> Expected<void> {
@@ -190,7 +206,8 @@ Expected<void> Children::await_warmth(LaneChild& child, std::size_t place) {
       auto word = receive_packet(child.channel.get(), kWarmLimitMs);
       if (!word || words == kWordsMax) return our_fault("a child died before it was warm");
       if (!*word) return our_fault("a child was not warm after " + std::to_string(kWarmLimitMs / 1000) + " s");
-      child.is_warm = (*word)->bytes == "warm";
+      child.is_cold = (*word)->bytes == "cold";
+      child.is_warm = child.is_cold || (*word)->bytes == "warm";
       if ((*word)->bytes != "asks") continue;
       begin_at_good_moment(place);
       if (const auto told = send_packet(child.channel.get(), "go"); !told) return told;
@@ -300,7 +317,7 @@ void Children::fork_ahead(std::size_t forker) {
     ++forking_[index(kind)];
     lock.unlock();
     auto child = fork(kind);
-    const bool is_warm = child && await_warmth(*child, forker);
+    const bool is_warm = child && await_warmth(*child, forker) && !child->is_cold;
     lock.lock();
     --forking_[index(kind)];
     failed_[index(kind)] = !is_warm;  // whoever wants one now is told why

@@ -50,6 +50,7 @@ struct LaneChild {
   Fd channel;              // the judge's end, until the judge has it
   Fd audit;                // what CUPTI says of one that it listens to
   bool is_warm = false;    // it has said so
+  bool is_cold = false;    // it has said that it could not: its first answer tells why
   bool exit_told = false;  // the judge knows
   bool is_killed = false;
 };
@@ -77,7 +78,7 @@ class Children {
   ~Children();  // all are gone then
 
   // A child for this job, which knows its role and has its files; one that waits, or one forked now. One under a profiler never waited. Where no
-  // reference waits, any Python child becomes it.
+  // reference waits, any Python child becomes it. One that is cold is given only where another, made when all that were dying are gone, is so, too.
   Expected<LaneChild> take(ChildRole role, ChildKind kind, const Lease& lease, const Built* built);
   // A job wants one of this kind, but not yet. From any thread.
   void expect(ChildKind kind);
@@ -99,6 +100,8 @@ class Children {
 
  private:
   Expected<LaneChild> fork(ChildKind kind, ChildRole role = ChildRole::ready);
+  Expected<LaneChild> one_of(ChildRole role, ChildKind kind);
+  Expected<LaneChild> warm_one_of(ChildRole role, ChildKind kind);
   Expected<void> await_warmth(LaneChild& child, std::size_t place);
   void begin_at_good_moment(std::size_t place);
   bool is_another_beginning(std::size_t place) const;  // of the same kind

@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <memory>
 #include <set>
 #include <thread>
 
@@ -93,6 +95,33 @@ TEST_F(ChildrenTest, of_an_expected_kind_one_waits_before_it_is_wanted) {
   ASSERT_TRUE(reference) << reference.error().message;
   EXPECT_TRUE(directories_become(3)) << "the one that waited, another, and the Python child";
   one->retire(std::move(*reference));
+}
+
+TEST_F(ChildrenTest, who_could_not_make_himself_warm_does_not_wait_for_a_job) {
+  ZygoteOptions options = LaneOfTests::options().zygote;
+  const fs::path harness = scratch().parent_path() / "cold" / "harness";
+  fs::remove_all(harness);
+  fs::create_directories(harness.parent_path());
+  fs::copy(options.harness, harness, fs::copy_options::recursive);
+  std::ofstream(harness / "ready.py", std::ios::app) << "\ndef warm_up(*_):\n    raise RuntimeError('CUDA error: out of memory')\n";
+  options.harness = harness;
+  auto zygote = Zygote::start(options);
+  ASSERT_TRUE(zygote) << zygote.error().message;
+  const std::shared_ptr<Zygote> cold = std::move(*zygote);
+  const LaneOptions lane = LaneOfTests::options();
+  Children children(ChildrenOptions{.arch = {},
+                                    .scratch = scratch(),
+                                    .first_uid = lane.first_uid == 0 ? 0 : lane.first_uid + kChildrenMax,
+                                    .host_bytes_max = lane.limits.host_bytes_max,
+                                    .window_bytes_max = lane.limits.window_bytes_max,
+                                    .ahead = 1},
+                    warming_, [&] { return cold; }, nullptr);
+  children.await_ready();
+  EXPECT_TRUE(directories_become(0)) << "it was taken down, and none is tried before one is wanted";
+  auto taken = children.take(ChildRole::submission, ChildKind::python, lease_, nullptr);
+  ASSERT_TRUE(taken) << "its first answer says what is wrong";
+  EXPECT_TRUE(taken->is_cold);
+  children.retire(std::move(*taken));
 }
 
 // They stand behind their walls, and make their contexts when the judge has its trials ready, or the next job would find none.

@@ -1,6 +1,6 @@
 """A child that waits for a job: warm, and told in one packet what it is to be.
 
-It says b"warm" through its channel when it is. What the device feels before that it asks for with b"asks", part by part, and begins each when b"go" has
+It says b"warm" through its channel when it is, or b"cold" where it could not make itself warm: why is then its answer to the first command. What the device feels before that it asks for with b"asks", part by part, and begins each when b"go" has
 come. The packet comes from control through the same, ahead of everything of the judge's; when it has come, the job's files lie in src/:
 
     {"role": "submission", "backend": "triton", "entry": "add.py", "problem": "relu.py", "precision": "as_given"}
@@ -36,7 +36,7 @@ def serve(job: Job, judge: socket.socket, stub: Stub, audit: int | None, roles: 
     except Exception as raised:  # told to the judge as the answer to its first command
         error = raised
     try:
-        judge.send(b"warm")
+        judge.send(b"warm" if error is None else b"cold")
         job = assigned(job, receive(judge))
         try:
             roles[job.role].prepare(job)
