@@ -97,7 +97,7 @@ class Channel:
         self.page.text_bytes = 0
 
     def answer_failed(self, failure: Failure, text: str) -> None:
-        raw = text.encode(errors="replace")[: TEXT_MAX - 1]
+        raw = text.replace("\0", "\\0").encode(errors="replace")[: TEXT_MAX - 1]  # the judge's text ends at the first
         self.page.status = Status.FAILED
         self.page.failure = failure
         self.page.text = raw

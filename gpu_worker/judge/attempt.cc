@@ -43,10 +43,8 @@ Evidence stale_inputs() {
   return found;
 }
 
-// Whether it is the reference that failed. That a problem does not fit shows before its trials.
-bool is_of_reference(const Ended& ended) {
-  return ended.name == VerdictName::problem_invalid || (ended.name == VerdictName::too_large && ended.evidence.stage == Stage::run);
-}
+// Whether it is the reference that failed. Where a kept one has no memory left, it may be what it has hoarded.
+bool is_of_reference(const Ended& ended) { return ended.name == VerdictName::problem_invalid || ended.name == VerdictName::too_large; }
 
 // How long this thread has been ready and had no processor, in its life (proc(5): the second number); 0 where the kernel does not tell.
 std::int64_t waited_us() {
