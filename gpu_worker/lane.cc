@@ -67,7 +67,7 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
   const auto judge = lane->judge();
   if (!judge) return failure(judge.error());
   lane->device_ = (*judge)->device();
-  if (!lane->device_.uuid.empty()) {
+  if (!lane->device_.uuid.empty() && !lane->options_.lock_dirs.empty()) {
     auto lock = GpuLock::take(lane->options_.lock_dirs, lane->device_, lane->options_.worker);
     if (!lock) return failure(lock.error());
     lane->lock_.emplace(std::move(*lock));

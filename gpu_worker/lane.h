@@ -47,7 +47,7 @@ struct LaneOptions {
   std::string profiler = {};  // ncu, for submissions that ask for a profile (gpu_worker/profile.h); empty: there is none
   std::string profiles = {};  // parent of what it writes
   bool audits = true;  // on a GPU CUPTI listens to Python submissions (gpu_worker/audit.h)
-  std::vector<std::string> lock_dirs = gpu_lock_dirs();  // where a GPU is locked against other workers (gpu_worker/gpu_lock.h)
+  std::vector<std::string> lock_dirs = {};  // where a GPU is locked against other workers (gpu_worker/gpu_lock.h); none: tests have lanes side by side
 };
 
 class Lane {

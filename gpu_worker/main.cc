@@ -165,7 +165,8 @@ Expected<std::vector<kq::LaneOptions>> lanes_of(const Flags& flags, const std::s
                      .children_ahead = flags.children_ahead,
                      .profiler = kq::find_ncu(),
                      .profiles = fs::absolute(flags.profiles.empty() ? (fs::path(scratch).parent_path() / "profiles").string() : flags.profiles),
-                     .audits = flags.audits});
+                     .audits = flags.audits,
+                     .lock_dirs = kq::gpu_lock_dirs()});
   }
   return lanes;
 }
