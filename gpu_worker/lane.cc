@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "gpu_worker/overtime.h"
 #include "gpu_worker/profile.h"
 #include "net/clock.h"
 
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::int64_t kMemoryBackLimitMs = 5'000;    // for the device to have what a dead child had
 constexpr std::int64_t kStopLimitMs = 1'000;         // for the judge to notice that a killed submission is gone
+constexpr std::int64_t kGoneLimitMs = 15'000;        // for that one to be: a fork bomb takes the processors some seconds
 // Of a large device's memory a window may take this share: there are two of them, copies of both, what reference and submission compute
 // with, and the children that wait. What finds no room all the same is too_large.
 constexpr std::uint64_t kWindowsPerDevice = 8;
@@ -20,25 +22,6 @@ constexpr std::int64_t kProfileMs = 10'000;           // a pass under a profiler
 constexpr std::int64_t kProfileEndLimitMs = 120'000;  // for a profiler to write its report, and to read it
 constexpr std::int64_t kProfileLookMs = 100;
 constexpr std::int64_t kLookMs = 5;                  // how often the lane looks for exits while the judge works
-constexpr std::string_view kTotal = "total";         // of the verdict where the run's time was over
-
-// Every single call kept its limit, all of them together did not. What the judge said once the submission was gone tells of its children.
-Report too_slow(Report report, std::int64_t limit_ms) {
-  report.error.clear();
-  report.samples = {};
-  report.disagreement.clear();
-  report.verdict = ended(VerdictName::timed_out, {.stage = Stage::run,
-                                                  .reason = std::string(kTotal),
-                                                  .message = "all trials together took longer than " + limit_text(limit_ms),
-                                                  .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
-  return report;
-}
-
-// As too_slow() says it.
-bool ran_out_of_time(const Report& report) {
-  const Evidence* const why = evidence_of(*report.verdict);
-  return name_of(*report.verdict) == VerdictName::timed_out && why != nullptr && why->reason == kTotal;
-}
 
 // A time of Triton's interpreter says nothing of a kernel: a few samples of it are enough.
 constexpr std::uint32_t kInterpretedBudgetMs = 200;
@@ -50,6 +33,8 @@ std::string content_of(const Fd& pipe) {
   text.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
   return text;
 }
+
+Killed end_of(const LaneChild& killed) { return killed.exit_told ? Killed::is_gone : Killed::lives_on; }
 
 // A submission, or its problem.
 bool is_short_of_gpu_memory(const Verdict& verdict) {
@@ -277,6 +262,7 @@ Expected<Lane::Attempt> Lane::attempt(Run& run) {
 Expected<std::optional<Lane::Attempt>> Lane::another_attempt(Run& run, std::int64_t took_ms) {
   if (!run.time.has_room(monotonic_now_ms(), took_ms)) return std::optional<Attempt>();
   auto attempt = this->attempt(run);
+  if (!attempt && !quarantine_ && run.time.left_ms(monotonic_now_ms()) == 0) return std::optional<Attempt>();
   if (!attempt) return failure(attempt.error());
   if (ran_out_of_time(attempt->report)) return std::optional<Attempt>();
   return std::optional(std::move(*attempt));
@@ -381,7 +367,7 @@ Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
 }
 
 // Passes on who died while the judge works, and holds the attempt to what is left of its run's time. A submission that is stopped, or whose time is over, is
-// killed: its judge then ends the plan as for any that died, and keeps its device and its reference for the next.
+// killed: its judge then ends the plan as for any that died, and keeps its device and its reference for the next; what that says is told in overtime.h.
 Expected<Report> Lane::await(LaneChild& calibrator, LaneChild& submission, ChildRole submission_role, const RunTime& time, const std::stop_token& stop) {
   bool stopped = false;
   bool killed = false;
@@ -391,7 +377,7 @@ Expected<Report> Lane::await(LaneChild& calibrator, LaneChild& submission, Child
     if (!report) return failure(report.error());
     if (*report) {
       if ((*report)->id != plans_) return our_fault("the judge answered another plan");
-      return killed && !stopped ? too_slow(std::move(**report), time.limit_ms()) : std::move(**report);
+      return killed && !stopped ? after_kill(std::move(**report), end_of(submission), time.limit_ms()) : std::move(**report);
     }
     for (auto [child, role] : {std::pair{&calibrator, ChildRole::calibrator}, std::pair{&reference_->child, ChildRole::reference},
                                std::pair{&submission, ChildRole::submission}}) {
@@ -401,21 +387,23 @@ Expected<Report> Lane::await(LaneChild& calibrator, LaneChild& submission, Child
       if (!*status) continue;
       child->exit_told = true;
       if (const auto told = judge_->tell({role, **status}); !told) return failure(told.error());
+      if (killed && child == &submission) deadline_ms = monotonic_now_ms() + kStopLimitMs;
     }
     if (aborted_) return our_fault("the worker is leaving");
-    stopped = stopped || stop.stop_requested();
+    if (!stopped && stop.stop_requested()) {
+      stopped = true;
+      if (killed) deadline_ms = std::min(deadline_ms, monotonic_now_ms() + kStopLimitMs);
+    }
     const bool is_over = monotonic_now_ms() > deadline_ms;
     if (killed && is_over) {
       judge_.reset();  // it is in the middle of this plan; the next job gets a new one
       if (stopped) return our_fault("stopped");
-      Report unsaid;
-      unsaid.id = plans_;
-      return too_slow(std::move(unsaid), time.limit_ms());
+      return without_answer(plans_, end_of(submission), time.limit_ms());
     }
     if (!killed && (stopped || is_over || (submission_role == ChildRole::profile && is_overflowing(submission.scratch.out())))) {
       killed = true;
       submission.zygote->kill(submission.id);
-      deadline_ms = monotonic_now_ms() + kStopLimitMs;
+      deadline_ms = monotonic_now_ms() + (stopped || submission.exit_told ? kStopLimitMs : kGoneLimitMs);
     }
   }
 }

@@ -211,6 +211,32 @@ TEST_F(LaneTest, a_job_may_ask_for_less_time_and_leaves_judge_and_reference_for_
   EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
 }
 
+TEST_F(LaneTest, a_judge_that_was_stopped_is_not_the_submissions_fault) {
+  ASSERT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
+  Lease lease = lease_of(submission("return [0 for _ in iter(int, 1)]"));
+  lease.submission.time_limit_ms = 1'000;
+  std::thread stopper([judge = lane_->judge_process()] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    ::kill(judge, SIGSTOP);
+  });
+  const auto result = lane_->run(lease, {.verdict = {}, .dir = root_ / "built"});
+  stopper.join();
+  EXPECT_TRUE(verdict_of(result).starts_with("error: the 1 s for its run were over while the judge")) << verdict_of(result);
+  EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
+}
+
+TEST_F(LaneTest, a_reference_that_takes_all_the_time_is_not_the_submissions_fault) {
+  for (const auto& [sleep_s, why] : {std::pair{"1.9", "while the judge did not wait for the submission"}, std::pair{"0.6", "before the submission was at work"}}) {
+    std::string slow(kProblem);
+    slow.replace(slow.find("return x + 1"), 12, std::string("import time; time.sleep(") + sleep_s + "); return x + 1");
+    Lease lease = lease_of(submission("return x + 1"), slow);
+    lease.submission.time_limit_ms = 300;
+    const auto result = lane_->run(lease, {.verdict = {}, .dir = root_ / "built"});
+    EXPECT_TRUE(verdict_of(result).starts_with("error: ") && verdict_of(result).find(why) != std::string::npos) << verdict_of(result);
+  }
+  EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
+}
+
 // The judge dies under a job while another problem's reference may still be dying: that is tried again, in what is left.
 TEST_F(LaneTest, a_second_attempt_has_what_the_first_one_left_of_the_limit) {
   ASSERT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
