@@ -365,4 +365,9 @@ Job* current(State& state, const LeaseId& lease) {
   return job;
 }
 
+bool is_held_by_another(State& state, const Job& job, std::uint64_t epoch) {
+  const Session* holder = state.workers.find(job.tenure->holder);
+  return holder != nullptr && holder->epoch != epoch;
+}
+
 }  // namespace kq

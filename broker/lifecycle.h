@@ -24,7 +24,7 @@ Expected<const Submission*> submission_of(Step& step, Job& job);
 // The next attempt begins. Its number is durable before the lease leaves, so it fences for ever.
 void lease_out(Step& step, Job& job, Session& session, std::size_t device);
 
-// The session says that it runs this lease: renewed, and taken over from whoever held it.
+// The session says that it runs this lease: renewed, and taken up where nobody held it.
 void hold(Step& step, Job& job, Session& session);
 
 // The session is gone. The lease runs on until its deadline: the worker may come back under another address.
@@ -54,6 +54,10 @@ Expected<void> finish(Step& step, Job& job, Result result);
 
 // The job whose current lease this is, or null: the lease lapsed, was superseded, or never was.
 Job* current(State& state, const LeaseId& lease);
+
+// Whether another worker process than that of the epoch runs the leased job: then that one alone speaks for the lease, at whatever address.
+// Each draws its epoch at random and tells it to nobody but us.
+bool is_held_by_another(State& state, const Job& job, std::uint64_t epoch);
 
 // The entry of the job in the store's index.
 QueueEntry entry_of(const JobRecord& record);

@@ -51,11 +51,15 @@ TEST_F(LifecycleTest, every_lease_has_a_new_attempt_number) {
   EXPECT_EQ(current(state, {1, 2}), &job);
 }
 
-TEST_F(LifecycleTest, whoever_lists_a_lease_holds_it) {
+TEST_F(LifecycleTest, whoever_lists_a_lease_that_nobody_holds_takes_it_up) {
   Job& job = enqueue_one();
   Session& first = worker(1);
   Session& second = worker(2);
   lease_out(step, job, first, 0);
+  EXPECT_FALSE(is_held_by_another(state, job, 1));
+  EXPECT_TRUE(is_held_by_another(state, job, 2));
+  orphan(step, job);
+  EXPECT_FALSE(is_held_by_another(state, job, 2));
   step.now_ms = 2000;
   hold(step, job, second);
   EXPECT_TRUE(first.leases.empty());

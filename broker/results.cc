@@ -13,17 +13,21 @@ Expected<void> take_results(Step& step, const std::string& peer, std::uint64_t r
   if (session != nullptr) session->last_seen_ms = step.now_ms;
 
   ResultAck ack;
+  // The job that this ends, or null: it comes too late, or not from whoever runs it: the answer is that nobody waits for it.
+  const auto job_for = [&](const LeaseId& lease) -> Job* {
+    ack.leases.push_back(lease);
+    Job* job = current(step.state, lease);
+    return job == nullptr || is_held_by_another(step.state, *job, batch.epoch) ? nullptr : job;
+  };
   for (AttemptResult& result : batch.results) {
-    ack.leases.push_back(result.lease);
-    Job* job = current(step.state, result.lease);
-    if (job == nullptr) continue;  // too late: the answer is that nobody waits for it
+    Job* job = job_for(result.lease);
+    if (job == nullptr) continue;
     if (Session* holder = step.state.workers.find(job->tenure->holder)) holder->failures_n = 0;
     step.state.metrics.heard(result.result);
     if (auto done = finish(step, *job, std::move(result.result)); !done) return done;
   }
   for (const AttemptError& error : batch.errors) {
-    ack.leases.push_back(error.lease);
-    Job* job = current(step.state, error.lease);
+    Job* job = job_for(error.lease);
     if (job == nullptr) continue;
     if (auto done = fail(step, *job, error.message); !done) return done;
   }

@@ -119,7 +119,7 @@ Expected<void> heartbeat(Step& step, const std::string& peer, std::uint64_t requ
   for (const LeaseId& lease : heartbeat.leases) {
     if (lease.attempt == 0 && session->builds.contains(lease.seq)) {
       builds.insert(lease.seq);
-    } else if (Job* job = current(step.state, lease)) {
+    } else if (Job* job = current(step.state, lease); job != nullptr && !is_held_by_another(step.state, *job, heartbeat.epoch)) {
       hold(step, *job, *session);
       listed.insert(lease.seq);
     } else {
