@@ -1,8 +1,10 @@
 #include "store/verify.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/blob.h"
 #include "core/codec.h"
@@ -81,10 +83,12 @@ class Verification {
     const auto named = find_key(store_, job->key);
     if (!named || *named != *seq) problem(who + ": family 'ids' does not lead to it by its key " + to_hex(job->key));
     const auto body = need(read_body(store_, *seq), who + ": its submission");
+    if (body) files(who, *body);
     switch (job->state) {
       case JobState::queued:
         ++found_.queued_n;
         if (job->not_before_ms == 0) ++placed_n_;
+        timers_of(who, *job);
         return;
       case JobState::leased:
         ++found_.leased_n;
@@ -95,6 +99,40 @@ class Verification {
         const auto result = need(read_result(store_, *seq, false), who + ": it is finished, its result");
         if (body && result) held_by_board(*job, *body, *result);
         return;
+    }
+  }
+
+  // Of finished jobs too: what a submission names stays as long as it does (broker/retention.h).
+  void files(const std::string& who, const Submission& submission) {
+    const auto check = [&](const char* what, const std::string& name, const Hash& hash) {
+      if (!has_file(hash)) problem(who + ": its " + what + " '" + name + "' (SHA-256 " + to_hex(hash) + ") is missing");
+    };
+    for (const SourceFile& file : submission.files) check("file", file.name, file.hash);
+    check("problem", submission.problem.file, submission.problem.hash);
+  }
+
+  // Most jobs name a problem that others named just before: those found last are remembered, each until another takes its slot.
+  bool has_file(const Hash& hash) {
+    std::uint16_t slot = 0;
+    std::memcpy(&slot, hash.bytes.data(), sizeof slot);
+    std::optional<Hash>& last = found_files_[slot];
+    if (last == hash) return true;
+    for (const Packing packing : {Packing::lz4, Packing::zstd, Packing::raw}) {  // likeliest first
+      if (!value_of(Family::blob, blob_key(hash, packing))) continue;
+      last = hash;
+      return true;
+    }
+    return false;
+  }
+
+  // What must wake a queued job. Once it has begun its deadline means nothing, and goes when it comes.
+  void timers_of(const std::string& who, const JobRecord& job) {
+    const auto has = [&](std::int64_t at_ms, TimerKind kind) {
+      return value_of(Family::timer, timer_key({.at_ms = at_ms, .kind = kind, .seq = job.seq})).has_value();
+    };
+    if (job.not_before_ms != 0 && !has(job.not_before_ms, TimerKind::may_run)) problem(who + " waits, and family 'timer' does not have its time");
+    if (job.deadline_ms != 0 && job.leased_at_ms == 0 && !has(job.deadline_ms, TimerKind::expires)) {
+      problem(who + " has a deadline, and family 'timer' does not have it");
     }
   }
 
@@ -179,16 +217,41 @@ class Verification {
     if (!job) return;
     const bool is_there = entry->leased ? job->state == JobState::leased : job->state == JobState::queued && job->not_before_ms == 0;
     if (!is_there) problem(job_text(place->seq) + " has a place and is " + std::string(to_string(job->state)));
-    const auto bytes = value_of(Family::meta, numbered_key(kClassPrefix, place->lane.needs));
+    check_lane(place->lane, *job);
+  }
+
+  void check_lane(const LaneId& lane, const JobRecord& job) {
+    const auto bytes = value_of(Family::meta, numbered_key(kClassPrefix, lane.needs));
     const auto needs = bytes ? decode<Requirements>(*bytes) : bad_input("none");
-    const auto submitter = value_of(Family::meta, numbered_key(kSubmitterPrefix, place->lane.submitter));
-    if (!needs || *needs != job->needs || !submitter || *submitter != job->submitter || job->priority != place->lane.priority) {
-      problem(job_text(place->seq) + " stands in another lane than its own");
+    const auto submitter = value_of(Family::meta, numbered_key(kSubmitterPrefix, lane.submitter));
+    if (!needs || *needs != job.needs || !submitter || *submitter != job.submitter || job.priority != lane.priority) {
+      problem(job_text(job.seq) + " stands in another lane than its own");
     }
   }
 
-  void timer(std::string_view key, std::string_view) {
-    if (!timer_place_from(key)) problem("an entry is unreadable");
+  void timer(std::string_view key, std::string_view value) {
+    const auto place = timer_place_from(key);
+    if (!place) return problem("an entry is unreadable");
+    const auto job = need(read_job(store_, place->seq), job_text(place->seq));
+    if (!job) return;
+    switch (place->kind) {
+      case TimerKind::may_run: {
+        const auto entry = timer_value_from(value);
+        if (!entry) return problem("an entry is unreadable");
+        const bool waits = job->state == JobState::queued && job->not_before_ms == place->at_ms;
+        if (!waits) return problem(job_text(place->seq) + " has a time to be queued and does not wait for it");
+        return check_lane(entry->first, *job);
+      }
+      case TimerKind::expires:
+        // One that has come may be there until its turn, also if its job ended meanwhile and was brought back with another.
+        if (job->deadline_ms != place->at_ms && place->at_ms > job->submitted_at_ms) {
+          return problem(job_text(place->seq) + " has a time to expire and not that deadline");
+        }
+        if (job->state == JobState::finished && place->at_ms > job->finished_at_ms) {
+          return problem(job_text(place->seq) + " has a time to expire and is finished");
+        }
+        return;
+    }
   }
 
   void dead(std::string_view key, std::string_view) {
@@ -241,6 +304,7 @@ class Verification {
   Verified found_;
   Family family_ = Family::state;
   std::optional<Error> broken_;
+  std::vector<std::optional<Hash>> found_files_ = std::vector<std::optional<Hash>>(std::size_t{1} << 16);  // by the first two bytes
   Sequence oldest_ = 0;
   Sequence newest_ = 0;
   std::uint64_t placed_n_ = 0;   // jobs that have a place in the queue by their records

@@ -1,5 +1,6 @@
-// Whether a store is what the broker promises: every record readable, every reference met, every file what its name says, every board
-// a refold of the jobs that passed. Reads everything once, in one pass per family, and holds one record at a time.
+// Whether a store is what the broker promises: every record readable, every reference met, every file that a submission names there and what
+// its name says, every job that waits for a time with its timer, every board a refold of the jobs that passed. One pass per family, and what a
+// record leads to is looked up; memory is the same for any number of jobs.
 #pragma once
 
 #include <cstdint>

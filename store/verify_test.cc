@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/codec.h"
+#include "core/compress.h"
 #include "core/leaderboard.h"
 #include "core/records.h"
 #include "store/keys.h"
@@ -21,6 +22,7 @@ namespace kq {
 namespace {
 
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -85,6 +87,8 @@ struct Broken {
 
 TEST_F(VerifyTest, every_broken_promise_has_its_line) {
   const JobRecord seven = *read_job(store, 7).value();
+  const SourceFile file = read_body(store, 7).value()->files.at(0);
+  const Problem problem = read_body(store, 3).value()->problem;
   RunEntry nobody{.seq = 99, .submission = {}};
   nobody.submission.label = "x";
   const BuildObject object{.kind = DeviceKind::cuda, .arch = "sm_90", .key = sha256("key"), .hash = sha256("another"), .bytes = "code"};
@@ -102,9 +106,19 @@ TEST_F(VerifyTest, every_broken_promise_has_its_line) {
       {"label of nobody", Family::run, run_key("second", "x"), encode(nobody),
        "family 'run', run 'second', label 'x': job 99 is missing"},
       {"board gone", Family::board, board_key(sha256("softmax"), "cpu"), std::nullopt, "job 5 passed, and its board has no row"},
+      {"file gone", Family::blob, hash_key(file.hash), std::nullopt,
+       "family 'state', job 7: its file '" + file.name + "' (SHA-256 " + to_hex(file.hash) + ") is missing"},
+      {"problem gone", Family::blob, hash_key(problem.hash), std::nullopt,
+       "family 'state', job 3: its problem '" + problem.file + "' (SHA-256 " + to_hex(problem.hash) + ") is missing"},
       {"place gone", Family::queue, queue_key({.needs = 1}, 7), std::nullopt, "8 entries for 9 jobs"},
       {"place of a finished job", Family::queue, queue_key({.needs = 1}, 1), queue_value({}), "job 1 has a place and is finished"},
       {"wrong lane", Family::queue, queue_key({.needs = 2}, 7), queue_value({}), "job 7 stands in another lane than its own"},
+      {"timer of nobody", Family::timer, timer_key({.at_ms = 5, .kind = TimerKind::may_run, .seq = 99}), timer_value({}, {}),
+       "family 'timer', job 99 is missing"},
+      {"timer of a job that does not wait", Family::timer, timer_key({.at_ms = 5, .kind = TimerKind::may_run, .seq = 7}), timer_value({.needs = 1}, {}),
+       "family 'timer', job 7 has a time to be queued and does not wait for it"},
+      {"deadline of a job that has none", Family::timer, timer_key({.at_ms = seven.submitted_at_ms + 1, .kind = TimerKind::expires, .seq = 7}), "",
+       "family 'timer', job 7 has a time to expire and not that deadline"},
       {"dead and alive", Family::dead, sequence_key(7), "", "family 'dead', job 7 is a dead letter and is not finished"},
       {"label of nobody, the way back", Family::reuse, reuse_key(99, "r"), reuse_value(1), "family 'reuse', job 99 is missing"},
       {"way back garbled", Family::reuse, reuse_key(7, "r"), "x", "family 'reuse', an entry is unreadable"},
@@ -125,15 +139,68 @@ TEST_F(VerifyTest, every_broken_promise_has_its_line) {
   EXPECT_THAT(problems(), IsEmpty());
 }
 
+TEST_F(VerifyTest, a_file_is_there_however_it_is_packed) {
+  const Hash hash = read_body(store, 7).value()->files.at(0).hash;
+  const std::string content = *store.get(Family::blob, hash_key(hash)).value();
+  ASSERT_LT(content.size(), 15u);  // then an LZ4 block of it is a byte that says so, and it
+  const auto n = static_cast<char>(content.size());
+  const std::string packed = std::string(3, '\0') + n + static_cast<char>(n << 4) + content;
+  put(Family::blob, hash_key(hash), std::nullopt);
+  EXPECT_THAT(problems(), testing::Not(IsEmpty()));
+  put(Family::blob, blob_key(hash, Packing::lz4), packed);
+  EXPECT_THAT(problems(), IsEmpty());
+}
+
+TEST_F(VerifyTest, a_job_that_waits_has_the_timer_that_wakes_it_in_its_lane) {
+  const TimerPlace place{.at_ms = 5'000, .kind = TimerKind::may_run, .seq = 7};
+  change<JobRecord>(Family::state, sequence_key(7), [&](JobRecord& job) { job.not_before_ms = place.at_ms; });
+  put(Family::queue, queue_key({.needs = 1}, 7), std::nullopt);
+  EXPECT_THAT(problems(), ElementsAre(HasSubstr("family 'state', job 7 waits, and family 'timer' does not have its time")));
+  put(Family::timer, timer_key(place), timer_value({.needs = 2}, {}));
+  EXPECT_THAT(problems(), ElementsAre(HasSubstr("family 'timer', job 7 stands in another lane than its own")));
+  put(Family::timer, timer_key(place), "x");
+  EXPECT_THAT(problems(), ElementsAre(HasSubstr("family 'timer', an entry is unreadable")));
+  put(Family::timer, timer_key(place), timer_value({.needs = 1}, {}));
+  EXPECT_THAT(problems(), IsEmpty());
+}
+
+TEST_F(VerifyTest, a_job_that_has_not_begun_has_the_timer_of_its_deadline) {
+  const JobRecord seven = *read_job(store, 7).value();
+  const TimerPlace place{.at_ms = seven.submitted_at_ms + 1'000, .kind = TimerKind::expires, .seq = 7};
+  change<JobRecord>(Family::state, sequence_key(7), [&](JobRecord& job) { job.deadline_ms = place.at_ms; });
+  EXPECT_THAT(problems(), ElementsAre(HasSubstr("family 'state', job 7 has a deadline, and family 'timer' does not have it")));
+  put(Family::timer, timer_key(place), "");
+  EXPECT_THAT(problems(), IsEmpty());
+  // It has begun: its timer means nothing, and is gone once it fired.
+  change<JobRecord>(Family::state, sequence_key(7), [&](JobRecord& job) { job.leased_at_ms = seven.submitted_at_ms; });
+  EXPECT_THAT(problems(), IsEmpty());
+  put(Family::timer, timer_key(place), std::nullopt);
+  EXPECT_THAT(problems(), IsEmpty());
+}
+
+TEST_F(VerifyTest, a_deadline_goes_with_the_end_of_its_job_unless_it_has_come) {
+  const std::int64_t ended_at_ms = read_job(store, 1).value()->finished_at_ms;
+  const auto with_deadline = [&](std::int64_t deadline_ms) {
+    change<JobRecord>(Family::state, sequence_key(1), [&](JobRecord& job) { job.deadline_ms = deadline_ms; });
+    put(Family::timer, timer_key({.at_ms = deadline_ms, .kind = TimerKind::expires, .seq = 1}), "");
+  };
+  const MemoryStore whole = store;
+  with_deadline(ended_at_ms);
+  EXPECT_THAT(problems(), IsEmpty());
+  store = whole;
+  with_deadline(ended_at_ms + 1);
+  EXPECT_THAT(problems(), ElementsAre(HasSubstr("family 'timer', job 1 has a time to expire and is finished")));
+}
+
 TEST_F(VerifyTest, a_board_is_a_refold_of_who_passed) {
   const std::string relu = board_key(sha256("relu"), "cpu");
   const MemoryStore whole = store;
   change<LeaderboardRow>(Family::board, relu, [](LeaderboardRow& row) { row.median_ns = 1; });
-  EXPECT_THAT(problems(), testing::ElementsAre(HasSubstr("'relu' on cpu: job 2 did not pass with what the row says")));
+  EXPECT_THAT(problems(), ElementsAre(HasSubstr("'relu' on cpu: job 2 did not pass with what the row says")));
   store = whole;
   const auto slower = board_row(*read_body(store, 1).value(), *read_result(store, 1, false).value(), 1, read_job(store, 1).value()->finished_at_ms);
   put(Family::board, relu, encode(*slower));
-  EXPECT_THAT(problems(), testing::ElementsAre(HasSubstr("job 2 is faster than job 1, which holds its board")));
+  EXPECT_THAT(problems(), ElementsAre(HasSubstr("job 2 is faster than job 1, which holds its board")));
 }
 
 }  // namespace
