@@ -1,6 +1,8 @@
 #include "broker/sessions.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <vector>
@@ -127,6 +129,11 @@ Expected<void> heartbeat(Step& step, const std::string& peer, std::uint64_t requ
     }
   }
   session->strays_n = strays.size();
+  // Nobody waits for these: what told the worker so was lost, or known to an earlier broker alone. What does not fit is listed again.
+  if (!strays.empty()) {
+    const auto end = std::next(strays.begin(), static_cast<std::ptrdiff_t>(std::min<std::size_t>(strays.size(), step.state.options.credit_max)));
+    step.ready.send_to_worker(peer, 0, Revoke{.leases = {strays.begin(), end}});
+  }
   keep_builds(step, *session, builds);
   // A lease that left the broker just after this heartbeat left the worker is missing once; missing again, it never
   // arrived.

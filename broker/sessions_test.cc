@@ -48,6 +48,20 @@ TEST_F(SessionsTest, what_a_worker_says_of_itself_is_bounded) {
   EXPECT_EQ(state.workers.size(), 0u);
 }
 
+TEST_F(SessionsTest, leases_that_count_no_more_are_revoked_as_many_as_a_worker_may_hold) {
+  reply_to(hello());
+  Heartbeat beat{.epoch = 5, .leases = {}};
+  for (Sequence seq = 1; seq <= state.options.credit_max + 1; ++seq) beat.leases.push_back({seq, 1});
+  Ready ready;
+  Step step{state, ready, now_ms};
+  ASSERT_TRUE(heartbeat(step, "w", 0, beat));
+  const auto sends = commit(std::move(ready), store);
+  ASSERT_EQ(sends->size(), 1u);
+  const auto& revoke = std::get<Revoke>(std::get<ToWorker>(sends->at(0)).message.body);
+  EXPECT_EQ(revoke.leases.size(), state.options.credit_max);
+  EXPECT_EQ(revoke.leases[0], (LeaseId{1, 1}));
+}
+
 TEST_F(SessionsTest, silence_as_long_as_a_lease_ends_a_session) {
   reply_to(hello());
   Ready ready;
