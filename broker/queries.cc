@@ -18,12 +18,12 @@ namespace kq {
 namespace {
 
 // Nothing for a job that never was.
-Expected<std::optional<JobStatus>> status_of(const State& state, Sequence seq) {
+Expected<std::optional<JobStatus>> status_of(const State& state, Waits& waits, Sequence seq) {
   if (const Job* job = state.jobs.find(seq)) {
     const JobRecord& record = job->record;
     JobStatus status{.seq = seq, .state = record.state, .attempt = record.attempt, .verdict = "", .served = false};
     if (job->ending) status.verdict = to_string(job->ending->verdict);
-    if (record.state == JobState::queued) explain_wait(state, record, status);
+    if (record.state == JobState::queued) waits.explain(record, status);
     return std::optional(std::move(status));
   }
   const auto record = read_job(*state.store, seq);
@@ -31,7 +31,7 @@ Expected<std::optional<JobStatus>> status_of(const State& state, Sequence seq) {
   if (!*record) return std::optional<JobStatus>();
   if ((*record)->state == JobState::queued) {
     JobStatus status{.seq = seq, .state = JobState::queued, .attempt = (*record)->attempt, .verdict = "", .served = false};
-    explain_wait(state, **record, status);
+    waits.explain(**record, status);
     return std::optional(std::move(status));
   }
   const auto result = read_result(*state.store, seq, false);
@@ -46,8 +46,9 @@ Expected<std::optional<JobStatus>> status_of(const State& state, Sequence seq) {
 
 Expected<StatusReply> statuses_of(const State& state, const std::vector<Sequence>& seqs) {
   StatusReply answers;
+  Waits waits(state);
   for (const Sequence seq : seqs) {
-    auto status = status_of(state, seq);
+    auto status = status_of(state, waits, seq);
     if (!status) return failure(std::move(status.error()));
     if (*status) answers.jobs.push_back(std::move(**status));
   }

@@ -86,9 +86,8 @@ void WorkerPool::cool(const std::optional<std::uint64_t>& problem) {
   if (problem && --warm_n_.at(*problem) == 0) warm_n_.erase(*problem);
 }
 
-bool WorkerPool::serves(const Requirements& needs, const std::set<std::string>& but) const {
-  return std::any_of(sessions_.begin(), sessions_.end(),
-                     [&](const auto& entry) { return entry.second.serves(needs) && !but.contains(entry.second.worker); });
+bool WorkerPool::serves(const Requirements& needs) const {
+  return std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& entry) { return entry.second.serves(needs); });
 }
 
 }  // namespace kq

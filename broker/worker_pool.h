@@ -67,8 +67,8 @@ class WorkerPool {
   // For a job on that device.
   Warmth warmth(const Session& session, std::size_t device) const { return {.own = session.warm[device], .devices_n = &warm_n_}; }
 
-  // Whether any session could run such jobs; of a worker that is not in `but`.
-  bool serves(const Requirements& needs, const std::set<std::string>& but = {}) const;
+  // Whether any session could run such jobs.
+  bool serves(const Requirements& needs) const;
 
   std::size_t size() const { return sessions_.size(); }
   std::map<SessionId, Session>& all() { return sessions_; }  // in order of their arrival
