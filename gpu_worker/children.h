@@ -50,7 +50,7 @@ struct LaneChild {
   Fd channel;              // the judge's end, until the judge has it
   Fd audit;                // what CUPTI says of one that it listens to
   bool is_warm = false;    // it has said so
-  bool is_cold = false;    // it has said that it could not: its first answer tells why
+  bool is_cold = false;    // it has said that it could not, which its first answer tells, or that the device's memory was full
   bool exit_told = false;  // the judge knows
   bool is_killed = false;
 };

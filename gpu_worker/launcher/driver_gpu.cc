@@ -30,7 +30,10 @@ class DriverGpu : public Gpu {
     driver_ = *driver;
     void* const library = ::dlopen(kLibrary, RTLD_NOW | RTLD_NOLOAD);
     set_attribute_ = library == nullptr ? nullptr : reinterpret_cast<SetAttribute>(::dlsym(library, "cuFuncSetAttribute"));
-    if (set_attribute_ == nullptr) return tl::unexpected(Fault{Failure::unsupported_here, "the CUDA driver has no cuFuncSetAttribute"});
+    memory_info_ = library == nullptr ? nullptr : reinterpret_cast<MemoryInfo>(::dlsym(library, "cuMemGetInfo_v2"));
+    if (set_attribute_ == nullptr || memory_info_ == nullptr) {
+      return tl::unexpected(Fault{Failure::unsupported_here, "the CUDA driver has no cuFuncSetAttribute or no cuMemGetInfo"});
+    }
     cuda::Ordinal device = 0;
     cuda::Context context = nullptr;
     return said("starting CUDA", driver_.init(0))
@@ -92,9 +95,15 @@ class DriverGpu : public Gpu {
     return write(own_, bytes);
   }
   Outcome<void> synchronize() override { return said("waiting", driver_.synchronize()); }
+  bool is_short() const override {
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    return memory_info_(&free_bytes, &total_bytes) == cuda::kSuccess && free_bytes < kShortBytes;
+  }
 
  private:
   using SetAttribute = cuda::Result (*)(cuda::Function, int, int);
+  using MemoryInfo = cuda::Result (*)(std::size_t* free, std::size_t* total);
 
   static Outcome<void> use_clock() {
     std::array<char, kErrorBytes> error{};
@@ -113,6 +122,7 @@ class DriverGpu : public Gpu {
 
   cuda::Driver driver_{};
   SetAttribute set_attribute_ = nullptr;
+  MemoryInfo memory_info_ = nullptr;
   cuda::Function function_ = nullptr;
   cuda::Pointer own_ = 0;
   std::uint64_t own_bytes_ = 0;

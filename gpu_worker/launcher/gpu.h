@@ -19,6 +19,8 @@ struct Fault {
 template <class T>
 using Outcome = tl::expected<T, Fault>;
 
+inline constexpr std::size_t kShortBytes = 256u << 20;
+
 class Gpu {
  public:
   virtual ~Gpu() = default;
@@ -33,6 +35,8 @@ class Gpu {
   virtual Outcome<void> write(std::uint64_t at, std::uint64_t bytes) = 0;
   virtual Outcome<void> write_own(std::uint64_t bytes) = 0;
   virtual Outcome<void> synchronize() = 0;
+  // The device's memory is as good as full, and this one's context with it: less than kShortBytes are free (harness/ready.py says what comes of that).
+  virtual bool is_short() const { return false; }
 };
 
 // The first GPU this process may see, by the driver; its context is made.

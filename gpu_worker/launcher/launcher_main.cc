@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
   (void)kq::send_packet(kChannel, "asks");
   (void)kq::receive_packet(kChannel, kNoLimit);  // "go"
   auto gpu = kq::launcher::open_gpu();
-  (void)kq::send_packet(kChannel, gpu ? "warm" : "cold");  // what is wrong is the answer to every command
+  (void)kq::send_packet(kChannel, gpu && !(*gpu)->is_short() ? "warm" : "cold");  // what is wrong is the answer to every command
   const auto few = is_profiled ? kq::Expected<void>() : kq::launcher::allow_few_system_calls();
   if (!few) return end_with(3, few.error().message.c_str());
   kq::channel::Page* const page = kq::launcher::receive_page(kChannel);
