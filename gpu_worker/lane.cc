@@ -49,7 +49,7 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
   auto warming = Warming::make();
   if (!warming) return failure(warming.error());
   lane->warming_.emplace(std::move(*warming));
-  const auto judge = lane->judge();
+  const auto judge = lane->living_judge();
   if (!judge) return failure(judge.error());
   lane->device_ = (*judge)->device();
   if (!lane->device_.uuid.empty() && !lane->options_.lock_dirs.empty()) {
@@ -66,7 +66,7 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
   const LaneOptions& given = lane->options_;
   auto watch = given.watch ? given.watch(lane->device_) : given.device == DeviceKind::cuda ? watch_gpu(lane->device_.uuid) : nullptr;
   lane->cleanliness_ = std::make_unique<Cleanliness>(std::move(watch));
-  const auto zygote = lane->zygote();
+  const auto zygote = lane->living_zygote();
   if (!zygote) return failure(zygote.error());
   lane->children_ = std::make_unique<Children>(ChildrenOptions{.arch = lane->device_.arch,
                                                                .scratch = given.scratch,
@@ -76,7 +76,7 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
                                                                .profiler = given.profiler,
                                                                .audits = given.audits && given.device == DeviceKind::cuda,
                                                                .ahead = given.children_ahead},
-                                               *lane->warming_, [raw = lane.get()] { return raw->zygote(); },
+                                               *lane->warming_, [raw = lane.get()] { return raw->living_zygote(); },
                                                [raw = lane.get()] { return raw->cleanliness_->memory_complaint(kMemoryBackLimitMs); });
   return lane;
 }
@@ -114,6 +114,26 @@ void Lane::drop_reference() {
 }
 
 Expected<std::shared_ptr<Zygote>> Lane::zygote() {
+  auto zygote = living_zygote();
+  count_start(failed_zygotes_, "Python", zygote ? std::nullopt : std::optional(zygote.error()));
+  return zygote;
+}
+
+Expected<JudgeLink*> Lane::judge() {
+  auto judge = living_judge();
+  count_start(failed_judges_, "judge", judge ? std::nullopt : std::optional(judge.error()));
+  return judge;
+}
+
+void Lane::count_start(std::atomic<int>& failures, const char* what, const std::optional<Error>& error) {
+  if (!error) {
+    failures = 0;
+  } else if (++failures >= kFailedStartsMax) {
+    quarantine_for("its " + std::string(what) + " did not start " + std::to_string(kFailedStartsMax) + " times in a row: " + error->message);
+  }
+}
+
+Expected<std::shared_ptr<Zygote>> Lane::living_zygote() {
   const std::lock_guard lock(zygote_mutex_);
   if (aborted_) return our_fault("the worker is leaving");
   if (!zygote_ || !zygote_->alive()) {
@@ -125,7 +145,7 @@ Expected<std::shared_ptr<Zygote>> Lane::zygote() {
   return zygote_;
 }
 
-Expected<JudgeLink*> Lane::judge() {
+Expected<JudgeLink*> Lane::living_judge() {
   if (!judge_ || !judge_->alive()) {
     if (children_) {  // a new judge knows no old child
       drop_calibrators();
@@ -242,7 +262,8 @@ Limits Lane::limits_for(const Submission& submission) const {
 Expected<Lane::Attempt> Lane::attempt(Run& run) {
   const bool has_former = reference_ && !has_reference_for(run.lease);
   auto attempt = attempt_once(run);
-  const bool may_try_again = !run.stop.stop_requested() && !aborted_ && !quarantine_;
+  const bool has_started = failed_judges_ == 0 && failed_zygotes_ == 0;
+  const bool may_try_again = !run.stop.stop_requested() && !aborted_ && !quarantine() && has_started;
   const bool was_short = attempt ? attempt->crowded && is_short_of_gpu_memory(*attempt->report.verdict) : has_former && may_try_again;
   if (!was_short) return attempt;
   children_->settle();
@@ -262,7 +283,7 @@ Expected<Lane::Attempt> Lane::attempt(Run& run) {
 Expected<std::optional<Lane::Attempt>> Lane::another_attempt(Run& run, std::int64_t took_ms) {
   if (!run.time.has_room(monotonic_now_ms(), took_ms)) return std::optional<Attempt>();
   auto attempt = this->attempt(run);
-  if (!attempt && !quarantine_ && run.time.left_ms(monotonic_now_ms()) == 0) return std::optional<Attempt>();
+  if (!attempt && !quarantine() && run.time.left_ms(monotonic_now_ms()) == 0) return std::optional<Attempt>();
   if (!attempt) return failure(attempt.error());
   if (ran_out_of_time(attempt->report)) return std::optional<Attempt>();
   return std::optional(std::move(*attempt));
@@ -273,9 +294,10 @@ Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
   const std::stop_token& stop = run.stop;
   if (stop.stop_requested()) return our_fault("stopped before it began");
   if (const auto why = children_->complaint()) quarantine_for(*why);
-  if (quarantine_) return our_fault("quarantined " + *quarantine_);
+  if (const auto why = quarantine()) return our_fault("quarantined " + *why);
   auto judge = this->judge();
   if (!judge) return failure(judge.error());
+  if (const auto zygote = this->zygote(); !zygote) return failure(zygote.error());
   // From before a child is taken, which makes room for another; the judge says when it is over.
   const Preparing preparing(device_.kind == DeviceKind::cuda ? &*warming_ : nullptr);
 
@@ -355,7 +377,7 @@ Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
   if (!report || !report->verdict) drop_calibrators();
   if (const auto complaint = cleanliness_->driver_complaint()) quarantine_for(*complaint);
   if (const auto why = children_->complaint()) quarantine_for(*why);
-  if (quarantine_) return our_fault("quarantined " + *quarantine_);
+  if (const auto why = quarantine()) return our_fault("quarantined " + *why);
   if (!report) {
     judge_.reset();  // whatever state it is in: the next job gets a new one
     return failure(report.error());
@@ -410,7 +432,13 @@ Expected<Report> Lane::await(LaneChild& calibrator, LaneChild& submission, Child
 
 // The first reason stays. A worker that is leaving kills its zygote under its children, and looks at nothing any more.
 void Lane::quarantine_for(const std::string& why) {
+  const std::lock_guard lock(quarantine_mutex_);
   if (!quarantine_ && !aborted_) quarantine_ = (device_.uuid.empty() ? device_.model : device_.model + " " + device_.uuid) + ": " + why;
+}
+
+std::optional<std::string> Lane::quarantine() const {
+  const std::lock_guard lock(quarantine_mutex_);
+  return quarantine_;
 }
 
 }  // namespace kq

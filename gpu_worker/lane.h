@@ -28,6 +28,9 @@
 
 namespace kq {
 
+// Of a judge or a zygote, in a row: their lane is quarantined then, for each costs a job an attempt.
+inline constexpr int kFailedStartsMax = 3;
+
 // One user for each child, so that none may touch another.
 inline constexpr std::uint32_t kUidsPerLane = kChildrenMax;
 
@@ -58,7 +61,7 @@ class Lane {
 
   const DeviceInfo& device() const { return device_; }
   const std::string& scratch() const { return options_.scratch; }
-  // A living zygote; also what the build lane forks from.
+  // A living zygote; also what the build lane forks from. From any thread.
   Expected<std::shared_ptr<Zygote>> zygote();
   // A job of that backend comes: children of the kind that it wants are forked meanwhile. From any thread.
   void expect(Backend backend) { children_->expect(kind_of(backend, device_.kind)); }
@@ -70,9 +73,9 @@ class Lane {
   void abort();
   // Until nothing is left of the last job, and the children for the next ones wait: between two jobs, for who looks at what is there.
   void settle();
-  // Why nothing may run here any more: something of a job did not go away, or the device is not what it was. The job that was noticed
-  // with ended in an Error, and is tried again elsewhere.
-  const std::optional<std::string>& quarantine() const { return quarantine_; }
+  // Why nothing may run here any more: something of a job did not go away, the device is not what it was, or what runs jobs cannot be started. The job that was
+  // noticed with ended in an Error, and is tried again elsewhere. From any thread.
+  std::optional<std::string> quarantine() const;
   // Why what passed last was not audited, though it should have been; empty: it was.
   const std::string& no_audit() const { return no_audit_; }
   int judge_process() const { return judge_ ? judge_->process() : 0; }
@@ -98,6 +101,9 @@ class Lane {
 
   explicit Lane(LaneOptions options) : options_(std::move(options)) {}
   Expected<JudgeLink*> judge();
+  Expected<JudgeLink*> living_judge();
+  Expected<std::shared_ptr<Zygote>> living_zygote();
+  void count_start(std::atomic<int>& failures, const char* what, const std::optional<Error>& error);
   Limits limits_for(const Submission& submission) const;
   bool is_audited(const Submission& submission) const;
   // What all attempts of one run have in common.
@@ -126,7 +132,10 @@ class Lane {
   DeviceInfo device_;
   std::unique_ptr<JudgeLink> judge_;
   std::unique_ptr<Cleanliness> cleanliness_;
+  mutable std::mutex quarantine_mutex_;
   std::optional<std::string> quarantine_;
+  std::atomic<int> failed_judges_ = 0;   // starts, in a row
+  std::atomic<int> failed_zygotes_ = 0;  // likewise; what forks ahead tries too and is not counted: many do for one job
   std::string no_audit_;
   std::uint64_t plans_ = 0;
   Doubts doubts_;

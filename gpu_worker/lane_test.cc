@@ -331,6 +331,47 @@ TEST_F(LaneTest, a_result_tells_how_the_device_ran_and_who_else_used_it) {
   EXPECT_EQ(run(submission("return x + 1"))->conditions, std::nullopt) << "of a device that nobody watches";
 }
 
+// Starts another program, until it is removed.
+fs::path stand_in(const fs::path& path, const std::string& program) {
+  fs::create_directories(path.parent_path());
+  std::ofstream(path) << "#!/bin/sh\nexec " << program << " \"$@\"\n";
+  fs::permissions(path, fs::perms::owner_all);
+  return path;
+}
+
+TEST_F(LaneTest, a_lane_whose_judge_or_python_does_not_start_takes_no_job_after_the_third_time) {
+  const std::string judge_program = LaneOfTests::options().judge_program, python = LaneOfTests::options().zygote.python;
+  for (const std::string what : {"judge", "Python"}) {
+    LaneOptions options = LaneOfTests::options();
+    options.scratch = root_ / "does-not-start";
+    options.judge_program = stand_in(root_ / "starts" / "judge", judge_program);
+    options.zygote.python = stand_in(root_ / "starts" / "python", python);
+    auto lane = Lane::open(options);
+    ASSERT_TRUE(lane) << lane.error().message;
+    const auto run_here = [&] { return (*lane)->run(lease_of(submission("return x + 1")), {.verdict = {}, .dir = root_ / "built"}); };
+    const auto end = [&] {
+      const int pid = what == "judge" ? (*lane)->judge_process() : (*(*lane)->zygote())->process();
+      ::kill(pid, SIGKILL);
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    };
+    end();
+    fs::rename(root_ / "starts", root_ / "gone");
+    EXPECT_FALSE(run_here());
+    EXPECT_FALSE(run_here());
+    EXPECT_EQ((*lane)->quarantine(), std::nullopt);
+    fs::rename(root_ / "gone", root_ / "starts");
+    ASSERT_EQ(verdict_of(run_here()), "passed");
+    end();
+    fs::remove_all(root_ / "starts");
+    for (int i = 0; i < kFailedStartsMax; ++i) {
+      EXPECT_EQ((*lane)->quarantine(), std::nullopt) << "those before were not in a row with these";
+      EXPECT_FALSE(run_here());
+    }
+    ASSERT_NE((*lane)->quarantine(), std::nullopt);
+    EXPECT_NE((*lane)->quarantine()->find("its " + what + " did not start 3 times in a row"), std::string::npos) << *(*lane)->quarantine();
+  }
+}
+
 // A judge that only says which device it has opened.
 std::string judge_of(const fs::path& dir, const DeviceInfo& device) {
   fs::create_directories(dir);

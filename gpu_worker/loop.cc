@@ -103,6 +103,10 @@ struct AbortAtEnd {
   }
 };
 
+void tell_if_lost(const Lane& lane, std::size_t device, Mailbox& mailbox) {
+  if (auto why = lane.quarantine()) mailbox.put(DeviceLost{device, std::move(*why)});
+}
+
 void log_result(const Lease& lease, const Expected<Result>& result, bool stopped) {
   const std::string& label = lease.submission.label;
   if (stopped) {
@@ -138,9 +142,12 @@ Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lane
     for (const std::string& note : ready.notes) spdlog::warn("{}", note);
     for (BuildStart& start : ready.builds) {
       for (const auto& lane : lanes) lane->expect(start.lease->submission.backend);
-      build_crew.ask([&mailbox, &builder, lease = start.lease, stop = going[start.lease->id].get_token()](std::size_t slot) {
+      build_crew.ask([&mailbox, &builder, &lanes, lease = start.lease, stop = going[start.lease->id].get_token()](std::size_t slot) {
         const bool for_others = lease->id.attempt == 0;
-        mailbox.put(BuildDone{lease->id, for_others ? builder.build_object(*lease, stop, slot) : builder.build(*lease, stop, slot)});
+        auto built = for_others ? builder.build_object(*lease, stop, slot) : builder.build(*lease, stop, slot);
+        // A zygote that does not start is seen here first, and no job may come as far as its lane.
+        for (std::size_t i = 0; i < lanes.size(); ++i) tell_if_lost(*lanes[i], i, mailbox);
+        mailbox.put(BuildDone{lease->id, std::move(built)});
       });
     }
     for (RunStart& start : ready.runs) {
@@ -149,7 +156,7 @@ Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lane
         auto result = lane.run(*lease, built, stop);
         log_result(*lease, result, stop.stop_requested());
         // First, so that nothing is begun there any more.
-        if (lane.quarantine()) mailbox.put(DeviceLost{device, *lane.quarantine()});
+        tell_if_lost(lane, device, mailbox);
         mailbox.put(RunDone{lease->id, std::move(result)});
       });
     }

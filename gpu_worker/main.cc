@@ -19,6 +19,7 @@
 #include "gpu_worker/cores.h"
 #include "gpu_worker/host.h"
 #include "gpu_worker/inventory.h"
+#include "gpu_worker/lanes.h"
 #include "gpu_worker/loop.h"
 #include "gpu_worker/profile.h"
 #include "gpu_worker/process.h"
@@ -171,17 +172,13 @@ Expected<std::vector<kq::LaneOptions>> lanes_of(const Flags& flags, const std::s
   return lanes;
 }
 
-Expected<std::vector<std::unique_ptr<kq::Lane>>> open_lanes(const Flags& flags, const std::string& scratch, const std::string& name) {
+Expected<kq::Lanes> open_lanes(const Flags& flags, const std::string& scratch, const std::string& name) {
   const auto wanted = lanes_of(flags, scratch, name);
   if (!wanted) return kq::failure(wanted.error());
-  std::vector<std::unique_ptr<kq::Lane>> lanes;
-  for (const kq::LaneOptions& options : *wanted) {
-    auto lane = kq::Lane::open(options);
-    if (!lane) return kq::failure(lane.error());
-    const kq::DeviceInfo& info = (*lane)->device();
-    spdlog::info("lane {}: {} {}", lanes.size(), to_string(info.kind), info.model);
-    lanes.push_back(std::move(*lane));
-  }
+  auto lanes = kq::open_lanes(*wanted);
+  if (!lanes) return lanes;
+  for (std::size_t i = 0; i < lanes->open.size(); ++i) spdlog::info("lane {}: {} {}", i, to_string(lanes->open[i]->device().kind), lanes->open[i]->device().model);
+  for (const std::string& why : lanes->closed) spdlog::error("{}; this worker goes on without it", why);
   return lanes;
 }
 
@@ -246,7 +243,7 @@ void say_ready(int fd) {
 }
 
 // Where only builds run, their sandbox is tested all the same: on a lane of the CPU, which then goes.
-Expected<std::vector<std::unique_ptr<kq::Lane>>> tested_lanes(const Flags& flags, const std::string& scratch, const std::string& name) {
+Expected<kq::Lanes> tested_lanes(const Flags& flags, const std::string& scratch, const std::string& name) {
   Flags own = flags;
   if (!flags.compile_for.empty()) {
     own.devices = "cpu";
@@ -254,12 +251,12 @@ Expected<std::vector<std::unique_ptr<kq::Lane>>> tested_lanes(const Flags& flags
   }
   auto lanes = open_lanes(own, scratch, name);
   if (!lanes) return lanes;
-  const auto zygote = lanes->front()->zygote();
+  const auto zygote = lanes->open.front()->zygote();
   if (!zygote) return kq::failure(zygote.error());
   if (auto secure = check_sandbox((*zygote)->sandbox(), flags.insecure); !secure) return kq::failure(secure.error());
-  if (auto held = test_sandboxes(*lanes, flags.insecure); !held) return kq::failure(held.error());
+  if (auto held = test_sandboxes(lanes->open, flags.insecure); !held) return kq::failure(held.error());
   // The first job finds what every other one finds.
-  for (const auto& lane : *lanes) lane->settle();
+  for (const auto& lane : lanes->open) lane->settle();
   return lanes;
 }
 
@@ -272,20 +269,22 @@ Expected<void> run(const Flags& flags) {
   const std::string name = worker_name();
   auto worker = worker_options(flags, name);
   if (!worker) return kq::failure(worker.error());
-  auto lanes = tested_lanes(flags, scratch, name);
-  if (!lanes) return kq::failure(lanes.error());
+  auto tested = tested_lanes(flags, scratch, name);
+  if (!tested) return kq::failure(tested.error());
+  std::vector<std::unique_ptr<kq::Lane>> lanes = std::move(tested->open);
   const bool only_builds = !flags.compile_for.empty();
-  if (only_builds) lanes->clear();
+  if (only_builds) lanes.clear();
   kq::BuildZygotes zygotes({.python = find_python(kq::program_directory()),
                             .harness = harness_of(kq::program_directory()),
                             .stub = kq::program_directory() + "/../lib/libkqstub.so"});
   kq::LoopOptions options{.worker = std::move(*worker),
-                          .builder = {.scratch = scratch, .uid = slot_uid(lanes->size() + 1), .no_gpu_arch = "sm_90"},
+                          .builder = {.scratch = scratch, .uid = slot_uid(lanes.size() + tested->closed.size() + 1), .no_gpu_arch = "sm_90"},
                           .cache_dir = fs::path(scratch).parent_path() / "build-cache",
                           .cache_bytes_max = static_cast<std::uintmax_t>(flags.cache_gib) << 30,
-                          .zygote = [&](kq::DeviceKind kind) { return only_builds ? zygotes.get(kind) : lanes->front()->zygote(); }};
-  options.worker.build_slots = build_slots(flags, lanes->size());
-  for (const auto& lane : *lanes) options.worker.devices.push_back(lane->device());
+                          .zygote = [&](kq::DeviceKind kind) { return only_builds ? zygotes.get(kind) : kq::zygote_of(lanes); }};
+  options.worker.build_slots = build_slots(flags, lanes.size());
+  options.worker.closed = std::move(tested->closed);
+  for (const auto& lane : lanes) options.worker.devices.push_back(lane->device());
   // Each of a worker that only builds starts before it says that it is ready.
   for (const kq::DeviceInfo& device : only_builds ? options.worker.builds_for : options.worker.devices) {
     const auto zygote = options.zygote(device.kind);
@@ -295,8 +294,8 @@ Expected<void> run(const Flags& flags) {
   auto broker = kq::connect_client(endpoints->worker, *key);
   if (!broker) return kq::failure(broker.error());
   say_ready(flags.ready_fd);
-  const auto worked = kq::work(**broker, *lanes, options, drain, stop);
-  lanes->clear();
+  const auto worked = kq::work(**broker, lanes, options, drain, stop);
+  lanes.clear();
   std::error_code ignored;
   fs::remove_all(scratch, ignored);
   return worked;

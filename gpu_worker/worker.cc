@@ -280,7 +280,7 @@ void Worker::talk(std::int64_t now_ms, WorkerReady& ready) {
   if (!welcome_ && now_ms >= next_hello_ms_) {
     next_hello_ms_ = now_ms + options_.resend_ms;
     std::vector<DeviceInfo> devices;
-    std::vector<std::string> quarantined;
+    std::vector<std::string> quarantined = options_.closed;
     for (std::size_t i = 0; i < lost_.size(); ++i) {
       if (lost_[i].empty()) {
         devices.push_back(options_.devices[i]);
@@ -288,6 +288,7 @@ void Worker::talk(std::int64_t now_ms, WorkerReady& ready) {
         quarantined.push_back(lost_[i]);
       }
     }
+    for (std::string& why : quarantined) why = why.substr(0, kMessageTextMax);
     const auto lanes = static_cast<std::uint32_t>(devices.size());
     const std::uint32_t leases = lanes == 0 ? 0 : lanes * (1 + options_.leases_ahead) + options_.build_slots - 1;
     const std::uint32_t builds = options_.builds_for.empty() ? 0 : options_.build_slots + options_.leases_ahead;

@@ -24,6 +24,7 @@ struct WorkerOptions {
   std::string name;
   std::uint64_t epoch = 0;
   std::vector<DeviceInfo> devices;   // one lane each; none where it only builds
+  std::vector<std::string> closed{};   // a sentence for each that was wanted too and did not open: told as quarantined
   std::vector<std::string> labels{};   // sorted; jobs may ask for them
   std::vector<Backend> backends{};     // that work here; empty: all
   Host host{};                         // of every result

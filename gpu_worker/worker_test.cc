@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/limits.h"
+
 namespace kq {
 namespace {
 
@@ -85,6 +87,15 @@ TEST_F(WorkerTest, a_lost_device_is_not_offered_any_more_and_what_waited_for_it_
   EXPECT_EQ(all<Hello>(ready)[0].credit, 0u);
   ready = two.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = {lease(4)}}}, now);
   EXPECT_EQ(all<ResultBatch>(ready)[0].errors[0].lease.seq, 4u);
+}
+
+TEST_F(WorkerTest, devices_that_did_not_open_are_told_as_quarantined_beside_those_that_were_lost) {
+  Worker two{{.name = "w", .epoch = 7, .devices = {kCpu}, .closed = {std::string(kMessageTextMax + 1, 'x')}}};
+  auto hello = all<Hello>(two.step(Tick{}, now)).at(0);
+  EXPECT_EQ(hello.devices.size(), 1u);
+  EXPECT_EQ(hello.quarantined, std::vector<std::string>{std::string(kMessageTextMax, 'x')}) << "the broker takes no longer ones";
+  hello = all<Hello>(two.step(DeviceLost{0, "cpu: dirty"}, now)).at(0);
+  EXPECT_EQ(hello.quarantined.size(), 2u);
 }
 
 TEST_F(WorkerTest, every_result_names_the_machine_and_the_evaluator) {

@@ -1,0 +1,34 @@
+#include "gpu_worker/lanes.h"
+
+#include <optional>
+
+namespace kq {
+
+Expected<Lanes> open_lanes(const std::vector<LaneOptions>& wanted) {
+  Lanes lanes;
+  std::optional<Error> first;
+  for (const LaneOptions& options : wanted) {
+    auto lane = Lane::open(options);
+    if (lane) {
+      lanes.open.push_back(std::move(*lane));
+    } else {
+      if (!first) first = lane.error();
+      lanes.closed.push_back(std::string(to_string(options.device)) + ":" + std::to_string(options.index) + " did not open: " + lane.error().message);
+    }
+  }
+  if (lanes.open.empty() && first) return failure(std::move(*first));
+  return lanes;
+}
+
+Expected<std::shared_ptr<Zygote>> zygote_of(const std::vector<std::unique_ptr<Lane>>& lanes) {
+  Error error{ExitCode::our_fault, "no device here is in use any more"};
+  for (const auto& lane : lanes) {
+    if (lane->quarantine()) continue;
+    auto zygote = lane->zygote();
+    if (zygote) return zygote;
+    error = zygote.error();
+  }
+  return failure(std::move(error));
+}
+
+}  // namespace kq
