@@ -179,7 +179,7 @@ Expected<void> expire_builds(Step& step) {
     if (going.deadline_ms <= step.now_ms) late.push_back(seq);
   }
   for (const Sequence seq : late) {
-    step.ready.note(NoteLevel::warning, text_of(seq) + ": its build took longer than " + std::to_string(step.state.options.build_limit_ms) + " ms");
+    step.ready.warn("builds that took too long", text_of(seq) + ": its build took longer than " + std::to_string(step.state.options.build_limit_ms) + " ms");
     step.state.metrics.build_ended(BuildEnding::lapsed);
     stop_build(step, seq);
     decline(step.state, seq);
@@ -221,7 +221,12 @@ Expected<void> take_build(Step& step, const std::string& peer, std::uint64_t req
   if (result.build.attempt != 0 || !session->builds.contains(seq)) return {};  // nobody waits for it
   const auto complaint = result.object ? complaint_about(*result.object, state.builds.going.at(seq).target) : std::optional(result.message);
   if (complaint) {
-    step.ready.note(result.object ? NoteLevel::warning : NoteLevel::debug, text_of(seq) + ": no object of " + session->worker + ": " + *complaint);
+    std::string text = text_of(seq) + ": no object of " + session->worker + ": " + *complaint;
+    if (result.object) {
+      step.ready.warn("objects of " + session->worker, std::move(text));
+    } else {
+      step.ready.note(NoteLevel::debug, std::move(text));
+    }
     state.metrics.build_ended(BuildEnding::declined);
     decline(state, seq);
     return {};
@@ -266,7 +271,7 @@ Expected<std::optional<BuildObject>> object_for(Step& step, Sequence seq, const 
   if (!bytes) return failure(bytes.error());
   auto object = *bytes ? decode<BuildObject>(**bytes) : Expected<BuildObject>(our_fault("it is gone"));
   if (object) return std::optional(std::move(*object));
-  step.ready.note(NoteLevel::warning, text_of(seq) + ": its object cannot be read: " + object.error().message);  // it is built where it runs
+  step.ready.warn("objects that cannot be read", text_of(seq) + ": its object cannot be read: " + object.error().message);  // it is built where it runs
   return std::nullopt;
 }
 

@@ -23,6 +23,11 @@ std::string text_of_attempt(const Job& job) {
   return text_of(job) + ", attempt " + std::to_string(job.record.attempt);
 }
 
+// Who has it, or had it last, for people.
+std::string holder_of(const Job& job) {
+  return job.tenure && !job.tenure->worker.empty() ? job.tenure->worker : "no known worker";
+}
+
 void write_record(Step& step, const Job& job) {
   step.ready.write(Family::state, sequence_key(job.record.seq), encode(job.record));
 }
@@ -296,8 +301,7 @@ Expected<void> fail(Step& step, Job& job, const std::string& message) {
   job.record.failures += 1;
   job.record.last_error = message.substr(0, kMessageTextMax);
   if (job.tenure) let_rest(step, job.tenure->holder);
-  step.ready.note(NoteLevel::warning, text_of_attempt(job) + ": failure " + std::to_string(job.record.failures) + ", " +
-                                          job.record.last_error);
+  step.ready.warn("failures of " + holder_of(job), text_of_attempt(job) + ": failure " + std::to_string(job.record.failures) + ", " + job.record.last_error);
   step.state.metrics.failed();
   if (job.record.failures >= step.state.options.attempts_max) return abandon(step, job, job.record.last_error);
   const BrokerOptions& options = step.state.options;
@@ -312,7 +316,7 @@ Expected<void> abandon(Step& step, Job& job, const std::string& message) {
     result.device = job.tenure->device;
     result.worker = job.tenure->worker;
   }
-  step.ready.note(NoteLevel::warning, text_of_attempt(job) + ": abandoned, " + message);
+  step.ready.warn("abandoned jobs of " + holder_of(job), text_of_attempt(job) + ": abandoned, " + message);
   step.ready.write(Family::dead, sequence_key(job.record.seq), "");
   return finish(step, job, std::move(result));
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "broker/invariants.h"
+#include "broker/leasing.h"
 #include "core/codec.h"
 #include "store/keys.h"
 #include "store/memory_store.h"
@@ -89,6 +90,19 @@ TEST_F(LifecycleTest, job_and_worker_pause_twice_as_long_after_each_failure_in_a
     EXPECT_EQ(session.rests_until_ms, step.now_ms + rest_ms);
     come_due_now(job);
   }
+}
+
+TEST_F(LifecycleTest, a_worker_that_loses_many_leases_at_once_is_one_line_in_the_log) {
+  Session& session = worker(1);
+  for (int i = 0; i < 3; ++i) lease_out(step, enqueue_one(), session, 0);
+  step.now_ms += state.options.lease_ms;
+  ASSERT_TRUE(expire_leases(step));
+  std::vector<std::string> warnings;
+  for (const Note& note : ready.notes()) {
+    if (note.level == NoteLevel::warning) warnings.push_back(note.text);
+  }
+  EXPECT_EQ(warnings, (std::vector<std::string>{
+                          "job 1, attempt 1: failure 1, worker w was silent for longer than its lease of 30000 ms (and 2 more failures of w)"}));
 }
 
 TEST_F(LifecycleTest, the_last_failure_abandons_with_its_evidence) {

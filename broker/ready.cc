@@ -34,6 +34,18 @@ void Ready::note(NoteLevel level, std::string text) {
   notes_.push_back({level, std::move(text)});
 }
 
+void Ready::warn(const std::string& kind, std::string text) {
+  const auto [place, is_first] = warned_.try_emplace(kind, Warned{.note = notes_.size(), .first = text});
+  note(is_first ? NoteLevel::warning : NoteLevel::debug, std::move(text));
+  if (is_first) return;
+  place->second.more_n += 1;
+  retell(kind, place->second);
+}
+
+void Ready::retell(const std::string& kind, const Warned& warned) {
+  notes_[warned.note].text = warned.first + " (and " + std::to_string(warned.more_n) + " more " + kind + ")";
+}
+
 void Ready::wake_at(std::int64_t ms) {
   wake_at_ms_ = std::min(ms, wake_at_ms_.value_or(ms));
 }
@@ -45,6 +57,13 @@ void Ready::backup(const std::string& peer, std::uint64_t request_id, std::strin
 void Ready::merge(Ready later) {
   append(writes_, std::move(later.writes_));
   append(sends_, std::move(later.sends_));
+  for (auto& [kind, warned] : later.warned_) {
+    const auto [place, is_first] = warned_.try_emplace(kind, Warned{notes_.size() + warned.note, warned.first, warned.more_n});
+    if (is_first) continue;
+    later.notes_[warned.note] = {NoteLevel::debug, warned.first};
+    place->second.more_n += 1 + warned.more_n;
+    retell(kind, place->second);
+  }
   append(notes_, std::move(later.notes_));
   append(backups_, std::move(later.backups_));
   if (later.wake_at_ms_) wake_at(*later.wake_at_ms_);

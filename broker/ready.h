@@ -3,7 +3,9 @@
 // "Save before send" is in the type: the messages cannot be read, commit() alone hands them out.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +28,9 @@ class Ready {
   void send_to_client(const std::string& peer, std::uint64_t request_id, ClientReply reply);
   void send_to_worker(const std::string& peer, std::uint64_t request_id, WorkerReply reply);
   void note(NoteLevel level, std::string text);
+  // A warning of a kind that comes by the hundred, as where a worker with many leases falls silent: one line in a turn for each kind, "failures of w",
+  // with the first text and how many more there were. Those are told at level debug.
+  void warn(const std::string& kind, std::string text);
   void wake_at(std::int64_t ms);  // the earliest wins
   // A copy of the store as of this turn's commit; the shell answers Done, or Refused in words.
   void backup(const std::string& peer, std::uint64_t request_id, std::string dir);
@@ -41,9 +46,17 @@ class Ready {
  private:
   friend Expected<std::vector<Send>> commit(Ready ready, Store& store);
 
+  struct Warned {
+    std::size_t note = 0;  // among notes_
+    std::string first;
+    std::uint64_t more_n = 0;
+  };
+  void retell(const std::string& kind, const Warned& warned);
+
   std::vector<Write> writes_;
   std::vector<Send> sends_;
   std::vector<Note> notes_;
+  std::map<std::string, Warned> warned_;  // by kind
   std::vector<BackupOrder> backups_;
   std::optional<std::int64_t> wake_at_ms_;
 };

@@ -53,5 +53,23 @@ TEST(Ready, merges_in_order_and_wakes_at_the_earliest) {
   EXPECT_EQ(turn.wake_at_ms(), 30);
 }
 
+TEST(Ready, tells_of_each_kind_of_warning_once_in_a_turn) {
+  Ready turn;
+  turn.warn("failures of w", "job 1: no disk");
+  turn.warn("failures of x", "job 2: no GPU");
+  turn.warn("failures of w", "job 3: no disk");
+  Ready later;
+  later.note(NoteLevel::info, "said");
+  for (const char* text : {"job 4: no disk", "job 5: no disk"}) later.warn("failures of w", text);
+  later.warn("failures of y", "job 6: no GPU");
+  turn.merge(std::move(later));
+  turn.warn("failures of y", "job 7: no GPU");
+  std::string warnings;
+  std::string others;
+  for (const Note& note : turn.notes()) (note.level == NoteLevel::warning ? warnings : others) += note.text + "\n";
+  EXPECT_EQ(warnings, "job 1: no disk (and 3 more failures of w)\njob 2: no GPU\njob 6: no GPU (and 1 more failures of y)\n");
+  EXPECT_EQ(others, "job 3: no disk\nsaid\njob 4: no disk\njob 5: no disk\njob 7: no GPU\n");
+}
+
 }  // namespace
 }  // namespace kq
