@@ -108,6 +108,23 @@ Expected<void> retry_one(Step& step, JobRecord record, JobAction& action) {
   return {};
 }
 
+// There is room for one more worker that drains. Names are kept for machines that are away; one that never came back gives its place, the one
+// that was drained longest ago.
+bool make_room_to_drain(Step& step) {
+  State& state = step.state;
+  if (state.draining.size() < state.options.sessions_max) return true;
+  auto oldest = state.draining.end();
+  for (auto one = state.draining.begin(); one != state.draining.end(); ++one) {
+    if ((oldest == state.draining.end() || one->second < oldest->second) && !state.workers.is_connected(one->first)) oldest = one;
+  }
+  if (oldest == state.draining.end()) return false;
+  step.ready.note(NoteLevel::warning, "worker " + oldest->first + ": it is not connected, and no longer known to be drained: " +
+                                          std::to_string(state.draining.size()) + " workers are, the limit");
+  step.ready.erase(Family::meta, std::string(kDrainingPrefix) + oldest->first);
+  state.draining.erase(oldest);
+  return true;
+}
+
 // Sets or clears a mark in family meta.
 void mark(Step& step, std::string_view prefix, const std::string& name, bool on) {
   const std::string key = std::string(prefix) + name;
@@ -151,7 +168,7 @@ Expected<void> answer(Step& step, const Caller& caller, const Pause& request) {
     return {};
   }
   State& state = step.state;
-  const bool room = state.paused.size() < state.options.submitters_max;
+  const bool room = state.paused.contains(request.submitter) || state.paused.size() < state.options.submitters_max;
   if (request.paused && !room) {
     reply(step, caller, Refused{std::to_string(state.paused.size()) + " submitters are paused, the limit"});
     return {};
@@ -178,12 +195,12 @@ Expected<void> answer(Step& step, const Caller& caller, const Drain& request) {
     reply(step, caller, Refused{"the worker's name " + *wrong});
     return {};
   }
-  if (request.draining && state.draining.size() >= state.options.sessions_max) {
+  if (request.draining && !state.draining.contains(request.worker) && !make_room_to_drain(step)) {
     reply(step, caller, Refused{std::to_string(state.draining.size()) + " workers are draining, the limit"});
     return {};
   }
   if (request.draining) {
-    state.draining.insert(request.worker);
+    state.draining.insert_or_assign(request.worker, step.now_ms);
   } else {
     state.draining.erase(request.worker);
   }

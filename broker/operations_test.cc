@@ -40,6 +40,17 @@ TEST_F(OperationsTest, names_and_numbers_are_bounded) {
   EXPECT_EQ(refusal_of(Backup{.dir = "b"}), "backup 'b': an absolute path on the broker's machine is needed");
 }
 
+TEST_F(OperationsTest, who_is_paused_already_needs_no_more_room) {
+  state.options.submitters_max = 1;
+  for (int i = 0; i < 2; ++i) {
+    Ready ready;
+    Step step{state, ready, 1000};
+    ASSERT_TRUE(answer(step, {.peer = "c", .request_id = 1}, Pause{.submitter = "ada"}));
+    EXPECT_EQ(ready.writes().size(), 1u) << "of request " << i;
+  }
+  EXPECT_EQ(refusal_of(Pause{.submitter = "ben"}), "1 submitters are paused, the limit");
+}
+
 TEST_F(OperationsTest, a_backup_waits_for_the_commit_of_its_turn) {
   Ready ready;
   Step step{state, ready, 1000};

@@ -130,7 +130,7 @@ class Recovery {
     });
     if (!paused) return paused;
     return scan_meta(kDrainingPrefix, [&](std::string_view key, std::string_view) -> Expected<void> {
-      state_.draining.emplace(key.substr(kDrainingPrefix.size()));
+      state_.draining.emplace(key.substr(kDrainingPrefix.size()), 0);
       return {};
     });
   }

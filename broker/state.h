@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -37,7 +38,7 @@ struct State {
   Builds builds{};
   Metrics metrics{};
   std::set<std::string> paused{};    // submitters; "" is everybody
-  std::set<std::string> draining{};  // workers
+  std::map<std::string, std::int64_t> draining{};  // workers, and since when; 0: since before this broker began
   Space space{};
   std::int64_t note_classes_ms = 0;  // before this nobody is told again who has most of the different requirements
   std::vector<std::string> unused_names{};  // keys of family meta that the next Tick deletes

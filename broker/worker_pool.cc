@@ -86,6 +86,11 @@ void WorkerPool::cool(const std::optional<std::uint64_t>& problem) {
   if (problem && --warm_n_.at(*problem) == 0) warm_n_.erase(*problem);
 }
 
+bool WorkerPool::is_connected(const std::string& worker) const {
+  const auto first = by_process_.lower_bound({worker, 0});
+  return first != by_process_.end() && first->first.first == worker;
+}
+
 bool WorkerPool::serves(const Requirements& needs) const {
   return std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& entry) { return entry.second.serves(needs); });
 }

@@ -67,6 +67,8 @@ class WorkerPool {
   // For a job on that device.
   Warmth warmth(const Session& session, std::size_t device) const { return {.own = session.warm[device], .devices_n = &warm_n_}; }
 
+  // Of any process of that name.
+  bool is_connected(const std::string& worker) const;
   // Whether any session could run such jobs.
   bool serves(const Requirements& needs) const;
 

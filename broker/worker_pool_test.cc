@@ -55,6 +55,16 @@ TEST(WorkerPool, an_id_is_never_used_twice) {
   EXPECT_NE(workers.insert("peer", hello("host:7", 5), 1000).id, first);
 }
 
+TEST(WorkerPool, knows_which_names_are_connected) {
+  WorkerPool workers;
+  const SessionId id = workers.insert("peer", hello("host:7", 5), 1000).id;
+  EXPECT_TRUE(workers.is_connected("host:7"));
+  EXPECT_FALSE(workers.is_connected("host"));
+  EXPECT_FALSE(workers.is_connected("host:8"));
+  workers.remove(id);
+  EXPECT_FALSE(workers.is_connected("host:7"));
+}
+
 TEST(WorkerPool, leases_and_strays_use_up_credit) {
   WorkerPool workers;
   Session& session = workers.insert("peer", hello("host:7", 5), 1000);
