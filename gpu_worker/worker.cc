@@ -97,10 +97,12 @@ void Worker::take(BuildBatch& batch) {
   }
 }
 
-// On one of the devices it was meant for; back to the broker where there is none.
+// On the device it was meant for, or one like it; back to the broker where there is none.
 void Worker::settle(Held& held) {
   if (const auto device = lane_for(held)) {
     held.device = *device;
+  } else if (has_lost_one_like(held.lease->device)) {
+    held.phase = Phase::returning;
   } else {
     report(held, our_fault("leased for a device this worker does not have"));
   }
@@ -114,6 +116,7 @@ void Worker::revoke(const LeaseId& id, WorkerReady& ready) {
     case Phase::waiting_build:
     case Phase::waiting_run:
     case Phase::reporting:
+    case Phase::returning:
       held_.erase(found);
       return;
     case Phase::building:
@@ -126,17 +129,29 @@ void Worker::revoke(const LeaseId& id, WorkerReady& ready) {
   }
 }
 
-// Of several equal devices the one with the fewest leases.
+// Of several equal devices the one with the fewest leases. Another like it only where none of them is left: the broker has chosen by what is warm there.
 std::optional<std::size_t> Worker::lane_for(const Held& lease) const {
   std::vector<std::size_t> load(options_.devices.size());
   for (const auto& [id, held] : held_) {
     if (&held != &lease && held.device < load.size()) ++load[held.device];
   }
-  std::optional<std::size_t> best;
-  for (std::size_t i = 0; i < load.size(); ++i) {
-    if (options_.devices[i] == lease.lease->device && lost_[i].empty() && (!best || load[i] < load[*best])) best = i;
+  const auto least = [&](const auto& is_meant) {
+    std::optional<std::size_t> best;
+    for (std::size_t i = 0; i < load.size(); ++i) {
+      if (lost_[i].empty() && is_meant(options_.devices[i]) && (!best || load[i] < load[*best])) best = i;
+    }
+    return best;
+  };
+  const DeviceInfo& wanted = lease.lease->device;
+  const auto best = least([&](const DeviceInfo& device) { return device == wanted; });
+  return best ? best : least([&](const DeviceInfo& device) { return is_alike(device, wanted); });
+}
+
+bool Worker::has_lost_one_like(const DeviceInfo& device) const {
+  for (std::size_t i = 0; i < lost_.size(); ++i) {
+    if (!lost_[i].empty() && is_alike(options_.devices[i], device)) return true;
   }
-  return best;
+  return false;
 }
 
 void Worker::on(BuildDone& done, std::int64_t, WorkerReady&) {
@@ -218,7 +233,7 @@ void Worker::report_build(Held& held, Expected<Built> built) {
 }
 
 void Worker::start_builds(WorkerReady& ready) {
-  if (draining_) return;
+  if (begins_nothing()) return;
   std::size_t building = count(Phase::building);
   for (auto& [id, held] : held_) {
     if (building >= options_.build_slots) return;
@@ -231,7 +246,7 @@ void Worker::start_builds(WorkerReady& ready) {
 
 // Who has a job of its own first: only then is somebody idle.
 void Worker::start_runs(WorkerReady& ready) {
-  if (draining_) return;
+  if (begins_nothing()) return;
   for (const auto next : {&Worker::next_run, &Worker::run_of_another}) {
     for (std::size_t device = 0; device < busy_.size(); ++device) {
       if (busy_[device] || !lost_[device].empty()) continue;
@@ -276,7 +291,22 @@ Worker::Held* Worker::run_of_another(std::size_t device) {
   return newest[static_cast<std::size_t>(most - waiting.begin())];
 }
 
+// Everything that is not with a crew, and what is being built: nobody will run that here. One who drains says Goodbye anyway.
+void Worker::give_back(std::int64_t now_ms, WorkerReady& ready) {
+  if (draining_ || count(Phase::returning) == 0 || count(Phase::running) + count(Phase::reporting) > 0) return;
+  for (auto& [id, held] : held_) {
+    if (held.phase != Phase::building) continue;
+    held.phase = Phase::stopping;
+    ready.stops.push_back(id);
+  }
+  std::erase_if(held_, [](const auto& entry) { return entry.second.phase != Phase::stopping; });
+  ready.sends.push_back(Goodbye{options_.epoch});
+  welcome_ = false;
+  next_hello_ms_ = now_ms;
+}
+
 void Worker::talk(std::int64_t now_ms, WorkerReady& ready) {
+  give_back(now_ms, ready);
   if (!welcome_ && now_ms >= next_hello_ms_) {
     next_hello_ms_ = now_ms + options_.resend_ms;
     std::vector<DeviceInfo> devices;

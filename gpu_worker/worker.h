@@ -5,6 +5,9 @@
 // acknowledged; held leases are listed in every heartbeat; a broker that forgot us hears Hello again. A lease that the broker revokes is
 // forgotten at once; where a lane or a build is at work on it, that is told to stop, and what it says in the end goes nowhere.
 //
+// Where a device is lost, its leases go to one like it. Where there is none left they are given back, which is no failure of theirs: nothing new begins, and
+// once what runs is with the broker, Goodbye gives back all that waits; Hello follows at once.
+//
 // A worker without devices builds for others: what a BuildBatch brings walks waiting_build -> building -> reporting, under attempt 0.
 #pragma once
 
@@ -73,7 +76,7 @@ class Worker {
   WorkerReady step(WorkerEvent event, std::int64_t now_ms);
 
  private:
-  enum class Phase { waiting_build, building, waiting_run, running, reporting, stopping };
+  enum class Phase { waiting_build, building, waiting_run, running, reporting, returning, stopping };
   struct Held {
     std::shared_ptr<const Lease> lease;
     Phase phase = Phase::waiting_build;
@@ -96,6 +99,7 @@ class Worker {
   void take(LeaseBatch& batch);
   void take(BuildBatch& batch);
   void settle(Held& held);
+  bool begins_nothing() const { return draining_ || count(Phase::returning) > 0; }
   void revoke(const LeaseId& id, WorkerReady& ready);
   std::optional<std::size_t> lane_for(const Held& lease) const;
   Held* next_run(std::size_t device);
@@ -105,6 +109,8 @@ class Worker {
   void start_builds(WorkerReady& ready);
   void start_runs(WorkerReady& ready);
   void talk(std::int64_t now_ms, WorkerReady& ready);
+  void give_back(std::int64_t now_ms, WorkerReady& ready);
+  bool has_lost_one_like(const DeviceInfo& device) const;
   std::size_t count(Phase phase) const;
 
   WorkerOptions options_;

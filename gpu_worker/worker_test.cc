@@ -63,30 +63,91 @@ TEST_F(WorkerTest, says_hello_again_and_names_its_leases_after_the_broker_forgot
   EXPECT_EQ(heartbeats[0].leases, (std::vector<LeaseId>{{1, 1}}));
 }
 
-TEST_F(WorkerTest, a_lost_device_is_not_offered_any_more_and_what_waited_for_it_goes_to_its_equal_or_back) {
-  Worker two{{.name = "w", .epoch = 7, .devices = {kCpu, kCpu}}};
-  two.step(BrokerSaid{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now);
-  two.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = {lease(1), lease(2), lease(3)}}}, now);
-  two.step(BuildDone{{1, 1}, Built{}}, now);
-  two.step(BuildDone{{2, 1}, Built{}}, now);
-  two.step(BuildDone{{3, 1}, Built{}}, now);  // behind 1 on device 0
-  two.step(RunDone{{1, 1}, our_fault("not clean")}, now);
-  auto ready = two.step(DeviceLost{0, "cpu: 2 processes are left"}, now);
+// Two GPUs of one model and one of another.
+class LostDeviceTest : public WorkerTest {
+ protected:
+  static DeviceInfo gpu(const std::string& uuid, const std::string& model = "H200") {
+    return {.kind = DeviceKind::cuda, .model = model, .uuid = uuid, .arch = "sm_90", .memory_bytes = 1};
+  }
+  static Lease lease_on(Sequence seq, const DeviceInfo& device) {
+    Lease meant = lease(seq);
+    meant.device = device;
+    return meant;
+  }
+  WorkerReady take(std::vector<Lease> leases) { return three.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = std::move(leases)}}, now); }
+  WorkerReady built(Sequence seq) { return three.step(BuildDone{{seq, 1}, Built{}}, now); }
+  WorkerReady ran(Sequence seq) { return three.step(RunDone{{seq, 1}, passed()}, now); }
+  WorkerReady acknowledged(Sequence seq) { return three.step(BrokerSaid{ResultAck{{{seq, 1}}}}, now); }
+  void SetUp() override {
+    three.step(Tick{}, now);
+    three.step(BrokerSaid{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now);
+  }
+
+  const DeviceInfo first = gpu("GPU-1"), second = gpu("GPU-2"), other = gpu("GPU-3", "A100");
+  Worker three{{.name = "w", .epoch = 7, .devices = {first, second, other}}};
+};
+
+TEST_F(LostDeviceTest, is_not_offered_any_more_and_told_once) {
+  const auto ready = three.step(DeviceLost{0, "H200 GPU-1: 2 processes are left"}, now);
   ASSERT_EQ(ready.notes.size(), 1u);
   const auto hello = all<Hello>(ready);
   ASSERT_EQ(hello.size(), 1u);
-  EXPECT_EQ(hello[0].devices.size(), 1u);
-  EXPECT_EQ(hello[0].quarantined, std::vector<std::string>{"cpu: 2 processes are left"});
-  two.step(BrokerSaid{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now);
-  EXPECT_TRUE(all<Hello>(two.step(DeviceLost{0, "cpu: again"}, now)).empty());
-  // Lease 3 moved over, or runs there already where it was put first.
-  ready = two.step(RunDone{{2, 1}, passed()}, now);
-  ready = two.step(RunDone{{3, 1}, passed()}, now);
-  ready = two.step(DeviceLost{1, "cpu: too"}, now);
-  EXPECT_EQ(all<Hello>(ready)[0].devices.size(), 0u);
-  EXPECT_EQ(all<Hello>(ready)[0].credit, 0u);
-  ready = two.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = {lease(4)}}}, now);
-  EXPECT_EQ(all<ResultBatch>(ready)[0].errors[0].lease.seq, 4u);
+  EXPECT_EQ(hello[0].devices, (std::vector{second, other}));
+  EXPECT_EQ(hello[0].quarantined, std::vector<std::string>{"H200 GPU-1: 2 processes are left"});
+  three.step(BrokerSaid{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now);
+  EXPECT_TRUE(all<Hello>(three.step(DeviceLost{0, "again"}, now)).empty());
+}
+
+TEST_F(LostDeviceTest, what_waited_for_it_goes_to_its_equal) {
+  take({lease_on(1, first), lease_on(2, first), lease_on(3, second)});
+  built(1), built(2), built(3);
+  const auto ready = three.step(DeviceLost{0, "lost"}, now);
+  EXPECT_TRUE(all<Goodbye>(ready).empty());
+  const auto failed = all<ResultBatch>(three.step(RunDone{{1, 1}, our_fault("not clean")}, now));
+  ASSERT_EQ(failed.size(), 1u);
+  EXPECT_EQ(failed[0].errors.size(), 1u) << "2 is nobody's failure";
+  const auto next = ran(3);
+  ASSERT_EQ(next.runs.size(), 1u);
+  EXPECT_EQ(std::pair(next.runs[0].lease->id.seq, next.runs[0].device), std::pair(Sequence{2}, std::size_t{1}));
+}
+
+TEST_F(LostDeviceTest, what_nobody_else_here_can_run_is_given_back_without_a_failure) {
+  take({lease_on(1, other), lease_on(2, other), lease_on(3, first), lease_on(4, first)});
+  built(1), built(2), built(3);  // 1 runs and 2 waits behind it; 3 runs and 4 is being built
+  auto ready = three.step(DeviceLost{2, "lost"}, now);
+  three.step(RunDone{{1, 1}, our_fault("not clean")}, now);
+  EXPECT_TRUE(all<Goodbye>(ready).empty()) << "3 still runs, and 1 is not acknowledged";
+  EXPECT_TRUE(acknowledged(1).runs.empty());
+  EXPECT_TRUE(built(4).runs.empty()) << "nothing begins meanwhile";
+  three.step(BrokerSaid{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now);
+  now += 5000;
+  EXPECT_EQ(all<Heartbeat>(three.step(Tick{}, now)).at(0).leases, (std::vector<LeaseId>{{2, 1}, {3, 1}, {4, 1}})) << "until then nothing is missing";
+  ran(3);
+  ready = acknowledged(3);
+  ASSERT_EQ(ready.sends.size(), 2u) << "and in this order";
+  EXPECT_TRUE(std::holds_alternative<Goodbye>(ready.sends[0]));
+  ASSERT_TRUE(std::holds_alternative<Hello>(ready.sends[1]));
+  EXPECT_EQ(std::get<Hello>(ready.sends[1]).devices, (std::vector{first, second}));
+  EXPECT_FALSE(ready.finished);
+  take({lease_on(5, first)});
+  EXPECT_EQ(built(5).runs.size(), 1u) << "what is left works on";
+}
+
+TEST_F(LostDeviceTest, what_is_being_built_for_it_is_stopped) {
+  take({lease_on(1, other), lease_on(2, other)});
+  const auto ready = three.step(DeviceLost{2, "lost"}, now);  // 1 is being built, 2 waits for that
+  EXPECT_EQ(ready.stops, (std::vector<LeaseId>{{1, 1}}));
+  EXPECT_EQ(all<Goodbye>(ready).size(), 1u);
+  EXPECT_TRUE(all<ResultBatch>(three.step(BuildDone{{1, 1}, our_fault("stopped")}, now)).empty());
+  EXPECT_EQ(take({lease_on(3, first)}).builds.size(), 1u);
+}
+
+TEST_F(WorkerTest, a_lease_that_was_on_its_way_to_a_lost_device_is_given_back) {
+  worker.step(DeviceLost{0, "cpu: lost"}, now);
+  const auto ready = take({lease(4)});
+  EXPECT_TRUE(all<ResultBatch>(ready).empty());
+  EXPECT_EQ(all<Goodbye>(ready).size(), 1u);
+  EXPECT_EQ(all<Hello>(ready).at(0).credit, 0u);
 }
 
 TEST_F(WorkerTest, devices_that_did_not_open_are_told_as_quarantined_beside_those_that_were_lost) {
