@@ -119,6 +119,18 @@ Expected<std::vector<Finding>> judge_facts(std::string_view text) {
 
 std::vector<Finding> judge_cuda(const CppSource& source, std::span<const CppSource> others) { return judge_all(cuda_facts(source, others)); }
 
+// Those that hide others: ??/ joins lines, ??= begins a directive, and behind ??' what is code to a compiler is a character here.
+std::vector<Finding> judge_trigraphs(const CppSource& source) {
+  for (std::size_t at = source.text.find("??"); at != std::string_view::npos; at = source.text.find("??", at + 1)) {
+    const std::string_view found = source.text.substr(at, 3);
+    if (found.size() < 3 || std::string_view("/='").find(found[2]) == std::string_view::npos) continue;
+    const auto line = static_cast<std::uint32_t>(std::ranges::count(source.text.substr(0, at), '\n')) + 1;
+    const Fact fact{.file = source.name, .line = line, .kind = FactKind::note, .name = "source.trigraphs", .argument = found};
+    return judge({&fact, 1});
+  }
+  return {};
+}
+
 std::vector<Finding> judge_preprocessed(const CppSource& source, std::span<const CppSource> others) {
   return judge_all(preprocessed_facts(source, others));
 }

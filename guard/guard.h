@@ -44,6 +44,9 @@ std::vector<Finding> judge_cuda(const CppSource& source, std::span<const CppSour
 // The same of a preprocessor's output (`g++ -E`), with its line marks.
 std::vector<Finding> judge_preprocessed(const CppSource& source, std::span<const CppSource> others = {});
 
+// Judges a source that is compiled by a standard before C++17, which has trigraphs: what they stand for nothing here reads.
+std::vector<Finding> judge_trigraphs(const CppSource& source);
+
 // Judges facts that were read elsewhere: those of a built library (guard/elf.h).
 std::vector<Finding> judge(std::span<const Fact> facts);
 

@@ -138,5 +138,15 @@ TEST(Guard, judges_cuda_texts_in_the_lines_of_the_python_file) {
   EXPECT_EQ(findings[0].line, 11u);
 }
 
+TEST(JudgeTrigraphs, tells_those_that_hide_something_with_their_line) {
+  for (const char* source : {"int a;\nstd::th?\?/\nread t;", "\n?\?=define T std::thread", "\nint i = 1 ?\?' 2; std::thread t; //'"}) {
+    const auto findings = judge_trigraphs({.name = "k.cu", .text = source});
+    ASSERT_EQ(findings.size(), 1u) << source;
+    EXPECT_EQ(findings[0].rule, "disguised_source");
+    EXPECT_EQ(findings[0].line, 2u) << source;
+  }
+  for (const char* source : {"", "?\?", "a ? b : c;", "// really?\?!", "\"(why?\?)\""}) EXPECT_TRUE(judge_trigraphs({.name = "k.cu", .text = source}).empty()) << source;
+}
+
 }  // namespace
 }  // namespace kq

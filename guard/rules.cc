@@ -129,7 +129,7 @@ constexpr Name kListers[] = {"dir", "inspect.getmembers"};
 constexpr Name kListed[] = {"torch", "torch.cuda*", "torch._C*", "time"};
 constexpr Clause kComputedName[] = {{.kinds = kinds({call, value, read}), .names = kComputed}, {.kinds = kinds({call}), .names = kListers, .with = kListed}};
 
-constexpr Name kEncodings[] = {"source.encoding", "source.identifier", "source.macros", "source.bytecode", "source.archive", "source.bytes"};
+constexpr Name kEncodings[] = {"source.encoding", "source.identifier", "source.macros", "source.trigraphs", "source.bytecode", "source.archive", "source.bytes"};
 constexpr Clause kDisguised[] = {{.kinds = kinds({note}), .names = kEncodings}};
 
 constexpr Name kPerThreadOptions[] = {"*"};
@@ -289,7 +289,7 @@ constexpr Rule kRules[] = {
     {"disguised_source", reject, "policy", kDisguised, "is written so that it reads otherwise than it runs",
      "submit texts in UTF-8, with plain letters where a name has plain letters",
      "Another encoding can turn a comment into code, full-width letters are the same name to Python and another one to a reader, macros that grow "
-     "beyond any measure are there to tire whoever reads them, and bytecode, archives and other files with NUL bytes nobody reads."},
+     "beyond any measure are there to tire whoever reads them, trigraphs are another text to a standard that has them, and bytecode, archives and other files with NUL bytes nobody reads."},
     {"compiler_flag", reject, "policy", kCompilerFlag, "hands the compiler a flag that is not allowed", "choose code generation only: -O3, -arch, --use_fast_math, -D...",
      "Flags that load plugins, name other compilers, read other files, link the CUDA runtime statically or hold commands for the shell that nvcc gives "
      "them to change what runs, or hide it."},
