@@ -40,7 +40,7 @@ bool is_cpp(std::string_view name) {
 }
 
 // C++ files need no compiler to be read, and binaries cannot be: what breaks a rule is told before anything runs.
-std::optional<Built> judge_files(const Lease& lease) {
+Expected<std::optional<Built>> judge_files(const Lease& lease, const BuildTime& time) {
   std::vector<std::string> bytes;
   std::vector<CppSource> sources;
   bytes.reserve(lease.submission.files.size());
@@ -50,13 +50,14 @@ std::optional<Built> judge_files(const Lease& lease) {
     sources.push_back({.name = file.name, .text = bytes.emplace_back(std::move(*content))});
   }
   for (const CppSource& source : sources) {
+    if (auto over = time.over()) return over->map([](Verdict& verdict) { return std::optional(ended_build(std::move(verdict))); });
     const auto binary = judge_binary(source.text, source.name);
-    if (const Finding* finding = first_rejected(binary)) return ended_build(rejected(*finding));
+    if (const Finding* finding = first_rejected(binary)) return std::optional(ended_build(rejected(*finding)));
     if (!is_cpp(source.name)) continue;
     const auto findings = judge_cuda(source, sources);
-    if (const Finding* finding = first_rejected(findings)) return ended_build(rejected(*finding));
+    if (const Finding* finding = first_rejected(findings)) return std::optional(ended_build(rejected(*finding)));
   }
-  return std::nullopt;
+  return std::optional<Built>();
 }
 
 // What lies beside it may be anything that can be read; this is what the guard reads as the language it is loaded in.
@@ -109,26 +110,6 @@ bool is_for_this_machine(const ExtensionCall& call) {
 
 }  // namespace
 
-KeysInWork::Hold::Hold(KeysInWork& keys, Hash key) : keys_(keys), key_(key), is_held_(true) {
-  std::unique_lock lock(keys_.mutex_);
-  keys_.changed_.wait(lock, [&] { return !keys_.keys_.contains(key_); });
-  keys_.keys_.insert(key_);
-}
-
-KeysInWork::Hold::Hold(KeysInWork& keys, Hash key, std::try_to_lock_t) : keys_(keys), key_(key) {
-  const std::lock_guard lock(keys_.mutex_);
-  is_held_ = keys_.keys_.insert(key_).second;
-}
-
-KeysInWork::Hold::~Hold() {
-  if (!is_held_) return;
-  {
-    const std::lock_guard lock(keys_.mutex_);
-    keys_.keys_.erase(key_);
-  }
-  keys_.changed_.notify_all();
-}
-
 Builder::Builder(BuilderOptions options, BuildCache cache, ZygoteSource zygote)
     : options_(std::move(options)), cache_(std::move(cache)), zygote_(std::move(zygote)),
       ready_({.scratch = options_.scratch,
@@ -136,7 +117,7 @@ Builder::Builder(BuilderOptions options, BuildCache cache, ZygoteSource zygote)
               .host_bytes = options_.host_bytes,
               .scratch_bytes = kBuildScratchBytes}) {}
 
-Expected<Builder::Job> Builder::begin(const Lease& lease, std::stop_token stop, std::size_t slot) const {
+Expected<Builder::Job> Builder::begin(const Lease& lease, std::stop_token stop, std::size_t slot, std::int64_t start_ms) const {
   auto zygote = zygote_(lease.device.kind);
   if (!zygote) return failure(zygote.error());
   return Job{.lease = lease,
@@ -144,7 +125,11 @@ Expected<Builder::Job> Builder::begin(const Lease& lease, std::stop_token stop, 
              .zygote = std::move(*zygote),
              .stop = std::move(stop),
              .slot = slot,
-             .end_ms = monotonic_now_ms() + limit_of(lease.submission, kNoLimitMs)};
+             .end_ms = start_ms + limit_of(lease.submission, kNoLimitMs)};
+}
+
+BuildTime Builder::time_to_judge(const Lease& lease, const std::stop_token& stop, std::int64_t end_ms) const {
+  return {.stop = stop, .end_ms = std::min(end_ms, monotonic_now_ms() + options_.limit_ms), .limit_ms = limit_of(lease.submission, options_.limit_ms)};
 }
 
 Hash Builder::key_of(const Job& job) {
@@ -153,13 +138,17 @@ Hash Builder::key_of(const Job& job) {
 
 Expected<Built> Builder::build(const Lease& lease, std::stop_token stop, std::size_t slot) {
   if (stop.stop_requested()) return our_fault("stopped before it began");
-  if (auto built = judge_files(lease)) return std::move(*built);
-  if (auto built = judge_entry(lease.submission)) return std::move(*built);
   const std::int64_t start_ms = monotonic_now_ms();
-  const auto job = begin(lease, std::move(stop), slot);
+  auto judged = judge_files(lease, time_to_judge(lease, stop, start_ms + limit_of(lease.submission, kNoLimitMs)));
+  if (!judged) return failure(judged.error());
+  if (*judged) return std::move(**judged);
+  if (auto built = judge_entry(lease.submission)) return std::move(*built);
+  const auto job = begin(lease, std::move(stop), slot, start_ms);
   if (!job) return failure(job.error());
   const Hash key = key_of(*job);
-  const KeysInWork::Hold hold(keys_, key);
+  const BuildTime time{.stop = job->stop, .end_ms = job->end_ms, .limit_ms = limit_of(lease.submission, kNoLimitMs)};
+  const KeysInWork::Hold hold(keys_, key, time);
+  if (auto over = time.over()) return over->map(ended_build);
   if (lease.object) adopt(*job, key);
   auto cached = from_cache(*job, key);
   auto built = cached ? Expected<Built>(std::move(*cached)) : run(*job, key);
@@ -170,7 +159,7 @@ Expected<Built> Builder::build(const Lease& lease, std::stop_token stop, std::si
 Expected<Built> Builder::build_object(const Lease& lease, std::stop_token stop, std::size_t slot) {
   auto built = build(lease, stop, slot);
   if (!built || built->dir.empty()) return built;
-  const auto job = begin(lease, std::move(stop), slot);
+  const auto job = begin(lease, std::move(stop), slot, monotonic_now_ms());
   if (!job) return failure(job.error());
   std::error_code error;
   if (!is_as_the_key_says(*job->zygote, built->dir)) return our_fault("builds here find other compilers than this worker found when it started");
@@ -283,8 +272,10 @@ Expected<std::optional<Verdict>> Builder::build_extensions(const Job& job, const
   if (!calls) return std::optional(build_ended(VerdictName::build_failed, {}, calls.error().message));
 
   // All are judged before any is compiled.
+  const BuildTime time = time_to_judge(job.lease, job.stop, job.end_ms);
   for (const ExtensionCall& call : *calls) {
-    if (auto verdict = judge_call(call)) return verdict;
+    if (auto verdict = judge_call(call, [&] { return !time.over(); })) return verdict;
+    if (auto over = time.over()) return over->map([](Verdict& verdict) { return std::optional(std::move(verdict)); });
   }
   nlohmann::json modules = nlohmann::json::object();
   cached = !calls->empty();
@@ -322,7 +313,9 @@ Expected<void> Builder::compile_ahead(const Job& job, const std::string& out) {
 
 Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall& call, const std::string& toolchain) {
   const Hash key = extension_key(call, job.arch, toolchain);
-  const KeysInWork::Hold hold(keys_, key);
+  const BuildTime time{.stop = job.stop, .end_ms = job.end_ms, .limit_ms = limit_of(job.lease.submission, kNoLimitMs)};
+  const KeysInWork::Hold hold(keys_, key, time);
+  if (auto over = time.over()) return over->map([](Verdict& verdict) { return Compiled{.verdict = std::move(verdict), .dir = {}, .cached = false}; });
   if (const auto entry = cache_.find(key)) return Compiled{.verdict = {}, .dir = *entry, .cached = true, .toolchain = words_in(*entry)};
   const Hash group = sha256(toolchain);
   const std::string variant = header_variant(call);

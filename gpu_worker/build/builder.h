@@ -10,19 +10,18 @@
 // what was built here.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <stop_token>
 #include <string>
 
 #include "gpu_worker/build/cache.h"
 #include "gpu_worker/build/child.h"
 #include "gpu_worker/build/extension.h"
+#include "gpu_worker/build/keys_in_work.h"
 #include "gpu_worker/build/ready_builds.h"
 #include "gpu_worker/worker.h"
 #include "gpu_worker/zygote.h"
@@ -39,30 +38,6 @@ struct BuilderOptions {
   std::uint32_t compile_limit_ms = 300'000;  // of one call of load_inline
   std::uint32_t ahead_limit_ms = 30'000;     // of compiling triton's kernels; what is not done then is left to the job
   std::uint64_t host_bytes = 4ull << 30;  // private memory of each process of a build
-};
-
-// Who builds a key; others who want it wait, and find it in the cache, or do without.
-class KeysInWork {
- public:
-  class Hold {
-   public:
-    Hold(KeysInWork& keys, Hash key);
-    Hold(KeysInWork& keys, Hash key, std::try_to_lock_t);  // does not wait
-    bool is_held() const { return is_held_; }
-    ~Hold();
-    Hold(const Hold&) = delete;
-    Hold& operator=(const Hold&) = delete;
-
-   private:
-    KeysInWork& keys_;
-    Hash key_;
-    bool is_held_ = false;
-  };
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::set<Hash> keys_;
 };
 
 class Builder {
@@ -84,9 +59,11 @@ class Builder {
     std::shared_ptr<Zygote> zygote;
     std::stop_token stop;
     std::size_t slot = 0;
-    std::int64_t end_ms = 0;  // of all its children together, where the submission has a limit
+    std::int64_t end_ms = 0;  // of all of it together, where the submission has a limit
   };
-  Expected<Job> begin(const Lease& lease, std::stop_token stop, std::size_t slot) const;
+  Expected<Job> begin(const Lease& lease, std::stop_token stop, std::size_t slot, std::int64_t start_ms) const;
+  // What the guard may take from now on.
+  BuildTime time_to_judge(const Lease& lease, const std::stop_token& stop, std::int64_t end_ms) const;
   static Hash key_of(const Job& job);
   void adopt(const Job& job, const Hash& key);
   bool is_of_this_toolchain(const Job& job, const std::string& dir);

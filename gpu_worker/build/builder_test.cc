@@ -412,6 +412,24 @@ TEST_F(BuilderTest, a_flag_that_names_other_programs_is_refused) {
   EXPECT_NE(evidence(odd).message.find("-Wl,-T,x.ld"), std::string::npos) << evidence(odd).message;
 }
 
+TEST_F(BuilderTest, what_the_guard_reads_itself_ends_with_the_jobs_time) {
+  Lease lease = lease_of(Backend::torch, {{"k.py", "class ModelNew: pass\n"}});
+  std::string slow = "#define P(x) " + std::string(390, 'u') + "##x\n";
+  for (int i = 0; i < 40'000; ++i) slow += "P(" + std::to_string(i) + ") ";
+  for (int i = 0; i < 15; ++i) lease.submission.files.push_back({"own" + std::to_string(i) + ".cuh", sha256(slow)});
+  lease.blobs.push_back({sha256(slow), slow});
+  lease.submission.time_limit_ms = 100;
+  const auto built = build(lease);
+  ASSERT_EQ(verdict_of(built), "timed_out");
+  EXPECT_EQ(evidence(built).stage, Stage::build);
+  EXPECT_EQ(evidence(built).message, "the build took longer than 100 ms");
+
+  std::stop_source stop;
+  lease.submission.time_limit_ms = 0;
+  std::jthread stopper([&] { stop.request_stop(); });
+  EXPECT_FALSE(build(lease, stop.get_token()));
+}
+
 // What one builder hands over, another with a cache of its own finds in it.
 class HandedOverTest : public BuilderTest {
  protected:

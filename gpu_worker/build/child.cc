@@ -62,7 +62,7 @@ Expected<BuildEnd> end_of(const BuildChild& child, Zygote& zygote, std::uint64_t
     return end;
   }
   if (!*status) {
-    end.verdict = build_ended(VerdictName::timed_out, "build", "the build took longer than " + limit_text(child.whole_limit_ms));
+    end.verdict = build_timed_out(child.whole_limit_ms);
     return end;
   }
   end.was_killed_for_memory = (**status & kKilledForMemory) != 0;
@@ -78,6 +78,8 @@ Expected<BuildEnd> end_of(const BuildChild& child, Zygote& zygote, std::uint64_t
 Verdict build_ended(VerdictName name, std::string reason, std::string message) {
   return ended(name, {.stage = Stage::build, .reason = std::move(reason), .message = shortened(std::move(message)), .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
 }
+
+Verdict build_timed_out(std::int64_t limit_ms) { return build_ended(VerdictName::timed_out, "build", "the build took longer than " + limit_text(limit_ms)); }
 
 Verdict build_out_of_memory(std::uint64_t host_bytes) {
   return build_ended(VerdictName::out_of_memory, "host", "the build took more memory than a build may have, " + std::to_string(host_bytes >> 20) + " MiB");

@@ -38,6 +38,7 @@ Expected<BuildEnd> run_build_child(const BuildChild& child, const Lease& lease, 
 Expected<BuildEnd> run_ready_build(const BuildChild& child, ReadyBuild& ready, const Scratch& scratch, const std::stop_token& stop);
 
 Verdict build_ended(VerdictName name, std::string reason, std::string message);
+Verdict build_timed_out(std::int64_t limit_ms);
 Verdict build_out_of_memory(std::uint64_t host_bytes);
 
 }  // namespace kq

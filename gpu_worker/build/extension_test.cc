@@ -5,8 +5,12 @@
 namespace kq {
 namespace {
 
+// Every field that a call has; `fields` come behind it and are what counts.
 std::string calls(const std::string& fields, const std::string& key = "k1") {
-  return R"({"calls": [{"name": "m", "place": "add.py:9", "inline": true, "implicit_headers": true)" + (fields.empty() ? "" : ", " + fields) + R"(}], "keys": [")" + key + R"("]})";
+  const std::string plain =
+      R"("name": "m", "place": "add.py:9", "inline": true, "implicit_headers": true, "cpp": [], "cuda": [], "files": [], "sources": [], "functions": null, )"
+      R"("cflags": [], "cuda_cflags": [], "ldflags": [], "include_paths": [], "with_cuda": false, "is_python_module": true, "error_handling": true, "lines": {})";
+  return R"({"calls": [{)" + plain + (fields.empty() ? "" : ", " + fields) + R"(}], "keys": [")" + key + R"("]})";
 }
 ExtensionCall call(const std::string& fields) {
   const auto parsed = parse_calls(calls(fields));
@@ -37,7 +41,11 @@ TEST(ExtensionCalls, are_judged_as_the_compiler_reads_them) {
   EXPECT_EQ(verdict(R"("cuda": ["void f() { MAKE(&s); }"], "cuda_cflags": ["-D", "MAKE=cudaStreamCreate"])"), "stream cuda_stream_create at add.py:9, cuda_sources:1");
   EXPECT_EQ(verdict(R"("cuda": ["#define MAKE cudaStreamCreate", "void g();\nvoid f() { MAKE(&s); }"], "lines": {"cuda_sources[1]": 30})"), "stream cuda_stream_create at add.py:31");
   EXPECT_EQ(verdict(R"("cuda": ["#define SAME(x) x\nvoid f() { SAME(", "cudaStreamCreate(&s)); }"])"), "stream cuda_stream_create at add.py:9, cuda_sources[1]:1");
-  EXPECT_EQ(verdict(R"("cpp": ["#define MAKE cudaStreamCreate"], "cuda": ["void f() { MAKE(&s); }"])"), "fine") << "another text of the compiler's";
+  // `split` compiles both as one text.
+  EXPECT_EQ(verdict(R"("cpp": ["#define MAKE cudaStreamCreate"], "cuda": ["void f() { MAKE(&s); }"])"), "stream cuda_stream_create at add.py:9, cuda_sources:1");
+  // The compile child puts a line of its own between two: it is what the backslash takes in.
+  EXPECT_EQ(verdict(R"("cpp": ["// \\", "void f() { cudaStreamCreate(&s); }"])"), "stream cuda_stream_create at add.py:9, cpp_sources[1]:1");
+  EXPECT_EQ(verdict(R"("cpp": ["#define f std::thread"], "functions": [["f", ""]])"), "async host_thread at add.py:9, functions:2");
   EXPECT_EQ(verdict(R"("cuda": ["void f() { k<<<N, 256>>>(); }"], "cuda_cflags": ["-DN=4", "-O3"])"), "fine");
 }
 
@@ -62,7 +70,51 @@ TEST(ExtensionCalls, may_not_bring_flags_that_break_a_rule) {
   EXPECT_EQ(verdict(R"("cuda_cflags": ["--default-stream=per-thread"])"), "policy per_thread_flag at add.py:9");
   EXPECT_EQ(verdict(R"("cuda_cflags": ["--default-stream", "per-thread"])"), "policy per_thread_flag at add.py:9");
   EXPECT_EQ(verdict(R"("cflags": ["-fplugin=x.so"])"), "policy compiler_flag at add.py:9");
-  EXPECT_EQ(verdict(R"("cflags": ["-O3\tx\n2\toption"])"), "fine");
+}
+
+TEST(ExtensionCalls, bring_definitions_in_every_place_that_a_flag_has_for_them) {
+  for (const char* flags : {R"("cflags": ["-O2", "-DT=std::thread"])", R"("cuda_cflags": ["-Xcompiler=-DT=std::thread"])", R"("cuda_cflags": ["-Xcompiler", "-O2,-DT=std::thread"])",
+                            R"("cuda_cflags": ["--compiler-options", "'-O2,-DT=std::thread'"])", R"("cuda_cflags": ["-D", "T=std::thread"])"}) {
+    EXPECT_EQ(verdict(std::string(R"("cpp": ["void f() { T t; }"], )") + flags), "async host_thread at add.py:9, cpp_sources:1") << flags;
+  }
+  EXPECT_EQ(verdict(R"("cpp": ["void f() { std::thread t; }"], "cuda_cflags": ["-Dthread=mutex"])"), "async host_thread at add.py:9, cpp_sources:1") << "the flag is another compiler's";
+  const std::string last = std::string(kExtensionFlagBytesMax - 40, 'x') + ",--default-stream=per-thread";
+  EXPECT_EQ(verdict(R"("cuda_cflags": ["-Xcompiler=)" + last + R"("])"), "policy per_thread_flag at add.py:9");
+}
+
+TEST(ExtensionCalls, that_are_not_of_their_form_are_refused) {
+  for (const char* fields : {R"("cpp": {"std::thread t;": 1})", R"("cpp": "int a;")", R"("cpp": ["a", 3])", R"("cpp": null)", R"("cflags": {"-DX": 1})", R"("cflags": ["-O2 -DX"])",
+                             R"("cflags": ["-O2\t-DX"])", R"("cflags": ["-DX=\u00e9"])", R"("cflags": ["-O2\u00a0-DX"])", R"("files": [["a", "b", "c"]])", R"("files": {"a": "b"})",
+                             R"("sources": [3])", R"("functions": ["f"])", R"("functions": {"f": "f"})", R"("inline": 1)", R"("with_cuda": "yes")", R"("name": ["m"])", R"("lines": {"a": -1})",
+                             R"("lines": [])", R"("more": 1)", R"("include_paths": "/x")"}) {
+    const auto parsed = parse_calls(calls(fields));
+    ASSERT_FALSE(parsed) << fields;
+    EXPECT_EQ(parsed.error().code, ExitCode::bad_input);
+  }
+}
+
+TEST(ExtensionCalls, have_so_many_sources_and_no_more) {
+  std::string many = R"("cpp": [""])";
+  for (std::size_t i = 1; i < kExtensionSourcesMax; ++i) many.insert(many.size() - 1, R"(, "")");
+  EXPECT_TRUE(parse_calls(calls(many)));
+  many.insert(many.size() - 1, R"(, "")");
+  const auto parsed = parse_calls(calls(many));
+  ASSERT_FALSE(parsed);
+  EXPECT_EQ(parsed.error().message, "load_inline: cpp_sources are more than 64");
+}
+
+TEST(ExtensionCalls, are_judged_as_long_as_there_is_time) {
+  int asked = 0;
+  EXPECT_FALSE(judge_call(call(R"("cpp": ["std::thread t;"])"), [&] { return ++asked == 0; }));
+  EXPECT_EQ(asked, 1);
+}
+
+TEST(ExtensionCalls, may_not_hide_behind_trigraphs) {
+  const std::string source = R"("cpp": ["\nstd::th?\u003f/\nread t;"])";
+  for (const char* flag : {"-std=c++14", "-std=c++11", "-ansi", "--std=c++0x"}) {
+    EXPECT_EQ(verdict(source + R"(, "cflags": [")" + flag + R"("])"), "policy disguised_source at add.py:9, cpp_sources:2") << flag;
+  }
+  EXPECT_EQ(verdict(source + R"(, "cflags": ["-std=gnu++14"])"), "fine");
 }
 
 TEST(ExtensionKey, is_of_all_that_shapes_the_module_and_of_nothing_else) {

@@ -17,12 +17,16 @@ from typing import Any
 
 CALLS_MAX = 16
 SOURCE_BYTES_MAX = 4 << 20  # of one call
+SOURCES_MAX = 64  # of each kind; these and the next are gpu_worker/build/extension.h's too
 FILES_MAX = 64
-FLAGS_MAX = 64
+FUNCTIONS_MAX = 256
+FLAGS_MAX = 256  # words
 FLAG_BYTES_MAX = 1024
 NAME_BYTES_MAX = 128
 FUNCTION = re.compile(r"[A-Za-z_][\w:<>, ]*")
 CUDA_ENDINGS = (".cu", ".cuh")
+HOST_OPTIONS = ("-Xcompiler", "--compiler-options")
+QUOTED_WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|[^\s'"]|['"])+""")  # quotes may hold blanks
 HEADERS = (".cuh", ".h", ".hpp", ".hh", ".inl", ".inc", ".cuinc", ".in")
 
 
@@ -76,8 +80,27 @@ def listed(value: Any, what: str) -> list[str]:
     return found
 
 
-def flags(value: Any, what: str) -> list[str]:
+def sources(value: Any, what: str) -> list[str]:
     found = listed(value, what)
+    if len(found) > SOURCES_MAX:
+        raise BadCall(f"{what} are {len(found)} texts, more than the {SOURCES_MAX} that are built; join them")
+    return found
+
+
+def flags(value: Any, what: str) -> list[str]:
+    """As words: torch joins flags with blanks, so that one text may hold several. None of them has a blank, so that nobody who reads them later finds
+    other words than these."""
+    found: list[str] = []
+    for word in (word for text in listed(value, what) for word in QUOTED_WORD.findall(text)):
+        if word.split() == [word]:
+            found.append(word)
+            continue
+        # "-Xcompiler '-fPIC -O3'": nvcc has commas for that.
+        is_for_host = word.startswith(HOST_OPTIONS) or (found and found[-1] in HOST_OPTIONS)
+        parts = word.replace("'", "").replace('"', "").split()
+        found += [",".join(parts)] if is_for_host else parts
+    if bad := next((word for word in found if not (word.isascii() and word.isprintable())), None):
+        raise BadCall(f"{what}: {bad[:80]!r} has characters that are not printable ASCII")
     if len(found) > FLAGS_MAX or any(len(flag) > FLAG_BYTES_MAX for flag in found):
         raise BadCall(f"{what} is more than {FLAGS_MAX} flags of {FLAG_BYTES_MAX} characters")
     return found
@@ -88,6 +111,8 @@ def functions_of(value: Any) -> list[list[str]] | None:
         return None
     if isinstance(value, str):
         value = [value]
+    if len(value) > FUNCTIONS_MAX:
+        raise BadCall(f"functions are {len(value)}, more than the {FUNCTIONS_MAX} that a module has here")
     return [[str(name), str(text)] for name, text in value.items()] if isinstance(value, dict) else [[str(name), str(name)] for name in value]
 
 
@@ -109,7 +134,6 @@ def common(call: Call, arguments: dict[str, Any]) -> Call:
     call.cflags = flags(arguments.get("extra_cflags"), "extra_cflags")
     call.cuda_cflags = flags(arguments.get("extra_cuda_cflags"), "extra_cuda_cflags")
     call.ldflags = flags(arguments.get("extra_ldflags"), "extra_ldflags")
-    call.include_paths = flags(arguments.get("extra_include_paths"), "extra_include_paths")
     call.is_python_module = bool(arguments.get("is_python_module", True))
     with_cuda = arguments.get("with_cuda")
     has_cuda = bool(call.cuda) or any(source.endswith(CUDA_ENDINGS) for source in call.sources)
@@ -121,9 +145,10 @@ def common(call: Call, arguments: dict[str, Any]) -> Call:
 
 
 def inline_call(arguments: dict[str, Any]) -> Call:
-    call = Call(name=str(arguments["name"]), inline=True, cpp=listed(arguments["cpp_sources"], "cpp_sources"))
-    call.cuda = listed(arguments.get("cuda_sources"), "cuda_sources")
+    call = Call(name=str(arguments["name"]), inline=True, cpp=sources(arguments["cpp_sources"], "cpp_sources"))
+    call.cuda = sources(arguments.get("cuda_sources"), "cuda_sources")
     call.functions = functions_of(arguments.get("functions"))
+    take_headers(call, {}, arguments)
     call.error_handling = bool(arguments.get("with_pytorch_error_handling", True))
     call.implicit_headers = not arguments.get("no_implicit_headers", False)
     return common(call, arguments)
@@ -133,17 +158,21 @@ def load_call(arguments: dict[str, Any]) -> Call:
     """Sources by name, with whatever headers lie beside them or in the include paths of the submission's own."""
     call = Call(name=str(arguments["name"]), inline=False)
     roots: dict[Path, str] = {}
-    for source in listed(arguments["sources"], "sources"):
+    for source in sources(arguments["sources"], "sources"):
         path = Path(os.path.abspath(source))
         call.sources.append(put(call, path, roots))
-    own = [path for path in map(os.path.abspath, listed(arguments.get("extra_include_paths"), "extra_include_paths"))]
-    for folder in [*list(roots), *(Path(path) for path in own if is_own(path))]:
+    take_headers(call, roots, arguments)
+    return common(call, arguments)
+
+
+def take_headers(call: Call, roots: dict[Path, str], arguments: dict[str, Any]) -> None:
+    """Those of the submission's own: beside its sources, and in its include paths."""
+    paths = [os.path.abspath(path) for path in sources(arguments.get("extra_include_paths"), "extra_include_paths")]
+    for folder in [*list(roots), *(Path(path) for path in paths if is_own(path))]:
         for path in sorted(folder.rglob("*")):
             if path.name.endswith(HEADERS) and path.is_file() and len(call.files) < FILES_MAX:
                 put(call, path, roots, folder)
-    call = common(call, arguments)
-    call.include_paths = [roots.get(Path(path), path) for path in own]
-    return call
+    call.include_paths = [roots.get(Path(path), path) for path in paths]
 
 
 def is_own(path: str) -> bool:
