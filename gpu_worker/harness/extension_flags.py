@@ -10,22 +10,23 @@ from dataclasses import dataclass, field
 WORD = r"[A-Za-z_][A-Za-z0-9_]*"
 VALUE = r"[A-Za-z0-9_.,:/+*=@%^~-]*"  # nvcc gives what it is told to a shell, in double quotes
 DEFINE = rf"-[DU]{WORD}(={VALUE})?"
+# What says how the source is to be read is not among them: it was read already, by the guard.
 HOST = re.compile(
     rf"-O([0-3sgz]|fast)?|-g[0-3]?|-std=(c|gnu)\+\+\w+|-[DU]{WORD}(=[^\s]*)?|-f(?!plugin|dump|profile|file-prefix|debug-prefix|macro-prefix|use-ld|sanitize|compare-debug|"
-    r"self-test|lto|diagnostics|random-seed|pre-include|pch)[a-z0-9-]+(=[A-Za-z0-9_.-]+)?|-m[a-z0-9.-]+(=[A-Za-z0-9_.+-]+)?|-W[a-z0-9+-]*(=[A-Za-z0-9_-]+)?|-w|"
+    r"self-test|lto|diagnostics|random-seed|pre-include|pch|(input|exec|wide-exec)-charset|preprocessed|directives-only|module|no-diagnostics)[a-z0-9-]+(=[A-Za-z0-9_.-]+)?|-m[a-z0-9.-]+(=[A-Za-z0-9_.+-]+)?|-W[a-z0-9+-]*(=[A-Za-z0-9_-]+)?|-w|"
     r"-pthread|-pedantic|-pipe|-fPIC|-fopenmp|-ansi"
 )
 DEVICE = re.compile(
     rf"-O[0-3]?|-g|-G|-std=c\+\+\w+|--std=c\+\+\w+|{DEFINE}|--?use_fast_math|--expt-(relaxed-constexpr|extended-lambda)|--extended-lambda|-expt-\w[\w-]*|"
     r"-lineinfo|--generate-line-info|--?fmad=(true|false)|--?ftz=(true|false)|--?prec-(div|sqrt)=(true|false)|--?maxrregcount=?\d*|--restrict|-restrict|"
-    r"--extra-device-vectorization|-Wno-[\w-]+|-w|--disable-warnings|--ptxas-options=[\w,=-]+|--resource-usage|-res-usage|-diag-suppress=?[\d,]*|--diag-suppress=?[\d,]*|"
+    r"--?extra-device-vectorization|-m64|--?default-stream=legacy|-Xptxas=[\w,=-]+|-Xcudafe=--(diag_suppress=[\w,]+|display_error_number)|-Wno-[\w-]+|-w|--disable-warnings|--ptxas-options=[\w,=-]+|--resource-usage|-res-usage|-diag-suppress=?[\d,]*|--diag-suppress=?[\d,]*|"
     r"-allow-unsupported-compiler|--allow-unsupported-compiler|--dopt=?\w*|-split-compile=?\d*|--split-compile=?\d*"
 )
 # Flags with their value in the next word.
 PAIRS = ("-Xptxas", "--ptxas-options", "-Xcompiler", "--compiler-options", "-gencode", "--generate-code", "-arch", "--gpu-architecture", "-code",
          "--maxrregcount", "-maxrregcount", "-diag-suppress", "--diag-suppress", "-std", "--std", "-t", "--threads", "-Xcudafe", "-isystem", "-I", "-D", "-O", "-Xfatbin", "-Xnvlink")
 ARCH = ("-gencode", "--generate-code", "-arch", "--gpu-architecture", "-code")
-IGNORED = re.compile(r"(-gencode|--generate-code|-arch|--gpu-architecture|-code|--gpu-code|-t|--threads)=?.*|-v|--verbose|-keep|--keep|-ccbin=?$|-c|-shared|-rdc=false|-MMD|-Wl,.*|-time|--time")
+IGNORED = re.compile(r"(-gencode|--generate-code|-arch|--gpu-architecture|-code|--gpu-code|-t|--threads)=?.*|-v|--verbose|-keep|--keep|-ccbin=?$|-c|-shared|-rdc=false|-MMD|-Wl,.*|-time|--time|-f(no-)?diagnostics-color(=\w+)?")
 PASSED_VALUES = {
     "-Xptxas": re.compile(r"[\w,=-]+"),
     "--ptxas-options": re.compile(r"[\w,=-]+"),
@@ -40,7 +41,7 @@ PASSED_VALUES = {
     "-Xcudafe": re.compile(r"--diag_suppress=[\w,]+|--display_error_number"),
     "-Xfatbin": re.compile(r"-compress-all|--?compress(=\w+|-all)?"),
 }
-LINK = re.compile(rf"-l[A-Za-z0-9_.+-]+|-L{VALUE}|-Wl,(--no-as-needed|--as-needed|-rpath,{VALUE}|--no-undefined|-z,\w+|-O\d)|-pthread|-fopenmp|-s|-O\d")
+LINK = re.compile(rf"-l[A-Za-z0-9_.+-]+|-L{VALUE}|-Wl,(--no-as-needed|--as-needed|-rpath,(\$ORIGIN)?{VALUE}|--no-undefined|--strip-all|-s|-z,\w+|-O\d)|-pthread|-fopenmp|-s|-O\d")
 
 
 class BadFlag(Exception):
@@ -85,8 +86,8 @@ def words(flags: list[str]) -> list[str]:
 def take_host(flag: str, where: str, to: list[str], found: Flags) -> None:
     if flag.startswith("-I") and len(flag) > 2:
         found.includes.append(flag[2:])
-    elif HOST.fullmatch(flag):
-        to.append(flag)
+    elif HOST.fullmatch(flag.replace("--std=", "-std=")):
+        to.append(flag.replace("--std=", "-std="))  # by which the standard that is asked for is found again
     elif not IGNORED.fullmatch(flag):
         raise BadFlag(f"{where}: {flag[:80]!r} is not passed on; take flags that choose how code is generated, as -O3, -D, -std, -f, -m and -W")
 

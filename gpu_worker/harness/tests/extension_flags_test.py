@@ -17,6 +17,22 @@ class ExtensionFlags(unittest.TestCase):
         self.assertEqual(flags(device="-Xcompiler -O2,-fopenmp").device_host, ["-O2", "-fopenmp"])
         self.assertEqual(flags(link="-lcublas -L/usr/lib -lcuda").link, ["-lcublas", "-L/usr/lib", "-lcuda"])
 
+    def test_those_that_people_copy_from_builds_of_their_own(self) -> None:
+        for device in ("-Xptxas=-v", "-Xptxas=-O3", "-Xptxas=-v,-O3", "-Xcudafe=--diag_suppress=550", "-m64", "-extra-device-vectorization", "--default-stream=legacy"):
+            self.assertEqual(flags(device=device).device, [device])
+        self.assertEqual(flags(device="-Xcompiler -fPIC,-O3").device_host, ["-fPIC", "-O3"])
+        self.assertEqual(flags("--std=c++20").host, ["-std=c++20"])
+        self.assertEqual(flags("-fdiagnostics-color=always -O3 -fno-diagnostics-color").host, ["-O3"])
+        link = "-Wl,--strip-all -Wl,-s -Wl,-rpath,$ORIGIN -Wl,-rpath,$ORIGIN/lib"
+        self.assertEqual(flags(link=link).link, link.split())
+
+    def test_those_that_have_the_source_read_in_another_way(self) -> None:
+        for flag in ("-finput-charset=UTF-7", "-fexec-charset=IBM1047", "-fwide-exec-charset=UTF-7", "-fpreprocessed", "-fdirectives-only", "-fmodules-ts"):
+            with self.subTest(flag), self.assertRaises(BadFlag):
+                flags(flag)
+            with self.subTest(flag), self.assertRaises(BadFlag):
+                flags(device=f"-Xcompiler {flag}")
+
     def test_the_architecture_is_the_devices(self) -> None:
         for asked, arch in (
             ("-arch=sm_80", "sm_90"),
