@@ -6,6 +6,7 @@
 #include <array>
 
 #include "core/codec.h"
+#include "gpu_worker/cores.h"
 #include "gpu_worker/process.h"
 
 namespace kq {
@@ -26,11 +27,11 @@ Expected<std::optional<T>> next(int socket, std::int64_t timeout_ms) {
 
 }  // namespace
 
-Expected<std::unique_ptr<JudgeLink>> JudgeLink::start(const std::string& program, DeviceKind device, int index) {
+Expected<std::unique_ptr<JudgeLink>> JudgeLink::start(const std::string& program, DeviceKind device, int index, const std::vector<int>& cores) {
   auto pair = packet_pair();
   if (!pair) return failure(pair.error());
   std::unique_ptr<JudgeLink> judge(new JudgeLink);
-  const auto pid = start_process({.argv = {program, "--device", std::string(to_string(device)), "--index", std::to_string(index)},
+  const auto pid = start_process({.argv = {program, "--device", std::string(to_string(device)), "--index", std::to_string(index), "--cores", core_list(cores)},
                                   .environment = {{"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}, {"CUDA_DEVICE_MAX_CONNECTIONS", "1"}, {"CUDA_DEVICE_MAX_COPY_CONNECTIONS", "1"}},
                                   .socket = pair->second.get()});
   if (!pid) return failure(pid.error());

@@ -153,7 +153,7 @@ Expected<JudgeLink*> Lane::living_judge() {
     }
     judge_.reset();
     warming_->set_preparing(false);  // as the last one may have left it
-    auto started = JudgeLink::start(options_.judge_program, options_.device, options_.index);
+    auto started = JudgeLink::start(options_.judge_program, options_.device, options_.index, options_.cores);
     if (!started) return failure(started.error());
     // Without a GPU nothing that warms up is in anybody's way.
     if (options_.device == DeviceKind::cuda) {

@@ -39,6 +39,7 @@ struct LaneOptions {
   int index = 0;
   std::string worker;         // name, for results
   std::string judge_program;
+  std::vector<int> cores = {};  // that its judge keeps to; none: all of them
   ZygoteOptions zygote;
   std::string scratch;        // parent of this lane's scratch directories
   std::uint32_t first_uid = 0;  // of kUidsPerLane that are its own; 0 keeps ours

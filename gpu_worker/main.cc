@@ -150,15 +150,18 @@ Expected<std::vector<kq::LaneOptions>> lanes_of(const Flags& flags, const std::s
   const std::string programs = kq::program_directory();
   std::vector<kq::LaneOptions> lanes;
   for (const kq::DeviceId& device : *wanted) {
+    const std::vector<int> cores = kq::cores_of_lane(lanes.size(), wanted->size());
     lanes.push_back({.device = device.kind,
                      .index = device.index,
                      .worker = name,
                      .judge_program = programs + "/kq-judge",
+                     .cores = cores,
                      .zygote = {.python = find_python(programs),
                                 .harness = harness_of(programs),
                                 .stub = programs + "/../lib/libkqstub.so",
                                 .device = device.kind,
-                                .device_index = device.index},
+                                .device_index = device.index,
+                                .cores = cores},
                      .scratch = scratch + "/lane" + std::to_string(lanes.size()),
                      .first_uid = slot_uid(lanes.size() + 1),
                      .limits = limits_for(device.kind, wanted->size()),

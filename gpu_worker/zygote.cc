@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
+#include "gpu_worker/cores.h"
 #include "gpu_worker/process.h"
 #include "gpu_worker/zygote_packets.h"
 
@@ -53,7 +54,7 @@ Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
   const bool on_gpu = options.device == DeviceKind::cuda;
   const std::string gpu = !on_gpu ? "" : options.device_uuid.empty() ? gpu_word(options.device_index) : options.device_uuid;
   const auto pid = start_process({.argv = {options.python, options.harness + "/zygote.py", "--device", std::string(to_string(options.device)),
-                                           "--stub", options.stub},
+                                           "--stub", options.stub, "--cores", core_list(options.cores)},
                                   .environment = {{"CUDA_VISIBLE_DEVICES", gpu},
                                                   {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
                                                   {"CUDA_DEVICE_MAX_CONNECTIONS", "1"},

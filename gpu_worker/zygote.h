@@ -63,6 +63,7 @@ struct ZygoteOptions {
   std::string stub;     // libkqstub.so
   DeviceKind device = DeviceKind::cpu;
   int device_index = 0;
+  std::vector<int> cores = {};  // that children other than builds keep to; none: all of them
   std::string device_uuid = {};  // of a GPU, once it is known: in a view that has no other GPU's node it is not the index-th one any more
 };
 

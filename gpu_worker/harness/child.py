@@ -11,7 +11,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -37,8 +37,9 @@ EXIT_BROKEN = 70  # our own code failed; the log says how
 
 
 class Child:
-    def __init__(self, order: dict[str, Any], stub: Stub, wanted: int) -> None:
+    def __init__(self, order: dict[str, Any], stub: Stub, wanted: int, cores: Set[int]) -> None:
         self.order = order
+        self.cores = cores  # none: all of them
         self.stub = stub
         self.directory = Path(order["dir"])
         self.role: str = order["role"]
@@ -67,6 +68,8 @@ class Child:
             settle(log, channel, lifeline, audit)
             self.lifeline = socket.socket(fileno=LIFELINE_FD)
             join()
+            if self.cores and self.role not in BUILDS:
+                os.sched_setaffinity(0, self.cores)
             self.sandbox.enter()
             c = os.fork()
             if c == 0:

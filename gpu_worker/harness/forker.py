@@ -9,6 +9,7 @@ import select
 import signal
 import socket
 import sys
+from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,9 @@ class Refused(Exception):
     """An order that cannot be carried out, in one sentence."""
 
 
-def main(control_fd: int, device: str, stub_path: str, with_cgroups: bool = True) -> int:
+def main(
+    control_fd: int, device: str, stub_path: str, with_cgroups: bool = True, cores: Set[int] = frozenset()
+) -> int:
     control = socket.socket(fileno=control_fd)
     heap.keep_what_is_freed()
     gc.disable()  # what is imported stays: looking through it again and again finds nothing
@@ -64,7 +67,7 @@ def main(control_fd: int, device: str, stub_path: str, with_cgroups: bool = True
         return 3
     huge_pages.settle()
     try:
-        forker = Forker(control, device, stub, huge_pages, with_cgroups)
+        forker = Forker(control, device, stub, huge_pages, with_cgroups, cores)
         layers = forker.probe()
     except (OSError, Refused) as error:
         control.send(json.dumps({"error": f"no sandbox can be had here: {error}"}).encode())
@@ -135,7 +138,13 @@ class Forked:
 
 class Forker:
     def __init__(
-        self, control: socket.socket, device: str, stub: Stub, huge_pages: HugePages, with_cgroups: bool
+        self,
+        control: socket.socket,
+        device: str,
+        stub: Stub,
+        huge_pages: HugePages,
+        with_cgroups: bool,
+        cores: Set[int],
     ) -> None:
         from harness.cgroup import Cgroups
         from harness.sandbox import ALL_LAYERS
@@ -143,6 +152,7 @@ class Forker:
 
         self._control = control
         self._device = device
+        self._cores = cores
         self._stub = stub
         self._huge_pages = huge_pages
         self._wanted = ALL_LAYERS
@@ -277,7 +287,7 @@ class Forker:
         self.prepare(order)
         if self._forks == HUGE_PAGES_AFTER:
             self._huge_pages.collapse()
-        child = Child(order, self._stub, self._wanted)
+        child = Child(order, self._stub, self._wanted, self._cores)
         group = f"child-{self._forks}"
         memory_bytes = order["host_bytes"] + order["scratch_bytes"] + MARGIN_BYTES
         if self._cgroups is not None:

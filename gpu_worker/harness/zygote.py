@@ -22,13 +22,19 @@ def main() -> int:
     from harness import forker
 
     del sys.path[0]
-    return forker.main(CONTROL_FD, arguments.device, arguments.stub, not arguments.without_cgroups)
+    return forker.main(CONTROL_FD, arguments.device, arguments.stub, not arguments.without_cgroups, arguments.cores)
 
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="forks the children of a kq worker; started by kq-worker")
     parser.add_argument("--device", choices=["cpu", "cuda"], required=True)
     parser.add_argument("--stub", required=True, help="path of libkqstub.so")
+    parser.add_argument(
+        "--cores",
+        type=lambda text: {int(word) for word in text.split(",") if word},
+        default=set(),
+        help="what children other than builds keep to, like 0,1,8 (default: all of them)",
+    )
     parser.add_argument(
         "--without-cgroups", action="store_true", help="watch the memory of children, as where no control groups are"
     )

@@ -29,16 +29,21 @@ constexpr unsigned kSpinningCoresMin = 4;  // one for the judge, one for the chi
 struct Options {
   DeviceKind device = DeviceKind::cpu;
   int index = 0;
+  std::vector<int> cores = {};  // that it keeps to; none: all of them
 };
 
 std::optional<Options> parse(int argc, char** argv) {
-  if (argc != 5 || std::string_view(argv[1]) != "--device" || std::string_view(argv[3]) != "--index") return std::nullopt;
+  const bool has_cores = argc == 7 && std::string_view(argv[5]) == "--cores";
+  if ((argc != 5 && !has_cores) || std::string_view(argv[1]) != "--device" || std::string_view(argv[3]) != "--index") return std::nullopt;
   const auto device = parse_enum<DeviceKind>(argv[2]);
   const std::string_view index = argv[4];
   Options options;
   const auto [end, error] = std::from_chars(index.data(), index.data() + index.size(), options.index);
   if (!device || error != std::errc() || end != index.data() + index.size() || options.index < 0) return std::nullopt;
   options.device = *device;
+  const std::string_view cores = has_cores ? argv[6] : "";
+  options.cores = parse_core_list(cores);
+  if (options.cores.empty() && !cores.empty()) return std::nullopt;
   return options;
 }
 
@@ -85,8 +90,9 @@ int serve(Device& device, Control& control) {
 
 int run(int argc, char** argv) {
   const auto options = parse(argc, argv);
-  if (!options) return end_with({ExitCode::bad_input, "usage: kq-judge --device cpu|cuda --index N, with the control socket at descriptor 3"});
+  if (!options) return end_with({ExitCode::bad_input, "usage: kq-judge --device cpu|cuda --index N [--cores LIST], with the control socket at descriptor 3"});
   harden();
+  keep_to(options->cores);
   const auto device = open_device(*options);
   if (!device) return end_with(device.error());
   Control control(kControlSocket, **device);

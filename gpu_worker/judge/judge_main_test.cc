@@ -1,5 +1,6 @@
 // The program as control starts it: descriptor 3, one Report per Plan, and its exit codes.
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -61,6 +62,8 @@ class Program {
     return exit_code();
   }
 
+  pid_t pid() const { return pid_; }
+
  private:
   std::pair<Fd, Fd> ends_;
   pid_t pid_ = 0;
@@ -94,6 +97,21 @@ TEST(JudgeProgram, serves_plans_until_control_hangs_up) {
     EXPECT_EQ(report.samples.submission_ns.size(), 2u);
   }
   EXPECT_EQ(judge.hang_up(), 0);
+}
+
+TEST(JudgeProgram, keeps_to_the_cores_of_its_lane) {
+  cpu_set_t all;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
+  int last = CPU_SETSIZE - 1;
+  while (!CPU_ISSET(last, &all)) --last;
+  for (const std::string& cores : {std::to_string(last), std::string()}) {
+    Program judge({"--device", "cpu", "--index", "0", "--cores", cores});
+    ASSERT_TRUE(judge.reply());
+    cpu_set_t kept;
+    ASSERT_EQ(::sched_getaffinity(judge.pid(), sizeof kept, &kept), 0);
+    EXPECT_EQ(CPU_COUNT(&kept), cores.empty() ? CPU_COUNT(&all) : 1);
+    EXPECT_TRUE(CPU_ISSET(last, &kept));
+  }
 }
 
 TEST(JudgeProgram, is_told_of_an_exit) {
@@ -131,6 +149,7 @@ TEST(JudgeProgram, nonsense_from_control_is_our_fault) {
 TEST(JudgeProgram, bad_usage_is_bad_input) {
   EXPECT_EQ(Program({"--device", "tpu", "--index", "0"}).exit_code(), static_cast<int>(ExitCode::bad_input));
   EXPECT_EQ(Program({"--device", "cpu", "--index", "-1"}).exit_code(), static_cast<int>(ExitCode::bad_input));
+  EXPECT_EQ(Program({"--device", "cpu", "--index", "0", "--cores", "0-3"}).exit_code(), static_cast<int>(ExitCode::bad_input));
   EXPECT_EQ(Program({"--device", "cpu"}).exit_code(), static_cast<int>(ExitCode::bad_input));
 }
 

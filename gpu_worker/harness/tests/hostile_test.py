@@ -208,6 +208,17 @@ class ZygoteItself(unittest.TestCase):
         child.channel.close()
         self.assert_ends_its_children(zygote, zygote.socket.close)
 
+    def test_children_keep_to_the_cores_of_their_lane(self) -> None:
+        core = max(os.sched_getaffinity(0))
+        zygote = Zygote(more=("--cores", str(core)))
+        self.addCleanup(zygote.close)
+        root = tempfile.TemporaryDirectory(prefix="kq-harness.")
+        self.addCleanup(root.cleanup)
+        child = Child(zygote, Path(root.name) / "1", {"problem.py": RELU, "new.py": RELU_NEW})
+        self.addCleanup(child.close)
+        self.assertEqual(os.sched_getaffinity(child.pid), {core})
+        self.assertEqual(os.sched_getaffinity(zygote.process.pid), os.sched_getaffinity(0), "builds are forked there, too")
+
     def test_its_death_ends_its_children(self) -> None:
         zygote = take_shared_zygote("cpu")
         self.assert_ends_its_children(zygote, zygote.process.kill)
