@@ -295,6 +295,7 @@ class Reader {
 CudaFacts read(const Preprocessor& preprocessor) {
   CudaFacts found;
   Reader(preprocessor, found).read();
+  found.work = preprocessor.work();
   return found;
 }
 

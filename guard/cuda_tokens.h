@@ -24,6 +24,7 @@ namespace kq {
 struct CudaFacts {
   std::deque<std::string> texts;  // what the facts are views of
   std::vector<Fact> facts;        // in order
+  std::size_t work = 0;           // that its macros took
 };
 
 // Facts of one source. `others`: further files of the submission, which it may include.

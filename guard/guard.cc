@@ -109,8 +109,15 @@ Expected<std::vector<Finding>> judge_facts(std::string_view text) {
   const std::vector<CodeText> texts = code_texts(*facts);
   std::vector<CudaFacts> read;  // what the findings' names are views of
   read.reserve(texts.size());
+  std::size_t work = 0;
   for (const CodeText& code : texts) {
+    if (work > kFactsWorkMax) {
+      const Fact given_up{.file = code.file, .line = code.line_in_file(1), .kind = FactKind::note, .name = "source.macros", .argument = {}};
+      judge.read({&given_up, 1});
+      break;
+    }
     CudaFacts& found = read.emplace_back(cuda_facts({.name = code.file, .text = code.text}));
+    work += found.work;
     for (Fact& fact : found.facts) fact.line = code.line_in_file(fact.line);
     judge.read(found.facts);
   }

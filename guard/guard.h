@@ -20,6 +20,9 @@ namespace kq {
 
 inline constexpr std::size_t kFindingsMax = 64;  // of each severity: what a person can read; the rest is not reported
 
+// Of macros in all texts of a submission's Python together; a text of its own may take half of it. Nobody writes what goes over that.
+inline constexpr std::size_t kFactsWorkMax = 2 * kWorkMax;
+
 struct Finding {
   std::string rule{};  // "cuda_stream_create", of guard/rules.cc
   Severity severity = Severity::reject;

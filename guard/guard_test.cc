@@ -138,6 +138,18 @@ TEST(Guard, judges_cuda_texts_in_the_lines_of_the_python_file) {
   EXPECT_EQ(findings[0].line, 11u);
 }
 
+TEST(Guard, macros_of_all_texts_together_have_a_limit) {
+  std::string many;
+  for (int i = 1; i <= 2'000; ++i) {
+    many += "1\tcode\t#define a0 x x x x\\n\t" + std::to_string(i) + "\n";
+    for (int k = 1; k < 14; ++k) many += "1\tcode\t#define a" + std::to_string(k) + " a" + std::to_string(k - 1) + " a" + std::to_string(k - 1) + "\\n\t" + std::to_string(i) + "\n";
+    many += "1\tcode\ta13\\n\t" + std::to_string(i) + "\n";
+  }
+  const auto findings = judge(many);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rule, "disguised_source");
+}
+
 TEST(JudgeTrigraphs, tells_those_that_hide_something_with_their_line) {
   for (const char* source : {"int a;\nstd::th?\?/\nread t;", "\n?\?=define T std::thread", "\nint i = 1 ?\?' 2; std::thread t; //'"}) {
     const auto findings = judge_trigraphs({.name = "k.cu", .text = source});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 namespace kq {
 namespace {
@@ -81,7 +82,10 @@ void Preprocessor::read(const CppSource& source, std::size_t depth) {
   const std::size_t branches_before = branches_.size();
   std::size_t text_from = 0;
   const auto flush = [&](std::size_t end) {
-    if (!is_dead() && end > text_from) expand(Line(tokens).subspan(text_from, end - text_from), out_, 0);
+    if (is_dead() || end <= text_from) return;
+    const Line text = Line(tokens).subspan(text_from, end - text_from);
+    expand(text, out_, 0);
+    join_call(text);
   };
   for (std::size_t i = 0; i < tokens.size();) {
     const bool is_directive = tokens[i].is_first && (is_word(tokens[i], "#") || is_word(tokens[i], "%:"));
@@ -97,6 +101,19 @@ void Preprocessor::read(const CppSource& source, std::size_t depth) {
   }
   flush(tokens.size());
   while (branches_.size() > branches_before) leave_branch();
+}
+
+// Compilers take directives among a macro's arguments. Such a call was read in pieces, each as it stood; behind its end it is read once more as one, of
+// which nothing was undefined in between.
+void Preprocessor::join_call(Line text) {
+  std::size_t from = 0;  // what of the text is of an open call
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (is_word(text[i], "(") && open_parentheses_++ == 0) from = i == 0 ? 0 : i - 1;
+    if (!is_word(text[i], ")") || open_parentheses_ == 0 || --open_parentheses_ != 0 || open_.empty()) continue;
+    open_.insert(open_.end(), text.begin(), text.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    expand(std::exchange(open_, {}), out_, 0);
+  }
+  if (open_parentheses_ != 0) open_.insert(open_.end(), text.begin() + static_cast<std::ptrdiff_t>(from), text.end());
 }
 
 // "# 12 "file.cu" 1 3" tells where the next line is from. Nothing else is a directive there, but for pragmas.

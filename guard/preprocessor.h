@@ -52,6 +52,7 @@ class Preprocessor {
   const std::vector<Token>& tokens() const { return out_; }
   const std::vector<Directive>& directives() const { return directives_; }
   std::string_view file(std::uint32_t index) const { return files_[index]; }
+  std::size_t work() const { return work_ + expansions_; }
   bool is_cut_off() const { return is_cut_off_; }
   bool is_partly_read() const { return is_partly_read_; }
 
@@ -84,11 +85,12 @@ class Preprocessor {
   void conditional(std::string_view word, Line rest);
   Truth truth_of(Line condition);
   bool is_dead() const { return !branches_.empty() && branches_.back().is_dead; }
-  bool is_certain() const { return unknown_branches_ == 0; }
+  bool is_certain() const { return unknown_branches_ == 0 && open_.empty(); }
   void enter(const Branch& branch);
   void leave_branch();
   void note(std::string_view word, Line rest);
 
+  void join_call(Line text);
   void expand(Line in, Tokens& out, std::size_t depth);
   void end_macro();
   static Tokens qualifier_at_end(const Tokens& out);
@@ -110,6 +112,8 @@ class Preprocessor {
   std::vector<Name*> active_;
   std::vector<Branch> branches_;
   std::size_t unknown_branches_ = 0;  // of those
+  Tokens open_;                       // a name and what stands in its parentheses so far, where a directive came between
+  std::size_t open_parentheses_ = 0;
   std::vector<Token> out_;
   std::vector<Directive> directives_;
   std::size_t expansions_ = 0;

@@ -61,6 +61,14 @@ TEST(Preprocessor, a_name_that_a_branch_may_define_counts_as_it_stands) {
   EXPECT_EQ(out("#define M one\n#ifdef X\n#define M two\n#endif\nM"), "one two") << "one of them, for sure";
 }
 
+TEST(Preprocessor, a_call_is_read_as_one_whatever_directives_stand_in_it) {
+  const std::string cat = "#define CAT(a, b) a##b\n";
+  EXPECT_EQ(out(cat + "x = CAT(thr,\n#pragma once\nead); y"), "x = CAT ( thr , ead ) ; y thread");
+  EXPECT_TRUE(out(cat + "CAT(thr,\n#undef CAT\nead)").find("thread") != std::string::npos);
+  EXPECT_TRUE(out(cat + "f(CAT(thr,\n#define X\n#ifdef X\n#endif\n(ead)), CAT(thr, ead))").ends_with("thread )"));
+  EXPECT_EQ(out("f(a)\n#define X\ng(b)\n#undef X\nX"), "f ( a ) g ( b ) X");
+}
+
 TEST(Preprocessor, reads_headers_of_the_submission_and_no_others) {
   const std::vector<CppSource> others{{"own.h", "#pragma once\n#define MAKE cudaStreamCreate\n"}, {"loop.h", "x\n#include \"loop.h\"\n"}};
   EXPECT_EQ(out("#include <cuda_runtime.h>\n#include \"own.h\"\nMAKE(&s)", others), "cudaStreamCreate ( & s )");
