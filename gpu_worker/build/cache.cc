@@ -24,8 +24,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kPutsAPrune = 64;  // looking at every entry takes longer the more there are
+constexpr std::uint64_t kPutsALook = 64;  // looking at every entry takes longer the more there are
 constexpr std::int64_t kInUseMs = 10 * 60'000;    // what was found within this time may still be copied from
+constexpr std::int64_t kJustUsedMs = 2 * 60'000;  // and so it is within this one, most likely: where there is no room else, who comes later builds it again
+constexpr std::uintmax_t kSlack = 16;             // a part of the limit that is made free at once
 constexpr std::int64_t kAbandonedMs = 60 * 60'000;  // what is written for longer than this was given up
 
 tl::unexpected<Error> cannot(const std::string& what, const std::string& path) {
@@ -52,8 +54,8 @@ Expected<void> write_synced(const std::string& path, std::string_view bytes) {
   return {};
 }
 
-// All of a build or an Error: an entry with a file missing would fail this submission for good.
-Expected<void> copy_build(const std::string& from, const std::string& to, std::size_t files_max, std::uintmax_t bytes_max) {
+// All of a build or an Error: an entry with a file missing would fail this submission for good. Returns its bytes.
+Expected<std::uintmax_t> copy_build(const std::string& from, const std::string& to, std::size_t files_max, std::uintmax_t bytes_max) {
   std::error_code error;
   std::size_t files = 0;
   std::uintmax_t bytes = 0;
@@ -68,14 +70,14 @@ Expected<void> copy_build(const std::string& from, const std::string& to, std::s
     if (++files > files_max || bytes > bytes_max) {
       return bad_input("the build made more than " + std::to_string(files_max) + " files or " + std::to_string(bytes_max) + " bytes");
     }
-    if (auto written = write_synced(to + "/" + name, *content); !written) return written;
+    if (auto written = write_synced(to + "/" + name, *content); !written) return failure(written.error());
     lines[name] = to_hex(sha256(*content)) + " " + std::to_string(content->size()) + " " + name + "\n";
   }
   if (error) return our_fault("cannot read " + from + ": " + error.message());
   std::string list;
   for (const auto& [name, line] : lines) list += line;
-  if (auto written = write_synced(to + "/" + std::string(kEntryListName), list); !written) return written;
-  return sync_directory(to);
+  if (auto written = write_synced(to + "/" + std::string(kEntryListName), list); !written) return failure(written.error());
+  return sync_directory(to).map([&] { return bytes; });
 }
 
 std::optional<std::vector<ListedFile>> list_of(const std::string& entry) {
@@ -194,24 +196,39 @@ Expected<std::string> BuildCache::put(const Hash& key, const std::string& from) 
 
 // Where somebody else was first, its entry stays: it has the same content.
 Expected<void> BuildCache::publish(const std::string& from, const std::string& to, std::size_t files_max, std::uintmax_t bytes_max) const {
-  static std::atomic<std::uint64_t> count = 0;
-  const std::string temporary = dir_ + "/tmp/" + std::to_string(::getpid()) + "-" + std::to_string(++count);
+  static std::atomic<std::uint64_t> number = 0;
+  const std::string temporary = dir_ + "/tmp/" + std::to_string(::getpid()) + "-" + std::to_string(++number);
   const std::string parent = fs::path(to).parent_path();
   std::error_code error;
   fs::remove_all(temporary, error);
   fs::create_directories(temporary, error);
   if (!error) fs::create_directories(parent, error);
   if (error) return our_fault("cannot make " + temporary + ": " + error.message());
-  if (auto copied = copy_build(from, temporary, files_max, bytes_max); !copied) {
+  const auto room = copy_build(from, temporary, files_max, bytes_max).and_then([&](std::uintmax_t bytes) { return make_room(bytes); });
+  if (!room) {
     fs::remove_all(temporary, error);
-    return copied;
+    return room;
   }
   // From here on it can be found.
   fs::rename(temporary, to, error);
   if (error) fs::remove_all(temporary, error);
-  if (auto synced = sync_directory(parent); !synced) return synced;
-  if (count % kPutsAPrune == 1) prune(bytes_max_);
-  return {};
+  return sync_directory(parent);
+}
+
+// For one entry more. It is counted as if it were there: who was first with it has counted it too, until the next look.
+Expected<void> BuildCache::make_room(std::uintmax_t bytes) const {
+  const std::uintmax_t known = count_->bytes += bytes;
+  if (++count_->puts % kPutsALook != 1 && known <= count_->next_look_bytes) return {};
+  const std::uintmax_t target = bytes_max_ - std::min(bytes_max_, bytes + bytes_max_ / kSlack);
+  auto pruned = prune_to(target, kInUseMs);
+  if (pruned && pruned->bytes_left + bytes > bytes_max_) pruned = prune_to(target, kJustUsedMs);
+  if (!pruned) return {};
+  count_->bytes = pruned->bytes_left + bytes;
+  // Where nothing can go it is looked at again when there is so much more.
+  count_->next_look_bytes = std::clamp(pruned->bytes_left + bytes + bytes_max_ / kSlack / 4, bytes_max_, 2 * bytes_max_);
+  if (pruned->bytes_left + bytes <= 2 * bytes_max_) return {};
+  count_->bytes = pruned->bytes_left;
+  return our_fault("the build cache holds twice what it may, " + std::to_string(bytes_max_) + " bytes, and all of it is in use");
 }
 
 Expected<std::string> BuildCache::headers(const Hash& group) const {
@@ -268,25 +285,29 @@ std::vector<std::string> BuildCache::verify() const {
 }
 
 std::size_t BuildCache::prune(std::uintmax_t bytes_max) const {
+  const auto pruned = prune_to(bytes_max, bytes_max == 0 ? 0 : kInUseMs);
+  return pruned ? pruned->removed : 0;
+}
+
+std::optional<BuildCache::Pruned> BuildCache::prune_to(std::uintmax_t bytes_max, std::int64_t in_use_ms) const {
   std::error_code error;
   fs::create_directories(dir_, error);
   const Fd lock(::open((dir_ + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return 0;  // another worker is at it
+  if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return std::nullopt;
   const std::int64_t now_ms = unix_now_ms();
   for (const std::string& name : directories_in(dir_ + "/tmp")) {
     if (changed_at_ms(dir_ + "/tmp/" + name) + kAbandonedMs < now_ms) remove_entry(dir_ + "/tmp/" + name);
   }
+  Pruned pruned;
   const std::vector<CacheEntry> entries = list();
-  std::uintmax_t bytes = 0;
-  for (const CacheEntry& entry : entries) bytes += entry.bytes;
-  std::size_t removed = 0;
+  for (const CacheEntry& entry : entries) pruned.bytes_left += entry.bytes;
   for (const CacheEntry& entry : entries) {
-    if (bytes <= bytes_max || entry.used_at_ms + (bytes_max == 0 ? 0 : kInUseMs) > now_ms) break;
+    if (pruned.bytes_left <= bytes_max || entry.used_at_ms + in_use_ms > now_ms) break;
     remove_entry(dir_ + "/" + (entry.name.starts_with("headers/") ? entry.name : entry.name.substr(0, 2) + "/" + entry.name));
-    bytes -= std::min(bytes, entry.bytes);
-    ++removed;
+    pruned.bytes_left -= std::min(pruned.bytes_left, entry.bytes);
+    ++pruned.removed;
   }
-  return removed;
+  return pruned;
 }
 
 }  // namespace kq

@@ -6,10 +6,15 @@
 //
 // Builders write it, and nobody else: no child of a job sees it, but for the headers. An entry is written aside, synced, and renamed to where it is
 // found: it appears whole or not at all, whenever who writes it is killed. What is found is hashed before it is used; an entry that is not what
-// was put is removed and built again. Its bytes are bounded: what was used last goes last.
+// was put is removed and built again.
+//
+// Its bytes are counted at each put: beyond the limit what was used longest ago goes, to a little below it. What was used a moment ago may still be copied from and
+// stays, up to twice the limit; from there on nothing more is taken.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -65,8 +70,23 @@ class BuildCache {
  private:
   std::string entry(const Hash& key) const;
   Expected<void> publish(const std::string& from, const std::string& to, std::size_t files_max, std::uintmax_t bytes_max) const;
+  Expected<void> make_room(std::uintmax_t bytes) const;
+  struct Pruned {
+    std::size_t removed = 0;
+    std::uintmax_t bytes_left = 0;
+  };
+  // Nothing: another worker is at it. What was used within `in_use_ms` stays.
+  std::optional<Pruned> prune_to(std::uintmax_t bytes_max, std::int64_t in_use_ms) const;
+
+  // Of all copies of it in this process. Other workers put too, so it is counted anew now and then.
+  struct Count {
+    std::atomic<std::uintmax_t> bytes = 0;
+    std::atomic<std::uintmax_t> next_look_bytes = 0;
+    std::atomic<std::uint64_t> puts = 0;
+  };
   std::string dir_;
   std::uintmax_t bytes_max_;
+  std::shared_ptr<Count> count_ = std::make_shared<Count>();
 };
 
 }  // namespace kq

@@ -99,6 +99,34 @@ TEST_F(BuildCacheTest, what_was_used_last_goes_last) {
   EXPECT_TRUE(cache.list().empty());
 }
 
+TEST_F(BuildCacheTest, holds_no_more_than_it_may_after_any_put) {
+  const BuildCache cache(root_ / "cache", 10'000);
+  make("module.so", std::string(1000, 'x'));
+  for (int i = 0; i < 40; ++i) {
+    const auto entry = cache.put(sha256(std::to_string(i)), out());
+    ASSERT_TRUE(entry) << i;
+    fs::last_write_time(*entry, fs::file_time_type::clock::now() - std::chrono::hours(100 - i));
+    ASSERT_LE(cache.list().size(), 10u) << i;
+  }
+  EXPECT_GE(cache.list().size(), 9u) << "no more goes than must";
+  EXPECT_TRUE(cache.find(sha256("39")));
+  EXPECT_FALSE(cache.find(sha256("20")));
+}
+
+TEST_F(BuildCacheTest, what_is_in_use_stays_and_nothing_is_taken_beyond_twice_the_limit) {
+  const BuildCache cache(root_ / "cache", 3'000);
+  make("module.so", std::string(1000, 'x'));
+  for (const char* name : {"a", "b", "c", "d", "e", "f"}) ASSERT_TRUE(cache.put(sha256(name), out())) << name;
+  const auto more = cache.put(sha256("g"), out());
+  ASSERT_FALSE(more);
+  EXPECT_EQ(more.error().message, "the build cache holds twice what it may, 3000 bytes, and all of it is in use");
+  EXPECT_EQ(cache.list().size(), 6u);
+  EXPECT_TRUE(fs::is_empty(root_ / "cache" / "tmp"));
+  fs::last_write_time(*cache.find(sha256("a")), fs::file_time_type::clock::now() - std::chrono::minutes(3));
+  EXPECT_TRUE(cache.put(sha256("g"), out())) << "it was most likely copied from already";
+  EXPECT_FALSE(cache.find(sha256("a")));
+}
+
 TEST_F(BuildCacheTest, what_a_killed_writer_left_goes) {
   const BuildCache cache(root_ / "cache");
   const fs::path left = root_ / "cache" / "tmp" / "4711-1";
