@@ -13,16 +13,15 @@
 namespace kq {
 namespace {
 
-// A turn is closed at either bound: it is held in RAM until its commit, and its first sender waits for its last.
+// A turn is closed here too: its first sender waits for its last.
 constexpr std::size_t kTurnPacketsMax = 2'048;
-constexpr std::size_t kTurnBytesMax = 4u << 20;
 constexpr std::size_t kPacketsAtOnce = 32;
 // What a long turn has not come to waits for the next, so that others are answered and workers heard: a message may take 50 ms.
 constexpr std::int64_t kTurnMsMax = 100;
 constexpr std::int64_t kAwayMsMin = 1'000;  // less is not told
 // How soon a signal is noticed that came just before the wait.
 constexpr std::int64_t kIdleMs = 200;
-constexpr std::int64_t kSpaceMs = 1'000;  // between looks at the disk
+constexpr std::int64_t kSpaceMs = 1'000;  // between looks at the disk, unless much is committed sooner
 
 void log(Note note) {
   // Notes quote what workers say: one note is one line, whatever they put into it.
@@ -89,11 +88,13 @@ Expected<void> Loop::turn() {
   for (Undelivered& event : std::exchange(undelivered_, {})) {
     if (auto done = step(std::move(event), turn); !done) return done;
   }
+  std::size_t bytes = 0;
   for (auto packet = packets->begin(); packet != packets->end(); ++packet) {
-    if (now_ms_() > heard_at_ms_ + kTurnMsMax) {
+    if (now_ms_() > heard_at_ms_ + kTurnMsMax || bytes >= kTurnBytesMax) {
       left_.assign(std::make_move_iterator(packet), std::make_move_iterator(packets->end()));
       break;
     }
+    bytes += packet->bytes.size();
     auto event = event_in(std::move(*packet), link_, turn);
     if (!event) continue;
     if (auto done = step(std::move(*event), turn); !done) return done;
@@ -139,8 +140,9 @@ Expected<void> Loop::step(Event event, Ready& turn) {
 }
 
 Expected<void> Loop::look_at_space(Ready& turn) {
-  if (now_ms_() < look_at_space_ms_) return {};
+  if (now_ms_() < look_at_space_ms_ && committed_bytes_ < kSpaceBytes) return {};
   look_at_space_ms_ = now_ms_() + kSpaceMs;
+  committed_bytes_ = 0;
   const auto space = store_.space();
   if (!space) return failure(space.error());
   return step(*space, turn);
@@ -170,6 +172,7 @@ void Loop::tell_of_backup() {
 Expected<void> Loop::finish(Ready turn) {
   for (const Note& note : turn.notes()) log(note);
   const std::vector<BackupOrder> backups = turn.backups();
+  for (const Write& write : turn.writes()) committed_bytes_ += write.key.size() + (write.value ? write.value->size() : 0);
   auto sends = commit(std::move(turn), store_);
   if (!sends) return failure(std::move(sends.error()));
   link_.hold();

@@ -15,6 +15,8 @@
 namespace kq {
 
 inline constexpr std::int64_t kWatchMs = 1'000;
+inline constexpr std::size_t kTurnBytesMax = 4u << 20;  // received, but for the last message: a turn is held in RAM until its commit
+inline constexpr std::uint64_t kSpaceBytes = 32u << 20;  // committed between two looks at the disk (store/disk_space.h)
 
 class Loop {
  public:
@@ -51,6 +53,7 @@ class Loop {
   std::int64_t look_at_ms_ = 0;
   std::int64_t wake_at_ms_ = 0;
   std::int64_t look_at_space_ms_ = 0;
+  std::uint64_t committed_bytes_ = 0;     // since the last look at the disk
   std::int64_t heard_at_ms_ = 0;          // when the last receive() returned
   std::vector<Packet> left_;              // by a turn that was long
   std::vector<Undelivered> undelivered_;  // of the last turn

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/codec.h"
+#include "core/limits.h"
 #include "store/memory_store.h"
 
 namespace kq {
@@ -230,6 +231,47 @@ TEST_F(LoopTest, the_broker_hears_how_the_disk_stands) {
   arrive(one_job());
   ASSERT_TRUE(loop.turn());
   EXPECT_EQ((sent<SubmitAck, ClientReply>(0).jobs.at(0).acceptance), Acceptance::busy);
+}
+
+TEST_F(LoopTest, the_disk_is_looked_at_again_once_much_was_committed_however_soon) {
+  const auto submit = [&](const std::string& file) {
+    SubmitBatch batch = one_job();
+    batch.jobs[0].label = file.substr(0, 8);
+    batch.jobs[0].files[0].hash = sha256(file);
+    batch.blobs[0] = {sha256(file), file};
+    link.sent.clear();
+    arrive(batch);
+    EXPECT_TRUE(loop.turn());
+    return sent<SubmitAck, ClientReply>(0).jobs.at(0).acceptance;
+  };
+  EXPECT_EQ(submit("first"), Acceptance::accepted);
+  store.set_space({.free_bytes = 5, .nearly_full = true});
+  EXPECT_EQ(submit("second"), Acceptance::accepted) << "nobody looks for so little";
+  std::size_t taken_bytes = 0;
+  for (int i = 0; taken_bytes <= 2 * kSpaceBytes; ++i, taken_bytes += kFileBytesMax) {
+    std::string file(kFileBytesMax, 'x');
+    file.replace(0, 8, std::to_string(10'000'000 + i));
+    if (submit(file) == Acceptance::busy) break;
+  }
+  EXPECT_LE(taken_bytes, kSpaceBytes);
+}
+
+TEST_F(LoopTest, a_turn_takes_no_more_than_its_bytes_and_leaves_the_rest_to_the_next) {
+  constexpr std::size_t kMessages = 8;
+  for (std::size_t i = 0; i < kMessages; ++i) {
+    SubmitBatch batch = one_job();
+    const std::string file(kFileBytesMax, static_cast<char>('a' + i));
+    batch.jobs[0].label = file.substr(0, 8);
+    batch.jobs[0].files[0].hash = sha256(file);
+    batch.blobs[0] = {sha256(file), file};
+    arrive(batch);
+  }
+  ASSERT_TRUE(loop.turn());
+  const std::size_t answered = link.sent.size();
+  EXPECT_GE(answered, kTurnBytesMax / kFileBytesMax / 2);
+  EXPECT_LE(answered, kTurnBytesMax / kFileBytesMax + 1);
+  ASSERT_TRUE(loop.turn());
+  EXPECT_EQ(link.sent.size(), kMessages) << "in their order, without a word from anybody";
 }
 
 TEST_F(LoopTest, waits_until_the_broker_wants_to_wake) {

@@ -47,7 +47,7 @@ Expected<Space> DiskSpace::look() {
     nearly_full_ = true;
     // From here on the room is there for whatever is committed first: the caller lets results be that.
     unlink(reserve.c_str());
-  } else if (*free >= 2 * marks_.low_bytes + (reserved ? 0 : marks_.reserve_bytes)) {
+  } else if (*free >= marks_.low_bytes + marks_.low_bytes / 2 + (reserved ? 0 : marks_.reserve_bytes)) {
     nearly_full_ = false;
     if (!reserved) make_reserve(reserve, marks_.reserve_bytes);
   }

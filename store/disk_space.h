@@ -2,7 +2,7 @@
 //
 // A full disk must not cost results. While there is room, `kept` bytes are held by a file of zeros; when the disk's free bytes fall under the low
 // mark, the file is removed and the caller is told that the disk is nearly full, so that it refuses new work in words. What is in flight then
-// still finds room. The file is made again when the disk has room for it above twice the low mark: between the two marks
+// still finds room. The file is made again when the disk has room for it above the low mark and half as much again: between the two marks
 // nothing changes, so that the answer does not flutter.
 #pragma once
 
@@ -17,7 +17,9 @@ namespace kq {
 
 struct SpaceMarks {
   std::uint64_t reserve_bytes = 64u << 20;  // some ten thousand results; 0: none
-  std::uint64_t low_bytes = 256u << 20;     // a write-ahead log and a flush of every memtable may still come
+  // What may still come once the mark is passed unseen: what is taken until the next look, into the log and again into tables (broker/loop.h,
+  // kSpaceBytes and a turn: some 200 MB), and a flush of every memtable (256 MB, store/rocks_store_settings.h).
+  std::uint64_t low_bytes = 512u << 20;
 };
 
 inline constexpr std::string_view kReserveFile = "reserve";  // in the store's directory

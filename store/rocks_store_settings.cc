@@ -18,6 +18,8 @@
 namespace kq {
 namespace {
 
+static_assert(SpaceMarks{}.low_bytes >= kMemtableBytesMax + kWriteAheadLogBytesMax, "a disk that is nearly full has room for what is in RAM, and for a log");
+
 constexpr std::size_t kFamilies = kEnumNames<Family>.size();
 
 // Values of this size and above stay out of the tables, so that compaction does not rewrite them: nearly every source, packed. A table has some

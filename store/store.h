@@ -71,7 +71,7 @@ class Store {
   // hard links where `dir` is on the same file system. Commits may go on meanwhile in another thread.
   virtual Expected<void> checkpoint(const std::string& dir);
 
-  // Cheap enough for every second, which the broker asks it. Not const: room kept in reserve is given up and taken again here, and room that removed
+  // Cheap enough for every 32 MB and every second. Not const: room kept in reserve is given up and taken again here, and room that removed
   // values still take up begins to come back.
   virtual Expected<Space> space();
 };
