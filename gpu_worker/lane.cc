@@ -36,6 +36,12 @@ std::string content_of(const Fd& pipe) {
 
 Killed end_of(const LaneChild& killed) { return killed.exit_told ? Killed::is_gone : Killed::lives_on; }
 
+// One that is kept may have died since it was used last, and its judge would find out at the cost of a job's attempt.
+bool lives(const LaneChild& child) {
+  const auto exit = child.zygote->wait(child.id, 0);
+  return exit && !*exit;
+}
+
 // A submission, or its problem.
 bool is_short_of_gpu_memory(const Verdict& verdict) {
   const Evidence* const why = evidence_of(verdict);
@@ -165,7 +171,7 @@ Expected<JudgeLink*> Lane::living_judge() {
 }
 
 bool Lane::has_reference_for(const Lease& lease) const {
-  return reference_ && reference_->child.zygote->alive() && reference_->problem == lease.submission.problem.hash &&
+  return reference_ && lives(reference_->child) && reference_->problem == lease.submission.problem.hash &&
          reference_->precision == lease.submission.problem.precision;
 }
 
@@ -304,7 +310,7 @@ Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
   // The children that are kept: a calibrator for each kind, a reference for each problem.
   const ChildKind kind = kind_of(lease.submission.backend, device_.kind);
   std::optional<LaneChild>& calibrator = calibrators_[static_cast<std::size_t>(kind)];
-  const bool fresh_calibrator = !calibrator || !calibrator->zygote->alive();
+  const bool fresh_calibrator = !calibrator || !lives(*calibrator);
   if (fresh_calibrator) {
     drop(calibrator);
     auto child = children_->take(ChildRole::calibrator, kind, lease, nullptr);

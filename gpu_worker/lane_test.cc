@@ -164,6 +164,35 @@ TEST_F(LaneTest, a_judge_that_died_between_two_jobs_costs_none_of_them) {
   EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
 }
 
+// Processes that may run by now under the one with that number, by what they were told to call themselves: all of them where nothing is asked for.
+std::vector<int> processes_under(int root, const std::string& name = "") {
+  std::vector<int> found;
+  std::error_code ignored;
+  for (const auto& task : fs::directory_iterator("/proc/" + std::to_string(root) + "/task", ignored)) {
+    std::ifstream children(task.path() / "children");
+    for (int child = 0; children >> child;) {
+      std::string its_name;
+      std::ifstream("/proc/" + std::to_string(child) + "/comm") >> its_name;
+      if (name.empty() || its_name == name) found.push_back(child);
+      for (const int one : processes_under(child, name)) found.push_back(one);
+    }
+  }
+  return found;
+}
+
+TEST_F(LaneTest, kept_children_that_died_between_two_jobs_cost_none_of_them) {
+  ASSERT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
+  lane_->settle();
+  const auto zygote = lane_->zygote();
+  ASSERT_TRUE(zygote);
+  const auto children = processes_under((*zygote)->process());
+  ASSERT_GE(children.size(), 2u);
+  for (const int child : children) ::kill(child, SIGKILL);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  ASSERT_TRUE((*zygote)->alive());
+  EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
+}
+
 TEST_F(LaneTest, a_dead_zygote_is_our_fault_and_the_next_job_gets_a_new_one) {
   const auto before = lane_->zygote();
   ASSERT_TRUE(before);
