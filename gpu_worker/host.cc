@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -78,7 +80,39 @@ constexpr std::pair<const char*, const char*> kSchedulers[] = {
     {"slurm", "SLURM_JOB_ID"}, {"pbs", "PBS_JOBID"}, {"lsf", "LSB_JOBID"}, {"sge", "JOB_ID"},
 };
 
+std::uint64_t number_in(std::string_view text) {
+  std::uint64_t number = 0;
+  return std::from_chars(text.data(), text.data() + text.size(), number).ec == std::errc() ? number : UINT64_MAX;
+}
+
+// The least limit from a group up to the root of its hierarchy. A container may see its own group as the root and be told its path on the host: what is not
+// there limits nobody.
+std::uint64_t least_limit(const fs::path& hierarchy, const std::string& group, const char* file) {
+  fs::path path = fs::path(group).relative_path().lexically_normal();
+  if (path.empty() || path.string().starts_with(".")) path.clear();
+  std::uint64_t least = UINT64_MAX;
+  for (;; path = path.parent_path()) {
+    least = std::min(least, number_in(text_of(hierarchy / path / file)));
+    if (path.empty()) return least;
+  }
+}
+
 }  // namespace
+
+std::uint64_t usable_memory_bytes(const fs::path& root) {
+  const std::uint64_t kib = number_in(value_of(text_of(root / "proc/meminfo"), "MemTotal"));
+  std::uint64_t least = kib == UINT64_MAX ? 0 : kib << 10;
+  // "0::/path" of version 2, "4:cpu,memory:/path" of version 1.
+  std::istringstream groups(text_of(root / "proc/self/cgroup"));
+  for (std::string line; std::getline(groups, line);) {
+    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",", group = line.substr(second + 1);
+    if (controllers == ",,") least = std::min(least, least_limit(root / "sys/fs/cgroup", group, "memory.max"));
+    if (controllers.find(",memory,") != std::string::npos) least = std::min(least, least_limit(root / "sys/fs/cgroup/memory", group, "memory.limit_in_bytes"));
+  }
+  return least;
+}
 
 Host host_below(const fs::path& root, const Environment& environment) {
   Host host{.cpu = word(value_of(text_of(root / "proc/cpuinfo"), "model name")),

@@ -67,5 +67,47 @@ TEST(this_host, has_a_name_cores_and_a_kernel) {
   EXPECT_TRUE(host.libc.starts_with("glibc ")) << host.libc;
 }
 
+// ---- memory ----
+
+constexpr std::uint64_t kGiB = 1ull << 30;
+
+TEST_F(HostTest, has_the_memory_of_its_machine_where_nothing_limits_it) {
+  put("proc/meminfo", "MemTotal:       16777216 kB\nMemFree: 1 kB\n");
+  EXPECT_EQ(usable_memory_bytes(root_), 16 * kGiB);
+  put("proc/self/cgroup", "0::/\n");
+  EXPECT_EQ(usable_memory_bytes(root_), 16 * kGiB) << "the root of all groups has no limit";
+  put("sys/fs/cgroup/memory.max", "max\n");
+  EXPECT_EQ(usable_memory_bytes(root_), 16 * kGiB);
+  EXPECT_GT(usable_memory_bytes(), 0u) << "of this machine";
+}
+
+TEST_F(HostTest, has_no_more_memory_than_its_control_group_and_those_above_it) {
+  put("proc/meminfo", "MemTotal:       16777216 kB\n");
+  put("proc/self/cgroup", "0::/pod/worker\n");
+  put("sys/fs/cgroup/pod/worker/memory.max", "max\n");
+  put("sys/fs/cgroup/pod/memory.max", "4294967296\n");
+  EXPECT_EQ(usable_memory_bytes(root_), 4 * kGiB);
+  put("sys/fs/cgroup/pod/worker/memory.max", "2147483648\n");
+  EXPECT_EQ(usable_memory_bytes(root_), 2 * kGiB);
+  put("sys/fs/cgroup/pod/worker/memory.max", "1099511627776\n");
+  EXPECT_EQ(usable_memory_bytes(root_), 4 * kGiB) << "a limit above the machine's is none";
+}
+
+TEST_F(HostTest, has_no_more_memory_than_its_group_of_version_1) {
+  put("proc/meminfo", "MemTotal:       16777216 kB\n");
+  put("proc/self/cgroup", "12:pids:/docker/7\n4:cpu,memory:/docker/7\n0::/\n");
+  put("sys/fs/cgroup/memory/memory.limit_in_bytes", "3221225472\n");  // a container's own, told by its path on the host
+  EXPECT_EQ(usable_memory_bytes(root_), 3 * kGiB);
+  put("sys/fs/cgroup/memory/docker/7/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_EQ(usable_memory_bytes(root_), 3 * kGiB);
+}
+
+TEST_F(HostTest, a_group_outside_of_what_is_seen_limits_nobody) {
+  put("proc/meminfo", "MemTotal:       16777216 kB\n");
+  put("proc/self/cgroup", "0::/../../other\nnonsense\n");
+  put("sys/fs/cgroup/memory.max", "1073741824\n");
+  EXPECT_EQ(usable_memory_bytes(root_), kGiB);
+}
+
 }  // namespace
 }  // namespace kq

@@ -105,15 +105,11 @@ Expected<std::vector<kq::DeviceInfo>> targets_of(const std::vector<std::string>&
 
 std::string harness_of(const std::string& programs) { return programs + "/../share/kq/harness"; }
 
-std::uint64_t host_memory_bytes() {
-  return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-}
-
 // A model whose parameters are drawn on the host and then moved to a large GPU needs as much memory here.
 kq::Limits limits_for(kq::DeviceKind device, std::size_t lanes) {
   constexpr std::uint64_t kChildrenPerMemory = 8;
   kq::Limits limits;
-  if (device == kq::DeviceKind::cuda) limits.host_bytes_max = std::max(limits.host_bytes_max, host_memory_bytes() / kChildrenPerMemory / lanes);
+  if (device == kq::DeviceKind::cuda) limits.host_bytes_max = std::max(limits.host_bytes_max, kq::usable_memory_bytes() / kChildrenPerMemory / lanes);
   return limits;
 }
 
@@ -126,7 +122,7 @@ std::uint32_t build_slots(const Flags& flags, std::size_t lanes) {
   const std::uint64_t cores = kq::usable_cores();
   const std::uint64_t taken = kCoresPerLane * lanes;
   const std::uint64_t spare = cores > taken ? cores - taken : 1;
-  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::min(spare, host_memory_bytes() / 2 / kBytesPerBuild), 1, kSlotsMax));
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::min(spare, kq::usable_memory_bytes() / 2 / kBytesPerBuild), 1, kSlotsMax));
 }
 
 std::string worker_name() {
