@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "broker/builds.h"
+#include "broker/result_bounds.h"
 #include "core/check.h"
 #include "core/codec.h"
 #include "core/limits.h"
@@ -299,7 +300,7 @@ void put_back(Step& step, Job& job, const std::string& why) {
 
 Expected<void> fail(Step& step, Job& job, const std::string& message) {
   job.record.failures += 1;
-  job.record.last_error = message.substr(0, kMessageTextMax);
+  job.record.last_error = front_of(message, kMessageTextMax);
   if (job.tenure) let_rest(step, job.tenure->holder);
   step.ready.warn("failures of " + holder_of(job), text_of_attempt(job) + ": failure " + std::to_string(job.record.failures) + ", " + job.record.last_error);
   step.state.metrics.failed();

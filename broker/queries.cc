@@ -17,6 +17,8 @@
 namespace kq {
 namespace {
 
+constexpr std::size_t kRunReplyBytesMax = 16u << 20;  // of rows as they are on disk; in a message the names of their fields come to that
+
 // Nothing for a job that never was.
 Expected<std::optional<JobStatus>> status_of(const State& state, Waits& waits, Sequence seq) {
   if (const Job* job = state.jobs.find(seq)) {
@@ -79,6 +81,18 @@ Expected<JobRow> row_for(const State& state, JobRecord record) {
   return row;
 }
 
+// A result may be long, and a message has an end (kMessageBytesMax): the page is closed before it. One row is there in any case.
+void close_page(RunReply& page) {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < page.rows.size(); ++i) {
+    bytes += encode(page.rows[i]).size();
+    if (i == 0 || bytes <= kRunReplyBytesMax) continue;
+    page.rows.erase(page.rows.begin() + static_cast<std::ptrdiff_t>(i), page.rows.end());
+    page.more = true;
+    return;
+  }
+}
+
 std::size_t rows_max(std::uint32_t limit) {
   return std::min<std::size_t>(limit, kQueryRowsMax);
 }
@@ -114,7 +128,9 @@ Expected<void> answer_watchers(Step& step) {
 
 Expected<void> answer(Step& step, const Caller& caller, const RunQuery& query) {
   if (const auto wrong = name_complaint(query.run)) return pass_on<RunReply>(step, caller, bad_input("run " + *wrong));
-  return pass_on(step, caller, read_run(*step.state.store, query));
+  auto page = read_run(*step.state.store, query);
+  if (page) close_page(*page);
+  return pass_on(step, caller, std::move(page));
 }
 
 Expected<void> answer(Step& step, const Caller& caller, const RunsQuery& query) {

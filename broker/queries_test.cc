@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/codec.h"
 #include "core/limits.h"
 #include "core/version.h"
 #include "store/keys.h"
@@ -37,6 +38,28 @@ TEST_F(QueriesTest, an_idle_broker_says_its_version) {
   const auto reply = std::get<BrokerReply>(reply_to(BrokerQuery{}));
   EXPECT_EQ(reply.version, kVersion);
   EXPECT_EQ(reply.queued + reply.leased, 0u);
+}
+
+TEST_F(QueriesTest, a_page_of_long_results_is_closed_before_a_message_ends) {
+  Result result;
+  result.verdict = ended(VerdictName::timed_out, {});
+  result.log.assign(10u << 20, 'x');
+  for (const Sequence seq : {1, 2, 3}) {
+    Submission submission;
+    submission.label = std::to_string(seq);
+    const Write writes[] = {{Family::run, run_key("r", submission.label), encode(RunEntry{seq, submission})},
+                            {Family::state, sequence_key(seq), encode(JobRecord{.seq = seq, .key = {}, .state = JobState::finished, .last_error = ""})},
+                            {Family::result, sequence_key(seq), encode(result)}};
+    ASSERT_TRUE(store.commit(writes));
+  }
+  std::vector<std::string> labels;
+  for (bool more = true; more;) {
+    const auto page = std::get<RunReply>(reply_to(RunQuery{.run = "r", .after_label = labels.empty() ? "" : labels.back(), .limit = 256}));
+    ASSERT_EQ(page.rows.size(), 1u);
+    labels.push_back(page.rows[0].entry.submission.label);
+    more = page.more;
+  }
+  EXPECT_EQ(labels, (std::vector<std::string>{"1", "2", "3"}));
 }
 
 TEST_F(QueriesTest, a_store_that_cannot_be_read_is_our_error_not_the_clients) {

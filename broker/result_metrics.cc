@@ -1,10 +1,13 @@
 #include "broker/result_metrics.h"
 
+#include "core/submission.h"
+
 namespace kq {
 
 template <class Value>
 Value& ResultMetrics::named(ByName<Value>& values, std::string_view name) {
   if (name.empty()) name = "unknown";
+  if (name_complaint(name)) name = "other";  // too long for a label, or not to be printed
   const auto place = values.find(name);
   if (place != values.end()) return place->second;
   return values[values.size() < kNamesMax ? std::string(name) : "other"];

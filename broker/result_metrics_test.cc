@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/examples.h"
+#include "core/limits.h"
 
 namespace kq {
 namespace {
@@ -66,6 +67,12 @@ TEST_F(ResultMetricsTest, a_worker_cannot_make_series_without_end) {
   for (int i = 0; i < 1'000; ++i) hear(rejected(std::to_string(i)), {}, "model " + std::to_string(i));
   EXPECT_EQ(value("kq_device_results_total", {{"device", "other"}, {"verdict", "rejected"}}), 936);
   EXPECT_EQ(value("kq_jobs_rejected_total", {{"reason", "other"}}), 936);
+}
+
+TEST_F(ResultMetricsTest, what_is_no_name_is_no_label) {
+  for (const std::string& name : {std::string(kNameBytesMax + 1, 'x'), std::string("a\nb"), std::string("a\xff")}) hear(rejected(name), {}, name);
+  EXPECT_EQ(value("kq_device_results_total", {{"device", "other"}, {"verdict", "rejected"}}), 3);
+  EXPECT_EQ(value("kq_jobs_rejected_total", {{"reason", "other"}}), 3);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "broker/lifecycle.h"
+#include "broker/result_bounds.h"
 
 namespace kq {
 
@@ -22,6 +23,14 @@ Expected<void> take_results(Step& step, const std::string& peer, std::uint64_t r
   for (AttemptResult& result : batch.results) {
     Job* job = job_for(result.lease);
     if (job == nullptr) continue;
+    const auto whose = [&] { return " of " + (job->tenure->worker.empty() ? "no known worker" : job->tenure->worker); };
+    if (const auto complaint = complaint_about(result.result)) {
+      if (auto done = fail(step, *job, "a result" + whose() + " that cannot be: " + *complaint); !done) return done;
+      continue;
+    }
+    if (cut_to_limits(result.result)) {
+      step.ready.warn("results" + whose(), "job " + std::to_string(job->record.seq) + ": a result" + whose() + " was longer than allowed, and is cut");
+    }
     if (Session* holder = step.state.workers.find(job->tenure->holder)) holder->failures_n = 0;
     step.state.metrics.heard(result.result);
     if (auto done = finish(step, *job, std::move(result.result)); !done) return done;

@@ -25,7 +25,11 @@ std::optional<std::string> complaint_about(const Hello& hello, const State& stat
   }
   for (const DeviceInfo& device : hello.devices) {
     if (const auto wrong = name_complaint(device.model)) return "a device's model " + *wrong;
+    for (const std::string* name : {&device.uuid, &device.arch}) {
+      if (const auto wrong = name_complaint(*name); wrong && !name->empty()) return "a device's UUID or architecture " + *wrong;
+    }
   }
+  if (hello.backends.size() > kEnumNames<Backend>.size()) return std::to_string(hello.backends.size()) + " backends, there are " + std::to_string(kEnumNames<Backend>.size());
   if (hello.labels.size() > kLabelsMax) {
     return std::to_string(hello.labels.size()) + " labels, at most " + std::to_string(kLabelsMax) + " are allowed";
   }

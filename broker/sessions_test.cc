@@ -45,6 +45,12 @@ TEST_F(SessionsTest, what_a_worker_says_of_itself_is_bounded) {
   Hello odd = hello();
   odd.devices[0].model = "EP\nYC";
   EXPECT_EQ(refusal_of(odd), "a device's model holds a control character at byte 2");
+  Hello endless = hello();
+  endless.devices[0].uuid.assign(kNameBytesMax + 1, 'x');
+  EXPECT_EQ(refusal_of(endless), "a device's UUID or architecture is 201 bytes long, the limit is 200");
+  Hello all = hello();
+  all.backends.assign(6, Backend::torch);
+  EXPECT_EQ(refusal_of(all), "6 backends, there are 5");
   EXPECT_EQ(state.workers.size(), 0u);
 }
 
