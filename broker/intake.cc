@@ -111,6 +111,7 @@ class Intake {
       record.attempt = attempt;
       record.needs = *needs;
       if (auto queued = enqueue(step_, record); !queued) return busy_or_failed(queued.error());
+      keep_files(submission);  // the store may have lost them since: that is one way for a job to be abandoned
       step_.ready.note(NoteLevel::debug, "job " + std::to_string(record.seq) + ": queued again after " +
                                              std::string(to_string(ending->verdict)));
       if (ending->verdict == VerdictName::abandoned) step_.ready.erase(Family::dead, sequence_key(record.seq));
@@ -137,8 +138,7 @@ class Intake {
     auto queued = enqueue(step_, record_for(seq, key, submission, bytes), kept);
     if (!queued) return busy_or_failed(queued.error());
     ++state_.next_sequence;
-    for (const SourceFile& file : submission.files) keep(file.hash);
-    keep(submission.problem.hash);
+    keep_files(submission);
     state_.retention.name_files(submission);
     step_.ready.write(Family::ids, hash_key(key), sequence_key(seq));
     step_.ready.write(Family::body, sequence_key(seq), encode(submission));
@@ -270,6 +270,11 @@ class Intake {
       if (!one || *one) return one;
     }
     return missing(submission.problem.file, submission.problem.hash);
+  }
+
+  void keep_files(const Submission& submission) {
+    for (const SourceFile& file : submission.files) keep(file.hash);
+    keep(submission.problem.hash);
   }
 
   // Writes the bytes of an offered blob, unless they are known to be there: to write the same once more costs less than to ask about each.
