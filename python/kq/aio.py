@@ -157,6 +157,7 @@ class AsyncClient:
     ) -> Evaluations:
         """As Client.evaluate_many()."""
         span_s(job_timeout, "job_timeout")
+        told = progress_of(progress)
         order = order_of(sources, problem=problem, **arguments)
         clock = asyncio.get_running_loop().time
         start_s, jobs, failure = clock(), Jobs(order.run), ""
@@ -166,7 +167,7 @@ class AsyncClient:
         except (BrokerUnreachable, GaveUp) as error:
             failure = str(error)
         left = None if timeout is None else max(0.0, start_s + timeout - clock())
-        outcomes = batch.as_completed(jobs, clock, left, job_timeout, progress=progress_of(progress))
+        outcomes = batch.as_completed(jobs, clock, left, job_timeout, progress=told)
         async for one in self._each(outcomes):
             order.settle(one)
         order.fail(failure)

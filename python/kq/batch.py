@@ -30,6 +30,7 @@ from kq.operations import (
     Operation,
     Sleep,
     checked,
+    each_of,
     rows_of,
     standing,
     statuses,
@@ -155,7 +156,7 @@ def submit_many(
     deadline = now() + span_s(timeout)
     if isinstance(submissions, Sequence):
         checked(jobs.run, submissions, submitter)
-    rest = iter(submissions)
+    rest = each_of(submissions)
     while chunk := list(islice(rest, SUBMIT_JOBS_MAX)):
         for submission in chunk:
             if submission.label in jobs.acks:

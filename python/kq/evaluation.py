@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from kq.codec import Malformed, encode
+from kq.declared import undeclared
 from kq.errors import BadInput, BadSource
 from kq.hash import Hash
 from kq.limits import NAME_BYTES_MAX
@@ -118,6 +119,8 @@ class Order:
         if fresh:
             submission = replace(submission, salt=uuid4().hex)
         if not label:
+            if wrong := undeclared(submission):
+                raise BadInput(f"submission: {wrong}")
             try:
                 submission = replace(submission, label=label_of(submission))
             except Malformed as wrong:

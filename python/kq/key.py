@@ -68,4 +68,6 @@ class Key:
 def given_key(path: str | Path | None) -> Key | None:
     """The key in the file given, else in KQ_KEY, else none."""
     path = path or os.environ.get("KQ_KEY")
+    if path and not isinstance(path, str | os.PathLike):  # open() would take a number for a descriptor, and close it
+        raise BadInput(f"key must be the path of a key file, got {type(path).__name__}")
     return Key.read(path) if path else None

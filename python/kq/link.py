@@ -27,6 +27,8 @@ RETRY_S = 0.02  # after a send that was not accepted: the connection is still be
 def broker_url(url: str | None) -> str:
     """The URL given, else KQ_BROKER, else the default; BadInput if no broker can be there."""
     url = url or os.environ.get("KQ_BROKER") or DEFAULT_BROKER_URL
+    if not isinstance(url, str):
+        raise BadInput(f"url must be a text such as {DEFAULT_BROKER_URL}, got {type(url).__name__}")
     if url.startswith("tcp://"):
         host, colon, port = url[6:].rpartition(":")
         bracketed = host.startswith("[") and host.endswith("]")

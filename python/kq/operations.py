@@ -7,8 +7,9 @@ any number of times: the broker does each of them once.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, TypeVar
 
 from kq.codec import message_name
@@ -70,7 +71,7 @@ Operation = Generator[Ask | Sleep, Any, T]
 
 def checked(run: str, submissions: Iterable[Submission], submitter: str = "") -> list[Submission]:
     """The submissions, if a broker can take them all. Nothing is sent."""
-    submissions = list(submissions)
+    submissions = list(each_of(submissions))
     check_name("run", run)
     if submitter:
         check_name("submitter", submitter)
@@ -83,6 +84,27 @@ def checked(run: str, submissions: Iterable[Submission], submitter: str = "") ->
         if (size := size_of(submission)) > SUBMIT_BYTES_MAX:
             raise BadInput(f"{submission.label}: its files have {size} bytes, at most {SUBMIT_BYTES_MAX} are allowed")
     return submissions
+
+
+def each_of(submissions: Iterable[Submission]) -> Iterator[Submission]:
+    """One after the other, as long as they are some; BadInput says what else was given."""
+    if isinstance(submissions, Submission | str | bytes) or not isinstance(submissions, Iterable):
+        raise BadInput(f"a list of Submission is needed, got {type(submissions).__name__}")
+    for i, submission in enumerate(submissions):
+        if not isinstance(submission, Submission):
+            raise BadInput(f"submission {i} must be a Submission, got {type(submission).__name__}")
+        yield submission
+
+
+def numbers_of(seqs: Iterable[int]) -> list[int]:
+    """The numbers of jobs, as JobAck.seq has them."""
+    if isinstance(seqs, str | bytes) or not isinstance(seqs, Iterable):
+        raise BadInput(f"a list of the numbers of jobs is needed, got {type(seqs).__name__}")
+    numbers = list(seqs)  # whoever gave a generator gave it once
+    for seq in numbers:
+        if not isinstance(seq, Integral) or not 0 < seq < 1 << 64:
+            raise BadInput(f"{seq!r} is the number of no job; a refused submission has none")
+    return numbers
 
 
 def submit(
@@ -142,10 +164,7 @@ def statuses(seqs: Iterable[int], timeout_s: float, wait_s: float = 0.0) -> Oper
 
     Within `wait_s` it is told when one of them is finished; of more than one question has, of one of the first.
     """
-    wanted = list(dict.fromkeys(seqs))
-    for seq in wanted:
-        if not 0 < seq < 1 << 64:
-            raise BadInput(f"{seq} is the number of no job; a refused submission has none")
+    wanted = list(dict.fromkeys(numbers_of(seqs)))
     found: dict[int, JobStatus] = {}
     for start in reversed(range(0, len(wanted), QUERY_SEQS_MAX)):
         # The last question may wait, and where there are others not for long: they are to be asked again.
@@ -169,7 +188,7 @@ def wait(
     With `first` until any is finished or the time is over, whichever comes first.
     """
     deadline = now() + span_s(timeout)
-    seqs = list(seqs)  # whoever gave a generator gave it once
+    seqs = numbers_of(seqs)
     found: dict[int, JobStatus] = {}
     pending = list(dict.fromkeys(seqs))
     pause = POLL_S_MIN
@@ -255,7 +274,7 @@ def label_before(label: str) -> bytes:
 
 
 def cancel(seqs: Iterable[int]) -> Operation[list[JobAction]]:
-    wanted = list(dict.fromkeys(seqs))
+    wanted = list(dict.fromkeys(numbers_of(seqs)))
     actions: list[JobAction] = []
     for start in range(0, len(wanted), QUERY_SEQS_MAX):
         reply = expect(ActionReply, (yield Ask(CancelJobs(wanted[start : start + QUERY_SEQS_MAX]), SUBMIT_TIMEOUT_S)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -90,7 +91,8 @@ class SourceFile:
 
     @classmethod
     def read(cls, path: str | Path) -> SourceFile:
-        return cls.of(Path(path).name, read_bytes(Path(path)))
+        path = path_of(path)
+        return cls.of(path.name, read_bytes(path))
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ class Problem:
 
     @classmethod
     def read(cls, path: str | Path, name: str = "", **fields: Any) -> Problem:
-        path = Path(path)
+        path = path_of(path)
         content = read_bytes(path)
         problem = cls.of(content, name or path.stem, path.name, **fields)
         if missing := missing_from_problem(content):
@@ -239,13 +241,26 @@ def files_of(
     if backend is None:
         backend = recognised_backend(files[0]) if files else Backend.TORCH
     if contract is not None and files:
-        text = contract if isinstance(contract, str) else json.dumps(contract)
-        files.append(SourceFile.of(Path(files[0].name).stem + ".json", text))
+        files.append(SourceFile.of(Path(files[0].name).stem + ".json", contract_text(contract)))
     if backend is Backend.CUDA and len(files) == 1:
         raise BadInput(
             f"{files[0].name}: a cuda source needs its IOContract; give it as contract, or as X.json beside X.cu"
         )
     return files, backend
+
+
+def contract_text(contract: Mapping[str, Any] | str) -> str:
+    """As a file has it. What it says is looked at by the worker; what is no JSON object says nothing."""
+    if not isinstance(contract, Mapping | str):
+        raise BadInput(f"contract must be a dict or the text of one, got {type(contract).__name__}")
+    try:
+        text = contract if isinstance(contract, str) else json.dumps(contract, allow_nan=False)
+        found = json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadInput(f"contract is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise BadInput(f"contract must be a JSON object, got {text[:64]!r}")
+    return text
 
 
 def source_complaint(source: Any) -> str | None:
@@ -300,6 +315,12 @@ def content_of(text: str | bytes, name: str) -> bytes:
     if b"\0" in content and not name.endswith(".cubin"):
         raise BadSource(f"{name}: holds a NUL byte; a text is needed")
     return content
+
+
+def path_of(path: str | Path) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise BadInput(f"the path of a file is needed, got {type(path).__name__}")
+    return Path(path)
 
 
 def read_bytes(path: Path) -> bytes:

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from kq.errors import BadInput
+
 LINE_EVERY_S = 10.0  # where the line is not rewritten in place
 LINE_EVERY_PERCENT = 5
 
@@ -103,6 +105,8 @@ def progress_of(wish: bool | Progress | None) -> Progress | None:
     """True is a line on stderr."""
     if wish is True:
         return StatusLine()
+    if wish and not callable(wish):
+        raise BadInput(f"progress must be True or a function that is given a Tally, got {type(wish).__name__}")
     return wish or None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from numbers import Real
 
+from kq.declared import undeclared
 from kq.errors import BadInput
 from kq.limits import FILES_PER_SUBMISSION_MAX, LABELS_MAX, NAME_BYTES_MAX, TAGS_MAX, TRIALS_MAX
 from kq.submission import Submission
@@ -12,6 +13,8 @@ from kq.submission import Submission
 
 def name_complaint(name: str) -> str | None:
     """What is wrong with a name that people choose (run, label, author, tag), or nothing."""
+    if not isinstance(name, str):  # the caller's Python may be untyped
+        return f"must be a text, got {type(name).__name__}"
     if not name:
         return "is empty"
     try:
@@ -43,7 +46,7 @@ def span_s(timeout: float | None, what: str = "timeout") -> float:
 def check(submission: Submission) -> None:
     """Raises BadInput; the sentence starts with the label."""
     check_name("label", submission.label)
-    if wrong := _complaint(submission):
+    if wrong := undeclared(submission) or _complaint(submission):
         raise BadInput(f"{submission.label}: {wrong}")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from examples import MODEL
 from scripted_broker import Answer, ScriptedBroker, reply
 
 import kq
@@ -83,6 +84,34 @@ def test_url_of_no_broker_is_refused_at_once(url: str, sentence: str) -> None:
     for client in (kq.Client, kq.AsyncClient):
         with pytest.raises(kq.BadInput, match=sentence):
             client(url)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"url": 5}, "url must be a text such as tcp://127.0.0.1:5570, got int"),
+        ({"submitter": 5}, "submitter must be a text, got int"),
+        ({"key": b"key"}, "key must be the path of a key file, got bytes"),
+    ],
+)
+def test_arguments_of_another_type_are_said(arguments: dict[str, Any], sentence: str) -> None:
+    for client in (kq.Client, kq.AsyncClient):
+        with pytest.raises(kq.BadInput, match=sentence):
+            client(**arguments)
+
+
+def test_a_number_for_a_key_closes_no_descriptor() -> None:
+    with open("/dev/null", "rb") as mine:
+        with pytest.raises(kq.BadInput, match="key must be the path of a key file, got int"):
+            kq.Client(key=mine.fileno())  # type: ignore[arg-type]
+        assert mine.read() == b""  # the clients' own sockets were closed so, which ends the process
+
+
+def test_progress_for_nobody_is_said_before_anything_is_sent(connect: Connect, scripted: Scripted, url: str) -> None:
+    broker = scripted(lambda number, _: [])
+    with pytest.raises(kq.BadInput, match="progress must be True or a function that is given a Tally, got str"):
+        connect(url).evaluate_many(["class ModelNew: ..."], problem=kq.Problem.of(MODEL, "relu"), progress="yes")
+    assert broker.requests == []
 
 
 def test_url_comes_from_the_environment_unless_given(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from examples import submission
@@ -10,6 +11,7 @@ from world import World
 
 import kq
 from kq import operations
+from kq.batch import Jobs, submit_many
 from kq.messages import JobAck, JobStatus, Refused, RunQuery, RunReply, StatusQuery, StatusReply, SubmitAck, SubmitBatch
 from kq.records import JobState, RunEntry, RunRow
 
@@ -73,12 +75,19 @@ def test_waiting_for_room_ends_with_the_timeout() -> None:
         ("run", [submission(""), submission()], "label is empty"),
         ("run", [submission(), submission()], "relu/a: this label is given twice"),
         ("run", [submission(), submission("b", trials=kq.Trials(correctness=0))], "b: trials must be between 1"),
+        (5, [submission()], "run must be a text, got int"),
+        ("run", None, "a list of Submission is needed, got NoneType"),
+        ("run", submission(), "a list of Submission is needed, got Submission"),
+        ("run", [submission(), "k.py"], "submission 1 must be a Submission, got str"),
     ],
 )
 def test_nothing_is_sent_while_anything_is_wrong(run: str, jobs: list[kq.Submission], sentence: str) -> None:
     world = World(acks)
     with pytest.raises(kq.BadInput, match=sentence):
         world.run(operations.submit(run, jobs))
+    for given in (jobs, iter(jobs) if isinstance(jobs, list) else jobs):  # what a generator gives is looked at as it comes
+        with pytest.raises(kq.BadInput, match=sentence):
+            world.run(submit_many(Jobs(run), given, "ann", None, lambda: 0.0))
     assert world.asked == []
 
 
@@ -139,6 +148,24 @@ def test_wait_for_a_job_that_is_none_is_refused(seq: int) -> None:
     world = world_where({1: 0})
     with pytest.raises(kq.BadInput, match=str(seq)):
         world.run(operations.wait([1, seq], None, world.now))
+
+
+@pytest.mark.parametrize(
+    ("seqs", "sentence"),
+    [
+        (7, "a list of the numbers of jobs is needed, got int"),
+        (None, "a list of the numbers of jobs is needed, got NoneType"),
+        ("12", "a list of the numbers of jobs is needed, got str"),
+        (["1"], "'1' is the number of no job"),
+        ([1.0], "1.0 is the number of no job"),
+    ],
+)
+def test_numbers_of_jobs_of_another_type_are_said(seqs: Any, sentence: str) -> None:
+    world = World(acks)
+    for ask in (lambda: operations.wait(seqs, 1.0, world.now), lambda: operations.cancel(seqs)):
+        with pytest.raises(kq.BadInput, match=sentence):
+            world.run(ask())
+    assert world.asked == []
 
 
 LABELS = sorted(["a", "a.", "a/1", "b", "ä", "ä€", "ab"] + [f"k/{i}" for i in range(600)], key=str.encode)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -10,6 +12,7 @@ from examples import MODEL, ROOT, problem, submission
 
 import kq
 from kq import operations, packing
+from kq.evaluation import order_of
 from kq.hash import Hash
 from kq.limits import FILE_BYTES_MAX, SUBMIT_BYTES_MAX, SUBMIT_JOBS_MAX
 from kq.messages import Blob, Packing
@@ -69,6 +72,50 @@ def test_mistakes_are_said_at_once(make: object, error: type[Exception], sentenc
     with pytest.raises(error, match=sentence) as raised:
         make()  # type: ignore[operator]
     assert (type(raised.value) is kq.BadSource) == (error is kq.BadSource)
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"tags": {"turn": 3}}, "x: tags.turn must be a text, got int"),
+        ({"tags": {3: "turn"}}, "x: a name of tags must be a text, got int"),
+        ({"tags": [("a", "b")]}, "x: tags must be a dict, got list"),
+        ({"author": None}, "x: author must be a text, got NoneType"),
+        ({"labels": "a100"}, "x: labels must be a list, got str"),
+        ({"labels": [5]}, r"x: labels\[0\] must be a text, got int"),
+        ({"trials": {"timed": 3}}, "x: trials must be a Trials, got dict"),
+        ({"trials": kq.Trials(correctness="5")}, "x: trials.correctness must be a whole number, got str"),
+        ({"trials": kq.Trials(correctness=True)}, "x: trials.correctness must be a whole number, got bool"),
+        ({"time_limit_ms": 1.5}, "x: time_limit_ms must be a whole number, got float"),
+        ({"problem": kq.Problem.of(MODEL, "relu", rtol="small")}, "x: problem.rtol must be a number, got str"),
+        ({"label": 5}, "label must be a text, got int"),
+    ],
+)
+def test_fields_of_another_type_are_said_before_anything_is_sent(fields: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(kq.BadInput, match=sentence):
+        operations.checked("run", [submission(**{"label": "x"} | fields)])
+    if "label" not in fields:  # evaluate() names it after its content
+        with pytest.raises(kq.BadInput, match=sentence.replace("x: ", "submission: ")):
+            order_of([MODEL], **{"problem": problem()} | fields)
+
+
+def test_numbers_of_other_kinds_are_numbers() -> None:
+    operations.checked("run", [submission(problem=kq.Problem.of(MODEL, "relu", rtol=1, atol=Fraction(1, 2)))])
+
+
+@pytest.mark.parametrize(
+    ("contract", "sentence"),
+    [
+        (5, "contract must be a dict or the text of one, got int"),
+        ("x", "contract is no JSON: Expecting value"),
+        ("[]", r"contract must be a JSON object, got '\[\]'"),
+        ({"args": object()}, "contract is no JSON: Object of type object is not"),
+        ({"value": float("nan")}, "contract is no JSON: Out of range float"),
+    ],
+)
+def test_a_contract_that_is_no_json_object_is_said_at_once(contract: Any, sentence: str) -> None:
+    with pytest.raises(kq.BadInput, match=sentence):
+        submission(backend="cuda", contract=contract)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,61 @@
+"""Whether a record holds what its fields are declared as, which Python itself does not ask."""
+
+from __future__ import annotations
+
+import types
+import typing
+from dataclasses import fields, is_dataclass
+from functools import cache
+from numbers import Integral, Real
+from typing import Any
+
+WORDS = {str: "a text", int: "a whole number", float: "a number", list: "a list", dict: "a dict"}
+
+
+def undeclared(record: Any) -> str | None:
+    """The first field that holds something else: "tags.turn must be a text, got int"."""
+    return _in_fields(record, "")
+
+
+def _in_fields(record: Any, before: str) -> str | None:
+    for name, hint, is_leaf in _declared(type(record)):
+        value = getattr(record, name)
+        if is_leaf and type(value) is hint:  # as nearly all are: a batch has thousands of them
+            continue
+        if wrong := _complaint(value, hint, before + name):
+            return wrong
+    return None
+
+
+@cache
+def _declared(kind: type) -> tuple[tuple[str, Any, bool], ...]:
+    hints = typing.get_type_hints(kind)
+    return tuple((one.name, hint := hints[one.name], isinstance(hint, type) and not is_dataclass(hint)) for one in fields(kind))
+
+
+@cache
+def _parts(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    return typing.get_origin(hint) or hint, typing.get_args(hint)
+
+
+def _complaint(value: Any, hint: Any, place: str) -> str | None:
+    kind, inner = _parts(hint)
+    if kind in (typing.Union, types.UnionType):  # X | None
+        return None if value is None else _complaint(value, inner[0], place)
+    if not _is_a(kind, value):
+        return f"{place} must be {WORDS.get(kind, 'a ' + kind.__name__)}, got {type(value).__name__}"
+    items: list[tuple[Any, Any, str]] = []
+    if kind is list:
+        items = [(one, inner[0], f"{place}[{i}]") for i, one in enumerate(value)]
+    elif kind is dict:
+        items = [(one, inner[0], f"a name of {place}") for one in value]
+        items += [(one, inner[1], f"{place}.{name}") for name, one in value.items()]
+    elif is_dataclass(kind):
+        return _in_fields(value, place + ".")
+    return next((wrong for one in items if (wrong := _complaint(*one))), None)
+
+
+def _is_a(kind: Any, value: Any) -> bool:
+    if kind in (int, float):  # numbers of numpy are some, True is none
+        return isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
+    return isinstance(value, kind)
