@@ -1,5 +1,6 @@
-// Stores that older versions of kq wrote, one per schema, in testdata: schema_N is the store, schema_N.txt what that version read in it,
-// a line for each key: family, key, and the value in hexadecimal or its SHA-256.
+// Stores that older versions of kq wrote, one per older schema, in testdata: schema_N is the store, schema_N.txt what that version read in it,
+// a line for each key: family, key, and the value in hexadecimal or its SHA-256. Those of 2 and 3 are of the broker's core as it was just
+// before the next schema (68aff03, ebd79a8), which took jobs, leased them and took results.
 #include "store/migration.h"
 
 #include <gmock/gmock.h>
@@ -8,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 
 #include "core/codec.h"
 #include "core/records.h"
@@ -15,6 +17,7 @@
 #include "store/reader.h"
 #include "store/rocks_store.h"
 #include "store/temporary_directory.h"
+#include "store/verify.h"
 
 namespace kq {
 namespace {
@@ -127,6 +130,38 @@ TEST_F(MigrationTest, its_jobs_know_what_the_queue_must_know) {
   const auto needs = decode<Requirements>((*store)->get(Family::meta, numbered_key(kClassPrefix, 1)).value().value());
   EXPECT_EQ(needs->gpu_model, "H200");
 }
+
+// A store of a schema after which nothing in it had to change: only what may come is new.
+class MarkedStore : public testing::TestWithParam<std::uint32_t> {};
+
+TEST_P(MarkedStore, opens_with_everything_it_held) {
+  const std::string schema = "schema_" + std::to_string(GetParam());
+  const TemporaryDirectory directory;
+  const std::string dir = directory.path() + "/store";
+  fs::copy(std::string(KQ_STORES) + "/" + schema, dir);
+  const auto lines = lines_of(schema);
+  const auto store = open_rocks_store(dir, OpenMode::read_write, {.space = {.reserve_bytes = 0}});
+  ASSERT_TRUE(store) << store.error().message;
+  std::map<Family, std::size_t> keys_n;
+  for (const auto& [family, key, was] : lines) {
+    ++keys_n[family];
+    const std::string now = key == kSchemaKey ? std::to_string(GetParam()) : (*store)->get(family, key).value().value_or("nothing");
+    EXPECT_EQ(was.starts_with("sha256:") ? "sha256:" + to_hex(sha256(now)) : hex(now), was) << to_string(family) << ' ' << hex(key);
+  }
+  for (const auto& [family, n] : keys_n) EXPECT_EQ(count(**store, family), n) << to_string(family);
+  EXPECT_EQ((*store)->get(Family::meta, kSchemaKey).value(), std::to_string(kSchemaVersion));
+  EXPECT_EQ(verify(**store, [](const std::string& problem) { ADD_FAILURE() << problem; })->finished_n, 5u);
+}
+
+// Of each kind of record that the schema knew there is one at least.
+TEST_P(MarkedStore, has_something_in_every_family) {
+  std::set<Family> families;
+  for (const Line& line : lines_of("schema_" + std::to_string(GetParam()))) families.insert(line.family);
+  if (GetParam() < 3) families.insert(Family::object);
+  EXPECT_EQ(families.size(), kEnumNames<Family>.size());
+}
+
+INSTANTIATE_TEST_SUITE_P(Schema, MarkedStore, testing::Range(2u, kSchemaVersion));
 
 TEST_F(MigrationTest, is_done_once) {
   ASSERT_TRUE(open(OpenMode::read_write));
