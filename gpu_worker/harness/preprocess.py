@@ -4,14 +4,18 @@ Macros of headers are replaced there, so that a name which only they join is see
 with the source, there is nothing: the guard has read the source already.
 """
 
+import os
 import re
+import select
 import shutil
 import subprocess
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 LIMIT_S = 15
 OUTPUT_MAX = 64 << 20  # bytes that a compiler may write; headers are most of it
+PIECE_BYTES = 1 << 16
 KEPT_MAX = 2 << 20  # bytes of the submission's own lines among them
 MARK = re.compile(rb'^# (\d+) "((?:[^"\\]|\\.)*)"')
 # Whose lines pretend to be of elsewhere would be taken for a header's.
@@ -35,16 +39,30 @@ def preprocessed(source: Path, includes: Iterable[Path], defines: Iterable[str])
         return None
     assert process.stdout is not None
     try:
-        output = process.stdout.read(OUTPUT_MAX)
-        if process.wait(LIMIT_S) != 0:
+        output = read_until(process.stdout.fileno(), time.monotonic() + LIMIT_S)
+        if output is None or process.wait(1) != 0:
             return None
     except subprocess.TimeoutExpired:
         return None
     finally:
+        process.stdout.close()  # g++ is several processes: those that are left end when they write
         process.kill()
         process.wait()
     kept = b"".join(own_lines(output, {path.name for path in beside}, source.parent))
     return kept if len(kept) <= KEPT_MAX else None
+
+
+def read_until(pipe: int, end_s: float) -> bytes | None:
+    """All that comes; nothing where there is more than OUTPUT_MAX, or it has not ended by then."""
+    output = bytearray()
+    while (left_s := end_s - time.monotonic()) > 0 and select.select([pipe], [], [], left_s)[0]:
+        piece = os.read(pipe, PIECE_BYTES)
+        if not piece:
+            return bytes(output)
+        output += piece
+        if len(output) > OUTPUT_MAX:
+            break
+    return None
 
 
 def own_lines(output: bytes, names: set[str], folder: Path) -> Iterator[bytes]:
