@@ -22,4 +22,7 @@ def line_of(arg: Arg) -> list[str]:
 def value_of(arg: Arg) -> str:
     if arg.value is None:
         return UNSAID
-    return float(arg.value).hex() if arg.type == "float" else str(int(arg.value))
+    try:
+        return float(arg.value).hex() if arg.type == "float" else str(int(arg.value))
+    except OverflowError as error:
+        raise BadSpec(f"argument {arg.name} is a whole number of more than 308 digits, which no float holds") from error

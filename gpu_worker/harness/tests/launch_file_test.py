@@ -17,6 +17,10 @@ class LaunchFile(unittest.TestCase):
             path.write_text(json.dumps({"args": args, **more}))
             return text_of(read_spec(path), "_Z3addPf")
 
+    def test_a_number_that_no_float_holds_is_told_in_words(self) -> None:
+        with self.assertRaisesRegex(BadSpec, "argument alpha is a whole number of more than 308 digits"):
+            self.text([{"name": "alpha", "type": "float", "value": 10**400}])
+
     def test_every_kind_of_argument_has_its_line(self) -> None:
         tensor = {"name": "x", "type": "tensor", "tensor_spec": {"shape": [64, 3], "dtype": "torch.float32"}}
         args = [
