@@ -96,6 +96,9 @@ bool take_off(DirectoryLimit& left, int dir, int depth) {
   return true;
 }
 
+// harness/build.py, launcher/launch_plan.h, build/builder.cc
+bool is_for_a_run(std::string_view name) { return name == "module.cubin" || name == "launch" || name.starts_with("kq_"); }
+
 Expected<void> write_file(const std::string& path, std::string_view bytes) {
   const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!file) return cannot("create", path);
@@ -150,7 +153,7 @@ Expected<void> Scratch::put(std::string_view name, std::string_view bytes) const
 Expected<void> Scratch::put_all(const std::string& from) const {
   std::error_code error;
   for (fs::directory_iterator entry(from, error), end; !error && entry != end; entry.increment(error)) {
-    if (!entry->is_regular_file(error) || error) continue;
+    if (!entry->is_regular_file(error) || error || !is_for_a_run(entry->path().filename().string())) continue;
     fs::copy_file(entry->path(), dir_ + "/src/" + entry->path().filename().string(), fs::copy_options::overwrite_existing, error);
   }
   if (error) return our_fault("cannot copy " + from + " to " + dir_ + "/src: " + error.message());

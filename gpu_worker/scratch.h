@@ -27,7 +27,8 @@ class Scratch {
 
   // A file in src/. The name is a plain one: validate() in core/submission.h saw to that, and it is checked again.
   Expected<void> put(std::string_view name, std::string_view bytes) const;
-  // Copies every regular file of `from` into src/, over one of its name: what a build made is not the submission's to replace.
+  // Copies what a build made for a run into src/, over a file of its name: it is not the submission's to replace. What else the build left is for the worker, and
+  // a name that the submission may have: "facts", "message".
   Expected<void> put_all(const std::string& from) const;
 
  private:

@@ -114,6 +114,18 @@ TEST_F(ScratchTest, what_was_built_wins_over_a_submitted_file_of_its_name) {
   EXPECT_EQ(*read_child_file(scratch->dir() + "/src/module.cubin", 100), "compiled");
 }
 
+TEST_F(ScratchTest, what_a_build_notes_for_the_worker_stays_out_of_a_run) {
+  auto built = Scratch::make(parent_, "built", 0);
+  auto scratch = Scratch::make(parent_, "a", 0);
+  ASSERT_TRUE(built && scratch);
+  for (const char* name : {"facts", "message", "status", "log", "toolchain", "kq_extensions.json"}) ASSERT_TRUE(built->put(name, "built"));
+  for (const char* name : {"facts", "message"}) ASSERT_TRUE(scratch->put(name, "submitted"));
+  ASSERT_TRUE(scratch->put_all(built->dir() + "/src"));
+  EXPECT_EQ(*read_child_file(scratch->dir() + "/src/facts", 100), "submitted");
+  EXPECT_EQ(*read_child_file(scratch->dir() + "/src/kq_extensions.json", 100), "built");
+  EXPECT_FALSE(fs::exists(scratch->dir() + "/src/status"));
+}
+
 TEST_F(ScratchTest, a_problem_and_a_submission_of_one_name_live_side_by_side) {
   Lease lease;
   lease.submission.problem = {.name = "p", .file = "p.py", .hash = sha256("problem"), .precision = {}, .rtol = {}, .atol = {}};

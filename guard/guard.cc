@@ -126,6 +126,11 @@ Expected<std::vector<Finding>> judge_facts(std::string_view text) {
 
 std::vector<Finding> judge_cuda(const CppSource& source, std::span<const CppSource> others) { return judge_all(cuda_facts(source, others)); }
 
+bool asks_for_trigraphs(std::string_view flag) {
+  constexpr std::string_view kStandards[] = {"c++9", "c++0", "c++11", "c++14", "c++1y", "-ansi"};
+  return std::ranges::any_of(kStandards, [&](std::string_view word) { return flag.find(word) != std::string_view::npos; });
+}
+
 // Those that hide others: ??/ joins lines, ??= begins a directive, and behind ??' what is code to a compiler is a character here.
 std::vector<Finding> judge_trigraphs(const CppSource& source) {
   for (std::size_t at = source.text.find("??"); at != std::string_view::npos; at = source.text.find("??", at + 1)) {

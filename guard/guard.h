@@ -47,7 +47,9 @@ std::vector<Finding> judge_cuda(const CppSource& source, std::span<const CppSour
 // The same of a preprocessor's output (`g++ -E`), with its line marks.
 std::vector<Finding> judge_preprocessed(const CppSource& source, std::span<const CppSource> others = {});
 
-// Judges a source that is compiled by a standard before C++17, which has trigraphs: what they stand for nothing here reads.
+// Whether a compiler's flag asks for a standard before C++17, other than GNU's: it has trigraphs.
+bool asks_for_trigraphs(std::string_view flag);
+// Judges a source that is compiled by one: what they stand for nothing here reads.
 std::vector<Finding> judge_trigraphs(const CppSource& source);
 
 // Judges facts that were read elsewhere: those of a built library (guard/elf.h).

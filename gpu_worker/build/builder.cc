@@ -11,6 +11,7 @@
 #include "gpu_worker/build/object.h"
 #include "gpu_worker/build/outcome.h"
 #include "gpu_worker/limit.h"
+#include "gpu_worker/printable.h"
 #include "gpu_worker/scratch.h"
 #include "guard/binary.h"
 #include "net/clock.h"
@@ -39,6 +40,17 @@ bool is_cpp(std::string_view name) {
   return std::any_of(std::begin(kEndings), std::end(kEndings), [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
+// Whether a contract asks for such a standard, in whichever of its texts.
+bool asks_for_trigraphs_in(std::string_view contract) {
+  bool asks = false;
+  constexpr int kDepthMax = 16;
+  const auto look = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
+    asks = asks || (event == nlohmann::json::parse_event_t::value && value.is_string() && asks_for_trigraphs(value.get_ref<const std::string&>()));
+    return depth <= kDepthMax;
+  };
+  return nlohmann::json::parse(contract, look, false).is_discarded() || asks;  // Python may read what is none here
+}
+
 // C++ files need no compiler to be read, and binaries cannot be: what breaks a rule is told before anything runs.
 Expected<std::optional<Built>> judge_files(const Lease& lease, const BuildTime& time) {
   std::vector<std::string> bytes;
@@ -49,20 +61,32 @@ Expected<std::optional<Built>> judge_files(const Lease& lease, const BuildTime& 
     if (!content) continue;  // the build says so
     sources.push_back({.name = file.name, .text = bytes.emplace_back(std::move(*content))});
   }
+  const bool has_trigraphs = lease.submission.backend == Backend::cuda &&
+                             std::ranges::any_of(sources, [](const CppSource& source) { return source.name.ends_with(".json") && asks_for_trigraphs_in(source.text); });
   for (const CppSource& source : sources) {
     if (auto over = time.over()) return over->map([](Verdict& verdict) { return std::optional(ended_build(std::move(verdict))); });
     const auto binary = judge_binary(source.text, source.name);
     if (const Finding* finding = first_rejected(binary)) return std::optional(ended_build(rejected(*finding)));
     if (!is_cpp(source.name)) continue;
-    const auto findings = judge_cuda(source, sources);
+    auto findings = has_trigraphs ? judge_trigraphs(source) : std::vector<Finding>();
+    std::ranges::move(judge_cuda(source, sources), std::back_inserter(findings));
     if (const Finding* finding = first_rejected(findings)) return std::optional(ended_build(rejected(*finding)));
   }
   return std::optional<Built>();
 }
 
+// What a run finds beside the submission's files, under these names.
+bool is_made_here(const Submission& submission, const SourceFile& file) {
+  if (submission.backend == Backend::cuda) return file.name == "launch" || (file.name == "module.cubin" && file.name != submission.files.front().name);
+  return file.name == kManifest || file.name == kTritonArchive || (file.name.starts_with("kq_extension_") && file.name.ends_with(".so"));
+}
+
 // What lies beside it may be anything that can be read; this is what the guard reads as the language it is loaded in.
 std::optional<Built> judge_entry(const Submission& submission) {
   if (submission.files.empty()) return std::nullopt;  // the build says so
+  for (const SourceFile& file : submission.files) {
+    if (is_made_here(submission, file)) return ended_build(build_ended(VerdictName::build_failed, {}, file.name + ": the build makes a file of this name; call yours otherwise"));
+  }
   const std::string& entry = submission.files.front().name;
   const bool is_cuda = submission.backend == Backend::cuda;
   const bool fits = is_cuda ? entry.ends_with(".cu") || entry.ends_with(".ptx") || entry.ends_with(".cubin") : entry.ends_with(".py");
@@ -86,7 +110,8 @@ Toolchain toolchain_in(const std::string& dir) {
   const std::string text = words_in(dir);
   const std::size_t end = std::min(text.find('\n'), text.size());
   const std::size_t second = std::min(end + 1, text.size());
-  return {.compiler = text.substr(0, end), .flags = text.substr(second, text.find('\n', second) - second)};
+  const auto line = [&](std::size_t from, std::size_t size) { return printable(std::string_view(text).substr(from, size), kToolchainBytesMax); };
+  return {.compiler = line(0, end), .flags = line(second, text.find('\n', second) - second)};
 }
 
 // What a child said it compiles with; nothing where it did not come to that.

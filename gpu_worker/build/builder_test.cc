@@ -125,7 +125,8 @@ TEST_F(BuilderTest, a_submission_begins_with_what_its_backend_can_load) {
   for (const auto& [backend, entry, source, expected] :
        {std::tuple{Backend::torch, "k.txt", std::string("class ModelNew: pass\n"), "k.txt: a torch submission begins with a .py file"},
         {Backend::cuda, "k.txt", kernel, "k.txt: a cuda submission begins with a .cu, .ptx or .cubin file"},
-        {Backend::cuda, "k.cc", kernel, "k.cc: a cuda submission begins with a .cu, .ptx or .cubin file"}}) {
+        {Backend::cuda, "k.cc", kernel, "k.cc: a cuda submission begins with a .cu, .ptx or .cubin file"}, {Backend::cuda, "launch", kernel, "launch: the build makes a file of this name; call yours otherwise"},
+        {Backend::torch, "kq_extension_0.so", "text", "kq_extension_0.so: the build makes a file of this name; call yours otherwise"}}) {
     const auto built = build(lease_of(backend, {{entry, source}, {"k.json", std::string(kContract)}}));
     ASSERT_EQ(verdict_of(built), "build_failed") << entry;
     EXPECT_EQ(evidence(built).message, expected);
@@ -137,6 +138,7 @@ TEST_F(BuilderTest, a_submission_begins_with_what_its_backend_can_load) {
 TEST_F(BuilderTest, a_cuda_stream_user_is_rejected_before_anything_compiles) {
   const auto built = build_cuda("void f() { cudaStreamCreate(0); }");
   ASSERT_EQ(verdict_of(built), "rejected");
+  EXPECT_EQ(verdict_of(build(lease_of(Backend::cuda, {{"k.cu", "int a?\?/\n;"}, {"k.json", R"({"compiler_options": ["--std\u003dc++14"]})"}}))), "rejected") << "a trigraph, where it is one";
   EXPECT_EQ(evidence(built).place, "k.cu:1");
 }
 
@@ -423,7 +425,6 @@ TEST_F(BuilderTest, what_the_guard_reads_itself_ends_with_the_jobs_time) {
   ASSERT_EQ(verdict_of(built), "timed_out");
   EXPECT_EQ(evidence(built).stage, Stage::build);
   EXPECT_EQ(evidence(built).message, "the build took longer than 100 ms");
-
   std::stop_source stop;
   lease.submission.time_limit_ms = 0;
   std::jthread stopper([&] { stop.request_stop(); });

@@ -1,7 +1,6 @@
 #include "gpu_worker/build/extension.h"
 
 #include <algorithm>
-#include <array>
 #include <deque>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -250,13 +249,6 @@ std::vector<Joined> texts_of(const ExtensionCall& call) {
   return texts;
 }
 
-// Standards before C++17 know other spellings of marks, unless they are GNU's.
-bool asks_for_trigraphs(const ExtensionCall& call) {
-  return std::ranges::any_of(call.flags, [](const auto& flag) {
-    return std::ranges::any_of(std::array<std::string_view, 6>{"c++9", "c++0", "c++11", "c++14", "c++1y", "-ansi"}, [&](std::string_view word) { return flag.second.find(word) != std::string::npos; });
-  });
-}
-
 // In lines of the submission's file where the source stands there word for word.
 Finding placed(const ExtensionCall& call, Finding finding) {
   const auto line = call.lines.find(finding.file);
@@ -301,7 +293,7 @@ std::optional<Verdict> judge_call(const ExtensionCall& call, const std::function
     told.line = 0;
     return rejected(told);
   }
-  const bool reads_trigraphs = asks_for_trigraphs(call);
+  const bool reads_trigraphs = std::ranges::any_of(call.flags, [](const auto& flag) { return asks_for_trigraphs(flag.second); });
   for (const auto& [name, text] : call.sources) {
     const auto findings = reads_trigraphs ? judge_trigraphs({.name = name, .text = text}) : std::vector<Finding>();
     if (const Finding* finding = first_rejected(findings)) return rejected(placed(call, *finding));

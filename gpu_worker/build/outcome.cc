@@ -5,6 +5,7 @@
 
 #include "core/limits.h"
 #include "gpu_worker/build/cache.h"
+#include "gpu_worker/printable.h"
 #include "gpu_worker/scratch.h"
 #include "guard/elf.h"
 #include "guard/facts.h"
@@ -26,7 +27,8 @@ std::string place_in(const std::string& message) {
   return end == std::string::npos || end == colon + 1 ? std::string() : message.substr(0, std::min(end, kNameBytesMax));
 }
 
-Verdict failed(Stage stage, std::string message) {
+Verdict failed(Stage stage, std::string_view said) {
+  std::string message = shortened(said);
   std::string place = place_in(message);
   return ended(VerdictName::build_failed,
                {.stage = stage, .reason = {}, .message = std::move(message), .hint = {}, .rule = {}, .place = std::move(place), .mismatch = {}});
@@ -64,7 +66,7 @@ std::optional<Verdict> read_outcome(const std::string& dir) {
   const auto status = read_child_file(dir + "/status", kStatusBytesMax);
   const std::string word = status ? status->substr(0, status->find_first_of(" \n")) : "missing";
   if (word == "ok") return judge_built(dir);
-  std::string message = read_child_file(dir + "/message", kMessageTextMax).value_or("");
+  std::string message = shortened(read_child_file(dir + "/message", kMessageTextMax).value_or(""));
   if (word == "unsupported") {
     return ended(VerdictName::unsupported_here,
                  {.stage = Stage::build, .reason = {}, .message = std::move(message), .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
@@ -73,22 +75,19 @@ std::optional<Verdict> read_outcome(const std::string& dir) {
     return ended(VerdictName::out_of_memory,
                  {.stage = Stage::build, .reason = "host", .message = std::move(message), .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
   }
-  return failed(Stage::build, message.empty() ? "the build left no result" : std::move(message));
+  return failed(Stage::build, message.empty() ? "the build left no result" : message);
 }
 
 Verdict rejected(const Finding& finding) {
   return ended(VerdictName::rejected, {.stage = Stage::guard,
                                        .reason = finding.reason,
-                                       .message = finding.message,
+                                       .message = shortened(finding.message),
                                        .hint = finding.hint,
                                        .rule = finding.rule,
-                                       .place = finding.line == 0 ? finding.file : finding.file + ":" + std::to_string(finding.line),
+                                       .place = shortened(finding.line == 0 ? finding.file : finding.file + ":" + std::to_string(finding.line)),
                                        .mismatch = {}});
 }
 
-std::string shortened(std::string text) {
-  if (text.size() > kMessageTextMax) text.resize(kMessageTextMax);
-  return text;
-}
+std::string shortened(std::string_view text) { return printable(text, kMessageTextMax); }
 
 }  // namespace kq

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/verdict.h"
 #include "guard/guard.h"
@@ -17,7 +18,7 @@ std::optional<Verdict> read_outcome(const std::string& dir);
 // The end of a submission whose source breaks a rule.
 Verdict rejected(const Finding& finding);
 
-// At most kMessageTextMax bytes of it.
-std::string shortened(std::string text);
+// Of a child's words or a source's: at most kMessageTextMax bytes, and nothing that is a command to somebody's terminal.
+std::string shortened(std::string_view text);
 
 }  // namespace kq

@@ -92,6 +92,15 @@ TEST_F(BuildOutcomeTest, a_message_is_no_longer_than_it_may_be) {
   EXPECT_EQ(evidence_of(*read_outcome(dir_))->message.size(), kMessageTextMax);
 }
 
+TEST_F(BuildOutcomeTest, nothing_in_a_message_is_a_command_to_a_terminal) {
+  leave("status", "failed\n");
+  leave("message", "k.py:2: \x1b[2Jgone\x07\xff\nsecond");
+  EXPECT_EQ(read(), "build_failed at build: k.py:2: ?[2Jgone??\nsecond");
+  const Verdict verdict = rejected({.file = "a\x1b.py", .line = 3, .message = "makes \x9b"});
+  EXPECT_EQ(evidence_of(verdict)->place, "a?.py:3");
+  EXPECT_EQ(evidence_of(verdict)->message, "makes ?");
+}
+
 // Cut off at the end of a line they would look whole, and what stands behind would never be judged.
 TEST_F(BuildOutcomeTest, facts_that_are_too_many_are_not_cut_off) {
   leave("status", "ok\n");
