@@ -1,5 +1,7 @@
 #include "gpu_worker/lane.h"
 
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -41,6 +43,12 @@ bool lives(const LaneChild& child) {
   const auto exit = child.zygote->wait(child.id, 0);
   return exit && !*exit;
 }
+
+// By the kernel of a machine without memory, or by a person: kq's own limits of memory are told apart, and no other limit of kq ends a process so.
+bool is_killed_outside(int wait_status) { return (wait_status & kKilledForMemory) == 0 && WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL; }
+
+// What comes of that.
+bool is_end_of_child(const Verdict& verdict) { return name_of(verdict) == VerdictName::crashed || name_of(verdict) == VerdictName::problem_invalid; }
 
 // A submission, or its problem.
 bool is_short_of_gpu_memory(const Verdict& verdict) {
@@ -264,14 +272,15 @@ Limits Lane::limits_for(const Submission& submission) const {
 }
 
 // Once more where memory was short while others still had some of it: that was ours. Where a reference that has ended its work had it, whatever else went
-// wrong may have come of that.
+// wrong may have come of that. And once more where a child was killed by somebody outside of kq: the second time it is the child's own doing, for one may kill itself.
 Expected<Lane::Attempt> Lane::attempt(Run& run) {
   const bool has_former = reference_ && !has_reference_for(run.lease);
   auto attempt = attempt_once(run);
   const bool has_started = failed_judges_ == 0 && failed_zygotes_ == 0;
   const bool may_try_again = !run.stop.stop_requested() && !aborted_ && !quarantine() && has_started;
   const bool was_short = attempt ? attempt->crowded && is_short_of_gpu_memory(*attempt->report.verdict) : has_former && may_try_again;
-  if (!was_short) return attempt;
+  const bool was_killed = attempt && may_try_again && killed_outside_ && is_end_of_child(*attempt->report.verdict);
+  if (!was_short && !was_killed) return attempt;
   children_->settle();
   const std::int64_t now_ms = monotonic_now_ms();
   const bool has_all = run.time.left_ms(now_ms) == run.time.limit_ms();
@@ -281,8 +290,9 @@ Expected<Lane::Attempt> Lane::attempt(Run& run) {
   } else if (!attempt) {
     return attempt;
   }
-  // Nobody is charged for what others had of the memory, nor for the time that it took.
-  return our_fault("the device's memory was short while others gave some back, and the " + limit_text(run.time.limit_ms()) + " for its run left no time to try again");
+  // Nobody is charged for what others did, nor for the time that it took.
+  const std::string why = was_short ? "the device's memory was short while others gave some back" : "a process of the job was killed from outside";
+  return our_fault(why + ", and the " + limit_text(run.time.limit_ms()) + " for its run left no time to try again");
 }
 
 // One that runs out of what others left says nothing of the submission.
@@ -399,6 +409,7 @@ Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
 Expected<Report> Lane::await(LaneChild& calibrator, LaneChild& submission, ChildRole submission_role, const RunTime& time, const std::stop_token& stop) {
   bool stopped = false;
   bool killed = false;
+  killed_outside_ = false;
   std::int64_t deadline_ms = monotonic_now_ms() + time.left_ms(monotonic_now_ms());
   for (;;) {
     auto report = judge_->report(kLookMs);
@@ -414,6 +425,7 @@ Expected<Report> Lane::await(LaneChild& calibrator, LaneChild& submission, Child
       if (!status) return failure(status.error());
       if (!*status) continue;
       child->exit_told = true;
+      killed_outside_ = killed_outside_ || (is_killed_outside(**status) && !(killed && child == &submission));
       if (const auto told = judge_->tell({role, **status}); !told) return failure(told.error());
       if (killed && child == &submission) deadline_ms = monotonic_now_ms() + kStopLimitMs;
     }

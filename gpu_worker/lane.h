@@ -139,6 +139,7 @@ class Lane {
   std::atomic<int> failed_zygotes_ = 0;  // likewise; what forks ahead tries too and is not counted: many do for one job
   std::string no_audit_;
   std::uint64_t plans_ = 0;
+  bool killed_outside_ = false;  // of this attempt's children one was, by nobody of kq
   Doubts doubts_;
 
   std::atomic<bool> aborted_ = false;

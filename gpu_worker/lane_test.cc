@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -190,6 +191,47 @@ TEST_F(LaneTest, kept_children_that_died_between_two_jobs_cost_none_of_them) {
   for (const int child : children) ::kill(child, SIGKILL);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   ASSERT_TRUE((*zygote)->alive());
+  EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
+}
+
+// Of a child, in its own words: it waits so long that somebody may kill it.
+std::string named(const std::string& name) { return "open('/proc/self/comm', 'w').write('" + name + "'); __import__('time').sleep(0.5); return x + 1"; }
+
+// So many of the processes that take that name are killed, as they come.
+std::thread killer_of(int zygote, const std::string& name, std::size_t n) {
+  return std::thread([=] {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    std::set<int> killed;
+    while (killed.size() < n && std::chrono::steady_clock::now() < deadline) {
+      for (const int process : processes_under(zygote, name)) {
+        if (killed.insert(process).second) ::kill(process, SIGKILL);
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  });
+}
+
+TEST_F(LaneTest, a_child_that_was_killed_from_outside_is_tried_again_once) {
+  const auto zygote = lane_->zygote();
+  ASSERT_TRUE(zygote);
+  const auto run_killed = [&](const Lease& lease, const std::string& name, std::size_t n) {
+    std::thread killer = killer_of((*zygote)->process(), name, n);
+    const auto result = lane_->run(lease, {.verdict = {}, .dir = root_ / "built"});
+    killer.join();
+    return verdict_of(result);
+  };
+  std::string slow(kProblem);
+  slow.replace(slow.find("return x + 1"), 12, named("victim-r"));
+  Lease lease = lease_of(submission("return x + 1"), slow);
+  lease.submission.trials = {.correctness = 1, .warmup = 0, .timed = 0};
+  EXPECT_EQ(run_killed(lease, "victim-r", 1), "passed");
+  lease = lease_of(submission(named("victim-s")));
+  lease.submission.trials = {.correctness = 1, .warmup = 0, .timed = 0};
+  EXPECT_EQ(run_killed(lease, "victim-s", 1), "passed");
+  lease = lease_of(submission(named("victim-t")));
+  lease.submission.trials = {.correctness = 1, .warmup = 0, .timed = 0};
+  EXPECT_EQ(run_killed(lease, "victim-t", 2), "crashed signal 9");
+  EXPECT_EQ(verdict_of(run(submission("os.kill(os.getpid(), 9)"))), "crashed signal 9") << "whoever does it himself";
   EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
 }
 
