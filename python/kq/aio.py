@@ -34,6 +34,7 @@ from kq.link import (
 from kq.messages import Acceptance, BrokerReply, JobAck, JobStatus, Reply, Request
 from kq.operations import Ask, Operation, Sleep, standing
 from kq.queue import JobAction
+from kq.records import RunRow
 from kq.refusal import Refusal
 from kq.submission import Backend, Submission
 from kq.submitter import submitter_name
@@ -83,6 +84,15 @@ class AsyncClient:
     async def results(self, run: str, with_samples: bool = False) -> Rows:
         """As Client.results()."""
         return Rows(await self._run(operations.results(run, with_samples)))
+
+    async def each_row(self, run: str, with_samples: bool = False) -> AsyncIterator[RunRow]:
+        """As Client.each_row()."""
+        after: str | None = ""
+        while after is not None:
+            reply = await self._run(operations.page(run, after, with_samples))
+            for row in reply.rows:
+                yield row
+            after = operations.next_page(reply)
 
     async def leaderboard(self) -> Board:
         """As Client.leaderboard()."""

@@ -143,12 +143,11 @@ class Client:
 
     def each_row(self, run: str, with_samples: bool = False) -> Iterator[RunRow]:
         """results() for runs of any size: a page at a time is in memory."""
-        after, more = "", True
-        while more:
+        after: str | None = ""
+        while after is not None:
             reply = self._run(operations.page(run, after, with_samples))
             yield from reply.rows
-            more = reply.more and bool(reply.rows)
-            after = reply.rows[-1].label if reply.rows else ""
+            after = operations.next_page(reply)
 
     def leaderboard(self) -> Board:
         """The best row of each problem on each device model."""

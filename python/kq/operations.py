@@ -227,11 +227,11 @@ def named(words: Sequence[str]) -> str:
 def results(run: str, with_samples: bool) -> Operation[list[RunRow]]:
     """All rows of a run in label order, unfinished ones without a result."""
     rows: list[RunRow] = []
-    more = True
-    while more:
-        reply = yield from page(run, rows[-1].label if rows else "", with_samples)
+    after: str | None = ""
+    while after is not None:
+        reply = yield from page(run, after, with_samples)
         rows += reply.rows
-        more = reply.more and bool(reply.rows)
+        after = next_page(reply)
     return rows
 
 
@@ -240,6 +240,11 @@ def page(run: str, after_label: str, with_samples: bool) -> Operation[RunReply]:
     check_name("run", run)
     query = RunQuery(run, after_label.encode(), QUERY_ROWS_MAX, with_samples)
     return expect(RunReply, (yield Ask(query, ANSWER_TIMEOUT_S)))
+
+
+def next_page(reply: RunReply) -> str | None:
+    """The label behind which the run goes on."""
+    return reply.rows[-1].label if reply.more and reply.rows else None
 
 
 def row(run: str, label: str) -> Operation[RunRow | None]:

@@ -67,6 +67,12 @@ class Asyncly:
         call = getattr(self._client, name)
         return lambda *args, **kwargs: self._loop.run_until_complete(call(*args, **kwargs))
 
+    def each_row(self, *args: Any) -> list[kq.RunRow]:
+        async def rows() -> list[kq.RunRow]:
+            return [row async for row in self._client.each_row(*args)]
+
+        return self._loop.run_until_complete(rows())
+
     def close(self) -> None:
         self._loop.run_until_complete(self._client.close())
         self._loop.close()

@@ -91,11 +91,11 @@ def test_poll_tells_of_the_first_and_cancel_ends_the_rest(connect: Connect, brok
     assert [str(job) for job in batch.pending] == ["relu/c (job 3): queued"] and "relu/c" in batch._repr_html_()
 
 
-def test_a_row_at_a_time_reads_a_run_of_many_pages(broker: RealBroker) -> None:
-    with kq.Client(broker.url) as client:
-        client.submit("tuesday", [submission(f"relu/{i:03}", f"# {i}") for i in range(300)])
-        assert list(client.each_row("tuesday")) == client.results("tuesday")
-        assert list(client.each_row("wednesday")) == []
+def test_a_row_at_a_time_reads_a_run_of_many_pages(connect: Connect, broker: RealBroker) -> None:
+    client = connect(broker.url)
+    client.submit("tuesday", [submission(f"relu/{i:03}", f"# {i}") for i in range(300)])
+    assert list(client.each_row("tuesday")) == client.results("tuesday")
+    assert list(client.each_row("wednesday")) == []
 
 
 def test_jobs_outlive_a_restart_of_the_broker(connect: Connect, broker: RealBroker) -> None:

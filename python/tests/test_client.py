@@ -114,6 +114,11 @@ def test_progress_for_nobody_is_said_before_anything_is_sent(connect: Connect, s
     assert broker.requests == []
 
 
+def test_both_clients_have_the_same_calls() -> None:
+    calls, of_tasks = ({name for name, call in vars(kind).items() if callable(call) and name[0] != "_"} for kind in (kq.Client, kq.AsyncClient))
+    assert calls == of_tasks
+
+
 def test_url_comes_from_the_environment_unless_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KQ_BROKER", raising=False)
     assert kq.AsyncClient().url == "tcp://127.0.0.1:5570"
