@@ -119,6 +119,9 @@ class Intake {
     const auto written = write_entry(record.seq, submission);
     if (!written) return failure(written.error());
     if (!*written) return busy(std::string(kDiskNearlyFull));
+    if (!needs && record.state == JobState::queued) {
+      if (auto done = bring_on(step_, record, submission); !done) return failure(std::move(done.error()));
+    }
     state_.metrics.reused();
     return JobAck{.acceptance = Acceptance::reused, .seq = record.seq, .state = record.state, .reason = ""};
   }

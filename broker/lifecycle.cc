@@ -164,6 +164,16 @@ void requeue(Step& step, Job& job, std::int64_t not_before_ms) {
   write_record(step, job);
 }
 
+// The record with what a later submission wishes beyond it.
+JobRecord brought_on(JobRecord record, const Submission& again, std::int64_t now_ms) {
+  record.priority = std::max(record.priority, again.priority);
+  // What waits after a failure of ours waits for us, not for its submitter.
+  if (record.failures == 0) record.not_before_ms = again.not_before_ms <= now_ms ? 0 : std::min(record.not_before_ms, again.not_before_ms);
+  const bool is_due = record.deadline_ms != 0 && record.deadline_ms <= now_ms;  // its timer is about to end it
+  if (!is_due && record.deadline_ms != 0) record.deadline_ms = again.deadline_ms == 0 ? 0 : std::max(record.deadline_ms, again.deadline_ms);
+  return record;
+}
+
 Result without_run(VerdictName verdict, std::string reason, std::string message, std::string hint) {
   Evidence evidence;
   evidence.stage = Stage::queue;
@@ -330,6 +340,25 @@ Expected<void> cancel(Step& step, Job& job, const std::string& by) {
   }
   return finish(step, job, without_run(VerdictName::cancelled, "", "cancelled by " + (by.empty() ? "its submitter" : by),
                                        "submit it again to run it after all"));
+}
+
+Expected<void> bring_on(Step& step, const JobRecord& queued, const Submission& again) {
+  KQ_CHECK(queued.state == JobState::queued);
+  JobRecord wanted = brought_on(queued, again, step.now_ms);
+  if (wanted == queued) return {};
+  const auto found = load(step, queued.seq);
+  if (!found) return failure(found.error());
+  Job& job = **found;
+  release(step, job, false);
+  if (wanted.deadline_ms != job.record.deadline_ms) {
+    clear_timer(step, expires(job.record));
+    if (wanted.deadline_ms != 0) set_timer(step, expires(wanted), "");
+  }
+  job.record = std::move(wanted);
+  job.lane.priority = job.record.priority;
+  stand(step, job);
+  write_record(step, job);
+  return {};
 }
 
 void come_due(Step& step, Job& job) {

@@ -43,6 +43,10 @@ Expected<void> abandon(Step& step, Job& job, const std::string& message);
 // Finished as `cancelled`; whoever runs it is told.
 Expected<void> cancel(Step& step, Job& job, const std::string& by);
 
+// The same work was submitted again for a queued job. Whatever wish brings it on counts, whoever has it: the higher priority, the earlier time before
+// which it must not run, the later deadline or none.
+Expected<void> bring_on(Step& step, const JobRecord& queued, const Submission& again);
+
 // The time of a queued job has come: it enters its lane.
 void come_due(Step& step, Job& job);
 

@@ -202,9 +202,31 @@ void Oracle::check_change(const JobRecord& before, const JobRecord& next, std::s
     return check_end(before, next, later, disk);
   if (before.state == JobState::finished) return check_revival(next, before);
   if (next.state != JobState::queued) return violated(text_of(before) + " became " + text_of(next));
-  if (before.state == JobState::queued && (!waits(before) || waits(next) || clock_->now_ms() < before.not_before_ms)) {
-    violated(text_of(next) + " was written again, and its time has not come");
+  const bool is_due = waits(before) && !waits(next) && clock_->now_ms() >= before.not_before_ms;
+  if (before.state == JobState::queued && !is_due && !is_brought_on(before, next)) {
+    violated(text_of(next) + " was written again, and its time has not come, nor did anybody wish for it");
   }
+}
+
+// Somebody submitted the same in this turn, and each of its wishes is as it was, or somebody's that is better.
+bool Oracle::is_brought_on(const JobRecord& before, const JobRecord& next) const {
+  JobRecord as_before = next;
+  as_before.priority = before.priority;
+  as_before.not_before_ms = before.not_before_ms;
+  as_before.deadline_ms = before.deadline_ms;
+  if (as_before != before || next.priority < before.priority) return false;
+  const auto is_somebodys = [&](const auto& wishes) {
+    return std::ranges::any_of(asked_.submissions(next.key), [&](const Wanted& wanted) { return wishes(wanted.submission); });
+  };
+  const bool priority = next.priority == before.priority || is_somebodys([&](const Submission& one) { return one.priority == next.priority; });
+  const bool time = next.not_before_ms == before.not_before_ms ||
+                    (before.failures == 0 && next.not_before_ms < before.not_before_ms && is_somebodys([&](const Submission& one) {
+                      return one.not_before_ms == next.not_before_ms || (next.not_before_ms == 0 && one.not_before_ms <= clock_->now_ms());
+                    }));
+  const bool deadline = next.deadline_ms == before.deadline_ms ||
+                        (before.deadline_ms != 0 && (next.deadline_ms == 0 || next.deadline_ms > before.deadline_ms) &&
+                         is_somebodys([&](const Submission& one) { return one.deadline_ms == next.deadline_ms; }));
+  return priority && time && deadline;
 }
 
 void Oracle::check_begin(const JobRecord& before, const JobRecord& next) {

@@ -65,6 +65,7 @@ class Oracle {
   void check_removed_file(const Hash& hash, std::span<const Write> writes, const Store& disk);
   void check_job(const JobRecord& next, std::span<const Write> later, const Store& disk);
   void check_change(const JobRecord& before, const JobRecord& next, std::span<const Write> later, const Store& disk);
+  bool is_brought_on(const JobRecord& before, const JobRecord& next) const;
   void check_begin(const JobRecord& before, const JobRecord& next);
   void check_end(const JobRecord& before, const JobRecord& next, std::span<const Write> later, const Store& disk);
   void check_revival(const JobRecord& next, const JobRecord& before);
