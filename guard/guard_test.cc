@@ -61,7 +61,14 @@ constexpr Case kRejected[] = {
     {"set\ttime.perf_counter", "patches_clock"},
     {"set\tsys._getframe().f_back.f_globals.x", "rewrites_caller"},
     {"set\tbuiltins.print", "rewrites_caller"},
+    {"set\tsys.modules.time\t?", "rewrites_caller"},
+    {"set\tsys.modules.torch.kernels\t?", "rewrites_caller"},
+    {"set\tsys.modules.kernelbench\t?", "rewrites_caller"},
+    {"set\tsys.modules.?\t?", "rewrites_caller"},
+    {"set\tsys.modules.generated_kernels\ttorch.cuda", "rewrites_caller"},
     {"base\ttorch.Tensor", "tensor_subclass"},
+    {"call\t?.as_subclass\t?", "tensor_subclass"},
+    {"value\t?.as_subclass", "tensor_subclass"},
     {"call\texec\tbase64.b64decode()", "exec_payload"},
     {"note\tsource.encoding\tlatin-1", "disguised_source"},
     {"option\ttorch.utils.cpp_extension.load_inline(extra_cuda_cflags)\t--default-stream=per-thread", "per_thread_flag"},
@@ -89,6 +96,9 @@ constexpr Case kFine[] = {
     {"call\tthreading.Lock"},
     {"set\tos.environ.TORCH_CUDA_ARCH_LIST\t9.0"},
     {"call\ttime.perf_counter"},
+    {"set\tsys.modules.generated_kernels\t?"},
+    {"set\tsys.modules.kernels\timportlib.util.module_from_spec()"},
+    {"call\ttorch.nn.Linear().weight.as_subclass\ttorch.Tensor"},
 };
 
 TEST(Guard, rejects_by_rule) {
@@ -97,6 +107,12 @@ TEST(Guard, rejects_by_rule) {
     ASSERT_EQ(findings.size(), 1u) << c.fact;
     EXPECT_EQ(findings[0].rule, c.rule) << c.fact;
   }
+}
+
+TEST(Guard, a_cast_to_a_plain_tensor_is_one_while_nobody_replaces_it) {
+  const auto findings = judge("1\tset\ttorch.Tensor\t?\n2\tcall\t?.as_subclass\ttorch.Tensor\n");
+  ASSERT_NE(first_rejected(findings), nullptr);
+  EXPECT_EQ(first_rejected(findings)->rule, "tensor_subclass");
 }
 
 TEST(Guard, leaves_what_is_fine_alone) {

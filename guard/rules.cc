@@ -86,20 +86,32 @@ constexpr Name kClocks[] = {
     "torch.utils.benchmark.*", "torch.cuda", "torch*.elapsed_time", "time.*", "timeit.*", "triton.testing.*", "torch.profiler.*"};
 constexpr Clause kPatchesClock[] = {{.kinds = kinds({set}), .names = kClocks}};
 
-constexpr Name kCallers[] = {"*f_globals*", "*f_locals*", "*.f_builtins*", "*.__globals__*", "*.__builtins__*", "__builtins__*", "builtins.*", "sys.modules.*",
+constexpr Name kCallers[] = {"*f_globals*", "*f_locals*", "*.f_builtins*", "*.__globals__*", "*.__builtins__*", "__builtins__*", "builtins.*",
                              "__main__.*", "*.__code__", "*.__closure__*", "*.cell_contents"};
 constexpr Name kInjectors[] = {"ctypes.pythonapi.PyCell_Set", "ctypes.pythonapi.PyDict_SetItem*", "ctypes.pythonapi.PyFrame_LocalsToFast", "PyImport_AddModule",
                                "PyEval_GetBuiltins", "PyEval_GetGlobals", "PyFrame_GetBack", "PyThreadState_GetFrame", "forbiddenfruit.*"};
-constexpr Clause kRewritesCaller[] = {{.kinds = kinds({set}), .names = kCallers}, {.kinds = kUses, .names = kInjectors}};
+// importlib's own recipe for code that a file made itself registers it. Nobody else imports names that begin so; and what is put there is no module that is
+// known here, or it would have another name for everything in it.
+constexpr Name kModules[] = {"sys.modules.*"};
+constexpr Name kOwnModules[] = {"sys.modules.generated*", "sys.modules._generated*", "sys.modules.kernel", "sys.modules.kernels", "sys.modules.kernel_*", "sys.modules.kernels_*",
+                                  "sys.modules._kernel*", "sys.modules.custom_*", "sys.modules.my_*", "sys.modules.tmp*"};
+constexpr Name kMadeModules[] = {"?", "importlib.util.module_from_spec()", "types.ModuleType()"};
+constexpr Clause kRewritesCaller[] = {{.kinds = kinds({set}), .names = kCallers},
+                                      {.kinds = kinds({set}), .names = kModules, .except = kOwnModules},
+                                      {.kinds = kinds({set}), .names = kOwnModules, .fine_with = kMadeModules},
+                                      {.kinds = kUses, .names = kInjectors}};
 
 constexpr Name kTensorBases[] = {"torch.Tensor", "torch._C._TensorBase", "torch._C.TensorBase", "torch.FloatTensor", "torch.overrides.TorchFunctionMode",
                                  "torch.overrides.BaseTorchFunctionMode", "torch.utils._python_dispatch.TorchDispatchMode"};
 constexpr Name kTensorMakers[] = {"torch.Tensor._make_subclass", "torch.Tensor._make_wrapper_subclass", "torch.Tensor.__new__", "torch._C._TensorBase.*",
-                                  "torch.Tensor._make_*", "*.as_subclass", "torch._C._dispatch_*", "torch._C._push_on_torch_*",
+                                  "torch.Tensor._make_*", "torch._C._dispatch_*", "torch._C._push_on_torch_*",
                                   "torch.overrides.TorchFunctionMode", "torch.utils._python_dispatch.TorchDispatchMode"};
-constexpr Name kClassOf[] = {"*.__class__"};
+constexpr Name kCasts[] = {"*.as_subclass"};
+constexpr Name kPlainTensor[] = {"torch.Tensor"};  // which takes a class away; as long as nobody says that it is another
+constexpr Name kClassOf[] = {"*.__class__", "torch.Tensor"};
 constexpr Clause kTensorSubclass[] = {{.kinds = kinds({base}), .names = kTensorBases},
                                       {.kinds = kUses, .names = kTensorMakers},
+                                      {.kinds = kUses, .names = kCasts, .fine_with = kPlainTensor},
                                       {.kinds = kinds({set}), .names = kClassOf}};
 
 constexpr Name kRunners[] = {"exec", "eval", "compile"};
