@@ -1,7 +1,12 @@
 #include "gpu_worker/doubt.h"
 
+#include <string>
+#include <string_view>
+
 namespace kq {
 namespace {
+
+constexpr std::string_view kQuietRule = "quiet";  // of judge/trials.cc
 
 bool is_doubtful(const Report& report) {
   const Measurement* const measured = report.verdict ? measurement_of(*report.verdict) : nullptr;
@@ -32,6 +37,15 @@ Expected<void> reject_forged_clock(Report& report, const Trials& trials, Looks l
                                                  .hint = "leave CUDA events and clocks of the process alone",
                                                  .rule = "clock", .place = {}, .mismatch = {}});
   return {};
+}
+
+Expected<void> blame_foreigners(const Verdict& verdict, const std::optional<Conditions>& conditions) {
+  const Evidence* const why = evidence_of(verdict);
+  const bool was_not_quiet = name_of(verdict) == VerdictName::rejected && why != nullptr && why->rule == kQuietRule;
+  if (!was_not_quiet || !conditions || !conditions->foreign || conditions->foreign->empty()) return {};
+  std::string who;
+  for (const GpuProcess& one : *conditions->foreign) who += (who.empty() ? "" : ", ") + std::to_string(one.pid) + " (" + std::to_string(one.memory_mib) + " MiB)";
+  return our_fault(why->message + "; but processes that are not kq's use it too: " + who + "; a worker needs a GPU of its own");
 }
 
 }  // namespace kq

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "core/error.h"
 #include "core/plan.h"
@@ -37,5 +38,9 @@ enum class Looks { one, two };
 // a forged clock must not pass for want of time. Fewer than kTimedSamplesMin samples may be disturbed twice, and nothing is gained by them: what is published
 // is no less than the judge's clock allows.
 Expected<void> reject_forged_clock(Report& report, const Trials& trials, Looks looks);
+
+// A GPU that was not quiet before calls tells nothing of the submission where somebody else uses it: that is our error. What a submission starts is among our own
+// processes and excuses nothing, and an excuse gains nothing: there is no verdict.
+Expected<void> blame_foreigners(const Verdict& verdict, const std::optional<Conditions>& conditions);
 
 }  // namespace kq

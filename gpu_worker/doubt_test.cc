@@ -75,5 +75,27 @@ TEST(ForgedClock, neither_passes_nor_is_rejected_where_no_time_was_left_to_look_
   EXPECT_EQ(name_of(*passed.verdict), VerdictName::passed);
 }
 
+Verdict not_quiet() { return ended(VerdictName::rejected, {.stage = Stage::judge, .reason = "async", .message = "the GPU did other work", .hint = {}, .rule = "quiet", .place = {}, .mismatch = {}}); }
+
+TEST(BlameForeigners, a_gpu_that_others_use_was_not_the_submissions_to_keep_quiet) {
+  const auto blamed = blame_foreigners(not_quiet(), Conditions{.foreign = {{{.pid = 7, .memory_mib = 512}, {.pid = 9}}}});
+  ASSERT_FALSE(blamed);
+  EXPECT_EQ(blamed.error().code, ExitCode::our_fault);
+  EXPECT_EQ(blamed.error().message, "the GPU did other work; but processes that are not kq's use it too: 7 (512 MiB), 9 (0 MiB); a worker needs a GPU of its own");
+}
+
+TEST(BlameForeigners, nobody_is_no_excuse_nor_is_who_cannot_be_told) {
+  EXPECT_TRUE(blame_foreigners(not_quiet(), std::nullopt));
+  EXPECT_TRUE(blame_foreigners(not_quiet(), Conditions{}));
+  EXPECT_TRUE(blame_foreigners(not_quiet(), Conditions{.foreign = std::vector<GpuProcess>()}));
+}
+
+TEST(BlameForeigners, other_rules_ask_nothing_of_the_device) {
+  const Conditions shared{.foreign = {{{.pid = 7}}}};
+  EXPECT_TRUE(blame_foreigners(Passed{}, shared));
+  EXPECT_TRUE(blame_foreigners(ended(VerdictName::rejected, {.stage = Stage::judge, .reason = "tamper", .message = {}, .hint = {}, .rule = "clock", .place = {}, .mismatch = {}}), shared));
+  EXPECT_TRUE(blame_foreigners(ended(VerdictName::rejected, {.stage = Stage::judge, .reason = "async", .message = {}, .hint = {}, .rule = {}, .place = {}, .mismatch = {}}), shared));
+}
+
 }  // namespace
 }  // namespace kq

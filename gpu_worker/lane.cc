@@ -209,6 +209,7 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
     if (const auto told = reject_forged_clock(attempt->report, lease.submission.trials, *looks); !told) return failure(told.error());
   }
   Report& report = attempt->report;
+  if (const auto blamed = blame_foreigners(*report.verdict, attempt->conditions); !blamed) return failure(blamed.error());
   if (measurement_of(*report.verdict) != nullptr && is_audited(lease.submission)) audit(lease.submission, *attempt);
 
   const bool is_measured = measurement_of(*report.verdict) != nullptr;
