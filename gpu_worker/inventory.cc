@@ -52,6 +52,13 @@ Inventory take_inventory(const std::vector<LaneOptions>& lanes) {
   return inventory;
 }
 
+std::optional<std::string> complaint_of(const Inventory& inventory, bool is_insecure) {
+  const bool is_known = !inventory.sandbox.empty();
+  if (is_known && !is_insecure && is_without_sandbox(inventory.sandbox)) return std::string(kNoSandbox);
+  if (!inventory.failures.empty()) return inventory.failures.front();
+  return std::nullopt;
+}
+
 bool is_without_sandbox(const std::string& layers) {
   const auto words = words_of(layers);
   return std::all_of(words.begin(), words.end(), [](const std::string& word) { return word == "rlimits" || word == "watchdog"; });

@@ -29,6 +29,17 @@ TEST(Inventory, limits_alone_are_no_sandbox) {
   EXPECT_FALSE(is_without_sandbox("rlimits,seccomp"));
 }
 
+TEST(Inventory, what_could_not_be_started_is_the_complaint_and_not_a_sandbox_that_nobody_looked_at) {
+  const auto complaint = [](std::vector<std::string> failures, const std::string& sandbox, bool is_insecure = false) {
+    return complaint_of({.devices = {}, .failures = std::move(failures), .software = {}, .sandbox = sandbox, .backends = {}}, is_insecure).value_or("none");
+  };
+  EXPECT_EQ(complaint({"no cuda device 0 here"}, ""), "no cuda device 0 here");
+  EXPECT_EQ(complaint({}, "uid,seccomp"), "none");
+  EXPECT_EQ(complaint({"a way out"}, "uid,seccomp"), "a way out");
+  EXPECT_EQ(complaint({"a way out"}, "rlimits"), kNoSandbox);
+  EXPECT_EQ(complaint({}, "rlimits", true), "none");
+}
+
 TEST(Inventory, a_lane_that_cannot_be_opened_is_a_sentence) {
   const Inventory inventory = take_inventory({{.device = DeviceKind::cpu,
                                     .index = 0,

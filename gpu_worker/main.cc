@@ -190,8 +190,7 @@ std::string scratch_in(const Flags& flags) {
 Expected<void> check_sandbox(const std::string& layers, bool insecure) {
   if (!kq::is_without_sandbox(layers)) return {};
   if (!insecure) {
-    return kq::our_fault("no sandbox can be had here: jobs would run as this user, with its files and its network; run kq-worker as root, or allow "
-                         "user namespaces (kq doctor says more), or accept it with --insecure-no-sandbox");
+    return kq::our_fault(std::string(kq::kNoSandbox));
   }
   spdlog::warn("no sandbox: jobs run as this user, with its files and its network");
   return {};
@@ -219,8 +218,7 @@ Expected<void> test_itself(const Flags& flags) {
   std::error_code ignored;
   fs::remove_all(scratch, ignored);
   std::cout << to_json(inventory) << std::flush;
-  if (auto secure = check_sandbox(inventory.sandbox, flags.insecure); !secure) return secure;
-  if (!inventory.failures.empty()) return kq::our_fault(inventory.failures.front());
+  if (auto why = kq::complaint_of(inventory, flags.insecure)) return kq::our_fault(std::move(*why));
   return {};
 }
 
