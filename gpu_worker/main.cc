@@ -23,6 +23,7 @@
 #include "gpu_worker/loop.h"
 #include "gpu_worker/profile.h"
 #include "gpu_worker/process.h"
+#include "gpu_worker/scratch_root.h"
 #include "gpu_worker/escape_check.h"
 #include "gpu_worker/wanted_devices.h"
 #include "net/endpoint.h"
@@ -181,9 +182,8 @@ Expected<kq::Lanes> open_lanes(const Flags& flags, const std::string& scratch, c
   return lanes;
 }
 
-std::string scratch_in(const Flags& flags) {
-  const std::string state = fs::absolute(flags.state.empty() ? kq::default_worker_state() : flags.state).lexically_normal();
-  return state + "/scratch-" + std::to_string(::getpid());
+Expected<kq::ScratchRoot> scratch_of(const Flags& flags) {
+  return kq::ScratchRoot::make(fs::absolute(flags.state.empty() ? kq::default_worker_state() : flags.state).lexically_normal());
 }
 
 // What a job could do here, were it let in.
@@ -211,12 +211,11 @@ Expected<void> test_sandboxes(std::vector<std::unique_ptr<kq::Lane>>& lanes, boo
 }
 
 Expected<void> test_itself(const Flags& flags) {
-  const std::string scratch = scratch_in(flags);
-  const auto lanes = lanes_of(flags, scratch, worker_name());
+  const auto scratch = scratch_of(flags);
+  if (!scratch) return kq::failure(scratch.error());
+  const auto lanes = lanes_of(flags, scratch->dir(), worker_name());
   if (!lanes) return kq::failure(lanes.error());
   const kq::Inventory inventory = kq::take_inventory(*lanes);
-  std::error_code ignored;
-  fs::remove_all(scratch, ignored);
   std::cout << to_json(inventory) << std::flush;
   if (auto why = kq::complaint_of(inventory, flags.insecure)) return kq::our_fault(std::move(*why));
   return {};
@@ -262,7 +261,9 @@ Expected<void> run(const Flags& flags) {
   if (!endpoints) return kq::failure(endpoints.error());
   const auto key = kq::read_key_for(kq::Side::worker, flags.key);
   if (!key) return kq::failure(key.error());
-  const std::string scratch = scratch_in(flags);
+  const auto root = scratch_of(flags);  // first, as it goes last
+  if (!root) return kq::failure(root.error());
+  const std::string scratch = root->dir();
   const std::string name = worker_name();
   auto worker = worker_options(flags, name);
   if (!worker) return kq::failure(worker.error());
@@ -291,11 +292,7 @@ Expected<void> run(const Flags& flags) {
   auto broker = kq::connect_client(endpoints->worker, *key);
   if (!broker) return kq::failure(broker.error());
   say_ready(flags.ready_fd);
-  const auto worked = kq::work(**broker, lanes, options, drain, stop);
-  lanes.clear();
-  std::error_code ignored;
-  fs::remove_all(scratch, ignored);
-  return worked;
+  return kq::work(**broker, lanes, options, drain, stop);
 }
 
 }  // namespace
