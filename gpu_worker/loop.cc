@@ -186,7 +186,7 @@ Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lane
       if (const auto* run = std::get_if<RunDone>(&*event)) going.erase(run->lease);
       obey(worker.step(std::move(*event), monotonic_now_ms()));
     }
-    if (drain && !drain_told) {
+    if (drain && !stop && !drain_told) {  // who is to end at once says nothing of a second signal
       drain_told = true;
       spdlog::info("asked to end: it takes nothing new, and ends when all it has is with the broker; a second signal ends it at once");
       obey(worker.step(DrainAsked{}, monotonic_now_ms()));
