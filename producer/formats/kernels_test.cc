@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "producer/test_folder.h"
 
@@ -30,6 +31,22 @@ TEST(kernels, each_file_is_a_submission_in_the_order_of_their_names) {
   ASSERT_EQ(found.candidates.size(), 2u);
   EXPECT_EQ(found.candidates[0].label, "a");
   EXPECT_EQ(found.candidates[1].label, "b");
+}
+
+TEST(kernels, what_is_named_as_a_kernel_and_cannot_be_read_is_said) {
+  TestFolder folder;
+  folder.write("problem.py", kTestProblem);
+  folder.write("k/a.py", kTestKernel);
+  folder.write("k/library.py/x.txt", "x");
+  std::filesystem::create_symlink("gone.py", folder / "k/gone_away.py");
+  std::filesystem::create_symlink("me@host.12", folder / "k/.#a.py");  // an editor has a.py open
+  ASSERT_EQ(mkfifo((folder / "k/pipe.cu").c_str(), 0600), 0);
+  InputOptions options;
+  options.problem = folder / "problem.py";
+  const Found found = read(folder / "k", options);
+  EXPECT_EQ(found.candidates.size(), 1u);
+  EXPECT_THAT(found.mistakes, ElementsAre((folder / "k/gone_away.py").string() + ": No such file or directory",
+                                          (folder / "k/pipe.cu").string() + " is no regular file"));
 }
 
 TEST(kernels, each_may_name_a_problem_of_its_own) {

@@ -52,9 +52,12 @@ bool contradicts(std::string_view problem_name, const SampleName& sample) {
 
 }  // namespace
 
+bool is_named_as_kernel(const std::filesystem::path& input) {
+  return input.extension() == ".py" || is_device_code(input.filename().string());
+}
+
 std::string why_single_file(const std::filesystem::path& input) {
-  const bool is_kernel = is_file(input) && (input.extension() == ".py" || is_device_code(input.filename().string()));
-  return is_kernel ? "its name ends in " + input.extension().string() : "";
+  return is_file(input) && is_named_as_kernel(input) ? "its name ends in " + input.extension().string() : "";
 }
 
 std::vector<FileRef> source_files(const std::filesystem::path& entry) {

@@ -12,6 +12,7 @@
 
 namespace kq {
 
+bool is_named_as_kernel(const std::filesystem::path& input);
 std::string why_single_file(const std::filesystem::path& input);
 void read_single_file(const std::filesystem::path& input, const InputOptions& options, const Finds& finds);
 
