@@ -98,6 +98,17 @@ Expected<std::vector<Blob>> load_blobs(const PackedJob& job, const std::set<Hash
 }  // namespace
 
 std::optional<PackedJob> Packer::pack(const Candidate& candidate, Mistakes& mistakes) {
+  const std::size_t mistakes_before = mistakes.size();
+  auto job = judged(candidate, mistakes);
+  // Where a line names the file, the line is what has to be mended.
+  if (candidate.where == candidate.files.front().path.string()) return job;
+  for (std::size_t i = mistakes_before; i < mistakes.size(); ++i) {
+    if (!mistakes[i].starts_with(candidate.where)) mistakes[i] = candidate.where + ": " + mistakes[i];
+  }
+  return job;
+}
+
+std::optional<PackedJob> Packer::judged(const Candidate& candidate, Mistakes& mistakes) {
   if (const auto wrong = shape_complaint(candidate)) {
     mistakes.push_back(*wrong);
     return std::nullopt;

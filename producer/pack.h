@@ -31,6 +31,7 @@ class Packer {
   std::optional<PackedJob> pack(const Candidate& candidate, std::vector<std::string>& mistakes);
 
  private:
+  std::optional<PackedJob> judged(const Candidate& candidate, std::vector<std::string>& mistakes);
   std::optional<Hash> check_problem(const FileRef& problem, std::vector<std::string>& mistakes);
 
   std::map<std::filesystem::path, std::optional<Hash>> problems_;  // by path; nothing: no problem

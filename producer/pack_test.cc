@@ -94,6 +94,16 @@ TEST_F(Pack, refuses_a_file_that_is_no_kernel) {
   EXPECT_THAT(mistakes(big), ElementsAre("big.py is 104857600 bytes, a source may have 1048576"));
 }
 
+TEST_F(Pack, a_file_that_a_line_names_is_refused_with_the_line) {
+  Candidate gone = candidate("gone.py");
+  gone.where = "run.jsonl:3";
+  std::filesystem::remove(folder_ / "gone.py");
+  EXPECT_THAT(mistakes(gone), ElementsAre("run.jsonl:3: " + (folder_ / "gone.py").string() + ": No such file or directory"));
+  Candidate text = candidate("notes.txt");
+  text.where = "run.jsonl:4";
+  EXPECT_THAT(mistakes(text), ElementsAre("run.jsonl:4: " + (folder_ / "notes.txt").string() + ": a kernel is a .py, .cu, .ptx or .cubin file"));
+}
+
 TEST_F(Pack, a_problem_must_be_one_and_that_is_said_once) {
   folder_.write("problem.py", "def get_init_inputs(): ...");
   const std::string expected =

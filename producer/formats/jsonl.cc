@@ -127,10 +127,9 @@ class LineParser {
 
   void read_problem(Candidate& candidate) {
     const std::string* written = text("problem");
-    if (written == nullptr || written->empty()) {
-      if (line_->find("problem") == nullptr) wrong("problem is missing: the path of its file");
-      return;
-    }
+    if (line_->find("problem") == nullptr) return wrong("problem is missing: the path of its file");
+    if (written == nullptr) return;  // which is said
+    if (written->empty()) return wrong("problem is empty: the path of its file is needed");
     const auto problem = find_problem(*written, base_, options_.problems);
     if (!problem) return wrong("problem " + problem.error().message);
     candidate.problem = problem->file;
@@ -142,6 +141,7 @@ class LineParser {
     const std::string* source = text("source");
     const std::optional<std::string> contract = this->contract();
     if ((path == nullptr) == (source == nullptr)) return wrong("one of path and source is needed");
+    if (path != nullptr && path->empty()) return wrong("path is empty: the path of a kernel is needed, or its text as source");
     if (path != nullptr) {
       candidate.files = source_files(base_ / *path);
       if (contract && candidate.files.size() > 1) candidate.files.resize(1);

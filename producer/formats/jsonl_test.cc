@@ -124,6 +124,9 @@ TEST_F(Jsonl, mistakes_name_file_and_line_and_what_would_be_right) {
   EXPECT_EQ(mistake(R"({"problem": "gone.py", "path": "subs/relu.py"})"),
             "submissions.jsonl:1: problem 'gone.py' is no file; give its path, or the folder that has it with "
             "--problems DIR");
+  EXPECT_EQ(mistake(R"({"problem": "", "path": "subs/relu.py"})"), "submissions.jsonl:1: problem is empty: the path of its file is needed");
+  EXPECT_EQ(mistake(R"({"problem": "problems/relu.py", "path": ""})"),
+            "submissions.jsonl:1: path is empty: the path of a kernel is needed, or its text as source");
   EXPECT_EQ(mistake(R"({"problem": "problems/relu.py"})"), "submissions.jsonl:1: one of path and source is needed");
   EXPECT_EQ(mistake(R"({"problem": "problems/relu.py", "path": "a.py", "source": "x"})"),
             "submissions.jsonl:1: one of path and source is needed");
