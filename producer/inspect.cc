@@ -66,7 +66,9 @@ class FirstPass {
   }
 
  private:
+  // What is wrong with an option is found again with each file, and told once.
   void mistake(std::string sentence) {
+    if (std::find(inspected_.mistakes.begin(), inspected_.mistakes.end(), sentence) != inspected_.mistakes.end()) return;
     ++inspected_.mistakes_n;
     if (inspected_.mistakes.size() < kMistakesKept) inspected_.mistakes.push_back(std::move(sentence));
   }

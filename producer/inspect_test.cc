@@ -53,6 +53,17 @@ TEST_F(Inspect, jobs_can_be_gone_through_again_and_again) {
   EXPECT_EQ(inspected.recognised[0].why, "its name ends in .jsonl");
 }
 
+TEST_F(Inspect, an_option_that_is_wrong_for_every_file_is_told_once) {
+  SubmitRequest request;
+  request.inputs = {folder_.write("k/a.py", kTestKernel).parent_path()};
+  folder_.write("k/b.py", kTestKernel);
+  request.options.problem = "nope";
+  const Inspected inspected = inspect(request);
+  EXPECT_THAT(inspected.mistakes, ElementsAre(HasSubstr("--problem 'nope' is no file")));
+  EXPECT_EQ(inspected.mistakes_n, 1u);
+  EXPECT_EQ(inspected.left_out_n, 2u);
+}
+
 TEST_F(Inspect, what_is_wrong_is_told_and_what_is_right_is_left) {
   const Inspected inspected = inspect(lines({"a", "-", "b", "a"}));
   EXPECT_THAT(inspected.mistakes, ElementsAre(HasSubstr("run.jsonl:2: not JSON"), HasSubstr("run.jsonl:4: the label 'a' is taken by ")));

@@ -118,7 +118,7 @@ void read_kernelbench_run(const fs::path& input, const InputOptions& options, co
   for (const Sample& sample : samples) levels.insert(sample.name.level);
   KernelBenchProblems problems = problems_of_run(input, options, levels.size() == 1);
 
-  std::set<std::pair<std::uint32_t, std::uint32_t>> missing;  // said once, however many samples there are
+  std::set<std::string> said;  // once, however many samples lack the problem, or problems the folder
   for (const Sample& sample : samples) {
     if (finds.stopped()) return;
     if (!options.subset.has(sample.name.level, sample.name.problem, sample.name.sample)) continue;
@@ -129,9 +129,7 @@ void read_kernelbench_run(const fs::path& input, const InputOptions& options, co
     const auto problem = problems.find(sample.name.level, sample.name.problem);
     if (!problem) {
       finds.left_out();
-      if (missing.insert({sample.name.level, sample.name.problem}).second) {
-        finds.mistake(sample.path.string() + ": " + problem.error().message);
-      }
+      if (said.insert(problem.error().message).second) finds.mistake(sample.path.string() + ": " + problem.error().message);
       continue;
     }
     Candidate candidate = sample_candidate(sample.path, sample.name);

@@ -74,6 +74,15 @@ TEST(KernelBenchRun, a_missing_problem_is_said_once) {
       ElementsAre(first.string() + ": no file level1/7_*.py in the problems; say where they are with --problems DIR"));
 }
 
+TEST(KernelBenchRun, a_missing_folder_of_problems_is_said_once) {
+  TestFolder folder;
+  const auto first = folder.write("a/level_1_problem_7_sample_0_kernel.py", kTestKernel);
+  folder.write("a/level_1_problem_8_sample_0_kernel.py", kTestKernel);
+  InputOptions options;
+  options.problems = "nope";
+  EXPECT_THAT(read(folder / "a", options).mistakes, ElementsAre(first.string() + ": --problems: 'nope' is no directory"));
+}
+
 TEST(KernelBenchRun, nothing_is_dropped_silently) {
   TestFolder folder;
   const auto odd = folder.write("a/level_1_problem_x_sample_0_kernel.py", kTestKernel);
