@@ -29,7 +29,7 @@ struct Undelivered {
   std::string peer;
   std::vector<LeaseId> leases;
 };
-// Space (store/store.h) says how the store's disk stands, about once a second: while it is nearly full, submissions are answered `busy`.
+// Space (store/store.h) says how the store's disk stands, about once a second, and after each 32 MB committed: while it is nearly full, submissions are answered `busy`.
 //
 // A turn begins, and time has passed. It is stepped only when the writes of every earlier turn are committed: what it queues is read from
 // the store.
