@@ -49,6 +49,14 @@ std::string left_out_text(std::size_t kernels_n, std::string_view what_was_not_d
   return counted(kernels_n, "kernel") + (kernels_n == 1 ? " was" : " were") + " wrong and not " + std::string(what_was_not_done);
 }
 
+std::string shell_quoted(const std::string& word) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-+:@,=";
+  if (word.find_first_not_of(plain) == std::string::npos && !word.starts_with('-')) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 std::string counted(std::size_t count, std::string_view noun) {
   return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
 }

@@ -20,6 +20,9 @@ std::string listed(std::string_view program, std::span<const std::string> senten
 // "3 jobs", "1 job".
 std::string counted(std::size_t count, std::string_view noun);
 
+// A word of a command line that somebody is to copy: in quotes where a shell would make something else of it.
+std::string shell_quoted(const std::string& word);
+
 // "2 kernels were wrong and not submitted": the last word of a call that kept going.
 std::string left_out_text(std::size_t kernels_n, std::string_view what_was_not_done);
 

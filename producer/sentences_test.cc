@@ -24,6 +24,13 @@ TEST(Sentences, a_long_list_is_cut_and_counted) {
   EXPECT_TRUE(text.ends_with("kq-submit: and 5 more\n"));
 }
 
+TEST(Sentences, a_word_to_copy_is_what_a_shell_takes_for_it) {
+  EXPECT_EQ(shell_quoted("monday/2"), "monday/2");
+  EXPECT_EQ(shell_quoted("my run"), "'my run'");
+  EXPECT_EQ(shell_quoted("it's $(id)"), "'it'\\''s $(id)'");
+  EXPECT_EQ(shell_quoted("--run"), "'--run'");
+}
+
 TEST(Sentences, one_is_singular) {
   EXPECT_EQ(counted(1, "job"), "1 job");
   EXPECT_EQ(counted(0, "job"), "0 jobs");

@@ -22,14 +22,6 @@ std::string device_text(const Submission& submission) {
   return submission.gpu_model.empty() ? std::string(to_string(submission.device)) : submission.gpu_model;
 }
 
-std::string shell_quoted(const std::string& word) {
-  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-+:@,=";
-  if (word.find_first_not_of(plain) == std::string::npos && !word.starts_with('-')) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 JobEnd end_of(const WaitList::Job& job, const WaitList& heard) {
   if (job.standing == WaitList::Standing::finished) return {.state = JobState::finished, .verdict = heard.verdict_of(job)};
   return {.state = job.standing == WaitList::Standing::running ? JobState::leased : JobState::queued, .verdict = {}};

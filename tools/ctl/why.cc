@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "core/limits.h"
+#include "core/verdict.h"
 #include "producer/sentences.h"
 #include "producer/wait.h"
 #include "producer/when.h"
@@ -84,6 +85,13 @@ std::string waiting_text(const JobStatus& status, const JobRecord& job, const st
   return "";
 }
 
+// Of a job that is over the run's row says what is known of it, and why it did not pass.
+std::string where_to_look(const JobStatus& status, const JobRecord& job) {
+  if (job.run.empty()) return "";
+  const bool passed = status.verdict == to_string(VerdictName::passed);
+  return "; " + std::string(passed ? "its figures" : "why") + ": kq results " + shell_quoted(job.run) + (passed ? "" : " --failed");
+}
+
 // Answers about jobs, gathered page by page.
 class Explainer {
  public:
@@ -115,7 +123,6 @@ class Explainer {
  private:
   Expected<JobRecord> record_of(const JobStatus& status, const std::map<Sequence, JobRecord>& jobs) {
     if (const auto known = jobs.find(status.seq); known != jobs.end()) return known->second;
-    if (status.state == JobState::finished) return JobRecord();
     auto rows = ask<JobsReply>(client_, JobsQuery{.state = status.state, .after_seq = status.seq - 1, .limit = 1});
     if (!rows) return failure(rows.error());
     if (rows->jobs.empty() || rows->jobs[0].job.seq != status.seq) return JobRecord();  // it has moved on
@@ -168,7 +175,7 @@ std::string why_text(const JobStatus& status, const JobRecord& job, const std::v
     case JobState::leased:
       return name + "runs since " + age_text(unix_now_ms - job.leased_at_ms) + ", attempt " + std::to_string(status.attempt);
     case JobState::finished:
-      return name + "is finished: " + status.verdict;
+      return name + "is finished: " + status.verdict + where_to_look(status, job);
   }
   return name;
 }

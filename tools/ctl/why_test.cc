@@ -86,11 +86,19 @@ TEST(ctl_why, a_running_and_a_finished_job_are_told_too) {
     return StatusReply{{{.seq = 8, .state = JobState::leased, .attempt = 2, .verdict = ""},
                         {.seq = 9, .state = JobState::finished, .verdict = "passed"}}};
   });
-  kq.on<JobsQuery>([](const JobsQuery& query) { return page_of({job_row(8, JobState::leased)}, query, 10); });
+  kq.on<JobsQuery>([](const JobsQuery& query) { return page_of({job_row(8, JobState::leased), job_row(9, JobState::finished)}, query, 10); });
   EXPECT_EQ(kq.run({"why", "8", "9"}), 0);
-  EXPECT_EQ(kq.out.str(), "job 8 runs since 3 min, attempt 2\njob 9 is finished: passed\n");
+  EXPECT_EQ(kq.out.str(), "job 8 runs since 3 min, attempt 2\njob 9 is finished: passed; its figures: kq results monday\n");
   EXPECT_EQ(kq.run({"why", "8", "9", "10"}), 5);
   EXPECT_EQ(kq.err.str(), "kq-ctl why: 1 job is unknown to broker ipc:///tmp/kq.sock\n");
+}
+
+TEST(ctl_why, of_a_finished_job_it_is_said_where_to_look) {
+  const JobStatus over{.seq = 7, .state = JobState::finished, .verdict = "wrong_answer"};
+  JobRecord record = job();
+  EXPECT_EQ(why_text(over, record, {}, kNow), "job 7 is finished: wrong_answer");  // of a run that is not known
+  record.run = "my run";
+  EXPECT_EQ(why_text(over, record, {}, kNow), "job 7 is finished: wrong_answer; why: kq results 'my run' --failed");
 }
 
 TEST(ctl_why, a_run_is_explained_from_its_rows_alone) {
