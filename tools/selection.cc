@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <compare>
 
 #include "producer/when.h"
@@ -15,7 +16,7 @@ namespace {
 std::optional<double> parsed_number(std::string_view text) {
   double value = 0;
   const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || wrong != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  if (text.empty() || wrong != std::errc{} || end != text.data() + text.size() || std::isnan(value)) return std::nullopt;
   return value;
 }
 
@@ -124,6 +125,9 @@ Expected<void> Selection::add_condition(const std::string& text) {
     const ColumnType type = column->of_job != nullptr ? column->of_job->type : column->of_item->type;
     const bool needs_number = (type == ColumnType::integer || type == ColumnType::number) && test != Test::contains && !condition.text.empty();
     if (needs_number && !condition.number) return bad_input("--where: " + text.substr(0, name_bytes) + " is a number, got '" + printable(condition.text) + "'");
+    if (type == ColumnType::boolean && condition.text != "true" && condition.text != "false" && !condition.text.empty()) {
+      return bad_input("--where: " + text.substr(0, name_bytes) + " is true or false, got '" + printable(condition.text) + "'");
+    }
     if (test == Test::equal || test == Test::unequal) {
       if (const auto wrong = word_complaint(column->name(), condition.text)) return bad_input("--where: " + *wrong);
     }

@@ -87,6 +87,8 @@ TEST(selection, a_mistake_is_one_sentence) {
   EXPECT_THAT(complaint({.where = {"state=done"}}), HasSubstr("--where: there is no state 'done'; known are queued, leased, finished"));
   EXPECT_THAT(complaint({.where = {"speedup>fast"}}), HasSubstr("--where: speedup is a number, got 'fast'"));
   EXPECT_THAT(complaint({.where = {"speedup>>2"}}), HasSubstr("--where: speedup is a number, got '>2'"));
+  EXPECT_THAT(complaint({.where = {"speedup>nan"}}), HasSubstr("--where: speedup is a number, got 'nan'"));
+  EXPECT_THAT(complaint({.where = {"build_cached=yes"}}), HasSubstr("--where: build_cached is true or false, got 'yes'"));
   EXPECT_THAT(complaint({.where = {"verdit=passed"}}), HasSubstr("did you mean verdict?"));
   EXPECT_THAT(complaint({.since = "yesterday"}), HasSubstr("--since must be like 2h"));
   EXPECT_THAT(complaint({.level = "kernel"}), HasSubstr("--level must be one of job, case, sample"));
