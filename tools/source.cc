@@ -50,12 +50,12 @@ std::string store_in(const std::string& folder) {
   return !is_store && fs::exists(inside / "CURRENT", ignored) ? inside.string() : folder;
 }
 
-Expected<OpenSource> open_broker(const std::string& url, const std::string& key) {
-  Expected<Client> connected = Client::connect(url, key);
+Expected<OpenSource> open_broker(const SourceOptions& options) {
+  Expected<Client> connected = Client::connect(options.broker, options.key);
   if (!connected) return failure(connected.error());
   OpenSource open;
   open.client = std::make_unique<Client>(std::move(*connected));
-  const Expected<BrokerReply> there = open.client->ask_for<BrokerReply>(BrokerQuery{});
+  const Expected<BrokerReply> there = open.client->ask_for<BrokerReply>(BrokerQuery{}, options.answer_ms);
   if (!there)
     return failure(Error{there.error().code, there.error().message + ", or read its store with: --store DIR"});
   open.source = broker_source(*open.client);
@@ -114,7 +114,7 @@ void add_flags(Flags& flags, SourceOptions& options) {
 }
 
 Expected<OpenSource> open_source(const SourceOptions& options, const OpenStore& open_store) {
-  if (options.store.empty()) return open_broker(options.broker, options.key);
+  if (options.store.empty()) return open_broker(options);
   Expected<std::unique_ptr<Store>> store = open_store(store_in(options.store));
   if (!store) return failure(store.error());
   return OpenSource{.client = nullptr, .source = store_source(std::move(*store))};

@@ -35,6 +35,7 @@ struct SourceOptions {
   std::string broker;
   std::string key{};  // file; empty: none
   std::string store;
+  std::int64_t answer_ms = kAnswerTimeoutMs;  // that a broker has to answer at all
 };
 void add_flags(Flags& flags, SourceOptions& options);
 
