@@ -1,5 +1,4 @@
 // kq-dump: a run as files for other programs, in any format of the exporters' table.
-#include <filesystem>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -103,8 +102,7 @@ Expected<void> work(Options& options) {
   if (!open) return kq::failure(open.error());
   const auto dumped = dump(*open->source, options.run, *selection, **to, options.to.out != "-");
   if (!dumped) return kq::failure(dumped.error());
-  const bool is_file = options.to.out != "-" && !exporter.writes_folder && std::filesystem::is_regular_file(options.to.out);
-  if (is_file && !options.no_note) {
+  if (kq::takes_note(options.to.out) && !options.no_note) {
     const auto noted = kq::write_dump_note({.file = options.to.out,
                                             .run = options.run,
                                             .source = options.source.store.empty() ? options.source.broker : options.source.store,

@@ -50,6 +50,11 @@ std::string dump_note_text(const DumpNote& note, std::uint64_t bytes) {
   return indented_text(Json{object}, 2) + "\n";
 }
 
+bool takes_note(const std::string& out) {
+  std::error_code ignored;
+  return out != "-" && std::filesystem::is_regular_file(out, ignored);
+}
+
 Expected<void> write_dump_note(const DumpNote& note) {
   std::error_code error;
   const std::uintmax_t bytes = std::filesystem::file_size(note.file, error);

@@ -28,6 +28,9 @@ std::vector<std::string> names_of(const Selection& selection);
 // One JSON object on many lines.
 std::string dump_note_text(const DumpNote& note, std::uint64_t bytes);
 
+// Whether a note can lie beside what was written: standard output and devices have no place for it.
+bool takes_note(const std::string& out);
+
 // Writes it, with the file's length; whole or not at all, as the file.
 Expected<void> write_dump_note(const DumpNote& note);
 

@@ -29,6 +29,9 @@ TEST(dump_note, stands_beside_the_file_and_says_what_it_is_of) {
                       .columns = names_of(*selection),
                       .rows_n = 1,
                       .made_at_ms = 1'700'000'000'007};
+  EXPECT_TRUE(takes_note(file));
+  EXPECT_FALSE(takes_note("-"));
+  EXPECT_FALSE(takes_note("/dev/null"));
   ASSERT_TRUE(write_dump_note(note));
   std::ostringstream text;
   text << std::ifstream(file + ".meta.json").rdbuf();

@@ -19,6 +19,7 @@
 #include "producer/submit.h"
 #include "producer/submitter.h"
 #include "producer/wait.h"
+#include "tools/dump_note.h"
 #include "tools/exporters/exporter.h"
 #include "tools/flags.h"
 #include "tools/output_file.h"
@@ -245,7 +246,17 @@ class Sweep {
     });
     if (!visited) return visited;
     report_->finish();
-    return csv ? csv->finish() : Expected<void>();
+    if (!csv) return {};
+    if (const auto written = csv->finish(); !written) return written;
+    if (!kq::takes_note(options_.csv)) return {};
+    return kq::write_dump_note({.file = options_.csv,
+                                .run = submitted.run,
+                                .source = stack_ ? stack_->folder().file("store") : client.url(),
+                                .format = "csv",
+                                .words = {},
+                                .columns = kq::names_of(*all),
+                                .rows_n = csv->rows_n(),
+                                .made_at_ms = kq::unix_now_ms()});
   }
 
   ExitCode exit_code(const kq::WaitOutcome& outcome) const {

@@ -63,6 +63,8 @@ class Sweep(kq.Story):
             rows = list(csv.DictReader(source))
         self.assertEqual(sorted(row["label"] for row in rows), sorted(PART))
         self.assertEqual(len({row["job_id"] for row in rows}), len(PART))
+        note = json.loads(Path(f"{out}.meta.json").read_text())
+        self.assertEqual((note["run"], note["rows"], note["bytes"], note["columns"]), ("r", len(PART), out.stat().st_size, list(rows[0])))
         for row in rows:
             self.assertEqual(row["state"], "finished")
             self.assertEqual(row["median_us"] != "", row["verdict"] == "passed", row)
