@@ -78,6 +78,19 @@ Expected<Dumped> dump(kq::Source& source, const std::string& run, const kq::Sele
   return dumped;
 }
 
+// What one format has and another passes over would be taken for done.
+Expected<void> check_options_of_format(const Options& options) {
+  const bool is_kernelbench = options.format == "kernelbench";
+  if (options.to.excel_safe && options.format != "csv") return kq::bad_input("--excel-safe goes with --format csv");
+  if (!is_kernelbench && (options.to.strict || options.to.merge || options.pass_at_k != "1")) {
+    return kq::bad_input("--strict, --merge and --pass-at-k go with --format kernelbench");
+  }
+  if (is_kernelbench && (options.selection.level != "job" || !options.selection.columns.empty())) {
+    return kq::bad_input("--level and --columns do not go with --format kernelbench, whose files have a form of their own");
+  }
+  return {};
+}
+
 Expected<void> work(Options& options) {
   const auto ks = kq::parse_pass_at_k(options.pass_at_k);
   if (!ks) return kq::failure(ks.error());
@@ -85,6 +98,7 @@ Expected<void> work(Options& options) {
   if (kq::find_exporter(options.format) == nullptr) return kq::failure(kq::unknown_format(options.format));
   const auto selection = kq::Selection::make(options.selection, kq::unix_now_ms());
   if (!selection) return kq::failure(selection.error());
+  if (const auto fits = check_options_of_format(options); !fits) return fits;
   if (options.schema) {
     std::cout << (options.format == "jsonl" ? kq::json_schema(*selection) : kq::schema_table(*selection)) << std::flush;
     return {};
