@@ -141,6 +141,8 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     if given.run is not None and given.input is not None:
         parser.error("either --run or --input is needed, not both")
+    if given.out == "-":
+        parser.error("-o names a file or a folder: neither of these formats goes to standard output")
     need_pyarrow()
     write = FORMATS[given.format]
     if given.run is not None:
@@ -161,7 +163,7 @@ def main(arguments: list[str]) -> int:
     if rows_n == 0:
         print(f"kq export: {nothing}", file=sys.stderr)
         return 5
-    print(f"kq export: {rows_n} rows in {given.out}", file=sys.stderr)
+    print(f"kq export: {rows_n} row{'' if rows_n == 1 else 's'} in {given.out}", file=sys.stderr)
     return 0
 
 

@@ -47,6 +47,8 @@ class Sink:
         self._group: list[Any] = []
 
     def __enter__(self) -> Sink:
+        if self.path.is_dir():
+            raise BadInput(f"{self.path} is a folder, the name of a file is needed")
         try:
             self._held.enter_context(partial_file(self.path))
             self._writer = pq.ParquetWriter(self._partial, self.schema, compression=self._compression)

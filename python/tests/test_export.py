@@ -168,9 +168,20 @@ def test_mistakes_end_with_the_exit_codes_of_kq(
     assert export.run(["--input", str(tmp_path / "empty"), "-o", out]) == 5
     (tmp_path / "a.jsonl").write_bytes(lines(1))
     assert export.run(["--input", str(tmp_path / "a.jsonl"), "-o", out]) == 2
+    assert export.run(["--input", str(tmp_path / "a.jsonl"), "-o", str(tmp_path)]) == 2
     monkeypatch.setattr(parquet, "pa", None)
     assert export.run(["--input", str(tmp_path / "a.jsonl"), "-o", str(tmp_path / "a.parquet")]) == 2
     said = capsys.readouterr().err.splitlines()
     assert said[0] == "kq export: /nowhere: No such file or directory"
     assert said[1].endswith("empty holds no row") and "cannot be written" in said[2]
-    assert said[3] == "kq export: Parquet needs pyarrow, which is not here: pip install pyarrow"
+    assert said[3] == f"kq export: {tmp_path} is a folder, the name of a file is needed"
+    assert said[4] == "kq export: Parquet needs pyarrow, which is not here: pip install pyarrow"
+
+
+def test_a_file_called_dash_is_not_meant(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.jsonl").write_bytes(lines(1))
+    with pytest.raises(SystemExit) as end:
+        export.run(["--input", "a.jsonl", "-o", "-"])
+    assert end.value.code == 2 and "neither of these formats goes to standard output" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
