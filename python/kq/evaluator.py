@@ -122,6 +122,8 @@ class LocalKernelEvaluatorWrapper:
 
     async def _evaluate(self, reference: str, code: str, verbose: bool) -> KernelExecResult:
         assert self._client is not None
+        if not isinstance(reference, str):
+            raise BadInput(f"ref_arch_src is the text of the reference, got {type(reference).__name__}")
         digest = str(Hash.of(reference.encode(errors="surrogatepass")))[:12]
         problem = Problem.of(reference, f"reference-{digest}")
         deadline = time.monotonic() + self._timeout

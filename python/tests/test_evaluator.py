@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from examples import MODEL, ended, passed
@@ -50,6 +51,11 @@ def test_results_scores_and_texts(h100: kq.LocalKernelEvaluatorWrapper, capsys: 
 def test_a_failure_of_ours_is_tried_again_and_is_no_score(h100: kq.LocalKernelEvaluatorWrapper) -> None:
     with pytest.raises(kq.InfraError, match="abandoned: the judge died"):
         h100.evaluate(MODEL, "# abandoned")
+
+
+def test_a_reference_that_is_no_text_is_said(h100: kq.LocalKernelEvaluatorWrapper) -> None:
+    with pytest.raises(kq.BadInput, match="ref_arch_src is the text of the reference, got PosixPath"):
+        h100.evaluate(Path("relu.py"), "class ModelNew: ...")  # type: ignore[arg-type]
 
 
 def test_many_calls_are_on_their_way_at_once(h100: kq.LocalKernelEvaluatorWrapper) -> None:
