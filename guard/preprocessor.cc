@@ -84,8 +84,9 @@ void Preprocessor::read(const CppSource& source, std::size_t depth) {
   const auto flush = [&](std::size_t end) {
     if (is_dead() || end <= text_from) return;
     const Line text = Line(tokens).subspan(text_from, end - text_from);
+    const Tokens qualifier = qualifier_at_end(out_);
     expand(text, out_, 0);
-    join_call(text);
+    join_call(text, qualifier);
   };
   for (std::size_t i = 0; i < tokens.size();) {
     const bool is_directive = tokens[i].is_first && (is_word(tokens[i], "#") || is_word(tokens[i], "%:"));
@@ -104,16 +105,21 @@ void Preprocessor::read(const CppSource& source, std::size_t depth) {
 }
 
 // Compilers take directives among a macro's arguments. Such a call was read in pieces, each as it stood; behind its end it is read once more as one, of
-// which nothing was undefined in between.
-void Preprocessor::join_call(Line text) {
-  std::size_t from = 0;  // what of the text is of an open call
+// which nothing was undefined in between. `qualifier`: what the text begins behind.
+void Preprocessor::join_call(Line text, const Tokens& qualifier) {
+  std::size_t from = 0;  // what of the text is of an open call: from what its name is qualified by
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (is_word(text[i], "(") && open_parentheses_++ == 0) from = i == 0 ? 0 : i - 1;
+    if (is_word(text[i], "(") && open_parentheses_++ == 0) {
+      from = i == 0 ? 0 : i - 1;
+      while (from >= 2 && is_word(text[from - 1], "::") && text[from - 2].kind == TokenKind::name) from -= 2;
+    }
     if (!is_word(text[i], ")") || open_parentheses_ == 0 || --open_parentheses_ != 0 || open_.empty()) continue;
     open_.insert(open_.end(), text.begin(), text.begin() + static_cast<std::ptrdiff_t>(i) + 1);
     expand(std::exchange(open_, {}), out_, 0);
   }
-  if (open_parentheses_ != 0) open_.insert(open_.end(), text.begin() + static_cast<std::ptrdiff_t>(from), text.end());
+  if (open_parentheses_ == 0) return;
+  if (open_.empty() && from == 0) open_ = qualifier;
+  open_.insert(open_.end(), text.begin() + static_cast<std::ptrdiff_t>(from), text.end());
 }
 
 // "# 12 "file.cu" 1 3" tells where the next line is from. Nothing else is a directive there, but for pragmas.

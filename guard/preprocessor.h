@@ -90,7 +90,7 @@ class Preprocessor {
   void leave_branch();
   void note(std::string_view word, Line rest);
 
-  void join_call(Line text);
+  void join_call(Line text, const Tokens& qualifier);
   void expand(Line in, Tokens& out, std::size_t depth);
   void end_macro();
   static Tokens qualifier_at_end(const Tokens& out);

@@ -66,6 +66,8 @@ TEST(Preprocessor, a_call_is_read_as_one_whatever_directives_stand_in_it) {
   EXPECT_EQ(out(cat + "x = CAT(thr,\n#pragma once\nead); y"), "x = CAT ( thr , ead ) ; y thread");
   EXPECT_TRUE(out(cat + "CAT(thr,\n#undef CAT\nead)").find("thread") != std::string::npos);
   EXPECT_TRUE(out(cat + "f(CAT(thr,\n#define X\n#ifdef X\n#endif\n(ead)), CAT(thr, ead))").ends_with("thread )"));
+  EXPECT_TRUE(out(cat + "std::CAT(thr,\n#define X\nead)").ends_with(" std :: thread"));
+  EXPECT_TRUE(out(cat + "std::\n#define X\nCAT(thr,\n#define Y\nead)").ends_with(" std :: thread"));
   EXPECT_EQ(out("f(a)\n#define X\ng(b)\n#undef X\nX"), "f ( a ) g ( b ) X");
 }
 
