@@ -143,7 +143,7 @@ std::vector<std::string> entry_names(const std::string& dir) {
 }  // namespace
 
 Hash build_key(const Submission& submission, DeviceKind device, const std::string& arch, const Software& software, const std::string& compilers) {
-  std::string text = "kq-build/6\n";
+  std::string text = "kq-build/7\n";
   const auto put = [&text](std::string_view value) { text += std::to_string(value.size()) + ":" + std::string(value) + "\n"; };
   put(kVersion);  // the harness that reads the sources comes with it
   put(kEvaluatorVersion);
