@@ -3,6 +3,7 @@
 #include <glob.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -222,6 +223,12 @@ std::variant<SubmitCommandLine, EarlyEnd> parse_submit_command_line(int argc, co
     return EarlyEnd{ExitCode::ok, std::string(version.what()) + "\n"};
   } catch (const CLI::ParseError& error) {
     return EarlyEnd{ExitCode::bad_input, std::string(error.what()) + "; see kq-submit --help"};
+  }
+  // A variable of a script that is not set: without a --gpu, say, it would run on any.
+  for (const CLI::Option* option : app.get_options()) {
+    const std::vector<std::string>& values = option->results();
+    if (option->get_positional() || std::find(values.begin(), values.end(), "") == values.end()) continue;
+    return EarlyEnd{ExitCode::bad_input, option->get_name() + " is empty; leave it out, or say which"};
   }
   if (timeout->count() > 0) {
     // Written so that NaN is refused too.

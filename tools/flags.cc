@@ -1,6 +1,7 @@
 #include "tools/flags.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 
 #include "core/version.h"
@@ -39,6 +40,15 @@ std::optional<std::string> repeated(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     const bool takes_one = option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw && option->get_items_expected_max() == 1;
     if (takes_one && option->count() > 1) return option->get_name() + " is given " + std::to_string(option->count()) + " times, it takes one value";
+  }
+  return std::nullopt;
+}
+
+// A variable of a script that is not set: "pause --submitter ''" would pause everybody.
+std::optional<std::string> emptied(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::vector<std::string>& values = option->results();
+    if (std::find(values.begin(), values.end(), "") != values.end()) return option->get_name() + " is empty; leave it out, or say which";
   }
   return std::nullopt;
 }
@@ -110,7 +120,9 @@ std::optional<ExitCode> Flags::parse(int argc, const char* const* argv) {
   CLI::App& app = parser_->app;
   try {
     app.parse(argc, argv);
-    return std::nullopt;
+    const std::optional<std::string> empty = emptied(app);
+    if (!empty) return std::nullopt;
+    std::cerr << app.get_name() << ": " << *empty << '\n';
   } catch (const CLI::CallForHelp&) {
     std::cout << app.help();
     return ExitCode::ok;

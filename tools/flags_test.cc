@@ -113,6 +113,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Wrong{{"x.py", "--run", "a", "--json", "--run", "b"}, "--run is given 2 times, it takes one value ("},
                       Wrong{{"x.py", "--format", "csv", "--format", "csv"}, "--format is given 2 times"},
                       Wrong{{"x.py", "--timeout", "1", "--timeout", "2"}, "--timeout is given 2 times"},
+                      Wrong{{"x.py", "--run", ""}, "--run is empty; leave it out, or say which"},
+                      Wrong{{""}, "path is empty"},
                       Wrong{{"x.py", "--format", "xml"}, "must be one of csv|jsonl, got xml"},
                       Wrong{{"x.py", "--timeout", "soon"}, "must be a number of seconds above 0, got soon"},
                       Wrong{{"x.py", "--timeout", "0"}, "must be a number of seconds above 0, got 0"},

@@ -24,6 +24,7 @@ class CtlSteering : public testing::Test {
 };
 
 TEST_F(CtlSteering, pauses_everybody_or_one) {
+  EXPECT_EQ(kq.run({"pause", "--submitter", ""}), 2) << "which would be everybody";
   EXPECT_EQ(kq.run({"pause"}), 0);
   EXPECT_EQ(kq.out.str(), "the queue is paused: nothing more is leased, what runs goes on\n");
   EXPECT_EQ(kq.run({"resume", "--submitter", "ann", "--json"}), 0);
