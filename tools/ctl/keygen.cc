@@ -40,6 +40,9 @@ Expected<ExitCode> make(const CtlWorld& world, const KeygenFlags& flags) {
   if (flags.name.empty() || flags.role.empty()) return bad_input("whose key? say --name NAME and --role submit, work or admin");
   if (const auto wrong = name_complaint(flags.name)) return bad_input("--name '" + flags.name + "' " + *wrong);
   const Identity who{.name = flags.name, .role = *parse_enum<Role>(flags.role)};
+  if (flags.out.empty() && flags.name.find('/') != std::string::npos) {
+    return bad_input("--name '" + flags.name + "' cannot name a file here: say where the key goes with -o FILE");
+  }
   const std::string path = flags.out.empty() ? flags.name + ".key" : flags.out;
   const auto key = issue_key(flags.folder, who, path);
   if (!key) return failure(key.error());

@@ -37,6 +37,8 @@ TEST(ctl_keygen, says_what_is_missing) {
   EXPECT_EQ(kq.err.str(), "kq-ctl keygen: where are the broker's keys? say --keys DIR\n");
   EXPECT_EQ(kq.run({"keygen", "--keys", "/tmp/x", "--name", "ann"}), 2);
   EXPECT_EQ(kq.err.str(), "kq-ctl keygen: whose key? say --name NAME and --role submit, work or admin\n");
+  EXPECT_EQ(kq.run({"keygen", "--keys", "/tmp/x", "--name", "../ann", "--role", "submit"}), 2);
+  EXPECT_EQ(kq.err.str(), "kq-ctl keygen: --name '../ann' cannot name a file here: say where the key goes with -o FILE\n");
 }
 
 }  // namespace
