@@ -78,8 +78,9 @@ Expected<void> check_fields(const json& object) {
   for (const Field& field : kFields) {
     const auto value = object.find(field.name);
     if (value == object.end()) return bad_input("a call of load_inline is none");
-    if (!is_of(field.form, *value)) return bad_input(std::string("load_inline: ") + field.called + " is not what it may be" + (field.form == Form::words ? ": words of at most " + std::to_string(kExtensionFlagBytesMax) + " letters, digits and marks of ASCII" : ""));
-    if (field.n_max != 0 && value->size() > field.n_max) return bad_input(std::string("load_inline: ") + field.called + " are more than " + std::to_string(field.n_max));
+    const std::string what = std::string("load_inline: ") + field.called;
+    if (!is_of(field.form, *value)) return bad_input(what + " is not of the form that it has in a call");
+    if (field.n_max != 0 && value->size() > field.n_max) return bad_input(what + " are more than " + std::to_string(field.n_max));
   }
   return {};
 }
