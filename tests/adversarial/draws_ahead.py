@@ -2,6 +2,7 @@
 # expect: harmless
 # guard: clean
 # run: harmless
+# gpu: harmless | wrong_answer value
 import weakref
 
 import torch
