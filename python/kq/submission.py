@@ -242,11 +242,28 @@ def files_of(
         backend = recognised_backend(files[0]) if files else Backend.TORCH
     if contract is not None and files:
         files.append(SourceFile.of(Path(files[0].name).stem + ".json", contract_text(contract)))
+    if files and (complaint := backend_complaint(files[0].name, backend)):
+        raise BadInput(f"{files[0].name}: {complaint}")
+    if backend is Backend.MULTI_KERNEL and len(files) == 1:
+        raise BadInput(
+            f"{files[0].name}: backend multi_kernel needs a contract with entry_point, the function that is called; "
+            "give it as contract, or as X.json beside X.py"
+        )
     if backend is Backend.CUDA and len(files) == 1:
         raise BadInput(
             f"{files[0].name}: a cuda source needs its IOContract; give it as contract, or as X.json beside X.cu"
         )
     return files, backend
+
+
+def backend_complaint(name: str, backend: Backend) -> str | None:
+    """producer/recognise.h: why a file cannot be of that backend."""
+    is_device_code = name.endswith(DEVICE_CODE)
+    if is_device_code == (backend is Backend.CUDA):
+        return None
+    if is_device_code:
+        return f"backend {backend.value} takes a .py file, a .cu, .ptx or .cubin file is of backend cuda"
+    return "backend cuda takes a .cu, .ptx or .cubin file with its .json beside it, Python that compiles CUDA itself is of backend torch_cuda"
 
 
 def contract_text(contract: Mapping[str, Any] | str) -> str:

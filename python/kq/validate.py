@@ -8,7 +8,7 @@ from numbers import Real
 from kq.declared import undeclared
 from kq.errors import BadInput
 from kq.limits import FILES_PER_SUBMISSION_MAX, LABELS_MAX, NAME_BYTES_MAX, TAGS_MAX, TRIALS_MAX
-from kq.submission import Submission
+from kq.submission import DeviceWish, Submission
 
 
 def name_complaint(name: str) -> str | None:
@@ -100,6 +100,8 @@ def _words_complaint(submission: Submission) -> str | None:
     for name in (submission.author, submission.gpu_model, submission.salt):
         if name and (wrong := name_complaint(name)):
             return f"author, gpu model or salt {wrong}"
+    if submission.device is DeviceWish.CPU and submission.gpu_model:
+        return f"a CPU and the GPU '{submission.gpu_model}' are asked for; only one can be had"
     if len(submission.tags) > TAGS_MAX:
         return f"more than {TAGS_MAX} tags"
     for name, value in submission.tags.items():

@@ -20,6 +20,7 @@ from kq.packing import batches, packed, unpacked
 from kq.validate import name_complaint
 
 SWEEP = ROOT / "examples/sweep"
+RELU = SWEEP / "submissions/relu"
 
 
 def test_a_text_is_one_file() -> None:
@@ -58,6 +59,10 @@ def test_a_contract_may_be_given_in_place() -> None:
         (lambda: submission(backend="tridon"), kq.BadInput, "one of torch, triton, cuda, torch_cuda, multi_kernel, got 'tridon'"),
         (lambda: submission(device="tpu"), kq.BadInput, "one of any, cpu, cuda, got 'tpu'"),
         (lambda: submission(backend="cuda"), kq.BadInput, "needs its IOContract"),
+        (lambda: submission(backend="multi_kernel"), kq.BadInput, "backend multi_kernel needs a contract with entry_point"),
+        (lambda: kq.Submission.of(RELU / "right_fast_cuda.cu", label="x", problem=problem(), backend="triton"), kq.BadInput, "right_fast_cuda.cu: backend triton takes a .py file, a .cu, .ptx or .cubin file is of backend cuda"),
+        (lambda: kq.Submission.of(RELU / "double_torch.py", label="x", problem=problem(), backend="cuda"), kq.BadInput, "double_torch.py: backend cuda takes a .cu, .ptx or .cubin file with its .json beside it, Python"),
+        (lambda: operations.checked("run", [submission(device="cpu", gpu_model="NVIDIA H200")]), kq.BadInput, "a CPU and the GPU 'NVIDIA H200' are asked for; only one can be had"),
         (lambda: submission(problem=problem(text="")), kq.BadInput, "problem relu.py: is empty"),
         (lambda: submission(problem=MODEL), kq.BadInput, "Problem.of"),
         (lambda: submission(problem="m" * 5_000), kq.BadInput, "File name too long; a path is needed"),
