@@ -164,6 +164,7 @@ Expected<void> judge(const Words& words, SubmitCommandLine& line) {
   if (!passed_over) return failure(passed_over.error());
   line.notes = std::move(*passed_over);
   if (line.request.inputs.empty() && line.spool.empty()) return bad_input("PATH is required; see kq-submit --help");
+  if (line.request.inputs.empty() && line.dry_run) return bad_input("--dry-run lists what a PATH holds, and there is none");
   if (const auto progress = judge_progress(words.progress, line); !progress) return progress;
   line.request.repeat = words.repeat;
   line.broker = words.broker;

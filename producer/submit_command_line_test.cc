@@ -105,6 +105,7 @@ TEST_F(SubmitLine, every_mistake_is_bad_input_in_one_sentence) {
     EXPECT_THAT(complaint({"a", "--wait", "--timeout", seconds}), HasSubstr("--timeout")) << seconds;
   }
   EXPECT_EQ(complaint({""}), "a PATH is empty");
+  EXPECT_EQ(complaint({"--spool", "waiting", "--dry-run"}), "--dry-run lists what a PATH holds, and there is none");
   EXPECT_EQ(complaint({"a.py", "--gpu", ""}), "--gpu is empty; leave it out, or say which");
   EXPECT_EQ(complaint({"a.py", "--require", "lab", "--require", ""}), "--require is empty; leave it out, or say which");
 }
