@@ -145,7 +145,9 @@ void read_kernelbench_run(const fs::path& input, const InputOptions& options, co
     finds.note(counted(empty_n, "sample") + (empty_n == 1 ? " is" : " are") + " empty, and sent as a comment that says so: " +
                (empty_n == 1 ? "it will fail" : "they will fail"));
   }
-  if (skipped_n > 0) finds.note(std::to_string(skipped_n) + " samples are in " + (input / "eval_results.json").string() + " already and were left out (--resume)");
+  if (skipped_n > 0) {
+    finds.note(counted(skipped_n, "sample") + (skipped_n == 1 ? " is" : " are") + " in " + (input / "eval_results.json").string() + " already and left out (--resume)");
+  }
 }
 
 Candidate sample_candidate(const fs::path& file, const SampleName& name) {

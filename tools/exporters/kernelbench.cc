@@ -48,9 +48,13 @@ std::string file_name_of(const std::string& device_model) {
 
 class KernelBenchExport final : public Export {
  public:
-  KernelBenchExport(const ExportOptions& options, const Selection& selection, int waiting)
-      : folder_(options.out), options_(options), selection_(selection), waiting_(waiting) {}
-  ~KernelBenchExport() override { ::close(waiting_); }
+  KernelBenchExport(const ExportOptions& options, const Selection& selection, int waiting, bool made_folder)
+      : folder_(options.out), options_(options), selection_(selection), waiting_(waiting), made_folder_(made_folder) {}
+  ~KernelBenchExport() override {
+    ::close(waiting_);
+    std::error_code is_in_use;  // what holds something stays
+    if (made_folder_) fs::remove(folder_, is_in_use);
+  }
 
   Expected<void> add(const RunRow& row) override {
     if (!selection_.wants(row)) return {};
@@ -236,6 +240,7 @@ class KernelBenchExport final : public Export {
   const ExportOptions options_;
   const Selection& selection_;
   const int waiting_;
+  const bool made_folder_;
   std::uint64_t waiting_bytes_ = 0;
   KernelBenchFigures figures_;
   std::vector<Entry> entries_;
@@ -248,13 +253,14 @@ class KernelBenchExport final : public Export {
 
 Expected<std::unique_ptr<Export>> open_kernelbench(const ExportOptions& options, const Selection& selection) {
   std::error_code wrong;
+  const bool is_new = !fs::exists(options.out, wrong);
   fs::create_directories(options.out, wrong);
   if (wrong) return bad_input("cannot create the folder " + options.out + ": " + wrong.message());
   std::string name = (fs::path(options.out) / ".kq-dump.XXXXXX").string();
   const int waiting = ::mkostemp(name.data(), O_CLOEXEC);
   if (waiting < 0) return bad_input("cannot create a file in " + options.out + ": " + std::strerror(errno));
   ::unlink(name.c_str());
-  return std::make_unique<KernelBenchExport>(options, selection, waiting);
+  return std::make_unique<KernelBenchExport>(options, selection, waiting, is_new);
 }
 
 }  // namespace kq

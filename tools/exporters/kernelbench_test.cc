@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "tools/exporters/testing.h"
 #include "tools/testing.h"
 
@@ -166,6 +168,16 @@ TEST(kernelbench_exporter, what_is_left_out_is_counted) {
   other.result->device.model = "GPU B";
   EXPECT_THAT(dump(folder, {right(1, 1, 0), other}), ElementsAre(HasSubstr("several device models")));
   EXPECT_TRUE(fs::exists(folder / "timing/GPU_B/baseline_time_torch.json"));
+}
+
+TEST(kernelbench_exporter, a_run_of_nothing_leaves_no_folder_and_none_that_was_there_goes) {
+  const ExportFolder folder;
+  export_rows(*find_exporter("kernelbench"), {.out = (folder.path() / "new").string()}, {}, {});
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "new"));
+  export_rows(*find_exporter("kernelbench"), {.out = (folder.path() / "right").string()}, {}, {right(1, 2, 0)});
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "right/eval_results.json"));
+  dump(folder, {});
+  EXPECT_TRUE(std::filesystem::exists(folder.path()));
 }
 
 TEST(kernelbench_exporter, what_was_evaluated_before_can_stay) {
