@@ -214,6 +214,9 @@ class Submission:
         known = parsed(Backend, backend, "backend") if backend is not None else None
         given = Problem.given(problem)
         files, known = files_of(source, known, contract)
+        labels = fields.get("labels")
+        if isinstance(labels, list | tuple | set) and all(isinstance(one, str) for one in labels):  # in any order, as kq-submit takes them
+            fields["labels"] = sorted(set(labels), key=lambda label: label.encode(errors="surrogatepass"))
         return cls(label=label, backend=known, files=files, problem=given, **fields)
 
 

@@ -104,6 +104,12 @@ def test_fields_of_another_type_are_said_before_anything_is_sent(fields: dict[st
             order_of([MODEL], **{"problem": problem()} | fields)
 
 
+@pytest.mark.parametrize("labels", [["lab", "a100", "lab"], ("lab", "a100"), {"lab", "a100"}])
+def test_labels_of_a_worker_come_in_any_order(labels: Any) -> None:
+    (one,) = operations.checked("run", [submission(labels=labels)])
+    assert one.labels == ["a100", "lab"]
+
+
 def test_numbers_of_other_kinds_are_numbers() -> None:
     operations.checked("run", [submission(problem=kq.Problem.of(MODEL, "relu", rtol=1, atol=Fraction(1, 2)))])
 
