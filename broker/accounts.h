@@ -1,5 +1,5 @@
-// What each submitter has in the queue, for quotas: jobs that are not finished, their bytes, and how many different requirements they have.
-// And which names of lanes are in use.
+// What each submitter has in the queue, for quotas: jobs that are not finished, their bytes, and how many different
+// requirements they have. And which names of lanes are in use.
 #pragma once
 
 #include <cstddef>
@@ -67,8 +67,8 @@ class Accounts {
   static Pair pair_of(const LaneId& lane) { return {lane.submitter, lane.needs}; }
 
   Account all_;
-  std::map<std::uint32_t, Account> accounts_;  // none empty
-  std::map<Pair, std::uint64_t> jobs_n_;             // unfinished ones, none 0
+  std::map<std::uint32_t, Account> accounts_;          // none empty
+  std::map<Pair, std::uint64_t> jobs_n_;               // unfinished ones, none 0
   std::map<std::uint32_t, std::size_t> submitters_n_;  // by needs, none 0
 };
 

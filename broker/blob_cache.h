@@ -1,7 +1,8 @@
 // The files that jobs need, near at hand: most jobs are leased soon after they came, and many share a problem.
 //
-// A file that one job asked for is hardly ever asked for again: few of these are kept, so that the next ones lie where the processor's
-// caches have the memory of those before them. One that is asked for twice is shared, and stays as those that nobody has asked for yet.
+// A file that one job asked for is hardly ever asked for again: few of these are kept, so that the next ones lie where
+// the processor's caches have the memory of those before them. One that is asked for twice is shared, and stays as
+// those that nobody has asked for yet.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +33,8 @@ class BlobCache {
   // It is no longer in the store.
   void forget(const Hash& hash);
 
-  // Forgets down to the two bounds what was not used for longest. At the beginning of a turn, when all that was put is on disk.
+  // Forgets down to the two bounds what was not used for longest. At the beginning of a turn, when all that was put is
+  // on disk.
   void shrink();
 
   std::size_t size_bytes() const { return kept_.bytes + asked_.bytes; }

@@ -48,7 +48,8 @@ bool is_wanted(const State& state, const DeviceInfo& target, const Requirements&
       any_fits = any_fits || (serves(device, needs) && device.arch == target.arch);
     }
   }
-  if (target.kind == DeviceKind::cpu) return needs.gpu_model.empty() && (needs.wish == DeviceWish::cpu || (needs.wish == DeviceWish::any && !any_gpu));
+  if (target.kind == DeviceKind::cpu)
+    return needs.gpu_model.empty() && (needs.wish == DeviceWish::cpu || (needs.wish == DeviceWish::any && !any_gpu));
   return any_gpu ? any_fits : needs.wish == DeviceWish::cuda && needs.gpu_model.empty();
 }
 
@@ -79,7 +80,9 @@ std::vector<Wanted> wanted_of(const State& state, const Session& session, std::s
     }
     if (!target->second) continue;
     std::vector<Sequence> seqs = entry.lane.front(state.options.builds_ahead_max);
-    std::erase_if(seqs, [&](Sequence seq) { return builds.going.contains(seq) || builds.objects.contains(seq) || builds.declined.contains(seq); });
+    std::erase_if(seqs, [&](Sequence seq) {
+      return builds.going.contains(seq) || builds.objects.contains(seq) || builds.declined.contains(seq);
+    });
     if (!seqs.empty()) rows.push_back({id.priority, *target->second, std::move(seqs)});
     if (++lanes_n >= kLanesLookedAt) break;
   }
@@ -108,7 +111,8 @@ std::size_t room_for_objects(const State& state) {
 
 Expected<void> hand_out_to(Step& step, Session& session) {
   State& state = step.state;
-  const std::size_t most = std::min({session.free_credit(), room_for_objects(state), state.options.leases_per_step_max});
+  const std::size_t most =
+      std::min({session.free_credit(), room_for_objects(state), state.options.leases_per_step_max});
   BuildBatch batch{.epoch = session.epoch, .builds = {}};
   std::size_t bytes_n = 0;
   const auto send = [&] {
@@ -140,7 +144,8 @@ Expected<void> hand_out_to(Step& step, Session& session) {
 
 std::optional<std::string> complaint_about(const BuildObject& object, const DeviceInfo& target) {
   if (object.kind != target.kind || object.arch != target.arch) return "it is for another device than was asked for";
-  if (object.bytes.size() > kObjectBytesMax) return std::to_string(object.bytes.size()) + " bytes, at most " + std::to_string(kObjectBytesMax) + " are taken";
+  if (object.bytes.size() > kObjectBytesMax)
+    return std::to_string(object.bytes.size()) + " bytes, at most " + std::to_string(kObjectBytesMax) + " are taken";
   if (sha256(object.bytes) != object.hash) return "its SHA-256 is not what it says";
   return std::nullopt;
 }
@@ -179,7 +184,8 @@ Expected<void> expire_builds(Step& step) {
     if (going.deadline_ms <= step.now_ms) late.push_back(seq);
   }
   for (const Sequence seq : late) {
-    step.ready.warn("builds that took too long", text_of(seq) + ": its build took longer than " + std::to_string(step.state.options.build_limit_ms) + " ms");
+    step.ready.warn("builds that took too long", text_of(seq) + ": its build took longer than " +
+                                                     std::to_string(step.state.options.build_limit_ms) + " ms");
     step.state.metrics.build_ended(BuildEnding::lapsed);
     stop_build(step, seq);
     decline(step.state, seq);
@@ -219,7 +225,8 @@ Expected<void> take_build(Step& step, const std::string& peer, std::uint64_t req
   state.builds.look_at_ms = 0;  // there is room for another
   const Sequence seq = result.build.seq;
   if (result.build.attempt != 0 || !session->builds.contains(seq)) return {};  // nobody waits for it
-  const auto complaint = result.object ? complaint_about(*result.object, state.builds.going.at(seq).target) : std::optional(result.message);
+  const auto complaint = result.object ? complaint_about(*result.object, state.builds.going.at(seq).target)
+                                       : std::optional(result.message);
   if (complaint) {
     std::string text = text_of(seq) + ": no object of " + session->worker + ": " + *complaint;
     if (result.object) {
@@ -271,7 +278,8 @@ Expected<std::optional<BuildObject>> object_for(Step& step, Sequence seq, const 
   if (!bytes) return failure(bytes.error());
   auto object = *bytes ? decode<BuildObject>(**bytes) : Expected<BuildObject>(our_fault("it is gone"));
   if (object) return std::optional(std::move(*object));
-  step.ready.warn("objects that cannot be read", text_of(seq) + ": its object cannot be read: " + object.error().message);  // it is built where it runs
+  step.ready.warn("objects that cannot be read", text_of(seq) + ": its object cannot be read: " +
+                                                     object.error().message);  // it is built where it runs
   return std::nullopt;
 }
 

@@ -1,10 +1,12 @@
 // Builds that workers without a device make for jobs that wait: who makes which, and what came of them.
 //
-// No job needs one. It is leased when its turn comes, with its object if there is one by then; else whoever runs it builds it, and what is being
-// built elsewhere is stopped. So nothing here is ever waited for, and all of it may be lost. A job is offered once: if nothing comes of its build,
-// if its builder falls silent or takes too long, its own worker says what is wrong with it. A builder that leaves gives its builds back.
+// No job needs one. It is leased when its turn comes, with its object if there is one by then; else whoever runs it
+// builds it, and what is being built elsewhere is stopped. So nothing here is ever waited for, and all of it may be
+// lost. A job is offered once: if nothing comes of its build, if its builder falls silent or takes too long, its own
+// worker says what is wrong with it. A builder that leaves gives its builds back.
 //
-// Built are, of each lane, the first `builds_ahead_max` jobs, the last of them first: those at the head would be leased before they were done.
+// Built are, of each lane, the first `builds_ahead_max` jobs, the last of them first: those at the head would be leased
+// before they were done.
 #pragma once
 
 #include <cstdint>
@@ -35,12 +37,12 @@ struct Builds {
     std::size_t bytes_n = 0;
   };
 
-  std::map<Sequence, Going> going{};            // of queued jobs
-  std::map<Sequence, Object> objects{};         // of unfinished jobs: those in family `object`,
-  std::map<Sequence, BuildObject> fresh{};      // or among the writes of this turn
-  std::set<Sequence> declined{};                // nothing came of their build
-  std::size_t bytes_n = 0;                      // of all objects
-  std::int64_t look_at_ms = 0;                  // for jobs to build
+  std::map<Sequence, Going> going{};        // of queued jobs
+  std::map<Sequence, Object> objects{};     // of unfinished jobs: those in family `object`,
+  std::map<Sequence, BuildObject> fresh{};  // or among the writes of this turn
+  std::set<Sequence> declined{};            // nothing came of their build
+  std::size_t bytes_n = 0;                  // of all objects
+  std::int64_t look_at_ms = 0;              // for jobs to build
 };
 
 // At a restart: what is in the store.

@@ -23,7 +23,8 @@ inline void reply(Step& step, const Caller& caller, ClientReply body) {
 // Whether the caller may rule the queue; where not, it is told so.
 inline bool may_rule(Step& step, const Caller& caller) {
   if (caller.who.role == Role::admin) return true;
-  reply(step, caller, Refused{"the key of " + caller.who.name + " may submit and read; this needs a key with the role admin"});
+  reply(step, caller,
+        Refused{"the key of " + caller.who.name + " may submit and read; this needs a key with the role admin"});
   return false;
 }
 

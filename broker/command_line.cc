@@ -77,21 +77,25 @@ std::variant<CommandLine, EarlyEnd> parse_command_line(int argc, const char* con
   app.add_option("--lease", lease, "how long a silent worker keeps its jobs, such as 30s, 1500ms, 2m")
       ->capture_default_str();
   app.add_option("--ready-fd", ready_fd, "write \"ready URL\" to this descriptor once requests are answered");
-  app.add_option("--jobs-max", line.options.unfinished_jobs_max, "unfinished jobs; beyond them submitters are told to wait")
+  app.add_option("--jobs-max", line.options.unfinished_jobs_max,
+                 "unfinished jobs; beyond them submitters are told to wait")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}))
       ->capture_default_str();
   app.add_option("--submitter-jobs-max", line.options.submitter_jobs_max, "the same for one submitter")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}))
       ->capture_default_str();
-  app.add_option("--jobs-bytes-max", jobs_bytes, "the same in bytes of them and their files, such as 512M, 100G (the default), 2T");
+  app.add_option("--jobs-bytes-max", jobs_bytes,
+                 "the same in bytes of them and their files, such as 512M, 100G (the default), 2T");
   app.add_option("--submitter-bytes-max", submitter_bytes, "the same for one submitter; 50G is the default");
   app.add_option("--keep-for", keep,
-                 "remove a finished job this long after its end or after it was last asked for, such as 30d, 36h; the best of each board stays");
+                 "remove a finished job this long after its end or after it was last asked for, such as 30d, 36h; the "
+                 "best of each board stays");
   app.add_option("--keep-jobs", line.options.keep_jobs,
-                 "remove a finished job once so many newer ones were submitted, but not within an hour of its end; the best of each board stays")
+                 "remove a finished job once so many newer ones were submitted, but not within an hour of its end; the "
+                 "best of each board stays")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000'000}));
-  CLI::Option* metrics_port =
-      app.add_option("--metrics-port", line.metrics_port, "serve Prometheus metrics at http://HOST:PORT/metrics; 0: any free port");
+  CLI::Option* metrics_port = app.add_option("--metrics-port", line.metrics_port,
+                                             "serve Prometheus metrics at http://HOST:PORT/metrics; 0: any free port");
   app.add_option("--metrics-bind", line.metrics_bind, "the HOST of that: a numeric address")
       ->needs(metrics_port)
       ->capture_default_str();
@@ -119,20 +123,23 @@ std::variant<CommandLine, EarlyEnd> parse_command_line(int argc, const char* con
   }
   line.options.lease_ms = static_cast<std::uint32_t>(*lease_ms);
   line.options.heartbeat_ms = line.options.lease_ms / kHeartbeatsPerLease;
-  for (const auto& [flag, text, into] : {std::tuple("--jobs-bytes-max", &jobs_bytes, &line.options.unfinished_bytes_max),
-                                         std::tuple("--submitter-bytes-max", &submitter_bytes, &line.options.submitter_bytes_max)}) {
+  for (const auto& [flag, text, into] :
+       {std::tuple("--jobs-bytes-max", &jobs_bytes, &line.options.unfinished_bytes_max),
+        std::tuple("--submitter-bytes-max", &submitter_bytes, &line.options.submitter_bytes_max)}) {
     if (text->empty()) continue;
     const auto bytes = bytes_in(*text);
     if (!bytes) {
-      return EarlyEnd{ExitCode::bad_input,
-                      std::string("kq-broker: ") + flag + ": a size from 1M to 1024T is needed, such as 100G, got '" + *text + "'\n"};
+      return EarlyEnd{ExitCode::bad_input, std::string("kq-broker: ") + flag +
+                                               ": a size from 1M to 1024T is needed, such as 100G, got '" + *text +
+                                               "'\n"};
     }
     *into = *bytes;
   }
   if (!keep.empty()) {
     const auto keep_ms = duration_ms(keep, kKeepMsMin, kKeepMsMax);
     if (!keep_ms) {
-      return EarlyEnd{ExitCode::bad_input, "kq-broker: --keep-for: a time from 1s to 36500d is needed, such as 30d, got '" + keep + "'\n"};
+      return EarlyEnd{ExitCode::bad_input,
+                      "kq-broker: --keep-for: a time from 1s to 36500d is needed, such as 30d, got '" + keep + "'\n"};
     }
     line.options.keep_ms = *keep_ms;
   }

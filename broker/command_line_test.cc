@@ -69,7 +69,8 @@ TEST_F(CommandLineTest, quotas_in_bytes_have_a_unit_and_bounds) {
   for (const char* wrong : {"100", "1023K", "1025T", "10 G", "5X", "G", "-1G", "1GB", "1iB", "99999999999999999999G"}) {
     const auto end = std::get<EarlyEnd>(parse({"--store", "s", "--jobs-bytes-max", wrong}));
     EXPECT_EQ(end.code, ExitCode::bad_input) << wrong;
-    EXPECT_THAT(end.text, HasSubstr("--jobs-bytes-max: a size from 1M to 1024T is needed, such as 100G, got '")) << wrong;
+    EXPECT_THAT(end.text, HasSubstr("--jobs-bytes-max: a size from 1M to 1024T is needed, such as 100G, got '"))
+        << wrong;
   }
 }
 

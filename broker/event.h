@@ -29,12 +29,14 @@ struct Undelivered {
   std::string peer;
   std::vector<LeaseId> leases;
 };
-// Space (store/store.h) says how the store's disk stands, about once a second, and after each 32 MB committed: while it is nearly full, submissions are answered `busy`.
+// Space (store/store.h) says how the store's disk stands, about once a second, and after each 32 MB committed: while it
+// is nearly full, submissions are answered `busy`.
 //
-// A turn begins, and time has passed. It is stepped only when the writes of every earlier turn are committed: what it queues is read from
-// the store.
+// A turn begins, and time has passed. It is stepped only when the writes of every earlier turn are committed: what it
+// queues is read from the store.
 struct Tick {
-  std::int64_t away_ms = 0;  // since the last one, that the loop could hear nobody, where it was long: what was not heard is nobody's silence
+  std::int64_t away_ms = 0;  // since the last one, that the loop could hear nobody, where it was long: what was not
+                             // heard is nobody's silence
 };
 // A turn ends: jobs go to workers, those that came in this turn too.
 struct Dispatch {};

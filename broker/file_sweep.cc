@@ -14,7 +14,8 @@ namespace kq {
 bool wants_files_swept(const State& state, std::int64_t now_ms) {
   const Retention& walk = state.retention;
   if (walk.removed_n == 0) return false;
-  return walk.removed_n >= (state.next_sequence - walk.from) / 4 || now_ms >= walk.files_at_ms + state.options.files_rest_ms;
+  return walk.removed_n >= (state.next_sequence - walk.from) / 4 ||
+         now_ms >= walk.files_at_ms + state.options.files_rest_ms;
 }
 
 Expected<bool> name_some(Step& step) {
@@ -29,7 +30,8 @@ Expected<bool> name_some(Step& step) {
     const auto submission = decode<Submission>(value);
     const auto seq = sequence_from(key);
     if (!submission || !seq) {
-      damage = Error{ExitCode::our_fault, "store, family 'body': " + (submission ? "a key is unreadable" : submission.error().message)};
+      damage = Error{ExitCode::our_fault,
+                     "store, family 'body': " + (submission ? "a key is unreadable" : submission.error().message)};
       return false;
     }
     walk.name_files(*submission);
@@ -63,7 +65,8 @@ Expected<bool> remove_some_files(Step& step) {
     walk.removed_files.insert(*hash);
     return true;
   };
-  if (auto scanned = step.state.store->scan(Family::blob, walk.file_at, "", visit); !scanned) return failure(std::move(scanned.error()));
+  if (auto scanned = step.state.store->scan(Family::blob, walk.file_at, "", visit); !scanned)
+    return failure(std::move(scanned.error()));
   if (!well_formed) return our_fault("store, family 'blob': a key is no hash");
   return is_over;
 }

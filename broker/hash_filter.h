@@ -1,5 +1,5 @@
-// Which hashes were named, in a few bits of RAM for each: a set that never forgets a member and sometimes takes a stranger for one
-// (Bloom, Communications of the ACM 13, 1970).
+// Which hashes were named, in a few bits of RAM for each: a set that never forgets a member and sometimes takes a
+// stranger for one (Bloom, Communications of the ACM 13, 1970).
 #pragma once
 
 #include <algorithm>
@@ -14,9 +14,9 @@ namespace kq {
 
 class HashFilter {
  public:
-  static constexpr std::uint64_t kBitsPerHash = 16;            // with four of them set one stranger in four hundred is taken in
+  static constexpr std::uint64_t kBitsPerHash = 16;  // with four of them set one stranger in four hundred is taken in
   static constexpr std::uint64_t kBitsMin = 1u << 12;
-  static constexpr std::uint64_t kBitsMax = 1ull << 29;        // 64 MB: beyond 30 million hashes strangers become frequent
+  static constexpr std::uint64_t kBitsMax = 1ull << 29;  // 64 MB: beyond 30 million hashes strangers become frequent
 
   HashFilter() = default;
   // `salt`: strangers that one filter takes in are strangers to the next.
@@ -36,7 +36,8 @@ class HashFilter {
  private:
   static constexpr int kProbes = 4;
 
-  // The four words of a SHA-256 are four hashes already; the multiplication lets every bit of them and of the salt count.
+  // The four words of a SHA-256 are four hashes already; the multiplication lets every bit of them and of the salt
+  // count.
   std::uint64_t place(const Hash& hash, int i) const {
     std::uint64_t word = 0;
     std::memcpy(&word, hash.bytes.data() + static_cast<std::size_t>(i) * sizeof word, sizeof word);

@@ -27,7 +27,8 @@ class Histogram {
     sum_ += value;
   }
 
-  void append_to(std::vector<Metric>& metrics, const std::string& name, const std::map<std::string, std::string>& labels = {}) const {
+  void append_to(std::vector<Metric>& metrics, const std::string& name,
+                 const std::map<std::string, std::string>& labels = {}) const {
     std::uint64_t so_far = 0;
     for (std::size_t i = 0; i <= N; ++i) {
       so_far += counts_[i];

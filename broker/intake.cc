@@ -28,14 +28,16 @@ using Offered = std::map<Hash, OfferedFile>;
 // What is wrong with the batch as a whole, or nothing.
 std::optional<std::string> complaint_about(const SubmitBatch& batch, Decompressor& decompressor) {
   if (const auto wrong = name_complaint(batch.run)) return "run " + *wrong;
-  if (const auto wrong = name_complaint(batch.submitter); wrong && !batch.submitter.empty()) return "submitter " + *wrong;
+  if (const auto wrong = name_complaint(batch.submitter); wrong && !batch.submitter.empty())
+    return "submitter " + *wrong;
   if (batch.jobs.size() > kSubmitJobsMax) {
     return std::to_string(batch.jobs.size()) + " jobs in one batch, at most " + std::to_string(kSubmitJobsMax) +
            " are allowed";
   }
   const std::size_t blobs_max = std::max<std::size_t>(batch.jobs.size(), 1) * (kFilesPerSubmissionMax + 1);
   if (batch.blobs.size() > blobs_max) {
-    return std::to_string(batch.blobs.size()) + " files for " + std::to_string(batch.jobs.size()) + " jobs, at most " + std::to_string(blobs_max) + " are allowed";
+    return std::to_string(batch.blobs.size()) + " files for " + std::to_string(batch.jobs.size()) + " jobs, at most " +
+           std::to_string(blobs_max) + " are allowed";
   }
   std::size_t bytes = 0;
   std::size_t unpacked = 0;  // what it costs to look at them
@@ -48,11 +50,13 @@ std::optional<std::string> complaint_about(const SubmitBatch& batch, Decompresso
            " are allowed";
   }
   if (unpacked > kSubmitContentBytesMax) {
-    return std::to_string(unpacked) + " bytes of files in one batch when unpacked, at most " + std::to_string(kSubmitContentBytesMax) + " are allowed";
+    return std::to_string(unpacked) + " bytes of files in one batch when unpacked, at most " +
+           std::to_string(kSubmitContentBytesMax) + " are allowed";
   }
   for (std::size_t i = 0; i < batch.blobs.size(); ++i) {
     const Blob& blob = batch.blobs[i];
-    if (const auto content = view_of(decompressor, blob); !content) return "blob " + std::to_string(i) + ": " + content.error().message;
+    if (const auto content = view_of(decompressor, blob); !content)
+      return "blob " + std::to_string(i) + ": " + content.error().message;
   }
   return std::nullopt;
 }
@@ -173,7 +177,10 @@ class Intake {
 
   JobAck busy(std::string reason) {
     state_.metrics.busy();
-    return {.acceptance = Acceptance::busy, .seq = 0, .reason = std::move(reason), .retry_after_ms = state_.options.busy_retry_ms};
+    return {.acceptance = Acceptance::busy,
+            .seq = 0,
+            .reason = std::move(reason),
+            .retry_after_ms = state_.options.busy_retry_ms};
   }
 
   // Where there are too many different lanes already, room comes as jobs end.
@@ -182,7 +189,8 @@ class Intake {
     return failure(error);
   }
 
-  // The label of a submission that is answered with a job that was there. False: there is no room for it, and it is not there.
+  // The label of a submission that is answered with a job that was there. False: there is no room for it, and it is not
+  // there.
   Expected<bool> write_entry(Sequence seq, const Submission& submission) {
     const std::string key = run_key(run_, submission.label);
     if (state_.space.nearly_full) return is_entered(key, seq);
@@ -226,10 +234,14 @@ class Intake {
     const auto full = [&](const Account& account, std::uint64_t jobs_max, std::uint64_t bytes_max,
                           const std::string& who) -> std::optional<std::string> {
       if (account.jobs + 1 > jobs_max) return who + " " + std::to_string(account.jobs) + " unfinished jobs, the limit";
-      if (account.bytes + bytes > bytes_max) return who + " " + std::to_string(account.bytes) + " bytes of unfinished jobs, the limit is " + std::to_string(bytes_max);
+      if (account.bytes + bytes > bytes_max)
+        return who + " " + std::to_string(account.bytes) + " bytes of unfinished jobs, the limit is " +
+               std::to_string(bytes_max);
       return std::nullopt;
     };
-    if (auto all = full(state_.accounts.all(), options.unfinished_jobs_max, options.unfinished_bytes_max, "the queue holds")) return all;
+    if (auto all =
+            full(state_.accounts.all(), options.unfinished_jobs_max, options.unfinished_bytes_max, "the queue holds"))
+      return all;
     const auto number = state_.scheduler.submitters.find(submitter_);
     const Account own = number ? state_.accounts.of(*number) : Account{};
     return full(own, options.submitter_jobs_max, options.submitter_bytes_max, "submitter '" + submitter_ + "' has");
@@ -280,7 +292,8 @@ class Intake {
     keep(submission.problem.hash);
   }
 
-  // Writes the bytes of an offered blob, unless they are known to be there: to write the same once more costs less than to ask about each.
+  // Writes the bytes of an offered blob, unless they are known to be there: to write the same once more costs less than
+  // to ask about each.
   void keep(const Hash& hash) {
     const auto place = offered_.find(hash);
     if (place == offered_.end() || state_.blobs.has(hash)) return;

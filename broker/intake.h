@@ -1,5 +1,5 @@
-// The door for submissions: each becomes a new job, is answered with the job of the same key, is refused with a sentence, or must come again
-// later because a quota, the queue or the disk is full.
+// The door for submissions: each becomes a new job, is answered with the job of the same key, is refused with a
+// sentence, or must come again later because a quota, the queue or the disk is full.
 #pragma once
 
 #include "broker/caller.h"

@@ -17,7 +17,8 @@ Broken broken_in(const State& state, const Job& job) {
   const Lane* lane = state.scheduler.find(job.lane);
   const bool stands = record.state == JobState::queued && record.not_before_ms == 0;
   if (stands && (lane == nullptr || !lane->may_hold(record.seq))) return "queued and not in its lane";
-  if (!stands && lane != nullptr && record.seq < lane->window_end() && lane->may_hold(record.seq)) return "in a lane and not queued";
+  if (!stands && lane != nullptr && record.seq < lane->window_end() && lane->may_hold(record.seq))
+    return "in a lane and not queued";
   if (job.tenure.has_value() != (record.state == JobState::leased)) return "held and not leased, or the other way";
   if (job.ending.has_value() != (record.state == JobState::finished))
     return "with an ending and not finished, or the other way";
@@ -42,7 +43,8 @@ Broken broken_in(const State& state, const Session& session) {
   }
   for (const Sequence seq : session.builds) {
     const auto going = state.builds.going.find(seq);
-    if (going == state.builds.going.end() || going->second.holder != session.id) return "builds job " + std::to_string(seq) + ", and nobody knows";
+    if (going == state.builds.going.end() || going->second.holder != session.id)
+      return "builds job " + std::to_string(seq) + ", and nobody knows";
   }
   return std::nullopt;
 }
@@ -62,7 +64,8 @@ Broken broken_in(const State& state, const Builds& builds) {
     const Job* job = state.jobs.find(seq);
     if (job != nullptr && job->record.state == JobState::finished) return "it is finished and has an object";
   }
-  if (bytes_n != builds.bytes_n || bytes_n > state.options.objects_bytes_max) return "the objects have other bytes than are counted, or too many";
+  if (bytes_n != builds.bytes_n || bytes_n > state.options.objects_bytes_max)
+    return "the objects have other bytes than are counted, or too many";
   if (builds.objects.size() + builds.going.size() > state.options.objects_max) return "there are too many objects";
   return std::nullopt;
 }
@@ -82,7 +85,8 @@ std::optional<std::string> broken_invariant(const State& state) {
     queued_n += entry.lane.size();
   }
   if (queued_n != state.scheduler.size()) return "the count of queued jobs is wrong";
-  if (queued_n + state.timers.waiting_n + leased_n != state.accounts.all().jobs) return "the accounts count other jobs than there are";
+  if (queued_n + state.timers.waiting_n + leased_n != state.accounts.all().jobs)
+    return "the accounts count other jobs than there are";
   if (state.jobs.keys().size() != state.jobs.all().size()) return "a key leads to no job";
   for (const auto& [id, session] : state.workers.all()) {
     if (const auto broken = broken_in(state, session)) return "worker " + session.worker + ": " + *broken;

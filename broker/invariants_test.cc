@@ -15,8 +15,8 @@ class InvariantsTest : public testing::Test {
     ASSERT_TRUE(enqueue(step, {.seq = 1, .key = sha256("1"), .last_error = ""}));
     ASSERT_TRUE(enqueue(step, {.seq = 2, .key = sha256("2"), .last_error = ""}));
     state.next_sequence = 3;
-    session =
-        &state.workers.insert("w", Hello{.worker = "w", .epoch = 1, .devices = {DeviceInfo{}}, .credit = 1, .evaluator = ""}, 0);
+    session = &state.workers.insert(
+        "w", Hello{.worker = "w", .epoch = 1, .devices = {DeviceInfo{}}, .credit = 1, .evaluator = ""}, 0);
     lease_out(step, *state.jobs.find(Sequence{2}), *session, 0);
     ASSERT_EQ(broken_invariant(state), std::nullopt);
   }

@@ -1,8 +1,9 @@
-// The RAM records of jobs, found by sequence or by key, with the leases by deadline: every leased job, every job that this turn changed, and
-// as many of the queued ones as BrokerOptions::queued_kept. All others are read from the store when they are needed (broker/lifecycle.h, load).
+// The RAM records of jobs, found by sequence or by key, with the leases by deadline: every leased job, every job that
+// this turn changed, and as many of the queued ones as BrokerOptions::queued_kept. All others are read from the store
+// when they are needed (broker/lifecycle.h, load).
 //
-// Owned by Broker. What a turn changed stays until the next Tick, so that the turn sees its own changes before they are on disk. Every
-// change of state goes through the table of core/job.h.
+// Owned by Broker. What a turn changed stays until the next Tick, so that the turn sees its own changes before they are
+// on disk. Every change of state goes through the table of core/job.h.
 #pragma once
 
 #include <cstdint>
@@ -46,10 +47,10 @@ struct Ending {
 };
 
 struct Job {
-  JobRecord record;  // as on disk, or as the writes of this turn will make it
-  LaneId lane{};     // where it is queued when it is queued and its time has come
-  std::optional<Tenure> tenure{};  // exactly while leased
-  std::optional<Ending> ending{};  // exactly when finished
+  JobRecord record;                                // as on disk, or as the writes of this turn will make it
+  LaneId lane{};                                   // where it is queued when it is queued and its time has come
+  std::optional<Tenure> tenure{};                  // exactly while leased
+  std::optional<Ending> ending{};                  // exactly when finished
   std::shared_ptr<const Submission> submission{};  // perhaps: as in family body
 };
 
@@ -99,8 +100,8 @@ class JobTable {
   std::unordered_map<Sequence, Job> jobs_;
   std::unordered_map<Hash, Sequence, KeyHash> by_key_;
   std::set<std::pair<std::int64_t, Sequence>> deadlines_;  // of leased jobs
-  std::vector<Sequence> touched_;  // since the last forget(): finished, or queued anew
-  std::size_t queued_n_ = 0;       // of those here
+  std::vector<Sequence> touched_;                          // since the last forget(): finished, or queued anew
+  std::size_t queued_n_ = 0;                               // of those here
 };
 
 }  // namespace kq

@@ -13,7 +13,8 @@ void Lane::add(const Waiting& waiting) {
   KQ_CHECK(at == window_.end() || at->seq != waiting.seq);
   const auto i = static_cast<std::size_t>(at - window_.begin());
   window_.insert(at, waiting);
-  if (i + 1 < window_.size()) window_[i].submitted_at_ms = std::min(window_[i].submitted_at_ms, window_[i + 1].submitted_at_ms);
+  if (i + 1 < window_.size())
+    window_[i].submitted_at_ms = std::min(window_[i].submitted_at_ms, window_[i + 1].submitted_at_ms);
   grow_old(i);
   if (window_.size() <= bounds_.jobs_max) return;
   window_end_ = window_.back().seq;
@@ -41,8 +42,10 @@ Sequence Lane::choose(const Warmth& warmth) const {
   if (passed_by_ >= kPassedByMax) return head;
   const auto end = window_.begin() + static_cast<std::ptrdiff_t>(std::min(kWarmWindow, window_.size()));
   auto found = end;
-  if (warmth.own) found = std::find_if(window_.begin(), end, [&](const Waiting& job) { return job.problem == *warmth.own; });
-  if (found == end) found = std::find_if(window_.begin(), end, [&](const Waiting& job) { return !warmth.is_elsewhere(job.problem); });
+  if (warmth.own)
+    found = std::find_if(window_.begin(), end, [&](const Waiting& job) { return job.problem == *warmth.own; });
+  if (found == end)
+    found = std::find_if(window_.begin(), end, [&](const Waiting& job) { return !warmth.is_elsewhere(job.problem); });
   return found == end ? head : found->seq;
 }
 
@@ -93,9 +96,11 @@ std::deque<Lane::Waiting>::const_iterator Lane::place(Sequence seq) const {
                           [](const Waiting& job, Sequence wanted) { return job.seq < wanted; });
 }
 
-// Those before it count as at least as old: the head, which stands for the lane, is nowhere younger than what waits behind it.
+// Those before it count as at least as old: the head, which stands for the lane, is nowhere younger than what waits
+// behind it.
 void Lane::grow_old(std::size_t i) {
-  for (; i > 0 && window_[i - 1].submitted_at_ms > window_[i].submitted_at_ms; --i) window_[i - 1].submitted_at_ms = window_[i].submitted_at_ms;
+  for (; i > 0 && window_[i - 1].submitted_at_ms > window_[i].submitted_at_ms; --i)
+    window_[i - 1].submitted_at_ms = window_[i].submitted_at_ms;
 }
 
 void Lane::close_window_if_whole() {

@@ -1,7 +1,7 @@
 // The queued jobs of one submitter at one priority with the same requirements, oldest first.
 //
-// Only the front of the lane is in RAM, its window; the rest is known to the store's index alone (family queue), so memory does not grow
-// with depth. Every job of the lane that is older than the window's end is in the window.
+// Only the front of the lane is in RAM, its window; the rest is known to the store's index alone (family queue), so
+// memory does not grow with depth. Every job of the lane that is older than the window's end is in the window.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,12 @@ namespace kq {
 
 // What is warm where: a problem's reference child and inputs are there, from the last job of that problem on.
 struct Warmth {
-  std::optional<std::uint64_t> own{};                               // of the device that wants a job: QueueEntry::problem
+  std::optional<std::uint64_t> own{};  // of the device that wants a job: QueueEntry::problem
   const std::map<std::uint64_t, std::size_t>* devices_n = nullptr;  // by problem, of all workers; null: nobody knows
 
-  bool is_elsewhere(std::uint64_t problem) const { return devices_n != nullptr && problem != own && devices_n->contains(problem); }
+  bool is_elsewhere(std::uint64_t problem) const {
+    return devices_n != nullptr && problem != own && devices_n->contains(problem);
+  }
 };
 
 struct LaneWindow {
@@ -32,14 +34,16 @@ struct LaneWindow {
 class Lane {
  public:
   static constexpr std::size_t kWindowMax = LaneWindow{}.jobs_max;
-  // How far a job may stand behind the head that goes before it for its problem, and how often the head may be passed by in a row.
+  // How far a job may stand behind the head that goes before it for its problem, and how often the head may be passed
+  // by in a row.
   static constexpr std::size_t kWarmWindow = 32;
   static constexpr std::uint32_t kPassedByMax = 32;
 
   struct Waiting {
     Sequence seq = 0;
     std::uint64_t problem = 0;
-    std::int64_t submitted_at_ms = 0;  // in a window at most that of the next one: what a job that was brought back stands before has waited longer
+    std::int64_t submitted_at_ms = 0;  // in a window at most that of the next one: what a job that was brought back
+                                       // stands before has waited longer
   };
 
   explicit Lane(LaneWindow bounds = {}) : bounds_(bounds) {}
@@ -51,8 +55,8 @@ class Lane {
 
   // The oldest, or null: then nothing is queued, or nothing until the window is filled up.
   const Waiting* head() const { return window_.empty() ? nullptr : &window_.front(); }
-  // Close behind the head a job of the problem that the device has warm; else one of a problem that no other device has, so that two do not make
-  // the same reference; else the head. There is one.
+  // Close behind the head a job of the problem that the device has warm; else one of a problem that no other device
+  // has, so that two do not make the same reference; else the head. There is one.
   Sequence choose(const Warmth& warmth) const;
 
   bool is_hungry() const { return window_.size() < bounds_.jobs_min && total_ > window_.size(); }
@@ -83,7 +87,7 @@ class Lane {
   std::deque<Waiting> window_;     // by sequence
   Sequence window_end_ = kNoRest;  // what is at or above it is on disk alone; kNoRest: nothing is
   std::uint64_t total_ = 0;
-  std::uint32_t passed_by_ = 0;    // how often its head was
+  std::uint32_t passed_by_ = 0;  // how often its head was
 };
 
 }  // namespace kq

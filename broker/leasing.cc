@@ -44,8 +44,10 @@ class Handout {
     // One lease to each worker in turn, the least busy first, so that few jobs spread over many workers.
     for (bool any = true; any && !state_.scheduler.empty();) {
       any = false;
-      std::erase_if(sessions, [&](const Session* session) { return !has_room(step_, *session) || done.contains(session); });
-      a_gpu_is_free_ = std::any_of(sessions.begin(), sessions.end(), [](const Session* session) { return session->has_gpu(); });
+      std::erase_if(sessions,
+                    [&](const Session* session) { return !has_room(step_, *session) || done.contains(session); });
+      a_gpu_is_free_ =
+          std::any_of(sessions.begin(), sessions.end(), [](const Session* session) { return session->has_gpu(); });
       for (Session* session : sessions) {
         if (granted_n_ >= state_.options.leases_per_step_max) break;
         auto granted = grant_one(*session);
@@ -83,12 +85,14 @@ class Handout {
     if (!place) return false;
     ++granted_n_;
     if (state_.jobs.find(place->seq) == nullptr) {
-      const std::size_t more = std::min({kReadAhead, credit_ - granted_n_ + 1, state_.options.leases_per_step_max - granted_n_ + 1});
+      const std::size_t more =
+          std::min({kReadAhead, credit_ - granted_n_ + 1, state_.options.leases_per_step_max - granted_n_ + 1});
       if (auto read = read_ahead(step_, place->lane, more); !read) return failure(std::move(read.error()));
     }
     auto found = load(step_, place->seq);
     if (!found) return failure(std::move(found.error()));
-    if (*found == nullptr) return our_fault("store: job " + std::to_string(place->seq) + " is in family 'queue' and not queued");
+    if (*found == nullptr)
+      return our_fault("store: job " + std::to_string(place->seq) + " is in family 'queue' and not queued");
     Job& job = **found;
     // Its timer has not fired yet: more were due than one Tick handles.
     if (job.record.leased_at_ms == 0 && job.record.deadline_ms != 0 && job.record.deadline_ms <= step_.now_ms) {
@@ -112,14 +116,17 @@ class Handout {
 
   // Of the session's devices that fit, a GPU before the CPU, then the one with the fewest leases.
   std::optional<std::size_t> next_device(const Session& session, const Offer& offer, const Requirements& needs) const {
-    if (session.devices.size() == 1) return fits(offer, session.devices[0], needs) ? std::optional<std::size_t>(0) : std::nullopt;
+    if (session.devices.size() == 1)
+      return fits(offer, session.devices[0], needs) ? std::optional<std::size_t>(0) : std::nullopt;
     const auto cost = [&](const DeviceInfo& device) {
-      const auto n = std::ranges::count_if(session.leases, [&](Sequence seq) { return state_.jobs.find(seq)->tenure->device == device; });
+      const auto n = std::ranges::count_if(
+          session.leases, [&](Sequence seq) { return state_.jobs.find(seq)->tenure->device == device; });
       return std::pair(device.kind == DeviceKind::cpu, n);
     };
     std::optional<std::size_t> best;
     for (std::size_t i = 0; i < session.devices.size(); ++i) {
-      if (fits(offer, session.devices[i], needs) && (!best || cost(session.devices[i]) < cost(session.devices[*best]))) best = i;
+      if (fits(offer, session.devices[i], needs) && (!best || cost(session.devices[i]) < cost(session.devices[*best])))
+        best = i;
     }
     return best;
   }
@@ -166,7 +173,8 @@ Expected<void> refill(Step& step, const LaneId& id) {
     const auto entry = queue_entry_from(value);
     well_formed = place && entry;
     if (!well_formed) return false;
-    if (!entry->leased) more.push_back({.seq = place->seq, .problem = entry->problem, .submitted_at_ms = entry->submitted_at_ms});
+    if (!entry->leased)
+      more.push_back({.seq = place->seq, .problem = entry->problem, .submitted_at_ms = entry->submitted_at_ms});
     return true;
   };
   auto scanned = step.state.store->scan(Family::queue, queue_key(id, lane.window_end()), queue_end(id), visit);
@@ -194,8 +202,8 @@ Expected<void> refill_windows(Step& step) {
 bool has_room(const Step& step, const Session& session) {
   const State& state = step.state;
   const std::int64_t quiet_ms = kQuietHeartbeats * state.options.heartbeat_ms;
-  return session.free_credit() > 0 && session.last_seen_ms + quiet_ms > step.now_ms && session.rests_until_ms <= step.now_ms &&
-         !state.draining.contains(session.worker);
+  return session.free_credit() > 0 && session.last_seen_ms + quiet_ms > step.now_ms &&
+         session.rests_until_ms <= step.now_ms && !state.draining.contains(session.worker);
 }
 
 Expected<std::optional<Lease>> lease_for(Step& step, Job& job) {
@@ -246,7 +254,8 @@ Expected<void> dispatch(Step& step) {
   if (const auto next = step.state.timers.next_ms) step.ready.wake_at(*next);
   for (const auto& [id, session] : step.state.workers.all()) {
     step.ready.wake_at(session.last_seen_ms + step.state.options.lease_ms);
-    if (session.rests_until_ms > step.now_ms && !step.state.scheduler.empty()) step.ready.wake_at(session.rests_until_ms);
+    if (session.rests_until_ms > step.now_ms && !step.state.scheduler.empty())
+      step.ready.wake_at(session.rests_until_ms);
   }
   return {};
 }

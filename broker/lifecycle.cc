@@ -63,8 +63,8 @@ void stand(Step& step, Job& job) {
   }
 }
 
-// Takes the job away from where it is: its lane, the timers, or the session that holds its lease. Its entry in the index stays where
-// `keeps_entry`.
+// Takes the job away from where it is: its lane, the timers, or the session that holds its lease. Its entry in the
+// index stays where `keeps_entry`.
 void release(Step& step, Job& job, bool keeps_entry) {
   if (is_waiting(job.record)) {
     clear_timer(step, may_run(job.record));
@@ -90,11 +90,13 @@ void drop_unused(Step& step, Numbering<Name>& names, std::string_view prefix, co
 }
 
 template <class Name>
-Expected<std::uint32_t> number_for(Step& step, Numbering<Name>& names, const Name& name, std::string_view prefix, std::size_t names_max,
-                                   const std::string& bytes, const char* what, const auto& is_used) {
+Expected<std::uint32_t> number_for(Step& step, Numbering<Name>& names, const Name& name, std::string_view prefix,
+                                   std::size_t names_max, const std::string& bytes, const char* what,
+                                   const auto& is_used) {
   if (const auto number = names.find(name)) return *number;
   if (names.size() >= names_max) drop_unused(step, names, prefix, is_used);
-  if (names.size() >= names_max) return bad_input("unfinished jobs have " + std::to_string(names_max) + " different " + what + ", the limit");
+  if (names.size() >= names_max)
+    return bad_input("unfinished jobs have " + std::to_string(names_max) + " different " + what + ", the limit");
   const std::uint32_t number = names.add(name);
   step.ready.write(Family::meta, numbered_key(prefix, number), bytes);
   return number;
@@ -107,8 +109,8 @@ void note_most_classes(Step& step, const std::string& complaint) {
   const auto& accounts = step.state.accounts.by_submitter();
   const auto most = std::ranges::max_element(accounts, {}, [](const auto& one) { return one.second.classes; });
   if (most == accounts.end()) return;
-  step.ready.note(NoteLevel::warning, complaint + ": submitter '" + *step.state.scheduler.submitters.name(most->first) + "' has most of them, " +
-                                          std::to_string(most->second.classes));
+  step.ready.note(NoteLevel::warning, complaint + ": submitter '" + *step.state.scheduler.submitters.name(most->first) +
+                                          "' has most of them, " + std::to_string(most->second.classes));
 }
 
 // bad_input: there are too many different lanes, of all or of this submitter, until jobs of some of them have ended.
@@ -123,17 +125,20 @@ Expected<LaneId> lane_for(Step& step, const JobRecord& record) {
     return LaneId{.needs = *known_needs, .priority = record.priority, .submitter = *known_submitter};
   }
   if (known_submitter && accounts.of(*known_submitter).classes >= options.submitter_classes_max) {
-    return bad_input("submitter '" + record.submitter + "' has unfinished jobs with " + std::to_string(options.submitter_classes_max) +
+    return bad_input("submitter '" + record.submitter + "' has unfinished jobs with " +
+                     std::to_string(options.submitter_classes_max) +
                      " different requirements, the limit of one submitter");
   }
-  const auto needs = number_for(step, scheduler.classes, record.needs, kClassPrefix, options.classes_max, encode(record.needs), "requirements",
-                                [&](std::uint32_t number) { return accounts.uses_needs(number); });
+  const auto needs =
+      number_for(step, scheduler.classes, record.needs, kClassPrefix, options.classes_max, encode(record.needs),
+                 "requirements", [&](std::uint32_t number) { return accounts.uses_needs(number); });
   if (!needs) {
     note_most_classes(step, needs.error().message);
     return failure(needs.error());
   }
-  const auto submitter = number_for(step, scheduler.submitters, record.submitter, kSubmitterPrefix, options.submitters_max, record.submitter,
-                                    "submitters", [&](std::uint32_t number) { return accounts.uses_submitter(number); });
+  const auto submitter =
+      number_for(step, scheduler.submitters, record.submitter, kSubmitterPrefix, options.submitters_max,
+                 record.submitter, "submitters", [&](std::uint32_t number) { return accounts.uses_submitter(number); });
   if (!submitter) return failure(submitter.error());
   if (step.state.paused.contains(record.submitter) && !record.submitter.empty()) scheduler.pause(*submitter, true);
   return LaneId{.needs = *needs, .priority = record.priority, .submitter = *submitter};
@@ -168,9 +173,11 @@ void requeue(Step& step, Job& job, std::int64_t not_before_ms) {
 JobRecord brought_on(JobRecord record, const Submission& again, std::int64_t now_ms) {
   record.priority = std::max(record.priority, again.priority);
   // What waits after a failure of ours waits for us, not for its submitter.
-  if (record.failures == 0) record.not_before_ms = again.not_before_ms <= now_ms ? 0 : std::min(record.not_before_ms, again.not_before_ms);
+  if (record.failures == 0)
+    record.not_before_ms = again.not_before_ms <= now_ms ? 0 : std::min(record.not_before_ms, again.not_before_ms);
   const bool is_due = record.deadline_ms != 0 && record.deadline_ms <= now_ms;  // its timer is about to end it
-  if (!is_due && record.deadline_ms != 0) record.deadline_ms = again.deadline_ms == 0 ? 0 : std::max(record.deadline_ms, again.deadline_ms);
+  if (!is_due && record.deadline_ms != 0)
+    record.deadline_ms = again.deadline_ms == 0 ? 0 : std::max(record.deadline_ms, again.deadline_ms);
   return record;
 }
 
@@ -217,7 +224,8 @@ Expected<void> enter_board(Step& step, Job& job, const Result& result) {
 
 QueueEntry entry_of(const JobRecord& record) {
   std::uint64_t problem = 0;
-  for (std::size_t i = 0; i < sizeof problem; ++i) problem = problem << 8 | static_cast<unsigned char>(record.problem.bytes[i]);
+  for (std::size_t i = 0; i < sizeof problem; ++i)
+    problem = problem << 8 | static_cast<unsigned char>(record.problem.bytes[i]);
   return {.problem = problem,
           .submitted_at_ms = record.submitted_at_ms,
           .bytes = record.bytes,
@@ -252,7 +260,8 @@ Expected<void> enqueue(Step& step, JobRecord record, std::shared_ptr<const Submi
   Job* job = step.state.jobs.find(record.seq);
   if (job != nullptr) {  // it ended in this very turn
     step.state.jobs.revive(*job);
-    if (!submission) submission = std::move(job->submission);  // if it also came in this turn the store does not have it yet
+    if (!submission)
+      submission = std::move(job->submission);  // if it also came in this turn the store does not have it yet
     *job = {.record = std::move(record), .lane = *lane};
   } else {
     job = &step.state.jobs.insert({.record = std::move(record), .lane = *lane});
@@ -280,7 +289,8 @@ void lease_out(Step& step, Job& job, Session& session, std::size_t device) {
   step.state.workers.warm(session, device, entry_of(job.record).problem);
   write_record(step, job);
   write_entry(step, job);
-  if (step.state.options.notes_per_job) step.ready.note(NoteLevel::debug, text_of_attempt(job) + ": leased to " + session.worker);
+  if (step.state.options.notes_per_job)
+    step.ready.note(NoteLevel::debug, text_of_attempt(job) + ": leased to " + session.worker);
 }
 
 void hold(Step& step, Job& job, Session& session) {
@@ -312,7 +322,9 @@ Expected<void> fail(Step& step, Job& job, const std::string& message) {
   job.record.failures += 1;
   job.record.last_error = front_of(message, kMessageTextMax);
   if (job.tenure) let_rest(step, job.tenure->holder);
-  step.ready.warn("failures of " + holder_of(job), text_of_attempt(job) + ": failure " + std::to_string(job.record.failures) + ", " + job.record.last_error);
+  step.ready.warn(
+      "failures of " + holder_of(job),
+      text_of_attempt(job) + ": failure " + std::to_string(job.record.failures) + ", " + job.record.last_error);
   step.state.metrics.failed();
   if (job.record.failures >= step.state.options.attempts_max) return abandon(step, job, job.record.last_error);
   const BrokerOptions& options = step.state.options;
@@ -338,8 +350,9 @@ Expected<void> cancel(Step& step, Job& job, const std::string& by) {
       step.ready.send_to_worker(holder->peer, 0, Revoke{.leases = {{job.record.seq, job.record.attempt}}});
     }
   }
-  return finish(step, job, without_run(VerdictName::cancelled, "", "cancelled by " + (by.empty() ? "its submitter" : by),
-                                       "submit it again to run it after all"));
+  return finish(step, job,
+                without_run(VerdictName::cancelled, "", "cancelled by " + (by.empty() ? "its submitter" : by),
+                            "submit it again to run it after all"));
 }
 
 Expected<void> bring_on(Step& step, const JobRecord& queued, const Submission& again) {
@@ -368,7 +381,9 @@ void come_due(Step& step, Job& job) {
 }
 
 Expected<void> expire_queued(Step& step, Job& job) {
-  return finish(step, job, without_run(VerdictName::expired, "", "not begun before its deadline", "submit it again with a later one"));
+  return finish(
+      step, job,
+      without_run(VerdictName::expired, "", "not begun before its deadline", "submit it again with a later one"));
 }
 
 Expected<void> finish(Step& step, Job& job, Result result) {
@@ -389,7 +404,8 @@ Expected<void> finish(Step& step, Job& job, Result result) {
     step.ready.write(Family::samples, sequence_key(seq), encode(std::exchange(result.samples, {})));
   }
   step.ready.write(Family::result, sequence_key(seq), encode(result));
-  if (step.state.options.notes_per_job) step.ready.note(NoteLevel::debug, text_of_attempt(job) + ": " + std::string(to_string(verdict)));
+  if (step.state.options.notes_per_job)
+    step.ready.note(NoteLevel::debug, text_of_attempt(job) + ": " + std::string(to_string(verdict)));
   return {};
 }
 

@@ -21,9 +21,9 @@ class LifecycleTest : public testing::Test {
   }
 
   Session& worker(std::uint64_t epoch) {
-    return state.workers.insert("peer " + std::to_string(epoch),
-                                Hello{.worker = "w", .epoch = epoch, .devices = {DeviceInfo{}}, .credit = 1, .evaluator = ""},
-                                step.now_ms);
+    return state.workers.insert(
+        "peer " + std::to_string(epoch),
+        Hello{.worker = "w", .epoch = epoch, .devices = {DeviceInfo{}}, .credit = 1, .evaluator = ""}, step.now_ms);
   }
 
   // As its timer would have it.
@@ -101,8 +101,8 @@ TEST_F(LifecycleTest, a_worker_that_loses_many_leases_at_once_is_one_line_in_the
   for (const Note& note : ready.notes()) {
     if (note.level == NoteLevel::warning) warnings.push_back(note.text);
   }
-  EXPECT_EQ(warnings, (std::vector<std::string>{
-                          "job 1, attempt 1: failure 1, worker w was silent for longer than its lease of 30000 ms (and 2 more failures of w)"}));
+  EXPECT_EQ(warnings, (std::vector<std::string>{"job 1, attempt 1: failure 1, worker w was silent for longer than its "
+                                                "lease of 30000 ms (and 2 more failures of w)"}));
 }
 
 TEST_F(LifecycleTest, the_last_failure_abandons_with_its_evidence) {
@@ -125,14 +125,19 @@ TEST_F(LifecycleTest, the_log_names_whose_jobs_have_most_of_the_different_requir
   state.options.classes_max = 3;
   const auto enqueue_for = [&](const std::string& submitter, const std::string& label) {
     const Sequence seq = state.next_sequence++;
-    return enqueue(step, {.seq = seq, .key = sha256(std::to_string(seq)), .last_error = "", .submitter = submitter, .needs = {.labels = {label}}});
+    return enqueue(step, {.seq = seq,
+                          .key = sha256(std::to_string(seq)),
+                          .last_error = "",
+                          .submitter = submitter,
+                          .needs = {.labels = {label}}});
   };
   ASSERT_TRUE(enqueue_for("ada", "one"));
   ASSERT_TRUE(enqueue_for("eve", "two"));
   ASSERT_TRUE(enqueue_for("eve", "three"));
   for (int i = 0; i < 2; ++i) EXPECT_FALSE(enqueue_for("ada", "four"));
   ASSERT_EQ(ready.notes().size(), 1u) << "not a line for each";
-  EXPECT_EQ(ready.notes()[0].text, "unfinished jobs have 3 different requirements, the limit: submitter 'eve' has most of them, 2");
+  EXPECT_EQ(ready.notes()[0].text,
+            "unfinished jobs have 3 different requirements, the limit: submitter 'eve' has most of them, 2");
   step.now_ms += 10'000;
   EXPECT_FALSE(enqueue_for("ada", "four"));
   EXPECT_EQ(ready.notes().size(), 2u);

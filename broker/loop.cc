@@ -16,7 +16,8 @@ namespace {
 // A turn is closed here too: its first sender waits for its last.
 constexpr std::size_t kTurnPacketsMax = 2'048;
 constexpr std::size_t kPacketsAtOnce = 32;
-// What a long turn has not come to waits for the next, so that others are answered and workers heard: a message may take 50 ms.
+// What a long turn has not come to waits for the next, so that others are answered and workers heard: a message may
+// take 50 ms.
 constexpr std::int64_t kTurnMsMax = 100;
 constexpr std::int64_t kAwayMsMin = 1'000;  // less is not told
 // How soon a signal is noticed that came just before the wait.
@@ -40,8 +41,8 @@ void log(Note note) {
   }
 }
 
-// The event in a packet. What cannot be read is answered in words to a client; a worker resends or lapses. The link notes
-// it of both, and takes less from them.
+// The event in a packet. What cannot be read is answered in words to a client; a worker resends or lapses. The link
+// notes it of both, and takes less from them.
 std::optional<Event> event_in(Packet packet, ServerLink& link, Ready& turn) {
   std::string& peer = packet.peer.id;
   if (packet.peer.side == Side::client) {
@@ -124,7 +125,8 @@ Expected<std::vector<Packet>> Loop::receive(std::int64_t wait_ms) {
     packets.insert(packets.end(), std::make_move_iterator(more->begin()), std::make_move_iterator(more->end()));
     if (!may_be_more) break;
   }
-  if (has_left) std::ranges::stable_partition(packets, [](const Packet& packet) { return packet.peer.side == Side::worker; });
+  if (has_left)
+    std::ranges::stable_partition(packets, [](const Packet& packet) { return packet.peer.side == Side::worker; });
   return packets;
 }
 
@@ -150,7 +152,8 @@ Expected<void> Loop::look_at_space(Ready& turn) {
 
 // By a thread of its own: on another file system it is a copy of all there is.
 void Loop::back_up(const BackupOrder& order) {
-  const bool is_known = order.peer == backup_.peer && order.request_id == backup_.request_id && order.dir == backup_.dir;
+  const bool is_known =
+      order.peer == backup_.peer && order.request_id == backup_.request_id && order.dir == backup_.dir;
   if (is_known && backed_up_) {
     deliver(ToClient{order.peer, {order.request_id, *backed_up_}});
   } else if (!copying_.valid()) {
@@ -158,7 +161,9 @@ void Loop::back_up(const BackupOrder& order) {
     backed_up_.reset();
     copying_ = std::async(std::launch::async, [this] { return store_.checkpoint(backup_.dir); });
   } else if (!is_known) {
-    deliver(ToClient{order.peer, {order.request_id, Refused{"a backup to " + backup_.dir + " is being made; ask again when it is done"}}});
+    deliver(ToClient{
+        order.peer,
+        {order.request_id, Refused{"a backup to " + backup_.dir + " is being made; ask again when it is done"}}});
   }
 }
 
@@ -172,7 +177,8 @@ void Loop::tell_of_backup() {
 Expected<void> Loop::finish(Ready turn) {
   for (const Note& note : turn.notes()) log(note);
   const std::vector<BackupOrder> backups = turn.backups();
-  for (const Write& write : turn.writes()) committed_bytes_ += write.key.size() + (write.value ? write.value->size() : 0);
+  for (const Write& write : turn.writes())
+    committed_bytes_ += write.key.size() + (write.value ? write.value->size() : 0);
   auto sends = commit(std::move(turn), store_);
   if (!sends) return failure(std::move(sends.error()));
   link_.hold();

@@ -15,7 +15,8 @@
 namespace kq {
 
 inline constexpr std::int64_t kWatchMs = 1'000;
-inline constexpr std::size_t kTurnBytesMax = 4u << 20;  // received, but for the last message: a turn is held in RAM until its commit
+inline constexpr std::size_t kTurnBytesMax =
+    4u << 20;  // received, but for the last message: a turn is held in RAM until its commit
 inline constexpr std::uint64_t kSpaceBytes = 32u << 20;  // committed between two looks at the disk (store/disk_space.h)
 
 class Loop {
@@ -30,8 +31,8 @@ class Loop {
   // acknowledged.
   Expected<void> run(const volatile std::sig_atomic_t& stop);
 
-  // One turn: a Tick, everything that has arrived, and a Dispatch, in one commit. Waits for a first packet at most until the broker
-  // wants to wake.
+  // One turn: a Tick, everything that has arrived, and a Dispatch, in one commit. Waits for a first packet at most
+  // until the broker wants to wake.
   Expected<void> turn();
 
  private:

@@ -48,7 +48,9 @@ class FakeLink final : public ServerLink {
 class CopiedStore final : public Store {
  public:
   Expected<void> commit(std::span<const Write> writes) override { return memory.commit(writes); }
-  Expected<std::optional<std::string>> get(Family family, std::string_view key) const override { return memory.get(family, key); }
+  Expected<std::optional<std::string>> get(Family family, std::string_view key) const override {
+    return memory.get(family, key);
+  }
   Expected<void> scan(Family family, std::string_view first, std::string_view end, const Visit& visit) const override {
     return memory.scan(family, first, end, visit);
   }
@@ -131,7 +133,8 @@ TEST_F(LoopTest, bytes_that_mean_nothing_are_blamed_on_their_sender) {
   ASSERT_TRUE(loop.turn());
   ASSERT_EQ(link.sent.size(), 1u);
   EXPECT_THAT((sent<Refused, ClientReply>(0).reason), testing::HasSubstr("malformed message"));
-  EXPECT_THAT(link.blamed, testing::ElementsAre(testing::StartsWith("c: malformed"), testing::StartsWith("w: malformed")));
+  EXPECT_THAT(link.blamed,
+              testing::ElementsAre(testing::StartsWith("c: malformed"), testing::StartsWith("w: malformed")));
 }
 
 TEST_F(LoopTest, a_lease_that_cannot_be_sent_is_taken_back_at_once) {
@@ -215,7 +218,8 @@ TEST_F(LoopTest, a_backup_whose_answer_was_lost_is_answered_again_and_not_made_a
   Loop turns{of_disk, disk, link, [this] { return now_ms; }};
   const auto ask = [&](std::uint64_t request_id) {
     link.sent.clear();
-    link.arriving.push_back({{Side::client, "c"}, encode_message(Message<ClientRequest>{request_id, Backup{.dir = "/backup/monday"}})});
+    link.arriving.push_back(
+        {{Side::client, "c"}, encode_message(Message<ClientRequest>{request_id, Backup{.dir = "/backup/monday"}})});
     while (link.sent.empty()) ASSERT_TRUE(turns.turn());
   };
   for (int i = 0; i < 2; ++i) {

@@ -35,7 +35,8 @@ void listen_for_signals() {
   std::signal(SIGPIPE, SIG_IGN);  // whoever waited for "ready" may be gone
 }
 
-// The threads of libraries inherit a closed ear: a signal must interrupt the loop's wait, and only the main thread waits.
+// The threads of libraries inherit a closed ear: a signal must interrupt the loop's wait, and only the main thread
+// waits.
 void hear_signals(bool hear) {
   sigset_t signals;
   sigemptyset(&signals);
@@ -90,11 +91,12 @@ ServerOptions server_options(const CommandLine& line) {
 }
 
 // Nothing where nobody asked for it.
-Expected<std::unique_ptr<HttpServer>> serve_metrics(const CommandLine& line, const MetricsBoard& board, const SteadyUnixTime& now_ms) {
+Expected<std::unique_ptr<HttpServer>> serve_metrics(const CommandLine& line, const MetricsBoard& board,
+                                                    const SteadyUnixTime& now_ms) {
   if (!line.metrics_port) return std::unique_ptr<HttpServer>();
-  auto server = HttpServer::start(line.metrics_bind, *line.metrics_port, {{"/metrics", [&] {
-                                    return HttpAnswer{.type = std::string(kPrometheusType), .body = board.text(now_ms())};
-                                  }}});
+  auto server = HttpServer::start(
+      line.metrics_bind, *line.metrics_port,
+      {{"/metrics", [&] { return HttpAnswer{.type = std::string(kPrometheusType), .body = board.text(now_ms())}; }}});
   if (server) spdlog::info("metrics at http://{}:{}/metrics", line.metrics_bind, (*server)->port());
   return server;
 }
@@ -129,7 +131,8 @@ Expected<void> run(const CommandLine& line) {
   if (line.ready_fd) say_ready(*line.ready_fd, line.bind);
   auto ended = loop.run(stop);
   if (ended) {
-    spdlog::info("stopped; {} jobs queued, {} leased", state.scheduler.size() + state.timers.waiting_n, state.jobs.leased_n());
+    spdlog::info("stopped; {} jobs queued, {} leased", state.scheduler.size() + state.timers.waiting_n,
+                 state.jobs.leased_n());
   }
   return ended;
 }

@@ -48,7 +48,8 @@ void Metrics::append_to(std::vector<Metric>& metrics) const {
   add(metrics, "kq_jobs_retried_total", {}, count(failed_n_));
   add(metrics, "kq_lease_expirations_total", {}, count(lapsed_n_));
   for (std::size_t ending = 0; ending < builds_n_.size(); ++ending) {
-    add(metrics, "kq_builds_total", {{"ending", std::string(kEnumNames<BuildEnding>[ending])}}, count(builds_n_[ending]));
+    add(metrics, "kq_builds_total", {{"ending", std::string(kEnumNames<BuildEnding>[ending])}},
+        count(builds_n_[ending]));
   }
   add(metrics, "kq_jobs_removed_total", {}, count(removed_jobs_n_));
   add(metrics, "kq_files_removed_total", {}, count(removed_files_n_));
@@ -60,7 +61,9 @@ std::vector<Metric> metrics_of(const State& state, std::int64_t now_ms) {
   std::vector<Metric> metrics;
   add(metrics, "kq_build_info", {{"version", std::string(kVersion)}}, 1);
   state.metrics.append_to(metrics);
-  const auto jobs = [&](const char* in, std::uint64_t n) { add(metrics, "kq_queue_jobs", {{"state", in}}, static_cast<double>(n)); };
+  const auto jobs = [&](const char* in, std::uint64_t n) {
+    add(metrics, "kq_queue_jobs", {{"state", in}}, static_cast<double>(n));
+  };
   jobs("queued", state.scheduler.size());
   jobs("waiting", state.timers.waiting_n);
   jobs("leased", state.jobs.leased_n());
@@ -81,7 +84,10 @@ std::vector<Metric> metrics_of(const State& state, std::int64_t now_ms) {
     const bool draining = state.draining.contains(session.worker);
     quarantined += static_cast<double>(session.quarantined.size());
     const bool is_out = session.devices.empty() && !session.quarantined.empty();
-    workers[is_out ? "quarantined" : draining ? "draining" : session.leases.empty() && session.builds.empty() ? "idle" : "busy"] += 1;
+    workers[is_out                                             ? "quarantined"
+            : draining                                         ? "draining"
+            : session.leases.empty() && session.builds.empty() ? "idle"
+                                                               : "busy"] += 1;
   }
   for (const auto& [in, n] : workers) add(metrics, "kq_workers", {{"state", in}}, n);
   add(metrics, "kq_devices_quarantined", {}, quarantined);

@@ -1,4 +1,5 @@
-// What the broker counts since it started, and its present figures, as Prometheus samples. Names and meanings: docs/operations.md.
+// What the broker counts since it started, and its present figures, as Prometheus samples. Names and meanings:
+// docs/operations.md.
 #pragma once
 
 #include <array>

@@ -34,7 +34,8 @@ template <class Act>
 Expected<void> for_each(Step& step, const Caller& caller, const std::vector<Sequence>& seqs, Act act) {
   if (seqs.size() > kQuerySeqsMax) {
     reply(step, caller,
-          Refused{std::to_string(seqs.size()) + " jobs in one request, at most " + std::to_string(kQuerySeqsMax) + " are allowed"});
+          Refused{std::to_string(seqs.size()) + " jobs in one request, at most " + std::to_string(kQuerySeqsMax) +
+                  " are allowed"});
     return {};
   }
   ActionReply answers;
@@ -44,7 +45,8 @@ Expected<void> for_each(Step& step, const Caller& caller, const std::vector<Sequ
     if (!record) return failure(std::move(record.error()));
     if (!*record) {
       const bool was_there = seq > 0 && seq < step.state.next_sequence;
-      action.reason = was_there ? "job " + std::to_string(seq) + " was removed some time after its end" : "no job " + std::to_string(seq);
+      action.reason = was_there ? "job " + std::to_string(seq) + " was removed some time after its end"
+                                : "no job " + std::to_string(seq);
       continue;
     }
     action.state = (*record)->state;
@@ -56,7 +58,8 @@ Expected<void> for_each(Step& step, const Caller& caller, const std::vector<Sequ
 
 Expected<void> cancel_one(Step& step, const Caller& caller, const JobRecord& record, JobAction& action) {
   if (caller.who.role != Role::admin && caller.who.name != record.submitter) {
-    action.reason = "job " + std::to_string(record.seq) + " is " + record.submitter + "'s; only they or an admin may cancel it";
+    action.reason =
+        "job " + std::to_string(record.seq) + " is " + record.submitter + "'s; only they or an admin may cancel it";
     return {};
   }
   if (record.state == JobState::finished) {
@@ -108,17 +111,19 @@ Expected<void> retry_one(Step& step, JobRecord record, JobAction& action) {
   return {};
 }
 
-// There is room for one more worker that drains. Names are kept for machines that are away; one that never came back gives its place, the one
-// that was drained longest ago.
+// There is room for one more worker that drains. Names are kept for machines that are away; one that never came back
+// gives its place, the one that was drained longest ago.
 bool make_room_to_drain(Step& step) {
   State& state = step.state;
   if (state.draining.size() < state.options.sessions_max) return true;
   auto oldest = state.draining.end();
   for (auto one = state.draining.begin(); one != state.draining.end(); ++one) {
-    if ((oldest == state.draining.end() || one->second < oldest->second) && !state.workers.is_connected(one->first)) oldest = one;
+    if ((oldest == state.draining.end() || one->second < oldest->second) && !state.workers.is_connected(one->first))
+      oldest = one;
   }
   if (oldest == state.draining.end()) return false;
-  step.ready.note(NoteLevel::warning, "worker " + oldest->first + ": it is not connected, and no longer known to be drained: " +
+  step.ready.note(NoteLevel::warning, "worker " + oldest->first +
+                                          ": it is not connected, and no longer known to be drained: " +
                                           std::to_string(state.draining.size()) + " workers are, the limit");
   step.ready.erase(Family::meta, std::string(kDrainingPrefix) + oldest->first);
   state.draining.erase(oldest);
@@ -205,7 +210,8 @@ Expected<void> answer(Step& step, const Caller& caller, const Drain& request) {
     state.draining.erase(request.worker);
   }
   mark(step, kDrainingPrefix, request.worker, request.draining);
-  step.ready.note(NoteLevel::info, "worker " + request.worker + (request.draining ? ": gets nothing new" : ": gets jobs again"));
+  step.ready.note(NoteLevel::info,
+                  "worker " + request.worker + (request.draining ? ": gets nothing new" : ": gets jobs again"));
   reply(step, caller, Done{});
   return {};
 }

@@ -34,7 +34,8 @@ TEST_F(OperationsTest, only_admins_rule_the_queue) {
 }
 
 TEST_F(OperationsTest, names_and_numbers_are_bounded) {
-  EXPECT_EQ(refusal_of(CancelJobs{std::vector<Sequence>(kQuerySeqsMax + 1)}), "4097 jobs in one request, at most 4096 are allowed");
+  EXPECT_EQ(refusal_of(CancelJobs{std::vector<Sequence>(kQuerySeqsMax + 1)}),
+            "4097 jobs in one request, at most 4096 are allowed");
   EXPECT_EQ(refusal_of(Pause{.submitter = "a\nb"}), "submitter holds a control character at byte 1");
   EXPECT_EQ(refusal_of(Drain{.worker = ""}), "the worker's name is empty");
   EXPECT_EQ(refusal_of(Backup{.dir = "b"}), "backup 'b': an absolute path on the broker's machine is needed");

@@ -11,7 +11,8 @@ constexpr MetricFamily kFamilies[] = {
     {"kq_build_info", MetricType::gauge, "1, with the version of the broker as a label."},
     {"kq_jobs_submitted_total", MetricType::counter, "New jobs taken in, by backend."},
     {"kq_jobs_reused_total", MetricType::counter, "Submissions answered with a job that was there."},
-    {"kq_jobs_refused_total", MetricType::counter, "Submissions turned away: invalid ones, and those a full queue, quota or disk had no room for."},
+    {"kq_jobs_refused_total", MetricType::counter,
+     "Submissions turned away: invalid ones, and those a full queue, quota or disk had no room for."},
     {"kq_jobs_finished_total", MetricType::counter, "Jobs that ended, by backend, verdict and whose fault it was."},
     {"kq_jobs_retried_total", MetricType::counter, "Attempts that failed by our own fault."},
     {"kq_jobs_dead_total", MetricType::counter, "Jobs that ended as abandoned."},
@@ -19,22 +20,29 @@ constexpr MetricFamily kFamilies[] = {
     {"kq_jobs_removed_total", MetricType::counter, "Finished jobs removed because they were kept for long enough."},
     {"kq_files_removed_total", MetricType::counter, "Files removed because no job that is left names them."},
     {"kq_job_wait_seconds", MetricType::histogram, "From submission to the first lease."},
-    {"kq_job_stage_duration_seconds", MetricType::histogram, "How long workers built, where it was not in their cache, and ran a job."},
-    {"kq_build_cache_requests_total", MetricType::counter, "Builds that workers found in their cache, and those they made."},
-    {"kq_builds_total", MetricType::counter, "Builds that workers without a device made for others: taken, declined, or lapsed with their builder."},
+    {"kq_job_stage_duration_seconds", MetricType::histogram,
+     "How long workers built, where it was not in their cache, and ran a job."},
+    {"kq_build_cache_requests_total", MetricType::counter,
+     "Builds that workers found in their cache, and those they made."},
+    {"kq_builds_total", MetricType::counter,
+     "Builds that workers without a device made for others: taken, declined, or lapsed with their builder."},
     {"kq_jobs_rejected_total", MetricType::counter, "Jobs that workers rejected, by reason."},
     {"kq_device_results_total", MetricType::counter, "Results of workers, by device model and verdict."},
     {"kq_device_run_seconds_total", MetricType::counter, "How long jobs ran on devices of each model."},
-    {"kq_timing_noise_ratio", MetricType::histogram, "Standard deviation by median of a kernel's timings, by device model."},
+    {"kq_timing_noise_ratio", MetricType::histogram,
+     "Standard deviation by median of a kernel's timings, by device model."},
     {"kq_queue_jobs", MetricType::gauge, "Unfinished jobs: queued, waiting for their time, or leased."},
     {"kq_queue_bytes", MetricType::gauge, "Records and files of unfinished jobs, as charged to their submitters."},
     {"kq_queue_oldest_age_seconds", MetricType::gauge, "Age of the oldest job that could run now."},
     {"kq_queue_submitters", MetricType::gauge, "Submitters with unfinished jobs."},
-    {"kq_build_objects", MetricType::gauge, "Objects that were built for unfinished jobs and are kept for whoever runs them."},
+    {"kq_build_objects", MetricType::gauge,
+     "Objects that were built for unfinished jobs and are kept for whoever runs them."},
     {"kq_build_object_bytes", MetricType::gauge, "Their bytes."},
     {"kq_workers", MetricType::gauge, "Connected workers: busy, idle, draining or quarantined."},
-    {"kq_devices_quarantined", MetricType::gauge, "Devices that did not come back clean after a job, of connected workers."},
-    {"kq_worker_heartbeat_age_seconds", MetricType::gauge, "How long the worker has been silent that was heard of longest ago."},
+    {"kq_devices_quarantined", MetricType::gauge,
+     "Devices that did not come back clean after a job, of connected workers."},
+    {"kq_worker_heartbeat_age_seconds", MetricType::gauge,
+     "How long the worker has been silent that was heard of longest ago."},
     {"kq_disk_free_bytes", MetricType::gauge, "Free space where the store is."},
     {"kq_disk_nearly_full", MetricType::gauge, "1 while new jobs are refused to keep room for results."},
     {"kq_metrics_age_seconds", MetricType::gauge, "How long ago the broker's loop published these figures."},
@@ -93,8 +101,8 @@ std::string prometheus_text(std::span<const Metric> metrics) {
     for (const Metric& metric : metrics) {
       if (!belongs(metric, family)) continue;
       if (std::exchange(is_first, false)) {
-        text += "# HELP " + std::string(family.name) + " " + std::string(family.help) + "\n# TYPE " + std::string(family.name) + " " +
-                std::string(to_string(family.type)) + "\n";
+        text += "# HELP " + std::string(family.name) + " " + std::string(family.help) + "\n# TYPE " +
+                std::string(family.name) + " " + std::string(to_string(family.type)) + "\n";
       }
       append_sample(text, metric);
     }

@@ -24,11 +24,12 @@ struct MetricFamily {
   MetricType type = MetricType::gauge;
   std::string_view help;
 };
-// Every family the broker has. A metric is one row here and a line in broker/metrics.cc; docs/operations.md and the files in deploy/ are
-// held to this table.
+// Every family the broker has. A metric is one row here and a line in broker/metrics.cc; docs/operations.md and the
+// files in deploy/ are held to this table.
 std::span<const MetricFamily> metric_families();
 
-// Text exposition format 0.0.4: families in the table's order, samples in the given one. Samples of no family are left out.
+// Text exposition format 0.0.4: families in the table's order, samples in the given one. Samples of no family are left
+// out.
 std::string prometheus_text(std::span<const Metric> metrics);
 
 inline constexpr std::string_view kPrometheusType = "text/plain; version=0.0.4; charset=utf-8";

@@ -37,12 +37,14 @@ TEST(PrometheusTest, a_histogram_is_one_family) {
                                     {"kq_job_wait_seconds_sum", {}, 7.25},
                                     {"kq_job_wait_seconds_count", {}, 2}};
   const std::string text = prometheus_text(metrics);
-  EXPECT_EQ(text.find("# TYPE kq_job_wait_seconds histogram\nkq_job_wait_seconds_bucket{le=\"0.1\"} 1\n"), text.find('\n') + 1);
+  EXPECT_EQ(text.find("# TYPE kq_job_wait_seconds histogram\nkq_job_wait_seconds_bucket{le=\"0.1\"} 1\n"),
+            text.find('\n') + 1);
   EXPECT_TRUE(text.ends_with("kq_job_wait_seconds_sum 7.25\nkq_job_wait_seconds_count 2\n")) << text;
 }
 
 TEST(PrometheusTest, what_a_label_holds_cannot_end_it) {
-  const std::vector<Metric> metrics{{"kq_build_info", {{"sandbox", "x"}, {"version", "a\"b\\c\nd"}}, std::numeric_limits<double>::infinity()}};
+  const std::vector<Metric> metrics{
+      {"kq_build_info", {{"sandbox", "x"}, {"version", "a\"b\\c\nd"}}, std::numeric_limits<double>::infinity()}};
   EXPECT_TRUE(prometheus_text(metrics).ends_with("\nkq_build_info{sandbox=\"x\",version=\"a\\\"b\\\\c\\nd\"} +Inf\n"));
 }
 
@@ -66,7 +68,8 @@ TEST(PrometheusTest, every_metric_of_the_broker_has_its_family_and_every_family_
   MetricsBoard board;
   board.publish(metrics_of(state, 5'000), 5'000);
   const std::string text = board.text(5'000);
-  for (const Metric& metric : metrics_of(state, 5'000)) EXPECT_NE(text.find("\n" + metric.name), std::string::npos) << metric.name;
+  for (const Metric& metric : metrics_of(state, 5'000))
+    EXPECT_NE(text.find("\n" + metric.name), std::string::npos) << metric.name;
   for (const MetricFamily& family : metric_families()) {
     EXPECT_NE(text.find("# TYPE " + std::string(family.name) + " "), std::string::npos) << family.name;
   }

@@ -17,7 +17,8 @@
 namespace kq {
 namespace {
 
-constexpr std::size_t kRunReplyBytesMax = 16u << 20;  // of rows as they are on disk; in a message the names of their fields come to that
+constexpr std::size_t kRunReplyBytesMax =
+    16u << 20;  // of rows as they are on disk; in a message the names of their fields come to that
 
 // Nothing for a job that never was.
 Expected<std::optional<JobStatus>> status_of(const State& state, Waits& waits, Sequence seq) {
@@ -32,7 +33,8 @@ Expected<std::optional<JobStatus>> status_of(const State& state, Waits& waits, S
   if (!record) return failure(record.error());
   if (!*record) return std::optional<JobStatus>();
   if ((*record)->state == JobState::queued) {
-    JobStatus status{.seq = seq, .state = JobState::queued, .attempt = (*record)->attempt, .verdict = "", .served = false};
+    JobStatus status{
+        .seq = seq, .state = JobState::queued, .attempt = (*record)->attempt, .verdict = "", .served = false};
     waits.explain(**record, status);
     return std::optional(std::move(status));
   }
@@ -81,7 +83,8 @@ Expected<JobRow> row_for(const State& state, JobRecord record) {
   return row;
 }
 
-// A result may be long, and a message has an end (kMessageBytesMax): the page is closed before it. One row is there in any case.
+// A result may be long, and a message has an end (kMessageBytesMax): the page is closed before it. One row is there in
+// any case.
 void close_page(RunReply& page) {
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < page.rows.size(); ++i) {
@@ -110,9 +113,12 @@ Expected<void> answer(Step& step, const Caller& caller, const StatusQuery& query
   // Sent again without a time to wait, it is answered now and not once more later.
   step.state.watchers.drop(caller.peer, caller.request_id);
   const bool may_wait = query.wait_ms > 0 && !query.seqs.empty() && answers->jobs.size() == query.seqs.size() &&
-                        std::none_of(answers->jobs.begin(), answers->jobs.end(), [](const JobStatus& job) { return job.state == JobState::finished; });
+                        std::none_of(answers->jobs.begin(), answers->jobs.end(),
+                                     [](const JobStatus& job) { return job.state == JobState::finished; });
   const std::int64_t until_ms = step.now_ms + std::min(query.wait_ms, kQueryWaitMsMax);
-  if (may_wait && step.state.watchers.add({.peer = caller.peer, .request_id = caller.request_id, .seqs = query.seqs, .until_ms = until_ms})) return {};
+  if (may_wait && step.state.watchers.add(
+                      {.peer = caller.peer, .request_id = caller.request_id, .seqs = query.seqs, .until_ms = until_ms}))
+    return {};
   return pass_on(step, caller, std::move(answers));
 }
 
@@ -183,7 +189,8 @@ Expected<void> answer(Step& step, const Caller& caller, const JobsQuery& query) 
   // Removed jobs cost as much as others: an answer looks at so many sequences, not at so many jobs.
   const Sequence first = std::max(query.after_seq + 1, step.state.retention.from);
   const Sequence end = std::min<Sequence>(first + kJobsLookedAtMax, step.state.next_sequence);
-  if (auto scanned = step.state.store->scan(Family::state, sequence_key(first), sequence_key(end), visit); !scanned) return scanned;
+  if (auto scanned = step.state.store->scan(Family::state, sequence_key(first), sequence_key(end), visit); !scanned)
+    return scanned;
   if (!answers.more && end < step.state.next_sequence) {
     answers.more = true;
     answers.last_seq = end - 1;
@@ -233,9 +240,12 @@ Expected<void> answer(Step& step, const Caller& caller, const QueueQuery& query)
   for (const auto& [id, entry] : state.scheduler.lanes()) {
     const auto [is_served, is_new] = served.try_emplace(id.needs);
     if (is_new) is_served->second = state.workers.serves(*state.scheduler.classes.name(id.needs));
-    const bool paused = state.paused.contains("") || state.paused.contains(*state.scheduler.submitters.name(id.submitter));
+    const bool paused =
+        state.paused.contains("") || state.paused.contains(*state.scheduler.submitters.name(id.submitter));
     const std::int64_t oldest_ms = entry.lane.head() == nullptr ? 0 : entry.lane.head()->submitted_at_ms;
-    all.push_back({.rank = {paused, !is_served->second, -static_cast<int>(id.priority), oldest_ms}, .id = &id, .lane = &entry.lane});
+    all.push_back({.rank = {paused, !is_served->second, -static_cast<int>(id.priority), oldest_ms},
+                   .id = &id,
+                   .lane = &entry.lane});
   }
   std::stable_sort(all.begin(), all.end(), [](const Ranked& a, const Ranked& b) { return a.rank < b.rank; });
   const std::size_t first = std::min<std::size_t>(query.skip, all.size());

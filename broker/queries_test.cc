@@ -48,13 +48,15 @@ TEST_F(QueriesTest, a_page_of_long_results_is_closed_before_a_message_ends) {
     Submission submission;
     submission.label = std::to_string(seq);
     const Write writes[] = {{Family::run, run_key("r", submission.label), encode(RunEntry{seq, submission})},
-                            {Family::state, sequence_key(seq), encode(JobRecord{.seq = seq, .key = {}, .state = JobState::finished, .last_error = ""})},
+                            {Family::state, sequence_key(seq),
+                             encode(JobRecord{.seq = seq, .key = {}, .state = JobState::finished, .last_error = ""})},
                             {Family::result, sequence_key(seq), encode(result)}};
     ASSERT_TRUE(store.commit(writes));
   }
   std::vector<std::string> labels;
   for (bool more = true; more;) {
-    const auto page = std::get<RunReply>(reply_to(RunQuery{.run = "r", .after_label = labels.empty() ? "" : labels.back(), .limit = 256}));
+    const auto page = std::get<RunReply>(
+        reply_to(RunQuery{.run = "r", .after_label = labels.empty() ? "" : labels.back(), .limit = 256}));
     ASSERT_EQ(page.rows.size(), 1u);
     labels.push_back(page.rows[0].entry.submission.label);
     more = page.more;

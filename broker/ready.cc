@@ -58,7 +58,8 @@ void Ready::merge(Ready later) {
   append(writes_, std::move(later.writes_));
   append(sends_, std::move(later.sends_));
   for (auto& [kind, warned] : later.warned_) {
-    const auto [place, is_first] = warned_.try_emplace(kind, Warned{notes_.size() + warned.note, warned.first, warned.more_n});
+    const auto [place, is_first] =
+        warned_.try_emplace(kind, Warned{notes_.size() + warned.note, warned.first, warned.more_n});
     if (is_first) continue;
     later.notes_[warned.note] = {NoteLevel::debug, warned.first};
     place->second.more_n += 1 + warned.more_n;

@@ -28,8 +28,8 @@ class Ready {
   void send_to_client(const std::string& peer, std::uint64_t request_id, ClientReply reply);
   void send_to_worker(const std::string& peer, std::uint64_t request_id, WorkerReply reply);
   void note(NoteLevel level, std::string text);
-  // A warning of a kind that comes by the hundred, as where a worker with many leases falls silent: one line in a turn for each kind, "failures of w",
-  // with the first text and how many more there were. Those are told at level debug.
+  // A warning of a kind that comes by the hundred, as where a worker with many leases falls silent: one line in a turn
+  // for each kind, "failures of w", with the first text and how many more there were. Those are told at level debug.
   void warn(const std::string& kind, std::string text);
   void wake_at(std::int64_t ms);  // the earliest wins
   // A copy of the store as of this turn's commit; the shell answers Done, or Refused in words.

@@ -67,7 +67,8 @@ TEST(Ready, tells_of_each_kind_of_warning_once_in_a_turn) {
   std::string warnings;
   std::string others;
   for (const Note& note : turn.notes()) (note.level == NoteLevel::warning ? warnings : others) += note.text + "\n";
-  EXPECT_EQ(warnings, "job 1: no disk (and 3 more failures of w)\njob 2: no GPU\njob 6: no GPU (and 1 more failures of y)\n");
+  EXPECT_EQ(warnings,
+            "job 1: no disk (and 3 more failures of w)\njob 2: no GPU\njob 6: no GPU (and 1 more failures of y)\n");
   EXPECT_EQ(others, "job 3: no disk\nsaid\njob 4: no disk\njob 5: no disk\njob 7: no GPU\n");
 }
 

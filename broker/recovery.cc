@@ -16,11 +16,13 @@ namespace {
 class Recovery {
  public:
   Recovery(const Store& store, const BrokerOptions& options, std::int64_t now_ms)
-      : state_{.options = options, .store = &store, .scheduler = Scheduler(options.lane_window)}, store_(store), now_ms_(now_ms) {}
+      : state_{.options = options, .store = &store, .scheduler = Scheduler(options.lane_window)},
+        store_(store),
+        now_ms_(now_ms) {}
 
   Expected<State> run() {
-    for (const auto part : {&Recovery::names, &Recovery::queue, &Recovery::timers, &Recovery::leases, &Recovery::switches,
-                            &Recovery::sequence}) {
+    for (const auto part : {&Recovery::names, &Recovery::queue, &Recovery::timers, &Recovery::leases,
+                            &Recovery::switches, &Recovery::sequence}) {
       if (auto done = (this->*part)(); !done) return failure(std::move(done.error()));
     }
     if (auto done = recover_builds(state_); !done) return failure(std::move(done.error()));
@@ -65,9 +67,11 @@ class Recovery {
     if (last_used_ == lane) return {};
     const Requirements* needs = known_classes_.name(lane.needs);
     const std::string* submitter = known_submitters_.name(lane.submitter);
-    if (needs == nullptr || submitter == nullptr) return our_fault("store, family 'queue': a lane has no name in family 'meta'");
+    if (needs == nullptr || submitter == nullptr)
+      return our_fault("store, family 'queue': a lane has no name in family 'meta'");
     if (state_.scheduler.classes.name(lane.needs) == nullptr) state_.scheduler.classes.restore(lane.needs, *needs);
-    if (state_.scheduler.submitters.name(lane.submitter) == nullptr) state_.scheduler.submitters.restore(lane.submitter, *submitter);
+    if (state_.scheduler.submitters.name(lane.submitter) == nullptr)
+      state_.scheduler.submitters.restore(lane.submitter, *submitter);
     last_used_ = lane;
     return {};
   }
@@ -88,8 +92,8 @@ class Recovery {
       if (entry->leased) {
         leased_.push_back(*place);
       } else {
-        state_.scheduler.restore(place->lane,
-                                 {.seq = place->seq, .problem = entry->problem, .submitted_at_ms = entry->submitted_at_ms});
+        state_.scheduler.restore(
+            place->lane, {.seq = place->seq, .problem = entry->problem, .submitted_at_ms = entry->submitted_at_ms});
       }
       return true;
     };
@@ -111,11 +115,14 @@ class Recovery {
       auto record = read_job(store_, place.seq);
       if (!record) return failure(std::move(record.error()));
       if (!*record || (*record)->state != JobState::leased) {
-        return our_fault("store: job " + std::to_string(place.seq) + " is leased in family 'queue' and not in family 'state'");
+        return our_fault("store: job " + std::to_string(place.seq) +
+                         " is leased in family 'queue' and not in family 'state'");
       }
-      state_.jobs.insert({.record = std::move(**record),
-                          .lane = place.lane,
-                          .tenure = Tenure{.worker = "", .device = {}, .deadline_ms = now_ms_ + state_.options.lease_ms, .counts = false}});
+      state_.jobs.insert(
+          {.record = std::move(**record),
+           .lane = place.lane,
+           .tenure =
+               Tenure{.worker = "", .device = {}, .deadline_ms = now_ms_ + state_.options.lease_ms, .counts = false}});
     }
     return {};
   }
@@ -157,10 +164,12 @@ class Recovery {
   // Numbers go on above those that were ever given, also where the names are dropped.
   void drop_unused_names() {
     known_classes_.each([&](std::uint32_t number, const Requirements&) {
-      if (state_.scheduler.classes.name(number) == nullptr) state_.unused_names.push_back(numbered_key(kClassPrefix, number));
+      if (state_.scheduler.classes.name(number) == nullptr)
+        state_.unused_names.push_back(numbered_key(kClassPrefix, number));
     });
     known_submitters_.each([&](std::uint32_t number, const std::string&) {
-      if (state_.scheduler.submitters.name(number) == nullptr) state_.unused_names.push_back(numbered_key(kSubmitterPrefix, number));
+      if (state_.scheduler.submitters.name(number) == nullptr)
+        state_.unused_names.push_back(numbered_key(kSubmitterPrefix, number));
     });
     state_.scheduler.classes.skip_to(known_classes_.next());
     state_.scheduler.submitters.skip_to(known_submitters_.next());

@@ -1,4 +1,5 @@
-// What a starting broker makes of the store: one scan of the queue's index and of the timers, whatever the number of finished jobs.
+// What a starting broker makes of the store: one scan of the queue's index and of the timers, whatever the number of
+// finished jobs.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,8 @@ class RecoveryTest : public testing::Test {
   void submit(std::size_t n, const std::string& more = "") {
     for (std::size_t i = 0; i < n; i += kSubmitJobsMax) {
       std::string line = "submit jobs=";
-      for (std::size_t j = i; j < std::min(n, i + kSubmitJobsMax); ++j) line += (j > i ? ",j" : "j") + std::to_string(next_++);
+      for (std::size_t j = i; j < std::min(n, i + kSubmitJobsMax); ++j)
+        line += (j > i ? ",j" : "j") + std::to_string(next_++);
       script.run(line + more);
     }
   }

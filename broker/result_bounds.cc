@@ -54,7 +54,8 @@ struct Cutter {
 };
 
 std::optional<std::string> complaint_about(const DeviceInfo& device) {
-  for (const auto& [what, name] : {std::pair("model", &device.model), {"uuid", &device.uuid}, {"architecture", &device.arch}}) {
+  for (const auto& [what, name] :
+       {std::pair("model", &device.model), {"uuid", &device.uuid}, {"architecture", &device.arch}}) {
     if (name->empty()) continue;
     if (const auto wrong = name_complaint(*name)) return "its device's " + std::string(what) + " " + *wrong;
   }
@@ -70,10 +71,12 @@ bool is_time(double ns) {
 std::optional<std::string> complaint_about(const Result& result) {
   if (auto wrong = complaint_about(result.device)) return wrong;
   for (const auto* samples : {&result.samples.submission_ns, &result.samples.reference_ns}) {
-    if (samples->size() > kSamplesMax) return std::to_string(samples->size()) + " samples, at most " + std::to_string(kSamplesMax) + " are allowed";
+    if (samples->size() > kSamplesMax)
+      return std::to_string(samples->size()) + " samples, at most " + std::to_string(kSamplesMax) + " are allowed";
   }
   const Measurement* measurement = measurement_of(result.verdict);
-  if (measurement != nullptr && (!is_time(measurement->submission.median_ns) || !is_time(measurement->reference.median_ns))) {
+  if (measurement != nullptr &&
+      (!is_time(measurement->submission.median_ns) || !is_time(measurement->reference.median_ns))) {
     return "a median that is no time";
   }
   return std::nullopt;

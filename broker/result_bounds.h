@@ -1,5 +1,5 @@
-// What a worker may say of an attempt. Texts that are too long are cut, for the result is worth more than they are; what no worker of ours says
-// is refused, and the attempt counts as failed.
+// What a worker may say of an attempt. Texts that are too long are cut, for the result is worth more than they are;
+// what no worker of ours says is refused, and the attempt counts as failed.
 #pragma once
 
 #include <cstddef>

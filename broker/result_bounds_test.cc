@@ -29,14 +29,18 @@ TEST(ResultBounds, what_an_honest_worker_says_stays_as_it_is) {
 TEST(ResultBounds, texts_and_lists_are_cut_wherever_they_stand) {
   const std::string endless(1u << 20, 'x');
   Result result;
-  result.verdict = Suspect{{.method = endless, .submission = {}, .reference = {}}, {}, {.reason = endless, .message = endless, .hint = {}, .rule = {}, .place = endless, .mismatch = {}}};
+  result.verdict =
+      Suspect{{.method = endless, .submission = {}, .reference = {}},
+              {},
+              {.reason = endless, .message = endless, .hint = {}, .rule = {}, .place = endless, .mismatch = {}}};
   result.log = endless;
   result.sandbox = endless;
   result.host.cpu = endless;
   result.toolchain.flags = endless;
   result.conditions.emplace().throttle = endless;
   result.conditions->foreign.emplace(1'000);
-  result.profile.emplace().kernels.assign(20, {.kernel = endless, .metrics = std::vector<ProfileMetric>(1'000, {std::string(300, 'x'), 1})});
+  result.profile.emplace().kernels.assign(
+      20, {.kernel = endless, .metrics = std::vector<ProfileMetric>(1'000, {std::string(300, 'x'), 1})});
   EXPECT_TRUE(cut_to_limits(result));
   EXPECT_EQ(measurement_of(result.verdict)->method.size(), kMessageTextMax);
   EXPECT_EQ(evidence_of(result.verdict)->message.size(), kMessageTextMax);

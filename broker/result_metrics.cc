@@ -40,10 +40,13 @@ void ResultMetrics::append_to(std::vector<Metric>& metrics) const {
   run_s_.append_to(metrics, "kq_job_stage_duration_seconds", {{"stage", "run"}});
   metrics.push_back({"kq_build_cache_requests_total", {{"result", "hit"}}, static_cast<double>(cache_hits_n_)});
   metrics.push_back({"kq_build_cache_requests_total", {{"result", "miss"}}, static_cast<double>(cache_misses_n_)});
-  for (const auto& [reason, n] : rejected_n_) metrics.push_back({"kq_jobs_rejected_total", {{"reason", reason}}, static_cast<double>(n)});
+  for (const auto& [reason, n] : rejected_n_)
+    metrics.push_back({"kq_jobs_rejected_total", {{"reason", reason}}, static_cast<double>(n)});
   for (const auto& [model, device] : devices_) {
     for (const auto& [verdict, n] : device.finished_n) {
-      metrics.push_back({"kq_device_results_total", {{"device", model}, {"verdict", std::string(to_string(verdict))}}, static_cast<double>(n)});
+      metrics.push_back({"kq_device_results_total",
+                         {{"device", model}, {"verdict", std::string(to_string(verdict))}},
+                         static_cast<double>(n)});
     }
     metrics.push_back({"kq_device_run_seconds_total", {{"device", model}}, device.run_s});
     device.noise.append_to(metrics, "kq_timing_noise_ratio", {{"device", model}});

@@ -1,7 +1,7 @@
 // What the results of workers say of builds, runs and devices, as Prometheus samples.
 //
-// Workers name devices and reasons. Each name is a series that is kept for ever, so there are at most kNamesMax of a kind; what comes
-// later, or is no name, is counted as "other".
+// Workers name devices and reasons. Each name is a series that is kept for ever, so there are at most kNamesMax of a
+// kind; what comes later, or is no name, is counted as "other".
 #pragma once
 
 #include <array>

@@ -70,7 +70,8 @@ TEST_F(ResultMetricsTest, a_worker_cannot_make_series_without_end) {
 }
 
 TEST_F(ResultMetricsTest, what_is_no_name_is_no_label) {
-  for (const std::string& name : {std::string(kNameBytesMax + 1, 'x'), std::string("a\nb"), std::string("a\xff")}) hear(rejected(name), {}, name);
+  for (const std::string& name : {std::string(kNameBytesMax + 1, 'x'), std::string("a\nb"), std::string("a\xff")})
+    hear(rejected(name), {}, name);
   EXPECT_EQ(value("kq_device_results_total", {{"device", "other"}, {"verdict", "rejected"}}), 3);
   EXPECT_EQ(value("kq_jobs_rejected_total", {{"reason", "other"}}), 3);
 }

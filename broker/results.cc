@@ -14,7 +14,8 @@ Expected<void> take_results(Step& step, const std::string& peer, std::uint64_t r
   if (session != nullptr) session->last_seen_ms = step.now_ms;
 
   ResultAck ack;
-  // The job that this ends, or null: it comes too late, or not from whoever runs it: the answer is that nobody waits for it.
+  // The job that this ends, or null: it comes too late, or not from whoever runs it: the answer is that nobody waits
+  // for it.
   const auto job_for = [&](const LeaseId& lease) -> Job* {
     ack.leases.push_back(lease);
     Job* job = current(step.state, lease);
@@ -29,7 +30,8 @@ Expected<void> take_results(Step& step, const std::string& peer, std::uint64_t r
       continue;
     }
     if (cut_to_limits(result.result)) {
-      step.ready.warn("results" + whose(), "job " + std::to_string(job->record.seq) + ": a result" + whose() + " was longer than allowed, and is cut");
+      step.ready.warn("results" + whose(), "job " + std::to_string(job->record.seq) + ": a result" + whose() +
+                                               " was longer than allowed, and is cut");
     }
     if (Session* holder = step.state.workers.find(job->tenure->holder)) holder->failures_n = 0;
     step.state.metrics.heard(result.result);

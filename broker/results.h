@@ -1,4 +1,5 @@
-// What workers send back. The attempt number decides what counts, however often it comes; and while its lease has a holder, only from there.
+// What workers send back. The attempt number decides what counts, however often it comes; and while its lease has a
+// holder, only from there.
 #pragma once
 
 #include <string>

@@ -47,7 +47,8 @@ TEST(TakeResults, what_no_worker_says_is_a_failed_attempt) {
   EXPECT_EQ(script.run("result leases=1/1 device=H\x01"),
             "write queue: job 1 out\n"
             "write timer: job 1 may run at 1000\n"
-            "write job 1 queued attempt=1 failures=1 \"a result of w that cannot be: its device's model holds a control character at byte 1\"\n"
+            "write job 1 queued attempt=1 failures=1 \"a result of w that cannot be: its device's model holds a "
+            "control character at byte 1\"\n"
             "send w result_ack: 1/1\n");
 }
 
@@ -56,12 +57,16 @@ TEST(TakeResults, what_is_too_long_is_cut_and_counts) {
   Broker broker = *Broker::recover(store, {}, 1000);
   const auto happen = [&](Event event) {
     Ready turn;
-    ASSERT_TRUE(broker.step(Tick{}, 1000, turn) && broker.step(std::move(event), 1000, turn) && broker.step(Dispatch{}, 1000, turn));
+    ASSERT_TRUE(broker.step(Tick{}, 1000, turn) && broker.step(std::move(event), 1000, turn) &&
+                broker.step(Dispatch{}, 1000, turn));
     ASSERT_TRUE(commit(std::move(turn), store));
   };
   DeviceInfo cpu;
   cpu.model = "EPYC";
-  happen(FromWorker{"w", {1, Hello{.worker = "w", .epoch = 1, .devices = {cpu}, .credit = 1, .evaluator = std::string(kEvaluatorVersion)}}});
+  happen(FromWorker{
+      "w",
+      {1,
+       Hello{.worker = "w", .epoch = 1, .devices = {cpu}, .credit = 1, .evaluator = std::string(kEvaluatorVersion)}}});
   Submission submission;
   submission.label = "a";
   submission.files = {{"a.py", sha256("a")}};

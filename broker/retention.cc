@@ -18,8 +18,8 @@
 namespace kq {
 namespace {
 
-// Sequences are in the order of submission but for jobs that were brought back. After so many in a row that are too young the others
-// are too; a greater batch of jobs brought back hides the old ones behind it until it is old itself.
+// Sequences are in the order of submission but for jobs that were brought back. After so many in a row that are too
+// young the others are too; a greater batch of jobs brought back hides the old ones behind it until it is old itself.
 constexpr std::uint64_t kYoungInARow = 4'096;
 
 // A walk may take a while where much is left. It rests for so many times as long.
@@ -37,7 +37,8 @@ std::string job_text(Sequence seq) {
 class Terms {
  public:
   explicit Terms(const State& state) : options_(state.options) {
-    if (options_.keep_jobs != 0 && state.next_sequence > options_.keep_jobs) too_many_below_ = state.next_sequence - options_.keep_jobs;
+    if (options_.keep_jobs != 0 && state.next_sequence > options_.keep_jobs)
+      too_many_below_ = state.next_sequence - options_.keep_jobs;
   }
 
   bool any() const { return options_.keep_ms != 0 || options_.keep_jobs != 0; }
@@ -56,13 +57,15 @@ class Terms {
 // One step of the walk over jobs.
 class JobsStep {
  public:
-  explicit JobsStep(Step& step) : step_(step), state_(step.state), store_(*step.state.store), walk_(step.state.retention), terms_(step.state) {}
+  explicit JobsStep(Step& step)
+      : step_(step), state_(step.state), store_(*step.state.store), walk_(step.state.retention), terms_(step.state) {}
 
   // Gives whether the walk is over.
   Expected<bool> run() {
     auto is_over = collect();
     if (!is_over) return is_over;
-    for (const auto part : {&JobsStep::spare_reused, &JobsStep::read_bodies, &JobsStep::spare_boards, &JobsStep::find_labels, &JobsStep::find_dead}) {
+    for (const auto part : {&JobsStep::spare_reused, &JobsStep::read_bodies, &JobsStep::spare_boards,
+                            &JobsStep::find_labels, &JobsStep::find_dead}) {
       if (!old_.empty()) {
         if (auto done = (this->*part)(); !done) return failure(std::move(done.error()));
       }
@@ -75,9 +78,9 @@ class JobsStep {
  private:
   struct Old {
     JobRecord record;
-    std::string first_label{};               // of its submission
-    Hash board{};                            // board_hash() of its problem
-    std::vector<std::string> labels{};       // keys of family run that may name it
+    std::string first_label{};          // of its submission
+    Hash board{};                       // board_hash() of its problem
+    std::vector<std::string> labels{};  // keys of family run that may name it
     std::vector<std::string> reuse_keys{};
     bool is_spared = false;
     bool is_dead = false;  // a dead letter
@@ -90,14 +93,16 @@ class JobsStep {
     std::size_t read_n = 0;
     std::optional<Error> damage;
     const auto visit = [&](std::string_view key, std::string_view value) {
-      if (read_n >= state_.options.records_read_per_step_max || old_.size() >= state_.options.jobs_removed_per_step_max) {
+      if (read_n >= state_.options.records_read_per_step_max ||
+          old_.size() >= state_.options.jobs_removed_per_step_max) {
         is_over = is_whole = false;
         return false;
       }
       auto record = decode<JobRecord>(value);
       const auto seq = sequence_from(key);
       if (!record || !seq) {
-        damage = Error{ExitCode::our_fault, "store, family 'state': " + (record ? "a key is unreadable" : record.error().message)};
+        damage = Error{ExitCode::our_fault,
+                       "store, family 'state': " + (record ? "a key is unreadable" : record.error().message)};
         return false;
       }
       const auto term_ms = terms_.of(*seq);
@@ -130,7 +135,8 @@ class JobsStep {
   }
 
   Old* find(Sequence seq) {
-    const auto place = std::lower_bound(old_.begin(), old_.end(), seq, [](const Old& old, Sequence n) { return old.record.seq < n; });
+    const auto place =
+        std::lower_bound(old_.begin(), old_.end(), seq, [](const Old& old, Sequence n) { return old.record.seq < n; });
     return place == old_.end() || place->record.seq != seq ? nullptr : &*place;
   }
 
@@ -157,7 +163,8 @@ class JobsStep {
       return true;
     };
     const std::string end = sequence_key(old_.back().record.seq + 1);
-    if (auto scanned = store_.scan(Family::reuse, sequence_key(old_.front().record.seq), end, visit); !scanned) return scanned;
+    if (auto scanned = store_.scan(Family::reuse, sequence_key(old_.front().record.seq), end, visit); !scanned)
+      return scanned;
     if (!well_formed) return damaged(Family::reuse, "an entry is unreadable");
     drop_spared();
     return {};
@@ -212,7 +219,8 @@ class JobsStep {
     std::vector<std::string> keys;
     for (Old& old : old_) {
       std::string first = run_key(old.record.run, old.first_label);
-      if (std::find(old.labels.begin(), old.labels.end(), first) == old.labels.end()) old.labels.push_back(std::move(first));
+      if (std::find(old.labels.begin(), old.labels.end(), first) == old.labels.end())
+        old.labels.push_back(std::move(first));
       keys.insert(keys.end(), old.labels.begin(), old.labels.end());
     }
     const auto entries = store_.get_many(Family::run, keys);
@@ -237,7 +245,8 @@ class JobsStep {
       if (Old* old = find(sequence_from(key).value_or(0))) old->is_dead = true;
       return true;
     };
-    return store_.scan(Family::dead, sequence_key(old_.front().record.seq), sequence_key(old_.back().record.seq + 1), visit);
+    return store_.scan(Family::dead, sequence_key(old_.front().record.seq), sequence_key(old_.back().record.seq + 1),
+                       visit);
   }
 
   void remove(Old& old) {
@@ -246,10 +255,12 @@ class JobsStep {
     for (std::string& label : old.labels) ready.erase(Family::run, std::move(label));
     for (std::string& key : old.reuse_keys) ready.erase(Family::reuse, std::move(key));
     ready.erase(Family::ids, hash_key(record.key));
-    for (const Family family : {Family::state, Family::body, Family::result, Family::samples}) ready.erase(family, sequence_key(record.seq));
+    for (const Family family : {Family::state, Family::body, Family::result, Family::samples})
+      ready.erase(family, sequence_key(record.seq));
     if (old.is_dead) ready.erase(Family::dead, sequence_key(record.seq));
     // Of a job that began before its deadline it may not have come.
-    if (record.deadline_ms != 0) clear_timer(step_, {.at_ms = record.deadline_ms, .kind = TimerKind::expires, .seq = record.seq});
+    if (record.deadline_ms != 0)
+      clear_timer(step_, {.at_ms = record.deadline_ms, .kind = TimerKind::expires, .seq = record.seq});
     walk_.removed.insert(record.seq);
     ++walk_.removed_n;
     state_.metrics.removed_job();
@@ -274,7 +285,8 @@ void rest(Step& step) {
   Retention& walk = step.state.retention;
   walk.walk = Retention::Walk::none;
   walk.named = HashFilter();
-  walk.next_ms = step.now_ms + std::max(step.state.options.retention_rest_ms, kRestPerWalk * (step.now_ms - walk.began_ms));
+  walk.next_ms =
+      step.now_ms + std::max(step.state.options.retention_rest_ms, kRestPerWalk * (step.now_ms - walk.began_ms));
 }
 
 // The walk that is under way makes a step, or the next one begins.

@@ -1,12 +1,13 @@
 // What is removed, and when: jobs that ended long ago, and the files that only they named.
 //
-// A walk goes over the finished jobs from the oldest to the youngest, some at each Tick, and rests. Everything of a job goes in one commit:
-// its records, its key, its entries in runs. What stays however old it is: unfinished jobs, and the job behind each row of a board, without
-// which nobody could check the row.
+// A walk goes over the finished jobs from the oldest to the youngest, some at each Tick, and rests. Everything of a job
+// goes in one commit: its records, its key, its entries in runs. What stays however old it is: unfinished jobs, and the
+// job behind each row of a board, without which nobody could check the row.
 //
-// Files are named by many jobs. To count who names each would cost every submission a read and a write, so they are swept, seldom: one walk over
-// the submissions that are left fills a filter of what they name (what is submitted meanwhile is added to it), then one over the files
-// removes what is not in it. A broker that ends meanwhile begins anew.
+// Files are named by many jobs. To count who names each would cost every submission a read and a write, so they are
+// swept, seldom: one walk over the submissions that are left fills a filter of what they name (what is submitted
+// meanwhile is added to it), then one over the files removes what is not in it. A broker that ends meanwhile begins
+// anew.
 //
 // Owned by State. Nothing here is on disk but `from`, which only saves the next start a walk over what was removed.
 #pragma once
@@ -41,16 +42,16 @@ struct Retention {
   void name_files(const Submission& submission);
 
   Walk walk = Walk::none;
-  std::int64_t next_ms = 0;        // of its next step, or of the next walk
-  std::int64_t began_ms = 0;       // of this walk
-  Sequence at = 1;                 // where the walk over jobs or submissions goes on
-  Sequence survivor = 0;           // the first job that this walk left; 0: none so far
-  std::uint64_t young_n = 0;       // jobs in a row, up to `at`, that were submitted too lately to be old
+  std::int64_t next_ms = 0;   // of its next step, or of the next walk
+  std::int64_t began_ms = 0;  // of this walk
+  Sequence at = 1;            // where the walk over jobs or submissions goes on
+  Sequence survivor = 0;      // the first job that this walk left; 0: none so far
+  std::uint64_t young_n = 0;  // jobs in a row, up to `at`, that were submitted too lately to be old
   std::string file_at{};
-  HashFilter named{};              // while walking over submissions and files
+  HashFilter named{};  // while walking over submissions and files
   std::uint64_t walks_n = 0;
-  std::uint64_t removed_n = 0;     // since the files were swept
-  std::int64_t files_at_ms = 0;    // when they were, or the broker started
+  std::uint64_t removed_n = 0;   // since the files were swept
+  std::int64_t files_at_ms = 0;  // when they were, or the broker started
 };
 
 // The part of a Tick that removes. The last one: what the others ended is not old.

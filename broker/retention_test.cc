@@ -1,5 +1,5 @@
-// What goes and what stays is in testdata/retention.txt. Here: the same is left whatever the size of a step and wherever the broker
-// ended, files that somebody names stay, and a step is short.
+// What goes and what stays is in testdata/retention.txt. Here: the same is left whatever the size of a step and
+// wherever the broker ended, files that somebody names stay, and a step is short.
 #include "broker/retention.h"
 
 #include <gtest/gtest.h>
@@ -39,13 +39,20 @@ class RetentionTest : public testing::Test {
     submission.problem.hash = sha256("problem");
     const Hash key = submission_key(submission);
     put(Family::state, sequence_key(seq),
-        encode(JobRecord{.seq = seq, .key = key, .state = JobState::finished, .submitted_at_ms = finished_at_ms, .finished_at_ms = finished_at_ms,
-                         .last_error = "", .run = "r", .problem = submission.problem.hash}));
+        encode(JobRecord{.seq = seq,
+                         .key = key,
+                         .state = JobState::finished,
+                         .submitted_at_ms = finished_at_ms,
+                         .finished_at_ms = finished_at_ms,
+                         .last_error = "",
+                         .run = "r",
+                         .problem = submission.problem.hash}));
     put(Family::ids, hash_key(key), sequence_key(seq));
     put(Family::body, sequence_key(seq), encode(submission));
     put(Family::result, sequence_key(seq), encode(examples::result(ended(VerdictName::wrong_answer, {}))));
     put(Family::run, run_key("r", submission.label), encode(RunEntry{seq, {}}));
-    for (const std::string& text : {source, std::string("shared"), std::string("problem")}) put(Family::blob, hash_key(sha256(text)), text);
+    for (const std::string& text : {source, std::string("shared"), std::string("problem")})
+      put(Family::blob, hash_key(sha256(text)), text);
     put(Family::meta, std::string(kNextSequenceKey), sequence_key(seq + 1));
   }
 

@@ -7,7 +7,8 @@
 namespace kq {
 
 bool has(const Offer& offer, const Requirements& needs) {
-  if (!offer.backends.empty() && std::find(offer.backends.begin(), offer.backends.end(), needs.backend) == offer.backends.end()) {
+  if (!offer.backends.empty() &&
+      std::find(offer.backends.begin(), offer.backends.end(), needs.backend) == offer.backends.end()) {
     return false;
   }
   return std::includes(offer.labels.begin(), offer.labels.end(), needs.labels.begin(), needs.labels.end());
@@ -74,7 +75,8 @@ std::optional<Scheduler::Place> Scheduler::choose(const Offer& offer, const Warm
   std::vector<std::uint32_t> ahead;
   for (const Candidate& candidate : fitting) {
     const auto& by_share = candidate.group->by_share;
-    for (auto one = by_share.rbegin(); one != by_share.rend() && one->first > share + 1; ++one) ahead.push_back(one->second);
+    for (auto one = by_share.rbegin(); one != by_share.rend() && one->first > share + 1; ++one)
+      ahead.push_back(one->second);
   }
   for (const std::uint32_t number : ahead) level(number, share + 1);
 
@@ -115,7 +117,8 @@ void Scheduler::pause(std::uint32_t number, bool paused) {
 }
 
 void Scheduler::forget_nameless() {
-  std::erase_if(shares_, [this](const auto& one) { return one.second.lanes.empty() && submitters.name(one.first) == nullptr; });
+  std::erase_if(shares_,
+                [this](const auto& one) { return one.second.lanes.empty() && submitters.name(one.first) == nullptr; });
 }
 
 const Lane* Scheduler::find(const LaneId& id) const {

@@ -1,13 +1,16 @@
 // Which queued job next? Four rules, in this order:
 //
-//   priority, with ageing  A priority is a head start of kHeadStartMs: a high job goes before a normal one unless that one was submitted
+//   priority, with ageing  A priority is a head start of kHeadStartMs: a high job goes before a normal one unless that
+//   one was submitted
 //                          so much earlier. Nothing starves.
-//   fair share             Among submitters of that priority, whoever got the least so far (start-time fair queueing, one unit a lease:
-//                          Goyal, Vin, Cheng, SIGCOMM 1996): a flood of one delays another by at most one job. What was got where
-//                          others had no jobs, or from other workers, counts for one lease at most: nobody is ahead of whoever is
-//                          chosen by more than that.
+//   fair share             Among submitters of that priority, whoever got the least so far (start-time fair queueing,
+//   one unit a lease:
+//                          Goyal, Vin, Cheng, SIGCOMM 1996): a flood of one delays another by at most one job. What was
+//                          got where others had no jobs, or from other workers, counts for one lease at most: nobody is
+//                          ahead of whoever is chosen by more than that.
 //   age                    Of that submitter's jobs the oldest that can run here.
-//   warmth                 ... or one close behind it of the problem that the worker's device has warm, or of one that no other device
+//   warmth                 ... or one close behind it of the problem that the worker's device has warm, or of one that
+//   no other device
 //                          has (broker/lane.h).
 //
 // All of it is RAM; what is queued beyond the lanes' windows lies in the store's index.
@@ -33,9 +36,9 @@ namespace kq {
 // A worker that asks for a job.
 struct Offer {
   std::span<const DeviceInfo> devices;
-  std::span<const std::string> labels{};   // sorted
-  std::span<const Backend> backends{};     // empty: all
-  bool cpu_takes_any = true;               // false while a free GPU elsewhere would take the jobs that run anywhere
+  std::span<const std::string> labels{};  // sorted
+  std::span<const Backend> backends{};    // empty: all
+  bool cpu_takes_any = true;              // false while a free GPU elsewhere would take the jobs that run anywhere
 };
 
 // Whether the worker has what the jobs ask for beside a device.
@@ -89,14 +92,14 @@ class Scheduler {
  private:
   // Lanes with a head, of submitters that are not paused.
   struct Group {
-    std::set<std::pair<std::uint64_t, std::uint32_t>> by_share;   // share, submitter
-    std::set<std::pair<std::int64_t, std::uint32_t>> by_age;      // submitted_at_ms of the head, submitter
+    std::set<std::pair<std::uint64_t, std::uint32_t>> by_share;  // share, submitter
+    std::set<std::pair<std::int64_t, std::uint32_t>> by_age;     // submitted_at_ms of the head, submitter
   };
   using GroupId = std::pair<Priority, std::uint32_t>;  // and class
   struct Submitter {
-    std::uint64_t share = 0;    // got so far, in leases; of one that comes back at least what the others have
+    std::uint64_t share = 0;  // got so far, in leases; of one that comes back at least what the others have
     bool paused = false;
-    std::set<LaneId> lanes{};   // that are not empty
+    std::set<LaneId> lanes{};  // that are not empty
   };
 
   Entry& entry(const LaneId& lane);
@@ -110,7 +113,7 @@ class Scheduler {
   std::map<GroupId, Group> groups_;  // none empty
   std::map<std::uint32_t, Submitter> shares_;
   std::set<LaneId> hungry_;
-  std::uint64_t share_now_ = 0;      // of the submitter charged last: where one that comes back begins
+  std::uint64_t share_now_ = 0;  // of the submitter charged last: where one that comes back begins
   std::uint64_t size_ = 0;
 };
 

@@ -25,7 +25,9 @@ const std::vector<DeviceInfo> kH200{device(DeviceKind::cuda, "H200")};
 class SchedulerTest : public testing::Test {
  protected:
   LaneId lane(const Requirements& needs, const std::string& submitter = "", Priority priority = Priority::normal) {
-    return {.needs = number(scheduler.classes, needs), .priority = priority, .submitter = number(scheduler.submitters, submitter)};
+    return {.needs = number(scheduler.classes, needs),
+            .priority = priority,
+            .submitter = number(scheduler.submitters, submitter)};
   }
 
   template <class Name>

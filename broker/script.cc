@@ -43,7 +43,8 @@ Submission submission_in(const std::string& job, const Command& command) {
   submission.problem.name = command.text("problem", "relu");
   submission.problem.file = submission.problem.name + ".py";
   submission.problem.hash = sha256(submission.problem.name);
-  submission.problem.precision = parse_enum<Precision>(command.text("precision", "as_given")).value_or(Precision::as_given);
+  submission.problem.precision =
+      parse_enum<Precision>(command.text("precision", "as_given")).value_or(Precision::as_given);
   submission.device = parse_enum<DeviceWish>(command.text("device", "any")).value_or(DeviceWish::any);
   submission.gpu_model = command.text("gpu_model");
   submission.salt = command.text("salt");
@@ -131,7 +132,8 @@ Hello hello_in(const Command& command, const std::string& worker) {
               .labels = split(command.text("labels"), '+')};
   for (const std::string& backend : split(command.text("backends"), ','))
     hello.backends.push_back(parse_enum<Backend>(backend).value_or(Backend::torch));
-  for (const std::string& target : split(command.text("builds_for"), ',')) hello.builds_for.push_back(target_in(target));
+  for (const std::string& target : split(command.text("builds_for"), ','))
+    hello.builds_for.push_back(target_in(target));
   for (const std::string& device : split(command.text("devices", hello.builds_for.empty() ? "cpu" : ""), ','))
     hello.devices.push_back(device_in(device));
   return hello;
@@ -139,11 +141,18 @@ Hello hello_in(const Command& command, const std::string& worker) {
 
 // An object's bytes are given; `hash=wrong` names it by another.
 BuildResult build_result_in(const Command& command, std::uint64_t epoch) {
-  BuildResult result{.epoch = epoch, .build = {command.number("seq", 1), 0}, .object = std::nullopt, .message = command.text("message")};
+  BuildResult result{.epoch = epoch,
+                     .build = {command.number("seq", 1), 0},
+                     .object = std::nullopt,
+                     .message = command.text("message")};
   if (!command.values.contains("object")) return result;
   const DeviceInfo target = target_in(command.text("for", "sm_90"));
   const std::string bytes = command.text("object");
-  result.object = BuildObject{.kind = target.kind, .arch = target.arch, .key = sha256("key"), .hash = sha256(command.text("hash", bytes)), .bytes = bytes};
+  result.object = BuildObject{.kind = target.kind,
+                              .arch = target.arch,
+                              .key = sha256("key"),
+                              .hash = sha256(command.text("hash", bytes)),
+                              .bytes = bytes};
   return result;
 }
 
@@ -163,7 +172,8 @@ std::optional<ClientRequest> operation_in(const Command& command) {
   std::vector<Sequence> seqs;
   for (const std::string& seq : split(command.text("seqs"), ',')) seqs.push_back(number_in(seq, 0));
   const auto limit = static_cast<std::uint32_t>(command.number("limit", 100));
-  if (command.name == "status") return StatusQuery{std::move(seqs), static_cast<std::uint32_t>(command.number("wait", 0))};
+  if (command.name == "status")
+    return StatusQuery{std::move(seqs), static_cast<std::uint32_t>(command.number("wait", 0))};
   if (command.name == "cancel") return CancelJobs{std::move(seqs)};
   if (command.name == "retry") return RetryJobs{std::move(seqs)};
   if (command.name == "purge") return PurgeDead{std::move(seqs)};
@@ -175,7 +185,8 @@ std::optional<ClientRequest> operation_in(const Command& command) {
   }
   if (command.name == "runs") return RunsQuery{.after = command.text("after"), .limit = limit};
   if (command.name == "dead") return DeadQuery{.after_seq = command.number("after", 0), .limit = limit};
-  if (command.name == "queue") return QueueQuery{.limit = limit, .skip = static_cast<std::uint32_t>(command.number("skip", 0))};
+  if (command.name == "queue")
+    return QueueQuery{.limit = limit, .skip = static_cast<std::uint32_t>(command.number("skip", 0))};
   return std::nullopt;
 }
 
@@ -207,7 +218,8 @@ std::optional<Event> event_in(const Command& command) {
   const std::uint64_t id = command.number("id", 1);
   const std::string worker = command.text("worker", "w");
   if (command.name == "undelivered") return Undelivered{worker, leases_in(command)};
-  if (command.name == "disk") return Space{.free_bytes = command.number("free", 0), .nearly_full = command.number("full", 0) != 0};
+  if (command.name == "disk")
+    return Space{.free_bytes = command.number("free", 0), .nearly_full = command.number("full", 0) != 0};
   if (auto request = client_request_in(command)) {
     const std::string user = command.text("user");
     const Identity who{.name = user, .role = user.empty() || user == "root" ? Role::admin : Role::submit};
@@ -289,7 +301,8 @@ std::string Script::start(const Command& command) {
   options_.builds_ahead_max = command.number("builds_ahead_max", options_.builds_ahead_max);
   options_.keep_ms = static_cast<std::int64_t>(command.number("keep_ms", static_cast<std::uint64_t>(options_.keep_ms)));
   options_.keep_jobs = command.number("keep_jobs", options_.keep_jobs);
-  options_.keep_ms_min = static_cast<std::int64_t>(command.number("keep_ms_min", static_cast<std::uint64_t>(options_.keep_ms_min)));
+  options_.keep_ms_min =
+      static_cast<std::int64_t>(command.number("keep_ms_min", static_cast<std::uint64_t>(options_.keep_ms_min)));
   options_.jobs_removed_per_step_max = command.number("jobs_removed_per_step_max", options_.jobs_removed_per_step_max);
   auto broker = Broker::recover(store_, options_, now_ms_);
   if (!broker) return "broker: " + broker.error().message + "\n";

@@ -57,7 +57,8 @@ std::string shown_meta(const Write& write) {
     const std::string name = "submitter " + std::to_string(*number);
     return write.value ? name + " = " + quoted(*write.value) : "no " + name;
   }
-  if (write.key == kNextSequenceKey || write.key == kRetainedFromKey) return write.key + " = " + std::to_string(*sequence_from(*write.value));
+  if (write.key == kNextSequenceKey || write.key == kRetainedFromKey)
+    return write.key + " = " + std::to_string(*sequence_from(*write.value));
   return (write.value ? "" : "no ") + write.key;
 }
 
@@ -66,14 +67,14 @@ std::string shown_queue(const Write& write) {
   const std::string job = "queue: job " + std::to_string(place.seq);
   if (!write.value) return job + " out";
   if (queue_entry_from(*write.value)->leased) return job + " runs";
-  return job + " in lane " + std::to_string(place.lane.needs) + "/" + std::string(to_string(place.lane.priority)) + "/" +
-         std::to_string(place.lane.submitter);
+  return job + " in lane " + std::to_string(place.lane.needs) + "/" + std::string(to_string(place.lane.priority)) +
+         "/" + std::to_string(place.lane.submitter);
 }
 
 std::string shown_timer(const Write& write) {
   const TimerPlace place = *timer_place_from(write.key);
   const std::string what = place.kind == TimerKind::may_run ? "job " + std::to_string(place.seq) + " may run"
-                                                           : "job " + std::to_string(place.seq) + " expires";
+                                                            : "job " + std::to_string(place.seq) + " expires";
   return (write.value ? "timer: " : "no timer: ") + what + " at " + std::to_string(place.at_ms - kStartMs);
 }
 
@@ -109,7 +110,8 @@ std::string listed(const std::vector<T>& items, const auto& show) {
 
 std::string shown(const JobAck& ack) {
   if (ack.acceptance == Acceptance::refused) return "refused " + quoted(ack.reason);
-  if (ack.acceptance == Acceptance::busy) return "busy " + quoted(ack.reason) + ", retry after " + std::to_string(ack.retry_after_ms) + " ms";
+  if (ack.acceptance == Acceptance::busy)
+    return "busy " + quoted(ack.reason) + ", retry after " + std::to_string(ack.retry_after_ms) + " ms";
   return std::string(to_string(ack.acceptance)) + " " + std::to_string(ack.seq) + " " +
          std::string(to_string(ack.state));
 }
@@ -120,7 +122,8 @@ std::string shown(const JobStatus& status) {
   if (!status.verdict.empty()) text += " " + status.verdict;
   if (status.served) text += " served";
   if (status.why != WaitReason::none) text += " " + std::string(to_string(status.why));
-  if (status.position > 0) text += " position=" + std::to_string(status.position) + " ahead=" + std::to_string(status.ahead);
+  if (status.position > 0)
+    text += " position=" + std::to_string(status.position) + " ahead=" + std::to_string(status.ahead);
   if (status.until_ms > 0) text += " until=" + std::to_string(status.until_ms - kStartMs);
   return text;
 }
@@ -136,12 +139,15 @@ std::string target_text(const DeviceInfo& target) {
 }
 
 std::string shown(const Lease& lease) {
-  return shown(lease.id) + " " + lease.submission.label + " on " + (lease.device.model.empty() ? target_text(lease.device) : lease.device.model) + ", " +
-         std::to_string(lease.blobs.size()) + " blobs" + (lease.object ? ", object " + quoted(lease.object->bytes) : "");
+  return shown(lease.id) + " " + lease.submission.label + " on " +
+         (lease.device.model.empty() ? target_text(lease.device) : lease.device.model) + ", " +
+         std::to_string(lease.blobs.size()) + " blobs" +
+         (lease.object ? ", object " + quoted(lease.object->bytes) : "");
 }
 
 std::string shown(const JobAction& action) {
-  std::string text = std::to_string(action.seq) + (action.done ? " done " : " not done ") + std::string(to_string(action.state));
+  std::string text =
+      std::to_string(action.seq) + (action.done ? " done " : " not done ") + std::string(to_string(action.state));
   if (!action.reason.empty()) text += " " + quoted(action.reason);
   return text;
 }
@@ -154,8 +160,8 @@ std::string shown(const JobRow& row) {
 }
 
 std::string shown(const LaneRow& row) {
-  std::string text = std::to_string(row.queued) + " " + std::string(to_string(row.priority)) + " " + quoted(row.submitter) + " for " +
-                     shown(row.needs);
+  std::string text = std::to_string(row.queued) + " " + std::string(to_string(row.priority)) + " " +
+                     quoted(row.submitter) + " for " + shown(row.needs);
   if (row.served) text += " served";
   if (row.paused) text += " paused";
   return text;
@@ -176,12 +182,12 @@ struct BodyText {
   }
   std::string operator()(const BrokerReply& reply) const {
     return std::to_string(reply.queued) + " queued, " + std::to_string(reply.leased) + " leased; " +
-           listed(reply.workers,
-                  [](auto& worker) {
-                    const std::string text = worker.worker + " runs " + std::to_string(worker.running);
-                    if (worker.builds_for.empty()) return text;
-                    return text + ", built " + std::to_string(worker.built_n) + " for " + listed(worker.builds_for, target_text);
-                  });
+           listed(reply.workers, [](auto& worker) {
+             const std::string text = worker.worker + " runs " + std::to_string(worker.running);
+             if (worker.builds_for.empty()) return text;
+             return text + ", built " + std::to_string(worker.built_n) + " for " +
+                    listed(worker.builds_for, target_text);
+           });
   }
   std::string operator()(const Refused& refused) const { return quoted(refused.reason); }
   std::string operator()(const Welcome& welcome) const {
@@ -209,11 +215,12 @@ struct BodyText {
     return listed(reply.jobs, [](auto& row) { return shown(row); }) + (reply.more ? "; and more" : "");
   }
   std::string operator()(const QueueReply& reply) const {
-    return listed(reply.lanes, [](auto& row) { return shown(row); }) + "; " + std::to_string(reply.waiting) + " waiting" +
-           (reply.more ? "; and more" : "");
+    return listed(reply.lanes, [](auto& row) { return shown(row); }) + "; " + std::to_string(reply.waiting) +
+           " waiting" + (reply.more ? "; and more" : "");
   }
   std::string operator()(const RunsReply& reply) const {
-    return listed(reply.runs, [](auto& row) { return row.run + " of " + row.submitter; }) + (reply.more ? "; and more" : "");
+    return listed(reply.runs, [](auto& row) { return row.run + " of " + row.submitter; }) +
+           (reply.more ? "; and more" : "");
   }
   std::string operator()(const StatsReply& reply) const { return std::to_string(reply.metrics.size()) + " metrics"; }
 };

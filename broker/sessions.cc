@@ -26,10 +26,12 @@ std::optional<std::string> complaint_about(const Hello& hello, const State& stat
   for (const DeviceInfo& device : hello.devices) {
     if (const auto wrong = name_complaint(device.model)) return "a device's model " + *wrong;
     for (const std::string* name : {&device.uuid, &device.arch}) {
-      if (const auto wrong = name_complaint(*name); wrong && !name->empty()) return "a device's UUID or architecture " + *wrong;
+      if (const auto wrong = name_complaint(*name); wrong && !name->empty())
+        return "a device's UUID or architecture " + *wrong;
     }
   }
-  if (hello.backends.size() > kEnumNames<Backend>.size()) return std::to_string(hello.backends.size()) + " backends, there are " + std::to_string(kEnumNames<Backend>.size());
+  if (hello.backends.size() > kEnumNames<Backend>.size())
+    return std::to_string(hello.backends.size()) + " backends, there are " + std::to_string(kEnumNames<Backend>.size());
   if (hello.labels.size() > kLabelsMax) {
     return std::to_string(hello.labels.size()) + " labels, at most " + std::to_string(kLabelsMax) + " are allowed";
   }
@@ -37,18 +39,22 @@ std::optional<std::string> complaint_about(const Hello& hello, const State& stat
     if (const auto wrong = name_complaint(label)) return "a label " + *wrong;
   }
   if (hello.quarantined.size() > state.options.devices_max) {
-    return std::to_string(hello.quarantined.size()) + " quarantined devices, at most " + std::to_string(state.options.devices_max) + " are allowed";
+    return std::to_string(hello.quarantined.size()) + " quarantined devices, at most " +
+           std::to_string(state.options.devices_max) + " are allowed";
   }
   for (const std::string& sentence : hello.quarantined) {
     if (sentence.size() > kMessageTextMax) return std::string("a quarantined device's sentence is too long");
   }
   if (hello.builds_for.size() > state.options.devices_max) {
-    return "it builds for " + std::to_string(hello.builds_for.size()) + " kinds of devices, at most " + std::to_string(state.options.devices_max) + " are allowed";
+    return "it builds for " + std::to_string(hello.builds_for.size()) + " kinds of devices, at most " +
+           std::to_string(state.options.devices_max) + " are allowed";
   }
   for (const DeviceInfo& target : hello.builds_for) {
-    if (const auto wrong = name_complaint(target.arch); wrong && target.kind == DeviceKind::cuda) return "an architecture it builds for " + *wrong;
+    if (const auto wrong = name_complaint(target.arch); wrong && target.kind == DeviceKind::cuda)
+      return "an architecture it builds for " + *wrong;
   }
-  if (!hello.builds_for.empty() && !hello.devices.empty()) return "a worker that builds for others has no devices of its own";
+  if (!hello.builds_for.empty() && !hello.devices.empty())
+    return "a worker that builds for others has no devices of its own";
   if (!std::is_sorted(hello.labels.begin(), hello.labels.end())) return "its labels must be sorted";
   if (hello.credit > state.options.credit_max) {
     return "credit " + std::to_string(hello.credit) + ", at most " + std::to_string(state.options.credit_max) +
@@ -78,7 +84,9 @@ Session* session_for(Step& step, const std::string& peer, const Hello& hello) {
   }
   if (workers.size() >= step.state.options.sessions_max) return nullptr;
   step.ready.note(NoteLevel::info,
-                  "worker " + hello.worker + ": connected " + (hello.builds_for.empty() ? "with " + std::to_string(hello.devices.size()) + " devices" : "to build for others"));
+                  "worker " + hello.worker + ": connected " +
+                      (hello.builds_for.empty() ? "with " + std::to_string(hello.devices.size()) + " devices"
+                                                : "to build for others"));
   return &workers.insert(peer, hello, step.now_ms);
 }
 
@@ -86,7 +94,8 @@ Session* session_for(Step& step, const std::string& peer, const Hello& hello) {
 
 Expected<void> greet(Step& step, const std::string& peer, std::uint64_t request_id, const Hello& hello) {
   if (auto complaint = complaint_about(hello, step.state)) {
-    step.ready.note(NoteLevel::warning, "worker" + (name_complaint(hello.worker) ? "" : " " + hello.worker) + " refused: " + *complaint);
+    step.ready.note(NoteLevel::warning,
+                    "worker" + (name_complaint(hello.worker) ? "" : " " + hello.worker) + " refused: " + *complaint);
     step.ready.send_to_worker(peer, request_id, Refused{std::move(*complaint)});
     return {};
   }
@@ -125,7 +134,8 @@ Expected<void> heartbeat(Step& step, const std::string& peer, std::uint64_t requ
   for (const LeaseId& lease : heartbeat.leases) {
     if (lease.attempt == 0 && session->builds.contains(lease.seq)) {
       builds.insert(lease.seq);
-    } else if (Job* job = current(step.state, lease); job != nullptr && !is_held_by_another(step.state, *job, heartbeat.epoch)) {
+    } else if (Job* job = current(step.state, lease);
+               job != nullptr && !is_held_by_another(step.state, *job, heartbeat.epoch)) {
       hold(step, *job, *session);
       listed.insert(lease.seq);
     } else {
@@ -133,9 +143,12 @@ Expected<void> heartbeat(Step& step, const std::string& peer, std::uint64_t requ
     }
   }
   session->strays_n = strays.size();
-  // Nobody waits for these: what told the worker so was lost, or known to an earlier broker alone. What does not fit is listed again.
+  // Nobody waits for these: what told the worker so was lost, or known to an earlier broker alone. What does not fit is
+  // listed again.
   if (!strays.empty()) {
-    const auto end = std::next(strays.begin(), static_cast<std::ptrdiff_t>(std::min<std::size_t>(strays.size(), step.state.options.credit_max)));
+    const auto end =
+        std::next(strays.begin(),
+                  static_cast<std::ptrdiff_t>(std::min<std::size_t>(strays.size(), step.state.options.credit_max)));
     step.ready.send_to_worker(peer, 0, Revoke{.leases = {strays.begin(), end}});
   }
   keep_builds(step, *session, builds);
@@ -173,9 +186,11 @@ Expected<void> take_back(Step& step, const Undelivered& undelivered) {
 }
 
 void excuse_all(Step& step, std::int64_t away_ms) {
-  step.ready.note(NoteLevel::warning, "nobody was heard for " + std::to_string(away_ms) + " ms: leases last as much longer");
+  step.ready.note(NoteLevel::warning,
+                  "nobody was heard for " + std::to_string(away_ms) + " ms: leases last as much longer");
   step.state.jobs.extend_all(away_ms);
-  for (auto& [id, session] : step.state.workers.all()) session.last_seen_ms = std::min(session.last_seen_ms + away_ms, step.now_ms);
+  for (auto& [id, session] : step.state.workers.all())
+    session.last_seen_ms = std::min(session.last_seen_ms + away_ms, step.now_ms);
   for (auto& [seq, going] : step.state.builds.going) going.deadline_ms += away_ms;
 }
 

@@ -37,7 +37,7 @@ struct State {
   WorkerPool workers{};
   Builds builds{};
   Metrics metrics{};
-  std::set<std::string> paused{};    // submitters; "" is everybody
+  std::set<std::string> paused{};                  // submitters; "" is everybody
   std::map<std::string, std::int64_t> draining{};  // workers, and since when; 0: since before this broker began
   Space space{};
   std::int64_t note_classes_ms = 0;  // before this nobody is told again who has most of the different requirements
@@ -46,7 +46,8 @@ struct State {
   BlobCache blobs{};  // some of those in the store or among the writes of this turn
   Retention retention{};
   Watchers watchers{options.watchers_max, options.watched_jobs_max};
-  // Medians of some of the board's holders by their key, as this turn will leave them: every one that is written since the last Tick.
+  // Medians of some of the board's holders by their key, as this turn will leave them: every one that is written since
+  // the last Tick.
   std::unordered_map<std::string, double> board_ns{};
 };
 

@@ -1,5 +1,5 @@
-// Jobs that wait for a time: to be queued (not-before, or the pause after a failure), or to expire in the queue. They lie in the store's
-// family `timer` alone; RAM knows when the next one is due and how many wait to be queued.
+// Jobs that wait for a time: to be queued (not-before, or the pause after a failure), or to expire in the queue. They
+// lie in the store's family `timer` alone; RAM knows when the next one is due and how many wait to be queued.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ struct Timers {
 void set_timer(Step& step, const TimerPlace& place, std::string value);
 void clear_timer(Step& step, const TimerPlace& place);
 
-// Queues the jobs whose time has come, ends those whose deadline has passed before they began. In a Tick before any timer is set.
+// Queues the jobs whose time has come, ends those whose deadline has passed before they began. In a Tick before any
+// timer is set.
 Expected<void> fire_timers(Step& step);
 
 // At a restart: visits what waits, so that it is counted, and finds the earliest.

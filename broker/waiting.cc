@@ -25,7 +25,8 @@ const Waits::Rivals& Waits::rivals_of(std::uint32_t needs, Priority priority) {
     if (is_rival) rivals.classes.push_back(number);
   });
   for (const auto& [id, entry] : scheduler.lanes()) {
-    if (!entry.listed || id.priority < priority || !std::ranges::binary_search(rivals.classes, id.needs)) continue;  // not listed: paused
+    if (!entry.listed || id.priority < priority || !std::ranges::binary_search(rivals.classes, id.needs))
+      continue;  // not listed: paused
     if (id.priority > priority) {
       rivals.higher_n += entry.lane.size();
     } else {
@@ -35,8 +36,9 @@ const Waits::Rivals& Waits::rivals_of(std::uint32_t needs, Priority priority) {
   return rivals;
 }
 
-// How many jobs will probably begin before this one: its submitter's older ones, as many of each other submitter of the same priority as fair
-// shares allow, and all of higher priority. Priorities are taken at their word here: ageing may bring it forward.
+// How many jobs will probably begin before this one: its submitter's older ones, as many of each other submitter of the
+// same priority as fair shares allow, and all of higher priority. Priorities are taken at their word here: ageing may
+// bring it forward.
 std::uint64_t Waits::ahead_of(const LaneId& own, Sequence seq) {
   const Rivals& rivals = rivals_of(own.needs, own.priority);
   std::uint64_t older = 0;

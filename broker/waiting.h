@@ -22,9 +22,9 @@ class Waits {
  private:
   // What competes with jobs of one class and priority: all that a worker runs which would run them.
   struct Rivals {
-    std::vector<std::uint32_t> classes{};             // of any priority, their own among them
+    std::vector<std::uint32_t> classes{};               // of any priority, their own among them
     std::map<std::uint32_t, std::uint64_t> queued_n{};  // of the same priority, by submitter
-    std::uint64_t higher_n = 0;                       // of higher priorities, queued
+    std::uint64_t higher_n = 0;                         // of higher priorities, queued
   };
 
   const Rivals& rivals_of(std::uint32_t needs, Priority priority);

@@ -31,7 +31,8 @@ void Watchers::remove(Number number) {
 }
 
 void Watchers::finished(Sequence seq) {
-  for (auto one = by_job_.lower_bound({seq, 0}); one != by_job_.end() && one->first == seq; ++one) due_.insert(one->second);
+  for (auto one = by_job_.lower_bound({seq, 0}); one != by_job_.end() && one->first == seq; ++one)
+    due_.insert(one->second);
 }
 
 std::vector<Watcher> Watchers::take_due(std::int64_t now_ms) {

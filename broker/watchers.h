@@ -1,8 +1,8 @@
 // Clients whose question is to be answered when a job of theirs is finished: StatusQuery with `wait_ms`.
 //
-// Owned by Broker. Nothing of it is on disk: after a restart whoever waited asks again. A watcher leaves when it is answered, which is in
-// the turn that finishes the first of its jobs, or at its time. What finds no room here is answered at once, and asks again like any
-// client that does not know of waiting.
+// Owned by Broker. Nothing of it is on disk: after a restart whoever waited asks again. A watcher leaves when it is
+// answered, which is in the turn that finishes the first of its jobs, or at its time. What finds no room here is
+// answered at once, and asks again like any client that does not know of waiting.
 #pragma once
 
 #include <cstddef>

@@ -5,7 +5,8 @@
 namespace kq {
 namespace {
 
-Watcher watcher(const std::string& peer, std::uint64_t request_id, std::vector<Sequence> seqs, std::int64_t until_ms = 100) {
+Watcher watcher(const std::string& peer, std::uint64_t request_id, std::vector<Sequence> seqs,
+                std::int64_t until_ms = 100) {
   return {.peer = peer, .request_id = request_id, .seqs = std::move(seqs), .until_ms = until_ms};
 }
 
@@ -61,7 +62,8 @@ TEST(watchers, one_that_names_a_job_twice_is_answered_once) {
 TEST(watchers, leave_one_job_that_all_of_them_watch_often) {
   constexpr std::size_t kWatchers = 64, kJobs = 4'096;
   Watchers watchers(kWatchers, kWatchers * kJobs);
-  for (std::size_t i = 0; i < kWatchers; ++i) EXPECT_TRUE(watchers.add(watcher("c", i, std::vector<Sequence>(kJobs, 1))));
+  for (std::size_t i = 0; i < kWatchers; ++i)
+    EXPECT_TRUE(watchers.add(watcher("c", i, std::vector<Sequence>(kJobs, 1))));
   EXPECT_EQ(watchers.take_due(100).size(), kWatchers);
 }
 

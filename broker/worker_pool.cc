@@ -11,8 +11,8 @@ Offer Session::offer(bool cpu_takes_any) const {
 }
 
 bool Session::serves(const Requirements& needs) const {
-  return has(offer(true), needs) &&
-         std::any_of(devices.begin(), devices.end(), [&](const DeviceInfo& device) { return kq::serves(device, needs); });
+  return has(offer(true), needs) && std::any_of(devices.begin(), devices.end(),
+                                                [&](const DeviceInfo& device) { return kq::serves(device, needs); });
 }
 
 bool Session::has_gpu() const {

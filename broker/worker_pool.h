@@ -27,17 +27,17 @@ struct Session {
   std::vector<DeviceInfo> devices;
   std::uint32_t credit = 0;
   std::int64_t last_seen_ms = 0;
-  std::vector<std::string> labels{};   // sorted
-  std::vector<Backend> backends{};     // empty: all
+  std::vector<std::string> labels{};       // sorted
+  std::vector<Backend> backends{};         // empty: all
   std::vector<std::string> quarantined{};  // of its devices: why they are not among them any more
-  std::vector<DeviceInfo> builds_for{};  // of a worker that only builds: kind and architecture
-  std::set<Sequence> builds{};         // that it makes for others (broker/builds.h)
-  std::uint64_t built_n = 0;           // objects of its that were taken
-  std::set<Sequence> leases{};         // of jobs whose tenure it holds
-  std::size_t strays_n = 0;            // leases and builds it listed last that count no more: they still keep it busy
+  std::vector<DeviceInfo> builds_for{};    // of a worker that only builds: kind and architecture
+  std::set<Sequence> builds{};             // that it makes for others (broker/builds.h)
+  std::uint64_t built_n = 0;               // objects of its that were taken
+  std::set<Sequence> leases{};             // of jobs whose tenure it holds
+  std::size_t strays_n = 0;  // leases and builds it listed last that count no more: they still keep it busy
   std::vector<std::optional<std::uint64_t>> warm{};  // by device, of the job that it got last: QueueEntry::problem
-  std::uint32_t failures_n = 0;        // in a row, of attempts it held
-  std::int64_t rests_until_ms = 0;     // gets nothing before
+  std::uint32_t failures_n = 0;                      // in a row, of attempts it held
+  std::int64_t rests_until_ms = 0;                   // gets nothing before
 
   std::size_t free_credit() const {
     const std::size_t busy = leases.size() + builds.size() + strays_n;
@@ -65,7 +65,9 @@ class WorkerPool {
   // A job of that problem is on its way to this device.
   void warm(Session& session, std::size_t device, std::uint64_t problem);
   // For a job on that device.
-  Warmth warmth(const Session& session, std::size_t device) const { return {.own = session.warm[device], .devices_n = &warm_n_}; }
+  Warmth warmth(const Session& session, std::size_t device) const {
+    return {.own = session.warm[device], .devices_n = &warm_n_};
+  }
 
   // Of any process of that name.
   bool is_connected(const std::string& worker) const;

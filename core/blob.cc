@@ -15,7 +15,8 @@ Expected<std::string> content_of(Decompressor& decompressor, const Blob& blob) {
 
 Expected<std::string_view> view_of(Decompressor& decompressor, const Blob& blob) {
   if (blob.bytes.size() > kFileBytesMax) {
-    return bad_input(std::to_string(blob.bytes.size()) + " bytes, at most " + std::to_string(kFileBytesMax) + " are allowed");
+    return bad_input(std::to_string(blob.bytes.size()) + " bytes, at most " + std::to_string(kFileBytesMax) +
+                     " are allowed");
   }
   Expected<std::string_view> content = decompressor.view(blob.packing, blob.bytes, kFileBytesMax);
   if (!content) return content;

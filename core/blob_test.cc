@@ -46,7 +46,8 @@ TEST(Blob, is_never_larger_than_a_file_may_be) {
 
 TEST(Blob, a_frame_must_be_one) {
   EXPECT_EQ(refusal({.hash = sha256("x"), .bytes = "x", .packing = Packing::zstd}), "not a zstd frame");
-  EXPECT_EQ(refusal({.hash = sha256("x"), .bytes = "x", .packing = Packing::lz4}), "not an LZ4 block behind its content's size");
+  EXPECT_EQ(refusal({.hash = sha256("x"), .bytes = "x", .packing = Packing::lz4}),
+            "not an LZ4 block behind its content's size");
 }
 
 }  // namespace

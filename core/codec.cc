@@ -15,9 +15,11 @@
 namespace kq {
 namespace {
 
-// ---- writing -----------------------------------------------------------------------------------------------------------------------
+// ---- writing
+// -----------------------------------------------------------------------------------------------------------------------
 
-// Out is MsgpackWriter, MsgpackSizer, or for records this one: the values of a struct in their order, without the names.
+// Out is MsgpackWriter, MsgpackSizer, or for records this one: the values of a struct in their order, without the
+// names.
 class RecordWriter : public MsgpackWriter {
  public:
   using MsgpackWriter::MsgpackWriter;
@@ -29,7 +31,9 @@ void write(Out& out, const T& value);
 struct FieldCounter {
   std::size_t n = 0;
   template <class T>
-  void operator()(const char*, T&) { ++n; }
+  void operator()(const char*, T&) {
+    ++n;
+  }
 };
 
 template <class Out>
@@ -78,13 +82,19 @@ void write_value(Out& out, const std::map<std::string, std::string>& items) {
 }
 
 template <class Out>
-void write_value(Out& out, const Hash& hash) { out.binary(as_bytes(hash)); }
+void write_value(Out& out, const Hash& hash) {
+  out.binary(as_bytes(hash));
+}
 
 template <class Out>
-void write_value(Out& out, const std::string& text) { out.text(text); }
+void write_value(Out& out, const std::string& text) {
+  out.text(text);
+}
 
 template <class Out>
-void write_value(Out& out, const SharedBytes& bytes) { out.text(bytes); }
+void write_value(Out& out, const SharedBytes& bytes) {
+  out.text(bytes);
+}
 
 template <class Out, class T>
 void write(Out& out, const T& value) {
@@ -114,7 +124,8 @@ void write(Out& out, const T& value) {
   }
 }
 
-// ---- reading -----------------------------------------------------------------------------------------------------------------------
+// ---- reading
+// -----------------------------------------------------------------------------------------------------------------------
 
 // A claim of many elements is believed this far; beyond it a vector grows as they come.
 constexpr std::size_t kReserveMax = 256;
@@ -122,7 +133,9 @@ constexpr std::size_t kReserveMax = 256;
 template <class T>
 void read(MsgpackReader& in, T& value);
 
-[[noreturn]] void refuse(std::string what) { throw Malformed{"", std::move(what)}; }
+[[noreturn]] void refuse(std::string what) {
+  throw Malformed{"", std::move(what)};
+}
 
 // What is wrong within is told with its place, which is made up only then.
 template <class T, class Place>
@@ -147,9 +160,13 @@ std::uint32_t open_map(MsgpackReader& in) {
   return *n;
 }
 
-void read_value(MsgpackReader& in, std::string& value) { value = read_text(in); }
+void read_value(MsgpackReader& in, std::string& value) {
+  value = read_text(in);
+}
 
-void read_value(MsgpackReader& in, SharedBytes& bytes) { bytes = std::string(read_text(in)); }
+void read_value(MsgpackReader& in, SharedBytes& bytes) {
+  bytes = std::string(read_text(in));
+}
 
 void read_value(MsgpackReader& in, Hash& hash) {
   const auto bytes = in.try_binary();
@@ -207,7 +224,7 @@ void read_value(MsgpackReader& in, std::map<std::string, std::string>& items) {
 }
 
 template <class T>
-  requires std::is_arithmetic_v<T>
+requires std::is_arithmetic_v<T>
 void read_value(MsgpackReader& in, T& value) {
   if constexpr (std::same_as<T, bool>) {
     const auto read = in.try_boolean();
@@ -219,14 +236,15 @@ void read_value(MsgpackReader& in, T& value) {
     value = *read;
   } else {
     const auto read = in.try_integer();
-    const bool fits = read && (read->negative ? std::in_range<T>(static_cast<std::int64_t>(read->bits)) : std::in_range<T>(read->bits));
+    const bool fits = read && (read->negative ? std::in_range<T>(static_cast<std::int64_t>(read->bits))
+                                              : std::in_range<T>(read->bits));
     if (!fits) refuse("an integer that fits was expected");
     value = static_cast<T>(read->bits);
   }
 }
 
-// One pass over the fields in the order in which our own encoder writes them: each takes the next name of the map if that is its own.
-// So a map from a peer of our version costs one comparison per field, and absent fields are passed by.
+// One pass over the fields in the order in which our own encoder writes them: each takes the next name of the map if
+// that is its own. So a map from a peer of our version costs one comparison per field, and absent fields are passed by.
 struct FieldReader {
   MsgpackReader& in;
   std::uint32_t left_n;  // pairs that are not read yet
@@ -293,12 +311,14 @@ void read(MsgpackReader& in, T& value) {
   }
 }
 
-// ---- the envelope ------------------------------------------------------------------------------------------------------------------
+// ---- the envelope
+// ------------------------------------------------------------------------------------------------------------------
 
 template <class T, class ReadWith>
 Expected<T> unpack(std::string_view bytes, ReadWith read_with) {
   if (bytes.size() > kMessageBytesMax) {
-    return bad_input("message of " + std::to_string(bytes.size()) + " bytes, the limit is " + std::to_string(kMessageBytesMax));
+    return bad_input("message of " + std::to_string(bytes.size()) + " bytes, the limit is " +
+                     std::to_string(kMessageBytesMax));
   }
   try {
     MsgpackReader in(bytes);
@@ -359,7 +379,8 @@ Expected<Message<Body>> decode_message(std::string_view bytes) {
     std::uint32_t version = 0;
     read(in, version);
     if (version != kProtocolVersion) {
-      refuse("protocol version " + std::to_string(version) + ", this program speaks " + std::to_string(kProtocolVersion));
+      refuse("protocol version " + std::to_string(version) + ", this program speaks " +
+             std::to_string(kProtocolVersion));
     }
     read(in, message.request_id);
     read(in, message.body);
@@ -367,8 +388,8 @@ Expected<Message<Body>> decode_message(std::string_view bytes) {
   });
 }
 
-#define KQ_RECORD(T)                           \
-  template std::string encode<T>(const T&);    \
+#define KQ_RECORD(T)                        \
+  template std::string encode<T>(const T&); \
   template Expected<T> decode<T>(std::string_view)
 KQ_RECORD(Submission);
 KQ_RECORD(JobRecord);
@@ -382,8 +403,8 @@ KQ_RECORD(LeaderboardRow);
 KQ_RECORD(BuildObject);
 #undef KQ_RECORD
 
-#define KQ_MESSAGE(Body)                                               \
-  template std::string encode_message<Body>(const Message<Body>&);     \
+#define KQ_MESSAGE(Body)                                                  \
+  template std::string encode_message<Body>(const Message<Body>&);        \
   template void append_message<Body>(std::string&, const Message<Body>&); \
   template Expected<Message<Body>> decode_message<Body>(std::string_view)
 KQ_MESSAGE(ClientRequest);

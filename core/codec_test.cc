@@ -286,17 +286,20 @@ TEST(Codec, nil_is_an_absent_optional) {
 TEST(Codec, a_record_has_its_values_in_order_and_a_message_has_their_names) {
   EXPECT_EQ(encode(ShortRunEntry{5}), array({u64(5)}).substr(0, 1) + "\5");
   EXPECT_EQ(encode(examples::job()).find("submitted_at_ms"), std::string::npos);
-  EXPECT_NE(encode_message(Message<ClientReply>{1, RunReply{.rows = {examples::run_row()}}}).find("submitted_at_ms"), std::string::npos);
+  EXPECT_NE(encode_message(Message<ClientReply>{1, RunReply{.rows = {examples::run_row()}}}).find("submitted_at_ms"),
+            std::string::npos);
 }
 
 TEST(Codec, values_in_order_may_be_fewer_or_more) {
   EXPECT_EQ(decode<JobRecord>(array({u64(5)})), decode<JobRecord>(map({{"seq", u64(5)}})));
-  EXPECT_EQ(decode<Samples>(array({array({kOne}), array({}), map({{"invented_later", kNil}}), kTrue})), (Samples{.submission_ns = {1}, .reference_ns = {}}));
+  EXPECT_EQ(decode<Samples>(array({array({kOne}), array({}), map({{"invented_later", kNil}}), kTrue})),
+            (Samples{.submission_ns = {1}, .reference_ns = {}}));
 }
 
 TEST(Codec, wrong_values_in_order_are_refused_with_their_place) {
   EXPECT_EQ(refusal<JobRecord>(array({str("5")})), "malformed message at '.seq': an integer that fits was expected");
-  EXPECT_EQ(refusal<Samples>(array({array({kOne, kTrue})})), "malformed message at '.submission_ns[1]': an integer that fits was expected");
+  EXPECT_EQ(refusal<Samples>(array({array({kOne, kTrue})})),
+            "malformed message at '.submission_ns[1]': an integer that fits was expected");
   EXPECT_EQ(refusal<Samples>(array_of(3)), "malformed message at '': the message ends early");
 }
 
@@ -341,7 +344,8 @@ TEST(Codec, integers_that_do_not_fit_are_refused) {
 
 TEST(Codec, an_unknown_enumerator_lists_the_known_ones) {
   EXPECT_EQ(refusal<Submission>(map({{"backend", str("cobol")}})),
-            "malformed message at '.backend': unknown name 'cobol', known are: torch, triton, cuda, torch_cuda, multi_kernel");
+            "malformed message at '.backend': unknown name 'cobol', known are: torch, triton, cuda, torch_cuda, "
+            "multi_kernel");
 }
 
 TEST(Codec, an_unknown_variant_lists_the_known_ones) {

@@ -46,8 +46,10 @@ std::optional<std::string> Compressor::compress(std::string_view content) {
   const int size = static_cast<int>(content.size());
   const int room = LZ4_compressBound(size);
   std::string& block = memory_->block;
-  if (block.size() < kSizeBytes + static_cast<std::size_t>(room)) block.resize(kSizeBytes + static_cast<std::size_t>(room));
-  const int n = LZ4_compress_fast_extState(&memory_->state, content.data(), block.data() + kSizeBytes, size, room, kSpeed);
+  if (block.size() < kSizeBytes + static_cast<std::size_t>(room))
+    block.resize(kSizeBytes + static_cast<std::size_t>(room));
+  const int n =
+      LZ4_compress_fast_extState(&memory_->state, content.data(), block.data() + kSizeBytes, size, room, kSpeed);
   KQ_CHECK(n > 0);  // there is room for the worst case
   const std::size_t bytes = kSizeBytes + static_cast<std::size_t>(n);
   if (bytes >= content.size()) return std::nullopt;
@@ -104,7 +106,8 @@ char* Decompressor::room_for(std::size_t bytes) {
 }
 
 Expected<std::string_view> Decompressor::of_lz4(std::string_view packed, std::size_t bytes_max) {
-  if (packed.size() < kSizeBytes || packed.size() > INT_MAX) return bad_input("not an LZ4 block behind its content's size");
+  if (packed.size() < kSizeBytes || packed.size() > INT_MAX)
+    return bad_input("not an LZ4 block behind its content's size");
   const std::uint32_t size = size_before(packed);
   if (size > bytes_max) return too_long("an LZ4 block of ", size, bytes_max);
   packed.remove_prefix(kSizeBytes);
@@ -126,7 +129,8 @@ Expected<std::string_view> Decompressor::of_zstd(std::string_view frame, std::si
     return bad_input("a zstd frame that is cut short, or with something behind it");
   }
   char* const content = room_for(static_cast<std::size_t>(size));
-  const std::size_t n = ZSTD_decompressDCtx(memory_->context.get(), content, static_cast<std::size_t>(size), frame.data(), frame.size());
+  const std::size_t n =
+      ZSTD_decompressDCtx(memory_->context.get(), content, static_cast<std::size_t>(size), frame.data(), frame.size());
   if (ZSTD_isError(n) != 0) return bad_input(std::string("a damaged zstd frame: ") + ZSTD_getErrorName(n));
   if (n != size) return bad_input("a zstd frame whose content is not as long as it says");
   return std::string_view(content, n);

@@ -30,11 +30,14 @@ std::string noise_of(std::size_t bytes_n) {
 // Of text_of(1'000), by zstd itself at level 3.
 std::string zstd_frame() {
   constexpr std::string_view hex =
-      "28b52ffd60e802ed0300e403795b305d203d20746c2e6c6f616428785f707472202b206f6666736574732c206d61736b3d290a795b31323334353637"
-      "38393131313131313131313232321700402900f30093b1bba6a0bbe691bb2603774de176cdc3764d46ed9a02ed9ac7ec9a91ec322f80580049005d00"
+      "28b52ffd60e802ed0300e403795b305d203d20746c2e6c6f616428785f707472202b206f6666736574732c206d61736b3d290a795b313233"
+      "34353637"
+      "38393131313131313131313232321700402900f30093b1bba6a0bbe691bb2603774de176cdc3764d46ed9a02ed9ac7ec9a91ec322f805800"
+      "49005d00"
       "b1009200ba006201243a05bab0ca13";
   std::string frame;
-  for (std::size_t i = 0; i < hex.size(); i += 2) frame += static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16));
+  for (std::size_t i = 0; i < hex.size(); i += 2)
+    frame += static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16));
   return frame;
 }
 
@@ -131,7 +134,8 @@ TEST(Compress, a_content_says_how_long_it_is) {
 
 TEST(Compress, mutated_bytes_never_crash) {
   const std::string text = text_of(1'000);
-  for (const auto& [packing, packed] : {std::pair(Packing::zstd, zstd_frame()), std::pair(Packing::lz4, *Compressor().compress(text))}) {
+  for (const auto& [packing, packed] :
+       {std::pair(Packing::zstd, zstd_frame()), std::pair(Packing::lz4, *Compressor().compress(text))}) {
     std::mt19937 random(1);
     Decompressor decompressor;
     for (int i = 0; i < 20'000; ++i) {

@@ -30,14 +30,17 @@ struct Requirements {
   std::string gpu_model{};               // empty: any
   std::uint64_t memory_above_bytes = 0;  // set for a job that was too large for a device with as much
   Backend backend = Backend::torch;
-  std::vector<std::string> labels{};     // sorted
+  std::vector<std::string> labels{};  // sorted
 
   friend auto operator<=>(const Requirements&, const Requirements&) = default;
 };
 
 inline Requirements requirements_of(const Submission& submission) {
-  return {.wish = submission.device, .gpu_model = submission.gpu_model, .memory_above_bytes = 0,
-          .backend = submission.backend, .labels = submission.labels};
+  return {.wish = submission.device,
+          .gpu_model = submission.gpu_model,
+          .memory_above_bytes = 0,
+          .backend = submission.backend,
+          .labels = submission.labels};
 }
 
 // Whether the device alone is good enough; backend and labels are the worker's.
@@ -47,11 +50,20 @@ inline bool serves(const DeviceInfo& device, const Requirements& needs) {
   return needs.wish == DeviceWish::any || (needs.wish == DeviceWish::cpu) == (device.kind == DeviceKind::cpu);
 }
 
-template <class V> void fields(V& v, DeviceInfo& x) {
-  v("kind", x.kind); v("model", x.model); v("uuid", x.uuid); v("arch", x.arch); v("memory_bytes", x.memory_bytes);
+template <class V>
+void fields(V& v, DeviceInfo& x) {
+  v("kind", x.kind);
+  v("model", x.model);
+  v("uuid", x.uuid);
+  v("arch", x.arch);
+  v("memory_bytes", x.memory_bytes);
 }
-template <class V> void fields(V& v, Requirements& x) {
-  v("wish", x.wish); v("gpu_model", x.gpu_model); v("memory_above_bytes", x.memory_above_bytes); v("backend", x.backend);
+template <class V>
+void fields(V& v, Requirements& x) {
+  v("wish", x.wish);
+  v("gpu_model", x.gpu_model);
+  v("memory_above_bytes", x.memory_above_bytes);
+  v("backend", x.backend);
   v("labels", x.labels);
 }
 

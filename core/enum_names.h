@@ -15,7 +15,7 @@ template <class E>
 inline constexpr std::array<std::string_view, 0> kEnumNames{};
 
 template <class E>
-concept NamedEnum = std::is_enum_v<E> && (kEnumNames<E>.size() > 0);
+concept NamedEnum = std::is_enum_v<E> &&(kEnumNames<E>.size() > 0);
 
 template <NamedEnum E>
 constexpr std::string_view to_string(E value) {

@@ -1,7 +1,8 @@
 // How kq's functions fail.
 //
-// Two voices: what a submission did wrong is a Verdict (core/verdict.h) and is a normal outcome. What we, the machine or the caller
-// did wrong is an Error. Functions that can fail return Expected<T>; exceptions end at the library call that throws them.
+// Two voices: what a submission did wrong is a Verdict (core/verdict.h) and is a normal outcome. What we, the machine
+// or the caller did wrong is an Error. Functions that can fail return Expected<T>; exceptions end at the library call
+// that throws them.
 #pragma once
 
 #include <string>
@@ -40,6 +41,8 @@ inline tl::unexpected<Error> bad_input(std::string message) {
 inline tl::unexpected<Error> our_fault(std::string message) {
   return tl::unexpected<Error>(Error{ExitCode::our_fault, std::move(message)});
 }
-inline tl::unexpected<Error> failure(Error error) { return tl::unexpected<Error>(std::move(error)); }
+inline tl::unexpected<Error> failure(Error error) {
+  return tl::unexpected<Error>(std::move(error));
+}
 
 }  // namespace kq

@@ -11,27 +11,28 @@
 namespace kq::examples {
 
 inline Submission submission() {
-  return {.label = "relu/fast_triton",
-          .author = "ada",
-          .tags = {{"level", "1"}, {"model", "größer"}},
-          .backend = Backend::triton,
-          .files = {{"relu.py", sha256("source")}, {"relu.cu", sha256("kernel")}},
-          .problem = {.name = "level1/19_ReLU",
-                      .file = "19_ReLU.py",
-                      .hash = sha256("problem"),
-                      .precision = Precision::bf16,
-                      .rtol = 0.01,
-                      .atol = 0.001,
-                      .workloads = {{"large"}}},
-          .device = DeviceWish::cuda,
-          .gpu_model = "NVIDIA H200",
-          .trials = {.correctness = 7, .warmup = 3, .timed = 100, .baseline = Baseline::compile, .profile = Profiler::ncu},
-          .salt = "again",
-          .time_limit_ms = 45'000,
-          .priority = Priority::high,
-          .not_before_ms = 1'760'000'000'500,
-          .deadline_ms = 1'760'000'900'000,
-          .labels = {"nvlink", "rack-7"}};
+  return {
+      .label = "relu/fast_triton",
+      .author = "ada",
+      .tags = {{"level", "1"}, {"model", "größer"}},
+      .backend = Backend::triton,
+      .files = {{"relu.py", sha256("source")}, {"relu.cu", sha256("kernel")}},
+      .problem = {.name = "level1/19_ReLU",
+                  .file = "19_ReLU.py",
+                  .hash = sha256("problem"),
+                  .precision = Precision::bf16,
+                  .rtol = 0.01,
+                  .atol = 0.001,
+                  .workloads = {{"large"}}},
+      .device = DeviceWish::cuda,
+      .gpu_model = "NVIDIA H200",
+      .trials = {.correctness = 7, .warmup = 3, .timed = 100, .baseline = Baseline::compile, .profile = Profiler::ncu},
+      .salt = "again",
+      .time_limit_ms = 45'000,
+      .priority = Priority::high,
+      .not_before_ms = 1'760'000'000'500,
+      .deadline_ms = 1'760'000'900'000,
+      .labels = {"nvlink", "rack-7"}};
 }
 
 inline DeviceInfo device() {
@@ -52,10 +53,22 @@ inline Requirements requirements() {
 
 inline Measurement measurement() {
   return {.method = "bracket",
-          .submission = {.samples_n = 3, .median_ns = 2, .mean_ns = 2.5, .std_ns = 0.5, .min_ns = 1.5, .max_ns = 4,
-                         .p95_ns = 3.5, .p99_ns = 3.75},
-          .reference = {.samples_n = 4, .median_ns = 20, .mean_ns = 25, .std_ns = 5, .min_ns = 15, .max_ns = 40,
-                        .p95_ns = 35, .p99_ns = 37.5},
+          .submission = {.samples_n = 3,
+                         .median_ns = 2,
+                         .mean_ns = 2.5,
+                         .std_ns = 0.5,
+                         .min_ns = 1.5,
+                         .max_ns = 4,
+                         .p95_ns = 3.5,
+                         .p99_ns = 3.75},
+          .reference = {.samples_n = 4,
+                        .median_ns = 20,
+                        .mean_ns = 25,
+                        .std_ns = 5,
+                        .min_ns = 15,
+                        .max_ns = 40,
+                        .p95_ns = 35,
+                        .p99_ns = 37.5},
           .overhead_ns = 143'000.25,
           .drift_ns = -250.5,
           .attested_ns = 2.25,
@@ -104,7 +117,9 @@ inline Profile profile() {
           .directory = "/var/lib/kq/worker/profiles/nightly/add_fast-42-2",
           .message = "1 of 2 kernels could not be replayed",
           .ms = 9'250,
-          .kernels = {{.kernel = "add(float const*, float*)", .metrics = {{"speed_of_light.sm_throughput_pct", 6.13}, {"timing_metrics.gpu_time_duration_sum", 42'880}}}}};
+          .kernels = {{.kernel = "add(float const*, float*)",
+                       .metrics = {{"speed_of_light.sm_throughput_pct", 6.13},
+                                   {"timing_metrics.gpu_time_duration_sum", 42'880}}}}};
 }
 
 inline Result result(Verdict verdict = passed()) {
@@ -112,17 +127,34 @@ inline Result result(Verdict verdict = passed()) {
           .device = device(),
           .worker = "gpu-7/4711",
           .times = {.build_ms = 30'000, .build_cached = true, .run_ms = 1'250, .trials_us = 640'125},
-          .software = {.kq = "0.1.0", .python = "3.12.3", .torch = "2.9.0", .triton = "3.5.0", .cuda = "13.0", .evaluator = "kq-evaluator/1",
+          .software = {.kq = "0.1.0",
+                       .python = "3.12.3",
+                       .torch = "2.9.0",
+                       .triton = "3.5.0",
+                       .cuda = "13.0",
+                       .evaluator = "kq-evaluator/1",
                        .packages = to_hex(sha256("packages"))},
           .sandbox = "uid,user,pid,mount,ipc,net,rlimits",
           .log = "compiling\n\x1b[31mdone\xff\n",  // not UTF-8: a log is bytes
           .samples = samples(),
           .toolchain = {.compiler = "nvcc 13.0.88, g++ 12.2.0, mold", .flags = "-O3 -arch=sm_90a"},
-          .host = {.name = "gpu-7", .cpu = "AMD EPYC 9654 96-Core Processor", .cores = 96, .governor = "performance", .kernel = "6.8.0-45-generic",
-                   .distro = "Ubuntu 24.04 LTS", .libc = "glibc 2.39", .driver = "580.65.06", .container = "kubernetes", .scheduler = "slurm",
+          .host = {.name = "gpu-7",
+                   .cpu = "AMD EPYC 9654 96-Core Processor",
+                   .cores = 96,
+                   .governor = "performance",
+                   .kernel = "6.8.0-45-generic",
+                   .distro = "Ubuntu 24.04 LTS",
+                   .libc = "glibc 2.39",
+                   .driver = "580.65.06",
+                   .container = "kubernetes",
+                   .scheduler = "slurm",
                    .scheduled_as = "4711_3"},
-          .conditions = Conditions{.sm_clock_mhz = 1'980, .memory_clock_mhz = 3'201, .temperature_c = 41, .power_w = 312.5,
-                                   .throttle = "sw_power_cap,hw_thermal_slowdown", .foreign = {{{.pid = 4'711, .memory_mib = 512}}}},
+          .conditions = Conditions{.sm_clock_mhz = 1'980,
+                                   .memory_clock_mhz = 3'201,
+                                   .temperature_c = 41,
+                                   .power_w = 312.5,
+                                   .throttle = "sw_power_cap,hw_thermal_slowdown",
+                                   .foreign = {{{.pid = 4'711, .memory_mib = 512}}}},
           .profile = profile()};
 }
 
@@ -175,18 +207,30 @@ inline LeaseId lease_id() {
 }
 
 inline BuildObject build_object() {
-  return {.kind = DeviceKind::cpu, .arch = "sm_90", .key = sha256("key"), .hash = sha256("object"), .bytes = std::string("ob\0ject", 7)};
+  return {.kind = DeviceKind::cpu,
+          .arch = "sm_90",
+          .key = sha256("key"),
+          .hash = sha256("object"),
+          .bytes = std::string("ob\0ject", 7)};
 }
 
 inline std::vector<ClientRequest> client_requests() {
   return {SubmitBatch{.run = "nightly", .jobs = {submission()}, .blobs = {blob()}, .submitter = "ada@lab"},
           StatusQuery{.seqs = {42, 43}, .wait_ms = 20'000},
           RunQuery{.run = "nightly", .after_label = "relu/a", .limit = 100, .with_samples = true},
-          BoardQuery{.after_key = std::string("\0\xff", 2), .limit = 50}, BrokerQuery{},
-          CancelJobs{.seqs = {42, 43}}, RetryJobs{.seqs = {42}}, PurgeDead{.seqs = {43}},
-          Pause{.submitter = "ada@lab", .paused = false}, Drain{.worker = "gpu-7/4711", .draining = false},
-          JobsQuery{.state = JobState::leased, .after_seq = 41, .limit = 100}, DeadQuery{.after_seq = 41, .limit = 100},
-          QueueQuery{.limit = 100, .skip = 256}, StatsQuery{}, Backup{.dir = "/backup/monday"}, RunsQuery{.after = "nightly", .limit = 100}};
+          BoardQuery{.after_key = std::string("\0\xff", 2), .limit = 50},
+          BrokerQuery{},
+          CancelJobs{.seqs = {42, 43}},
+          RetryJobs{.seqs = {42}},
+          PurgeDead{.seqs = {43}},
+          Pause{.submitter = "ada@lab", .paused = false},
+          Drain{.worker = "gpu-7/4711", .draining = false},
+          JobsQuery{.state = JobState::leased, .after_seq = 41, .limit = 100},
+          DeadQuery{.after_seq = 41, .limit = 100},
+          QueueQuery{.limit = 100, .skip = 256},
+          StatsQuery{},
+          Backup{.dir = "/backup/monday"},
+          RunsQuery{.after = "nightly", .limit = 100}};
 }
 
 inline JobRow job_row() {
@@ -203,28 +247,43 @@ inline LaneRow lane_row() {
 }
 
 inline std::vector<ClientReply> client_replies() {
-  return {
-      SubmitAck{.jobs = {{.acceptance = Acceptance::reused, .seq = 42, .state = JobState::leased, .reason = "known", .retry_after_ms = 250}}},
-      StatusReply{
-          .jobs = {{.seq = 42, .state = JobState::finished, .attempt = 2, .verdict = "passed", .served = true,
-                    .why = WaitReason::behind, .position = 3, .ahead = 17, .until_ms = 1'760'000'000'500}}},
-      RunReply{.rows = {run_row()}, .more = true},
-      BoardReply{.rows = {leaderboard_row()}, .last_key = std::string("k\0y", 3), .more = true},
-      BrokerReply{
-          .version = "0.1.0",
-          .queued = 5,
-          .leased = 3,
-          .workers =
-              {{.worker = "gpu-7/4711", .devices = {device()}, .running = 3, .last_seen_ms = 1'760'000'002'000,
-                .labels = {"nvlink"}, .draining = true, .backends = {Backend::triton, Backend::cuda},
-                .quarantined = {"NVIDIA H200: 3 processes are left"}, .builds_for = {device()}, .built_n = 17}}},
-      Refused{.reason = "run is empty"},
-      ActionReply{.jobs = {{.seq = 42, .done = true, .state = JobState::finished, .reason = "it has a verdict"}}},
-      Done{},
-      JobsReply{.jobs = {job_row()}, .last_seq = 42, .more = true},
-      QueueReply{.lanes = {lane_row()}, .waiting = 7, .more = true},
-      StatsReply{.metrics = {{.name = "kq_jobs_finished_total", .labels = {{"verdict", "passed"}}, .value = 17}}},
-      RunsReply{.runs = {{.run = "nightly", .submitter = "ada@lab", .submitted_at_ms = 1'760'000'000'000}}, .more = true}};
+  return {SubmitAck{.jobs = {{.acceptance = Acceptance::reused,
+                              .seq = 42,
+                              .state = JobState::leased,
+                              .reason = "known",
+                              .retry_after_ms = 250}}},
+          StatusReply{.jobs = {{.seq = 42,
+                                .state = JobState::finished,
+                                .attempt = 2,
+                                .verdict = "passed",
+                                .served = true,
+                                .why = WaitReason::behind,
+                                .position = 3,
+                                .ahead = 17,
+                                .until_ms = 1'760'000'000'500}}},
+          RunReply{.rows = {run_row()}, .more = true},
+          BoardReply{.rows = {leaderboard_row()}, .last_key = std::string("k\0y", 3), .more = true},
+          BrokerReply{.version = "0.1.0",
+                      .queued = 5,
+                      .leased = 3,
+                      .workers = {{.worker = "gpu-7/4711",
+                                   .devices = {device()},
+                                   .running = 3,
+                                   .last_seen_ms = 1'760'000'002'000,
+                                   .labels = {"nvlink"},
+                                   .draining = true,
+                                   .backends = {Backend::triton, Backend::cuda},
+                                   .quarantined = {"NVIDIA H200: 3 processes are left"},
+                                   .builds_for = {device()},
+                                   .built_n = 17}}},
+          Refused{.reason = "run is empty"},
+          ActionReply{.jobs = {{.seq = 42, .done = true, .state = JobState::finished, .reason = "it has a verdict"}}},
+          Done{},
+          JobsReply{.jobs = {job_row()}, .last_seq = 42, .more = true},
+          QueueReply{.lanes = {lane_row()}, .waiting = 7, .more = true},
+          StatsReply{.metrics = {{.name = "kq_jobs_finished_total", .labels = {{"verdict", "passed"}}, .value = 17}}},
+          RunsReply{.runs = {{.run = "nightly", .submitter = "ada@lab", .submitted_at_ms = 1'760'000'000'000}},
+                    .more = true}};
 }
 
 inline std::vector<WorkerRequest> worker_requests() {
@@ -256,34 +315,51 @@ inline std::vector<WorkerReply> worker_replies() {
                                  .blobs = {blob()},
                                  .device = device(),
                                  .object = build_object()}}},
-          ResultAck{.leases = {lease_id()}}, Unknown{}, Refused{.reason = "evaluator differs"},
+          ResultAck{.leases = {lease_id()}},
+          Unknown{},
+          Refused{.reason = "evaluator differs"},
           Revoke{.leases = {lease_id()}},
-          BuildBatch{.epoch = 9, .builds = {{.id = lease_id(), .run = "nightly", .submission = submission(), .blobs = {blob()}, .device = device(), .object = build_object()}}}};
+          BuildBatch{.epoch = 9,
+                     .builds = {{.id = lease_id(),
+                                 .run = "nightly",
+                                 .submission = submission(),
+                                 .blobs = {blob()},
+                                 .device = device(),
+                                 .object = build_object()}}}};
 }
 
 inline std::vector<JudgeRequest> judge_requests() {
-  return {Plan{.id = 7,
-               .fresh_calibrator = false,
-               .calibrator = 2,
-               .fresh_reference = false,
-               .backend = Backend::cuda,
-               .trials = {.correctness = 7, .warmup = 3, .timed = 100, .baseline = Baseline::compile, .profile = Profiler::ncu},
-               .rtol = 0.01,
-               .atol = 0.001,
-               .limits = {.load_limit_ms = 1,
-                          .first_launch_limit_ms = 8,
-                          .call_limit_ms = 2,
-                          .call_limit_factor = 3.5,
-                          .bursts = Bursts::always, .burst_below_ns = 20'001, .timed_budget_ms = 6,
-                          .window_bytes_max = 4,
-                          .host_bytes_max = 5}},
-          ChildExited{.role = ChildRole::build, .wait_status = -9},
-          WarmingShared{}};
+  return {
+      Plan{.id = 7,
+           .fresh_calibrator = false,
+           .calibrator = 2,
+           .fresh_reference = false,
+           .backend = Backend::cuda,
+           .trials =
+               {.correctness = 7, .warmup = 3, .timed = 100, .baseline = Baseline::compile, .profile = Profiler::ncu},
+           .rtol = 0.01,
+           .atol = 0.001,
+           .limits = {.load_limit_ms = 1,
+                      .first_launch_limit_ms = 8,
+                      .call_limit_ms = 2,
+                      .call_limit_factor = 3.5,
+                      .bursts = Bursts::always,
+                      .burst_below_ns = 20'001,
+                      .timed_budget_ms = 6,
+                      .window_bytes_max = 4,
+                      .host_bytes_max = 5}},
+      ChildExited{.role = ChildRole::build, .wait_status = -9}, WarmingShared{}};
 }
 
 inline std::vector<JudgeReply> judge_replies() {
-  return {JudgeReady{.device = device()},
-          Report{.id = 7, .verdict = suspect(), .samples = samples(), .error = "none", .reference_usable = true, .disagreement = "none", .trials_us = 640'125, .waited_us = 1'250}};
+  return {JudgeReady{.device = device()}, Report{.id = 7,
+                                                 .verdict = suspect(),
+                                                 .samples = samples(),
+                                                 .error = "none",
+                                                 .reference_usable = true,
+                                                 .disagreement = "none",
+                                                 .trials_us = 640'125,
+                                                 .waited_us = 1'250}};
 }
 
 }  // namespace kq::examples

@@ -18,8 +18,8 @@ struct Hash {
 
 Hash sha256(std::string_view data);
 
-std::string to_hex(const Hash& hash);                    // 64 lower-case digits
-std::optional<Hash> hash_from_hex(std::string_view hex); // nothing unless exactly 64 hexadecimal digits
+std::string to_hex(const Hash& hash);                     // 64 lower-case digits
+std::optional<Hash> hash_from_hex(std::string_view hex);  // nothing unless exactly 64 hexadecimal digits
 
 // The 32 raw bytes, for keys on disk.
 std::string_view as_bytes(const Hash& hash);

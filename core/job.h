@@ -2,7 +2,8 @@
 //
 //   submit            lease                result, attempt current
 //  -------> [queued] -------> [leased] --------------------------> [finished: verdict]
-//              ^                 |  lease lapsed, worker gone, infrastructure error (attempt+1; after the limit: abandoned)
+//              ^                 |  lease lapsed, worker gone, infrastructure error (attempt+1; after the limit:
+//              abandoned)
 //              `-----------------'
 //    cancel from queued or leased -> [finished: cancelled]
 //    a finished job whose verdict does not settle (core/verdict.h) may be queued again by a new submission

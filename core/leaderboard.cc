@@ -19,13 +19,15 @@ std::string shortest(const std::optional<double>& value) {
 
 Hash board_hash(const Problem& problem) {
   if (problem.precision == Precision::as_given && !problem.rtol && !problem.atol) return problem.hash;
-  return sha256(to_hex(problem.hash) + " precision " + std::string(to_string(problem.precision)) + " rtol " + shortest(problem.rtol) +
-                " atol " + shortest(problem.atol));
+  return sha256(to_hex(problem.hash) + " precision " + std::string(to_string(problem.precision)) + " rtol " +
+                shortest(problem.rtol) + " atol " + shortest(problem.atol));
 }
 
-std::optional<LeaderboardRow> board_row(const Submission& submission, const Result& result, Sequence seq, std::int64_t finished_at_ms) {
+std::optional<LeaderboardRow> board_row(const Submission& submission, const Result& result, Sequence seq,
+                                        std::int64_t finished_at_ms) {
   const Measurement* measurement = measurement_of(result.verdict);
-  if (!row_of(name_of(result.verdict)).ranks || measurement == nullptr || measurement->submission.samples_n == 0) return std::nullopt;
+  if (!row_of(name_of(result.verdict)).ranks || measurement == nullptr || measurement->submission.samples_n == 0)
+    return std::nullopt;
   return LeaderboardRow{.problem = submission.problem.name,
                         .problem_hash = board_hash(submission.problem),
                         .device_model = result.device.model,
@@ -39,9 +41,13 @@ std::optional<LeaderboardRow> board_row(const Submission& submission, const Resu
                         .finished_at_ms = finished_at_ms};
 }
 
-bool is_better(const LeaderboardRow& challenger, const LeaderboardRow& holder) { return is_better(challenger, holder.median_ns); }
+bool is_better(const LeaderboardRow& challenger, const LeaderboardRow& holder) {
+  return is_better(challenger, holder.median_ns);
+}
 
-bool is_better(const LeaderboardRow& challenger, double holder_median_ns) { return challenger.median_ns < holder_median_ns; }
+bool is_better(const LeaderboardRow& challenger, double holder_median_ns) {
+  return challenger.median_ns < holder_median_ns;
+}
 
 std::vector<LeaderboardRow> best_of(std::span<const LeaderboardRow> passed) {
   std::map<std::tuple<std::string, std::string, Hash>, LeaderboardRow> best;

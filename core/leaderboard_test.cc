@@ -123,7 +123,9 @@ TEST(FastP, counts_problems_solved_strictly_faster_than_p_times_the_reference) {
   EXPECT_EQ(fast_p(best, 8, 2), 0);
 }
 
-TEST(FastP, of_zero_counts_what_is_solved_but_has_no_time) { EXPECT_EQ(fast_p(with_speedups({0}), 2, 0), 0.5); }
+TEST(FastP, of_zero_counts_what_is_solved_but_has_no_time) {
+  EXPECT_EQ(fast_p(with_speedups({0}), 2, 0), 0.5);
+}
 
 TEST(FastP, of_no_problems_is_zero) {
   EXPECT_EQ(fast_p({}, 0, 1), 0);

@@ -22,7 +22,8 @@ Statistics summarise(std::span<const std::int64_t> samples_ns) {
   const std::size_t n = sorted.size();
   const double mean = std::accumulate(sorted.begin(), sorted.end(), 0.0) / static_cast<double>(n);
   double squares = 0;
-  for (std::int64_t sample : sorted) squares += (static_cast<double>(sample) - mean) * (static_cast<double>(sample) - mean);
+  for (std::int64_t sample : sorted)
+    squares += (static_cast<double>(sample) - mean) * (static_cast<double>(sample) - mean);
   const double upper = static_cast<double>(sorted[n / 2]);
   return {.samples_n = static_cast<std::uint32_t>(n),
           .median_ns = n % 2 == 1 ? upper : (static_cast<double>(sorted[n / 2 - 1]) + upper) / 2,

@@ -30,14 +30,14 @@ Statistics summarise(std::span<const std::int64_t> samples_ns);
 
 // How a time comes about: gpu_worker/judge/attested.h.
 struct Measurement {
-  std::string method;        // "attested": the judge's go->probe interval minus `overhead_ns`
-  Statistics submission;     // of the attested samples; its median is the published one
-  Statistics reference;      // likewise of the problem's own Model on the same inputs; its median by a rule of its own
-  double overhead_ns = 0;    // the calibrated null call that was subtracted from every sample
-  double drift_ns = 0;       // how far a trusted child's null call moved from the first trial to the last
-  double attested_ns = 0;    // median of the submission's attested samples
-  double event_ns = 0;       // median of the times that the child took of itself, a hint only; 0: none
-  double burst_ns = 0;       // a call's share of several in one interval, likewise attested; 0: none were made
+  std::string method;      // "attested": the judge's go->probe interval minus `overhead_ns`
+  Statistics submission;   // of the attested samples; its median is the published one
+  Statistics reference;    // likewise of the problem's own Model on the same inputs; its median by a rule of its own
+  double overhead_ns = 0;  // the calibrated null call that was subtracted from every sample
+  double drift_ns = 0;     // how far a trusted child's null call moved from the first trial to the last
+  double attested_ns = 0;  // median of the submission's attested samples
+  double event_ns = 0;     // median of the times that the child took of itself, a hint only; 0: none
+  double burst_ns = 0;     // a call's share of several in one interval, likewise attested; 0: none were made
 
   friend bool operator==(const Measurement&, const Measurement&) = default;
 };
@@ -45,13 +45,26 @@ struct Measurement {
 // How much faster than the reference; 0 when either median is 0.
 double speedup(const Measurement& measurement);
 
-template <class V> void fields(V& v, Statistics& x) {
-  v("samples_n", x.samples_n); v("median_ns", x.median_ns); v("mean_ns", x.mean_ns);
-  v("std_ns", x.std_ns); v("min_ns", x.min_ns); v("max_ns", x.max_ns); v("p95_ns", x.p95_ns); v("p99_ns", x.p99_ns);
+template <class V>
+void fields(V& v, Statistics& x) {
+  v("samples_n", x.samples_n);
+  v("median_ns", x.median_ns);
+  v("mean_ns", x.mean_ns);
+  v("std_ns", x.std_ns);
+  v("min_ns", x.min_ns);
+  v("max_ns", x.max_ns);
+  v("p95_ns", x.p95_ns);
+  v("p99_ns", x.p99_ns);
 }
-template <class V> void fields(V& v, Measurement& x) {
-  v("method", x.method); v("submission", x.submission); v("reference", x.reference); v("overhead_ns", x.overhead_ns);
-  v("drift_ns", x.drift_ns); v("attested_ns", x.attested_ns); v("event_ns", x.event_ns);
+template <class V>
+void fields(V& v, Measurement& x) {
+  v("method", x.method);
+  v("submission", x.submission);
+  v("reference", x.reference);
+  v("overhead_ns", x.overhead_ns);
+  v("drift_ns", x.drift_ns);
+  v("attested_ns", x.attested_ns);
+  v("event_ns", x.event_ns);
   v("burst_ns", x.burst_ns);
 }
 

@@ -1,8 +1,9 @@
 // Reads msgpack values one after the other, out of bytes that may be hostile, without a tree of them in between.
 //
-// Each try_ function looks at the next value: nothing comes back, and nothing is eaten, if that is of another type. What is wrong with the
-// bytes themselves is thrown as Malformed: a value cut short, a type the protocol does not use, more elements than core/limits.h allows.
-// An opened array or map must be read element by element and then closed; text and bytes stay where they are.
+// Each try_ function looks at the next value: nothing comes back, and nothing is eaten, if that is of another type.
+// What is wrong with the bytes themselves is thrown as Malformed: a value cut short, a type the protocol does not use,
+// more elements than core/limits.h allows. An opened array or map must be read element by element and then closed; text
+// and bytes stay where they are.
 #pragma once
 
 #include <bit>
@@ -29,7 +30,7 @@ class MsgpackReader {
   explicit MsgpackReader(std::string_view bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
 
   struct Integer {
-    std::uint64_t bits = 0;    // of a std::int64_t when negative
+    std::uint64_t bits = 0;  // of a std::int64_t when negative
     bool negative = false;
   };
 
@@ -42,7 +43,8 @@ class MsgpackReader {
   template <std::size_t kBytes>
   bool try_text(const char (&text)[kBytes]);
   std::optional<std::string_view> try_binary();
-  // How many elements, or pairs, follow. Never more than bytes are left: whoever reserves for them is safe from a large claim.
+  // How many elements, or pairs, follow. Never more than bytes are left: whoever reserves for them is safe from a large
+  // claim.
   std::optional<std::uint32_t> try_open_array();
   std::optional<std::uint32_t> try_open_map();
   void close() { --depth_; }
@@ -86,7 +88,8 @@ class MsgpackReader {
   std::size_t items_n_ = 0;
 };
 
-// ---- the common cases, inline ------------------------------------------------------------------------------------------------------
+// ---- the common cases, inline
+// ------------------------------------------------------------------------------------------------------
 
 inline bool MsgpackReader::try_nil() {
   if (type() != 0xC0) return false;
@@ -113,15 +116,24 @@ inline std::optional<MsgpackReader::Integer> MsgpackReader::try_integer() {
     return of_signed(static_cast<std::int8_t>(t));
   }
   switch (t) {
-    case 0xCC: return Integer{argument<std::uint8_t>(), false};
-    case 0xCD: return Integer{argument<std::uint16_t>(), false};
-    case 0xCE: return Integer{argument<std::uint32_t>(), false};
-    case 0xCF: return Integer{argument<std::uint64_t>(), false};
-    case 0xD0: return of_signed(static_cast<std::int8_t>(argument<std::uint8_t>()));
-    case 0xD1: return of_signed(static_cast<std::int16_t>(argument<std::uint16_t>()));
-    case 0xD2: return of_signed(static_cast<std::int32_t>(argument<std::uint32_t>()));
-    case 0xD3: return of_signed(static_cast<std::int64_t>(argument<std::uint64_t>()));
-    default: return std::nullopt;
+    case 0xCC:
+      return Integer{argument<std::uint8_t>(), false};
+    case 0xCD:
+      return Integer{argument<std::uint16_t>(), false};
+    case 0xCE:
+      return Integer{argument<std::uint32_t>(), false};
+    case 0xCF:
+      return Integer{argument<std::uint64_t>(), false};
+    case 0xD0:
+      return of_signed(static_cast<std::int8_t>(argument<std::uint8_t>()));
+    case 0xD1:
+      return of_signed(static_cast<std::int16_t>(argument<std::uint16_t>()));
+    case 0xD2:
+      return of_signed(static_cast<std::int32_t>(argument<std::uint32_t>()));
+    case 0xD3:
+      return of_signed(static_cast<std::int64_t>(argument<std::uint64_t>()));
+    default:
+      return std::nullopt;
   }
 }
 

@@ -58,7 +58,8 @@ TEST(MsgpackReader, reads_text_and_bytes_of_every_length_in_place) {
 }
 
 TEST(MsgpackReader, a_text_that_is_asked_for_is_eaten_in_whatever_form_it_comes) {
-  for (const std::string& head : {std::string("\xA3"), std::string("\xD9\x03"), std::string("\xDA\0\x03", 3), std::string("\xDB\0\0\0\x03", 5)}) {
+  for (const std::string& head :
+       {std::string("\xA3"), std::string("\xD9\x03"), std::string("\xDA\0\x03", 3), std::string("\xDB\0\0\0\x03", 5)}) {
     const std::string bytes = head + "run\x07";
     MsgpackReader in(bytes);
     EXPECT_FALSE(in.try_text("ran"));

@@ -1,5 +1,6 @@
-// Writes msgpack values into a string, each in its shortest form. Small values gather in a block first: a field costs no call of the string.
-// MsgpackSizer takes the same calls and only counts: a long message is then allocated once, and not copied as it grows.
+// Writes msgpack values into a string, each in its shortest form. Small values gather in a block first: a field costs
+// no call of the string. MsgpackSizer takes the same calls and only counts: a long message is then allocated once, and
+// not copied as it grows.
 #pragma once
 
 #include <bit>
@@ -19,7 +20,9 @@ class MsgpackSizer {
   void float64(double) { bytes_n_ += kHeadBytesMax; }
   void text(std::string_view text) { bytes_n_ += kLengthBytesMax + text.size(); }
   template <std::size_t kBytes>
-  void name(const char (&)[kBytes]) { bytes_n_ += kBytes; }
+  void name(const char (&)[kBytes]) {
+    bytes_n_ += kBytes;
+  }
   void binary(std::string_view bytes) { bytes_n_ += kLengthBytesMax + bytes.size(); }
   void array(std::size_t) { bytes_n_ += kLengthBytesMax; }
   void map(std::size_t) { bytes_n_ += kLengthBytesMax; }
@@ -125,7 +128,8 @@ class MsgpackWriter {
   void put(std::uint8_t type, T value) {
     reserve(kHeadBytesMax);
     block_[used_] = static_cast<char>(type);
-    for (std::size_t i = 0; i < sizeof value; ++i) block_[used_ + 1 + i] = static_cast<char>(value >> 8 * (sizeof value - 1 - i));
+    for (std::size_t i = 0; i < sizeof value; ++i)
+      block_[used_ + 1 + i] = static_cast<char>(value >> 8 * (sizeof value - 1 - i));
     used_ += 1 + sizeof value;
   }
   void put_byte(std::uint8_t byte) {

@@ -41,7 +41,8 @@ std::vector<std::uint64_t> corners() {
 
 TEST(MsgpackWriter, a_name_is_a_text) {
   EXPECT_EQ(written([](auto& out) { out.name("run"); }), by_library([](auto& out) { out.pack("run"); }));
-  EXPECT_EQ(written([](auto& out) { out.name("thirty-one-letters-are-the-most"); }), by_library([](auto& out) { out.pack("thirty-one-letters-are-the-most"); }));
+  EXPECT_EQ(written([](auto& out) { out.name("thirty-one-letters-are-the-most"); }),
+            by_library([](auto& out) { out.pack("thirty-one-letters-are-the-most"); }));
 }
 
 TEST(MsgpackWriter, writes_integers_as_the_library_does) {

@@ -12,14 +12,15 @@
 
 namespace kq {
 
-// ---- client -> broker --------------------------------------------------------------------------------------------------------------
+// ---- client -> broker
+// --------------------------------------------------------------------------------------------------------------
 
 // End these jobs as `cancelled`, queued or leased; their workers are told. At most kQuerySeqsMax.
 struct CancelJobs {
   std::vector<Sequence> seqs;
 };
-// Queue these again: jobs whose verdict does not settle (abandoned, cancelled, expired, ...). Their failures are forgotten and they
-// leave the dead letters.
+// Queue these again: jobs whose verdict does not settle (abandoned, cancelled, expired, ...). Their failures are
+// forgotten and they leave the dead letters.
 struct RetryJobs {
   std::vector<Sequence> seqs;
 };
@@ -27,7 +28,8 @@ struct RetryJobs {
 struct PurgeDead {
   std::vector<Sequence> seqs;
 };
-// No new leases for this submitter's jobs (empty: for nobody's), or leases again. What runs goes on. Survives a restart.
+// No new leases for this submitter's jobs (empty: for nobody's), or leases again. What runs goes on. Survives a
+// restart.
 struct Pause {
   std::string submitter;
   bool paused = true;
@@ -37,8 +39,8 @@ struct Drain {
   std::string worker;
   bool draining = true;
 };
-// Jobs in this state by sequence, after `after_seq`. At most min(limit, kQueryRowsMax) come back, perhaps none although there are
-// more: one answer looks at kJobsLookedAtMax jobs and says how far it came.
+// Jobs in this state by sequence, after `after_seq`. At most min(limit, kQueryRowsMax) come back, perhaps none although
+// there are more: one answer looks at kJobsLookedAtMax jobs and says how far it came.
 struct JobsQuery {
   JobState state = JobState::queued;
   Sequence after_seq = 0;
@@ -49,8 +51,8 @@ struct DeadQuery {
   Sequence after_seq = 0;
   std::uint32_t limit = 0;
 };
-// What waits, by lane; the lanes that are due next come first. At most min(limit, kQueryRowsMax) come back, after the first `skip`: a lane
-// that moves between two questions may be in both answers, or in none.
+// What waits, by lane; the lanes that are due next come first. At most min(limit, kQueryRowsMax) come back, after the
+// first `skip`: a lane that moves between two questions may be in both answers, or in none.
 struct QueueQuery {
   std::uint32_t limit = 0;
   std::uint32_t skip = 0;
@@ -67,7 +69,8 @@ struct Backup {
   std::string dir;
 };
 
-// ---- broker -> client --------------------------------------------------------------------------------------------------------------
+// ---- broker -> client
+// --------------------------------------------------------------------------------------------------------------
 
 struct JobAction {
   Sequence seq = 0;
@@ -125,48 +128,186 @@ struct StatsReply {
   std::vector<Metric> metrics;
 };
 
-template <class V> void fields(V& v, CancelJobs& x) { v("seqs", x.seqs); }
-template <class V> void fields(V& v, RetryJobs& x) { v("seqs", x.seqs); }
-template <class V> void fields(V& v, PurgeDead& x) { v("seqs", x.seqs); }
-template <class V> void fields(V& v, Pause& x) { v("submitter", x.submitter); v("paused", x.paused); }
-template <class V> void fields(V& v, Drain& x) { v("worker", x.worker); v("draining", x.draining); }
-template <class V> void fields(V& v, JobsQuery& x) { v("state", x.state); v("after_seq", x.after_seq); v("limit", x.limit); }
-template <class V> void fields(V& v, DeadQuery& x) { v("after_seq", x.after_seq); v("limit", x.limit); }
-template <class V> void fields(V& v, QueueQuery& x) { v("limit", x.limit); v("skip", x.skip); }
-template <class V> void fields(V& v, RunsQuery& x) { v("after", x.after); v("limit", x.limit); }
-template <class V> void fields(V&, StatsQuery&) {}
-template <class V> void fields(V& v, Backup& x) { v("dir", x.dir); }
-template <class V> void fields(V& v, JobAction& x) { v("seq", x.seq); v("done", x.done); v("state", x.state); v("reason", x.reason); }
-template <class V> void fields(V& v, ActionReply& x) { v("jobs", x.jobs); }
-template <class V> void fields(V&, Done&) {}
-template <class V> void fields(V& v, JobRow& x) { v("job", x.job); v("label", x.label); v("author", x.author); v("worker", x.worker); }
-template <class V> void fields(V& v, JobsReply& x) { v("jobs", x.jobs); v("last_seq", x.last_seq); v("more", x.more); }
-template <class V> void fields(V& v, KnownRun& x) { v("run", x.run); v("submitter", x.submitter); v("submitted_at_ms", x.submitted_at_ms); }
-template <class V> void fields(V& v, RunsReply& x) { v("runs", x.runs); v("more", x.more); }
-template <class V> void fields(V& v, LaneRow& x) {
-  v("needs", x.needs); v("priority", x.priority); v("submitter", x.submitter); v("queued", x.queued); v("oldest_ms", x.oldest_ms);
-  v("served", x.served); v("paused", x.paused);
+template <class V>
+void fields(V& v, CancelJobs& x) {
+  v("seqs", x.seqs);
 }
-template <class V> void fields(V& v, QueueReply& x) { v("lanes", x.lanes); v("waiting", x.waiting); v("more", x.more); }
-template <class V> void fields(V& v, Metric& x) { v("name", x.name); v("labels", x.labels); v("value", x.value); }
-template <class V> void fields(V& v, StatsReply& x) { v("metrics", x.metrics); }
+template <class V>
+void fields(V& v, RetryJobs& x) {
+  v("seqs", x.seqs);
+}
+template <class V>
+void fields(V& v, PurgeDead& x) {
+  v("seqs", x.seqs);
+}
+template <class V>
+void fields(V& v, Pause& x) {
+  v("submitter", x.submitter);
+  v("paused", x.paused);
+}
+template <class V>
+void fields(V& v, Drain& x) {
+  v("worker", x.worker);
+  v("draining", x.draining);
+}
+template <class V>
+void fields(V& v, JobsQuery& x) {
+  v("state", x.state);
+  v("after_seq", x.after_seq);
+  v("limit", x.limit);
+}
+template <class V>
+void fields(V& v, DeadQuery& x) {
+  v("after_seq", x.after_seq);
+  v("limit", x.limit);
+}
+template <class V>
+void fields(V& v, QueueQuery& x) {
+  v("limit", x.limit);
+  v("skip", x.skip);
+}
+template <class V>
+void fields(V& v, RunsQuery& x) {
+  v("after", x.after);
+  v("limit", x.limit);
+}
+template <class V>
+void fields(V&, StatsQuery&) {}
+template <class V>
+void fields(V& v, Backup& x) {
+  v("dir", x.dir);
+}
+template <class V>
+void fields(V& v, JobAction& x) {
+  v("seq", x.seq);
+  v("done", x.done);
+  v("state", x.state);
+  v("reason", x.reason);
+}
+template <class V>
+void fields(V& v, ActionReply& x) {
+  v("jobs", x.jobs);
+}
+template <class V>
+void fields(V&, Done&) {}
+template <class V>
+void fields(V& v, JobRow& x) {
+  v("job", x.job);
+  v("label", x.label);
+  v("author", x.author);
+  v("worker", x.worker);
+}
+template <class V>
+void fields(V& v, JobsReply& x) {
+  v("jobs", x.jobs);
+  v("last_seq", x.last_seq);
+  v("more", x.more);
+}
+template <class V>
+void fields(V& v, KnownRun& x) {
+  v("run", x.run);
+  v("submitter", x.submitter);
+  v("submitted_at_ms", x.submitted_at_ms);
+}
+template <class V>
+void fields(V& v, RunsReply& x) {
+  v("runs", x.runs);
+  v("more", x.more);
+}
+template <class V>
+void fields(V& v, LaneRow& x) {
+  v("needs", x.needs);
+  v("priority", x.priority);
+  v("submitter", x.submitter);
+  v("queued", x.queued);
+  v("oldest_ms", x.oldest_ms);
+  v("served", x.served);
+  v("paused", x.paused);
+}
+template <class V>
+void fields(V& v, QueueReply& x) {
+  v("lanes", x.lanes);
+  v("waiting", x.waiting);
+  v("more", x.more);
+}
+template <class V>
+void fields(V& v, Metric& x) {
+  v("name", x.name);
+  v("labels", x.labels);
+  v("value", x.value);
+}
+template <class V>
+void fields(V& v, StatsReply& x) {
+  v("metrics", x.metrics);
+}
 
-template <> struct AlternativeName<CancelJobs> { static constexpr std::string_view value = "cancel_jobs"; };
-template <> struct AlternativeName<RetryJobs> { static constexpr std::string_view value = "retry_jobs"; };
-template <> struct AlternativeName<PurgeDead> { static constexpr std::string_view value = "purge_dead"; };
-template <> struct AlternativeName<Pause> { static constexpr std::string_view value = "pause"; };
-template <> struct AlternativeName<Drain> { static constexpr std::string_view value = "drain"; };
-template <> struct AlternativeName<JobsQuery> { static constexpr std::string_view value = "jobs_query"; };
-template <> struct AlternativeName<DeadQuery> { static constexpr std::string_view value = "dead_query"; };
-template <> struct AlternativeName<QueueQuery> { static constexpr std::string_view value = "queue_query"; };
-template <> struct AlternativeName<RunsQuery> { static constexpr std::string_view value = "runs_query"; };
-template <> struct AlternativeName<StatsQuery> { static constexpr std::string_view value = "stats_query"; };
-template <> struct AlternativeName<Backup> { static constexpr std::string_view value = "backup"; };
-template <> struct AlternativeName<ActionReply> { static constexpr std::string_view value = "action_reply"; };
-template <> struct AlternativeName<Done> { static constexpr std::string_view value = "done"; };
-template <> struct AlternativeName<JobsReply> { static constexpr std::string_view value = "jobs_reply"; };
-template <> struct AlternativeName<QueueReply> { static constexpr std::string_view value = "queue_reply"; };
-template <> struct AlternativeName<RunsReply> { static constexpr std::string_view value = "runs_reply"; };
-template <> struct AlternativeName<StatsReply> { static constexpr std::string_view value = "stats_reply"; };
+template <>
+struct AlternativeName<CancelJobs> {
+  static constexpr std::string_view value = "cancel_jobs";
+};
+template <>
+struct AlternativeName<RetryJobs> {
+  static constexpr std::string_view value = "retry_jobs";
+};
+template <>
+struct AlternativeName<PurgeDead> {
+  static constexpr std::string_view value = "purge_dead";
+};
+template <>
+struct AlternativeName<Pause> {
+  static constexpr std::string_view value = "pause";
+};
+template <>
+struct AlternativeName<Drain> {
+  static constexpr std::string_view value = "drain";
+};
+template <>
+struct AlternativeName<JobsQuery> {
+  static constexpr std::string_view value = "jobs_query";
+};
+template <>
+struct AlternativeName<DeadQuery> {
+  static constexpr std::string_view value = "dead_query";
+};
+template <>
+struct AlternativeName<QueueQuery> {
+  static constexpr std::string_view value = "queue_query";
+};
+template <>
+struct AlternativeName<RunsQuery> {
+  static constexpr std::string_view value = "runs_query";
+};
+template <>
+struct AlternativeName<StatsQuery> {
+  static constexpr std::string_view value = "stats_query";
+};
+template <>
+struct AlternativeName<Backup> {
+  static constexpr std::string_view value = "backup";
+};
+template <>
+struct AlternativeName<ActionReply> {
+  static constexpr std::string_view value = "action_reply";
+};
+template <>
+struct AlternativeName<Done> {
+  static constexpr std::string_view value = "done";
+};
+template <>
+struct AlternativeName<JobsReply> {
+  static constexpr std::string_view value = "jobs_reply";
+};
+template <>
+struct AlternativeName<QueueReply> {
+  static constexpr std::string_view value = "queue_reply";
+};
+template <>
+struct AlternativeName<RunsReply> {
+  static constexpr std::string_view value = "runs_reply";
+};
+template <>
+struct AlternativeName<StatsReply> {
+  static constexpr std::string_view value = "stats_reply";
+};
 
 }  // namespace kq

@@ -10,7 +10,8 @@
 
 namespace kq {
 
-// What floating-point inputs, parameters and buffers are cast to before anything runs. Integers and booleans are never cast.
+// What floating-point inputs, parameters and buffers are cast to before anything runs. Integers and booleans are never
+// cast.
 enum class Precision { as_given, fp32, fp16, bf16 };
 template <>
 inline constexpr std::array<std::string_view, 4> kEnumNames<Precision>{"as_given", "fp32", "fp16", "bf16"};
@@ -34,10 +35,19 @@ struct Problem {
   friend bool operator==(const Problem&, const Problem&) = default;
 };
 
-template <class V> void fields(V& v, Workload& x) { v("name", x.name); }
-template <class V> void fields(V& v, Problem& x) {
-  v("name", x.name); v("file", x.file); v("hash", x.hash); v("precision", x.precision);
-  v("rtol", x.rtol); v("atol", x.atol); v("workloads", x.workloads);
+template <class V>
+void fields(V& v, Workload& x) {
+  v("name", x.name);
+}
+template <class V>
+void fields(V& v, Problem& x) {
+  v("name", x.name);
+  v("file", x.file);
+  v("hash", x.hash);
+  v("precision", x.precision);
+  v("rtol", x.rtol);
+  v("atol", x.atol);
+  v("workloads", x.workloads);
 }
 
 }  // namespace kq

@@ -23,8 +23,9 @@ struct Samples {
 struct StageTimes {
   std::int64_t build_ms = 0;
   bool build_cached = false;
-  std::int64_t run_ms = 0;  // from the first fork to the last reap
-  std::int64_t trials_us = 0;  // of that, from the first trial to the end of the last, bursts with it, and of a job that was judged twice both; 0: there was none
+  std::int64_t run_ms = 0;     // from the first fork to the last reap
+  std::int64_t trials_us = 0;  // of that, from the first trial to the end of the last, bursts with it, and of a job
+                               // that was judged twice both; 0: there was none
 
   friend bool operator==(const StageTimes&, const StageTimes&) = default;
 };
@@ -35,7 +36,7 @@ struct Software {
   std::string python;
   std::string torch;
   std::string triton;
-  std::string cuda;  // of NVRTC or the driver
+  std::string cuda;            // of NVRTC or the driver
   std::string evaluator = {};  // kEvaluatorVersion
   std::string packages = {};   // SHA-256 over names and versions of all Python packages there, in hex
 
@@ -45,7 +46,7 @@ struct Software {
 // What compiled the job's device or host code, in words for people; empty where nothing was compiled.
 struct Toolchain {
   std::string compiler = {};  // "nvcc 13.0.88, g++ 12.2.0, mold"; "NVRTC 13.0"
-  std::string flags = {};     // "-O3 --use_fast_math -arch=sm_90a": those that shape the code, with the submission's own
+  std::string flags = {};  // "-O3 --use_fast_math -arch=sm_90a": those that shape the code, with the submission's own
 
   friend bool operator==(const Toolchain&, const Toolchain&) = default;
 };
@@ -53,15 +54,15 @@ struct Toolchain {
 // The machine and how its worker came to run there; every string may be empty where unknown or where there is none.
 struct Host {
   std::string name = {};
-  std::string cpu = {};         // "AMD EPYC 9654 96-Core Processor"
-  std::uint32_t cores = 0;      // that the worker may run on
-  std::string governor = {};    // of the processor's clock: "performance"
-  std::string kernel = {};      // "6.8.0-45-generic"
-  std::string distro = {};      // "Debian GNU/Linux 12 (bookworm)"
-  std::string libc = {};        // "glibc 2.36"
-  std::string driver = {};      // of NVIDIA's GPUs: "580.65.06"
-  std::string container = {};   // "docker", "podman", "kubernetes", ...
-  std::string scheduler = {};   // "slurm", "kubernetes"
+  std::string cpu = {};           // "AMD EPYC 9654 96-Core Processor"
+  std::uint32_t cores = 0;        // that the worker may run on
+  std::string governor = {};      // of the processor's clock: "performance"
+  std::string kernel = {};        // "6.8.0-45-generic"
+  std::string distro = {};        // "Debian GNU/Linux 12 (bookworm)"
+  std::string libc = {};          // "glibc 2.36"
+  std::string driver = {};        // of NVIDIA's GPUs: "580.65.06"
+  std::string container = {};     // "docker", "podman", "kubernetes", ...
+  std::string scheduler = {};     // "slurm", "kubernetes"
   std::string scheduled_as = {};  // its number of the job, or its name of the pod
 
   friend bool operator==(const Host&, const Host&) = default;
@@ -84,7 +85,8 @@ struct Conditions {
   std::uint32_t temperature_c = 0;
   double power_w = 0;
   std::string throttle = {};  // what holds the clocks down, comma separated: "none", "sw_power_cap,hw_thermal_slowdown"
-  // Whoever else uses it, kForeignProcessesMax of them; no value where the driver's process numbers cannot be told from others.
+  // Whoever else uses it, kForeignProcessesMax of them; no value where the driver's process numbers cannot be told from
+  // others.
   std::optional<std::vector<GpuProcess>> foreign = std::nullopt;
 
   friend bool operator==(const Conditions&, const Conditions&) = default;
@@ -122,7 +124,7 @@ struct Profile {
 struct Result {
   Verdict verdict;
   DeviceInfo device;
-  std::string worker;   // host name and process number, for people
+  std::string worker;  // host name and process number, for people
   StageTimes times;
   Software software;
   std::string sandbox;  // the layers in force, comma separated: "uid,user,pid,mount,ipc,net,rlimits"
@@ -136,31 +138,93 @@ struct Result {
   friend bool operator==(const Result&, const Result&) = default;
 };
 
-template <class V> void fields(V& v, Samples& x) { v("submission_ns", x.submission_ns); v("reference_ns", x.reference_ns); }
-template <class V> void fields(V& v, StageTimes& x) {
-  v("build_ms", x.build_ms); v("build_cached", x.build_cached); v("run_ms", x.run_ms); v("trials_us", x.trials_us);
+template <class V>
+void fields(V& v, Samples& x) {
+  v("submission_ns", x.submission_ns);
+  v("reference_ns", x.reference_ns);
 }
-template <class V> void fields(V& v, Software& x) {
-  v("kq", x.kq); v("python", x.python); v("torch", x.torch); v("triton", x.triton); v("cuda", x.cuda);
-  v("evaluator", x.evaluator); v("packages", x.packages);
+template <class V>
+void fields(V& v, StageTimes& x) {
+  v("build_ms", x.build_ms);
+  v("build_cached", x.build_cached);
+  v("run_ms", x.run_ms);
+  v("trials_us", x.trials_us);
 }
-template <class V> void fields(V& v, Toolchain& x) { v("compiler", x.compiler); v("flags", x.flags); }
-template <class V> void fields(V& v, Host& x) {
-  v("name", x.name); v("cpu", x.cpu); v("cores", x.cores); v("governor", x.governor); v("kernel", x.kernel); v("distro", x.distro);
-  v("libc", x.libc); v("driver", x.driver); v("container", x.container); v("scheduler", x.scheduler); v("scheduled_as", x.scheduled_as);
+template <class V>
+void fields(V& v, Software& x) {
+  v("kq", x.kq);
+  v("python", x.python);
+  v("torch", x.torch);
+  v("triton", x.triton);
+  v("cuda", x.cuda);
+  v("evaluator", x.evaluator);
+  v("packages", x.packages);
 }
-template <class V> void fields(V& v, GpuProcess& x) { v("pid", x.pid); v("memory_mib", x.memory_mib); }
-template <class V> void fields(V& v, Conditions& x) {
-  v("sm_clock_mhz", x.sm_clock_mhz); v("memory_clock_mhz", x.memory_clock_mhz); v("temperature_c", x.temperature_c); v("power_w", x.power_w);
-  v("throttle", x.throttle); v("foreign", x.foreign);
+template <class V>
+void fields(V& v, Toolchain& x) {
+  v("compiler", x.compiler);
+  v("flags", x.flags);
 }
-template <class V> void fields(V& v, ProfileMetric& x) { v("name", x.name); v("value", x.value); }
-template <class V> void fields(V& v, KernelProfile& x) { v("kernel", x.kernel); v("metrics", x.metrics); }
-template <class V> void fields(V& v, Profile& x) { v("tool", x.tool); v("directory", x.directory); v("message", x.message); v("ms", x.ms); v("kernels", x.kernels); }
-template <class V> void fields(V& v, Result& x) {
-  v("verdict", x.verdict); v("device", x.device); v("worker", x.worker); v("times", x.times); v("software", x.software);
-  v("sandbox", x.sandbox); v("log", x.log); v("samples", x.samples);
-  v("toolchain", x.toolchain); v("host", x.host); v("conditions", x.conditions); v("profile", x.profile);
+template <class V>
+void fields(V& v, Host& x) {
+  v("name", x.name);
+  v("cpu", x.cpu);
+  v("cores", x.cores);
+  v("governor", x.governor);
+  v("kernel", x.kernel);
+  v("distro", x.distro);
+  v("libc", x.libc);
+  v("driver", x.driver);
+  v("container", x.container);
+  v("scheduler", x.scheduler);
+  v("scheduled_as", x.scheduled_as);
+}
+template <class V>
+void fields(V& v, GpuProcess& x) {
+  v("pid", x.pid);
+  v("memory_mib", x.memory_mib);
+}
+template <class V>
+void fields(V& v, Conditions& x) {
+  v("sm_clock_mhz", x.sm_clock_mhz);
+  v("memory_clock_mhz", x.memory_clock_mhz);
+  v("temperature_c", x.temperature_c);
+  v("power_w", x.power_w);
+  v("throttle", x.throttle);
+  v("foreign", x.foreign);
+}
+template <class V>
+void fields(V& v, ProfileMetric& x) {
+  v("name", x.name);
+  v("value", x.value);
+}
+template <class V>
+void fields(V& v, KernelProfile& x) {
+  v("kernel", x.kernel);
+  v("metrics", x.metrics);
+}
+template <class V>
+void fields(V& v, Profile& x) {
+  v("tool", x.tool);
+  v("directory", x.directory);
+  v("message", x.message);
+  v("ms", x.ms);
+  v("kernels", x.kernels);
+}
+template <class V>
+void fields(V& v, Result& x) {
+  v("verdict", x.verdict);
+  v("device", x.device);
+  v("worker", x.worker);
+  v("times", x.times);
+  v("software", x.software);
+  v("sandbox", x.sandbox);
+  v("log", x.log);
+  v("samples", x.samples);
+  v("toolchain", x.toolchain);
+  v("host", x.host);
+  v("conditions", x.conditions);
+  v("profile", x.profile);
 }
 
 }  // namespace kq

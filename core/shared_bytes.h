@@ -19,7 +19,9 @@ class SharedBytes {
   operator std::string_view() const { return view(); }
   std::size_t size() const { return view().size(); }
 
-  friend bool operator==(const SharedBytes& a, const SharedBytes& b) { return a.bytes_ == b.bytes_ || a.view() == b.view(); }
+  friend bool operator==(const SharedBytes& a, const SharedBytes& b) {
+    return a.bytes_ == b.bytes_ || a.view() == b.view();
+  }
 
  private:
   std::shared_ptr<const std::string> bytes_;  // null: none

@@ -30,7 +30,8 @@ bool is_plain_file_name(std::string_view name) {
   return name != "." && name != ".." && name.find('/') == std::string_view::npos;
 }
 
-// Length of the UTF-8 character at the front of `text`, or 0 if there is none. Overlong forms and surrogates are refused.
+// Length of the UTF-8 character at the front of `text`, or 0 if there is none. Overlong forms and surrogates are
+// refused.
 std::size_t utf8_length(std::string_view text) {
   const auto at = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const auto follows = [&](std::size_t i) { return (at(i) & 0xC0u) == 0x80u; };
@@ -104,19 +105,22 @@ Expected<void> validate(const Submission& submission) {
   if (!is_plain_file_name(submission.problem.file)) return refuse("the problem's file name must not hold a directory");
   if (submission.files.empty()) return refuse("no source file");
   if (submission.files.size() > kFilesPerSubmissionMax) {
-    return refuse(std::to_string(submission.files.size()) + " files, at most " + std::to_string(kFilesPerSubmissionMax) + " are allowed");
+    return refuse(std::to_string(submission.files.size()) + " files, at most " +
+                  std::to_string(kFilesPerSubmissionMax) + " are allowed");
   }
   std::set<std::string_view> names;
   for (const SourceFile& file : submission.files) {
     if (const auto wrong = name_complaint(file.name)) return refuse("a file name " + *wrong);
     if (!names.insert(file.name).second) return refuse("two files are named '" + file.name + "'");
-    if (!is_plain_file_name(file.name)) return refuse("file '" + file.name + "': a plain name without a directory is needed");
+    if (!is_plain_file_name(file.name))
+      return refuse("file '" + file.name + "': a plain name without a directory is needed");
   }
   for (const std::string* optional_name : {&submission.author, &submission.gpu_model, &submission.salt}) {
     if (optional_name->empty()) continue;
     if (const auto wrong = name_complaint(*optional_name)) return refuse("author, gpu model or salt " + *wrong);
   }
-  if (submission.device == DeviceWish::cpu && !submission.gpu_model.empty()) return refuse("a CPU and the GPU '" + submission.gpu_model + "' are asked for; only one can be had");
+  if (submission.device == DeviceWish::cpu && !submission.gpu_model.empty())
+    return refuse("a CPU and the GPU '" + submission.gpu_model + "' are asked for; only one can be had");
   if (submission.tags.size() > kTagsMax) return refuse("more than " + std::to_string(kTagsMax) + " tags");
   for (const auto& [name, value] : submission.tags) {
     if (const auto wrong = name_complaint(name)) return refuse("a tag " + *wrong);
@@ -127,7 +131,8 @@ Expected<void> validate(const Submission& submission) {
   for (const std::string& label : submission.labels) {
     if (const auto wrong = name_complaint(label)) return refuse("a label of a worker " + *wrong);
   }
-  if (std::adjacent_find(submission.labels.begin(), submission.labels.end(), std::greater_equal<>()) != submission.labels.end()) {
+  if (std::adjacent_find(submission.labels.begin(), submission.labels.end(), std::greater_equal<>()) !=
+      submission.labels.end()) {
     return refuse("the labels of a worker must be sorted, no two alike");
   }
   if (submission.not_before_ms < 0 || submission.deadline_ms < 0) return refuse("a time must not be negative");
@@ -135,9 +140,11 @@ Expected<void> validate(const Submission& submission) {
     return refuse("its deadline is not after the time before which it must not run");
   }
   if (submission.problem.workloads.size() != 1) return refuse("a problem has exactly one workload");
-  if (const auto wrong = name_complaint(submission.problem.workloads[0].name)) return refuse("the workload's name " + *wrong);
+  if (const auto wrong = name_complaint(submission.problem.workloads[0].name))
+    return refuse("the workload's name " + *wrong);
   const Trials& trials = submission.trials;
-  if (trials.correctness < 1 || trials.correctness > kTrialsMax || trials.warmup > kTrialsMax || trials.timed > kTrialsMax) {
+  if (trials.correctness < 1 || trials.correctness > kTrialsMax || trials.warmup > kTrialsMax ||
+      trials.timed > kTrialsMax) {
     return refuse("trials must be between 1 (correctness) or 0 (warmup, timed) and " + std::to_string(kTrialsMax));
   }
   for (const std::optional<double>& tolerance : {submission.problem.rtol, submission.problem.atol}) {

@@ -17,7 +17,8 @@ namespace kq {
 // How the submission's files are built and called. One file per backend in gpu_worker/harness/backends.
 enum class Backend { torch, triton, cuda, torch_cuda, multi_kernel };
 template <>
-inline constexpr std::array<std::string_view, 5> kEnumNames<Backend>{"torch", "triton", "cuda", "torch_cuda", "multi_kernel"};
+inline constexpr std::array<std::string_view, 5> kEnumNames<Backend>{"torch", "triton", "cuda", "torch_cuda",
+                                                                     "multi_kernel"};
 
 // Where a job wants to run. `any` takes a GPU where there is one, else the CPU.
 enum class DeviceWish { any, cpu, cuda };
@@ -37,12 +38,14 @@ struct SourceFile {
   friend bool operator==(const SourceFile&, const SourceFile&) = default;
 };
 
-// What a submission's time is compared with: the reference as it is, or under torch.compile. What is right is told by the former.
+// What a submission's time is compared with: the reference as it is, or under torch.compile. What is right is told by
+// the former.
 enum class Baseline { eager, compile };
 template <>
 inline constexpr std::array<std::string_view, 2> kEnumNames<Baseline>{"eager", "compile"};
 
-// Whether the work of a passed submission's kernels is looked at after its timing, in a pass of its own, and by what (gpu_worker/profile.h).
+// Whether the work of a passed submission's kernels is looked at after its timing, in a pass of its own, and by what
+// (gpu_worker/profile.h).
 enum class Profiler { none, ncu };
 template <>
 inline constexpr std::array<std::string_view, 2> kEnumNames<Profiler>{"none", "ncu"};
@@ -50,7 +53,7 @@ inline constexpr std::array<std::string_view, 2> kEnumNames<Profiler>{"none", "n
 // Trials of one job. Each correctness or timed trial draws fresh inputs; every output of both kinds is checked.
 struct Trials {
   std::uint32_t correctness = 5;
-  std::uint32_t warmup = 2;   // checked, never timed
+  std::uint32_t warmup = 2;  // checked, never timed
   std::uint32_t timed = 20;
   Baseline baseline = Baseline::eager;
   Profiler profile = Profiler::none;
@@ -71,19 +74,22 @@ struct Submission {
   DeviceWish device = DeviceWish::any;
   std::string gpu_model;  // empty: any model; otherwise exactly the name the worker reports, e.g. "NVIDIA H200"
   Trials trials;
-  std::string salt;       // empty normally; --force-rerun and --repeat make a new job by it
-  std::uint32_t time_limit_ms = 0;  // of its build and of its run, each; lowers what the worker allows, never raises it; 0: the worker's
+  std::string salt;  // empty normally; --force-rerun and --repeat make a new job by it
+  std::uint32_t time_limit_ms =
+      0;  // of its build and of its run, each; lowers what the worker allows, never raises it; 0: the worker's
 
-  // When and where it may run; not part of the key: what is known already is not run again for being asked for differently.
+  // When and where it may run; not part of the key: what is known already is not run again for being asked for
+  // differently.
   Priority priority = Priority::normal;
-  std::int64_t not_before_ms = 0;   // Unix time; 0: at once
-  std::int64_t deadline_ms = 0;     // Unix time; a job that has not begun by then ends as `expired`; 0: none
+  std::int64_t not_before_ms = 0;     // Unix time; 0: at once
+  std::int64_t deadline_ms = 0;       // Unix time; a job that has not begun by then ends as `expired`; 0: none
   std::vector<std::string> labels{};  // a worker must have all of them; sorted, no two alike
 
   friend bool operator==(const Submission&, const Submission&) = default;
 };
 
-// Hashed into every key: results of evaluators that judge differently never satisfy one another. Raise it with any change of what is measured.
+// Hashed into every key: results of evaluators that judge differently never satisfy one another. Raise it with any
+// change of what is measured.
 inline constexpr std::string_view kEvaluatorVersion = "kq-evaluator/1";
 
 // The identity of the work. Equal keys are one job; see docs/architecture.md, "Keys".
@@ -92,18 +98,39 @@ Hash submission_key(const Submission& submission);
 // Rejects what no broker accepts: bad names, no files, too many files or trials. The sentence starts with the label.
 Expected<void> validate(const Submission& submission);
 
-// The one rule for names people choose (run, label, author, tag): 1..kNameBytesMax bytes of UTF-8 without control characters.
-// Returns what is wrong with it, or nothing.
+// The one rule for names people choose (run, label, author, tag): 1..kNameBytesMax bytes of UTF-8 without control
+// characters. Returns what is wrong with it, or nothing.
 std::optional<std::string> name_complaint(std::string_view name);
 
-template <class V> void fields(V& v, SourceFile& x) { v("name", x.name); v("hash", x.hash); }
-template <class V> void fields(V& v, Trials& x) {
-  v("correctness", x.correctness); v("warmup", x.warmup); v("timed", x.timed); v("baseline", x.baseline); v("profile", x.profile);
+template <class V>
+void fields(V& v, SourceFile& x) {
+  v("name", x.name);
+  v("hash", x.hash);
 }
-template <class V> void fields(V& v, Submission& x) {
-  v("label", x.label); v("author", x.author); v("tags", x.tags); v("backend", x.backend); v("files", x.files);
-  v("problem", x.problem); v("device", x.device); v("gpu_model", x.gpu_model); v("trials", x.trials); v("salt", x.salt);
-  v("priority", x.priority); v("not_before_ms", x.not_before_ms); v("deadline_ms", x.deadline_ms); v("labels", x.labels);
+template <class V>
+void fields(V& v, Trials& x) {
+  v("correctness", x.correctness);
+  v("warmup", x.warmup);
+  v("timed", x.timed);
+  v("baseline", x.baseline);
+  v("profile", x.profile);
+}
+template <class V>
+void fields(V& v, Submission& x) {
+  v("label", x.label);
+  v("author", x.author);
+  v("tags", x.tags);
+  v("backend", x.backend);
+  v("files", x.files);
+  v("problem", x.problem);
+  v("device", x.device);
+  v("gpu_model", x.gpu_model);
+  v("trials", x.trials);
+  v("salt", x.salt);
+  v("priority", x.priority);
+  v("not_before_ms", x.not_before_ms);
+  v("deadline_ms", x.deadline_ms);
+  v("labels", x.labels);
   v("time_limit_ms", x.time_limit_ms);
 }
 

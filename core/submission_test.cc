@@ -92,8 +92,7 @@ TEST(SubmissionKey, is_the_same_in_every_release) {
   EXPECT_NE(submission_key(submission), limited);
   submission.trials.baseline = Baseline::eager;
   submission.trials.profile = Profiler::none;
-  EXPECT_EQ(to_hex(submission_key(submission)),
-            "adb2b0d6413a69e75fbcc46960202873a27140f645f15289ac3210eb5a2cfe36")
+  EXPECT_EQ(to_hex(submission_key(submission)), "adb2b0d6413a69e75fbcc46960202873a27140f645f15289ac3210eb5a2cfe36")
       << "stored results no longer answer the submissions they belong to; raise kEvaluatorVersion if that is meant";
 }
 
@@ -187,18 +186,24 @@ TEST(Validate, refuses_in_a_sentence_that_starts_with_the_label) {
          for (int i = 0; i < 32; ++i) s.tags[std::to_string(i)] = "x";
        },
        "relu/fast_triton: more than 32 tags"},
-      {[](Submission& s) { s.labels = {"a", "a"}; },
+      {[](Submission& s) {
+         s.labels = {"a", "a"};
+       },
        "relu/fast_triton: the labels of a worker must be sorted, no two alike"},
-      {[](Submission& s) { s.labels = {"b", "a"}; },
+      {[](Submission& s) {
+         s.labels = {"b", "a"};
+       },
        "relu/fast_triton: the labels of a worker must be sorted, no two alike"},
       {[](Submission& s) { s.labels = {""}; }, "relu/fast_triton: a label of a worker is empty"},
       {[](Submission& s) { s.labels.resize(kLabelsMax + 1); }, "relu/fast_triton: more than 16 labels"},
-      {[](Submission& s) { s.device = DeviceWish::cpu, s.gpu_model = "NVIDIA H200"; }, "relu/fast_triton: a CPU and the GPU 'NVIDIA H200' are asked for; only one can be had"},
+      {[](Submission& s) { s.device = DeviceWish::cpu, s.gpu_model = "NVIDIA H200"; },
+       "relu/fast_triton: a CPU and the GPU 'NVIDIA H200' are asked for; only one can be had"},
       {[](Submission& s) { s.deadline_ms = -1; }, "relu/fast_triton: a time must not be negative"},
       {[](Submission& s) { s.deadline_ms = s.not_before_ms; },
        "relu/fast_triton: its deadline is not after the time before which it must not run"},
       {[](Submission& s) { s.problem.workloads.clear(); }, "relu/fast_triton: a problem has exactly one workload"},
-      {[](Submission& s) { s.problem.workloads[0].name = std::string(201, 'x'); }, "relu/fast_triton: the workload's name is 201 bytes long, the limit is 200"},
+      {[](Submission& s) { s.problem.workloads[0].name = std::string(201, 'x'); },
+       "relu/fast_triton: the workload's name is 201 bytes long, the limit is 200"},
       {[](Submission& s) { s.problem.workloads.resize(2); }, "relu/fast_triton: a problem has exactly one workload"},
       {[](Submission& s) { s.trials.correctness = 0; }, trials},
       {[](Submission& s) { s.trials.correctness = kTrialsMax + 1; }, trials},

@@ -12,54 +12,83 @@
 namespace kq {
 
 enum class VerdictName {
-  passed, suspect, compiled_only, wrong_answer, build_failed, load_failed, runtime_error, crashed, gpu_fault, out_of_memory,
-  timed_out, rejected, problem_invalid, too_large, unsupported_here, cancelled, expired, abandoned
+  passed,
+  suspect,
+  compiled_only,
+  wrong_answer,
+  build_failed,
+  load_failed,
+  runtime_error,
+  crashed,
+  gpu_fault,
+  out_of_memory,
+  timed_out,
+  rejected,
+  problem_invalid,
+  too_large,
+  unsupported_here,
+  cancelled,
+  expired,
+  abandoned
 };
 template <>
 inline constexpr std::array<std::string_view, 18> kEnumNames<VerdictName>{
-    "passed", "suspect", "compiled_only", "wrong_answer", "build_failed", "load_failed", "runtime_error", "crashed", "gpu_fault",
-    "out_of_memory", "timed_out", "rejected", "problem_invalid", "too_large", "unsupported_here", "cancelled", "expired", "abandoned"};
+    "passed",          "suspect",   "compiled_only",    "wrong_answer",  "build_failed", "load_failed",
+    "runtime_error",   "crashed",   "gpu_fault",        "out_of_memory", "timed_out",    "rejected",
+    "problem_invalid", "too_large", "unsupported_here", "cancelled",     "expired",      "abandoned"};
 
-// Whose doing it was. Only `user` and `policy` are held against the submission; `ours` is retried before it becomes a verdict.
+// Whose doing it was. Only `user` and `policy` are held against the submission; `ours` is retried before it becomes a
+// verdict.
 enum class Fault { none, user, policy, problem, nobody, ours };
 template <>
-inline constexpr std::array<std::string_view, 6> kEnumNames<Fault>{"none", "user", "policy", "problem", "nobody", "ours"};
+inline constexpr std::array<std::string_view, 6> kEnumNames<Fault>{"none",    "user",   "policy",
+                                                                   "problem", "nobody", "ours"};
 
 // Where in a job's life it ended.
 enum class Stage { none, queue, guard, build, load, run, judge };
 template <>
-inline constexpr std::array<std::string_view, 7> kEnumNames<Stage>{"none", "queue", "guard", "build", "load", "run", "judge"};
+inline constexpr std::array<std::string_view, 7> kEnumNames<Stage>{"none", "queue", "guard", "build",
+                                                                   "load", "run",   "judge"};
 
 // THE VERDICT TABLE, one row per VerdictName in its order.
 struct VerdictRow {
   VerdictName name;
   Fault fault;
-  bool measured;        // holds a Measurement
-  bool ranks;           // may stand on a leaderboard
-  bool settles;         // a later identical submission is answered with it; false: a capable worker may try again
+  bool measured;  // holds a Measurement
+  bool ranks;     // may stand on a leaderboard
+  bool settles;   // a later identical submission is answered with it; false: a capable worker may try again
   std::string_view when;
 };
 inline constexpr VerdictRow kVerdicts[] = {
     {VerdictName::passed, Fault::none, true, true, true, "every checked output right"},
-    {VerdictName::suspect, Fault::policy, true, false, true, "right, but nothing is told by that, or in less time than it can take: kept with its figures, off the boards until reviewed"},
+    {VerdictName::suspect, Fault::policy, true, false, true,
+     "right, but nothing is told by that, or in less time than it can take: kept with its figures, off the boards "
+     "until reviewed"},
     {VerdictName::compiled_only, Fault::none, false, false, false, "built, and no device here could run it"},
-    {VerdictName::wrong_answer, Fault::user, false, false, true, "an output differs: value, shape, dtype, nan, mutated_input, nondeterministic"},
+    {VerdictName::wrong_answer, Fault::user, false, false, true,
+     "an output differs: value, shape, dtype, nan, mutated_input, nondeterministic"},
     {VerdictName::build_failed, Fault::user, false, false, true, "the source does not compile"},
-    {VerdictName::load_failed, Fault::user, false, false, true, "the built module does not import, or its model cannot be constructed"},
+    {VerdictName::load_failed, Fault::user, false, false, true,
+     "the built module does not import, or its model cannot be constructed"},
     {VerdictName::runtime_error, Fault::user, false, false, true, "a call raised or ended its process"},
     {VerdictName::crashed, Fault::user, false, false, true, "its process died of a signal"},
     {VerdictName::gpu_fault, Fault::user, false, false, true, "the GPU reported an illegal access or instruction"},
-    {VerdictName::out_of_memory, Fault::user, false, false, true, "more host or gpu memory than its limit, or more of the disk"},
+    {VerdictName::out_of_memory, Fault::user, false, false, true,
+     "more host or gpu memory than its limit, or more of the disk"},
     {VerdictName::timed_out, Fault::user, false, false, true, "a stage took longer than its limit"},
     {VerdictName::rejected, Fault::policy, false, false, true, "stream, async, tamper, policy or sandbox rule"},
     {VerdictName::problem_invalid, Fault::problem, false, false, true, "the reference fails or disagrees with itself"},
     {VerdictName::too_large, Fault::nobody, false, false, false, "needs more memory than any worker here has"},
-    {VerdictName::unsupported_here, Fault::nobody, false, false, false, "needs another device than any worker here has"},
+    {VerdictName::unsupported_here, Fault::nobody, false, false, false,
+     "needs another device than any worker here has"},
     {VerdictName::cancelled, Fault::user, false, false, false, "cancelled by its submitter"},
     {VerdictName::expired, Fault::nobody, false, false, false, "not started before its deadline"},
-    {VerdictName::abandoned, Fault::ours, false, false, false, "our failures used up its attempts; holds the last evidence"},
+    {VerdictName::abandoned, Fault::ours, false, false, false,
+     "our failures used up its attempts; holds the last evidence"},
 };
-constexpr const VerdictRow& row_of(VerdictName name) { return kVerdicts[static_cast<std::size_t>(name)]; }
+constexpr const VerdictRow& row_of(VerdictName name) {
+  return kVerdicts[static_cast<std::size_t>(name)];
+}
 
 // The first element that differs, and the worst errors seen.
 struct Mismatch {
@@ -79,11 +108,11 @@ struct Mismatch {
 // What people are told about an ending. `message` may quote a child and is untrusted text; no decision reads it.
 struct Evidence {
   Stage stage = Stage::none;
-  std::string reason;   // the word in brackets of the table: "shape", "stream", "host", "signal 11", "run"
+  std::string reason;  // the word in brackets of the table: "shape", "stream", "host", "signal 11", "run"
   std::string message;
   std::string hint;
-  std::string rule;     // of a rejection
-  std::string place;    // "file:line" of a rejection or build error
+  std::string rule;   // of a rejection
+  std::string place;  // "file:line" of a rejection or build error
   std::optional<Mismatch> mismatch;
 
   friend bool operator==(const Evidence&, const Evidence&) = default;
@@ -125,28 +154,66 @@ const Evidence* evidence_of(const Verdict& verdict);        // null for passed
 const Measurement* measurement_of(const Verdict& verdict);  // null unless passed or suspect
 const Correctness* correctness_of(const Verdict& verdict);  // null unless passed or suspect
 
-template <class V> void fields(V& v, Mismatch& x) {
-  v("trial", x.trial); v("output", x.output); v("element", x.element); v("expected", x.expected); v("got", x.got);
-  v("max_abs_err", x.max_abs_err); v("max_rel_err", x.max_rel_err); v("mismatched", x.mismatched); v("total", x.total);
+template <class V>
+void fields(V& v, Mismatch& x) {
+  v("trial", x.trial);
+  v("output", x.output);
+  v("element", x.element);
+  v("expected", x.expected);
+  v("got", x.got);
+  v("max_abs_err", x.max_abs_err);
+  v("max_rel_err", x.max_rel_err);
+  v("mismatched", x.mismatched);
+  v("total", x.total);
 }
-template <class V> void fields(V& v, Evidence& x) {
-  v("stage", x.stage); v("reason", x.reason); v("message", x.message); v("hint", x.hint); v("rule", x.rule); v("place", x.place);
+template <class V>
+void fields(V& v, Evidence& x) {
+  v("stage", x.stage);
+  v("reason", x.reason);
+  v("message", x.message);
+  v("hint", x.hint);
+  v("rule", x.rule);
+  v("place", x.place);
   v("mismatch", x.mismatch);
 }
-template <class V> void fields(V& v, Correctness& x) {
-  v("trials_passed", x.trials_passed); v("max_abs_err", x.max_abs_err); v("max_rel_err", x.max_rel_err);
+template <class V>
+void fields(V& v, Correctness& x) {
+  v("trials_passed", x.trials_passed);
+  v("max_abs_err", x.max_abs_err);
+  v("max_rel_err", x.max_rel_err);
 }
-template <class V> void fields(V& v, Passed& x) { v("measurement", x.measurement); v("correctness", x.correctness); }
-template <class V> void fields(V& v, Suspect& x) {
-  v("measurement", x.measurement); v("correctness", x.correctness); v("evidence", x.evidence);
+template <class V>
+void fields(V& v, Passed& x) {
+  v("measurement", x.measurement);
+  v("correctness", x.correctness);
 }
-template <class V> void fields(V& v, Ended& x) { v("name", x.name); v("evidence", x.evidence); }
+template <class V>
+void fields(V& v, Suspect& x) {
+  v("measurement", x.measurement);
+  v("correctness", x.correctness);
+  v("evidence", x.evidence);
+}
+template <class V>
+void fields(V& v, Ended& x) {
+  v("name", x.name);
+  v("evidence", x.evidence);
+}
 
 // Variants travel as [name, body]; these are the names.
-template <class T> struct AlternativeName;
-template <> struct AlternativeName<Passed> { static constexpr std::string_view value = "passed"; };
-template <> struct AlternativeName<Suspect> { static constexpr std::string_view value = "suspect"; };
-template <> struct AlternativeName<Ended> { static constexpr std::string_view value = "ended"; };
+template <class T>
+struct AlternativeName;
+template <>
+struct AlternativeName<Passed> {
+  static constexpr std::string_view value = "passed";
+};
+template <>
+struct AlternativeName<Suspect> {
+  static constexpr std::string_view value = "suspect";
+};
+template <>
+struct AlternativeName<Ended> {
+  static constexpr std::string_view value = "ended";
+};
 
 // Called by the decoder: what is wrong with a decoded value, or nothing.
 std::optional<std::string> complaint(const Ended& ended);

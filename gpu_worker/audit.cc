@@ -26,11 +26,14 @@ std::vector<std::string_view> split(std::string_view text, char by) {
 // Hostile bytes for people to read.
 std::string printable(std::string_view text) {
   std::string clean(text.substr(0, kMessageBytesMax));
-  std::ranges::replace_if(clean, [](char letter) { return letter < ' ' || letter > '~'; }, '?');
+  std::ranges::replace_if(
+      clean, [](char letter) { return letter < ' ' || letter > '~'; }, '?');
   return clean;
 }
 
-std::string_view file_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+std::string_view file_of(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
 
 bool begins_with_any(std::string_view name, std::span<const std::string_view> beginnings) {
   return std::ranges::any_of(beginnings, [&](std::string_view beginning) { return name.starts_with(beginning); });
@@ -63,7 +66,7 @@ std::string in_words(const Makers& makers) {
 
 struct Meaning {
   std::string_view kind;
-  std::string_view rule;    // of guard/rules.cc, where there is one
+  std::string_view rule;  // of guard/rules.cc, where there is one
   std::string_view reason;
   std::string_view words;
   std::string_view hint;
@@ -72,7 +75,8 @@ constexpr Meaning kMeanings[] = {
     {"stream", "cuda_stream_create", "stream", "created a CUDA stream", "launch on the current stream"},
     {"api", "cuda_graph", "stream", "called", "launch kernels directly, on the current stream"},
     {"persist", "persisting_l2", "policy", "asked for lines of the L2 cache to stay", "leave the cache as it is"},
-    {"waiting", "copy_while_waiting", "async", "copied memory while it waited for a call", "what a call needs of its inputs is copied in the call"},
+    {"waiting", "copy_while_waiting", "async", "copied memory while it waited for a call",
+     "what a call needs of its inputs is copied in the call"},
     {"context", "cuda_context", "policy", "created a CUDA context", "use the device's primary context"},
 };
 
@@ -98,7 +102,8 @@ std::optional<Evidence> evidence_of_line(const std::vector<std::string_view>& pa
   const Meaning meaning = row->kind == "api" ? meaning_of(*row, parts[1]) : *row;
   std::string what(meaning.words);
   if (row->kind == "stream") what += parts[1] == "?" ? "" : " with flags " + std::string(parts[1]);
-  if (row->kind == "api" || row->kind == "persist" || row->kind == "waiting") what += (row->kind == "api" ? " " : " by ") + std::string(parts[1]);
+  if (row->kind == "api" || row->kind == "persist" || row->kind == "waiting")
+    what += (row->kind == "api" ? " " : " by ") + std::string(parts[1]);
   return Evidence{.stage = Stage::judge,
                   .reason = std::string(meaning.reason),
                   .message = printable(in_words(makers) + " " + what),
@@ -134,13 +139,23 @@ AuditReport read_audit(std::string_view text, std::uint32_t calls, std::string_v
   }
   if (!report.is_on && report.off.empty()) report.off = "its child said nothing";
   // Beside a stream it made, that it also silenced the audit is no news.
-  if (report.is_on && !report.rejection && (is_silent || heard < std::min<std::uint32_t>(calls, kAuditAnswersMax))) report.rejection = silenced();
+  if (report.is_on && !report.rejection && (is_silent || heard < std::min<std::uint32_t>(calls, kAuditAnswersMax)))
+    report.rejection = silenced();
   return report;
 }
 
 bool makes_streams_by_itself(std::string_view named, std::string_view python_home) {
-  static constexpr std::array<std::string_view, 11> kLibraries{"libcublas.so", "libcublasLt.so", "libcudnn", "libcusolver", "libcusparse", "libcufft",
-                                                               "libcurand.so", "libcudss", "libnccl.so", "libcutensor", "libtorch_cuda_linalg.so"};
+  static constexpr std::array<std::string_view, 11> kLibraries{"libcublas.so",
+                                                               "libcublasLt.so",
+                                                               "libcudnn",
+                                                               "libcusolver",
+                                                               "libcusparse",
+                                                               "libcufft",
+                                                               "libcurand.so",
+                                                               "libcudss",
+                                                               "libnccl.so",
+                                                               "libcutensor",
+                                                               "libtorch_cuda_linalg.so"};
   // Where a job writes; a view without these walls has its scratch elsewhere, but then nothing holds it anyway.
   static constexpr std::array<std::string_view, 5> kOfJobs{"/kq/", "/tmp/", "/dev/", "/proc/", "/memfd:"};
   // The loader names what it found by a search path with ".." in it.

@@ -19,36 +19,44 @@ TEST(read_audit, an_honest_child_is_clean) {
   EXPECT_TRUE(read_audit("on\tx\nheard\n", 1).is_on);
 }
 
-// What MEASURED of a real GPU shows: libraries make streams for themselves, by a runtime of their own or the shared one.
+// What MEASURED of a real GPU shows: libraries make streams for themselves, by a runtime of their own or the shared
+// one.
 TEST(read_audit, streams_that_libraries_make_for_themselves_are_fine) {
-  EXPECT_EQ(said("stream\t0x1\t/lib/x86_64-linux-gnu/libcuda.so.1|" + kSite + "nvidia/cu13/lib/libcudart.so.13|" + kSite +
-                 "nvidia/cu13/lib/libcublasLt.so.13|" + kSite + "torch/lib/libtorch_cuda.so\n"),
+  EXPECT_EQ(said("stream\t0x1\t/lib/x86_64-linux-gnu/libcuda.so.1|" + kSite + "nvidia/cu13/lib/libcudart.so.13|" +
+                 kSite + "nvidia/cu13/lib/libcublasLt.so.13|" + kSite + "torch/lib/libtorch_cuda.so\n"),
             "clean");
-  EXPECT_EQ(said("stream\t?\t/usr/lib/libcuda.so.1|" + kSite + "nvidia/cudnn/lib/libcudnn_adv.so.9|" + kSite + "torch/lib/libtorch_cuda.so\n"), "clean");
+  EXPECT_EQ(said("stream\t?\t/usr/lib/libcuda.so.1|" + kSite + "nvidia/cudnn/lib/libcudnn_adv.so.9|" + kSite +
+                 "torch/lib/libtorch_cuda.so\n"),
+            "clean");
 }
 
 TEST(read_audit, a_stream_of_the_submission_is_rejected_whatever_made_it) {
-  for (const std::string& modules : {std::string("/usr/lib/libcuda.so.1|/usr/lib/x86_64-linux-gnu/libffi.so.8|/usr/bin/python3.12"),
-                                     std::string("/usr/lib/libcuda.so.1|/usr/local/cuda/lib64/libcudart.so.13|/kq/work/torch_extensions/x/x.so"),
-                                     "/usr/lib/libcuda.so.1|" + kSite + "torch/lib/libc10_cuda.so|" + kSite + "torch/lib/libtorch_python.so",
-                                     std::string("/kq/work/libcublas.so.13|/usr/bin/python3.12"), std::string("/tmp/libcudnn.so"),
-                                     std::string("libcublas.so.13"), std::string("/usr/lib/../../tmp/libcublas.so"), std::string("?"), std::string()}) {
+  for (const std::string& modules :
+       {std::string("/usr/lib/libcuda.so.1|/usr/lib/x86_64-linux-gnu/libffi.so.8|/usr/bin/python3.12"),
+        std::string("/usr/lib/libcuda.so.1|/usr/local/cuda/lib64/libcudart.so.13|/kq/work/torch_extensions/x/x.so"),
+        "/usr/lib/libcuda.so.1|" + kSite + "torch/lib/libc10_cuda.so|" + kSite + "torch/lib/libtorch_python.so",
+        std::string("/kq/work/libcublas.so.13|/usr/bin/python3.12"), std::string("/tmp/libcudnn.so"),
+        std::string("libcublas.so.13"), std::string("/usr/lib/../../tmp/libcublas.so"), std::string("?"),
+        std::string()}) {
     EXPECT_EQ(said("stream\t0x1\t" + modules + "\n"), "cuda_stream_create stream") << modules;
   }
 }
 
 TEST(makes_streams_by_itself, is_told_by_the_file_and_where_it_lies) {
   EXPECT_TRUE(makes_streams_by_itself("/usr/local/cuda/lib64/libcublas.so.13"));
-  EXPECT_TRUE(makes_streams_by_itself("/opt/torch/lib/../../nvidia/cu13/lib/libcublasLt.so.13"));  // as torch's wheels find it
+  EXPECT_TRUE(
+      makes_streams_by_itself("/opt/torch/lib/../../nvidia/cu13/lib/libcublasLt.so.13"));  // as torch's wheels find it
   EXPECT_FALSE(makes_streams_by_itself("/usr/local/cuda/lib64/libcudart.so.13"));
   EXPECT_FALSE(makes_streams_by_itself("/tmp/venv/lib/libcublas.so.13"));
   EXPECT_TRUE(makes_streams_by_itself("/tmp/venv/lib/libcublas.so.13", "/tmp/venv/"));
 }
 
 TEST(read_audit, the_evidence_tells_flags_and_maker) {
-  const auto report = read_audit(std::string(kOn) + "stream\t0x1\t/lib/libcuda.so.1|/kq/work/x.so|/usr/bin/python3\nheard\n", 1);
+  const auto report =
+      read_audit(std::string(kOn) + "stream\t0x1\t/lib/libcuda.so.1|/kq/work/x.so|/usr/bin/python3\nheard\n", 1);
   ASSERT_TRUE(report.rejection);
-  EXPECT_EQ(report.rejection->message, "/kq/work/x.so, called by /usr/bin/python3 created a CUDA stream with flags 0x1");
+  EXPECT_EQ(report.rejection->message,
+            "/kq/work/x.so, called by /usr/bin/python3 created a CUDA stream with flags 0x1");
   EXPECT_EQ(report.rejection->place, "x.so");
 }
 
@@ -77,8 +85,9 @@ TEST(read_audit, without_cupti_nothing_is_said_against_anyone) {
 }
 
 TEST(read_audit, bytes_that_are_no_lines_say_nothing) {
-  for (const std::string& junk : {std::string("\n\n\t\t\n"), std::string("stream\n"), std::string("stream\t1\t2\t3\n"), std::string(70'000, 'x') + "\n",
-                                  std::string("\0\xff\t\xfe\n", 5), std::string("wave\t1\t/kq/x\n")}) {
+  for (const std::string& junk :
+       {std::string("\n\n\t\t\n"), std::string("stream\n"), std::string("stream\t1\t2\t3\n"),
+        std::string(70'000, 'x') + "\n", std::string("\0\xff\t\xfe\n", 5), std::string("wave\t1\t/kq/x\n")}) {
     EXPECT_EQ(said(junk), "clean") << junk.substr(0, 20);
   }
   EXPECT_LT(read_audit("stream\t" + std::string(9'000, '\x1b') + "\t/x\n", 0).rejection->message.size(), 700u);

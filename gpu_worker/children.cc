@@ -12,23 +12,28 @@ namespace kq {
 namespace {
 
 constexpr std::uint64_t kScratchBytes = 1ull << 30;  // of a child's /tmp and work
-// The deadlines of taking a child down, step by step: it is killed, and with its namespace all that it started; its control group is
-// frozen, killed and empty (harness/cgroup.py, EMPTY_LIMIT_S); its scratch is gone; the device has its memory back. What misses one of them
-// is found fault with.
-// SIGKILL of a process with an endless kernel takes 82 ms until reaped. The 512 processes of a fork bomb, each with the mappings of torch, take the
-// processors 2 s: 4 to 8 s on two cores with six such bombs, and once over 10 s beside other tests.
+// The deadlines of taking a child down, step by step: it is killed, and with its namespace all that it started; its
+// control group is frozen, killed and empty (harness/cgroup.py, EMPTY_LIMIT_S); its scratch is gone; the device has its
+// memory back. What misses one of them is found fault with. SIGKILL of a process with an endless kernel takes 82 ms
+// until reaped. The 512 processes of a fork bomb, each with the mappings of torch, take the processors 2 s: 4 to 8 s on
+// two cores with six such bombs, and once over 10 s beside other tests.
 constexpr std::int64_t kReapLimitMs = 60'000;
 constexpr std::int64_t kWarmLimitMs = 60'000;  // a CUDA context on a loaded machine
 constexpr int kWordsMax = 16;                  // that a child says until it is warm
-constexpr std::int64_t kMomentLimitMs = 5'000;  // a submission that loads for longer is not waited for; of each part that is asked for
+constexpr std::int64_t kMomentLimitMs =
+    5'000;  // a submission that loads for longer is not waited for; of each part that is asked for
 constexpr auto kMomentLook = std::chrono::microseconds(200);
-// Places in Warming: one for each forker, and one for the end of who is retired in time; who is forked elsewhere is told to nobody.
+// Places in Warming: one for each forker, and one for the end of who is retired in time; who is forked elsewhere is
+// told to nobody.
 constexpr std::size_t kEnding = kForkers;
 constexpr std::size_t kUntold = kWarmingMax;
-constexpr std::uint64_t kReferenceHostBytes = 2ull << 30;  // whose limit is less has no half a GB for kernels (harness/common_kernels.py)
-constexpr std::size_t kSlotsSpared = 4;        // by children that are forked ahead, for those that are wanted now
+constexpr std::uint64_t kReferenceHostBytes =
+    2ull << 30;                          // whose limit is less has no half a GB for kernels (harness/common_kernels.py)
+constexpr std::size_t kSlotsSpared = 4;  // by children that are forked ahead, for those that are wanted now
 
-bool is_submission(ChildRole role) { return role == ChildRole::submission || role == ChildRole::profile; }
+bool is_submission(ChildRole role) {
+  return role == ChildRole::submission || role == ChildRole::profile;
+}
 
 // Neither end blocks: what finds no room is dropped by who writes, who is the submission's child.
 Expected<std::pair<Fd, Fd>> pipe_for_lines() {
@@ -42,7 +47,9 @@ static_assert(kKinds.size() == kChildKinds);
 constexpr std::array kKindOfForker{ChildKind::python, ChildKind::launcher, ChildKind::reference, ChildKind::python};
 static_assert(kKindOfForker.size() == kForkers);
 
-std::size_t index(ChildKind kind) { return static_cast<std::size_t>(kind); }
+std::size_t index(ChildKind kind) {
+  return static_cast<std::size_t>(kind);
+}
 
 }  // namespace
 
@@ -50,10 +57,15 @@ ChildKind kind_of(Backend backend, DeviceKind device) {
   return backend == Backend::cuda && device == DeviceKind::cuda ? ChildKind::launcher : ChildKind::python;
 }
 
-ChildKind kind_of_references(DeviceKind device) { return device == DeviceKind::cuda ? ChildKind::reference : ChildKind::python; }
+ChildKind kind_of_references(DeviceKind device) {
+  return device == DeviceKind::cuda ? ChildKind::reference : ChildKind::python;
+}
 
 Children::Children(ChildrenOptions options, Warming& warming, GetZygote zygote, Inspect inspect)
-    : options_(std::move(options)), warming_(warming), zygote_(std::move(zygote)), inspect_(std::move(inspect)),
+    : options_(std::move(options)),
+      warming_(warming),
+      zygote_(std::move(zygote)),
+      inspect_(std::move(inspect)),
       used_{true},  // Python, from the beginning
       undertaker_([this] { take_down_all(); }) {
   static_assert(kEnding < kWarmingMax);
@@ -131,8 +143,9 @@ void Children::expect(ChildKind kind) {
   changed_.notify_all();
 }
 
-// One that still waits: a child may have been killed by who has no memory left, or by the death of its zygote. One that is making itself warm
-// is worth waiting for: another would begin later and be in its way. A reference is not, it takes longer than it spares.
+// One that still waits: a child may have been killed by who has no memory left, or by the death of its zygote. One that
+// is making itself warm is worth waiting for: another would begin later and be in its way. A reference is not, it takes
+// longer than it spares.
 std::optional<LaneChild> Children::ready(ChildKind kind) {
   std::unique_lock lock(mutex_);
   used_[index(kind)] = true;
@@ -141,7 +154,9 @@ std::optional<LaneChild> Children::ready(ChildKind kind) {
   for (;;) {
     ++waited_for_[index(kind)];
     changed_.notify_all();
-    changed_.wait(lock, [&] { return !waiting.empty() || forking_[index(kind)] == 0 || stopped_ || kind == ChildKind::reference; });
+    changed_.wait(lock, [&] {
+      return !waiting.empty() || forking_[index(kind)] == 0 || stopped_ || kind == ChildKind::reference;
+    });
     --waited_for_[index(kind)];
     if (waiting.empty()) return std::nullopt;
     LaneChild child = std::move(waiting.front());
@@ -188,7 +203,13 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role) {
                                      .kernels = kind == ChildKind::reference},
                                     log->second.get(), ends->second.get(), audit.second.get());
     if (!id) return failure(id.error());
-    return LaneChild{*zygote, *id, *slot, std::move(*scratch), std::move(log->first), std::move(ends->first), std::move(audit.first)};
+    return LaneChild{*zygote,
+                     *id,
+                     *slot,
+                     std::move(*scratch),
+                     std::move(log->first),
+                     std::move(ends->first),
+                     std::move(audit.first)};
   };
   auto child = forked();
   if (!child) {
@@ -218,13 +239,15 @@ Expected<void> Children::await_warmth(LaneChild& child, std::size_t place) {
   return warm;
 }
 
-// Not while the judge prepares, unless somebody waits for that child or will, since none is there for the next job, and no other is nearer.
+// Not while the judge prepares, unless somebody waits for that child or will, since none is there for the next job, and
+// no other is nearer.
 void Children::begin_at_good_moment(std::size_t place) {
   if (place == kUntold) return;
   std::unique_lock lock(mutex_);
   const auto is_waited_for = [&] {
     const ChildKind kind = kKindOfForker[place];
-    const bool is_needed = waited_for_[index(kind)] > 0 || (kind != ChildKind::reference && ready_[index(kind)].empty());
+    const bool is_needed =
+        waited_for_[index(kind)] > 0 || (kind != ChildKind::reference && ready_[index(kind)].empty());
     return is_needed && !is_another_beginning(place);
   };
   // Who goes on at once with his next part was never away: the judge may be waiting for his end.
@@ -243,15 +266,18 @@ bool Children::is_another_beginning(std::size_t place) const {
 // Until the judge does not prepare, or somebody is waiting.
 void Children::await_moment(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_waited_for) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kMomentLimitMs);
-  while (warming_.is_preparing() && !is_waited_for() && !stopped_ && std::chrono::steady_clock::now() < deadline) changed_.wait_for(lock, kMomentLook);
+  while (warming_.is_preparing() && !is_waited_for() && !stopped_ && std::chrono::steady_clock::now() < deadline)
+    changed_.wait_for(lock, kMomentLook);
 }
 
 // Waits for one, where too many are dying.
 Expected<std::size_t> Children::free_slot() {
   std::unique_lock lock(mutex_);
   auto found = slots_.end();
-  changed_.wait_for(lock, std::chrono::milliseconds(kReapLimitMs), [&] { return (found = std::ranges::find(slots_, false)) != slots_.end(); });
-  if (found == slots_.end()) return our_fault(std::to_string(kChildrenMax) + " children of this lane are there, and none goes");
+  changed_.wait_for(lock, std::chrono::milliseconds(kReapLimitMs),
+                    [&] { return (found = std::ranges::find(slots_, false)) != slots_.end(); });
+  if (found == slots_.end())
+    return our_fault(std::to_string(kChildrenMax) + " children of this lane are there, and none goes");
   *found = true;
   return static_cast<std::size_t>(found - slots_.begin());
 }
@@ -279,7 +305,10 @@ void Children::settle() {
 
 void Children::await_ready() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return stopped_ || std::ranges::none_of(kKinds, [this](ChildKind kind) { return forking_[index(kind)] > 0 || is_short(kind); }); });
+  changed_.wait(lock, [this] {
+    return stopped_ ||
+           std::ranges::none_of(kKinds, [this](ChildKind kind) { return forking_[index(kind)] > 0 || is_short(kind); });
+  });
 }
 
 std::optional<std::string> Children::complaint() const {
@@ -294,9 +323,12 @@ void Children::complain(const std::string& why) {
 
 std::size_t Children::ahead(ChildKind kind) const {
   switch (kind) {
-    case ChildKind::python: return options_.ahead;
-    case ChildKind::launcher: return options_.ahead == 0 ? 0 : (options_.ahead + 1) / 2 + (calibrated_[index(kind)] ? 0 : 1);
-    case ChildKind::reference: return options_.host_bytes_max < kReferenceHostBytes ? 0 : std::min<std::size_t>(options_.ahead, 1);
+    case ChildKind::python:
+      return options_.ahead;
+    case ChildKind::launcher:
+      return options_.ahead == 0 ? 0 : (options_.ahead + 1) / 2 + (calibrated_[index(kind)] ? 0 : 1);
+    case ChildKind::reference:
+      return options_.host_bytes_max < kReferenceHostBytes ? 0 : std::min<std::size_t>(options_.ahead, 1);
   }
   return 0;
 }
@@ -304,7 +336,8 @@ std::size_t Children::ahead(ChildKind kind) const {
 // Too few of that kind wait, and there is room for another.
 bool Children::is_short(ChildKind kind) const {
   const bool has_room = std::ranges::count(slots_, false) > static_cast<std::ptrdiff_t>(kSlotsSpared);
-  return has_room && used_[index(kind)] && !failed_[index(kind)] && ready_[index(kind)].size() + forking_[index(kind)] < ahead(kind);
+  return has_room && used_[index(kind)] && !failed_[index(kind)] &&
+         ready_[index(kind)].size() + forking_[index(kind)] < ahead(kind);
 }
 
 // A forker's thread: one is warm before it forks the next.
@@ -372,7 +405,8 @@ void Children::take_down(LaneChild child) {
   if (!child.is_killed) warming_.set(kEnding, false);
   const bool is_there = exit && !*exit;
   if (is_there) complain("a child is there " + std::to_string(kReapLimitMs / 1000) + " s after it was killed");
-  if (const int left = child.zygote->left_by(child.id); left > 0) complain(std::to_string(left) + " processes of a child would not be killed");
+  if (const int left = child.zygote->left_by(child.id); left > 0)
+    complain(std::to_string(left) + " processes of a child would not be killed");
   child.zygote->forget(child.id);
   if (const auto removed = child.scratch.remove(); !removed) complain(removed.error().message);
   if (inspect_) {

@@ -34,22 +34,25 @@ class ChildrenTest : public ::testing::Test {
   static fs::path scratch() { return LaneOfTests::root() / "children"; }
   std::unique_ptr<Children> children(std::uint32_t ahead, Children::Inspect inspect = nullptr) {
     const LaneOptions options = LaneOfTests::options();
-    return std::make_unique<Children>(ChildrenOptions{.arch = {},
-                                                      .scratch = scratch(),
-                                                      .first_uid = options.first_uid == 0 ? 0 : options.first_uid + kChildrenMax,
-                                                      .host_bytes_max = options.limits.host_bytes_max,
-                                                      .window_bytes_max = options.limits.window_bytes_max,
-                                                      .ahead = ahead},
-                                      warming_, [this] { return lane_->zygote(); }, std::move(inspect));
+    return std::make_unique<Children>(
+        ChildrenOptions{.arch = {},
+                        .scratch = scratch(),
+                        .first_uid = options.first_uid == 0 ? 0 : options.first_uid + kChildrenMax,
+                        .host_bytes_max = options.limits.host_bytes_max,
+                        .window_bytes_max = options.limits.window_bytes_max,
+                        .ahead = ahead},
+        warming_, [this] { return lane_->zygote(); }, std::move(inspect));
   }
   // As many directories of children as that, within ten seconds.
   static bool directories_become(std::size_t n) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     const auto count = [] {
       std::error_code none_yet;
-      return static_cast<std::size_t>(std::distance(fs::directory_iterator(scratch(), none_yet), fs::directory_iterator()));
+      return static_cast<std::size_t>(
+          std::distance(fs::directory_iterator(scratch(), none_yet), fs::directory_iterator()));
     };
-    while (count() != n && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    while (count() != n && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return count() == n;
   }
 
@@ -64,7 +67,8 @@ TEST_F(ChildrenTest, wait_before_they_are_wanted_and_the_next_ones_come_by_thems
   auto taken = two->take(ChildRole::submission, ChildKind::python, lease_, nullptr);
   ASSERT_TRUE(taken) << taken.error().message;
   EXPECT_TRUE(fs::exists(taken->scratch.dir() + "/src/kernel.py"));
-  EXPECT_TRUE(fs::exists(taken->scratch.dir() + "/src/problem.py") || fs::exists(taken->scratch.dir() + "/src/_problem.py"));
+  EXPECT_TRUE(fs::exists(taken->scratch.dir() + "/src/problem.py") ||
+              fs::exists(taken->scratch.dir() + "/src/_problem.py"));
   EXPECT_TRUE(directories_become(3));
   two->retire(std::move(*taken));
   EXPECT_TRUE(directories_become(2));
@@ -103,19 +107,21 @@ TEST_F(ChildrenTest, who_could_not_make_himself_warm_does_not_wait_for_a_job) {
   fs::remove_all(harness);
   fs::create_directories(harness.parent_path());
   fs::copy(options.harness, harness, fs::copy_options::recursive);
-  std::ofstream(harness / "ready.py", std::ios::app) << "\ndef warm_up(*_):\n    raise RuntimeError('CUDA error: out of memory')\n";
+  std::ofstream(harness / "ready.py", std::ios::app)
+      << "\ndef warm_up(*_):\n    raise RuntimeError('CUDA error: out of memory')\n";
   options.harness = harness;
   auto zygote = Zygote::start(options);
   ASSERT_TRUE(zygote) << zygote.error().message;
   const std::shared_ptr<Zygote> cold = std::move(*zygote);
   const LaneOptions lane = LaneOfTests::options();
-  Children children(ChildrenOptions{.arch = {},
-                                    .scratch = scratch(),
-                                    .first_uid = lane.first_uid == 0 ? 0 : lane.first_uid + kChildrenMax,
-                                    .host_bytes_max = lane.limits.host_bytes_max,
-                                    .window_bytes_max = lane.limits.window_bytes_max,
-                                    .ahead = 1},
-                    warming_, [&] { return cold; }, nullptr);
+  Children children(
+      ChildrenOptions{.arch = {},
+                      .scratch = scratch(),
+                      .first_uid = lane.first_uid == 0 ? 0 : lane.first_uid + kChildrenMax,
+                      .host_bytes_max = lane.limits.host_bytes_max,
+                      .window_bytes_max = lane.limits.window_bytes_max,
+                      .ahead = 1},
+      warming_, [&] { return cold; }, nullptr);
   children.await_ready();
   EXPECT_TRUE(directories_become(0)) << "it was taken down, and none is tried before one is wanted";
   auto taken = children.take(ChildRole::submission, ChildKind::python, lease_, nullptr);
@@ -124,7 +130,8 @@ TEST_F(ChildrenTest, who_could_not_make_himself_warm_does_not_wait_for_a_job) {
   children.retire(std::move(*taken));
 }
 
-// They stand behind their walls, and make their contexts when the judge has its trials ready, or the next job would find none.
+// They stand behind their walls, and make their contexts when the judge has its trials ready, or the next job would
+// find none.
 TEST_F(ChildrenTest, nobody_begins_while_the_judge_prepares_unless_he_is_needed) {
   warming_.set_preparing(true);
   const auto two = children(2);
@@ -151,7 +158,8 @@ TEST_F(ChildrenTest, who_warms_up_part_by_part_waits_before_each) {
     }
     return warming_.any() == is;
   };
-  // Without a GPU all parts take some milliseconds: where this thread had no processor for so long, they were done before it asked for quiet.
+  // Without a GPU all parts take some milliseconds: where this thread had no processor for so long, they were done
+  // before it asked for quiet.
   bool has_waited = false;
   for (int tries = 0; tries < 10 && !has_waited; ++tries) {
     const auto one = children(1);
@@ -225,7 +233,8 @@ TEST_F(ChildrenTest, a_job_whose_files_are_missing_is_ours_and_costs_one_child) 
 
 TEST_F(ChildrenTest, what_is_wrong_with_the_device_after_one_has_died_is_kept) {
   int looks = 0;
-  const auto none = children(0, [&looks] { return ++looks == 1 ? std::optional<std::string>("it smokes") : "it burns"; });
+  const auto none =
+      children(0, [&looks] { return ++looks == 1 ? std::optional<std::string>("it smokes") : "it burns"; });
   for (int i = 0; i < 2; ++i) {
     auto child = none->take(ChildRole::calibrator, ChildKind::python, lease_, nullptr);
     ASSERT_TRUE(child) << child.error().message;

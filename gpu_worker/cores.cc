@@ -39,7 +39,9 @@ std::uint32_t usable_cores() {
   return cores.empty() ? std::max(1u, std::thread::hardware_concurrency()) : static_cast<std::uint32_t>(cores.size());
 }
 
-std::vector<int> cores_of_lane(std::size_t lane, std::size_t lanes) { return share_of(usable(), lane, lanes, "/sys/devices/system/cpu"); }
+std::vector<int> cores_of_lane(std::size_t lane, std::size_t lanes) {
+  return share_of(usable(), lane, lanes, "/sys/devices/system/cpu");
+}
 
 std::vector<int> share_of(std::vector<int> cores, std::size_t lane, std::size_t lanes, const std::string& topology) {
   if (lanes < 2 || lane >= lanes || cores.size() < kCoresPerLaneMin * lanes) return {};

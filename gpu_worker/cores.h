@@ -1,4 +1,5 @@
-// The processors that this process may use: those that an affinity leaves (taskset, Slurm, a container's cpuset), which the C++ library does not ask for.
+// The processors that this process may use: those that an affinity leaves (taskset, Slurm, a container's cpuset), which
+// the C++ library does not ask for.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +12,8 @@ namespace kq {
 
 std::uint32_t usable_cores();  // at least 1
 
-// Of these one lane's of several: as many for each, and the threads of a core to the same where that can be had. Empty, which is all of them, for a lane alone, or
-// where there are fewer than two for each.
+// Of these one lane's of several: as many for each, and the threads of a core to the same where that can be had. Empty,
+// which is all of them, for a lane alone, or where there are fewer than two for each.
 std::vector<int> cores_of_lane(std::size_t lane, std::size_t lanes);
 // The same of any. `topology` is the kernel's account of them.
 std::vector<int> share_of(std::vector<int> cores, std::size_t lane, std::size_t lanes, const std::string& topology);

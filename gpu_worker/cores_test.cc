@@ -51,7 +51,9 @@ class ShareOf : public testing::Test {
     }
   }
   void TearDown() override { fs::remove_all(topology_); }
-  std::vector<int> share(std::size_t lane, std::size_t lanes) const { return share_of({0, 1, 2, 3, 4, 5, 6, 7}, lane, lanes, topology_.string()); }
+  std::vector<int> share(std::size_t lane, std::size_t lanes) const {
+    return share_of({0, 1, 2, 3, 4, 5, 6, 7}, lane, lanes, topology_.string());
+  }
 
   const fs::path topology_ = fs::temp_directory_path() / ("kq_cores." + std::to_string(::getpid()));
 };
@@ -62,7 +64,9 @@ TEST_F(ShareOf, both_threads_of_a_core_are_one_lanes) {
   EXPECT_EQ(share(2, 4), (std::vector<int>{2, 6}));
 }
 
-TEST_F(ShareOf, what_does_not_divide_is_nobodys) { EXPECT_EQ(share(2, 3), (std::vector<int>{2, 6})); }
+TEST_F(ShareOf, what_does_not_divide_is_nobodys) {
+  EXPECT_EQ(share(2, 3), (std::vector<int>{2, 6}));
+}
 
 TEST_F(ShareOf, a_lane_alone_and_lanes_without_two_each_have_all) {
   EXPECT_TRUE(share(0, 1).empty());
@@ -77,7 +81,8 @@ TEST(core_list, is_read_as_it_is_written) {
   EXPECT_EQ(core_list({0, 1, 18}), "0,1,18");
   EXPECT_EQ(parse_core_list("0,1,18"), (std::vector<int>{0, 1, 18}));
   EXPECT_EQ(core_list({}), "");
-  for (const char* wrong : {"", ",", "1,", ",1", "a", "1,,2", "-1", "1-3", "99999999999"}) EXPECT_TRUE(parse_core_list(wrong).empty()) << wrong;
+  for (const char* wrong : {"", ",", "1,", ",1", "a", "1,,2", "-1", "1-3", "99999999999"})
+    EXPECT_TRUE(parse_core_list(wrong).empty()) << wrong;
 }
 
 }  // namespace

@@ -39,7 +39,9 @@ TEST(Doubt, is_followed_for_one_job_in_eight_at_most) {
 }
 
 TEST(ForgedClock, is_one_whose_clocks_disagree_over_enough_samples) {
-  for (const auto& [disagreement, timed, is_forged] : {std::tuple{"the clocks differ", kTimedSamplesMin, true}, {"the clocks differ", kTimedSamplesMin - 1, false}, {"", kTimedSamplesMin, false}}) {
+  for (const auto& [disagreement, timed, is_forged] : {std::tuple{"the clocks differ", kTimedSamplesMin, true},
+                                                       {"the clocks differ", kTimedSamplesMin - 1, false},
+                                                       {"", kTimedSamplesMin, false}}) {
     Report passed = report(10'000, 10'000);
     passed.disagreement = disagreement;
     passed.trials_us = 100'000;
@@ -58,7 +60,8 @@ TEST(ForgedClock, is_nobodys_where_the_judge_waited_for_a_processor) {
   ASSERT_FALSE(told);
   EXPECT_EQ(told.error().code, ExitCode::our_fault);
   EXPECT_EQ(told.error().message,
-            "the clocks differ, twice, and of 100 ms of trials the judge waited 2 ms for a processor: the host is too busy to measure on");
+            "the clocks differ, twice, and of 100 ms of trials the judge waited 2 ms for a processor: the host is too "
+            "busy to measure on");
   EXPECT_EQ(name_of(*passed.verdict), VerdictName::passed) << "nobody is accused";
 }
 
@@ -69,19 +72,31 @@ TEST(ForgedClock, neither_passes_nor_is_rejected_where_no_time_was_left_to_look_
   ASSERT_FALSE(told);
   EXPECT_EQ(told.error().code, ExitCode::our_fault);
   EXPECT_EQ(told.error().message, "the clocks differ, and its limit left no time to look again");
-  EXPECT_TRUE(reject_forged_clock(passed, {.timed = kTimedSamplesMin - 1}, Looks::one)) << "what is published of so few the judge's clock allows";
+  EXPECT_TRUE(reject_forged_clock(passed, {.timed = kTimedSamplesMin - 1}, Looks::one))
+      << "what is published of so few the judge's clock allows";
   passed.disagreement.clear();
   EXPECT_TRUE(reject_forged_clock(passed, {.timed = kTimedSamplesMin}, Looks::one));
   EXPECT_EQ(name_of(*passed.verdict), VerdictName::passed);
 }
 
-Verdict not_quiet() { return ended(VerdictName::rejected, {.stage = Stage::judge, .reason = "async", .message = "the GPU did other work", .hint = {}, .rule = "quiet", .place = {}, .mismatch = {}}); }
+Verdict not_quiet() {
+  return ended(VerdictName::rejected, {.stage = Stage::judge,
+                                       .reason = "async",
+                                       .message = "the GPU did other work",
+                                       .hint = {},
+                                       .rule = "quiet",
+                                       .place = {},
+                                       .mismatch = {}});
+}
 
 TEST(BlameForeigners, a_gpu_that_others_use_was_not_the_submissions_to_keep_quiet) {
-  const auto blamed = blame_foreigners(not_quiet(), Conditions{.foreign = {{{.pid = 7, .memory_mib = 512}, {.pid = 9}}}});
+  const auto blamed =
+      blame_foreigners(not_quiet(), Conditions{.foreign = {{{.pid = 7, .memory_mib = 512}, {.pid = 9}}}});
   ASSERT_FALSE(blamed);
   EXPECT_EQ(blamed.error().code, ExitCode::our_fault);
-  EXPECT_EQ(blamed.error().message, "the GPU did other work; but processes that are not kq's use it too: 7 (512 MiB), 9 (0 MiB); a worker needs a GPU of its own");
+  EXPECT_EQ(blamed.error().message,
+            "the GPU did other work; but processes that are not kq's use it too: 7 (512 MiB), 9 (0 MiB); a worker "
+            "needs a GPU of its own");
 }
 
 TEST(BlameForeigners, nobody_is_no_excuse_nor_is_who_cannot_be_told) {
@@ -93,8 +108,22 @@ TEST(BlameForeigners, nobody_is_no_excuse_nor_is_who_cannot_be_told) {
 TEST(BlameForeigners, other_rules_ask_nothing_of_the_device) {
   const Conditions shared{.foreign = {{{.pid = 7}}}};
   EXPECT_TRUE(blame_foreigners(Passed{}, shared));
-  EXPECT_TRUE(blame_foreigners(ended(VerdictName::rejected, {.stage = Stage::judge, .reason = "tamper", .message = {}, .hint = {}, .rule = "clock", .place = {}, .mismatch = {}}), shared));
-  EXPECT_TRUE(blame_foreigners(ended(VerdictName::rejected, {.stage = Stage::judge, .reason = "async", .message = {}, .hint = {}, .rule = {}, .place = {}, .mismatch = {}}), shared));
+  EXPECT_TRUE(blame_foreigners(ended(VerdictName::rejected, {.stage = Stage::judge,
+                                                             .reason = "tamper",
+                                                             .message = {},
+                                                             .hint = {},
+                                                             .rule = "clock",
+                                                             .place = {},
+                                                             .mismatch = {}}),
+                               shared));
+  EXPECT_TRUE(blame_foreigners(ended(VerdictName::rejected, {.stage = Stage::judge,
+                                                             .reason = "async",
+                                                             .message = {},
+                                                             .hint = {},
+                                                             .rule = {},
+                                                             .place = {},
+                                                             .mismatch = {}}),
+                               shared));
 }
 
 }  // namespace

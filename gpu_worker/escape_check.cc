@@ -43,7 +43,8 @@ Expected<void> test_sandbox(Lane& lane, const std::string& harness) {
   if (!result) return our_fault("the self-test did not run: " + result.error().message);
   if (name_of(result->verdict) == VerdictName::passed) return {};
   const Evidence* evidence = evidence_of(result->verdict);
-  return our_fault("the sandbox does not hold here: a job ended as " + std::string(to_string(name_of(result->verdict))) +
+  return our_fault("the sandbox does not hold here: a job ended as " +
+                   std::string(to_string(name_of(result->verdict))) +
                    (evidence == nullptr ? "" : ": " + evidence->message));
 }
 

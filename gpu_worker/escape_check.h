@@ -1,4 +1,5 @@
-// Before a worker takes jobs: a submission that looks for ways out of its sandbox runs on each lane (harness/self_test.py), as any job would.
+// Before a worker takes jobs: a submission that looks for ways out of its sandbox runs on each lane
+// (harness/self_test.py), as any job would.
 #pragma once
 
 #include <string>

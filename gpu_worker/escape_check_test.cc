@@ -46,7 +46,9 @@ TEST_F(EscapeCheck, a_way_out_is_told_by_its_name) {
   EXPECT_NE(held.error().message.find("it could reach the network"), std::string::npos) << held.error().message;
 }
 
-TEST_F(EscapeCheck, without_its_file_it_is_an_error) { EXPECT_FALSE(test_sandbox(*lane_, root_ / "nothing")); }
+TEST_F(EscapeCheck, without_its_file_it_is_an_error) {
+  EXPECT_FALSE(test_sandbox(*lane_, root_ / "nothing"));
+}
 
 }  // namespace
 }  // namespace kq

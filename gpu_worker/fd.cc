@@ -14,7 +14,9 @@
 namespace kq {
 namespace {
 
-std::string system_error(const char* what) { return std::string(what) + ": " + std::strerror(errno); }
+std::string system_error(const char* what) {
+  return std::string(what) + ": " + std::strerror(errno);
+}
 
 }  // namespace
 
@@ -80,7 +82,8 @@ Expected<std::optional<FdPacket>> receive_packet(int socket, std::int64_t timeou
     }
   }
   if (size == 0) return our_fault("a process of this worker closed its socket");
-  if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) return our_fault("a process of this worker sent too large a packet");
+  if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0)
+    return our_fault("a process of this worker sent too large a packet");
   packet.bytes.resize(static_cast<std::size_t>(size));
   return std::optional<FdPacket>(std::move(packet));
 }

@@ -16,7 +16,8 @@ namespace {
 constexpr mode_t kModeOfAll = 0666;
 constexpr std::size_t kHolderBytesMax = 256;
 
-// Not O_CREAT for one that is there: in a directory of everybody's Linux refuses that for another user's file (fs.protected_regular).
+// Not O_CREAT for one that is there: in a directory of everybody's Linux refuses that for another user's file
+// (fs.protected_regular).
 Fd open_or_make(const std::string& path) {
   constexpr int kHow = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   Fd file(::open(path.c_str(), kHow));
@@ -26,14 +27,16 @@ Fd open_or_make(const std::string& path) {
   return made || errno != EEXIST ? std::move(made) : Fd(::open(path.c_str(), kHow));
 }
 
-tl::unexpected<Error> failed(const std::string& path) { return our_fault(path + ": " + std::strerror(errno)); }
+tl::unexpected<Error> failed(const std::string& path) {
+  return our_fault(path + ": " + std::strerror(errno));
+}
 
 }  // namespace
 
 Expected<std::optional<FileLock>> FileLock::take(const std::string& path, std::string_view holder) {
   Fd file = open_or_make(path);
   if (!file) return failed(path);
-  struct stat found{};
+  struct stat found {};
   if (::fstat(file.get(), &found) != 0) return failed(path);
   if (!S_ISREG(found.st_mode) || found.st_nlink != 1) return our_fault(path + " is no plain file of its own");
   if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {

@@ -11,8 +11,8 @@ namespace kq {
 
 class FileLock {
  public:
-  // Nothing where somebody else has it. The file stays behind, empty of meaning, and anybody on the machine may open it: so it is neither a link nor what
-  // somebody linked here.
+  // Nothing where somebody else has it. The file stays behind, empty of meaning, and anybody on the machine may open
+  // it: so it is neither a link nor what somebody linked here.
   static Expected<std::optional<FileLock>> take(const std::string& path, std::string_view holder);
   // What the one who has it wrote there, as untrusted text of one line.
   static std::string holder_of(const std::string& path);

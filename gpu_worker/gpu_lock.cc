@@ -18,7 +18,7 @@ Expected<void> make_directory(const std::string& dir) {
   } else if (errno != EEXIST) {
     return our_fault(dir + ": " + std::strerror(errno));
   }
-  struct stat found{};
+  struct stat found {};
   if (::lstat(dir.c_str(), &found) != 0 || !S_ISDIR(found.st_mode)) return our_fault(dir + " is no directory");
   return {};
 }
@@ -30,7 +30,9 @@ std::string file_name(std::string uuid) {
 
 }  // namespace
 
-std::vector<std::string> gpu_lock_dirs() { return {"/run/lock/kq", "/tmp/kq-locks"}; }
+std::vector<std::string> gpu_lock_dirs() {
+  return {"/run/lock/kq", "/tmp/kq-locks"};
+}
 
 Expected<GpuLock> GpuLock::take(std::span<const std::string> dirs, const DeviceInfo& gpu, const std::string& holder) {
   GpuLock lock;
@@ -38,13 +40,14 @@ Expected<GpuLock> GpuLock::take(std::span<const std::string> dirs, const DeviceI
   std::string why = "no directory for it";
   for (const std::string& dir : dirs) {
     const std::string path = dir + "/" + file_name(gpu.uuid);
-    auto file = make_directory(dir).and_then([&] { return FileLock::take(path, "process " + std::to_string(::getpid()) + ", kq-worker " + holder + "\n"); });
+    auto file = make_directory(dir).and_then(
+        [&] { return FileLock::take(path, "process " + std::to_string(::getpid()) + ", kq-worker " + holder + "\n"); });
     if (!file) {
       why = file.error().message;
     } else if (!*file) {
       const std::string other = FileLock::holder_of(path);
-      return bad_input(what + " is in use by " + (other.empty() ? "another kq-worker" : other) + ": a worker has its GPUs to itself; name others with --devices (" + path +
-                       " is locked)");
+      return bad_input(what + " is in use by " + (other.empty() ? "another kq-worker" : other) +
+                       ": a worker has its GPUs to itself; name others with --devices (" + path + " is locked)");
     } else {
       lock.files_.push_back(std::move(**file));
     }

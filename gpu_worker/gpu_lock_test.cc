@@ -13,8 +13,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const DeviceInfo kGpu{.kind = DeviceKind::cuda, .model = "NVIDIA H200", .uuid = "GPU-1", .arch = "sm_90", .memory_bytes = 1};
-const DeviceInfo kOther{.kind = DeviceKind::cuda, .model = "NVIDIA H200", .uuid = "GPU-2", .arch = "sm_90", .memory_bytes = 1};
+const DeviceInfo kGpu{
+    .kind = DeviceKind::cuda, .model = "NVIDIA H200", .uuid = "GPU-1", .arch = "sm_90", .memory_bytes = 1};
+const DeviceInfo kOther{
+    .kind = DeviceKind::cuda, .model = "NVIDIA H200", .uuid = "GPU-2", .arch = "sm_90", .memory_bytes = 1};
 
 class GpuLockTest : public ::testing::Test {
  protected:
@@ -35,7 +37,9 @@ TEST_F(GpuLockTest, a_gpu_is_one_workers_until_that_ends) {
     const auto theirs = GpuLock::take(dirs_, kGpu, "rack:8");
     ASSERT_FALSE(theirs);
     EXPECT_EQ(theirs.error().code, ExitCode::bad_input);
-    EXPECT_NE(theirs.error().message.find("NVIDIA H200 GPU-1 is in use by process " + std::to_string(::getpid()) + ", kq-worker rack:7"), std::string::npos)
+    EXPECT_NE(theirs.error().message.find("NVIDIA H200 GPU-1 is in use by process " + std::to_string(::getpid()) +
+                                          ", kq-worker rack:7"),
+              std::string::npos)
         << theirs.error().message;
     EXPECT_TRUE(GpuLock::take(dirs_, kOther, "rack:8")) << "another GPU is another's";
   }
@@ -60,7 +64,8 @@ TEST_F(GpuLockTest, workers_that_have_one_directory_in_common_see_each_other) {
 
 TEST_F(GpuLockTest, where_one_directory_cannot_be_had_the_other_does_and_without_any_nothing_is_taken) {
   std::ofstream(root_ / "file") << "no directory";
-  const std::vector<std::string> one_broken{root_ / "file", dirs_[1]}, all_broken{root_ / "file", root_ / "no" / "such"};
+  const std::vector<std::string> one_broken{root_ / "file", dirs_[1]},
+      all_broken{root_ / "file", root_ / "no" / "such"};
   EXPECT_TRUE(GpuLock::take(one_broken, kGpu, "rack:7"));
   const auto none = GpuLock::take(all_broken, kGpu, "rack:7");
   ASSERT_FALSE(none);

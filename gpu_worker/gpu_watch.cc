@@ -21,13 +21,19 @@ namespace {
 constexpr std::uint64_t kSlackBytes = 256ull << 20;  // of the driver's own
 constexpr std::chrono::milliseconds kLook{20};
 
-// Graphics engine exception, MMU fault, corrupted push buffer, stopped processing, cleanup after an error, decoder and engine class errors,
-// and an error of memory that was contained to one program.
+// Graphics engine exception, MMU fault, corrupted push buffer, stopped processing, cleanup after an error, decoder and
+// engine class errors, and an error of memory that was contained to one program.
 constexpr std::uint64_t kOfPrograms[] = {13, 31, 32, 43, 45, 68, 69, 94};
 
 // nvmlClocksEventReasons, bit by bit.
-constexpr std::string_view kThrottleWords[] = {"gpu_idle",   "applications_clocks_setting", "sw_power_cap",        "hw_slowdown",
-                                               "sync_boost", "sw_thermal_slowdown",         "hw_thermal_slowdown", "hw_power_brake_slowdown",
+constexpr std::string_view kThrottleWords[] = {"gpu_idle",
+                                               "applications_clocks_setting",
+                                               "sw_power_cap",
+                                               "hw_slowdown",
+                                               "sync_boost",
+                                               "sw_thermal_slowdown",
+                                               "hw_thermal_slowdown",
+                                               "hw_power_brake_slowdown",
                                                "display_clock_setting"};
 
 constexpr int kAncestorsMax = 64;
@@ -49,11 +55,15 @@ bool is_ours(int pid) {
   return false;
 }
 
-bool is_gone(int pid) { return ::kill(pid, 0) != 0 && errno == ESRCH; }
+bool is_gone(int pid) {
+  return ::kill(pid, 0) != 0 && errno == ESRCH;
+}
 
 }  // namespace
 
-bool ends_with_its_program(std::uint64_t xid) { return std::find(std::begin(kOfPrograms), std::end(kOfPrograms), xid) != std::end(kOfPrograms); }
+bool ends_with_its_program(std::uint64_t xid) {
+  return std::find(std::begin(kOfPrograms), std::end(kOfPrograms), xid) != std::end(kOfPrograms);
+}
 
 std::string throttle_words(std::uint64_t reasons) {
   std::string words;
@@ -88,7 +98,8 @@ std::optional<std::string> Cleanliness::memory_complaint(std::int64_t limit_ms) 
     const auto now = watch_->ownerless_bytes();
     if (!now || *now <= *ownerless_at_first_ + kSlackBytes) return std::nullopt;
     if (monotonic_now_ms() >= deadline_ms) {
-      return std::to_string((*now - *ownerless_at_first_) >> 20) + " MiB of its memory did not come back within " + std::to_string(limit_ms / 1000) + " s";
+      return std::to_string((*now - *ownerless_at_first_) >> 20) + " MiB of its memory did not come back within " +
+             std::to_string(limit_ms / 1000) + " s";
     }
     std::this_thread::sleep_for(kLook);
   }

@@ -35,10 +35,13 @@ class Scripted : public GpuWatch {
 
 constexpr std::uint64_t kGiB = 1ull << 30;
 
-TEST(cleanliness, where_nobody_watches_all_is_well) { EXPECT_EQ(Cleanliness(nullptr).memory_complaint(0), std::nullopt); }
+TEST(cleanliness, where_nobody_watches_all_is_well) {
+  EXPECT_EQ(Cleanliness(nullptr).memory_complaint(0), std::nullopt);
+}
 
 TEST(cleanliness, memory_that_comes_back_in_time_is_no_complaint) {
-  const auto script = std::make_shared<Script>(Script{.ownerless = {kGiB, 3 * kGiB, 2 * kGiB, kGiB + 1}, .errors = {}, .processes = {}});
+  const auto script = std::make_shared<Script>(
+      Script{.ownerless = {kGiB, 3 * kGiB, 2 * kGiB, kGiB + 1}, .errors = {}, .processes = {}});
   Cleanliness device(std::make_unique<Scripted>(script));
   EXPECT_EQ(device.memory_complaint(5'000), std::nullopt);
 }
@@ -50,7 +53,8 @@ TEST(cleanliness, memory_that_stays_away_is_told) {
 }
 
 TEST(cleanliness, a_driver_that_does_not_tell_whose_memory_it_is_is_believed) {
-  const auto script = std::make_shared<Script>(Script{.ownerless = {std::nullopt, 3 * kGiB}, .errors = {}, .processes = {}});
+  const auto script =
+      std::make_shared<Script>(Script{.ownerless = {std::nullopt, 3 * kGiB}, .errors = {}, .processes = {}});
   Cleanliness device(std::make_unique<Scripted>(script));
   EXPECT_EQ(device.memory_complaint(0), std::nullopt);
 }
@@ -66,11 +70,14 @@ TEST(cleanliness, errors_of_a_program_end_with_it_and_others_do_not) {
   EXPECT_EQ(device.driver_complaint(), std::nullopt);
 }
 
-GpuProcess process(int pid, std::uint64_t memory_mib = 0) { return {static_cast<std::uint32_t>(pid), memory_mib}; }
+GpuProcess process(int pid, std::uint64_t memory_mib = 0) {
+  return {static_cast<std::uint32_t>(pid), memory_mib};
+}
 
 // What a device that lists these tells of its conditions to a worker with this judge.
 std::optional<Conditions> conditions_beside(std::optional<std::vector<GpuProcess>> processes, int judge) {
-  const auto script = std::make_shared<Script>(Script{.ownerless = {0}, .errors = {}, .processes = std::move(processes)});
+  const auto script =
+      std::make_shared<Script>(Script{.ownerless = {0}, .errors = {}, .processes = std::move(processes)});
   return Cleanliness(std::make_unique<Scripted>(script)).conditions(judge);
 }
 
@@ -87,7 +94,9 @@ void end(int child) {
   ::waitpid(child, nullptr, 0);
 }
 
-TEST(conditions, where_nobody_watches_there_are_none) { EXPECT_EQ(Cleanliness(nullptr).conditions(::getpid()), std::nullopt); }
+TEST(conditions, where_nobody_watches_there_are_none) {
+  EXPECT_EQ(Cleanliness(nullptr).conditions(::getpid()), std::nullopt);
+}
 
 TEST(conditions, whoever_is_no_descendant_of_ours_is_foreign) {
   const int judge = a_child_that_waits();
@@ -95,13 +104,16 @@ TEST(conditions, whoever_is_no_descendant_of_ours_is_foreign) {
   const int gone = a_child_that_waits();
   end(gone);
   const Conditions expected{.sm_clock_mhz = 1'980, .throttle = "none", .foreign = {{process(1, 512)}}};
-  EXPECT_EQ(conditions_beside({{process(judge), process(1, 512), process(other), process(gone), process(::getpid())}}, judge), expected);
+  EXPECT_EQ(
+      conditions_beside({{process(judge), process(1, 512), process(other), process(gone), process(::getpid())}}, judge),
+      expected);
   end(judge);
   end(other);
 }
 
 TEST(conditions, process_numbers_that_are_not_ours_say_nothing_of_others) {
-  EXPECT_EQ(conditions_beside({{process(1)}}, ::getpid())->foreign, std::nullopt) << "the judge has another number there";
+  EXPECT_EQ(conditions_beside({{process(1)}}, ::getpid())->foreign, std::nullopt)
+      << "the judge has another number there";
   EXPECT_EQ(conditions_beside({{process(1)}}, 0)->foreign, std::nullopt) << "the judge is gone";
   EXPECT_EQ(conditions_beside(std::nullopt, ::getpid())->foreign, std::nullopt) << "the driver does not tell";
   EXPECT_EQ(conditions_beside({{process(::getpid())}}, ::getpid())->foreign, std::vector<GpuProcess>());

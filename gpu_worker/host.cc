@@ -38,7 +38,8 @@ std::string word(std::string_view text) {
 }
 
 std::string unquoted(std::string_view text) {
-  if (text.size() >= 2 && text.front() == text.back() && (text.front() == '"' || text.front() == '\'')) text = text.substr(1, text.size() - 2);
+  if (text.size() >= 2 && text.front() == text.back() && (text.front() == '"' || text.front() == '\''))
+    text = text.substr(1, text.size() - 2);
   return std::string(text);
 }
 
@@ -50,12 +51,14 @@ std::string distro(const fs::path& root) {
   return {};
 }
 
-// "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build": its first word of digits and dots.
+// "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build": its first word of digits and
+// dots.
 std::string version_in(std::string_view line) {
   while (!line.empty()) {
     const std::size_t end = std::min(line.find(' '), line.size());
     const std::string_view one = line.substr(0, end);
-    if (one.find('.') != std::string_view::npos && one.find_first_not_of("0123456789.") == std::string_view::npos) return std::string(one);
+    if (one.find('.') != std::string_view::npos && one.find_first_not_of("0123456789.") == std::string_view::npos)
+      return std::string(one);
     line.remove_prefix(std::min(end + 1, line.size()));
   }
   return {};
@@ -77,7 +80,10 @@ std::string container(const fs::path& root, const Environment& environment) {
 
 // Who started the worker, and where it says what it calls it.
 constexpr std::pair<const char*, const char*> kSchedulers[] = {
-    {"slurm", "SLURM_JOB_ID"}, {"pbs", "PBS_JOBID"}, {"lsf", "LSB_JOBID"}, {"sge", "JOB_ID"},
+    {"slurm", "SLURM_JOB_ID"},
+    {"pbs", "PBS_JOBID"},
+    {"lsf", "LSB_JOBID"},
+    {"sge", "JOB_ID"},
 };
 
 std::uint64_t number_in(std::string_view text) {
@@ -85,8 +91,8 @@ std::uint64_t number_in(std::string_view text) {
   return std::from_chars(text.data(), text.data() + text.size(), number).ec == std::errc() ? number : UINT64_MAX;
 }
 
-// The least limit from a group up to the root of its hierarchy. A container may see its own group as the root and be told its path on the host: what is not
-// there limits nobody.
+// The least limit from a group up to the root of its hierarchy. A container may see its own group as the root and be
+// told its path on the host: what is not there limits nobody.
 std::uint64_t least_limit(const fs::path& hierarchy, const std::string& group, const char* file) {
   fs::path path = fs::path(group).relative_path().lexically_normal();
   if (path.empty() || path.string().starts_with(".")) path.clear();
@@ -107,9 +113,11 @@ std::uint64_t usable_memory_bytes(const fs::path& root) {
   for (std::string line; std::getline(groups, line);) {
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",", group = line.substr(second + 1);
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",",
+                      group = line.substr(second + 1);
     if (controllers == ",,") least = std::min(least, least_limit(root / "sys/fs/cgroup", group, "memory.max"));
-    if (controllers.find(",memory,") != std::string::npos) least = std::min(least, least_limit(root / "sys/fs/cgroup/memory", group, "memory.limit_in_bytes"));
+    if (controllers.find(",memory,") != std::string::npos)
+      least = std::min(least, least_limit(root / "sys/fs/cgroup/memory", group, "memory.limit_in_bytes"));
   }
   return least;
 }

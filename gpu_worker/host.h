@@ -1,4 +1,5 @@
-// The machine that a worker runs on, as its results tell of it. Read once, by the worker itself: nothing of a job has a say in it.
+// The machine that a worker runs on, as its results tell of it. Read once, by the worker itself: nothing of a job has a
+// say in it.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ Host host_below(const std::filesystem::path& root, const Environment& environmen
 // Of this process.
 Host this_host();
 
-// Memory that this process may have with all that it starts: the machine's, or what its control group or one above it is limited to, as in a container.
+// Memory that this process may have with all that it starts: the machine's, or what its control group or one above it
+// is limited to, as in a container.
 std::uint64_t usable_memory_bytes(const std::filesystem::path& root = "/");
 
 }  // namespace kq

@@ -13,7 +13,9 @@ namespace fs = std::filesystem;
 
 class HostTest : public ::testing::Test {
  protected:
-  HostTest() : root_(fs::temp_directory_path() / ("kq-host-" + std::to_string(::getpid()))) { fs::create_directories(root_); }
+  HostTest() : root_(fs::temp_directory_path() / ("kq-host-" + std::to_string(::getpid()))) {
+    fs::create_directories(root_);
+  }
   ~HostTest() override { fs::remove_all(root_); }
   void put(const std::string& path, const std::string& text) {
     fs::create_directories((root_ / path).parent_path());
@@ -41,7 +43,8 @@ TEST_F(HostTest, is_read_from_where_linux_tells) {
 
 TEST_F(HostTest, the_driver_tells_its_version_in_a_container_as_well) {
   put("proc/driver/nvidia/version",
-      "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build  (dvs)  Sun Jul 27 2025\nGCC version:  gcc version 12.2.0\n");
+      "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build  (dvs)  Sun Jul 27 2025\nGCC "
+      "version:  gcc version 12.2.0\n");
   EXPECT_EQ(host().driver, "580.65.06");
 }
 

@@ -23,7 +23,10 @@ std::vector<std::string> words_of(const std::string& list) {
 }
 
 json as_json(const DeviceInfo& device) {
-  return {{"kind", to_string(device.kind)}, {"model", device.model}, {"uuid", device.uuid}, {"arch", device.arch},
+  return {{"kind", to_string(device.kind)},
+          {"model", device.model},
+          {"uuid", device.uuid},
+          {"arch", device.arch},
           {"memory_bytes", device.memory_bytes}};
 }
 
@@ -47,7 +50,8 @@ Inventory take_inventory(const std::vector<LaneOptions>& lanes) {
     inventory.sandbox = (*zygote)->sandbox();
     inventory.backends = (*zygote)->backends();
     if (is_without_sandbox(inventory.sandbox)) continue;
-    if (const auto held = test_sandbox(**lane, options.zygote.harness); !held) inventory.failures.push_back(held.error().message);
+    if (const auto held = test_sandbox(**lane, options.zygote.harness); !held)
+      inventory.failures.push_back(held.error().message);
   }
   return inventory;
 }
@@ -61,7 +65,8 @@ std::optional<std::string> complaint_of(const Inventory& inventory, bool is_inse
 
 bool is_without_sandbox(const std::string& layers) {
   const auto words = words_of(layers);
-  return std::all_of(words.begin(), words.end(), [](const std::string& word) { return word == "rlimits" || word == "watchdog"; });
+  return std::all_of(words.begin(), words.end(),
+                     [](const std::string& word) { return word == "rlimits" || word == "watchdog"; });
 }
 
 std::string to_json(const Inventory& inventory) {
@@ -78,7 +83,11 @@ std::string to_json(const Inventory& inventory) {
   return json{{"kq", kVersion},
               {"devices", devices},
               {"failures", inventory.failures},
-              {"software", {{"python", software.python}, {"torch", software.torch}, {"triton", software.triton}, {"cuda", software.cuda}}},
+              {"software",
+               {{"python", software.python},
+                {"torch", software.torch},
+                {"triton", software.triton},
+                {"cuda", software.cuda}}},
               {"sandbox", layers},
               {"sandbox_missing", missing},
               {"backends", backends}}

@@ -8,11 +8,13 @@ namespace kq {
 namespace {
 
 TEST(Inventory, says_what_there_is_and_what_is_missing) {
-  const Inventory inventory{.devices = {{.kind = DeviceKind::cuda, .model = "NVIDIA H200", .uuid = "GPU-1", .arch = "sm_90", .memory_bytes = 5}},
-                      .failures = {"no second one"},
-                      .software = {.kq = "", .python = "3.11.2", .torch = "2.11.0", .triton = "3.6.0", .cuda = "13.0"},
-                      .sandbox = "uid,user,pid,mount,ipc,net,uts,rlimits,seccomp",
-                      .backends = {Backend::torch, Backend::triton}};
+  const Inventory inventory{
+      .devices =
+          {{.kind = DeviceKind::cuda, .model = "NVIDIA H200", .uuid = "GPU-1", .arch = "sm_90", .memory_bytes = 5}},
+      .failures = {"no second one"},
+      .software = {.kq = "", .python = "3.11.2", .torch = "2.11.0", .triton = "3.6.0", .cuda = "13.0"},
+      .sandbox = "uid,user,pid,mount,ipc,net,uts,rlimits,seccomp",
+      .backends = {Backend::torch, Backend::triton}};
   const auto said = nlohmann::json::parse(to_json(inventory));
   EXPECT_EQ(said["devices"][0]["model"], "NVIDIA H200");
   EXPECT_EQ(said["failures"], nlohmann::json({"no second one"}));
@@ -31,7 +33,10 @@ TEST(Inventory, limits_alone_are_no_sandbox) {
 
 TEST(Inventory, what_could_not_be_started_is_the_complaint_and_not_a_sandbox_that_nobody_looked_at) {
   const auto complaint = [](std::vector<std::string> failures, const std::string& sandbox, bool is_insecure = false) {
-    return complaint_of({.devices = {}, .failures = std::move(failures), .software = {}, .sandbox = sandbox, .backends = {}}, is_insecure).value_or("none");
+    return complaint_of(
+               {.devices = {}, .failures = std::move(failures), .software = {}, .sandbox = sandbox, .backends = {}},
+               is_insecure)
+        .value_or("none");
   };
   EXPECT_EQ(complaint({"no cuda device 0 here"}, ""), "no cuda device 0 here");
   EXPECT_EQ(complaint({}, "uid,seccomp"), "none");
@@ -42,13 +47,16 @@ TEST(Inventory, what_could_not_be_started_is_the_complaint_and_not_a_sandbox_tha
 
 TEST(Inventory, a_lane_that_cannot_be_opened_is_a_sentence) {
   const Inventory inventory = take_inventory({{.device = DeviceKind::cpu,
-                                    .index = 0,
-                                    .worker = "w",
-                                    .judge_program = "/nonsense/kq-judge",
-                                    .zygote = {.python = "/nonsense/python", .harness = "/nonsense", .stub = "/nonsense", .device = DeviceKind::cpu},
-                                    .scratch = testing::TempDir() + "kq-self-test",
-                                    .first_uid = 0,
-                                    .limits = {}}});
+                                               .index = 0,
+                                               .worker = "w",
+                                               .judge_program = "/nonsense/kq-judge",
+                                               .zygote = {.python = "/nonsense/python",
+                                                          .harness = "/nonsense",
+                                                          .stub = "/nonsense",
+                                                          .device = DeviceKind::cpu},
+                                               .scratch = testing::TempDir() + "kq-self-test",
+                                               .first_uid = 0,
+                                               .limits = {}}});
   EXPECT_TRUE(inventory.devices.empty());
   ASSERT_EQ(inventory.failures.size(), 1u);
   EXPECT_EQ(inventory.sandbox, "");

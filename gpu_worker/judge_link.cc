@@ -27,12 +27,16 @@ Expected<std::optional<T>> next(int socket, std::int64_t timeout_ms) {
 
 }  // namespace
 
-Expected<std::unique_ptr<JudgeLink>> JudgeLink::start(const std::string& program, DeviceKind device, int index, const std::vector<int>& cores) {
+Expected<std::unique_ptr<JudgeLink>> JudgeLink::start(const std::string& program, DeviceKind device, int index,
+                                                      const std::vector<int>& cores) {
   auto pair = packet_pair();
   if (!pair) return failure(pair.error());
   std::unique_ptr<JudgeLink> judge(new JudgeLink);
-  const auto pid = start_process({.argv = {program, "--device", std::string(to_string(device)), "--index", std::to_string(index), "--cores", core_list(cores)},
-                                  .environment = {{"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}, {"CUDA_DEVICE_MAX_CONNECTIONS", "1"}, {"CUDA_DEVICE_MAX_COPY_CONNECTIONS", "1"}},
+  const auto pid = start_process({.argv = {program, "--device", std::string(to_string(device)), "--index",
+                                           std::to_string(index), "--cores", core_list(cores)},
+                                  .environment = {{"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
+                                                  {"CUDA_DEVICE_MAX_CONNECTIONS", "1"},
+                                                  {"CUDA_DEVICE_MAX_COPY_CONNECTIONS", "1"}},
                                   .socket = pair->second.get()});
   if (!pid) return failure(pid.error());
   judge->socket_ = std::move(pair->first);
@@ -44,14 +48,18 @@ Expected<std::unique_ptr<JudgeLink>> JudgeLink::start(const std::string& program
     return judge;
   }
   int status = 0;
-  if (!ready && ::waitpid(*pid, &status, 0) == *pid && WIFEXITED(status) && WEXITSTATUS(status) == static_cast<int>(ExitCode::nothing)) {
-    return failure({ExitCode::nothing, "no " + std::string(to_string(device)) + " device " + std::to_string(index) + " here"});
+  if (!ready && ::waitpid(*pid, &status, 0) == *pid && WIFEXITED(status) &&
+      WEXITSTATUS(status) == static_cast<int>(ExitCode::nothing)) {
+    return failure(
+        {ExitCode::nothing, "no " + std::string(to_string(device)) + " device " + std::to_string(index) + " here"});
   }
   if (ready) end_process(*pid);
   return our_fault("the judge did not start: " + program);
 }
 
-JudgeLink::~JudgeLink() { end_process(pid_); }
+JudgeLink::~JudgeLink() {
+  end_process(pid_);
+}
 
 bool JudgeLink::alive() const {
   pollfd look{socket_.get(), 0, 0};
@@ -59,7 +67,8 @@ bool JudgeLink::alive() const {
 }
 
 Expected<void> JudgeLink::share(const Warming& warming) {
-  return send_packet(socket_.get(), encode_message(Message<JudgeRequest>{0, WarmingShared{}}), std::array{warming.fd()});
+  return send_packet(socket_.get(), encode_message(Message<JudgeRequest>{0, WarmingShared{}}),
+                     std::array{warming.fd()});
 }
 
 Expected<void> JudgeLink::begin(const Plan& plan, std::span<const int> channels) {
@@ -70,6 +79,8 @@ Expected<void> JudgeLink::tell(const ChildExited& exited) {
   return send_packet(socket_.get(), encode_message(Message<JudgeRequest>{0, exited}));
 }
 
-Expected<std::optional<Report>> JudgeLink::report(std::int64_t timeout_ms) { return next<Report>(socket_.get(), timeout_ms); }
+Expected<std::optional<Report>> JudgeLink::report(std::int64_t timeout_ms) {
+  return next<Report>(socket_.get(), timeout_ms);
+}
 
 }  // namespace kq

@@ -16,7 +16,8 @@ namespace kq {
 class JudgeLink {
  public:
   // Starts PROGRAM and waits until its device is open. An Error with ExitCode::nothing: there is no such device here.
-  static Expected<std::unique_ptr<JudgeLink>> start(const std::string& program, DeviceKind device, int index, const std::vector<int>& cores = {});
+  static Expected<std::unique_ptr<JudgeLink>> start(const std::string& program, DeviceKind device, int index,
+                                                    const std::vector<int>& cores = {});
   ~JudgeLink();
 
   // False once it has closed its socket: it is dead or about to be.

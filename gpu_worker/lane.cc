@@ -14,16 +14,16 @@
 namespace kq {
 namespace {
 
-constexpr std::int64_t kMemoryBackLimitMs = 5'000;    // for the device to have what a dead child had
-constexpr std::int64_t kStopLimitMs = 1'000;         // for the judge to notice that a killed submission is gone
-constexpr std::int64_t kGoneLimitMs = 15'000;        // for that one to be: a fork bomb takes the processors some seconds
-// Of a large device's memory a window may take this share: there are two of them, copies of both, what reference and submission compute
-// with, and the children that wait. What finds no room all the same is too_large.
+constexpr std::int64_t kMemoryBackLimitMs = 5'000;  // for the device to have what a dead child had
+constexpr std::int64_t kStopLimitMs = 1'000;        // for the judge to notice that a killed submission is gone
+constexpr std::int64_t kGoneLimitMs = 15'000;       // for that one to be: a fork bomb takes the processors some seconds
+// Of a large device's memory a window may take this share: there are two of them, copies of both, what reference and
+// submission compute with, and the children that wait. What finds no room all the same is too_large.
 constexpr std::uint64_t kWindowsPerDevice = 8;
 constexpr std::int64_t kProfileMs = 10'000;           // a pass under a profiler, at the least
 constexpr std::int64_t kProfileEndLimitMs = 120'000;  // for a profiler to write its report, and to read it
 constexpr std::int64_t kProfileLookMs = 100;
-constexpr std::int64_t kLookMs = 5;                  // how often the lane looks for exits while the judge works
+constexpr std::int64_t kLookMs = 5;  // how often the lane looks for exits while the judge works
 
 // A time of Triton's interpreter says nothing of a kernel: a few samples of it are enough.
 constexpr std::uint32_t kInterpretedBudgetMs = 200;
@@ -36,7 +36,9 @@ std::string content_of(const Fd& pipe) {
   return text;
 }
 
-Killed end_of(const LaneChild& killed) { return killed.exit_told ? Killed::is_gone : Killed::lives_on; }
+Killed end_of(const LaneChild& killed) {
+  return killed.exit_told ? Killed::is_gone : Killed::lives_on;
+}
 
 // One that is kept may have died since it was used last, and its judge would find out at the cost of a job's attempt.
 bool lives(const LaneChild& child) {
@@ -44,16 +46,22 @@ bool lives(const LaneChild& child) {
   return exit && !*exit;
 }
 
-// By the kernel of a machine without memory, or by a person: kq's own limits of memory are told apart, and no other limit of kq ends a process so.
-bool is_killed_outside(int wait_status) { return (wait_status & kKilledForMemory) == 0 && WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL; }
+// By the kernel of a machine without memory, or by a person: kq's own limits of memory are told apart, and no other
+// limit of kq ends a process so.
+bool is_killed_outside(int wait_status) {
+  return (wait_status & kKilledForMemory) == 0 && WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL;
+}
 
 // What comes of that.
-bool is_end_of_child(const Verdict& verdict) { return name_of(verdict) == VerdictName::crashed || name_of(verdict) == VerdictName::problem_invalid; }
+bool is_end_of_child(const Verdict& verdict) {
+  return name_of(verdict) == VerdictName::crashed || name_of(verdict) == VerdictName::problem_invalid;
+}
 
 // A submission, or its problem.
 bool is_short_of_gpu_memory(const Verdict& verdict) {
   const Evidence* const why = evidence_of(verdict);
-  return name_of(verdict) == VerdictName::too_large || (name_of(verdict) == VerdictName::out_of_memory && why != nullptr && why->reason == "gpu");
+  return name_of(verdict) == VerdictName::too_large ||
+         (name_of(verdict) == VerdictName::out_of_memory && why != nullptr && why->reason == "gpu");
 }
 
 }  // namespace
@@ -78,20 +86,23 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
     limits.bursts = lane->options_.bursts;
   }
   const LaneOptions& given = lane->options_;
-  auto watch = given.watch ? given.watch(lane->device_) : given.device == DeviceKind::cuda ? watch_gpu(lane->device_.uuid) : nullptr;
+  auto watch = given.watch                        ? given.watch(lane->device_)
+               : given.device == DeviceKind::cuda ? watch_gpu(lane->device_.uuid)
+                                                  : nullptr;
   lane->cleanliness_ = std::make_unique<Cleanliness>(std::move(watch));
   const auto zygote = lane->living_zygote();
   if (!zygote) return failure(zygote.error());
-  lane->children_ = std::make_unique<Children>(ChildrenOptions{.arch = lane->device_.arch,
-                                                               .scratch = given.scratch,
-                                                               .first_uid = given.first_uid,
-                                                               .host_bytes_max = given.limits.host_bytes_max,
-                                                               .window_bytes_max = given.limits.window_bytes_max,
-                                                               .profiler = given.profiler,
-                                                               .audits = given.audits && given.device == DeviceKind::cuda,
-                                                               .ahead = given.children_ahead},
-                                               *lane->warming_, [raw = lane.get()] { return raw->living_zygote(); },
-                                               [raw = lane.get()] { return raw->cleanliness_->memory_complaint(kMemoryBackLimitMs); });
+  lane->children_ = std::make_unique<Children>(
+      ChildrenOptions{.arch = lane->device_.arch,
+                      .scratch = given.scratch,
+                      .first_uid = given.first_uid,
+                      .host_bytes_max = given.limits.host_bytes_max,
+                      .window_bytes_max = given.limits.window_bytes_max,
+                      .profiler = given.profiler,
+                      .audits = given.audits && given.device == DeviceKind::cuda,
+                      .ahead = given.children_ahead},
+      *lane->warming_, [raw = lane.get()] { return raw->living_zygote(); },
+      [raw = lane.get()] { return raw->cleanliness_->memory_complaint(kMemoryBackLimitMs); });
   return lane;
 }
 
@@ -143,7 +154,8 @@ void Lane::count_start(std::atomic<int>& failures, const char* what, const std::
   if (!error) {
     failures = 0;
   } else if (++failures >= kFailedStartsMax) {
-    quarantine_for("its " + std::string(what) + " did not start " + std::to_string(kFailedStartsMax) + " times in a row: " + error->message);
+    quarantine_for("its " + std::string(what) + " did not start " + std::to_string(kFailedStartsMax) +
+                   " times in a row: " + error->message);
   }
 }
 
@@ -183,11 +195,13 @@ bool Lane::has_reference_for(const Lease& lease) const {
          reference_->precision == lease.submission.problem.precision;
 }
 
-// Once more in a fresh child where its time is in doubt, or where the clock of the submission's process and the judge's cannot both be right: a machine may be
-// disturbed once, a forged clock is so every time. All of it is of the run's one limit.
+// Once more in a fresh child where its time is in doubt, or where the clock of the submission's process and the judge's
+// cannot both be right: a machine may be disturbed once, a forged clock is so every time. All of it is of the run's one
+// limit.
 Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_token stop) {
   const std::int64_t start_ms = monotonic_now_ms();
-  Run run{.lease = lease, .built = built, .stop = stop, .time = RunTime(limit_of(lease.submission, options_.run_limit_ms))};
+  Run run{
+      .lease = lease, .built = built, .stop = stop, .time = RunTime(limit_of(lease.submission, options_.run_limit_ms))};
   auto attempt = this->attempt(run);
   if (!attempt) return failure(attempt.error());
   const std::int64_t took_ms = monotonic_now_ms() - start_ms;
@@ -206,21 +220,27 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
   if (!attempt->report.disagreement.empty()) {
     const auto looks = look_again();
     if (!looks) return failure(looks.error());
-    if (const auto told = reject_forged_clock(attempt->report, lease.submission.trials, *looks); !told) return failure(told.error());
+    if (const auto told = reject_forged_clock(attempt->report, lease.submission.trials, *looks); !told)
+      return failure(told.error());
   }
   Report& report = attempt->report;
-  if (const auto blamed = blame_foreigners(*report.verdict, attempt->conditions); !blamed) return failure(blamed.error());
+  if (const auto blamed = blame_foreigners(*report.verdict, attempt->conditions); !blamed)
+    return failure(blamed.error());
   if (measurement_of(*report.verdict) != nullptr && is_audited(lease.submission)) audit(lease.submission, *attempt);
 
   const bool is_measured = measurement_of(*report.verdict) != nullptr;
-  Result result{.verdict = std::move(*report.verdict),
-                .device = device_,
-                .worker = options_.worker,
-                .times = {.build_ms = built.ms, .build_cached = built.cached, .run_ms = monotonic_now_ms() - start_ms, .trials_us = trials_us + report.trials_us},
-                .software = std::move(attempt->software),
-                .sandbox = std::move(attempt->sandbox),
-                .log = std::move(attempt->log),
-                .samples = is_measured ? std::move(report.samples) : Samples()};  // figures of wrong answers are kept nowhere
+  Result result{
+      .verdict = std::move(*report.verdict),
+      .device = device_,
+      .worker = options_.worker,
+      .times = {.build_ms = built.ms,
+                .build_cached = built.cached,
+                .run_ms = monotonic_now_ms() - start_ms,
+                .trials_us = trials_us + report.trials_us},
+      .software = std::move(attempt->software),
+      .sandbox = std::move(attempt->sandbox),
+      .log = std::move(attempt->log),
+      .samples = is_measured ? std::move(report.samples) : Samples()};  // figures of wrong answers are kept nowhere
   result.toolchain = built.toolchain;
   result.conditions = std::move(attempt->conditions);
   if (is_measured && lease.submission.trials.profile != Profiler::none) result.profile = profile(run);
@@ -230,11 +250,13 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
 // Whatever goes wrong here, the verdict stands: it is told in words.
 Profile Lane::profile(Run& run) {
   if (device_.kind != DeviceKind::cuda) return {.message = "a profile needs a GPU"};
-  if (options_.profiler.empty()) return {.message = "ncu was not found where the worker runs: put it into PATH, or name it in KQ_NCU"};
+  if (options_.profiler.empty())
+    return {.message = "ncu was not found where the worker runs: put it into PATH, or name it in KQ_NCU"};
   const std::int64_t start_ms = monotonic_now_ms();
   const std::string limit = limit_text(run.time.limit_ms());
   if (!run.time.has_room(start_ms, kProfileMs)) {
-    return {.message = "of " + limit + " for its run " + limit_text(run.time.left_ms(start_ms)) + " were left: a profile takes " + limit_text(kProfileMs) + " and more"};
+    return {.message = "of " + limit + " for its run " + limit_text(run.time.left_ms(start_ms)) +
+                       " were left: a profile takes " + limit_text(kProfileMs) + " and more"};
   }
   auto attempt = attempt_once(run, ChildRole::profile);
   Profile profile;
@@ -242,8 +264,11 @@ Profile Lane::profile(Run& run) {
   if (!attempt) profile.message = attempt.error().message;
   // What the profiler itself complains of says more.
   const Evidence* const why = attempt && profile.tool.empty() ? evidence_of(*attempt->report.verdict) : nullptr;
-  if (why != nullptr) profile.message = "under the profiler it ended as " + std::string(to_string(name_of(*attempt->report.verdict))) + ": " + why->message;
-  if (attempt && profile.tool.empty() && run.time.left_ms(monotonic_now_ms()) == 0) profile.message = "the profiler had not ended when the " + limit + " for its run were over";
+  if (why != nullptr)
+    profile.message = "under the profiler it ended as " + std::string(to_string(name_of(*attempt->report.verdict))) +
+                      ": " + why->message;
+  if (attempt && profile.tool.empty() && run.time.left_ms(monotonic_now_ms()) == 0)
+    profile.message = "the profiler had not ended when the " + limit + " for its run were over";
   profile.ms = monotonic_now_ms() - start_ms;
   return profile;
 }
@@ -272,14 +297,16 @@ Limits Lane::limits_for(const Submission& submission) const {
   return limits;
 }
 
-// Once more where memory was short while others still had some of it: that was ours. Where a reference that has ended its work had it, whatever else went
-// wrong may have come of that. And once more where a child was killed by somebody outside of kq: the second time it is the child's own doing, for one may kill itself.
+// Once more where memory was short while others still had some of it: that was ours. Where a reference that has ended
+// its work had it, whatever else went wrong may have come of that. And once more where a child was killed by somebody
+// outside of kq: the second time it is the child's own doing, for one may kill itself.
 Expected<Lane::Attempt> Lane::attempt(Run& run) {
   const bool has_former = reference_ && !has_reference_for(run.lease);
   auto attempt = attempt_once(run);
   const bool has_started = failed_judges_ == 0 && failed_zygotes_ == 0;
   const bool may_try_again = !run.stop.stop_requested() && !aborted_ && !quarantine() && has_started;
-  const bool was_short = attempt ? attempt->crowded && is_short_of_gpu_memory(*attempt->report.verdict) : has_former && may_try_again;
+  const bool was_short =
+      attempt ? attempt->crowded && is_short_of_gpu_memory(*attempt->report.verdict) : has_former && may_try_again;
   const bool was_killed = attempt && may_try_again && killed_outside_ && is_end_of_child(*attempt->report.verdict);
   if (!was_short && !was_killed) return attempt;
   children_->settle();
@@ -292,7 +319,8 @@ Expected<Lane::Attempt> Lane::attempt(Run& run) {
     return attempt;
   }
   // Nobody is charged for what others did, nor for the time that it took.
-  const std::string why = was_short ? "the device's memory was short while others gave some back" : "a process of the job was killed from outside";
+  const std::string why = was_short ? "the device's memory was short while others gave some back"
+                                    : "a process of the job was killed from outside";
   return our_fault(why + ", and the " + limit_text(run.time.limit_ms()) + " for its run left no time to try again");
 }
 
@@ -334,7 +362,9 @@ Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
     if (reference_) children_->retire_in_time(std::move(reference_->child));
     reference_.reset();
     auto child = children_->take(ChildRole::reference, kind_of_references(device_.kind), lease, nullptr);
-    if (child) reference_.emplace(Reference{lease.submission.problem.hash, lease.submission.problem.precision, std::move(*child)});
+    if (child)
+      reference_.emplace(
+          Reference{lease.submission.problem.hash, lease.submission.problem.precision, std::move(*child)});
     if (!child) {
       if (fresh_calibrator) drop(calibrator);
       return failure(child.error());
@@ -350,7 +380,12 @@ Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
     if (fresh_reference) drop_reference();
     return failure(submission.error());
   }
-  Attempt attempt{.report = {}, .software = submission->zygote->software(), .sandbox = submission->zygote->sandbox(), .log = {}, .audit = {}, .conditions = {},
+  Attempt attempt{.report = {},
+                  .software = submission->zygote->software(),
+                  .sandbox = submission->zygote->sandbox(),
+                  .log = {},
+                  .audit = {},
+                  .conditions = {},
                   .crowded = children_->is_taking_down()};
 
   // From here on the judge decides.
@@ -378,7 +413,8 @@ Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
   if (report) attempt.conditions = cleanliness_->conditions(judge_process());
   if (report && is_profiled) {
     // Its judge is gone, so it ends by itself, and the profiler has the last word.
-    const std::int64_t limit_ms = monotonic_now_ms() + std::min(kProfileEndLimitMs, run.time.left_ms(monotonic_now_ms()));
+    const std::int64_t limit_ms =
+        monotonic_now_ms() + std::min(kProfileEndLimitMs, run.time.left_ms(monotonic_now_ms()));
     const auto is_there = [&] {
       const auto exit = submission->zygote->wait(submission->id, kProfileLookMs);
       return exit && !*exit;
@@ -405,9 +441,11 @@ Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
   return attempt;
 }
 
-// Passes on who died while the judge works, and holds the attempt to what is left of its run's time. A submission that is stopped, or whose time is over, is
-// killed: its judge then ends the plan as for any that died, and keeps its device and its reference for the next; what that says is told in overtime.h.
-Expected<Report> Lane::await(LaneChild& calibrator, LaneChild& submission, ChildRole submission_role, const RunTime& time, const std::stop_token& stop) {
+// Passes on who died while the judge works, and holds the attempt to what is left of its run's time. A submission that
+// is stopped, or whose time is over, is killed: its judge then ends the plan as for any that died, and keeps its device
+// and its reference for the next; what that says is told in overtime.h.
+Expected<Report> Lane::await(LaneChild& calibrator, LaneChild& submission, ChildRole submission_role,
+                             const RunTime& time, const std::stop_token& stop) {
   bool stopped = false;
   bool killed = false;
   killed_outside_ = false;
@@ -417,10 +455,12 @@ Expected<Report> Lane::await(LaneChild& calibrator, LaneChild& submission, Child
     if (!report) return failure(report.error());
     if (*report) {
       if ((*report)->id != plans_) return our_fault("the judge answered another plan");
-      return killed && !stopped ? after_kill(std::move(**report), end_of(submission), time.limit_ms()) : std::move(**report);
+      return killed && !stopped ? after_kill(std::move(**report), end_of(submission), time.limit_ms())
+                                : std::move(**report);
     }
-    for (auto [child, role] : {std::pair{&calibrator, ChildRole::calibrator}, std::pair{&reference_->child, ChildRole::reference},
-                               std::pair{&submission, ChildRole::submission}}) {
+    for (auto [child, role] :
+         {std::pair{&calibrator, ChildRole::calibrator}, std::pair{&reference_->child, ChildRole::reference},
+          std::pair{&submission, ChildRole::submission}}) {
       if (child->exit_told) continue;
       const auto status = child->zygote->wait(child->id, 0);
       if (!status) return failure(status.error());
@@ -441,7 +481,8 @@ Expected<Report> Lane::await(LaneChild& calibrator, LaneChild& submission, Child
       if (stopped) return our_fault("stopped");
       return without_answer(plans_, end_of(submission), time.limit_ms());
     }
-    if (!killed && (stopped || is_over || (submission_role == ChildRole::profile && is_overflowing(submission.scratch.out())))) {
+    if (!killed &&
+        (stopped || is_over || (submission_role == ChildRole::profile && is_overflowing(submission.scratch.out())))) {
       killed = true;
       submission.zygote->kill(submission.id);
       deadline_ms = monotonic_now_ms() + (stopped || submission.exit_told ? kStopLimitMs : kGoneLimitMs);
@@ -452,7 +493,8 @@ Expected<Report> Lane::await(LaneChild& calibrator, LaneChild& submission, Child
 // The first reason stays. A worker that is leaving kills its zygote under its children, and looks at nothing any more.
 void Lane::quarantine_for(const std::string& why) {
   const std::lock_guard lock(quarantine_mutex_);
-  if (!quarantine_ && !aborted_) quarantine_ = (device_.uuid.empty() ? device_.model : device_.model + " " + device_.uuid) + ": " + why;
+  if (!quarantine_ && !aborted_)
+    quarantine_ = (device_.uuid.empty() ? device_.model : device_.model + " " + device_.uuid) + ": " + why;
 }
 
 std::optional<std::string> Lane::quarantine() const {

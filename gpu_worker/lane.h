@@ -1,7 +1,8 @@
 // A device lane: one judge, one zygote, one job at a time on one device. Sections 4 to 6 of a job's life happen here.
 //
-// The lane keeps its calibrators, and the reference child of the last problem; a submission child runs one job and dies with it. A dead judge or zygote is
-// started again at the next job; the job that saw it die ends in an Error of ours and is tried again elsewhere or here.
+// The lane keeps its calibrators, and the reference child of the last problem; a submission child runs one job and dies
+// with it. A dead judge or zygote is started again at the next job; the job that saw it die ends in an Error of ours
+// and is tried again elsewhere or here.
 #pragma once
 
 #include <array>
@@ -37,21 +38,24 @@ inline constexpr std::uint32_t kUidsPerLane = kChildrenMax;
 struct LaneOptions {
   DeviceKind device = DeviceKind::cpu;
   int index = 0;
-  std::string worker;         // name, for results
+  std::string worker;  // name, for results
   std::string judge_program;
   std::vector<int> cores = {};  // that its judge keeps to; none: all of them
   ZygoteOptions zygote;
-  std::string scratch;        // parent of this lane's scratch directories
+  std::string scratch;          // parent of this lane's scratch directories
   std::uint32_t first_uid = 0;  // of kUidsPerLane that are its own; 0 keeps ours
   Limits limits;
-  std::function<std::unique_ptr<GpuWatch>(const DeviceInfo&)> watch = {};  // of the device; NVML for a GPU where nobody says otherwise
+  std::function<std::unique_ptr<GpuWatch>(const DeviceInfo&)> watch =
+      {};                                   // of the device; NVML for a GPU where nobody says otherwise
   std::int64_t run_limit_ms = 15 * 60'000;  // all of a run, whatever the judge says; a job may ask for less
-  Bursts bursts = Bursts::doubt;  // on a GPU: they take 0.2 s
-  std::uint32_t children_ahead = 2;  // forked before they are wanted (gpu_worker/children.h)
-  std::string profiler = {};  // ncu, for submissions that ask for a profile (gpu_worker/profile.h); empty: there is none
+  Bursts bursts = Bursts::doubt;            // on a GPU: they take 0.2 s
+  std::uint32_t children_ahead = 2;         // forked before they are wanted (gpu_worker/children.h)
+  std::string profiler =
+      {};  // ncu, for submissions that ask for a profile (gpu_worker/profile.h); empty: there is none
   std::string profiles = {};  // parent of what it writes
-  bool audits = true;  // on a GPU CUPTI listens to Python submissions (gpu_worker/audit.h)
-  std::vector<std::string> lock_dirs = {};  // where a GPU is locked against other workers (gpu_worker/gpu_lock.h); none: tests have lanes side by side
+  bool audits = true;         // on a GPU CUPTI listens to Python submissions (gpu_worker/audit.h)
+  std::vector<std::string> lock_dirs =
+      {};  // where a GPU is locked against other workers (gpu_worker/gpu_lock.h); none: tests have lanes side by side
 };
 
 class Lane {
@@ -66,16 +70,18 @@ class Lane {
   Expected<std::shared_ptr<Zygote>> zygote();
   // A job of that backend comes: children of the kind that it wants are forked meanwhile. From any thread.
   void expect(Backend backend) { children_->expect(kind_of(backend, device_.kind)); }
-  // One attempt, blocking. An Error is ours, or says that it was stopped: then the submission dies at once, and the lane is ready for the
-  // next.
+  // One attempt, blocking. An Error is ours, or says that it was stopped: then the submission dies at once, and the
+  // lane is ready for the next.
   Expected<Result> run(const Lease& lease, const Built& built, std::stop_token stop = {});
-  // From any thread: kills every child of this lane. What runs, or is built from its zygote, ends at once with an Error; nothing starts
-  // any more.
+  // From any thread: kills every child of this lane. What runs, or is built from its zygote, ends at once with an
+  // Error; nothing starts any more.
   void abort();
-  // Until nothing is left of the last job, and the children for the next ones wait: between two jobs, for who looks at what is there.
+  // Until nothing is left of the last job, and the children for the next ones wait: between two jobs, for who looks at
+  // what is there.
   void settle();
-  // Why nothing may run here any more: something of a job did not go away, the device is not what it was, or what runs jobs cannot be started. The job that was
-  // noticed with ended in an Error, and is tried again elsewhere. From any thread.
+  // Why nothing may run here any more: something of a job did not go away, the device is not what it was, or what runs
+  // jobs cannot be started. The job that was noticed with ended in an Error, and is tried again elsewhere. From any
+  // thread.
   std::optional<std::string> quarantine() const;
   // Why what passed last was not audited, though it should have been; empty: it was.
   const std::string& no_audit() const { return no_audit_; }
@@ -94,7 +100,7 @@ class Lane {
     Software software;
     std::string sandbox;
     std::string log;
-    std::string audit;     // what its pipe held
+    std::string audit;  // what its pipe held
     std::optional<Conditions> conditions = std::nullopt;
     std::optional<Profile> profile = std::nullopt;  // of one under a profiler
     bool crowded = false;  // others that were dying still had memory of the device when it began
@@ -121,7 +127,8 @@ class Lane {
   Expected<Attempt> attempt_once(Run& run, ChildRole role = ChildRole::submission);
   Profile profile(Run& run);
   void audit(const Submission& submission, Attempt& passed);
-  Expected<Report> await(LaneChild& calibrator, LaneChild& submission, ChildRole submission_role, const RunTime& time, const std::stop_token& stop);
+  Expected<Report> await(LaneChild& calibrator, LaneChild& submission, ChildRole submission_role, const RunTime& time,
+                         const std::stop_token& stop);
   void drop(std::optional<LaneChild>& calibrator);
   void drop_calibrators();
   void drop_reference();

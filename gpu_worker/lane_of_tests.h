@@ -1,4 +1,5 @@
-// The one lane of a test program, with its real judge, its real zygote and real children, on the CPU: opening it imports torch.
+// The one lane of a test program, with its real judge, its real zygote and real children, on the CPU: opening it
+// imports torch.
 #pragma once
 
 #include <unistd.h>
@@ -29,7 +30,9 @@ class LaneOfTests {
     }
     return &tests;
   }
-  static std::filesystem::path root() { return std::filesystem::temp_directory_path() / ("kq-lane-" + std::to_string(::getpid())); }
+  static std::filesystem::path root() {
+    return std::filesystem::temp_directory_path() / ("kq-lane-" + std::to_string(::getpid()));
+  }
   static LaneOptions options() {
     const std::string programs = program_directory();
     const char* named = std::getenv("KQ_PYTHON");

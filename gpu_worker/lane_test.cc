@@ -32,7 +32,8 @@ def get_init_inputs():
 )";
 
 std::string submission(const std::string& body, const std::string& before = "") {
-  return "import ctypes, os, torch\n" + before + "\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        " + body + "\n";
+  return "import ctypes, os, torch\n" + before +
+         "\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        " + body + "\n";
 }
 
 class LaneTest : public ::testing::Test {
@@ -57,7 +58,9 @@ class LaneTest : public ::testing::Test {
     lease.blobs = {{sha256(source), source}, {sha256(problem), std::string(problem)}};
     return lease;
   }
-  static Expected<Result> run(const std::string& source) { return lane_->run(lease_of(source), {.verdict = {}, .dir = root_ / "built"}); }
+  static Expected<Result> run(const std::string& source) {
+    return lane_->run(lease_of(source), {.verdict = {}, .dir = root_ / "built"});
+  }
   // "passed", or "wrong_answer value: message"
   static std::string verdict_of(const Expected<Result>& result) {
     if (!result) return "error: " + result.error().message;
@@ -77,7 +80,8 @@ TEST_F(LaneTest, right_submission_passes_with_all_its_samples) {
   Lease lease = lease_of(submission("return x + 1"));
   lease.submission.trials.profile = Profiler::ncu;
   const auto result = lane_->run(lease, {.verdict = {}, .dir = root_ / "built"});
-  ASSERT_EQ(verdict_of(result), "passed") << (result && evidence_of(result->verdict) ? evidence_of(result->verdict)->message : "");
+  ASSERT_EQ(verdict_of(result), "passed")
+      << (result && evidence_of(result->verdict) ? evidence_of(result->verdict)->message : "");
   EXPECT_EQ(result->samples.submission_ns.size(), 3u);
   EXPECT_EQ(result->samples.reference_ns.size(), 3u);
   EXPECT_GT(measurement_of(result->verdict)->submission.median_ns, 0);
@@ -103,7 +107,8 @@ TEST_F(LaneTest, every_bad_ending_has_its_verdict_and_harms_nobody) {
   };
   for (const auto& [source, expected] : cases) {
     const auto result = run(source);
-    EXPECT_EQ(verdict_of(result), expected) << source << (result && evidence_of(result->verdict) ? evidence_of(result->verdict)->message : "");
+    EXPECT_EQ(verdict_of(result), expected)
+        << source << (result && evidence_of(result->verdict) ? evidence_of(result->verdict)->message : "");
     EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed") << "after " << expected;
   }
 }
@@ -165,7 +170,8 @@ TEST_F(LaneTest, a_judge_that_died_between_two_jobs_costs_none_of_them) {
   EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
 }
 
-// Processes that may run by now under the one with that number, by what they were told to call themselves: all of them where nothing is asked for.
+// Processes that may run by now under the one with that number, by what they were told to call themselves: all of them
+// where nothing is asked for.
 std::vector<int> processes_under(int root, const std::string& name = "") {
   std::vector<int> found;
   std::error_code ignored;
@@ -195,7 +201,9 @@ TEST_F(LaneTest, kept_children_that_died_between_two_jobs_cost_none_of_them) {
 }
 
 // Of a child, in its own words: it waits so long that somebody may kill it.
-std::string named(const std::string& name) { return "open('/proc/self/comm', 'w').write('" + name + "'); __import__('time').sleep(0.5); return x + 1"; }
+std::string named(const std::string& name) {
+  return "open('/proc/self/comm', 'w').write('" + name + "'); __import__('time').sleep(0.5); return x + 1";
+}
 
 // So many of the processes that take that name are killed, as they come.
 std::thread killer_of(int zygote, const std::string& name, std::size_t n) {
@@ -251,7 +259,8 @@ TEST_F(LaneTest, a_dead_zygote_is_our_fault_and_the_next_job_gets_a_new_one) {
 TEST_F(LaneTest, a_stopped_attempt_ends_at_once_and_leaves_judge_and_reference_for_the_next) {
   ASSERT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
   const int judge = lane_->judge_process();
-  for (const std::string& endless : {submission("return [0 for _ in iter(int, 1)]"), submission("return x", "import time\ntime.sleep(30)")}) {
+  for (const std::string& endless :
+       {submission("return [0 for _ in iter(int, 1)]"), submission("return x", "import time\ntime.sleep(30)")}) {
     std::stop_source stop;
     std::thread stopper([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(500));
@@ -277,7 +286,8 @@ TEST_F(LaneTest, a_job_may_ask_for_less_time_and_leaves_judge_and_reference_for_
   const auto result = lane_->run(lease, {.verdict = {}, .dir = root_ / "built"});
   EXPECT_EQ(verdict_of(result), "timed_out total");
   EXPECT_EQ(evidence_of(result->verdict)->message, "all trials together took longer than 500 ms");
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(1'900)) << "sooner than the limit of a call";
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(1'900))
+      << "sooner than the limit of a call";
   EXPECT_EQ(lane_->judge_process(), judge);
   EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
 }
@@ -292,26 +302,31 @@ TEST_F(LaneTest, a_judge_that_was_stopped_is_not_the_submissions_fault) {
   });
   const auto result = lane_->run(lease, {.verdict = {}, .dir = root_ / "built"});
   stopper.join();
-  EXPECT_TRUE(verdict_of(result).starts_with("error: the 1 s for its run were over while the judge")) << verdict_of(result);
+  EXPECT_TRUE(verdict_of(result).starts_with("error: the 1 s for its run were over while the judge"))
+      << verdict_of(result);
   EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
 }
 
 TEST_F(LaneTest, a_reference_that_takes_all_the_time_is_not_the_submissions_fault) {
-  for (const auto& [sleep_s, why] : {std::pair{"1.9", "while the judge did not wait for the submission"}, std::pair{"0.6", "before the submission was at work"}}) {
+  for (const auto& [sleep_s, why] : {std::pair{"1.9", "while the judge did not wait for the submission"},
+                                     std::pair{"0.6", "before the submission was at work"}}) {
     std::string slow(kProblem);
     slow.replace(slow.find("return x + 1"), 12, std::string("import time; time.sleep(") + sleep_s + "); return x + 1");
     Lease lease = lease_of(submission("return x + 1"), slow);
     lease.submission.time_limit_ms = 300;
     const auto result = lane_->run(lease, {.verdict = {}, .dir = root_ / "built"});
-    EXPECT_TRUE(verdict_of(result).starts_with("error: ") && verdict_of(result).find(why) != std::string::npos) << verdict_of(result);
+    EXPECT_TRUE(verdict_of(result).starts_with("error: ") && verdict_of(result).find(why) != std::string::npos)
+        << verdict_of(result);
   }
   EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
 }
 
-// The judge dies under a job while another problem's reference may still be dying: that is tried again, in what is left.
+// The judge dies under a job while another problem's reference may still be dying: that is tried again, in what is
+// left.
 TEST_F(LaneTest, a_second_attempt_has_what_the_first_one_left_of_the_limit) {
   ASSERT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
-  Lease lease = lease_of(submission("return [0 for _ in iter(int, 1)]"), std::string(kProblem) + "# of a job whose judge dies\n");
+  Lease lease =
+      lease_of(submission("return [0 for _ in iter(int, 1)]"), std::string(kProblem) + "# of a job whose judge dies\n");
   lease.submission.time_limit_ms = 2'000;
   std::thread killer([judge = lane_->judge_process()] {
     std::this_thread::sleep_for(std::chrono::milliseconds(400));
@@ -321,7 +336,8 @@ TEST_F(LaneTest, a_second_attempt_has_what_the_first_one_left_of_the_limit) {
   const auto result = lane_->run(lease, {.verdict = {}, .dir = root_ / "built"});
   const auto took = std::chrono::steady_clock::now() - start;
   killer.join();
-  EXPECT_NE(verdict_of(result).find("the 2 s for its run left no time to try again"), std::string::npos) << verdict_of(result);
+  EXPECT_NE(verdict_of(result).find("the 2 s for its run left no time to try again"), std::string::npos)
+      << verdict_of(result);
   EXPECT_LT(took, std::chrono::milliseconds(2'400)) << "400 ms, and as much as the first one had";
   EXPECT_EQ(verdict_of(run(submission("return x + 1"))), "passed");
 }
@@ -329,14 +345,17 @@ TEST_F(LaneTest, a_second_attempt_has_what_the_first_one_left_of_the_limit) {
 TEST_F(LaneTest, an_attempt_stopped_before_it_began_does_not_begin) {
   std::stop_source stop;
   stop.request_stop();
-  EXPECT_FALSE(lane_->run(lease_of(submission("return x + 1")), {.verdict = {}, .dir = root_ / "built"}, stop.get_token()));
+  EXPECT_FALSE(
+      lane_->run(lease_of(submission("return x + 1")), {.verdict = {}, .dir = root_ / "built"}, stop.get_token()));
 }
 
 // A device that is watched by somebody who finds fault with it.
 class Faulty : public GpuWatch {
  public:
   std::optional<std::uint64_t> ownerless_bytes() override { return std::nullopt; }
-  std::vector<std::uint64_t> errors() override { return asked_++ < 2 ? std::vector<std::uint64_t>{} : std::vector<std::uint64_t>{31, 79}; }
+  std::vector<std::uint64_t> errors() override {
+    return asked_++ < 2 ? std::vector<std::uint64_t>{} : std::vector<std::uint64_t>{31, 79};
+  }
   Conditions conditions() override { return {}; }
   std::optional<std::vector<GpuProcess>> processes() override { return std::nullopt; }
 
@@ -350,7 +369,9 @@ TEST_F(LaneTest, a_device_that_does_not_come_back_clean_takes_no_job_any_more) {
   options.watch = [](const DeviceInfo&) { return std::make_unique<Faulty>(); };
   auto lane = Lane::open(options);
   ASSERT_TRUE(lane) << lane.error().message;
-  const auto run_here = [&] { return (*lane)->run(lease_of(submission("return x + 1")), {.verdict = {}, .dir = root_ / "built"}); };
+  const auto run_here = [&] {
+    return (*lane)->run(lease_of(submission("return x + 1")), {.verdict = {}, .dir = root_ / "built"});
+  };
   ASSERT_EQ(verdict_of(run_here()), "passed");
   EXPECT_EQ((*lane)->quarantine(), std::nullopt);
   EXPECT_NE(verdict_of(run_here()).find("the driver reports Xid 79"), std::string::npos);
@@ -397,8 +418,12 @@ TEST_F(LaneTest, a_result_tells_how_the_device_ran_and_who_else_used_it) {
   ASSERT_TRUE(lane) << lane.error().message;
   const auto result = (*lane)->run(lease_of(submission("return x + 1")), {.verdict = {}, .dir = root_ / "built"});
   ASSERT_EQ(verdict_of(result), "passed");
-  EXPECT_EQ(result->conditions, (Conditions{.sm_clock_mhz = 1'980, .temperature_c = 41, .throttle = "none", .foreign = {{{.pid = 1, .memory_mib = 512}}}}));
-  EXPECT_GE(seen_n, 2u) << "a judge and a zygote at least; children may be forked by a warm Python that stands in for it";
+  EXPECT_EQ(result->conditions, (Conditions{.sm_clock_mhz = 1'980,
+                                            .temperature_c = 41,
+                                            .throttle = "none",
+                                            .foreign = {{{.pid = 1, .memory_mib = 512}}}}));
+  EXPECT_GE(seen_n, 2u)
+      << "a judge and a zygote at least; children may be forked by a warm Python that stands in for it";
   EXPECT_EQ(run(submission("return x + 1"))->conditions, std::nullopt) << "of a device that nobody watches";
 }
 
@@ -419,7 +444,9 @@ TEST_F(LaneTest, a_lane_whose_judge_or_python_does_not_start_takes_no_job_after_
     options.zygote.python = stand_in(root_ / "starts" / "python", python);
     auto lane = Lane::open(options);
     ASSERT_TRUE(lane) << lane.error().message;
-    const auto run_here = [&] { return (*lane)->run(lease_of(submission("return x + 1")), {.verdict = {}, .dir = root_ / "built"}); };
+    const auto run_here = [&] {
+      return (*lane)->run(lease_of(submission("return x + 1")), {.verdict = {}, .dir = root_ / "built"});
+    };
     const auto end = [&] {
       const int pid = what == "judge" ? (*lane)->judge_process() : (*(*lane)->zygote())->process();
       ::kill(pid, SIGKILL);
@@ -439,7 +466,8 @@ TEST_F(LaneTest, a_lane_whose_judge_or_python_does_not_start_takes_no_job_after_
       EXPECT_FALSE(run_here());
     }
     ASSERT_NE((*lane)->quarantine(), std::nullopt);
-    EXPECT_NE((*lane)->quarantine()->find("its " + what + " did not start 3 times in a row"), std::string::npos) << *(*lane)->quarantine();
+    EXPECT_NE((*lane)->quarantine()->find("its " + what + " did not start 3 times in a row"), std::string::npos)
+        << *(*lane)->quarantine();
   }
 }
 
@@ -447,13 +475,15 @@ TEST_F(LaneTest, a_lane_whose_judge_or_python_does_not_start_takes_no_job_after_
 std::string judge_of(const fs::path& dir, const DeviceInfo& device) {
   fs::create_directories(dir);
   std::ofstream(dir / "ready", std::ios::binary) << encode_message(Message<JudgeReply>{0, JudgeReady{device}});
-  std::ofstream(dir / "judge") << "#!/bin/sh\ncat " << dir / "ready" << " >&3\nexec sleep 60\n";
+  std::ofstream(dir / "judge") << "#!/bin/sh\ncat " << dir / "ready"
+                               << " >&3\nexec sleep 60\n";
   fs::permissions(dir / "judge", fs::perms::owner_all);
   return dir / "judge";
 }
 
 TEST_F(LaneTest, a_gpu_that_another_worker_has_is_not_opened) {
-  const DeviceInfo gpu{.kind = DeviceKind::cuda, .model = "NVIDIA H200", .uuid = "GPU-1", .arch = "sm_90", .memory_bytes = 1};
+  const DeviceInfo gpu{
+      .kind = DeviceKind::cuda, .model = "NVIDIA H200", .uuid = "GPU-1", .arch = "sm_90", .memory_bytes = 1};
   LaneOptions options = LaneOfTests::options();
   options.judge_program = judge_of(root_ / "locked", gpu);
   options.zygote.python = "/nonsense/python";
@@ -466,7 +496,8 @@ TEST_F(LaneTest, a_gpu_that_another_worker_has_is_not_opened) {
     EXPECT_EQ(lane.error().code, ExitCode::bad_input);
     EXPECT_NE(lane.error().message.find("kq-worker rack:8"), std::string::npos) << lane.error().message;
   }
-  EXPECT_NE(Lane::open(options).error().message.find("/nonsense/python"), std::string::npos) << "it goes on to its zygote";
+  EXPECT_NE(Lane::open(options).error().message.find("/nonsense/python"), std::string::npos)
+      << "it goes on to its zygote";
 }
 
 // The last one: the lane does nothing afterwards.

@@ -13,7 +13,8 @@ Expected<Lanes> open_lanes(const std::vector<LaneOptions>& wanted) {
       lanes.open.push_back(std::move(*lane));
     } else {
       if (!first) first = lane.error();
-      lanes.closed.push_back(std::string(to_string(options.device)) + ":" + std::to_string(options.index) + " did not open: " + lane.error().message);
+      lanes.closed.push_back(std::string(to_string(options.device)) + ":" + std::to_string(options.index) +
+                             " did not open: " + lane.error().message);
     }
   }
   if (lanes.open.empty() && first) return failure(std::move(*first));

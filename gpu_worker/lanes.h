@@ -14,7 +14,8 @@ struct Lanes {
   std::vector<std::string> closed;  // a sentence for each device that did not open
 };
 
-// Of several devices those that open: one that is broken, or another worker's, does not keep the others from working. An Error where none does: the first's.
+// Of several devices those that open: one that is broken, or another worker's, does not keep the others from working.
+// An Error where none does: the first's.
 Expected<Lanes> open_lanes(const std::vector<LaneOptions>& wanted);
 
 // For builds: the first that lives, and of which nothing is wrong with the lane.

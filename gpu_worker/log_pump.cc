@@ -78,7 +78,8 @@ Expected<std::pair<LogPump, Fd>> LogPump::open() {
   return std::pair<LogPump, Fd>(LogPump(std::move(state), std::move(thread)), Fd(ends[1]));
 }
 
-LogPump::LogPump(std::shared_ptr<State> state, std::thread thread) : state_(std::move(state)), thread_(std::move(thread)) {}
+LogPump::LogPump(std::shared_ptr<State> state, std::thread thread)
+    : state_(std::move(state)), thread_(std::move(thread)) {}
 
 LogPump::~LogPump() {
   if (!state_) return;
@@ -88,7 +89,8 @@ LogPump::~LogPump() {
 
 std::string LogPump::finish(std::int64_t timeout_ms) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
-  while (!state_->ended && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  while (!state_->ended && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   state_->stop = true;
   if (thread_.joinable()) thread_.join();
   return state_->text();

@@ -1,4 +1,5 @@
-// What a child prints: its head and its tail are kept, the rest is read and dropped, so that it can neither block nor fill anything.
+// What a child prints: its head and its tail are kept, the rest is read and dropped, so that it can neither block nor
+// fill anything.
 #pragma once
 
 #include <memory>
@@ -16,7 +17,8 @@ class CappedLog {
  public:
   explicit CappedLog(std::size_t bytes_max) : half_(bytes_max / 2) {}
   void append(std::string_view bytes);
-  // Head, a line saying how much is missing, tail. Control characters but newline and tab become '?', so that a log cannot drive a terminal.
+  // Head, a line saying how much is missing, tail. Control characters but newline and tab become '?', so that a log
+  // cannot drive a terminal.
   std::string text() const;
 
  private:

@@ -51,7 +51,8 @@ class Mailbox {
   std::deque<WorkerEvent> events_;
 };
 
-// Threads that do one thing after another, each told which of them it is. What is queued is bounded by the worker's credit.
+// Threads that do one thing after another, each told which of them it is. What is queued is bounded by the worker's
+// credit.
 class Crew {
  public:
   using Task = std::function<void(std::size_t)>;
@@ -114,7 +115,8 @@ void log_result(const Lease& lease, const Expected<Result>& result, bool stopped
   } else if (!result) {
     spdlog::warn("job {} attempt {} {}: {}", lease.id.seq, lease.id.attempt, label, result.error().message);
   } else {
-    spdlog::debug("job {} attempt {} {}: {}", lease.id.seq, lease.id.attempt, label, to_string(name_of(result->verdict)));
+    spdlog::debug("job {} attempt {} {}: {}", lease.id.seq, lease.id.attempt, label,
+                  to_string(name_of(result->verdict)));
   }
 }
 
@@ -142,7 +144,8 @@ Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lane
     for (const std::string& note : ready.notes) spdlog::warn("{}", note);
     for (BuildStart& start : ready.builds) {
       for (const auto& lane : lanes) lane->expect(start.lease->submission.backend);
-      build_crew.ask([&mailbox, &builder, &lanes, lease = start.lease, stop = going[start.lease->id].get_token()](std::size_t slot) {
+      build_crew.ask([&mailbox, &builder, &lanes, lease = start.lease,
+                      stop = going[start.lease->id].get_token()](std::size_t slot) {
         const bool for_others = lease->id.attempt == 0;
         auto built = for_others ? builder.build_object(*lease, stop, slot) : builder.build(*lease, stop, slot);
         // A zygote that does not start is seen here first, and no job may come as far as its lane.
@@ -151,8 +154,9 @@ Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lane
       });
     }
     for (RunStart& start : ready.runs) {
-      lane_crews[start.device]->ask([&mailbox, &lane = *lanes[start.device], device = start.device, lease = start.lease, built = std::move(start.built),
-                                      stop = going[start.lease->id].get_token()](std::size_t) {
+      lane_crews[start.device]->ask([&mailbox, &lane = *lanes[start.device], device = start.device, lease = start.lease,
+                                     built = std::move(start.built),
+                                     stop = going[start.lease->id].get_token()](std::size_t) {
         auto result = lane.run(*lease, built, stop);
         log_result(*lease, result, stop.stop_requested());
         // First, so that nothing is begun there any more.
@@ -188,7 +192,9 @@ Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lane
     }
     if (drain && !stop && !drain_told) {  // who is to end at once says nothing of a second signal
       drain_told = true;
-      spdlog::info("asked to end: it takes nothing new, and ends when all it has is with the broker; a second signal ends it at once");
+      spdlog::info(
+          "asked to end: it takes nothing new, and ends when all it has is with the broker; a second signal ends it at "
+          "once");
       obey(worker.step(DrainAsked{}, monotonic_now_ms()));
     }
     if (monotonic_now_ms() >= wake_at_ms) obey(worker.step(Tick{}, monotonic_now_ms()));

@@ -21,7 +21,8 @@ struct LoopOptions {
   Builder::ZygoteSource zygote;  // of builds
 };
 
-// Without lanes it only builds, for others. Works until `drain` becomes true and everything that ran is reported, or until `stop` becomes true (leases go back by Goodbye).
+// Without lanes it only builds, for others. Works until `drain` becomes true and everything that ran is reported, or
+// until `stop` becomes true (leases go back by Goodbye).
 Expected<void> work(ClientLink& broker, std::vector<std::unique_ptr<Lane>>& lanes, const LoopOptions& options,
                     const std::atomic<bool>& drain, const std::atomic<bool>& stop);
 

@@ -4,8 +4,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <spdlog/spdlog.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -17,14 +17,14 @@
 #include "core/version.h"
 #include "gpu_worker/build/zygotes.h"
 #include "gpu_worker/cores.h"
+#include "gpu_worker/escape_check.h"
 #include "gpu_worker/host.h"
 #include "gpu_worker/inventory.h"
 #include "gpu_worker/lanes.h"
 #include "gpu_worker/loop.h"
-#include "gpu_worker/profile.h"
 #include "gpu_worker/process.h"
+#include "gpu_worker/profile.h"
 #include "gpu_worker/scratch_root.h"
-#include "gpu_worker/escape_check.h"
 #include "gpu_worker/wanted_devices.h"
 #include "net/endpoint.h"
 #include "net/log.h"
@@ -83,7 +83,8 @@ Expected<std::vector<std::string>> labels_of(std::vector<std::string> labels) {
   std::sort(labels.begin(), labels.end());
   labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
   if (labels.size() > kq::kLabelsMax) {
-    return kq::bad_input(std::to_string(labels.size()) + " times --label, a worker has at most " + std::to_string(kq::kLabelsMax));
+    return kq::bad_input(std::to_string(labels.size()) + " times --label, a worker has at most " +
+                         std::to_string(kq::kLabelsMax));
   }
   return labels;
 }
@@ -94,7 +95,8 @@ Expected<std::vector<kq::DeviceInfo>> targets_of(const std::vector<std::string>&
   for (const std::string& word : words) {
     kq::DeviceInfo target;
     if (word != "cpu") {
-      const bool is_arch = word.starts_with("sm_") && word.size() > 4 && word.size() < 8 && word.find_first_not_of("0123456789", 3) == std::string::npos;
+      const bool is_arch = word.starts_with("sm_") && word.size() > 4 && word.size() < 8 &&
+                           word.find_first_not_of("0123456789", 3) == std::string::npos;
       if (!is_arch) return kq::bad_input("--compile-for '" + word + "' is neither cpu nor an architecture like sm_90");
       target.kind = kq::DeviceKind::cuda;
       target.arch = word;
@@ -104,17 +106,21 @@ Expected<std::vector<kq::DeviceInfo>> targets_of(const std::vector<std::string>&
   return targets;
 }
 
-std::string harness_of(const std::string& programs) { return programs + "/../share/kq/harness"; }
+std::string harness_of(const std::string& programs) {
+  return programs + "/../share/kq/harness";
+}
 
 // A model whose parameters are drawn on the host and then moved to a large GPU needs as much memory here.
 kq::Limits limits_for(kq::DeviceKind device, std::size_t lanes) {
   constexpr std::uint64_t kChildrenPerMemory = 8;
   kq::Limits limits;
-  if (device == kq::DeviceKind::cuda) limits.host_bytes_max = std::max(limits.host_bytes_max, kq::usable_memory_bytes() / kChildrenPerMemory / lanes);
+  if (device == kq::DeviceKind::cuda)
+    limits.host_bytes_max = std::max(limits.host_bytes_max, kq::usable_memory_bytes() / kChildrenPerMemory / lanes);
   return limits;
 }
 
-// As many as there are cores that no lane needs, whose judge and child have one each, and memory for. A compiler of CUDA with all of torch takes up to 3 GiB.
+// As many as there are cores that no lane needs, whose judge and child have one each, and memory for. A compiler of
+// CUDA with all of torch takes up to 3 GiB.
 std::uint32_t build_slots(const Flags& flags, std::size_t lanes) {
   constexpr std::uint64_t kBytesPerBuild = 3ull << 30;
   constexpr std::uint64_t kSlotsMax = 32;
@@ -123,7 +129,8 @@ std::uint32_t build_slots(const Flags& flags, std::size_t lanes) {
   const std::uint64_t cores = kq::usable_cores();
   const std::uint64_t taken = kCoresPerLane * lanes;
   const std::uint64_t spare = cores > taken ? cores - taken : 1;
-  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::min(spare, kq::usable_memory_bytes() / 2 / kBytesPerBuild), 1, kSlotsMax));
+  return static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(std::min(spare, kq::usable_memory_bytes() / 2 / kBytesPerBuild), 1, kSlotsMax));
 }
 
 std::string worker_name() {
@@ -139,35 +146,40 @@ Expected<std::uint64_t> random_epoch() {
 }
 
 // Ordinary users' numbers end at 60000 (login.defs); 61000 upward belongs to nobody. Only root can take another uid.
-std::uint32_t slot_uid(std::size_t slot) { return ::geteuid() == 0 ? 61000 + static_cast<std::uint32_t>(slot) * kq::kUidsPerLane : 0; }
+std::uint32_t slot_uid(std::size_t slot) {
+  return ::geteuid() == 0 ? 61000 + static_cast<std::uint32_t>(slot) * kq::kUidsPerLane : 0;
+}
 
-Expected<std::vector<kq::LaneOptions>> lanes_of(const Flags& flags, const std::string& scratch, const std::string& name) {
+Expected<std::vector<kq::LaneOptions>> lanes_of(const Flags& flags, const std::string& scratch,
+                                                const std::string& name) {
   const auto wanted = kq::wanted_devices(flags.devices, kq::count_gpus());
   if (!wanted) return kq::failure(wanted.error());
   const std::string programs = kq::program_directory();
   std::vector<kq::LaneOptions> lanes;
   for (const kq::DeviceId& device : *wanted) {
     const std::vector<int> cores = kq::cores_of_lane(lanes.size(), wanted->size());
-    lanes.push_back({.device = device.kind,
-                     .index = device.index,
-                     .worker = name,
-                     .judge_program = programs + "/kq-judge",
-                     .cores = cores,
-                     .zygote = {.python = find_python(programs),
-                                .harness = harness_of(programs),
-                                .stub = programs + "/../lib/libkqstub.so",
-                                .device = device.kind,
-                                .device_index = device.index,
-                                .cores = cores},
-                     .scratch = scratch + "/lane" + std::to_string(lanes.size()),
-                     .first_uid = slot_uid(lanes.size() + 1),
-                     .limits = limits_for(device.kind, wanted->size()),
-                     .bursts = *kq::parse_enum<kq::Bursts>(flags.bursts),
-                     .children_ahead = flags.children_ahead,
-                     .profiler = kq::find_ncu(),
-                     .profiles = fs::absolute(flags.profiles.empty() ? (fs::path(scratch).parent_path() / "profiles").string() : flags.profiles),
-                     .audits = flags.audits,
-                     .lock_dirs = kq::gpu_lock_dirs()});
+    lanes.push_back(
+        {.device = device.kind,
+         .index = device.index,
+         .worker = name,
+         .judge_program = programs + "/kq-judge",
+         .cores = cores,
+         .zygote = {.python = find_python(programs),
+                    .harness = harness_of(programs),
+                    .stub = programs + "/../lib/libkqstub.so",
+                    .device = device.kind,
+                    .device_index = device.index,
+                    .cores = cores},
+         .scratch = scratch + "/lane" + std::to_string(lanes.size()),
+         .first_uid = slot_uid(lanes.size() + 1),
+         .limits = limits_for(device.kind, wanted->size()),
+         .bursts = *kq::parse_enum<kq::Bursts>(flags.bursts),
+         .children_ahead = flags.children_ahead,
+         .profiler = kq::find_ncu(),
+         .profiles = fs::absolute(flags.profiles.empty() ? (fs::path(scratch).parent_path() / "profiles").string()
+                                                         : flags.profiles),
+         .audits = flags.audits,
+         .lock_dirs = kq::gpu_lock_dirs()});
   }
   return lanes;
 }
@@ -177,13 +189,15 @@ Expected<kq::Lanes> open_lanes(const Flags& flags, const std::string& scratch, c
   if (!wanted) return kq::failure(wanted.error());
   auto lanes = kq::open_lanes(*wanted);
   if (!lanes) return lanes;
-  for (std::size_t i = 0; i < lanes->open.size(); ++i) spdlog::info("lane {}: {} {}", i, to_string(lanes->open[i]->device().kind), lanes->open[i]->device().model);
+  for (std::size_t i = 0; i < lanes->open.size(); ++i)
+    spdlog::info("lane {}: {} {}", i, to_string(lanes->open[i]->device().kind), lanes->open[i]->device().model);
   for (const std::string& why : lanes->closed) spdlog::error("{}; this worker goes on without it", why);
   return lanes;
 }
 
 Expected<kq::ScratchRoot> scratch_of(const Flags& flags) {
-  return kq::ScratchRoot::make(fs::absolute(flags.state.empty() ? kq::default_worker_state() : flags.state).lexically_normal());
+  return kq::ScratchRoot::make(
+      fs::absolute(flags.state.empty() ? kq::default_worker_state() : flags.state).lexically_normal());
 }
 
 // What a job could do here, were it let in.
@@ -205,7 +219,9 @@ Expected<void> test_sandboxes(std::vector<std::unique_ptr<kq::Lane>>& lanes, boo
     auto held = kq::test_sandbox(*lane, harness_of(kq::program_directory()));
     if (!held && !insecure) return held;
     if (!held) spdlog::warn("{}", held.error().message);
-    if (!lane->no_audit().empty()) spdlog::warn("{}: no audit, so streams that submissions make are not named: {}", lane->device().model, lane->no_audit());
+    if (!lane->no_audit().empty())
+      spdlog::warn("{}: no audit, so streams that submissions make are not named: {}", lane->device().model,
+                   lane->no_audit());
   }
   return {};
 }
@@ -228,7 +244,12 @@ Expected<kq::WorkerOptions> worker_options(const Flags& flags, const std::string
   if (!targets) return kq::failure(targets.error());
   const auto epoch = random_epoch();
   if (!epoch) return kq::failure(epoch.error());
-  return kq::WorkerOptions{.name = name, .epoch = *epoch, .devices = {}, .labels = std::move(*labels), .host = kq::this_host(), .builds_for = std::move(*targets)};
+  return kq::WorkerOptions{.name = name,
+                           .epoch = *epoch,
+                           .devices = {},
+                           .labels = std::move(*labels),
+                           .host = kq::this_host(),
+                           .builds_for = std::move(*targets)};
 }
 
 void say_ready(int fd) {
@@ -275,11 +296,14 @@ Expected<void> run(const Flags& flags) {
   kq::BuildZygotes zygotes({.python = find_python(kq::program_directory()),
                             .harness = harness_of(kq::program_directory()),
                             .stub = kq::program_directory() + "/../lib/libkqstub.so"});
-  kq::LoopOptions options{.worker = std::move(*worker),
-                          .builder = {.scratch = scratch, .uid = slot_uid(lanes.size() + tested->closed.size() + 1), .no_gpu_arch = "sm_90"},
-                          .cache_dir = fs::path(scratch).parent_path() / "build-cache",
-                          .cache_bytes_max = static_cast<std::uintmax_t>(flags.cache_gib) << 30,
-                          .zygote = [&](kq::DeviceKind kind) { return only_builds ? zygotes.get(kind) : kq::zygote_of(lanes); }};
+  kq::LoopOptions options{
+      .worker = std::move(*worker),
+      .builder = {.scratch = scratch,
+                  .uid = slot_uid(lanes.size() + tested->closed.size() + 1),
+                  .no_gpu_arch = "sm_90"},
+      .cache_dir = fs::path(scratch).parent_path() / "build-cache",
+      .cache_bytes_max = static_cast<std::uintmax_t>(flags.cache_gib) << 30,
+      .zygote = [&](kq::DeviceKind kind) { return only_builds ? zygotes.get(kind) : kq::zygote_of(lanes); }};
   options.worker.build_slots = build_slots(flags, lanes.size());
   options.worker.closed = std::move(tested->closed);
   for (const auto& lane : lanes) options.worker.devices.push_back(lane->device());
@@ -299,30 +323,56 @@ Expected<void> run(const Flags& flags) {
 
 int main(int argc, char** argv) {
   Flags flags;
-  CLI::App app("Takes jobs from a kq broker, builds and judges them in sandboxes, sends the verdicts back.", "kq-worker");
+  CLI::App app("Takes jobs from a kq broker, builds and judges them in sandboxes, sends the verdicts back.",
+               "kq-worker");
   app.set_version_flag("--version", std::string(kq::kVersion));
   app.add_option("--connect", flags.broker, "broker URL (KQ_BROKER)")->envname("KQ_BROKER")->capture_default_str();
   app.add_option("--key", flags.key, "this worker's key file, where the broker wants one (KQ_KEY)")->envname("KQ_KEY");
-  app.add_option("--state", flags.state, "directory for the build cache and scratch files (default: XDG_STATE_HOME/kq/worker)");
-  app.add_option("--profiles", flags.profiles, "directory for what --profile ncu of a job leaves, by run and job (default: profiles in the state directory)");
-  app.add_option("--devices", flags.devices, "auto, or a list of cpu, cuda, cuda:N, each once; a GPU has one worker on a host")->capture_default_str();
-  app.add_option("--compile-for", flags.compile_for, "only build, for jobs that wait for such a device: cpu, or an architecture like sm_90; takes no GPU; may be repeated")
-      ->allow_extra_args(false)->excludes("--devices");
+  app.add_option("--state", flags.state,
+                 "directory for the build cache and scratch files (default: XDG_STATE_HOME/kq/worker)");
+  app.add_option(
+      "--profiles", flags.profiles,
+      "directory for what --profile ncu of a job leaves, by run and job (default: profiles in the state directory)");
+  app.add_option("--devices", flags.devices,
+                 "auto, or a list of cpu, cuda, cuda:N, each once; a GPU has one worker on a host")
+      ->capture_default_str();
+  app.add_option("--compile-for", flags.compile_for,
+                 "only build, for jobs that wait for such a device: cpu, or an architecture like sm_90; takes no GPU; "
+                 "may be repeated")
+      ->allow_extra_args(false)
+      ->excludes("--devices");
   app.add_option("--builds", flags.builds, "builds at once (default: by cores and memory)")->check(CLI::Range(1, 256));
-  app.add_option("--children-ahead", flags.children_ahead, "processes for jobs to come that wait on each device, warm; 0: each is forked when it is wanted")
-      ->envname("KQ_CHILDREN_AHEAD")->check(CLI::Range(0, 4))->capture_default_str();
-  app.add_option("--cache-gib", flags.cache_gib, "most that the build cache holds, in GiB")->check(CLI::Range(1, 1 << 20))->capture_default_str();
-  app.add_option("--label", flags.labels, "what jobs may ask for with kq-submit --require; may be repeated")->allow_extra_args(false);
-  app.add_option("--log-format", flags.log_format, "auto, text or json; auto: text on a terminal, else a JSON object a line")
-      ->check(CLI::IsMember({"auto", "text", "json"}))->capture_default_str();
+  app.add_option("--children-ahead", flags.children_ahead,
+                 "processes for jobs to come that wait on each device, warm; 0: each is forked when it is wanted")
+      ->envname("KQ_CHILDREN_AHEAD")
+      ->check(CLI::Range(0, 4))
+      ->capture_default_str();
+  app.add_option("--cache-gib", flags.cache_gib, "most that the build cache holds, in GiB")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--label", flags.labels, "what jobs may ask for with kq-submit --require; may be repeated")
+      ->allow_extra_args(false);
+  app.add_option("--log-format", flags.log_format,
+                 "auto, text or json; auto: text on a terminal, else a JSON object a line")
+      ->check(CLI::IsMember({"auto", "text", "json"}))
+      ->capture_default_str();
   app.add_option("--log-level", flags.log_level, "debug, info, warn, error, off")
-      ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}))->capture_default_str();
+      ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}))
+      ->capture_default_str();
   app.add_option("--ready-fd", flags.ready_fd, "write 'ready' to this descriptor once every device is open");
-  app.add_flag("--self-test", flags.self_test, "open every device, start what runs jobs, print what was found as JSON, and end");
-  app.add_option("--bursts", flags.bursts, "on a GPU, when calls below 20 us are also timed eight at a time, which takes 0.2 s: in doubt is where a job's own clock says less than the judge's can agree with")
-      ->check(CLI::IsMember({"never", "doubt", "always"}))->capture_default_str()->envname("KQ_BURSTS");
-  app.add_flag_callback("--no-audit", [&flags] { flags.audits = false; }, "on a GPU, do not listen by CUPTI to what submissions do, which names streams of their own");
-  app.add_flag("--insecure-no-sandbox", flags.insecure, "work even where nothing can be put between jobs and this user's files");
+  app.add_flag("--self-test", flags.self_test,
+               "open every device, start what runs jobs, print what was found as JSON, and end");
+  app.add_option("--bursts", flags.bursts,
+                 "on a GPU, when calls below 20 us are also timed eight at a time, which takes 0.2 s: in doubt is "
+                 "where a job's own clock says less than the judge's can agree with")
+      ->check(CLI::IsMember({"never", "doubt", "always"}))
+      ->capture_default_str()
+      ->envname("KQ_BURSTS");
+  app.add_flag_callback(
+      "--no-audit", [&flags] { flags.audits = false; },
+      "on a GPU, do not listen by CUPTI to what submissions do, which names streams of their own");
+  app.add_flag("--insecure-no-sandbox", flags.insecure,
+               "work even where nothing can be put between jobs and this user's files");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

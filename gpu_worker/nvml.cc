@@ -8,11 +8,11 @@ namespace {
 
 constexpr char kLibrary[] = "libnvidia-ml.so.1";
 constexpr int kSuccess = 0;
-constexpr unsigned long long kXidEvents = 8;       // nvmlEventTypeXidCriticalError
+constexpr unsigned long long kXidEvents = 8;         // nvmlEventTypeXidCriticalError
 constexpr unsigned long long kNotAvailable = ~0ull;  // NVML_VALUE_NOT_AVAILABLE
 constexpr std::size_t kProcessesMax = 256;
-constexpr int kSmClock = 1, kMemoryClock = 2;      // nvmlClockType_t
-constexpr int kGpuSensor = 0;                      // nvmlTemperatureSensors_t
+constexpr int kSmClock = 1, kMemoryClock = 2;  // nvmlClockType_t
+constexpr int kGpuSensor = 0;                  // nvmlTemperatureSensors_t
 
 using Handle = void*;
 struct MemoryInfo {  // nvmlMemory_t
@@ -65,11 +65,14 @@ void find_readings(void* library, Library& nvml) {
 bool open_library(Library& nvml) {
   void* const library = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
   if (library != nullptr) find_readings(library, nvml);
-  return library != nullptr && find(library, "nvmlInit_v2", nvml.init) && find(library, "nvmlDeviceGetHandleByUUID", nvml.handle_by_uuid) &&
+  return library != nullptr && find(library, "nvmlInit_v2", nvml.init) &&
+         find(library, "nvmlDeviceGetHandleByUUID", nvml.handle_by_uuid) &&
          find(library, "nvmlDeviceGetMemoryInfo", nvml.memory) &&
          find(library, "nvmlDeviceGetComputeRunningProcesses_v3", nvml.compute_processes) &&
-         find(library, "nvmlEventSetCreate", nvml.make_events) && find(library, "nvmlDeviceRegisterEvents", nvml.register_events) &&
-         find(library, "nvmlEventSetWait_v2", nvml.next_event) && find(library, "nvmlEventSetFree", nvml.free_events) && nvml.init() == kSuccess;
+         find(library, "nvmlEventSetCreate", nvml.make_events) &&
+         find(library, "nvmlDeviceRegisterEvents", nvml.register_events) &&
+         find(library, "nvmlEventSetWait_v2", nvml.next_event) && find(library, "nvmlEventSetFree", nvml.free_events) &&
+         nvml.init() == kSuccess;
 }
 
 class NvmlWatch : public GpuWatch {

@@ -16,10 +16,14 @@ Report too_slow(Report report, std::int64_t limit_ms) {
   report.error.clear();
   report.samples = {};
   report.disagreement.clear();
-  report.verdict = ended(VerdictName::timed_out, {.stage = Stage::run,
-                                                  .reason = std::string(kTotal),
-                                                  .message = "all trials together took longer than " + limit_text(limit_ms),
-                                                  .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
+  report.verdict =
+      ended(VerdictName::timed_out, {.stage = Stage::run,
+                                     .reason = std::string(kTotal),
+                                     .message = "all trials together took longer than " + limit_text(limit_ms),
+                                     .hint = {},
+                                     .rule = {},
+                                     .place = {},
+                                     .mismatch = {}});
   return report;
 }
 
@@ -27,10 +31,12 @@ bool is_of_submission(const Verdict& verdict) {
   switch (row_of(name_of(verdict)).fault) {
     case Fault::none:
     case Fault::user:
-    case Fault::policy: return true;
+    case Fault::policy:
+      return true;
     case Fault::problem:
     case Fault::nobody:
-    case Fault::ours: return false;
+    case Fault::ours:
+      return false;
   }
   return false;
 }
@@ -38,15 +44,20 @@ bool is_of_submission(const Verdict& verdict) {
 }  // namespace
 
 Report after_kill(Report report, Killed submission, std::int64_t limit_ms) {
-  if (submission == Killed::lives_on || (report.verdict && is_of_submission(*report.verdict))) return too_slow(std::move(report), limit_ms);
+  if (submission == Killed::lives_on || (report.verdict && is_of_submission(*report.verdict)))
+    return too_slow(std::move(report), limit_ms);
   // Of a submission that had not begun the judge has no verdict.
-  if (!report.verdict) report.error = "the " + limit_text(limit_ms) + " for its run were over before the submission was at work: " + report.error;
+  if (!report.verdict)
+    report.error =
+        "the " + limit_text(limit_ms) + " for its run were over before the submission was at work: " + report.error;
   return report;
 }
 
 Expected<Report> without_answer(std::uint64_t plan, Killed submission, std::int64_t limit_ms) {
   if (submission == Killed::is_gone) {
-    return our_fault("the " + limit_text(limit_ms) + " for its run were over while the judge did not wait for the submission: it waits for the reference, or was stopped");
+    return our_fault("the " + limit_text(limit_ms) +
+                     " for its run were over while the judge did not wait for the submission: it waits for the "
+                     "reference, or was stopped");
   }
   Report unsaid;
   unsaid.id = plan;

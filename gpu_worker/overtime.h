@@ -1,7 +1,8 @@
 // The end of a run whose limit is over: whose doing it was.
 //
-// Every single call kept its limit, all of them together did not. The lane then kills the submission, and its judge ends the plan as for any that died. Who
-// was at work until then is told by what the judge says, and by whether it says anything: one that waited for the submission answers at once.
+// Every single call kept its limit, all of them together did not. The lane then kills the submission, and its judge
+// ends the plan as for any that died. Who was at work until then is told by what the judge says, and by whether it says
+// anything: one that waited for the submission answers at once.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@
 
 namespace kq {
 
-// Whether a submission that was killed is gone. One that is not, with all it started, keeps its judge waiting by its own doing.
+// Whether a submission that was killed is gone. One that is not, with all it started, keeps its judge waiting by its
+// own doing.
 enum class Killed { is_gone, lives_on };
 
 // The judge's answer after the kill. Without a verdict it is our failure, in words.

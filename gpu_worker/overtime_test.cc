@@ -16,7 +16,8 @@ Report report_of(VerdictName name) {
 }
 
 TEST(Overtime, is_the_submissions_where_the_judge_waited_for_it) {
-  for (const VerdictName name : {VerdictName::crashed, VerdictName::out_of_memory, VerdictName::wrong_answer, VerdictName::rejected}) {
+  for (const VerdictName name :
+       {VerdictName::crashed, VerdictName::out_of_memory, VerdictName::wrong_answer, VerdictName::rejected}) {
     const Report report = after_kill(report_of(name), Killed::is_gone, kLimitMs);
     EXPECT_TRUE(ran_out_of_time(report)) << to_string(name);
     EXPECT_EQ(report.id, 7u);
@@ -36,7 +37,9 @@ TEST(Overtime, is_ours_where_the_submission_had_not_begun) {
   report.error = "a fresh submission child could not be set up";
   report = after_kill(std::move(report), Killed::is_gone, kLimitMs);
   EXPECT_FALSE(report.verdict);
-  EXPECT_EQ(report.error, "the 500 ms for its run were over before the submission was at work: a fresh submission child could not be set up");
+  EXPECT_EQ(report.error,
+            "the 500 ms for its run were over before the submission was at work: a fresh submission child could not be "
+            "set up");
 }
 
 TEST(Overtime, is_ours_where_the_judge_says_nothing_of_a_submission_that_is_gone) {

@@ -30,7 +30,9 @@ std::vector<std::string> environment_of(const ProcessOptions& options) {
     const std::size_t equals = text.find('=');
     if (equals == std::string_view::npos) continue;
     const std::string name(text.substr(0, equals));
-    if (options.inherited && std::find(options.inherited->begin(), options.inherited->end(), name) == options.inherited->end()) continue;
+    if (options.inherited &&
+        std::find(options.inherited->begin(), options.inherited->end(), name) == options.inherited->end())
+      continue;
     variables[name] = text.substr(equals + 1);
   }
   for (const auto& [name, value] : options.environment) variables[name] = value;
@@ -96,7 +98,8 @@ std::optional<std::vector<std::string>> visible_gpus() {
   if (text == nullptr) return std::nullopt;
   std::vector<std::string> words;
   std::istringstream list(text);
-  for (std::string word; std::getline(list, word, ',') && !word.starts_with('-');) words.push_back(word);  // as CUDA reads it
+  for (std::string word; std::getline(list, word, ',') && !word.starts_with('-');)
+    words.push_back(word);  // as CUDA reads it
   return words;
 }
 

@@ -26,7 +26,8 @@ TEST(Process, inherits_nothing_above_its_socket) {
   auto kept = packet_pair();
   auto pair = packet_pair();
   ASSERT_TRUE(kept && pair);
-  const auto pid = start_process({.argv = {"sh", "-c", "ls /proc/self/fd | wc -w >&3"}, .environment = {}, .socket = pair->second.get()});
+  const auto pid = start_process(
+      {.argv = {"sh", "-c", "ls /proc/self/fd | wc -w >&3"}, .environment = {}, .socket = pair->second.get()});
   ASSERT_TRUE(pid);
   const auto packet = receive_packet(pair->first.get(), 5000);
   ASSERT_TRUE(packet && *packet);

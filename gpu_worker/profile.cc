@@ -19,11 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMetricsBytesMax = 1u << 20;         // of metrics.json
+constexpr std::size_t kMetricsBytesMax = 1u << 20;          // of metrics.json
 constexpr std::size_t kFileBytesMaxOfProfile = 256u << 20;  // of each file that is kept
-constexpr std::uintmax_t kOutBytesMax = 1ull << 30;          // of all that a child writes there, and so many files
+constexpr std::uintmax_t kOutBytesMax = 1ull << 30;         // of all that a child writes there, and so many files
 constexpr std::size_t kOutFilesMax = 64;
-constexpr std::uintmax_t kFreePart = 20;                    // of the disk must be free, or no files are kept
+constexpr std::uintmax_t kFreePart = 20;  // of the disk must be free, or no files are kept
 constexpr std::uint32_t kCallLimitMs = 300'000;
 constexpr const char* kFiles[] = {"report.ncu-rep", "details.txt", "metrics.csv", "metrics.json", "profiler.log"};
 
@@ -43,7 +43,8 @@ std::vector<std::string> places_of_ncu() {
   }
   places.emplace_back("/usr/local/cuda/bin/ncu");
   std::error_code ignored;
-  for (fs::directory_iterator version("/opt/nvidia/nsight-compute", ignored), end; !ignored && version != end; version.increment(ignored)) {
+  for (fs::directory_iterator version("/opt/nvidia/nsight-compute", ignored), end; !ignored && version != end;
+       version.increment(ignored)) {
     places.push_back(version->path().string() + "/ncu");
   }
   return places;
@@ -51,8 +52,12 @@ std::vector<std::string> places_of_ncu() {
 
 // As part of a file's name: a label may hold anything but control characters.
 std::string plain(std::string text) {
-  const auto is_plain = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == '.'; };
-  std::ranges::replace_if(text, [&](char c) { return !is_plain(c); }, '_');
+  const auto is_plain = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' ||
+           c == '.';
+  };
+  std::ranges::replace_if(
+      text, [&](char c) { return !is_plain(c); }, '_');
   if (text.starts_with('.')) text.front() = '_';
   return text;
 }
@@ -93,13 +98,15 @@ struct Kept {
 };
 
 Expected<Kept> keep_files(const std::string& out, const std::string& parent, const Lease& lease) {
-  const fs::path place = fs::path(parent) / plain(lease.run) /
-                         (plain(lease.submission.label) + "-" + std::to_string(lease.id.seq) + "-" + std::to_string(lease.id.attempt));
+  const fs::path place =
+      fs::path(parent) / plain(lease.run) /
+      (plain(lease.submission.label) + "-" + std::to_string(lease.id.seq) + "-" + std::to_string(lease.id.attempt));
   std::error_code error;
   fs::create_directories(place, error);
   if (error) return our_fault("cannot make " + place.string() + ": " + error.message());
   if (const auto space = fs::space(place, error); !error && space.available < space.capacity / kFreePart) {
-    return our_fault("no room for the profile's files in " + place.string() + ": less than a twentieth of the disk is free");
+    return our_fault("no room for the profile's files in " + place.string() +
+                     ": less than a twentieth of the disk is free");
   }
   Kept kept{.place = place.string()};
   for (const char* name : kFiles) {
@@ -110,7 +117,8 @@ Expected<Kept> keep_files(const std::string& out, const std::string& parent, con
       continue;
     }
     std::ofstream file(place / name, std::ios::binary | std::ios::trunc);
-    if (!file.write(bytes->data(), static_cast<std::streamsize>(bytes->size())).flush()) return our_fault("cannot write " + (place / name).string());
+    if (!file.write(bytes->data(), static_cast<std::streamsize>(bytes->size())).flush())
+      return our_fault("cannot write " + (place / name).string());
   }
   return kept;
 }
@@ -119,11 +127,14 @@ Expected<Kept> keep_files(const std::string& out, const std::string& parent, con
 
 std::string find_ncu() {
   const std::vector<std::string> places = places_of_ncu();
-  const auto found = std::ranges::find_if(places, [](const std::string& path) { return ::access(path.c_str(), X_OK) == 0 && !fs::is_directory(path); });
+  const auto found = std::ranges::find_if(
+      places, [](const std::string& path) { return ::access(path.c_str(), X_OK) == 0 && !fs::is_directory(path); });
   return found == places.end() ? std::string() : *found;
 }
 
-Trials profile_trials() { return {.correctness = 1, .warmup = 1, .timed = 0}; }
+Trials profile_trials() {
+  return {.correctness = 1, .warmup = 1, .timed = 0};
+}
 
 Limits profile_limits(Limits limits) {
   limits.call_limit_ms = std::max(limits.call_limit_ms, kCallLimitMs);
@@ -135,7 +146,8 @@ bool is_overflowing(const std::string& out) {
   std::error_code error;
   std::uintmax_t bytes = 0;
   std::size_t files = 0;
-  for (fs::recursive_directory_iterator entry(out, fs::directory_options::skip_permission_denied, error), end; !error && entry != end; entry.increment(error)) {
+  for (fs::recursive_directory_iterator entry(out, fs::directory_options::skip_permission_denied, error), end;
+       !error && entry != end; entry.increment(error)) {
     std::error_code ignored;
     if (entry->symlink_status(ignored).type() == fs::file_type::regular) bytes += entry->file_size(ignored);
     if (++files > kOutFilesMax || bytes > kOutBytesMax) return true;
@@ -150,7 +162,9 @@ Profile collect_profile(const std::string& out, const std::string& parent, const
   if (kept) profile.directory = kept->place;
   if (!profile.message.empty()) return profile;
   if (!kept) profile.message = kept.error().message;
-  if (kept && !kept->too_large.empty()) profile.message = kept->too_large + " was not kept: it is larger than " + std::to_string(kFileBytesMaxOfProfile >> 20) + " MiB";
+  if (kept && !kept->too_large.empty())
+    profile.message =
+        kept->too_large + " was not kept: it is larger than " + std::to_string(kFileBytesMaxOfProfile >> 20) + " MiB";
   return profile;
 }
 

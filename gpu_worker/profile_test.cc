@@ -30,7 +30,11 @@ class ProfileTest : public testing::Test {
   fs::path out() const { return folder_ / "out"; }
   fs::path kept() const { return folder_ / "profiles"; }
   Profile collect() const {
-    Lease lease{.id = {.seq = 42, .attempt = 2}, .run = "nightly", .submission = examples::submission(), .blobs = {}, .device = {}};
+    Lease lease{.id = {.seq = 42, .attempt = 2},
+                .run = "nightly",
+                .submission = examples::submission(),
+                .blobs = {},
+                .device = {}};
     lease.submission.label = "../../add fast";
     return collect_profile(out(), kept(), lease);
   }
@@ -45,7 +49,8 @@ TEST_F(ProfileTest, figures_come_out_and_files_are_kept_in_a_directory_of_the_jo
   const Profile profile = collect();
   EXPECT_EQ(profile.tool, "ncu 2025.3.1.0");
   EXPECT_EQ(profile.message, "");
-  EXPECT_EQ(profile.kernels, (std::vector<KernelProfile>{{"add(float*)", {{"a.b_pct", 1.5}, {"c.d", 7}}}, {"sub", {}}}));
+  EXPECT_EQ(profile.kernels,
+            (std::vector<KernelProfile>{{"add(float*)", {{"a.b_pct", 1.5}, {"c.d", 7}}}, {"sub", {}}}));
   EXPECT_EQ(profile.directory, (kept() / "nightly" / "_._.._add_fast-42-2").string());
   EXPECT_EQ(fs::file_size(profile.directory + "/report.ncu-rep"), 7u);
   EXPECT_FALSE(fs::exists(profile.directory + "/details.txt"));

@@ -31,13 +31,16 @@ struct CloseDirectory {
   void operator()(DIR* open) const { ::closedir(open); }
 };
 
-// Removes what is in an open directory, but for directories that are not empty. Gives the name of one of those, or nothing.
+// Removes what is in an open directory, but for directories that are not empty. Gives the name of one of those, or
+// nothing.
 std::optional<std::string> sweep(int dir) {
   const int again = ::openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, CloseDirectory> open(again < 0 ? nullptr : ::fdopendir(again));
   while (const dirent* entry = open ? ::readdir(open.get()) : nullptr) {
     const std::string name = entry->d_name;
-    if (name == "." || name == ".." || ::unlinkat(dir, name.c_str(), 0) == 0 || ::unlinkat(dir, name.c_str(), AT_REMOVEDIR) == 0) continue;
+    if (name == "." || name == ".." || ::unlinkat(dir, name.c_str(), 0) == 0 ||
+        ::unlinkat(dir, name.c_str(), AT_REMOVEDIR) == 0)
+      continue;
     if (errno == ENOTEMPTY || errno == EEXIST) return name;
   }
   return std::nullopt;
@@ -70,8 +73,8 @@ bool remove_tree(const std::string& dir) {
   }
 }
 
-// Takes what lies below an open directory off `left`; false: there is more than that, or something that its owner keeps from us. Who owns it is at work there:
-// nothing is done by a name but opening what is no link.
+// Takes what lies below an open directory off `left`; false: there is more than that, or something that its owner keeps
+// from us. Who owns it is at work there: nothing is done by a name but opening what is no link.
 bool take_off(DirectoryLimit& left, int dir, int depth) {
   constexpr std::uint64_t kBlockBytes = 512;  // of st_blocks, whatever the disk's are
   const int again = ::openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -97,7 +100,9 @@ bool take_off(DirectoryLimit& left, int dir, int depth) {
 }
 
 // harness/build.py, launcher/launch_plan.h, build/builder.cc
-bool is_for_a_run(std::string_view name) { return name == "module.cubin" || name == "launch" || name.starts_with("kq_"); }
+bool is_for_a_run(std::string_view name) {
+  return name == "module.cubin" || name == "launch" || name.starts_with("kq_");
+}
 
 Expected<void> write_file(const std::string& path, std::string_view bytes) {
   const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
@@ -116,7 +121,8 @@ Expected<void> write_file(const std::string& path, std::string_view bytes) {
 Expected<Scratch> Scratch::make(const std::string& parent, const std::string& name, std::uint32_t uid) {
   Scratch scratch(parent + "/" + name);
   // What cannot be removed is in nobody's way.
-  for (int next = 1; !remove_tree(scratch.dir_) && next < kNamesMax; ++next) scratch.dir_ = parent + "/" + name + "." + std::to_string(next);
+  for (int next = 1; !remove_tree(scratch.dir_) && next < kNamesMax; ++next)
+    scratch.dir_ = parent + "/" + name + "." + std::to_string(next);
   std::error_code error;
   fs::create_directories(scratch.dir_, error);
   if (error) return our_fault("cannot make " + scratch.dir_ + ": " + error.message());
@@ -134,7 +140,9 @@ Scratch& Scratch::operator=(Scratch&& other) noexcept {
   std::swap(dir_, other.dir_);
   return *this;
 }
-Scratch::~Scratch() { (void)remove(); }
+Scratch::~Scratch() {
+  (void)remove();
+}
 
 Expected<void> Scratch::remove() {
   const std::string dir = std::exchange(dir_, {});
@@ -154,7 +162,8 @@ Expected<void> Scratch::put_all(const std::string& from) const {
   std::error_code error;
   for (fs::directory_iterator entry(from, error), end; !error && entry != end; entry.increment(error)) {
     if (!entry->is_regular_file(error) || error || !is_for_a_run(entry->path().filename().string())) continue;
-    fs::copy_file(entry->path(), dir_ + "/src/" + entry->path().filename().string(), fs::copy_options::overwrite_existing, error);
+    fs::copy_file(entry->path(), dir_ + "/src/" + entry->path().filename().string(),
+                  fs::copy_options::overwrite_existing, error);
   }
   if (error) return our_fault("cannot copy " + from + " to " + dir_ + "/src: " + error.message());
   return {};

@@ -36,15 +36,18 @@ Expected<ScratchRoot> ScratchRoot::make(const std::string& state) {
   if (error) return bad_input(state + ": " + error.message() + "; name a directory for scratch files with --state");
   remove_abandoned(state);
   std::string dir = state + "/" + kPrefix + std::to_string(::getpid()) + "-XXXXXX";
-  if (::mkdtemp(dir.data()) == nullptr) return bad_input(dir + ": " + std::strerror(errno) + "; name a directory for scratch files with --state");
+  if (::mkdtemp(dir.data()) == nullptr)
+    return bad_input(dir + ": " + std::strerror(errno) + "; name a directory for scratch files with --state");
   (void)::chmod(dir.c_str(), 0755);  // children of other users pass through it
   ScratchRoot root(std::move(dir));
   // Where a file system has no locks nobody there takes one for abandoned.
-  if (auto lock = FileLock::take(root.dir_ + "/" + kLock, "process " + std::to_string(::getpid()) + "\n")) root.lock_ = std::move(*lock);
+  if (auto lock = FileLock::take(root.dir_ + "/" + kLock, "process " + std::to_string(::getpid()) + "\n"))
+    root.lock_ = std::move(*lock);
   return root;
 }
 
-ScratchRoot::ScratchRoot(ScratchRoot&& other) noexcept : dir_(std::exchange(other.dir_, {})), lock_(std::move(other.lock_)) {}
+ScratchRoot::ScratchRoot(ScratchRoot&& other) noexcept
+    : dir_(std::exchange(other.dir_, {})), lock_(std::move(other.lock_)) {}
 
 ScratchRoot::~ScratchRoot() {
   std::error_code ignored;

@@ -1,5 +1,6 @@
-// The directory of one worker's scratch files, in a state directory that several may share: gone with it. Where a worker was killed the next one removes it:
-// a lock in it tells that nobody is there any more, which a process number would not, as another container or host has others.
+// The directory of one worker's scratch files, in a state directory that several may share: gone with it. Where a
+// worker was killed the next one removes it: a lock in it tells that nobody is there any more, which a process number
+// would not, as another container or host has others.
 #pragma once
 
 #include <optional>

@@ -72,7 +72,8 @@ TEST_F(ScratchTest, is_told_when_it_holds_too_much) {
   fs::create_symlink("/", dir + "/out/root");
   EXPECT_FALSE(holds_more_than(dir, {.bytes = 4 << 20, .entries = 7})) << "holes take no room, and links lead nowhere";
   fs::permissions(dir + "/out/a", fs::perms::none);
-  EXPECT_EQ(holds_more_than(dir, {.bytes = 4 << 20, .entries = 7}), ::geteuid() != 0) << "root sees all; who cannot look finds fault";
+  EXPECT_EQ(holds_more_than(dir, {.bytes = 4 << 20, .entries = 7}), ::geteuid() != 0)
+      << "root sees all; who cannot look finds fault";
   fs::permissions(dir + "/out/a", fs::perms::owner_all);
   std::string deep = dir + "/work";
   for (int depth = 0; depth < kDirectoryDepthMax - 1; ++depth) fs::create_directory(deep += "/d");
@@ -118,7 +119,8 @@ TEST_F(ScratchTest, what_a_build_notes_for_the_worker_stays_out_of_a_run) {
   auto built = Scratch::make(parent_, "built", 0);
   auto scratch = Scratch::make(parent_, "a", 0);
   ASSERT_TRUE(built && scratch);
-  for (const char* name : {"facts", "message", "status", "log", "toolchain", "kq_extensions.json"}) ASSERT_TRUE(built->put(name, "built"));
+  for (const char* name : {"facts", "message", "status", "log", "toolchain", "kq_extensions.json"})
+    ASSERT_TRUE(built->put(name, "built"));
   for (const char* name : {"facts", "message"}) ASSERT_TRUE(scratch->put(name, "submitted"));
   ASSERT_TRUE(scratch->put_all(built->dir() + "/src"));
   EXPECT_EQ(*read_child_file(scratch->dir() + "/src/facts", 100), "submitted");
@@ -128,7 +130,8 @@ TEST_F(ScratchTest, what_a_build_notes_for_the_worker_stays_out_of_a_run) {
 
 TEST_F(ScratchTest, a_problem_and_a_submission_of_one_name_live_side_by_side) {
   Lease lease;
-  lease.submission.problem = {.name = "p", .file = "p.py", .hash = sha256("problem"), .precision = {}, .rtol = {}, .atol = {}};
+  lease.submission.problem = {
+      .name = "p", .file = "p.py", .hash = sha256("problem"), .precision = {}, .rtol = {}, .atol = {}};
   lease.submission.files = {{"p.py", sha256("submission")}};
   lease.blobs = {{sha256("problem"), "problem"}, {sha256("submission"), "submission"}};
   auto scratch = Scratch::make(parent_, "a", 0);
@@ -140,7 +143,8 @@ TEST_F(ScratchTest, a_problem_and_a_submission_of_one_name_live_side_by_side) {
 
 TEST_F(ScratchTest, a_lease_without_its_blob_is_our_fault) {
   Lease lease;
-  lease.submission.problem = {.name = "p", .file = "p.py", .hash = sha256("p"), .precision = {}, .rtol = {}, .atol = {}};
+  lease.submission.problem = {
+      .name = "p", .file = "p.py", .hash = sha256("p"), .precision = {}, .rtol = {}, .atol = {}};
   auto scratch = Scratch::make(parent_, "a", 0);
   ASSERT_TRUE(scratch);
   const auto put = put_sources(*scratch, lease, true);

@@ -12,10 +12,13 @@ namespace {
 constexpr int kGpusMax = 64;
 
 bool is_gpu(const std::string& word) {
-  return word.starts_with("cuda:") && word.size() > 5 && word.size() < 8 && word.find_first_not_of("0123456789", 5) == std::string::npos;
+  return word.starts_with("cuda:") && word.size() > 5 && word.size() < 8 &&
+         word.find_first_not_of("0123456789", 5) == std::string::npos;
 }
 
-std::string name_of(const DeviceId& device) { return device.kind == DeviceKind::cpu ? "cpu" : "cuda:" + std::to_string(device.index); }
+std::string name_of(const DeviceId& device) {
+  return device.kind == DeviceKind::cpu ? "cpu" : "cuda:" + std::to_string(device.index);
+}
 
 std::vector<std::string> words_of(const std::string& list) {
   std::vector<std::string> words;
@@ -57,7 +60,8 @@ Expected<std::vector<DeviceId>> wanted_devices(const std::string& text, std::siz
     }
   }
   for (auto device = wanted.begin(); device != wanted.end(); ++device) {
-    if (std::find(wanted.begin(), device, *device) != device) return bad_input("--devices " + text + ": " + name_of(*device) + " is there twice, and a device has one lane");
+    if (std::find(wanted.begin(), device, *device) != device)
+      return bad_input("--devices " + text + ": " + name_of(*device) + " is there twice, and a device has one lane");
   }
   return wanted;
 }

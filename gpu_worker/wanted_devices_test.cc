@@ -6,7 +6,9 @@ namespace kq {
 namespace {
 
 const DeviceId kCpu{DeviceKind::cpu, 0};
-DeviceId gpu(int index) { return {DeviceKind::cuda, index}; }
+DeviceId gpu(int index) {
+  return {DeviceKind::cuda, index};
+}
 
 std::string refusal(const std::string& text) {
   const auto wanted = wanted_devices(text, 2);

@@ -1,10 +1,10 @@
-// Whether children are making themselves warm on a lane's device, or one is ending: what control tells the judge through a page of memory that both have; and what the
-// judge tells control there, that nobody should begin now.
+// Whether children are making themselves warm on a lane's device, or one is ending: what control tells the judge
+// through a page of memory that both have; and what the judge tells control there, that nobody should begin now.
 //
-// While a CUDA context is made, 50 to 90 ms, the driver stops the device for a moment some ten to twenty times: of the calls that are timed
-// meanwhile as many take 30 to 250 us longer, all others as long as ever (H200). So the judge goes on beside them, and has those calls made again
-// (judge/trials.h). But whoever maps memory or loads code then waits for the driver, so none begins while the judge prepares its trials, unless the next job
-// would find no child.
+// While a CUDA context is made, 50 to 90 ms, the driver stops the device for a moment some ten to twenty times: of the
+// calls that are timed meanwhile as many take 30 to 250 us longer, all others as long as ever (H200). So the judge goes
+// on beside them, and has those calls made again (judge/trials.h). But whoever maps memory or loads code then waits for
+// the driver, so none begins while the judge prepares its trials, unless the next job would find no child.
 #pragma once
 
 #include <algorithm>

@@ -36,7 +36,9 @@ TEST(Warming, the_judge_says_when_nobody_should_begin) {
   EXPECT_FALSE(control->is_preparing());
 }
 
-TEST(Warming, a_descriptor_that_is_no_page_is_an_error) { EXPECT_FALSE(Warming::map(Fd())); }
+TEST(Warming, a_descriptor_that_is_no_page_is_an_error) {
+  EXPECT_FALSE(Warming::map(Fd()));
+}
 
 }  // namespace
 }  // namespace kq

@@ -36,12 +36,17 @@ bool is_alike(const DeviceInfo& a, const DeviceInfo& b) {
 }
 
 // For others, who know their attempt themselves.
-bool is_build(const Lease& lease) { return lease.id.attempt == 0; }
+bool is_build(const Lease& lease) {
+  return lease.id.attempt == 0;
+}
 
 }  // namespace
 
 Worker::Worker(WorkerOptions options)
-    : options_(std::move(options)), busy_(options_.devices.size(), false), lost_(options_.devices.size()), last_problem_(options_.devices.size()) {
+    : options_(std::move(options)),
+      busy_(options_.devices.size(), false),
+      lost_(options_.devices.size()),
+      last_problem_(options_.devices.size()) {
   KQ_CHECK(options_.devices.empty() != options_.builds_for.empty() && options_.build_slots > 0);
 }
 
@@ -58,7 +63,8 @@ void Worker::on(BrokerSaid& said, std::int64_t now_ms, WorkerReady& ready) {
   if (const auto* welcome = std::get_if<Welcome>(&said.reply)) {
     welcome_ = true;
     heartbeat_ms_ = std::max<std::int64_t>(1, welcome->heartbeat_ms);
-    next_heartbeat_ms_ = now_ms;  // says at once what is held: after a restart of the broker nothing expires by accident
+    next_heartbeat_ms_ =
+        now_ms;  // says at once what is held: after a restart of the broker nothing expires by accident
   } else if (auto* batch = std::get_if<LeaseBatch>(&said.reply)) {
     take(*batch);
   } else if (auto* builds = std::get_if<BuildBatch>(&said.reply)) {
@@ -129,7 +135,8 @@ void Worker::revoke(const LeaseId& id, WorkerReady& ready) {
   }
 }
 
-// Of several equal devices the one with the fewest leases. Another like it only where none of them is left: the broker has chosen by what is warm there.
+// Of several equal devices the one with the fewest leases. Another like it only where none of them is left: the broker
+// has chosen by what is warm there.
 std::optional<std::size_t> Worker::lane_for(const Held& lease) const {
   std::vector<std::size_t> load(options_.devices.size());
   for (const auto& [id, held] : held_) {
@@ -193,7 +200,8 @@ void Worker::on(DeviceLost& lost, std::int64_t now_ms, WorkerReady& ready) {
   lost_[lost.device] = lost.why;
   ready.notes.push_back("quarantined " + lost.why + "; nothing runs there until this worker starts anew");
   for (auto& [id, held] : held_) {
-    if (held.device == lost.device && (held.phase == Phase::waiting_build || held.phase == Phase::waiting_run)) settle(held);
+    if (held.device == lost.device && (held.phase == Phase::waiting_build || held.phase == Phase::waiting_run))
+      settle(held);
   }
   welcome_ = false;  // say Hello again: without it
   next_hello_ms_ = now_ms;
@@ -228,7 +236,8 @@ void Worker::report_build(Held& held, Expected<Built> built) {
   } else if (built->object) {
     held.object = std::move(built->object);
   } else {
-    held.error = built->verdict ? "it ended as " + std::string(to_string(name_of(*built->verdict))) : "nothing to hand over";
+    held.error =
+        built->verdict ? "it ended as " + std::string(to_string(name_of(*built->verdict))) : "nothing to hand over";
   }
 }
 
@@ -275,14 +284,16 @@ Worker::Held* Worker::next_run(std::size_t device) {
   return oldest;
 }
 
-// A device that would idle takes the newest job that waits for one like it, of where most wait; while jobs of its own are being built, only of where they pile up.
+// A device that would idle takes the newest job that waits for one like it, of where most wait; while jobs of its own
+// are being built, only of where they pile up.
 Worker::Held* Worker::run_of_another(std::size_t device) {
   std::vector<std::size_t> waiting(options_.devices.size());
   std::vector<Held*> newest(options_.devices.size());
   bool builds = false;
   for (auto& [id, held] : held_) {
     builds = builds || (held.device == device && (held.phase == Phase::waiting_build || held.phase == Phase::building));
-    if (held.phase != Phase::waiting_run || !is_alike(options_.devices[held.device], options_.devices[device])) continue;
+    if (held.phase != Phase::waiting_run || !is_alike(options_.devices[held.device], options_.devices[device]))
+      continue;
     ++waiting[held.device];
     newest[held.device] = &held;
   }
@@ -291,7 +302,8 @@ Worker::Held* Worker::run_of_another(std::size_t device) {
   return newest[static_cast<std::size_t>(most - waiting.begin())];
 }
 
-// Everything that is not with a crew, and what is being built: nobody will run that here. One who drains says Goodbye anyway.
+// Everything that is not with a crew, and what is being built: nobody will run that here. One who drains says Goodbye
+// anyway.
 void Worker::give_back(std::int64_t now_ms, WorkerReady& ready) {
   if (draining_ || count(Phase::returning) == 0 || count(Phase::running) + count(Phase::reporting) > 0) return;
   for (auto& [id, held] : held_) {
@@ -339,7 +351,10 @@ void Worker::talk(std::int64_t now_ms, WorkerReady& ready) {
     if (held.phase != Phase::reporting || (held.sent_at_ms != 0 && now_ms < held.sent_at_ms + resend_ms)) continue;
     held.sent_at_ms = now_ms;
     if (is_build(*held.lease)) {
-      ready.sends.push_back(BuildResult{.epoch = options_.epoch, .build = id, .object = held.object, .message = held.error.substr(0, kMessageTextMax)});
+      ready.sends.push_back(BuildResult{.epoch = options_.epoch,
+                                        .build = id,
+                                        .object = held.object,
+                                        .message = held.error.substr(0, kMessageTextMax)});
     } else if (held.result) {
       results.results.push_back({id, *held.result});
     } else {

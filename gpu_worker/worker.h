@@ -1,14 +1,17 @@
 // The worker's pure core: which lease is where in the house, what the broker must hear, what starts next.
 //
-// A lease walks  waiting_build -> building -> waiting_run -> running -> reporting  and leaves when the broker has acknowledged its result.
-// No clock, no socket, no process: step() takes an event and the time, Ready says what to do. Results are kept and sent again until
-// acknowledged; held leases are listed in every heartbeat; a broker that forgot us hears Hello again. A lease that the broker revokes is
-// forgotten at once; where a lane or a build is at work on it, that is told to stop, and what it says in the end goes nowhere.
+// A lease walks  waiting_build -> building -> waiting_run -> running -> reporting  and leaves when the broker has
+// acknowledged its result. No clock, no socket, no process: step() takes an event and the time, Ready says what to do.
+// Results are kept and sent again until acknowledged; held leases are listed in every heartbeat; a broker that forgot
+// us hears Hello again. A lease that the broker revokes is forgotten at once; where a lane or a build is at work on it,
+// that is told to stop, and what it says in the end goes nowhere.
 //
-// Where a device is lost, its leases go to one like it. Where there is none left they are given back, which is no failure of theirs: nothing new begins, and
-// once what runs is with the broker, Goodbye gives back all that waits; Hello follows at once.
+// Where a device is lost, its leases go to one like it. Where there is none left they are given back, which is no
+// failure of theirs: nothing new begins, and once what runs is with the broker, Goodbye gives back all that waits;
+// Hello follows at once.
 //
-// A worker without devices builds for others: what a BuildBatch brings walks waiting_build -> building -> reporting, under attempt 0.
+// A worker without devices builds for others: what a BuildBatch brings walks waiting_build -> building -> reporting,
+// under attempt 0.
 #pragma once
 
 #include <cstdint>
@@ -26,15 +29,15 @@ namespace kq {
 struct WorkerOptions {
   std::string name;
   std::uint64_t epoch = 0;
-  std::vector<DeviceInfo> devices;   // one lane each; none where it only builds
-  std::vector<std::string> closed{};   // a sentence for each that was wanted too and did not open: told as quarantined
-  std::vector<std::string> labels{};   // sorted; jobs may ask for them
-  std::vector<Backend> backends{};     // that work here; empty: all
-  Host host{};                         // of every result
-  std::uint32_t build_slots = 1;     // builds at once; each beyond the first asks for a lease more
-  std::uint32_t leases_ahead = 2;    // per device, beyond the one that runs: the next job is already here
+  std::vector<DeviceInfo> devices;    // one lane each; none where it only builds
+  std::vector<std::string> closed{};  // a sentence for each that was wanted too and did not open: told as quarantined
+  std::vector<std::string> labels{};  // sorted; jobs may ask for them
+  std::vector<Backend> backends{};    // that work here; empty: all
+  Host host{};                        // of every result
+  std::uint32_t build_slots = 1;      // builds at once; each beyond the first asks for a lease more
+  std::uint32_t leases_ahead = 2;     // per device, beyond the one that runs: the next job is already here
   std::vector<DeviceInfo> builds_for{};  // kinds and architectures, of a worker that only builds
-  std::int64_t resend_ms = 1000;     // Hello until welcomed, results until acknowledged
+  std::int64_t resend_ms = 1000;         // Hello until welcomed, results until acknowledged
 };
 
 // What the build lane made of a lease: a directory of files for the device lane, or the end of the job.
@@ -47,23 +50,40 @@ struct Built {
   std::optional<BuildObject> object = {};  // of a build for others: what they may have of it
 };
 
-struct BrokerSaid { WorkerReply reply; };
-struct BuildDone { LeaseId lease; Expected<Built> built; };  // each BuildStart ends with one, stopped or not
-struct RunDone { LeaseId lease; Expected<Result> result; };
+struct BrokerSaid {
+  WorkerReply reply;
+};
+struct BuildDone {
+  LeaseId lease;
+  Expected<Built> built;
+};  // each BuildStart ends with one, stopped or not
+struct RunDone {
+  LeaseId lease;
+  Expected<Result> result;
+};
 // A device that did not come back clean: nothing runs on it any more.
-struct DeviceLost { std::size_t device = 0; std::string why; };
+struct DeviceLost {
+  std::size_t device = 0;
+  std::string why;
+};
 struct DrainAsked {};  // take nothing new, finish what runs, say Goodbye
 struct Tick {};
 using WorkerEvent = std::variant<BrokerSaid, BuildDone, RunDone, DeviceLost, DrainAsked, Tick>;
 
-struct BuildStart { std::shared_ptr<const Lease> lease; };
-struct RunStart { std::shared_ptr<const Lease> lease; Built built; std::size_t device = 0; };
+struct BuildStart {
+  std::shared_ptr<const Lease> lease;
+};
+struct RunStart {
+  std::shared_ptr<const Lease> lease;
+  Built built;
+  std::size_t device = 0;
+};
 
 struct WorkerReady {
   std::vector<WorkerRequest> sends;
   std::vector<BuildStart> builds;
   std::vector<RunStart> runs;
-  std::vector<LeaseId> stops;   // of builds and runs that were started: nobody wants them any more
+  std::vector<LeaseId> stops;  // of builds and runs that were started: nobody wants them any more
   std::vector<std::string> notes;
   std::int64_t wake_at_ms = 0;  // step(Tick) is due then
   bool finished = false;        // drained: Goodbye is among the sends
@@ -115,9 +135,9 @@ class Worker {
 
   WorkerOptions options_;
   std::map<LeaseId, Held> held_;
-  std::vector<bool> busy_;                // by device
-  std::vector<std::string> lost_;         // by device: why nothing runs on it any more; empty where all is well
-  std::vector<Hash> last_problem_;        // by device: its reference child is up
+  std::vector<bool> busy_;          // by device
+  std::vector<std::string> lost_;   // by device: why nothing runs on it any more; empty where all is well
+  std::vector<Hash> last_problem_;  // by device: its reference child is up
   bool welcome_ = false;
   bool draining_ = false;
   std::int64_t heartbeat_ms_ = 1000;

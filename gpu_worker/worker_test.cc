@@ -17,7 +17,16 @@ Lease lease(Sequence seq, Attempt attempt = 1, const std::string& problem = "p")
   return lease;
 }
 
-Result passed() { return {.verdict = Passed{}, .device = kCpu, .worker = "w", .times = {}, .software = {}, .sandbox = {}, .log = {}, .samples = {}}; }
+Result passed() {
+  return {.verdict = Passed{},
+          .device = kCpu,
+          .worker = "w",
+          .times = {},
+          .software = {},
+          .sandbox = {},
+          .log = {},
+          .samples = {}};
+}
 
 template <class T>
 std::vector<T> all(const WorkerReady& ready) {
@@ -31,7 +40,9 @@ std::vector<T> all(const WorkerReady& ready) {
 class WorkerTest : public ::testing::Test {
  protected:
   WorkerReady welcome() { return worker.step(BrokerSaid{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now); }
-  WorkerReady take(std::vector<Lease> leases) { return worker.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = std::move(leases)}}, now); }
+  WorkerReady take(std::vector<Lease> leases) {
+    return worker.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = std::move(leases)}}, now);
+  }
   // Takes one lease through the build, so that it runs.
   WorkerReady run(Lease one) {
     const LeaseId id = one.id;
@@ -74,7 +85,9 @@ class LostDeviceTest : public WorkerTest {
     meant.device = device;
     return meant;
   }
-  WorkerReady take(std::vector<Lease> leases) { return three.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = std::move(leases)}}, now); }
+  WorkerReady take(std::vector<Lease> leases) {
+    return three.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = std::move(leases)}}, now);
+  }
   WorkerReady built(Sequence seq) { return three.step(BuildDone{{seq, 1}, Built{}}, now); }
   WorkerReady ran(Sequence seq) { return three.step(RunDone{{seq, 1}, passed()}, now); }
   WorkerReady acknowledged(Sequence seq) { return three.step(BrokerSaid{ResultAck{{{seq, 1}}}}, now); }
@@ -121,7 +134,8 @@ TEST_F(LostDeviceTest, what_nobody_else_here_can_run_is_given_back_without_a_fai
   EXPECT_TRUE(built(4).runs.empty()) << "nothing begins meanwhile";
   three.step(BrokerSaid{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now);
   now += 5000;
-  EXPECT_EQ(all<Heartbeat>(three.step(Tick{}, now)).at(0).leases, (std::vector<LeaseId>{{2, 1}, {3, 1}, {4, 1}})) << "until then nothing is missing";
+  EXPECT_EQ(all<Heartbeat>(three.step(Tick{}, now)).at(0).leases, (std::vector<LeaseId>{{2, 1}, {3, 1}, {4, 1}}))
+      << "until then nothing is missing";
   ran(3);
   ready = acknowledged(3);
   ASSERT_EQ(ready.sends.size(), 2u) << "and in this order";
@@ -154,7 +168,8 @@ TEST_F(WorkerTest, devices_that_did_not_open_are_told_as_quarantined_beside_thos
   Worker two{{.name = "w", .epoch = 7, .devices = {kCpu}, .closed = {std::string(kMessageTextMax + 1, 'x')}}};
   auto hello = all<Hello>(two.step(Tick{}, now)).at(0);
   EXPECT_EQ(hello.devices.size(), 1u);
-  EXPECT_EQ(hello.quarantined, std::vector<std::string>{std::string(kMessageTextMax, 'x')}) << "the broker takes no longer ones";
+  EXPECT_EQ(hello.quarantined, std::vector<std::string>{std::string(kMessageTextMax, 'x')})
+      << "the broker takes no longer ones";
   hello = all<Hello>(two.step(DeviceLost{0, "cpu: dirty"}, now)).at(0);
   EXPECT_EQ(hello.quarantined.size(), 2u);
 }
@@ -163,7 +178,8 @@ TEST_F(WorkerTest, every_result_names_the_machine_and_the_evaluator) {
   Worker mine{{.name = "w", .epoch = 7, .devices = {kCpu}, .host = {.name = "rack-7"}}};
   mine.step(BrokerSaid{Welcome{.heartbeat_ms = 5000, .lease_ms = 30000}}, now);
   mine.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = {lease(1), lease(2)}}}, now);
-  const auto unbuilt = all<ResultBatch>(mine.step(BuildDone{{1, 1}, Built{.verdict = ended(VerdictName::build_failed, {}), .dir = {}}}, now));
+  const auto unbuilt = all<ResultBatch>(
+      mine.step(BuildDone{{1, 1}, Built{.verdict = ended(VerdictName::build_failed, {}), .dir = {}}}, now));
   mine.step(BuildDone{{2, 1}, Built{}}, now);
   const auto run = all<ResultBatch>(mine.step(RunDone{{2, 1}, passed()}, now));
   for (const auto& batches : {unbuilt, run}) {
@@ -218,7 +234,8 @@ TEST_F(WorkerTest, resends_a_result_until_it_is_acknowledged) {
 
 TEST_F(WorkerTest, a_verdict_of_the_build_lane_is_a_result_without_a_run) {
   take({lease(1)});
-  const auto ready = worker.step(BuildDone{{1, 1}, Built{.verdict = ended(VerdictName::build_failed, {}), .dir = {}}}, now);
+  const auto ready =
+      worker.step(BuildDone{{1, 1}, Built{.verdict = ended(VerdictName::build_failed, {}), .dir = {}}}, now);
   EXPECT_TRUE(ready.runs.empty());
   const auto batches = all<ResultBatch>(ready);
   ASSERT_EQ(batches.size(), 1u);
@@ -256,8 +273,8 @@ TEST_F(WorkerTest, tells_its_labels_and_what_works_here) {
 
 TEST_F(WorkerTest, a_revoked_lease_that_waits_is_forgotten) {
   run(lease(1));
-  run(lease(2));                                  // waits for the device
-  take({lease(3), lease(4)});                     // 3 is being built, 4 waits for it
+  run(lease(2));               // waits for the device
+  take({lease(3), lease(4)});  // 3 is being built, 4 waits for it
   const auto ready = worker.step(BrokerSaid{Revoke{{{2, 1}, {4, 1}, {9, 1}}}}, now);
   EXPECT_TRUE(ready.stops.empty());
   now += 10'000;
@@ -308,7 +325,10 @@ TEST_F(WorkerTest, a_device_that_would_idle_takes_the_newest_job_that_waits_for_
   Worker three({.name = "w", .epoch = 7, .devices = {first, second, other}, .build_slots = 4});
   const auto on = [](Lease lease, const DeviceInfo& device) { return lease.device = device, lease; };
   const auto built = [&](Sequence seq) { return three.step(BuildDone{{seq, 1}, Built{}}, now).runs; };
-  three.step(BrokerSaid{LeaseBatch{.epoch = 7, .leases = {on(lease(1), first), on(lease(2), first), on(lease(3), first), on(lease(4), first), on(lease(5), second)}}}, now);
+  three.step(BrokerSaid{LeaseBatch{.epoch = 7,
+                                   .leases = {on(lease(1), first), on(lease(2), first), on(lease(3), first),
+                                              on(lease(4), first), on(lease(5), second)}}},
+             now);
   EXPECT_EQ(built(1).size(), 1u);
   EXPECT_EQ(built(2).size(), 0u) << "the second has a job of its own that is being built";
   EXPECT_EQ(built(3).size(), 0u);
@@ -358,10 +378,13 @@ class CompileOnlyTest : public ::testing::Test {
     build.device = kTarget;
     return build;
   }
-  WorkerReady take(std::vector<Lease> builds) { return worker.step(BrokerSaid{BuildBatch{.epoch = 7, .builds = std::move(builds)}}, now); }
+  WorkerReady take(std::vector<Lease> builds) {
+    return worker.step(BrokerSaid{BuildBatch{.epoch = 7, .builds = std::move(builds)}}, now);
+  }
   static Built with_object() {
     Built built;
-    built.object = BuildObject{.kind = DeviceKind::cuda, .arch = "sm_90", .key = sha256("key"), .hash = sha256("object"), .bytes = "object"};
+    built.object = BuildObject{
+        .kind = DeviceKind::cuda, .arch = "sm_90", .key = sha256("key"), .hash = sha256("object"), .bytes = "object"};
     return built;
   }
 
@@ -390,7 +413,8 @@ TEST_F(CompileOnlyTest, hands_each_build_over_until_that_is_acknowledged) {
   EXPECT_EQ(results[0].object->bytes, "object");
   EXPECT_TRUE(ready.runs.empty());
   EXPECT_EQ(ready.builds.size(), 1u);
-  EXPECT_TRUE(all<BuildResult>(worker.step(Tick{}, now + 1000)).empty()) << "an object is large: it is not sent again so soon";
+  EXPECT_TRUE(all<BuildResult>(worker.step(Tick{}, now + 1000)).empty())
+      << "an object is large: it is not sent again so soon";
   EXPECT_EQ(all<BuildResult>(worker.step(Tick{}, now + 10'000)).size(), 1u);
   worker.step(BrokerSaid{ResultAck{.leases = {{1, 0}}}}, now);
   EXPECT_TRUE(all<BuildResult>(worker.step(Tick{}, now + 30'000)).empty());
@@ -398,7 +422,8 @@ TEST_F(CompileOnlyTest, hands_each_build_over_until_that_is_acknowledged) {
 
 TEST_F(CompileOnlyTest, a_build_that_makes_nothing_says_why) {
   take({build(1), build(2)});
-  auto results = all<BuildResult>(worker.step(BuildDone{{1, 0}, Built{.verdict = ended(VerdictName::build_failed, {}), .dir = {}}}, now));
+  auto results = all<BuildResult>(
+      worker.step(BuildDone{{1, 0}, Built{.verdict = ended(VerdictName::build_failed, {}), .dir = {}}}, now));
   ASSERT_EQ(results.size(), 1u);
   EXPECT_FALSE(results[0].object);
   EXPECT_EQ(results[0].message, "it ended as build_failed");

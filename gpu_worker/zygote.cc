@@ -20,9 +20,11 @@ using nlohmann::json;
 constexpr std::int64_t kStartLimitMs = 180'000;
 constexpr std::int64_t kForkLimitMs = 30'000;
 
-// A child can read what its zygote was started with in /proc/self/environ, whatever it unsets: so nothing of the worker's own is in there.
-const std::vector<std::string> kInherited{"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME",
-                                          "KQ_CUDA", "CUDA_HOME", "CUDA_PATH"};
+// A child can read what its zygote was started with in /proc/self/environ, whatever it unsets: so nothing of the
+// worker's own is in there.
+const std::vector<std::string> kInherited{
+    "PATH",       "HOME",       "LANG",    "LC_ALL",    "TMPDIR",   "LD_LIBRARY_PATH",
+    "PYTHONPATH", "PYTHONHOME", "KQ_CUDA", "CUDA_HOME", "CUDA_PATH"};
 
 json to_json(std::uint64_t id, const ChildOrder& order, DeviceKind device) {
   return {{"id", id},
@@ -52,16 +54,19 @@ Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
   std::unique_ptr<Zygote> zygote(new Zygote);
   zygote->device_ = options.device;
   const bool on_gpu = options.device == DeviceKind::cuda;
-  const std::string gpu = !on_gpu ? "" : options.device_uuid.empty() ? gpu_word(options.device_index) : options.device_uuid;
-  const auto pid = start_process({.argv = {options.python, options.harness + "/zygote.py", "--device", std::string(to_string(options.device)),
-                                           "--stub", options.stub, "--cores", core_list(options.cores)},
-                                  .environment = {{"CUDA_VISIBLE_DEVICES", gpu},
-                                                  {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
-                                                  {"CUDA_DEVICE_MAX_CONNECTIONS", "1"},
-                                                  {"CUDA_DEVICE_MAX_COPY_CONNECTIONS", "1"},  // ready.py says what for
-                                                  {"GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"}},  // harness/huge_pages.py says what for
-                                  .inherited = kInherited,
-                                  .socket = pair->second.get()});
+  const std::string gpu = !on_gpu                       ? ""
+                          : options.device_uuid.empty() ? gpu_word(options.device_index)
+                                                        : options.device_uuid;
+  const auto pid = start_process(
+      {.argv = {options.python, options.harness + "/zygote.py", "--device", std::string(to_string(options.device)),
+                "--stub", options.stub, "--cores", core_list(options.cores)},
+       .environment = {{"CUDA_VISIBLE_DEVICES", gpu},
+                       {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
+                       {"CUDA_DEVICE_MAX_CONNECTIONS", "1"},
+                       {"CUDA_DEVICE_MAX_COPY_CONNECTIONS", "1"},      // ready.py says what for
+                       {"GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"}},  // harness/huge_pages.py says what for
+       .inherited = kInherited,
+       .socket = pair->second.get()});
   if (!pid) return failure(pid.error());
   zygote->pid_ = *pid;
   zygote->socket_ = std::move(pair->first);
@@ -121,8 +126,10 @@ Expected<std::uint64_t> Zygote::fork(const ChildOrder& order, int log, int chann
 void Zygote::kill(std::uint64_t id) {
   const std::lock_guard lock(mutex_);
   const auto child = children_.find(id);
-  // The zygote tells of an exit right after it has reaped it; when it is dead itself, so are its children, and their numbers may be others'.
-  if (alive_ && child != children_.end() && child->second.pid > 0 && !child->second.exit) ::kill(child->second.pid, SIGKILL);
+  // The zygote tells of an exit right after it has reaped it; when it is dead itself, so are its children, and their
+  // numbers may be others'.
+  if (alive_ && child != children_.end() && child->second.pid > 0 && !child->second.exit)
+    ::kill(child->second.pid, SIGKILL);
 }
 
 Expected<std::optional<int>> Zygote::wait(std::uint64_t id, std::int64_t timeout_ms) {

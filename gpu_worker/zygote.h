@@ -1,25 +1,31 @@
 // Control's end of the zygote: the warm Python process that forks every child (gpu_worker/harness/zygote.py).
 //
-// Protocol, on one SOCK_SEQPACKET pair, each packet one JSON object. Control trusts the zygote: it runs our code only, and a child closes
-// this socket right after its fork, before anything of a submission is read.
+// Protocol, on one SOCK_SEQPACKET pair, each packet one JSON object. Control trusts the zygote: it runs our code only,
+// and a child closes this socket right after its fork, before anything of a submission is read.
 //
 //   zygote -> control, once:  {"ready": true, "python": "3.11.2", "torch": "2.11.0", "triton": "3.6.0", "cuda": "13.0",
 //                              "backends": ["torch", "triton", "cuda", "torch_cuda", "multi_kernel"],
-//                              "compilers": "g++ 12.2.0 ...", "sandbox": "uid,user,pid,mount,ipc,net,uts,rlimits,landlock,seccomp,cgroup"}
+//                              "compilers": "g++ 12.2.0 ...", "sandbox":
+//                              "uid,user,pid,mount,ipc,net,uts,rlimits,landlock,seccomp,cgroup"}
 //                             or {"error": "one sentence"} and exit
-//   control -> zygote:        {"id": 7, "role": "ready" | "build" | "ready_build" | "record" | "compile" | "profile", "device": "cpu" | "cuda", "backend": "torch",
-//                              "dir": DIR, "uid": 61000, "entry": "add.py", "problem": "relu.py", "precision": "as_given",
-//                              "arch": "sm_90", "shared": DIR, "profiler": PATH, "host_bytes": N, "scratch_bytes": N, "window_bytes": N, "audit": false,
-//                              "kernels": false}
-//                             with descriptors: [log pipe], for a ready, ready_build or profile child [log pipe, channel socket], and a pipe more for
-//                             one that is audited. What a ready one is to be, or to build, it is told through its channel (harness/ready.py, build.py)
-//   zygote -> control:        {"id": 7, "pid": 1234}   forked; 1234 is the process to kill: everything of the child dies with it
+//   control -> zygote:        {"id": 7, "role": "ready" | "build" | "ready_build" | "record" | "compile" | "profile",
+//   "device": "cpu" | "cuda", "backend": "torch",
+//                              "dir": DIR, "uid": 61000, "entry": "add.py", "problem": "relu.py", "precision":
+//                              "as_given", "arch": "sm_90", "shared": DIR, "profiler": PATH, "host_bytes": N,
+//                              "scratch_bytes": N, "window_bytes": N, "audit": false, "kernels": false}
+//                             with descriptors: [log pipe], for a ready, ready_build or profile child [log pipe,
+//                             channel socket], and a pipe more for one that is audited. What a ready one is to be, or
+//                             to build, it is told through its channel (harness/ready.py, build.py)
+//   zygote -> control:        {"id": 7, "pid": 1234}   forked; 1234 is the process to kill: everything of the child
+//   dies with it
 //                             {"id": 7, "error": "one sentence"}   could not fork or enter the sandbox: our fault
-//                             {"id": 7, "exit": 9, "left": 0}     gone, with this wait status (core/plan.h); comes once for every pid. "left"
-//                                processes of its control group were killed and are there all the same: they hang in the kernel
+//                             {"id": 7, "exit": 9, "left": 0}     gone, with this wait status (core/plan.h); comes once
+//                             for every pid. "left"
+//                                processes of its control group were killed and are there all the same: they hang in
+//                                the kernel
 //
-// DIR holds src/ (the submission's and the problem's files and, for a submission, what the build made: read-only in the child),
-// work/ (its current directory) and, for a build, out/ (what it makes). "uid" is 0 to keep the zygote's own.
+// DIR holds src/ (the submission's and the problem's files and, for a submission, what the build made: read-only in the
+// child), work/ (its current directory) and, for a build, out/ (what it makes). "uid" is 0 to keep the zygote's own.
 #pragma once
 
 #include <condition_variable>
@@ -47,14 +53,14 @@ struct ChildOrder {
   std::string entry;    // file name in src/; of a build
   std::string problem;  // file name in src/
   Precision precision = Precision::as_given;
-  std::string arch;     // of device code, for builds
+  std::string arch;         // of device code, for builds
   std::string shared = {};  // a directory it may read beside its own, for builds; empty: none
   std::uint64_t host_bytes = 0;
   std::uint64_t scratch_bytes = 0;
   std::uint64_t window_bytes = 0;  // most that the judge's window may have: it is not the child's memory
-  std::string profiler = {};  // of a profile child: its ncu
-  bool audit = false;   // of a ready child: CUPTI tells what it does (stub/audit.h)
-  bool kernels = false;  // of a ready child: loads those that most references use (harness/common_kernels.py)
+  std::string profiler = {};       // of a profile child: its ncu
+  bool audit = false;              // of a ready child: CUPTI tells what it does (stub/audit.h)
+  bool kernels = false;            // of a ready child: loads those that most references use (harness/common_kernels.py)
 };
 
 struct ZygoteOptions {
@@ -64,10 +70,12 @@ struct ZygoteOptions {
   DeviceKind device = DeviceKind::cpu;
   int device_index = 0;
   std::vector<int> cores = {};  // that children other than builds keep to; none: all of them
-  std::string device_uuid = {};  // of a GPU, once it is known: in a view that has no other GPU's node it is not the index-th one any more
+  std::string device_uuid =
+      {};  // of a GPU, once it is known: in a view that has no other GPU's node it is not the index-th one any more
 };
 
-// One zygote process and the thread that reads it. Thread-safe. When it dies, every wait ends with an Error and the owner starts another.
+// One zygote process and the thread that reads it. Thread-safe. When it dies, every wait ends with an Error and the
+// owner starts another.
 class Zygote {
  public:
   static Expected<std::unique_ptr<Zygote>> start(const ZygoteOptions& options);

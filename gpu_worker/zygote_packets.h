@@ -1,5 +1,5 @@
-// What the zygote says, read from its packets (the protocol is in gpu_worker/zygote.h). The zygote runs our code only, but it is another
-// process: a packet that is none of these says nothing.
+// What the zygote says, read from its packets (the protocol is in gpu_worker/zygote.h). The zygote runs our code only,
+// but it is another process: a packet that is none of these says nothing.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,8 @@ TEST(zygote_hello, says_what_children_run_on) {
 
 TEST(zygote_hello, carries_why_it_could_not_start) {
   EXPECT_EQ(parse_zygote_hello(R"({"error": "no torch"})").error().message, "no torch");
-  for (const char* packet : {"", "[]", "null", "{", "{}"}) EXPECT_EQ(parse_zygote_hello(packet).error().message, "") << packet;
+  for (const char* packet : {"", "[]", "null", "{", "{}"})
+    EXPECT_EQ(parse_zygote_hello(packet).error().message, "") << packet;
 }
 
 TEST(zygote_news, tells_of_forks_ends_and_failures) {

@@ -26,9 +26,11 @@ TEST(Binary, what_python_runs_and_nobody_reads_is_rejected) {
 }
 
 TEST(Binary, what_holds_nul_bytes_is_no_text_whatever_it_begins_with) {
-  EXPECT_EQ(rule_for(std::string("import torch\nPK\x03\x04\0\0", 19), "notes.txt"), "disguised_source in notes.txt") << "Python finds an archive from its end";
+  EXPECT_EQ(rule_for(std::string("import torch\nPK\x03\x04\0\0", 19), "notes.txt"), "disguised_source in notes.txt")
+      << "Python finds an archive from its end";
   EXPECT_EQ(rule_for(std::string("x = 1\0", 6), "k.py"), "disguised_source in k.py");
-  EXPECT_EQ(rule_for(std::string("int x;\0int y;", 13), "k.cu"), "disguised_source in k.cu") << "compilers end there, or do not";
+  EXPECT_EQ(rule_for(std::string("int x;\0int y;", 13), "k.cu"), "disguised_source in k.cu")
+      << "compilers end there, or do not";
 }
 
 TEST(Binary, texts_are_none) {
@@ -45,10 +47,18 @@ std::string content_of(const char* path) {
 
 TEST(Binary, a_library_is_judged_by_what_it_asks_for) {
   const auto findings = judge_binary(content_of(KQ_ELF_STREAMS), "evil.so");
-  EXPECT_TRUE(std::ranges::any_of(findings, [](const Finding& finding) { return finding.rule == "cuda_stream_create" && finding.file == "evil.so"; }));
+  EXPECT_TRUE(std::ranges::any_of(findings, [](const Finding& finding) {
+    return finding.rule == "cuda_stream_create" && finding.file == "evil.so";
+  }));
   EXPECT_EQ(rule_for(content_of(KQ_ELF_HONEST), "fine.so"), "");
-  EXPECT_TRUE(is_binary("\x7f" "ELF", "k.txt"));
-  EXPECT_EQ(rule_for("\x7f" "ELF", "k.txt"), "hidden_imports in k.txt");
+  EXPECT_TRUE(
+      is_binary("\x7f"
+                "ELF",
+                "k.txt"));
+  EXPECT_EQ(rule_for("\x7f"
+                     "ELF",
+                     "k.txt"),
+            "hidden_imports in k.txt");
 }
 
 }  // namespace

@@ -6,20 +6,35 @@
 namespace kq {
 namespace {
 
-bool starts_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || static_cast<unsigned char>(c) >= 0x80; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool continues_name(char c) { return starts_name(c) || is_digit(c); }
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
+bool starts_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' ||
+         static_cast<unsigned char>(c) >= 0x80;
+}
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool continues_name(char c) {
+  return starts_name(c) || is_digit(c);
+}
+bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
+}
 
 // What may stand before the quote of a raw string. Any other name that ends in R is a macro before an ordinary one.
-bool opens_raw_string(std::string_view name) { return name == "R" || name == "LR" || name == "uR" || name == "UR" || name == "u8R"; }
-bool opens_string(std::string_view name) { return name == "L" || name == "u" || name == "U" || name == "u8"; }
+bool opens_raw_string(std::string_view name) {
+  return name == "R" || name == "LR" || name == "uR" || name == "UR" || name == "u8R";
+}
+bool opens_string(std::string_view name) {
+  return name == "L" || name == "u" || name == "U" || name == "u8";
+}
 
-// Of a raw string, in R"mark( ... )mark" (C++20, [lex.string]). Without the limit a source of many R" would be searched to its end for each.
+// Of a raw string, in R"mark( ... )mark" (C++20, [lex.string]). Without the limit a source of many R" would be searched
+// to its end for each.
 constexpr std::size_t kRawMarkBytesMax = 16;
 
 // Longest first.
-constexpr std::array<std::string_view, 16> kPunctuation{"%:%:", "<<<", ">>>", "...", "<<=", ">>=", "->*", "##", "::", "->", "<<", ">>", "%:", "==", "&&", "||"};
+constexpr std::array<std::string_view, 16> kPunctuation{"%:%:", "<<<", ">>>", "...", "<<=", ">>=", "->*", "##",
+                                                        "::",   "->",  "<<",  ">>",  "%:",  "==",  "&&",  "||"};
 
 // Walks a text, with one function per kind of token.
 class Lexer {
@@ -84,7 +99,8 @@ class Lexer {
     while (at_ < text_.size()) {
       const char c = text_[at_];
       const bool is_quote = c == '\'' && at_ + 1 < text_.size() && continues_name(text_[at_ + 1]);
-      const bool is_sign = (c == '+' || c == '-') && (text_[at_ - 1] == 'e' || text_[at_ - 1] == 'E' || text_[at_ - 1] == 'p' || text_[at_ - 1] == 'P');
+      const bool is_sign = (c == '+' || c == '-') && (text_[at_ - 1] == 'e' || text_[at_ - 1] == 'E' ||
+                                                      text_[at_ - 1] == 'p' || text_[at_ - 1] == 'P');
       if (!continues_name(c) && c != '.' && !is_quote && !is_sign) break;
       ++at_;
     }
@@ -93,7 +109,8 @@ class Lexer {
 
   TokenKind pass_quoted(char quote) {
     ++at_;
-    while (at_ < text_.size() && text_[at_] != quote && text_[at_] != '\n') at_ += text_[at_] == '\\' && at_ + 1 < text_.size() && text_[at_ + 1] != '\n' ? 2 : 1;
+    while (at_ < text_.size() && text_[at_] != quote && text_[at_] != '\n')
+      at_ += text_[at_] == '\\' && at_ + 1 < text_.size() && text_[at_ + 1] != '\n' ? 2 : 1;
     at_ = std::min(at_, text_.size());
     if (at_ < text_.size() && text_[at_] == quote) ++at_;
     return quote == '"' ? TokenKind::text : TokenKind::character;
@@ -158,8 +175,12 @@ std::vector<Token> CppText::tokens(std::uint32_t file) const {
     is_first = is_first || lexer.saw_line_end();
     while (line_index + 1 < starts_.size() && starts_[line_index + 1].at <= first) ++line_index;
     const TokenKind kind = lexer.pass_token();
-    found.push_back({.kind = kind, .text = std::string_view(text_).substr(first, lexer.at() - first), .line = starts_[line_index].line,
-                     .file = file, .is_first = is_first, .has_space_before = lexer.saw_space()});
+    found.push_back({.kind = kind,
+                     .text = std::string_view(text_).substr(first, lexer.at() - first),
+                     .line = starts_[line_index].line,
+                     .file = file,
+                     .is_first = is_first,
+                     .has_space_before = lexer.saw_space()});
     is_first = false;
   }
   return found;

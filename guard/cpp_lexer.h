@@ -1,6 +1,7 @@
 // C++ text as preprocessing tokens ([lex.pptoken]), with the line each one begins on.
 //
-// Comments are gone, lines that end in a backslash are joined first, as a compiler does: an identifier may be cut in two by that.
+// Comments are gone, lines that end in a backslash are joined first, as a compiler does: an identifier may be cut in
+// two by that.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +12,9 @@
 namespace kq {
 
 enum class TokenKind : std::uint8_t {
-  name,         // an identifier; '$' counts, as it does for compilers here, and as what stands for a hole in a text
+  name,  // an identifier; '$' counts, as it does for compilers here, and as what stands for a hole in a text
   number,
-  text,         // a string literal, whole
+  text,  // a string literal, whole
   character,
   punctuation,
   end_of_macro  // of the preprocessor's own: what was put in for a macro ends here
@@ -23,12 +24,13 @@ struct Token {
   TokenKind kind = TokenKind::punctuation;
   std::string_view text{};
   std::uint32_t line = 0;
-  std::uint32_t file = 0;         // index; the preprocessor's
-  bool is_first = false;          // on its line
+  std::uint32_t file = 0;  // index; the preprocessor's
+  bool is_first = false;   // on its line
   bool has_space_before = false;
 };
 
-// What a string literal holds, without prefix, quotes and mark; escapes stay as they are. Of what is no string literal, all of it.
+// What a string literal holds, without prefix, quotes and mark; escapes stay as they are. Of what is no string literal,
+// all of it.
 std::string_view content_of(std::string_view literal);
 
 // Text with joined lines, and where the lines of the original begin in it. Tokens are views into it.

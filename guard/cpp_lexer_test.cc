@@ -25,7 +25,9 @@ std::string names(std::string_view source) {
   return found;
 }
 
-TEST(CppLexer, tokens_have_the_line_they_begin_on) { EXPECT_EQ(tokens("int a;\n\nb(c1);"), "int@1 a@1 ;@1 b@3 (@3 c1@3 )@3 ;@3"); }
+TEST(CppLexer, tokens_have_the_line_they_begin_on) {
+  EXPECT_EQ(tokens("int a;\n\nb(c1);"), "int@1 a@1 ;@1 b@3 (@3 c1@3 )@3 ;@3");
+}
 
 TEST(CppLexer, comments_strings_and_characters_hold_no_names) {
   EXPECT_EQ(names("// cudaStreamCreate\n/* x\ny */ \"z \\\" z\" 'q' a"), "a:3 ");
@@ -56,7 +58,9 @@ TEST(CppLexer, a_backslash_joins_lines_also_inside_a_name_or_a_comment) {
   EXPECT_EQ(names("a\\ \nb"), "ab:1 ");
 }
 
-TEST(CppLexer, a_launch_is_one_token) { EXPECT_EQ(tokens("k<<<1, 2>>>(a)"), "k@1 <<<@1 1@1 ,@1 2@1 >>>@1 (@1 a@1 )@1"); }
+TEST(CppLexer, a_launch_is_one_token) {
+  EXPECT_EQ(tokens("k<<<1, 2>>>(a)"), "k@1 <<<@1 1@1 ,@1 2@1 >>>@1 (@1 a@1 )@1");
+}
 
 TEST(CppLexer, content_is_what_stands_between_quotes) {
   EXPECT_EQ(content_of("\"abc\""), "abc");

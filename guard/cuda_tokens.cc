@@ -15,8 +15,13 @@ constexpr std::size_t kNameBytesMaxHere = 400;
 constexpr std::size_t kInitialisersMax = 4;  // of one variable that are looked at
 
 constexpr std::string_view kStreamTypes[] = {"cudaStream_t", "CUstream", "CUstream_st", "hipStream_t"};
-constexpr std::string_view kLookUps[] = {"dlsym", "dlvsym", "cuGetProcAddress", "cuGetProcAddress_v2", "cudaGetDriverEntryPoint",
-                                         "cudaGetDriverEntryPointByVersion", "GetProcAddress"};
+constexpr std::string_view kLookUps[] = {"dlsym",
+                                         "dlvsym",
+                                         "cuGetProcAddress",
+                                         "cuGetProcAddress_v2",
+                                         "cudaGetDriverEntryPoint",
+                                         "cudaGetDriverEntryPointByVersion",
+                                         "GetProcAddress"};
 
 constexpr std::string_view kStdThreads[] = {"thread", "jthread", "async"};
 
@@ -27,29 +32,36 @@ bool is_one_of(std::string_view text, const std::string_view (&known)[n]) {
 
 bool is_identifier(std::string_view text) {
   return text.size() > 2 && (text[0] < '0' || text[0] > '9') && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  });
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+         });
 }
 
-bool opens(const Token& token) { return token.text == "(" || token.text == "{" || token.text == "["; }
-bool closes(const Token& token) { return token.text == ")" || token.text == "}" || token.text == "]"; }
+bool opens(const Token& token) {
+  return token.text == "(" || token.text == "{" || token.text == "[";
+}
+bool closes(const Token& token) {
+  return token.text == ")" || token.text == "}" || token.text == "]";
+}
 
 // 0 and 1 are the default stream, by two names.
 bool is_foreign_number(std::string_view text) {
   const std::string_view digits = text.starts_with("0x") || text.starts_with("0X") ? text.substr(2) : text;
   const std::size_t first = digits.find_first_not_of('0');
-  return first != std::string_view::npos && !(digits[first] == '1' && (first + 1 == digits.size() || digits.find_first_of("uUlL", first) == first + 1));
+  return first != std::string_view::npos &&
+         !(digits[first] == '1' && (first + 1 == digits.size() || digits.find_first_of("uUlL", first) == first + 1));
 }
 
 class Reader {
  public:
-  Reader(const Preprocessor& preprocessor, CudaFacts& found) : preprocessor_(preprocessor), tokens_(preprocessor.tokens()), found_(found) {}
+  Reader(const Preprocessor& preprocessor, CudaFacts& found)
+      : preprocessor_(preprocessor), tokens_(preprocessor.tokens()), found_(found) {}
 
   void read() {
     for (const Directive& each : preprocessor_.directives()) read_directive(each);
     note_names();
     note_variables();
-    looks_up_ = std::any_of(tokens_.begin(), tokens_.end(), [](const Token& token) { return is_one_of(token.text, kLookUps); });
+    looks_up_ =
+        std::any_of(tokens_.begin(), tokens_.end(), [](const Token& token) { return is_one_of(token.text, kLookUps); });
     for (std::size_t i = 0; i < tokens_.size();) i = read_at(i);
     const std::uint32_t last = tokens_.empty() ? 1 : tokens_.back().line;
     if (preprocessor_.is_cut_off()) add(1, last, FactKind::note, "source.macros", "");
@@ -61,9 +73,7 @@ class Reader {
   bool is(std::size_t i, std::string_view text) const { return i < tokens_.size() && tokens_[i].text == text; }
   bool is_name(std::size_t i) const { return i < tokens_.size() && tokens_[i].kind == TokenKind::name; }
 
-  std::string_view keep(std::string text) {
-    return found_.texts.emplace_back(std::move(text));
-  }
+  std::string_view keep(std::string text) { return found_.texts.emplace_back(std::move(text)); }
 
   void add(std::uint32_t file, std::uint32_t line, FactKind kind, std::string_view name, std::string argument) {
     name = name.substr(0, kNameBytesMaxHere);
@@ -72,7 +82,11 @@ class Reader {
     Last& last = last_[std::string(name) + '\n' + argument];
     if (last.line == line && last.file == file && last.kind == kind) return;
     last = {.line = line, .file = file, .kind = kind};
-    found_.facts.push_back({.file = file_text(file), .line = line, .kind = kind, .name = keep(std::string(name)), .argument = keep(std::move(argument))});
+    found_.facts.push_back({.file = file_text(file),
+                            .line = line,
+                            .kind = kind,
+                            .name = keep(std::string(name)),
+                            .argument = keep(std::move(argument))});
   }
 
   std::string_view file_text(std::uint32_t file) {
@@ -111,12 +125,15 @@ class Reader {
     return next;
   }
 
-  // With `namespace s = std;` s::thread is std::thread, and with `using namespace std;` so is thread where it is a type.
+  // With `namespace s = std;` s::thread is std::thread, and with `using namespace std;` so is thread where it is a
+  // type.
   std::string meant_by(std::string name, std::size_t first, std::size_t next) const {
     const auto alias = namespaces_.find(at(first).text);
-    if (alias != namespaces_.end() && name.size() > at(first).text.size()) return alias->second + name.substr(at(first).text.size());
+    if (alias != namespaces_.end() && name.size() > at(first).text.size())
+      return alias->second + name.substr(at(first).text.size());
     if (!uses_std_ || !is_one_of(name, kStdThreads)) return name;
-    const bool is_behind_a_name = first > 0 && (is_name(first - 1) || is(first - 1, ".") || is(first - 1, "->") || is(first - 1, "*") || is(first - 1, "&") || is(first - 1, ">"));
+    const bool is_behind_a_name = first > 0 && (is_name(first - 1) || is(first - 1, ".") || is(first - 1, "->") ||
+                                                is(first - 1, "*") || is(first - 1, "&") || is(first - 1, ">"));
     const bool is_type = is_name(next) || is(next, "(") || is(next, "{") || (first > 0 && is(first - 1, "<"));
     const bool returns = first > 0 && is(first - 1, "return");
     return is_type && (!is_behind_a_name || returns) ? "std::" + name : name;
@@ -187,9 +204,12 @@ class Reader {
 
   void note_names() {
     for (std::size_t i = 0; i + 3 < tokens_.size(); ++i) {
-      if (is(i, "using") && is_name(i + 1) && is(i + 2, "=") && is_one_of(at(i + 3).text, kStreamTypes)) stream_types_.insert(at(i + 1).text);
-      if (is(i, "typedef") && is_one_of(at(i + 1).text, kStreamTypes) && is_name(i + 2)) stream_types_.insert(at(i + 2).text);
-      if (is(i, "using") && is(i + 1, "namespace") && (is(i + 2, "std") || (is(i + 2, "::") && is(i + 3, "std")))) uses_std_ = true;
+      if (is(i, "using") && is_name(i + 1) && is(i + 2, "=") && is_one_of(at(i + 3).text, kStreamTypes))
+        stream_types_.insert(at(i + 1).text);
+      if (is(i, "typedef") && is_one_of(at(i + 1).text, kStreamTypes) && is_name(i + 2))
+        stream_types_.insert(at(i + 2).text);
+      if (is(i, "using") && is(i + 1, "namespace") && (is(i + 2, "std") || (is(i + 2, "::") && is(i + 3, "std"))))
+        uses_std_ = true;
       if (!is(i, "namespace") || !is_name(i + 1) || !is(i + 2, "=")) continue;
       std::string& meant = namespaces_[at(i + 1).text];
       meant.clear();
@@ -201,7 +221,8 @@ class Reader {
 
   void note_variables() {
     for (std::size_t i = 0; i + 1 < tokens_.size(); ++i) {
-      const bool is_made = is_name(i) && (is(i + 1, "=") || (i > 0 && is_name(i - 1) && (is(i + 1, "(") || is(i + 1, "{"))));
+      const bool is_made =
+          is_name(i) && (is(i + 1, "=") || (i > 0 && is_name(i - 1) && (is(i + 1, "(") || is(i + 1, "{"))));
       if (!is_made) continue;
       Variable& variable = variables_[at(i).text];
       if (variable.count++ >= kInitialisersMax) continue;
@@ -217,13 +238,16 @@ class Reader {
     for (std::size_t k = i + 1; k < std::min(i + 20, tokens_.size()); ++k) {
       if (at(k).kind == TokenKind::number) {
         // `cudaStream_t streams[2]` makes two of them.
-        if (!is(k - 1, "[") && is_foreign_number(at(k).text)) add(type.file, type.line, FactKind::call, "stream_number", std::string(at(k).text));
+        if (!is(k - 1, "[") && is_foreign_number(at(k).text))
+          add(type.file, type.line, FactKind::call, "stream_number", std::string(at(k).text));
         return;
       }
       // (cudaStream_t)(std::uintptr_t)2, reinterpret_cast<cudaStream_t>(static_cast<size_t>(2))
-      const bool is_cast_to = is_name(k) && (is(k - 1, "(") || is(k - 1, "<") || is(k - 1, "::")) && (is(k + 1, ")") || is(k + 1, ">") || is(k + 1, "*") || is(k + 1, "::"));
-      const bool may_lead_on = is_cast_to || is(k, "::") || is(k, "*") || is(k, ")") || is(k, ">") || is(k, "(") || is(k, "{") || is(k, "=") || is(k, "static_cast") ||
-                               is(k, "reinterpret_cast") || is(k, "<") || is_one_of(at(k).text, kStreamTypes) || (is_name(k) && is_name(k - 1)) ||
+      const bool is_cast_to = is_name(k) && (is(k - 1, "(") || is(k - 1, "<") || is(k - 1, "::")) &&
+                              (is(k + 1, ")") || is(k + 1, ">") || is(k + 1, "*") || is(k + 1, "::"));
+      const bool may_lead_on = is_cast_to || is(k, "::") || is(k, "*") || is(k, ")") || is(k, ">") || is(k, "(") ||
+                               is(k, "{") || is(k, "=") || is(k, "static_cast") || is(k, "reinterpret_cast") ||
+                               is(k, "<") || is_one_of(at(k).text, kStreamTypes) || (is_name(k) && is_name(k - 1)) ||
                                (is_name(k) && k == i + 1) || (is_name(k) && is(k - 1, "*"));
       if (!may_lead_on) return;
     }
@@ -267,7 +291,8 @@ class Reader {
       is_plain = is_plain && (at(i).kind == TokenKind::number || is_name(i));
     }
     is_plain = is_plain && !number.empty();
-    if (is_plain && is_foreign_number(number)) add(at(from).file, at(from).line, FactKind::call, "stream_number", std::string(number));
+    if (is_plain && is_foreign_number(number))
+      add(at(from).file, at(from).line, FactKind::call, "stream_number", std::string(number));
   }
 
   struct Last {
@@ -286,8 +311,8 @@ class Reader {
   std::map<std::uint32_t, std::string_view> files_;
   std::unordered_map<std::string, Last> last_;
   std::map<std::string_view, Variable> variables_;
-  std::set<std::string_view> stream_types_;               // other names for them
-  std::map<std::string_view, std::string> namespaces_;    // other names for them
+  std::set<std::string_view> stream_types_;             // other names for them
+  std::map<std::string_view, std::string> namespaces_;  // other names for them
   bool uses_std_ = false;
   bool looks_up_ = false;
 };
@@ -301,7 +326,9 @@ CudaFacts read(const Preprocessor& preprocessor) {
 
 }  // namespace
 
-CudaFacts cuda_facts(const CppSource& source, std::span<const CppSource> others) { return read(Preprocessor(source, others)); }
+CudaFacts cuda_facts(const CppSource& source, std::span<const CppSource> others) {
+  return read(Preprocessor(source, others));
+}
 
 CudaFacts preprocessed_facts(const CppSource& source, std::span<const CppSource> others) {
   return read(Preprocessor(source, others, true));

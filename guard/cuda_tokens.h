@@ -1,5 +1,5 @@
-// What a CUDA C++ source names, as facts: identifiers outside comments, strings and character literals, after the preprocessor
-// (guard/preprocessor.h). No compiler and no header is needed.
+// What a CUDA C++ source names, as facts: identifiers outside comments, strings and character literals, after the
+// preprocessor (guard/preprocessor.h). No compiler and no header is needed.
 //
 //   call    a name with what stands in the parentheses or braces behind it, also those of a variable of that type:
 //           "cudaStreamCreate" "&s", "at::cuda::CUDAStreamGuard" "getCurrentCUDAStream()"
@@ -8,7 +8,8 @@
 //   option  what a #define or #pragma says
 //   note    what makes a source hard to read: "source.macros" beyond measure, "source.parts", "source.line"
 //
-// A plain number that is cast to a stream, or stands as the stream of a launch, is a call of "stream_number" unless it is the default stream.
+// A plain number that is cast to a stream, or stands as the stream of a launch, is a call of "stream_number" unless it
+// is the default stream.
 #pragma once
 
 #include <deque>
@@ -30,7 +31,8 @@ struct CudaFacts {
 // Facts of one source. `others`: further files of the submission, which it may include.
 CudaFacts cuda_facts(const CppSource& source, std::span<const CppSource> others = {});
 
-// The same of what `g++ -E` made of a source named `source.name`; text from headers that are not among `others` is left out.
+// The same of what `g++ -E` made of a source named `source.name`; text from headers that are not among `others` is left
+// out.
 CudaFacts preprocessed_facts(const CppSource& source, std::span<const CppSource> others = {});
 
 }  // namespace kq

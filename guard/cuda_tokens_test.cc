@@ -21,7 +21,8 @@ std::string facts(std::string_view source) {
 }
 std::vector<std::string> rules_of(std::string_view source) {
   std::vector<std::string> found;
-  for (const Finding& finding : judge_cuda({"f.cu", source})) found.push_back(finding.rule + ":" + std::to_string(finding.line));
+  for (const Finding& finding : judge_cuda({"f.cu", source}))
+    found.push_back(finding.rule + ":" + std::to_string(finding.line));
   return found;
 }
 using Rules = std::vector<std::string>;
@@ -34,12 +35,14 @@ TEST(CudaTokens, are_names_with_what_is_given_to_them) {
 }
 
 TEST(CudaTokens, a_variable_stands_for_what_it_was_made_of) {
-  EXPECT_EQ(facts("auto s = get();\nG g(s);"), "call:auto(get())@1 call:s(get())@1 call:get@1 call:G(get())@2 call:g(get())@2 value:s@2");
+  EXPECT_EQ(facts("auto s = get();\nG g(s);"),
+            "call:auto(get())@1 call:s(get())@1 call:get@1 call:G(get())@2 call:g(get())@2 value:s@2");
 }
 
 TEST(CudaTokens, strings_are_told_where_functions_are_looked_up) {
   EXPECT_EQ(facts("p(\"cuStream\" \"Create\")"), "call:p(\"cuStream\"\"Create\")@1");
-  EXPECT_EQ(facts("dlsym(h, \"cuStream\" \"Create\")"), "call:dlsym(h,\"cuStream\"\"Create\")@1 value:h@1 text:cuStreamCreate@1");
+  EXPECT_EQ(facts("dlsym(h, \"cuStream\" \"Create\")"),
+            "call:dlsym(h,\"cuStream\"\"Create\")@1 value:h@1 text:cuStreamCreate@1");
 }
 
 TEST(JudgeCuda, shortens_a_name_that_no_person_would_read) {
@@ -51,8 +54,10 @@ TEST(JudgeCuda, shortens_a_name_that_no_person_would_read) {
 }
 
 TEST(JudgeCuda, a_handle_that_is_a_number_is_one_whatever_it_is_cast_through) {
-  for (const char* source : {"f((cudaStream_t)2);", "f((cudaStream_t)(uintptr_t)2);", "f(reinterpret_cast<cudaStream_t>(static_cast<std::uintptr_t>(2)));",
-                             "using S = cudaStream_t;\nf((S)2);", "typedef cudaStream_t S; S s = (S)(size_t)2;", "k<<<1, 2, 0, 2>>>();", "#ifndef S\n#define S 2\n#endif\nk<<<1, 2, 0, S>>>();",
+  for (const char* source : {"f((cudaStream_t)2);", "f((cudaStream_t)(uintptr_t)2);",
+                             "f(reinterpret_cast<cudaStream_t>(static_cast<std::uintptr_t>(2)));",
+                             "using S = cudaStream_t;\nf((S)2);", "typedef cudaStream_t S; S s = (S)(size_t)2;",
+                             "k<<<1, 2, 0, 2>>>();", "#ifndef S\n#define S 2\n#endif\nk<<<1, 2, 0, S>>>();",
                              "#ifndef S\n#define S 2\n#endif\nf((cudaStream_t)S);", "k<<<1, a < b, 0, 2>>>();"}) {
     const Rules rules = rules_of(source);
     ASSERT_EQ(rules.size(), 1u) << source;
@@ -61,8 +66,10 @@ TEST(JudgeCuda, a_handle_that_is_a_number_is_one_whatever_it_is_cast_through) {
 }
 
 TEST(JudgeCuda, other_numbers_beside_streams_are_none) {
-  for (const char* source : {"k<<<Traits<float, 4>::grid(n), 256, 4096>>>(x);", "k<<<grid<4, 2>(n), Traits<Foo<float>, 3>::block(), 1024>>>(x);", "int n = sizeof(cudaStream_t) * 2;",
-                             "cudaStream_t streams[2];", "cudaStream_t s = (cudaStream_t)(base); f(2);", "cudaStream_t s = get(2);"}) {
+  for (const char* source :
+       {"k<<<Traits<float, 4>::grid(n), 256, 4096>>>(x);",
+        "k<<<grid<4, 2>(n), Traits<Foo<float>, 3>::block(), 1024>>>(x);", "int n = sizeof(cudaStream_t) * 2;",
+        "cudaStream_t streams[2];", "cudaStream_t s = (cudaStream_t)(base); f(2);", "cudaStream_t s = get(2);"}) {
     EXPECT_EQ(rules_of(source), Rules{}) << source;
   }
 }
@@ -72,14 +79,22 @@ TEST(JudgeCuda, threads_are_told_by_other_names_of_their_namespace) {
   EXPECT_EQ(rules_of("using namespace std;\nvoid f() { thread t(g); }"), Rules{"host_thread:2"});
   EXPECT_EQ(rules_of("using namespace std;\nvector<thread> all;"), Rules{"host_thread:2"});
   EXPECT_EQ(rules_of("using namespace std;\nvoid f() { return thread(g).detach(); }"), Rules{"host_thread:2"});
-  EXPECT_EQ(rules_of("using namespace std;\n__global__ void f() { int thread = threadIdx.x; int async(3); g(thread, x.async(2)); auto thread2 = thread; }"), Rules{});
+  EXPECT_EQ(rules_of("using namespace std;\n__global__ void f() { int thread = threadIdx.x; int async(3); g(thread, "
+                     "x.async(2)); auto thread2 = thread; }"),
+            Rules{});
   EXPECT_EQ(rules_of("void f() { thread t(g); }"), Rules{}) << "whose it is cannot be told";
 }
 
 TEST(JudgeCuda, what_is_perhaps_defined_decides_nothing) {
-  EXPECT_EQ(rules_of("#ifndef __GNUC__\n#define __GNUC__ 0\n#endif\n#if __GNUC__\nvoid f() { cudaStreamCreate(&s); }\n#endif"), Rules{"cuda_stream_create:5"});
-  EXPECT_EQ(rules_of("#define false 1\n#if false\nvoid f() { cudaStreamCreate(&s); }\n#endif"), Rules{"cuda_stream_create:3"});
-  EXPECT_EQ(rules_of("#define ON 0\n#pragma push_macro(\"ON\")\n#pragma pop_macro(\"ON\")\n#if ON\nvoid f() { cudaStreamCreate(&s); }\n#endif"), Rules{"cuda_stream_create:5"});
+  EXPECT_EQ(
+      rules_of(
+          "#ifndef __GNUC__\n#define __GNUC__ 0\n#endif\n#if __GNUC__\nvoid f() { cudaStreamCreate(&s); }\n#endif"),
+      Rules{"cuda_stream_create:5"});
+  EXPECT_EQ(rules_of("#define false 1\n#if false\nvoid f() { cudaStreamCreate(&s); }\n#endif"),
+            Rules{"cuda_stream_create:3"});
+  EXPECT_EQ(rules_of("#define ON 0\n#pragma push_macro(\"ON\")\n#pragma pop_macro(\"ON\")\n#if ON\nvoid f() { "
+                     "cudaStreamCreate(&s); }\n#endif"),
+            Rules{"cuda_stream_create:5"});
   EXPECT_EQ(rules_of("#define ON 0\n#if ON\nvoid f() { cudaStreamCreate(&s); }\n#endif"), Rules{});
 }
 
@@ -95,14 +110,16 @@ TEST(JudgeCuda, a_macro_of_very_many_parameters_is_read_all_the_same) {
 }
 
 TEST(JudgeCuda, follows_a_header_in_a_folder) {
-  const std::vector<CppSource> sources{{"part0/m.h", "#define MAKE cudaStreamCreate\n"}, {"part0/a.cu", "#include \"m.h\"\nvoid f() { MAKE(&s); }"}};
+  const std::vector<CppSource> sources{{"part0/m.h", "#define MAKE cudaStreamCreate\n"},
+                                       {"part0/a.cu", "#include \"m.h\"\nvoid f() { MAKE(&s); }"}};
   const auto findings = judge_cuda(sources[1], sources);
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].rule, "cuda_stream_create");
 }
 
 TEST(JudgeCuda, names_the_line_of_a_stream) {
-  const auto findings = judge_cuda({"f.cu", "#include <cuda_runtime.h>\nvoid f() {\n  cudaStream_t s;\n  cudaStreamCreateWithFlags(&s, 1);\n}\n"});
+  const auto findings = judge_cuda(
+      {"f.cu", "#include <cuda_runtime.h>\nvoid f() {\n  cudaStream_t s;\n  cudaStreamCreateWithFlags(&s, 1);\n}\n"});
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].rule, "cuda_stream_create");
   EXPECT_EQ(findings[0].file, "f.cu");
@@ -111,7 +128,8 @@ TEST(JudgeCuda, names_the_line_of_a_stream) {
 
 TEST(JudgeCuda, sees_through_macros_and_look_ups) {
   EXPECT_EQ(rules_of("#define P(a, b) a##b\nP(cudaStream, CreateWithFlags)(&s, 1);"), Rules{"cuda_stream_create:2"});
-  EXPECT_EQ(rules_of("void* f = dlsym(h, \"cuStream\" \"Create\");"), (Rules{"dynamic_library:1", "cuda_stream_create:1"}));
+  EXPECT_EQ(rules_of("void* f = dlsym(h, \"cuStream\" \"Create\");"),
+            (Rules{"dynamic_library:1", "cuda_stream_create:1"}));
   EXPECT_EQ(rules_of("auto s = at::cuda::getStreamFromPool();"), Rules{"cuda_stream_create:1"});
 }
 
@@ -121,7 +139,8 @@ TEST(JudgeCuda, sees_streams_by_special_handles) {
   EXPECT_EQ(rules_of("k<<<1, 2, 0, reinterpret_cast<cudaStream_t>(0x2)>>>();"), Rules{"stream_per_thread:1"});
   EXPECT_EQ(rules_of("cudaStream_t s = (CUstream_st*)2;"), Rules{"stream_per_thread:1"});
   EXPECT_EQ(rules_of("#define CUDA_API_PER_THREAD_DEFAULT_STREAM\n"), Rules{"per_thread_flag:1"});
-  EXPECT_EQ(rules_of("#define CUDA_API_PER_THREAD_DEFAULT_STREAM 1\n#include <cuda_runtime.h>\n"), Rules{"per_thread_flag:1"});
+  EXPECT_EQ(rules_of("#define CUDA_API_PER_THREAD_DEFAULT_STREAM 1\n#include <cuda_runtime.h>\n"),
+            Rules{"per_thread_flag:1"});
 }
 
 TEST(JudgeCuda, lets_honest_words_pass) {
@@ -147,7 +166,8 @@ TEST(JudgeCuda, lets_honest_words_pass) {
 }
 
 TEST(JudgeCuda, a_preprocessors_output_is_judged_by_its_marks) {
-  const auto findings = judge_preprocessed({"k.cu", "# 1 \"/usr/include/cuda_runtime.h\"\ncudaStreamCreate(x);\n# 41 \"k.cu\"\n\ncudaStreamCreate(&s);\n"});
+  const auto findings = judge_preprocessed(
+      {"k.cu", "# 1 \"/usr/include/cuda_runtime.h\"\ncudaStreamCreate(x);\n# 41 \"k.cu\"\n\ncudaStreamCreate(&s);\n"});
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].line, 42u);
 }

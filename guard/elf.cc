@@ -12,11 +12,13 @@ namespace kq {
 namespace {
 
 constexpr std::uint16_t kCudaMachine = 190;
-constexpr std::size_t kHeadersMax = 4096;      // of programs or sections
+constexpr std::size_t kHeadersMax = 4096;  // of programs or sections
 constexpr std::size_t kRelocationsMax = 4u << 20;
-constexpr std::size_t kDynamicMax = 4096;      // entries of the dynamic section
+constexpr std::size_t kDynamicMax = 4096;  // entries of the dynamic section
 
-constexpr std::string_view kMagic = "\x7f" "ELF";
+constexpr std::string_view kMagic =
+    "\x7f"
+    "ELF";
 // nvcc's own host code registers its device code with the runtime; the runtime's code names its shared memory so.
 constexpr std::string_view kFatbinSection = ".nvFatBinSegment";
 constexpr std::string_view kRuntimeText = "/cudart.shm.";
@@ -28,7 +30,8 @@ class Reader {
   Expected<ElfImports> read() {
     const auto header = at<Elf64_Ehdr>(0);
     if (!header || !is_elf(bytes_)) return bad_input("is no ELF file");
-    if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB) return bad_input("is no ELF file of 64 bits, little endian");
+    if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB)
+      return bad_input("is no ELF file of 64 bits, little endian");
     found_.is_device_code = header->e_machine == kCudaMachine;
     const auto done = found_.is_device_code ? read_sections(*header) : read_programs(*header);
     if (!done) return failure(done.error());
@@ -50,14 +53,16 @@ class Reader {
   // A string of a table that lies at `table` and has `size` bytes; nothing where it does not end within.
   std::optional<std::string_view> text_at(std::uint64_t table, std::uint64_t size, std::uint64_t index) const {
     if (index >= size || table > bytes_.size() || size > bytes_.size() - table) return std::nullopt;
-    const std::string_view rest = bytes_.substr(table + index, std::min<std::uint64_t>(size - index, kElfNameBytesMax + 1));
+    const std::string_view rest =
+        bytes_.substr(table + index, std::min<std::uint64_t>(size - index, kElfNameBytesMax + 1));
     const std::size_t end = rest.find('\0');
     if (end == std::string_view::npos) return std::nullopt;
     return rest.substr(0, end);
   }
 
   Expected<void> read_programs(const Elf64_Ehdr& header) {
-    if (header.e_phnum > kHeadersMax || header.e_phentsize != sizeof(Elf64_Phdr)) return bad_input("its program headers are of a wrong size");
+    if (header.e_phnum > kHeadersMax || header.e_phentsize != sizeof(Elf64_Phdr))
+      return bad_input("its program headers are of a wrong size");
     std::optional<Elf64_Phdr> dynamic;
     for (std::uint64_t i = 0; i < header.e_phnum; ++i) {
       const auto program = at<Elf64_Phdr>(header.e_phoff + i * sizeof(Elf64_Phdr));
@@ -78,7 +83,8 @@ class Reader {
   // Where the loader finds an address, in the file.
   std::optional<std::uint64_t> offset_of(std::uint64_t address) const {
     for (const Elf64_Phdr& load : loads_) {
-      if (address >= load.p_vaddr && address - load.p_vaddr < load.p_filesz) return load.p_offset + (address - load.p_vaddr);
+      if (address >= load.p_vaddr && address - load.p_vaddr < load.p_filesz)
+        return load.p_offset + (address - load.p_vaddr);
     }
     return std::nullopt;
   }
@@ -98,18 +104,41 @@ class Reader {
       const std::uint64_t value = entry->d_un.d_val;
       if (entry->d_tag == DT_NULL) break;
       switch (entry->d_tag) {
-        case DT_NEEDED: needed.push_back(value); break;
-        case DT_STRTAB: strings.address = value; break;
-        case DT_STRSZ: strings.size = value; break;
-        case DT_SYMTAB: symbols = value; break;
-        case DT_RELA: rela.address = value; break;
-        case DT_RELASZ: rela.size = value; break;
-        case DT_REL: rel.address = value; break;
-        case DT_RELSZ: rel.size = value; break;
-        case DT_JMPREL: jumps.address = value; break;
-        case DT_PLTRELSZ: jumps.size = value; break;
-        case DT_PLTREL: jump_kind = value; break;
-        default: break;
+        case DT_NEEDED:
+          needed.push_back(value);
+          break;
+        case DT_STRTAB:
+          strings.address = value;
+          break;
+        case DT_STRSZ:
+          strings.size = value;
+          break;
+        case DT_SYMTAB:
+          symbols = value;
+          break;
+        case DT_RELA:
+          rela.address = value;
+          break;
+        case DT_RELASZ:
+          rela.size = value;
+          break;
+        case DT_REL:
+          rel.address = value;
+          break;
+        case DT_RELSZ:
+          rel.size = value;
+          break;
+        case DT_JMPREL:
+          jumps.address = value;
+          break;
+        case DT_PLTRELSZ:
+          jumps.size = value;
+          break;
+        case DT_PLTREL:
+          jump_kind = value;
+          break;
+        default:
+          break;
       }
     }
     const auto text = offset_of(strings.address);
@@ -122,17 +151,20 @@ class Reader {
       if (const auto done = count(*name); !done) return done;
       found_.libraries.emplace_back(*name);
     }
-    for (const auto& [table, entry_size] : {std::pair{rela, sizeof(Elf64_Rela)}, std::pair{rel, sizeof(Elf64_Rel)},
-                                            std::pair{jumps, jump_kind == DT_REL ? sizeof(Elf64_Rel) : sizeof(Elf64_Rela)}}) {
+    for (const auto& [table, entry_size] :
+         {std::pair{rela, sizeof(Elf64_Rela)}, std::pair{rel, sizeof(Elf64_Rel)},
+          std::pair{jumps, jump_kind == DT_REL ? sizeof(Elf64_Rel) : sizeof(Elf64_Rela)}}) {
       if (const auto done = read_relocations(table.address, table.size, entry_size, symbols); !done) return done;
     }
     return {};
   }
 
-  Expected<void> read_relocations(std::uint64_t address, std::uint64_t size, std::size_t entry_size, std::uint64_t symbols) {
+  Expected<void> read_relocations(std::uint64_t address, std::uint64_t size, std::size_t entry_size,
+                                  std::uint64_t symbols) {
     if (size == 0) return {};
     const auto begin = offset_of(address);
-    if (!begin || *begin > bytes_.size() || size > bytes_.size() - *begin) return bad_input("its relocations are cut off");
+    if (!begin || *begin > bytes_.size() || size > bytes_.size() - *begin)
+      return bad_input("its relocations are cut off");
     if (size / entry_size > kRelocationsMax) return bad_input("has more relocations than are read");
     const auto table = offset_of(symbols);
     for (std::uint64_t i = 0; i < size / entry_size; ++i) {
@@ -148,7 +180,8 @@ class Reader {
   Expected<void> read_symbol(std::optional<std::uint64_t> table, std::uint32_t index) {
     const auto symbol = table ? at<Elf64_Sym>(*table + std::uint64_t{index} * sizeof(Elf64_Sym)) : std::nullopt;
     if (!symbol) return bad_input("a relocation is about no symbol");
-    if (index >= seen_.size()) seen_.resize(std::size_t{index} + 1);  // it lies in the file, so there are not more than that holds
+    if (index >= seen_.size())
+      seen_.resize(std::size_t{index} + 1);  // it lies in the file, so there are not more than that holds
     if (seen_[index]) return {};
     seen_[index] = true;
     return symbol->st_shndx == SHN_UNDEF ? take_name(strings_at_, strings_size_, symbol->st_name) : Expected<void>{};
@@ -170,13 +203,16 @@ class Reader {
   }
 
   Expected<void> read_sections(const Elf64_Ehdr& header) {
-    if (header.e_shnum > kHeadersMax || (header.e_shnum != 0 && header.e_shentsize != sizeof(Elf64_Shdr))) return bad_input("its section headers are of a wrong size");
+    if (header.e_shnum > kHeadersMax || (header.e_shnum != 0 && header.e_shentsize != sizeof(Elf64_Shdr)))
+      return bad_input("its section headers are of a wrong size");
     std::uint64_t symbols_n = 0;  // of all sections: several may be of the same bytes
     for (std::uint64_t i = 0; i < header.e_shnum; ++i) {
       const auto section = at<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr));
       if (!section) return bad_input("its section headers are cut off");
       if (section->sh_type != SHT_SYMTAB) continue;
-      const auto strings = section->sh_link < header.e_shnum ? at<Elf64_Shdr>(header.e_shoff + std::uint64_t{section->sh_link} * sizeof(Elf64_Shdr)) : std::nullopt;
+      const auto strings = section->sh_link < header.e_shnum
+                               ? at<Elf64_Shdr>(header.e_shoff + std::uint64_t{section->sh_link} * sizeof(Elf64_Shdr))
+                               : std::nullopt;
       if (!strings) return bad_input("its symbols have no names");
       symbols_n += section->sh_size / sizeof(Elf64_Sym);
       if (symbols_n > kRelocationsMax) return bad_input("has more symbols than are read");
@@ -214,9 +250,13 @@ Fact fact(FactKind kind, std::string_view name, std::string_view file, std::stri
 
 }  // namespace
 
-bool is_elf(std::string_view bytes) { return bytes.starts_with(kMagic); }
+bool is_elf(std::string_view bytes) {
+  return bytes.starts_with(kMagic);
+}
 
-Expected<ElfImports> read_elf(std::string_view bytes) { return Reader(bytes).read(); }
+Expected<ElfImports> read_elf(std::string_view bytes) {
+  return Reader(bytes).read();
+}
 
 std::vector<Finding> judge_elf(std::string_view bytes, std::string_view name) {
   const auto imports = read_elf(bytes);

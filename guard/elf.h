@@ -1,7 +1,8 @@
 // What a built library asks the loader for: hostile bytes, read the way the loader reads them.
 //
-// Section headers may lie or be stripped, and the loader does not look at them: for host code everything is found from the program headers on,
-// and a symbol counts as used when a relocation names it. Device code (a cubin) is read by its sections, as the CUDA driver does.
+// Section headers may lie or be stripped, and the loader does not look at them: for host code everything is found from
+// the program headers on, and a symbol counts as used when a relocation names it. Device code (a cubin) is read by its
+// sections, as the CUDA driver does.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@ namespace kq {
 
 inline constexpr std::size_t kElfSymbolsMax = 200'000;
 inline constexpr std::size_t kElfNameBytesMax = 4096;
-inline constexpr std::size_t kElfNamesBytesMax = 8u << 20;  // of all: a name may lie inside of another, so that a small file has any amount of them
+inline constexpr std::size_t kElfNamesBytesMax =
+    8u << 20;  // of all: a name may lie inside of another, so that a small file has any amount of them
 
 struct ElfImports {
   bool is_device_code = false;
@@ -33,7 +35,8 @@ bool is_elf(std::string_view bytes);
 // Bad input for what no loader would take, with a sentence.
 Expected<ElfImports> read_elf(std::string_view bytes);
 
-// Judges it by the rules: its symbols as facts of kind `symbol`, what hides them as notes. `name` is the file in the findings, line 0.
+// Judges it by the rules: its symbols as facts of kind `symbol`, what hides them as notes. `name` is the file in the
+// findings, line 0.
 std::vector<Finding> judge_elf(std::string_view bytes, std::string_view name);
 
 }  // namespace kq

@@ -46,9 +46,11 @@ TEST(Elf, section_headers_are_not_believed) {
   EXPECT_TRUE(uses(*read_elf(bytes), "cudaStreamCreateWithFlags"));
 }
 
-// A cubin of `sections` tables of symbols, all of them the same bytes: `names[i]` is where in `strings` the name of the i-th is.
+// A cubin of `sections` tables of symbols, all of them the same bytes: `names[i]` is where in `strings` the name of the
+// i-th is.
 std::string cubin(std::size_t sections, const std::vector<std::uint32_t>& names, const std::string& strings) {
-  const std::size_t symbols_at = sizeof(Elf64_Ehdr), strings_at = symbols_at + names.size() * sizeof(Elf64_Sym), headers_at = strings_at + strings.size();
+  const std::size_t symbols_at = sizeof(Elf64_Ehdr), strings_at = symbols_at + names.size() * sizeof(Elf64_Sym),
+                    headers_at = strings_at + strings.size();
   Elf64_Ehdr header{};
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
   header.e_ident[EI_CLASS] = ELFCLASS64;
@@ -98,7 +100,9 @@ TEST(JudgeElf, rejects_streams_and_tells_look_ups) {
   EXPECT_NE(rules.find("dynamic_library"), std::string::npos) << rules;
 }
 
-TEST(JudgeElf, lets_an_honest_library_pass) { EXPECT_EQ(rules_of(bytes_of(KQ_ELF_HONEST)), ""); }
+TEST(JudgeElf, lets_an_honest_library_pass) {
+  EXPECT_EQ(rules_of(bytes_of(KQ_ELF_HONEST)), "");
+}
 
 TEST(JudgeElf, says_when_a_cuda_runtime_was_linked_in) {
   std::string bytes = bytes_of(KQ_ELF_STREAMS);
@@ -124,15 +128,21 @@ TEST(JudgeElf, says_when_code_may_be_written) {
 }
 
 TEST(JudgeElf, what_no_loader_takes_hides_its_imports) {
-  EXPECT_EQ(rules_of(std::string("\x7f" "ELF") + std::string(60, '\0')), "hidden_imports ");
-  EXPECT_EQ(rules_of("\x7f" "ELF"), "hidden_imports ");
+  EXPECT_EQ(rules_of(std::string("\x7f"
+                                 "ELF") +
+                     std::string(60, '\0')),
+            "hidden_imports ");
+  EXPECT_EQ(rules_of("\x7f"
+                     "ELF"),
+            "hidden_imports ");
   EXPECT_FALSE(read_elf(""));
 }
 
 // Whatever is cut off or changed, the reader ends, and stays within the bytes: that is for the sanitizers to see.
 TEST(Elf, damaged_files_are_read_or_refused) {
   const std::string whole = bytes_of(KQ_ELF_STREAMS);
-  for (std::size_t size = 0; size < whole.size(); size += 1 + size / 50) (void)read_elf(std::string_view(whole).substr(0, size));
+  for (std::size_t size = 0; size < whole.size(); size += 1 + size / 50)
+    (void)read_elf(std::string_view(whole).substr(0, size));
   Elf64_Ehdr header;
   std::memcpy(&header, whole.data(), sizeof header);
   const std::size_t interesting = header.e_phoff + std::size_t{header.e_phnum} * sizeof(Elf64_Phdr);

@@ -35,8 +35,12 @@ std::optional<Fact> parse_fact(const std::vector<std::string_view>& parts, std::
   const auto line = parse_number(parts[0]);
   const auto kind = parse_enum<FactKind>(parts[1]);
   if (!line || !kind || parts[2].empty()) return std::nullopt;
-  return Fact{.file = file, .line = *line, .kind = *kind, .name = parts[2],
-              .argument = parts.size() >= 4 ? parts[3] : std::string_view(), .is_dead = parts.size() == 5};
+  return Fact{.file = file,
+              .line = *line,
+              .kind = *kind,
+              .name = parts[2],
+              .argument = parts.size() >= 4 ? parts[3] : std::string_view(),
+              .is_dead = parts.size() == 5};
 }
 
 int hex_value(char c) {
@@ -73,9 +77,11 @@ Expected<std::vector<Fact>> parse_facts(std::string_view text) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(line.size() + 1);
     const std::string where = "facts, line " + std::to_string(++number) + ": ";
-    if (line.size() > kFactLineBytesMax) return our_fault(where + "longer than " + std::to_string(kFactLineBytesMax) + " bytes");
+    if (line.size() > kFactLineBytesMax)
+      return our_fault(where + "longer than " + std::to_string(kFactLineBytesMax) + " bytes");
     const auto parts = split(line, '\t');
-    if (!std::all_of(parts.begin(), parts.end(), printable)) return our_fault(where + "holds bytes that are not printable ASCII");
+    if (!std::all_of(parts.begin(), parts.end(), printable))
+      return our_fault(where + "holds bytes that are not printable ASCII");
 
     if (parts.size() == 3 && parts[0] == "file" && !parts[1].empty() && parts[2] == kFactsVersion) {
       file = parts[1];

@@ -1,15 +1,17 @@
-// What a Python source does, as text: written by the harness (harness/ast_facts.py) in a sandboxed child, read here as hostile bytes.
+// What a Python source does, as text: written by the harness (harness/ast_facts.py) in a sandboxed child, read here as
+// hostile bytes.
 //
 // One fact per line, tab separated; facts belong to the last file named above them:
 //
 //   file <TAB> add.py <TAB> 2                                                  last: kFactsVersion
 //   12 <TAB> call <TAB> torch.cuda.Stream
-//   13 <TAB> call <TAB> torch.cuda.stream <TAB> torch.cuda.current_stream()    what its first argument is, where that is known
-//   14 <TAB> call <TAB> torch.cuda.Stream <TAB> <TAB> dead                     in code that plainly never runs
+//   13 <TAB> call <TAB> torch.cuda.stream <TAB> torch.cuda.current_stream()    what its first argument is, where that
+//   is known 14 <TAB> call <TAB> torch.cuda.Stream <TAB> <TAB> dead                     in code that plainly never runs
 //   20 <TAB> code <TAB> #include <x.h>\n <TAB> 1                               a line of the 1st C++ text in the source
 //
-// Names are resolved through imports, aliases, getattr and constant strings, as far as that goes without running anything; "()" in a name
-// stands for what a call returned, "?" for what could not be told. A text as an argument stands behind a double quote.
+// Names are resolved through imports, aliases, getattr and constant strings, as far as that goes without running
+// anything; "()" in a name stands for what a call returned, "?" for what could not be told. A text as an argument
+// stands behind a double quote.
 #pragma once
 
 #include <cstddef>
@@ -42,8 +44,8 @@ enum class FactKind {
   symbol    // of a built library: what it asks the loader for
 };
 template <>
-inline constexpr std::array<std::string_view, 11> kEnumNames<FactKind>{"call",   "base", "value", "set",  "read",  "option",
-                                                                       "import", "note", "code",  "text", "symbol"};
+inline constexpr std::array<std::string_view, 11> kEnumNames<FactKind>{
+    "call", "base", "value", "set", "read", "option", "import", "note", "code", "text", "symbol"};
 
 struct Fact {
   std::string_view file{};

@@ -8,7 +8,8 @@ namespace kq {
 namespace {
 
 TEST(Facts, belong_to_the_file_above_them) {
-  const auto facts = parse_facts("file\ta.py\t2\n3\tcall\ttorch.relu\nfile\tb.py\t2\n12\tcall\ttorch.cuda.stream\ttorch.cuda.current_stream()\n");
+  const auto facts = parse_facts(
+      "file\ta.py\t2\n3\tcall\ttorch.relu\nfile\tb.py\t2\n12\tcall\ttorch.cuda.stream\ttorch.cuda.current_stream()\n");
   ASSERT_TRUE(facts) << facts.error().message;
   ASSERT_EQ(facts->size(), 2u);
   EXPECT_EQ(facts->at(0), (Fact{"a.py", 3, FactKind::call, "torch.relu", ""}));
@@ -23,7 +24,8 @@ TEST(Facts, of_code_that_never_runs_say_so) {
 }
 
 TEST(Facts, pieces_of_code_become_texts_with_their_lines) {
-  const auto facts = parse_facts("file\ta.py\t2\n7\tcode\tint \t1\n7\tcode\ta;\\n\t1\n8\tcode\t\\tb\\\\c\\x22\\n\t1\n20\tcode\td\\n\t2\n");
+  const auto facts = parse_facts(
+      "file\ta.py\t2\n7\tcode\tint \t1\n7\tcode\ta;\\n\t1\n8\tcode\t\\tb\\\\c\\x22\\n\t1\n20\tcode\td\\n\t2\n");
   ASSERT_TRUE(facts) << facts.error().message;
   const auto texts = code_texts(*facts);
   ASSERT_EQ(texts.size(), 2u);
@@ -35,14 +37,16 @@ TEST(Facts, pieces_of_code_become_texts_with_their_lines) {
   EXPECT_EQ(texts[1].line_in_file(1), 20u);
 }
 
-TEST(Facts, none_is_fine) { EXPECT_TRUE(parse_facts("")->empty()); }
+TEST(Facts, none_is_fine) {
+  EXPECT_TRUE(parse_facts("")->empty());
+}
 
 TEST(Facts, every_malformed_text_is_refused_with_its_line) {
   const std::string ok = "file\ta.py\t2\n";
   const std::string bad[] = {
-      "1\tcall\ttorch.relu\n",            // before any file
-      ok + "1\tcall\ttorch.relu",         // cut short
-      ok + "0\tcall\ttorch.relu\n",       // lines count from 1
+      "1\tcall\ttorch.relu\n",       // before any file
+      ok + "1\tcall\ttorch.relu",    // cut short
+      ok + "0\tcall\ttorch.relu\n",  // lines count from 1
       ok + "-1\tcall\ttorch.relu\n",
       ok + "4294967296\tcall\tx\n",
       ok + "1 \tcall\tx\n",
@@ -57,7 +61,7 @@ TEST(Facts, every_malformed_text_is_refused_with_its_line) {
       ok + std::string("1\tcall\tx\0y\n", 11),
       ok + "1\tcall\t" + std::string(kFactLineBytesMax, 'x') + "\n",
       "file\t\t2\n",
-      "file\ta.py\n",     // of an older harness
+      "file\ta.py\n",  // of an older harness
       "file\ta.py\t1\n",
   };
   for (const std::string& text : bad) {

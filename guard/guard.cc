@@ -15,13 +15,18 @@ namespace {
 constexpr std::size_t kRulesMax = 64;
 using RuleSet = std::bitset<kRulesMax>;
 
-bool has_kind(const Clause& clause, FactKind kind) { return (clause.kinds & kinds({kind})) != 0; }
+bool has_kind(const Clause& clause, FactKind kind) {
+  return (clause.kinds & kinds({kind})) != 0;
+}
 
-bool names(const Clause& clause, std::string_view name) { return matches_any(name, clause.names) && !matches_any(name, clause.except); }
+bool names(const Clause& clause, std::string_view name) {
+  return matches_any(name, clause.names) && !matches_any(name, clause.except);
+}
 
 bool breaks(const Rule& rule, const Fact& fact) {
   return std::any_of(rule.clauses.begin(), rule.clauses.end(), [&](const Clause& clause) {
-    return has_kind(clause, fact.kind) && names(clause, fact.name) && (clause.with.empty() || matches_any(fact.argument, clause.with)) &&
+    return has_kind(clause, fact.kind) && names(clause, fact.name) &&
+           (clause.with.empty() || matches_any(fact.argument, clause.with)) &&
            (clause.fine_with.empty() || !matches_any(fact.argument, clause.fine_with));
   });
 }
@@ -33,7 +38,8 @@ std::string shortened(std::string_view text) {
 }
 
 std::string what_was_found(const Fact& fact) {
-  const bool argument_tells = fact.kind == FactKind::option || fact.kind == FactKind::note || fact.name == "stream_number";
+  const bool argument_tells =
+      fact.kind == FactKind::option || fact.kind == FactKind::note || fact.name == "stream_number";
   std::string text = shortened(fact.name);
   if (argument_tells && !fact.argument.empty()) text += " " + shortened(fact.argument);
   return text;
@@ -61,7 +67,8 @@ class Judge {
     if (!is_new) return entry->second;
     for (std::size_t i = 0; i < rules().size(); ++i) {
       const auto& clauses = rules()[i].clauses;
-      if (std::any_of(clauses.begin(), clauses.end(), [&](const Clause& clause) { return names(clause, name); })) entry->second.set(i);
+      if (std::any_of(clauses.begin(), clauses.end(), [&](const Clause& clause) { return names(clause, name); }))
+        entry->second.set(i);
     }
     return entry->second;
   }
@@ -73,9 +80,13 @@ class Judge {
     std::size_t& count = severity == Severity::reject ? rejected_ : reviewed_;
     if (count == kFindingsMax || !told_.emplace(index, severity, fact.file, fact.line).second) return;
     ++count;
-    findings_.push_back({.rule = std::string(rule.name), .severity = severity, .reason = std::string(rule.reason), .file = shortened(fact.file),
+    findings_.push_back({.rule = std::string(rule.name),
+                         .severity = severity,
+                         .reason = std::string(rule.reason),
+                         .file = shortened(fact.file),
                          .line = fact.line,
-                         .message = std::string(rule.message) + (fact.is_dead ? ", in code that does not run: " : ": ") + what_was_found(fact),
+                         .message = std::string(rule.message) +
+                                    (fact.is_dead ? ", in code that does not run: " : ": ") + what_was_found(fact),
                          .hint = std::string(rule.hint)});
   }
 
@@ -86,12 +97,15 @@ class Judge {
   std::size_t reviewed_ = 0;
 };
 
-std::vector<Finding> judge_all(const CudaFacts& facts) { return judge(facts.facts); }
+std::vector<Finding> judge_all(const CudaFacts& facts) {
+  return judge(facts.facts);
+}
 
 }  // namespace
 
 const Finding* first_rejected(std::span<const Finding> findings) {
-  const auto found = std::find_if(findings.begin(), findings.end(), [](const Finding& finding) { return finding.severity == Severity::reject; });
+  const auto found = std::find_if(findings.begin(), findings.end(),
+                                  [](const Finding& finding) { return finding.severity == Severity::reject; });
   return found == findings.end() ? nullptr : &*found;
 }
 
@@ -112,7 +126,11 @@ Expected<std::vector<Finding>> judge_facts(std::string_view text) {
   std::size_t work = 0;
   for (const CodeText& code : texts) {
     if (work > kFactsWorkMax) {
-      const Fact given_up{.file = code.file, .line = code.line_in_file(1), .kind = FactKind::note, .name = "source.macros", .argument = {}};
+      const Fact given_up{.file = code.file,
+                          .line = code.line_in_file(1),
+                          .kind = FactKind::note,
+                          .name = "source.macros",
+                          .argument = {}};
       judge.read({&given_up, 1});
       break;
     }
@@ -124,20 +142,25 @@ Expected<std::vector<Finding>> judge_facts(std::string_view text) {
   return judge.take();
 }
 
-std::vector<Finding> judge_cuda(const CppSource& source, std::span<const CppSource> others) { return judge_all(cuda_facts(source, others)); }
+std::vector<Finding> judge_cuda(const CppSource& source, std::span<const CppSource> others) {
+  return judge_all(cuda_facts(source, others));
+}
 
 bool asks_for_trigraphs(std::string_view flag) {
   constexpr std::string_view kStandards[] = {"c++9", "c++0", "c++11", "c++14", "c++1y", "-ansi"};
-  return std::ranges::any_of(kStandards, [&](std::string_view word) { return flag.find(word) != std::string_view::npos; });
+  return std::ranges::any_of(kStandards,
+                             [&](std::string_view word) { return flag.find(word) != std::string_view::npos; });
 }
 
-// Those that hide others: ??/ joins lines, ??= begins a directive, and behind ??' what is code to a compiler is a character here.
+// Those that hide others: ??/ joins lines, ??= begins a directive, and behind ??' what is code to a compiler is a
+// character here.
 std::vector<Finding> judge_trigraphs(const CppSource& source) {
   for (std::size_t at = source.text.find("??"); at != std::string_view::npos; at = source.text.find("??", at + 1)) {
     const std::string_view found = source.text.substr(at, 3);
     if (found.size() < 3 || std::string_view("/='").find(found[2]) == std::string_view::npos) continue;
     const auto line = static_cast<std::uint32_t>(std::ranges::count(source.text.substr(0, at), '\n')) + 1;
-    const Fact fact{.file = source.name, .line = line, .kind = FactKind::note, .name = "source.trigraphs", .argument = found};
+    const Fact fact{
+        .file = source.name, .line = line, .kind = FactKind::note, .name = "source.trigraphs", .argument = found};
     return judge({&fact, 1});
   }
   return {};

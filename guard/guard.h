@@ -1,7 +1,8 @@
 // Static detection: whether what a submission's source says it does breaks a rule.
 //
-// It names file, line and rule before anything runs. A submission that gets past it still meets the judge's clock, which does not care how a
-// stream was made; so the rules that reject aim at no false alarm first, and what only looks odd is told for review and changes nothing.
+// It names file, line and rule before anything runs. A submission that gets past it still meets the judge's clock,
+// which does not care how a stream was made; so the rules that reject aim at no false alarm first, and what only looks
+// odd is told for review and changes nothing.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,8 @@ namespace kq {
 
 inline constexpr std::size_t kFindingsMax = 64;  // of each severity: what a person can read; the rest is not reported
 
-// Of macros in all texts of a submission's Python together; a text of its own may take half of it. Nobody writes what goes over that.
+// Of macros in all texts of a submission's Python together; a text of its own may take half of it. Nobody writes what
+// goes over that.
 inline constexpr std::size_t kFactsWorkMax = 2 * kWorkMax;
 
 struct Finding {
@@ -38,11 +40,12 @@ struct Finding {
 // The first finding that ends the job; null where there are reviews at most.
 const Finding* first_rejected(std::span<const Finding> findings);
 
-// Judges the facts of all files of a submission (guard/facts.h), in their order, each rule at most once per line. C++ texts inside Python
-// sources are judged like files, in the lines of the source.
+// Judges the facts of all files of a submission (guard/facts.h), in their order, each rule at most once per line. C++
+// texts inside Python sources are judged like files, in the lines of the source.
 Expected<std::vector<Finding>> judge_facts(std::string_view facts);
 
-// Judges one CUDA C++ file; words in comments and strings are none. `others`: files of the submission that it may include.
+// Judges one CUDA C++ file; words in comments and strings are none. `others`: files of the submission that it may
+// include.
 std::vector<Finding> judge_cuda(const CppSource& source, std::span<const CppSource> others = {});
 // The same of a preprocessor's output (`g++ -E`), with its line marks.
 std::vector<Finding> judge_preprocessed(const CppSource& source, std::span<const CppSource> others = {});

@@ -71,7 +71,8 @@ constexpr Case kRejected[] = {
     {"value\t?.as_subclass", "tensor_subclass"},
     {"call\texec\tbase64.b64decode()", "exec_payload"},
     {"note\tsource.encoding\tlatin-1", "disguised_source"},
-    {"option\ttorch.utils.cpp_extension.load_inline(extra_cuda_cflags)\t--default-stream=per-thread", "per_thread_flag"},
+    {"option\ttorch.utils.cpp_extension.load_inline(extra_cuda_cflags)\t--default-stream=per-thread",
+     "per_thread_flag"},
     {"option\ttorch.utils.cpp_extension.load_inline(extra_cuda_cflags)\t-ccbin=/tmp/x", "compiler_flag"},
     {"set\tos.environ.NVCC_APPEND_FLAGS", "tool_environment"},
 };
@@ -129,7 +130,9 @@ TEST(Guard, reports_no_more_than_a_person_can_read) {
   EXPECT_EQ(judge(facts).size(), kFindingsMax);
 }
 
-TEST(Guard, facts_that_are_none_are_an_error) { EXPECT_FALSE(judge_facts("nonsense\n")); }
+TEST(Guard, facts_that_are_none_are_an_error) {
+  EXPECT_FALSE(judge_facts("nonsense\n"));
+}
 
 TEST(Guard, reviews_do_not_crowd_out_what_rejects) {
   std::string facts;
@@ -158,7 +161,9 @@ TEST(Guard, macros_of_all_texts_together_have_a_limit) {
   std::string many;
   for (int i = 1; i <= 2'000; ++i) {
     many += "1\tcode\t#define a0 x x x x\\n\t" + std::to_string(i) + "\n";
-    for (int k = 1; k < 14; ++k) many += "1\tcode\t#define a" + std::to_string(k) + " a" + std::to_string(k - 1) + " a" + std::to_string(k - 1) + "\\n\t" + std::to_string(i) + "\n";
+    for (int k = 1; k < 14; ++k)
+      many += "1\tcode\t#define a" + std::to_string(k) + " a" + std::to_string(k - 1) + " a" + std::to_string(k - 1) +
+              "\\n\t" + std::to_string(i) + "\n";
     many += "1\tcode\ta13\\n\t" + std::to_string(i) + "\n";
   }
   const auto findings = judge(many);
@@ -167,13 +172,15 @@ TEST(Guard, macros_of_all_texts_together_have_a_limit) {
 }
 
 TEST(JudgeTrigraphs, tells_those_that_hide_something_with_their_line) {
-  for (const char* source : {"int a;\nstd::th?\?/\nread t;", "\n?\?=define T std::thread", "\nint i = 1 ?\?' 2; std::thread t; //'"}) {
+  for (const char* source :
+       {"int a;\nstd::th?\?/\nread t;", "\n?\?=define T std::thread", "\nint i = 1 ?\?' 2; std::thread t; //'"}) {
     const auto findings = judge_trigraphs({.name = "k.cu", .text = source});
     ASSERT_EQ(findings.size(), 1u) << source;
     EXPECT_EQ(findings[0].rule, "disguised_source");
     EXPECT_EQ(findings[0].line, 2u) << source;
   }
-  for (const char* source : {"", "?\?", "a ? b : c;", "// really?\?!", "\"(why?\?)\""}) EXPECT_TRUE(judge_trigraphs({.name = "k.cu", .text = source}).empty()) << source;
+  for (const char* source : {"", "?\?", "a ? b : c;", "// really?\?!", "\"(why?\?)\""})
+    EXPECT_TRUE(judge_trigraphs({.name = "k.cu", .text = source}).empty()) << source;
 }
 
 }  // namespace

@@ -23,7 +23,9 @@ constexpr std::string_view kKnownMacros =
     "#define _CCCL_PP_CAT(a, b) a##b\n"
     "#define CUB_PP_CAT(a, b) a##b\n";
 
-bool is_word(const Token& token, std::string_view text) { return token.text == text; }
+bool is_word(const Token& token, std::string_view text) {
+  return token.text == text;
+}
 
 std::string_view file_name(std::string_view path) {
   const std::size_t slash = path.rfind('/');
@@ -31,7 +33,8 @@ std::string_view file_name(std::string_view path) {
 }
 
 std::optional<std::int64_t> number_of(std::string_view text) {
-  while (!text.empty() && (text.back() == 'u' || text.back() == 'U' || text.back() == 'l' || text.back() == 'L')) text.remove_suffix(1);
+  while (!text.empty() && (text.back() == 'u' || text.back() == 'U' || text.back() == 'l' || text.back() == 'L'))
+    text.remove_suffix(1);
   int base = 10;
   if (text.starts_with("0x") || text.starts_with("0X")) {
     base = 16;
@@ -104,8 +107,8 @@ void Preprocessor::read(const CppSource& source, std::size_t depth) {
   while (branches_.size() > branches_before) leave_branch();
 }
 
-// Compilers take directives among a macro's arguments. Such a call was read in pieces, each as it stood; behind its end it is read once more as one, of
-// which nothing was undefined in between. `qualifier`: what the text begins behind.
+// Compilers take directives among a macro's arguments. Such a call was read in pieces, each as it stood; behind its end
+// it is read once more as one, of which nothing was undefined in between. `qualifier`: what the text begins behind.
 void Preprocessor::join_call(Line text, const Tokens& qualifier) {
   std::size_t from = 0;  // what of the text is of an open call: from what its name is qualified by
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -131,14 +134,17 @@ void Preprocessor::read_done(const CppSource& source) {
   for (std::size_t i = 0; i < tokens.size();) {
     std::size_t end = i + 1;
     while (end < tokens.size() && !tokens[end].is_first) ++end;
-    const bool is_mark = is_word(tokens[i], "#") && end - i >= 3 && tokens[i + 1].kind == TokenKind::number && tokens[i + 2].kind == TokenKind::text;
+    const bool is_mark = is_word(tokens[i], "#") && end - i >= 3 && tokens[i + 1].kind == TokenKind::number &&
+                         tokens[i + 2].kind == TokenKind::text;
     if (is_mark) {
       const std::string_view path = content_of(tokens[i + 2].text);
       auto known = std::find(files_.begin() + 1, files_.end(), file_name(path));
       const bool is_plain = !path.empty() && path.front() != '<' && path.find('/') == std::string_view::npos;
-      if (known == files_.end() && others_.empty() && is_plain && files_.size() < kIncludesMax) known = files_.insert(files_.end(), std::string(path));
+      if (known == files_.end() && others_.empty() && is_plain && files_.size() < kIncludesMax)
+        known = files_.insert(files_.end(), std::string(path));
       file = known == files_.end() ? 0 : static_cast<std::uint32_t>(known - files_.begin());
-      line = static_cast<std::uint32_t>(std::clamp<std::int64_t>(number_of(tokens[i + 1].text).value_or(1), 1, kMarkedLineMax));
+      line = static_cast<std::uint32_t>(
+          std::clamp<std::int64_t>(number_of(tokens[i + 1].text).value_or(1), 1, kMarkedLineMax));
       mark_line = tokens[i].line + 1;
     } else if (file != 0 && !is_word(tokens[i], "#")) {
       for (std::size_t k = i; k < end; ++k) {
@@ -182,7 +188,8 @@ void Preprocessor::directive(Line line, std::size_t depth) {
 
 void Preprocessor::note(std::string_view word, Line rest) {
   if (rest.empty() || directives_.size() == kDirectivesMax) return;
-  directives_.push_back({.word = word, .argument = spelled(rest).substr(0, 200), .line = rest.front().line, .file = rest.front().file});
+  directives_.push_back(
+      {.word = word, .argument = spelled(rest).substr(0, 200), .line = rest.front().line, .file = rest.front().file});
 }
 
 void Preprocessor::undefine(Line line) {
@@ -222,7 +229,8 @@ void Preprocessor::define(Line line) {
         if (i == 1 || line[i - 1].kind != TokenKind::name) macro.parameters.push_back("__VA_ARGS__");
       }
     }
-    for (std::size_t place = 0; place < macro.parameters.size(); ++place) macro.places.emplace(macro.parameters[place], place);
+    for (std::size_t place = 0; place < macro.parameters.size(); ++place)
+      macro.places.emplace(macro.parameters[place], place);
     line = line.subspan(std::min(i + 1, line.size()));
   }
   macro.body.assign(line.begin(), line.end());
@@ -290,11 +298,13 @@ Preprocessor::Truth Preprocessor::truth_of(Line condition) {
     is_negated = !is_negated;
     condition = condition.subspan(1);
   }
-  while (condition.size() >= 3 && is_word(condition.front(), "(") && is_word(condition.back(), ")")) condition = condition.subspan(1, condition.size() - 2);
+  while (condition.size() >= 3 && is_word(condition.front(), "(") && is_word(condition.back(), ")"))
+    condition = condition.subspan(1, condition.size() - 2);
   for (int hops = 0; hops < 8 && condition.size() == 1 && condition.front().kind == TokenKind::name; ++hops) {
     const std::string_view word = condition.front().text;
     const auto found = macros_.find(word);
-    if (found == macros_.end() && (word == "true" || word == "false")) return (word == "true") != is_negated ? Truth::yes : Truth::no;
+    if (found == macros_.end() && (word == "true" || word == "false"))
+      return (word == "true") != is_negated ? Truth::yes : Truth::no;
     if (found == macros_.end() || found->second.definitions.size() != 1) return Truth::unknown;
     const Macro& macro = found->second.definitions.front();
     if (macro.is_function || !macro.is_certain) return Truth::unknown;
@@ -306,8 +316,9 @@ Preprocessor::Truth Preprocessor::truth_of(Line condition) {
   return (*number != 0) != is_negated ? Truth::yes : Truth::no;
 }
 
-// `work` is a stack, the next token at its back: what a macro stands for is put there, before what follows it, so that a name that comes out
-// of one macro takes its arguments from behind the macro. An end_of_macro tells when a macro may be replaced again.
+// `work` is a stack, the next token at its back: what a macro stands for is put there, before what follows it, so that
+// a name that comes out of one macro takes its arguments from behind the macro. An end_of_macro tells when a macro may
+// be replaced again.
 void Preprocessor::expand(Line in, Tokens& out, std::size_t depth) {
   Tokens work(in.rbegin(), in.rend());
   const std::size_t active_before = active_.size();
@@ -332,7 +343,8 @@ void Preprocessor::expand(Line in, Tokens& out, std::size_t depth) {
     std::vector<Tokens> arguments;
     const std::vector<Macro>& definitions = found->second.definitions;
     const bool has_arguments =
-        std::any_of(definitions.begin(), definitions.end(), [](const Macro& macro) { return macro.is_function; }) && take_arguments(work, arguments);
+        std::any_of(definitions.begin(), definitions.end(), [](const Macro& macro) { return macro.is_function; }) &&
+        take_arguments(work, arguments);
     Tokens replacement;
     bool is_replaced = false;
     // Each behind what stands before the name: `std::` belongs to all of them.
@@ -352,7 +364,8 @@ void Preprocessor::expand(Line in, Tokens& out, std::size_t depth) {
       continue;
     }
     // Where no branch defines it for sure, it may be no macro at all.
-    if (std::none_of(definitions.begin(), definitions.end(), [](const Macro& macro) { return macro.is_certain; })) add(as_written(token, arguments));
+    if (std::none_of(definitions.begin(), definitions.end(), [](const Macro& macro) { return macro.is_certain; }))
+      add(as_written(token, arguments));
     work_ += replacement.size();
     active_.push_back(&found->second);
     found->second.is_active = true;
@@ -366,14 +379,18 @@ void Preprocessor::expand(Line in, Tokens& out, std::size_t depth) {
 Preprocessor::Tokens Preprocessor::qualifier_at_end(const Tokens& out) {
   constexpr std::size_t kQualifierTokensMax = 16;
   std::size_t from = out.size();
-  while (from >= 2 && out.size() - from < kQualifierTokensMax && is_word(out[from - 1], "::") && out[from - 2].kind == TokenKind::name) from -= 2;
+  while (from >= 2 && out.size() - from < kQualifierTokensMax && is_word(out[from - 1], "::") &&
+         out[from - 2].kind == TokenKind::name)
+    from -= 2;
   return Tokens(out.begin() + static_cast<std::ptrdiff_t>(from), out.end());
 }
 
 // A call of a macro that was not replaced; its name is active, and so it stays.
 Preprocessor::Tokens Preprocessor::as_written(const Token& name, const std::vector<Tokens>& arguments) {
   Tokens written{name};
-  const auto mark = [&](std::string_view text) { written.push_back({.kind = TokenKind::punctuation, .text = text, .line = name.line, .file = name.file}); };
+  const auto mark = [&](std::string_view text) {
+    written.push_back({.kind = TokenKind::punctuation, .text = text, .line = name.line, .file = name.file});
+  };
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     mark(i == 0 ? "(" : ",");
     written.insert(written.end(), arguments[i].begin(), arguments[i].end());
@@ -420,7 +437,8 @@ bool Preprocessor::take_arguments(Tokens& work, std::vector<Tokens>& arguments) 
   return false;
 }
 
-Preprocessor::Tokens Preprocessor::substitute(const Macro& macro, const std::vector<Tokens>& arguments, const Token& at, std::size_t depth) {
+Preprocessor::Tokens Preprocessor::substitute(const Macro& macro, const std::vector<Tokens>& arguments, const Token& at,
+                                              std::size_t depth) {
   const auto argument_of = [&](std::string_view name) -> std::optional<Tokens> {
     const auto found = macro.places.find(name);
     if (found == macro.places.end()) return std::nullopt;

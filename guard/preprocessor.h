@@ -1,8 +1,9 @@
-// What a C++ compiler's preprocessor makes of a source, as far as that goes without headers: names that macros join are joined.
+// What a C++ compiler's preprocessor makes of a source, as far as that goes without headers: names that macros join are
+// joined.
 //
-// No header of a library is read; those among the given sources are. Every branch of a conditional counts unless its condition is a plain
-// number, and where branches define a macro differently each definition counts, and the name itself where none of them may be compiled: what comes out is
-// read for names, not compiled.
+// No header of a library is read; those among the given sources are. Every branch of a conditional counts unless its
+// condition is a plain number, and where branches define a macro differently each definition counts, and the name
+// itself where none of them may be compiled: what comes out is read for names, not compiled.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +24,14 @@ struct CppSource {
   std::string_view text;
 };
 
-// Bounds of what a source may grow to; beyond them macros stay as they are, and `is_cut_off` says so. Nobody writes what goes over them.
+// Bounds of what a source may grow to; beyond them macros stay as they are, and `is_cut_off` says so. Nobody writes
+// what goes over them.
 inline constexpr std::size_t kTokensMax = 600'000;
 inline constexpr std::size_t kExpansionsMax = 200'000;
-inline constexpr std::size_t kWorkMax = 8'000'000;  // tokens that are passed on by macros or looked at as their arguments
+inline constexpr std::size_t kWorkMax =
+    8'000'000;  // tokens that are passed on by macros or looked at as their arguments
 inline constexpr std::size_t kMadeBytesMax = 16u << 20;  // of names and texts that macros make
-inline constexpr std::size_t kReadBytesMax = 8u << 20;  // of the source and of what it includes, each time it does
+inline constexpr std::size_t kReadBytesMax = 8u << 20;   // of the source and of what it includes, each time it does
 // Bounds that a source may go over for good reasons; `is_partly_read` says so.
 inline constexpr std::size_t kIncludesMax = 64;
 inline constexpr std::size_t kIncludeDepthMax = 16;
@@ -43,9 +46,9 @@ struct Directive {  // that says something by itself: define, pragma, line
 
 class Preprocessor {
  public:
-  // `others`: what the first source, or one that it includes, may include. `is_done`: the text is a preprocessor's output, whose line
-  // marks say which file a line is of; what is of none of the sources is left out. Where no others are given, marks without a folder
-  // are of the submission.
+  // `others`: what the first source, or one that it includes, may include. `is_done`: the text is a preprocessor's
+  // output, whose line marks say which file a line is of; what is of none of the sources is left out. Where no others
+  // are given, marks without a folder are of the submission.
   Preprocessor(const CppSource& source, std::span<const CppSource> others, bool is_done = false);
   Preprocessor(const Preprocessor&) = delete;
 
@@ -67,9 +70,9 @@ class Preprocessor {
   };
   enum class Truth { no, yes, unknown };
   struct Branch {
-    bool is_dead = false;        // this one
-    bool is_unknown = false;     // whether it is taken
-    bool was_taken = false;      // one before it, for sure
+    bool is_dead = false;     // this one
+    bool is_unknown = false;  // whether it is taken
+    bool was_taken = false;   // one before it, for sure
     bool is_inside_dead = false;
   };
   using Line = std::span<const Token>;
@@ -112,7 +115,7 @@ class Preprocessor {
   std::vector<Name*> active_;
   std::vector<Branch> branches_;
   std::size_t unknown_branches_ = 0;  // of those
-  Tokens open_;                       // a name and what stands in its parentheses so far, where a directive came between
+  Tokens open_;  // a name and what stands in its parentheses so far, where a directive came between
   std::size_t open_parentheses_ = 0;
   std::vector<Token> out_;
   std::vector<Directive> directives_;

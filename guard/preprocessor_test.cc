@@ -12,12 +12,15 @@ std::string spelled(const Preprocessor& preprocessor) {
   for (const Token& token : preprocessor.tokens()) text += (text.empty() ? "" : " ") + std::string(token.text);
   return text;
 }
-std::string out(std::string_view source, std::vector<CppSource> others = {}) { return spelled(Preprocessor({"k.cu", source}, others)); }
+std::string out(std::string_view source, std::vector<CppSource> others = {}) {
+  return spelled(Preprocessor({"k.cu", source}, others));
+}
 
 TEST(Preprocessor, replaces_macros_and_joins_names) {
   EXPECT_EQ(out("#define A b\nA c"), "b c");
   EXPECT_EQ(out("#define CAT(a, b) a##b\nCAT(cudaStream, Create)(&s);"), "cudaStreamCreate ( & s ) ;");
-  EXPECT_EQ(out("#define CAT2(a, b) a##b\n#define CAT(a, b) CAT2(a, b)\n#define X Stream\nCAT(CAT(cuda, X), Create)"), "cudaStreamCreate");
+  EXPECT_EQ(out("#define CAT2(a, b) a##b\n#define CAT(a, b) CAT2(a, b)\n#define X Stream\nCAT(CAT(cuda, X), Create)"),
+            "cudaStreamCreate");
   EXPECT_EQ(out("#define S(x) #x\nS(a b)"), "\"a b\"");
   EXPECT_EQ(out("%:define CAT(a, b) a%:%:b\nCAT(x, y)"), "xy");
 }
@@ -55,8 +58,10 @@ TEST(Preprocessor, every_branch_that_may_be_compiled_counts) {
 }
 
 TEST(Preprocessor, a_name_that_a_branch_may_define_counts_as_it_stands) {
-  EXPECT_EQ(out("#ifdef NEVER\n#define thread mutex\n#endif\nstd::thread t(f);"), "std :: mutex std :: thread t ( f ) ;");
-  EXPECT_EQ(out("#ifdef A\n#define T mutex\n#else\n#define T thread\n#endif\na::std::T"), "a :: std :: mutex a :: std :: thread a :: std :: T");
+  EXPECT_EQ(out("#ifdef NEVER\n#define thread mutex\n#endif\nstd::thread t(f);"),
+            "std :: mutex std :: thread t ( f ) ;");
+  EXPECT_EQ(out("#ifdef A\n#define T mutex\n#else\n#define T thread\n#endif\na::std::T"),
+            "a :: std :: mutex a :: std :: thread a :: std :: T");
   EXPECT_EQ(out("#ifdef NEVER\n#define f(x, y) 0\n#endif\nf(a, b) f"), "0 f ( a , b ) f");
   EXPECT_EQ(out("#define M one\n#ifdef X\n#define M two\n#endif\nM"), "one two") << "one of them, for sure";
 }
@@ -72,7 +77,8 @@ TEST(Preprocessor, a_call_is_read_as_one_whatever_directives_stand_in_it) {
 }
 
 TEST(Preprocessor, reads_headers_of_the_submission_and_no_others) {
-  const std::vector<CppSource> others{{"own.h", "#pragma once\n#define MAKE cudaStreamCreate\n"}, {"loop.h", "x\n#include \"loop.h\"\n"}};
+  const std::vector<CppSource> others{{"own.h", "#pragma once\n#define MAKE cudaStreamCreate\n"},
+                                      {"loop.h", "x\n#include \"loop.h\"\n"}};
   EXPECT_EQ(out("#include <cuda_runtime.h>\n#include \"own.h\"\nMAKE(&s)", others), "cudaStreamCreate ( & s )");
   EXPECT_EQ(out("#include \"sub/own.h\"\nMAKE", others), "cudaStreamCreate");
   EXPECT_EQ(out("#define H \"own.h\"\n#include H\nMAKE", others), "cudaStreamCreate");
@@ -81,7 +87,9 @@ TEST(Preprocessor, reads_headers_of_the_submission_and_no_others) {
   EXPECT_TRUE(spelled(loop).ends_with("x y"));
 }
 
-TEST(Preprocessor, knows_the_joiners_of_common_headers) { EXPECT_EQ(out("C10_CONCATENATE(cuStream, Create)"), "cuStreamCreate"); }
+TEST(Preprocessor, knows_the_joiners_of_common_headers) {
+  EXPECT_EQ(out("C10_CONCATENATE(cuStream, Create)"), "cuStreamCreate");
+}
 
 TEST(Preprocessor, lines_are_those_of_the_use) {
   const Preprocessor preprocessor({"k.cu", "#define M a \\\n b\n\nx M"}, {});
@@ -91,7 +99,8 @@ TEST(Preprocessor, lines_are_those_of_the_use) {
 
 TEST(Preprocessor, what_grows_beyond_measure_is_cut_off) {
   std::string bomb = "#define a0 x x\n";
-  for (int i = 1; i < 40; ++i) bomb += "#define a" + std::to_string(i) + " a" + std::to_string(i - 1) + " a" + std::to_string(i - 1) + "\n";
+  for (int i = 1; i < 40; ++i)
+    bomb += "#define a" + std::to_string(i) + " a" + std::to_string(i - 1) + " a" + std::to_string(i - 1) + "\n";
   const Preprocessor preprocessor({"k.cu", bomb + "a39"}, {});
   EXPECT_TRUE(preprocessor.is_cut_off());
   EXPECT_LE(preprocessor.tokens().size(), 2 * kTokensMax);
@@ -137,7 +146,9 @@ TEST(Preprocessor, branches_and_includes_cost_what_they_are_long) {
 }
 
 TEST(Preprocessor, what_it_made_itself_is_read_by_its_line_marks) {
-  const std::string done = "# 1 \"k.cu\"\n# 1 \"/usr/include/x.h\" 1 3\ncudaStreamCreate;\n# 7 \"dir/k.cu\" 2\na;\n\nb\n# 3 \"own.h\" 1\nc\n";
+  const std::string done =
+      "# 1 \"k.cu\"\n# 1 \"/usr/include/x.h\" 1 3\ncudaStreamCreate;\n# 7 \"dir/k.cu\" 2\na;\n\nb\n# 3 \"own.h\" "
+      "1\nc\n";
   const std::vector<CppSource> others{{"own.h", ""}};
   const Preprocessor preprocessor({"k.cu", done}, others, true);
   EXPECT_EQ(spelled(preprocessor), "a ; b c");
@@ -150,7 +161,8 @@ TEST(Preprocessor, what_it_made_itself_is_read_by_its_line_marks) {
 TEST(Preprocessor, says_which_lines_pretend_to_be_elsewhere) {
   const Preprocessor preprocessor({"k.cu", "#define A\n#line 7 \"x\"\n# 9 \"y\"\n#pragma once\n"}, {});
   std::string words;
-  for (const Directive& each : preprocessor.directives()) words += std::string(each.word) + ":" + std::to_string(each.line) + " ";
+  for (const Directive& each : preprocessor.directives())
+    words += std::string(each.word) + ":" + std::to_string(each.line) + " ";
   EXPECT_EQ(words, "define:1 line:2 line:3 pragma:4 ");
 }
 

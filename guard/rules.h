@@ -1,5 +1,5 @@
-// THE RULES: what a submission may not do, what is worth a second look, and what to tell its author. One row per rule, in rules.cc;
-// docs/guard.md lists them, and a test holds it to this table.
+// THE RULES: what a submission may not do, what is worth a second look, and what to tell its author. One row per rule,
+// in rules.cc; docs/guard.md lists them, and a test holds it to this table.
 #pragma once
 
 #include <initializer_list>
@@ -20,8 +20,8 @@ inline constexpr std::array<std::string_view, 2> kEnumNames<Severity>{"review", 
 
 using Patterns = std::span<const std::string_view>;
 
-// A fact breaks a rule when its kind, its name and its argument fit one of the rule's clauses. In patterns '*' stands for any characters; '?' stands for
-// itself, which in names is what could not be told.
+// A fact breaks a rule when its kind, its name and its argument fit one of the rule's clauses. In patterns '*' stands
+// for any characters; '?' stands for itself, which in names is what could not be told.
 struct Clause {
   std::uint32_t kinds = 0;  // bits, see kinds()
   Patterns names{};

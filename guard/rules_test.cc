@@ -16,7 +16,8 @@ TEST(Rules, have_unique_names_and_say_what_would_be_right) {
 
 TEST(Rules, that_reject_give_a_reason_that_verdicts_know) {
   for (const Rule& rule : rules()) {
-    EXPECT_TRUE(rule.reason == "stream" || rule.reason == "async" || rule.reason == "tamper" || rule.reason == "policy") << rule.name;
+    EXPECT_TRUE(rule.reason == "stream" || rule.reason == "async" || rule.reason == "tamper" || rule.reason == "policy")
+        << rule.name;
   }
 }
 

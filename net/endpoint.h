@@ -19,7 +19,8 @@ struct Endpoints {
 // Bad input in one sentence: no scheme, no port, an ipc path that does not fit into kIpcPathBytesMax.
 Expected<Endpoints> parse_broker_url(std::string_view url);
 
-// Whether only this machine can reach it: a path, 127.0.0.0/8, [::1] or localhost. Interface names and wildcards are not known to be local.
+// Whether only this machine can reach it: a path, 127.0.0.0/8, [::1] or localhost. Interface names and wildcards are
+// not known to be local.
 bool is_loopback(std::string_view endpoint);
 
 // sun_path holds 107 bytes and a NUL (ZeroMQ 4.3.4, unix(7)); ".workers" is part of the longer of the two.

@@ -1,7 +1,8 @@
-// Theory of operation. The library knows HTTP, and would give each peer a thread for as long as he sends a byte now and then: a few dozen who
-// do so would have all of its threads, and the one that accepts would wait for them, also at the end. So connections are kept here. Each has
-// kHttpRequestMs from when it is accepted to have said its request, however slowly; as long as kHttpWaitingMax wait for a thread, whoever
-// has one and has not said his request yet is cut short. Who has said it is answered all the same: nobody loses what lies there to be read.
+// Theory of operation. The library knows HTTP, and would give each peer a thread for as long as he sends a byte now and
+// then: a few dozen who do so would have all of its threads, and the one that accepts would wait for them, also at the
+// end. So connections are kept here. Each has kHttpRequestMs from when it is accepted to have said its request, however
+// slowly; as long as kHttpWaitingMax wait for a thread, whoever has one and has not said his request yet is cut short.
+// Who has said it is answered all the same: nobody loses what lies there to be read.
 #include "net/http_server.h"
 
 #include <httplib.h>
@@ -85,7 +86,8 @@ class TimedStream final : public httplib::Stream {
   std::size_t bytes_left_ = kRequestBytesMax;
 };
 
-// Every open connection: kHttpThreads are served, the others wait for it in the order in which they came. Sockets are its own.
+// Every open connection: kHttpThreads are served, the others wait for it in the order in which they came. Sockets are
+// its own.
 class Connections {
  public:
   using Serve = std::function<void(int socket, Clock::time_point said_by)>;
@@ -172,7 +174,8 @@ class Door final : public httplib::Server {
   Door() {
     new_task_queue = [] { return new AtOnce; };
   }
-  // The library has room for five in the kernel: of a crowd that comes at once the others would try again after a second.
+  // The library has room for five in the kernel: of a crowd that comes at once the others would try again after a
+  // second.
   void widen() { ::listen(svr_sock_, kBacklog); }
   void end() {
     connections_.stop();  // first: the thread that accepts may wait there
@@ -231,7 +234,8 @@ Expected<std::unique_ptr<HttpServer>> HttpServer::start(const std::string& host,
   const int bound = port == 0 ? server.bind_to_any_port(host) : server.bind_to_port(host, port) ? port : -1;
   if (bound <= 0) {
     return bad_input("http://" + host + ":" + std::to_string(port) + " cannot be listened on: " +
-                     (errno != 0 ? std::strerror(errno) : "not an address of this machine") + "; another port may be free");
+                     (errno != 0 ? std::strerror(errno) : "not an address of this machine") +
+                     "; another port may be free");
   }
   parts->server.widen();
   parts->port = static_cast<std::uint16_t>(bound);

@@ -1,7 +1,8 @@
 // A small HTTP door for people's tools, such as Prometheus: GET of a few paths, nothing else.
 //
-// It has threads of its own: what answers must be safe to call from another thread, and should be quick, as kHttpThreads requests are
-// answered at once and the others wait. No peer is waited for longer than below, however many there are and whatever they send.
+// It has threads of its own: what answers must be safe to call from another thread, and should be quick, as
+// kHttpThreads requests are answered at once and the others wait. No peer is waited for longer than below, however many
+// there are and whatever they send.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,8 @@
 namespace kq {
 
 inline constexpr std::size_t kHttpThreads = 8;
-inline constexpr std::size_t kHttpWaitingMax = 16;      // connections beyond these cut short whoever has not said his request
+inline constexpr std::size_t kHttpWaitingMax =
+    16;  // connections beyond these cut short whoever has not said his request
 inline constexpr std::int64_t kHttpRequestMs = 500;     // for a peer to say its whole request, from when it is accepted
 inline constexpr std::int64_t kHttpPatienceMs = 2'000;  // for it to take the whole answer
 

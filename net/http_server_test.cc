@@ -66,13 +66,15 @@ TEST(HttpServerTest, answers_its_pages_and_nothing_else) {
   EXPECT_THAT(page, EndsWith("\r\n\r\nkq_up 1\n"));
   EXPECT_THAT(ask(http->port(), get("/")), StartsWith("HTTP/1.1 404"));
   EXPECT_THAT(ask(http->port(), get("/metricsx")), EndsWith("known are /metrics\n"));
-  EXPECT_THAT(ask(http->port(), "POST /metrics HTTP/1.1\r\nHost: kq\r\nContent-Length: 0\r\n\r\n"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(ask(http->port(), "POST /metrics HTTP/1.1\r\nHost: kq\r\nContent-Length: 0\r\n\r\n"),
+              StartsWith("HTTP/1.1 404"));
 }
 
 TEST(HttpServerTest, what_is_no_request_is_refused_and_harms_nobody) {
   const auto http = server();
   EXPECT_THAT(ask(http->port(), "\x16\x03\x01 nonsense\r\n\r\n"), testing::Not(HasSubstr("200")));
-  EXPECT_THAT(ask(http->port(), "GET /" + std::string(100'000, 'x') + " HTTP/1.1\r\n\r\n"), testing::Not(HasSubstr(" 200 ")));
+  EXPECT_THAT(ask(http->port(), "GET /" + std::string(100'000, 'x') + " HTTP/1.1\r\n\r\n"),
+              testing::Not(HasSubstr(" 200 ")));
   EXPECT_THAT(ask(http->port(), get("/metrics")), StartsWith("HTTP/1.1 200"));
 }
 
@@ -90,8 +92,8 @@ std::int64_t ms_since(Clock::time_point then) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - then).count();
 }
 
-// Peers that are never silent and never done: a byte each, many times in each read's patience, of a request without an end. Whoever was
-// put out comes again.
+// Peers that are never silent and never done: a byte each, many times in each read's patience, of a request without an
+// end. Whoever was put out comes again.
 class Trickle {
  public:
   Trickle(std::uint16_t port, std::size_t peers_n) {
@@ -170,7 +172,8 @@ TEST(HttpServerTest, who_does_not_take_his_answer_is_waited_for_only_so_long) {
   std::atomic<bool> ended = false;
   std::thread sipping([&] {  // and takes a little now and then
     std::vector<char> sip(4096);
-    while (!ended && recv(peer, sip.data(), sip.size(), 0) > 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    while (!ended && recv(peer, sip.data(), sip.size(), 0) > 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
   });
   const auto began = Clock::now();
   http.reset();
@@ -186,7 +189,8 @@ TEST(HttpServerTest, a_port_has_one_owner) {
   const auto second = HttpServer::start("127.0.0.1", http->port(), {});
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, ExitCode::bad_input);
-  EXPECT_THAT(second.error().message, HasSubstr("http://127.0.0.1:" + std::to_string(http->port()) + " cannot be listened on"));
+  EXPECT_THAT(second.error().message,
+              HasSubstr("http://127.0.0.1:" + std::to_string(http->port()) + " cannot be listened on"));
   EXPECT_FALSE(HttpServer::start("192.0.2.1", 0, {})) << "no address of this machine";
 }
 

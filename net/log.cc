@@ -45,7 +45,8 @@ void start_log(const std::string& program, LogFormat format, const std::string& 
   spdlog::set_level(spdlog::level::from_str(level));
 }
 
-std::string log_line_json(std::int64_t unix_ms, std::string_view level, std::string_view program, int pid, std::string_view message) {
+std::string log_line_json(std::int64_t unix_ms, std::string_view level, std::string_view program, int pid,
+                          std::string_view message) {
   const std::time_t seconds = unix_ms / 1000;
   std::tm utc{};
   gmtime_r(&seconds, &utc);

@@ -16,8 +16,9 @@ inline constexpr std::array<std::string_view, 3> kEnumNames<LogFormat>{"auto", "
 // Makes standard error the default log of spdlog. `level` as spdlog names it: debug, info, warning, error or off.
 void start_log(const std::string& program, LogFormat format, const std::string& level);
 
-// {"time": "2026-11-21T13:12:51.123Z", "level": "info", "program": "kq-broker", "pid": 17, "message": "..."} without spaces and newline.
-// Bytes of `message` that are not UTF-8 become U+FFFD.
-std::string log_line_json(std::int64_t unix_ms, std::string_view level, std::string_view program, int pid, std::string_view message);
+// {"time": "2026-11-21T13:12:51.123Z", "level": "info", "program": "kq-broker", "pid": 17, "message": "..."} without
+// spaces and newline. Bytes of `message` that are not UTF-8 become U+FFFD.
+std::string log_line_json(std::int64_t unix_ms, std::string_view level, std::string_view program, int pid,
+                          std::string_view message);
 
 }  // namespace kq

@@ -6,8 +6,9 @@ namespace kq {
 namespace {
 
 TEST(LogTest, a_line_is_one_json_object_with_the_time_in_utc) {
-  EXPECT_EQ(log_line_json(1'700'000'000'007, "info", "kq-broker", 17, "listening"),
-            R"({"time":"2023-11-14T22:13:20.007Z","level":"info","program":"kq-broker","pid":17,"message":"listening"})");
+  EXPECT_EQ(
+      log_line_json(1'700'000'000'007, "info", "kq-broker", 17, "listening"),
+      R"({"time":"2023-11-14T22:13:20.007Z","level":"info","program":"kq-broker","pid":17,"message":"listening"})");
 }
 
 TEST(LogTest, what_a_worker_said_cannot_end_the_line_or_the_object) {

@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::string_view kTcp = "tcp://";
 constexpr std::string_view kIpc = "ipc://";
-constexpr uid_t kOverflowUid = 65534;  // in a user namespace: everybody whom that does not know, us perhaps among them (user_namespaces(7))
+constexpr uid_t kOverflowUid =
+    65534;  // in a user namespace: everybody whom that does not know, us perhaps among them (user_namespaces(7))
 
 tl::unexpected<Error> refuse(const std::string& endpoint) {
   return bad_input(endpoint + ": tcp://HOST:PORT or ipc://PATH of a broker is needed");
@@ -31,7 +32,8 @@ Expected<PlainAddress> of_tcp(const std::string& endpoint) {
   const std::size_t colon = endpoint.rfind(':');
   std::string host = endpoint.substr(kTcp.size(), colon < kTcp.size() ? 0 : colon - kTcp.size());
   const std::string port = endpoint.substr(colon + 1);
-  if (host.empty() || port.empty() || port.find_first_not_of("0123456789") != std::string::npos) return refuse(endpoint);
+  if (host.empty() || port.empty() || port.find_first_not_of("0123456789") != std::string::npos)
+    return refuse(endpoint);
   const bool is_ipv6 = host.front() == '[' && host.back() == ']';
   if (is_ipv6) host = host.substr(1, host.size() - 2);
   addrinfo hints{};
@@ -123,7 +125,8 @@ PeerName peer_of(int fd) {
     length = sizeof who;
     if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0) return {"a connection already gone", ""};
     // As ZeroMQ spells it.
-    return {"localhost:" + std::to_string(who.uid) + ":" + std::to_string(who.gid) + ":" + std::to_string(who.pid), "user " + std::to_string(who.uid)};
+    return {"localhost:" + std::to_string(who.uid) + ":" + std::to_string(who.gid) + ":" + std::to_string(who.pid),
+            "user " + std::to_string(who.uid)};
   }
   return {text, text};
 }

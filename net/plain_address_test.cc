@@ -27,7 +27,8 @@ TEST(PlainAddress, endpoints_become_what_the_system_wants) {
 }
 
 TEST(PlainAddress, what_is_none_is_refused) {
-  for (const char* endpoint : {"", "http://here", "tcp://", "tcp://here", "tcp://:5570", "tcp://127.0.0.1:", "tcp://127.0.0.1:http", "ipc://"}) {
+  for (const char* endpoint : {"", "http://here", "tcp://", "tcp://here", "tcp://:5570",
+                               "tcp://127.0.0.1:", "tcp://127.0.0.1:http", "ipc://"}) {
     const auto address = plain_address(endpoint);
     ASSERT_FALSE(address) << endpoint;
     EXPECT_EQ(address.error().message, std::string(endpoint) + ": tcp://HOST:PORT or ipc://PATH of a broker is needed");
@@ -45,13 +46,16 @@ TEST(PlainAddress, loopback_addresses_have_shortcuts_of_their_own) {
   const auto name = [](const char* endpoint) -> std::string {
     const auto shortcut = shortcut_to(plain_address(endpoint).value());
     if (!shortcut) return "none";
-    return {reinterpret_cast<const sockaddr_un&>(shortcut->storage).sun_path, shortcut->bytes - offsetof(sockaddr_un, sun_path)};
+    return {reinterpret_cast<const sockaddr_un&>(shortcut->storage).sun_path,
+            shortcut->bytes - offsetof(sockaddr_un, sun_path)};
   };
   EXPECT_EQ(name("tcp://127.0.0.1:5570"), std::string("\0kq/2130706433:5570", 19));
   EXPECT_EQ(name("tcp://localhost:5570"), name("tcp://127.0.0.1:5570"));
   EXPECT_EQ(name("tcp://127.0.0.2:5571"), std::string("\0kq/2130706434:5571", 19));
   EXPECT_EQ(name("tcp://[::1]:5570"), std::string("\0kq/::1:5570", 12));
-  for (const char* far : {"tcp://192.0.2.1:5570", "tcp://0.0.0.0:5570", "tcp://[2001:db8::1]:5570", "ipc:///tmp/kq.sock"}) EXPECT_EQ(name(far), "none");
+  for (const char* far :
+       {"tcp://192.0.2.1:5570", "tcp://0.0.0.0:5570", "tcp://[2001:db8::1]:5570", "ipc:///tmp/kq.sock"})
+    EXPECT_EQ(name(far), "none");
 }
 
 TEST(PlainAddress, a_listener_of_the_same_user_is_trusted_and_one_over_tcp_is_not_known) {
@@ -80,7 +84,8 @@ TEST(PlainAddress, a_listener_of_the_same_user_is_trusted_and_one_over_tcp_is_no
 TEST(PlainAddress, the_process_at_the_other_end_is_named) {
   int fds[2] = {-1, -1};
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-  const std::string own = std::to_string(::getuid()) + ":" + std::to_string(::getgid()) + ":" + std::to_string(::getpid());
+  const std::string own =
+      std::to_string(::getuid()) + ":" + std::to_string(::getgid()) + ":" + std::to_string(::getpid());
   EXPECT_EQ(peer_of(fds[0]).text, "localhost:" + own);
   EXPECT_EQ(peer_of(fds[0]).account, "user " + std::to_string(::getuid()));
   for (const int fd : fds) ::close(fd);

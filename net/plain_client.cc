@@ -81,7 +81,9 @@ class PlainClientLink final : public ClientLink {
     const auto address = plain_address(endpoint_);
     if (!address) return lose();
     is_connecting_ = true;
-    if (const auto shortcut = shortcut_to(*address); shortcut && connect(*shortcut) && listener_is_trusted(connection_->fd())) return;
+    if (const auto shortcut = shortcut_to(*address);
+        shortcut && connect(*shortcut) && listener_is_trusted(connection_->fd()))
+      return;
     if (!connect(*address)) lose();
   }
 
@@ -172,7 +174,8 @@ class PlainClientLink final : public ClientLink {
     if (connection_) {
       // What could be received is no reason to wake who wants to send.
       const bool hears = !is_connecting_ && (what == For::receiving || !connection_->is_ready());
-      items[0] = {connection_->fd(), static_cast<short>((hears ? POLLIN : 0) | (connection_->has_unsent() ? POLLOUT : 0)), 0};
+      items[0] = {connection_->fd(),
+                  static_cast<short>((hears ? POLLIN : 0) | (connection_->has_unsent() ? POLLOUT : 0)), 0};
     } else {
       wait_ms = std::clamp<std::int64_t>(connect_at_ms_ - monotonic_now_ms(), 0, wait_ms);
     }

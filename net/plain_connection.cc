@@ -21,7 +21,9 @@ namespace {
 
 constexpr std::size_t kCopiedBytes = 4u << 10;  // a shorter message is copied behind its header
 constexpr std::size_t kPiecesAtOnce = 16;
-constexpr int kSendBytes = 4 << 20;  // wanted of the system for what is on its way on a path; it gives what it allows. TCP finds its own measure
+constexpr int kSendBytes =
+    4
+    << 20;  // wanted of the system for what is on its way on a path; it gives what it allows. TCP finds its own measure
 constexpr std::size_t kReadBytes = 256u << 10;  // at once: a batch of jobs, and no more than a cache holds
 
 bool would_block() {
@@ -74,7 +76,8 @@ std::optional<ZmtpItem> PlainConnection::next() {
 
 bool PlainConnection::may_send() const {
   if (!is_ready_ || is_lost_) return false;
-  const bool is_too_much = unsent_bytes_ > kLinkBytesMax || (all_unsent_bytes_ != nullptr && *all_unsent_bytes_ > kLinkBytesTotalMax);
+  const bool is_too_much =
+      unsent_bytes_ > kLinkBytesMax || (all_unsent_bytes_ != nullptr && *all_unsent_bytes_ > kLinkBytesTotalMax);
   return unsent_.empty() || (unsent_.size() < kLinkMessagesMax && !is_too_much);
 }
 
@@ -112,7 +115,8 @@ bool PlainConnection::send_later(std::string message) {
 bool PlainConnection::write(std::string_view head, std::string_view body) {
   std::size_t n = 0;
   if (unsent_.empty()) {
-    std::array<iovec, 2> pieces{{{const_cast<char*>(head.data()), head.size()}, {const_cast<char*>(body.data()), body.size()}}};
+    std::array<iovec, 2> pieces{
+        {{const_cast<char*>(head.data()), head.size()}, {const_cast<char*>(body.data()), body.size()}}};
     const ssize_t sent = send_pieces(fd_, pieces);
     if (sent < 0 && !would_block()) {
       is_lost_ = true;
@@ -144,7 +148,8 @@ bool PlainConnection::flush() {
     }
     auto sent = static_cast<std::size_t>(result);
     wanted -= sent;
-    for (sent += std::exchange(sent_of_first_, 0); !unsent_.empty() && sent >= unsent_.front().size(); unsent_.pop_front()) {
+    for (sent += std::exchange(sent_of_first_, 0); !unsent_.empty() && sent >= unsent_.front().size();
+         unsent_.pop_front()) {
       sent -= unsent_.front().size();
       forget(unsent_.front().size());
     }

@@ -12,8 +12,8 @@ namespace kq {
 
 class PlainConnection {
  public:
-  // Owns the descriptor of a stream that is connected, or is about to be. `all_unsent_bytes` counts what waits in all connections of a link,
-  // and outlives them.
+  // Owns the descriptor of a stream that is connected, or is about to be. `all_unsent_bytes` counts what waits in all
+  // connections of a link, and outlives them.
   PlainConnection(int fd, std::string_view socket_type, std::size_t* all_unsent_bytes = nullptr);
   ~PlainConnection();
   PlainConnection(const PlainConnection&) = delete;
@@ -31,7 +31,8 @@ class PlainConnection {
   std::optional<ZmtpItem> next();
   std::size_t begun_bytes() const { return reader_.begun_bytes(); }  // of a message that is not whole
 
-  // False: too much waits already, or the connection is not ready or is lost. Never blocks; what the system does not take waits.
+  // False: too much waits already, or the connection is not ready or is lost. Never blocks; what the system does not
+  // take waits.
   bool send(std::string_view message);
   // The same, but it waits for flush(): what goes together wakes the other end once.
   bool send_later(std::string message);

@@ -1,7 +1,9 @@
-// The network of one machine, without keys: what ZeroMQ would say (net/zmtp.h), said by the thread that has something to say.
+// The network of one machine, without keys: what ZeroMQ would say (net/zmtp.h), said by the thread that has something
+// to say.
 //
-// ZeroMQ hands every message over between threads, which costs the machine more than most messages are worth. Here the sockets are read and
-// written where the links are used: nothing moves while nobody calls. Peers may use ZeroMQ all the same, and cannot tell.
+// ZeroMQ hands every message over between threads, which costs the machine more than most messages are worth. Here the
+// sockets are read and written where the links are used: nothing moves while nobody calls. Peers may use ZeroMQ all the
+// same, and cannot tell.
 #pragma once
 
 #include <memory>

@@ -26,7 +26,8 @@ namespace {
 constexpr std::size_t kEventsAtOnce = 256;
 constexpr std::size_t kLooksMax = 1'024;             // messages taken from one side before the other one has its turn
 constexpr std::size_t kReceiveBytesMax = 16u << 20;  // after so many, receive() leaves the rest for later
-constexpr std::int64_t kNoRoomMs = 100;              // until a connection that could not be taken is tried again; how late a deadline may be seen
+constexpr std::int64_t kNoRoomMs =
+    100;  // until a connection that could not be taken is tried again; how late a deadline may be seen
 
 // Connections are numbered from above the listeners: one for each side, and their shortcuts.
 using Number = std::uint64_t;
@@ -51,7 +52,8 @@ Number number_in(const std::string& id) {
 
 class PlainServerLink final : public ServerLink {
  public:
-  explicit PlainServerLink(const ServerLimits& limits) : limits_(limits), senders_(limits.rates), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {}
+  explicit PlainServerLink(const ServerLimits& limits)
+      : limits_(limits), senders_(limits.rates), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {}
 
   ~PlainServerLink() override {
     for (const int fd : listeners_) {
@@ -70,9 +72,11 @@ class PlainServerLink final : public ServerLink {
   Expected<std::vector<Packet>> receive(std::int64_t timeout_ms, std::size_t packets_max) override {
     Batch batch;
     for (const std::int64_t end_ms = timeout_ms + (timeout_ms == 0 ? 0 : monotonic_now_ms());;) {
-      const bool is_undisturbed = look(is_behind() ? 0 : end_ms == 0 ? 0 : std::max<std::int64_t>(end_ms - monotonic_now_ms(), 0));
-      // Workers first: a flood of submissions must not age the results and heartbeats behind it. A flood of workers leaves a quarter to the
-      // clients.
+      const bool is_undisturbed = look(is_behind()   ? 0
+                                       : end_ms == 0 ? 0
+                                                     : std::max<std::int64_t>(end_ms - monotonic_now_ms(), 0));
+      // Workers first: a flood of submissions must not age the results and heartbeats behind it. A flood of workers
+      // leaves a quarter to the clients.
       const std::size_t share = packets_max - packets_max / 4;
       take(Side::worker, share, batch);
       const bool has_more = batch.packets.size() >= share;
@@ -117,9 +121,9 @@ class PlainServerLink final : public ServerLink {
     std::unique_ptr<PlainConnection> connection;
     Side side = Side::client;
     PeerName name{};
-    bool is_heard = false;      // it stands in heard_: there may be messages of it
-    bool waits_to_send = false;  // as epoll was told
-    bool is_held = false;        // it stands in held_
+    bool is_heard = false;        // it stands in heard_: there may be messages of it
+    bool waits_to_send = false;   // as epoll was told
+    bool is_held = false;         // it stands in held_
     std::size_t begun_bytes = 0;  // of a message that is not whole; it stands in begun_ then
     std::int64_t begun_ms = 0;
   };
@@ -148,8 +152,9 @@ class PlainServerLink final : public ServerLink {
     return {};
   }
 
-  // Whoever cannot come by the shortcut, or does not trust who listens there, comes the long way: so a name that a stranger has taken costs speed alone.
-  // Clients would trust a program of the broker's own user, which therefore may not have it.
+  // Whoever cannot come by the shortcut, or does not trust who listens there, comes the long way: so a name that a
+  // stranger has taken costs speed alone. Clients would trust a program of the broker's own user, which therefore may
+  // not have it.
   bool add_shortcut(std::size_t listener, const PlainAddress& address, const std::string& endpoint) {
     const auto shortcut = shortcut_to(address);
     accounts_[listener] = address.storage.ss_family == AF_INET6 ? "::1" : "127.0.0.1";
@@ -158,7 +163,10 @@ class PlainServerLink final : public ServerLink {
       errno = EADDRINUSE;
       return false;
     }
-    senders_.note("shortcut", endpoint + ": another user's program has the abstract socket beside it; programs of this machine come by TCP", monotonic_now_ms());
+    senders_.note(
+        "shortcut",
+        endpoint + ": another user's program has the abstract socket beside it; programs of this machine come by TCP",
+        monotonic_now_ms());
     return true;
   }
 
@@ -228,7 +236,8 @@ class PlainServerLink final : public ServerLink {
       case PlainConnection::Heard::nothing:
         return;
       case PlainConnection::Heard::end:
-        if (!peer.connection->is_ready() && peer.connection->has_heard()) note_hung_up(peer, "it did not finish the handshake");
+        if (!peer.connection->is_ready() && peer.connection->has_heard())
+          note_hung_up(peer, "it did not finish the handshake");
         lose(number);
         return;
     }
@@ -244,7 +253,8 @@ class PlainServerLink final : public ServerLink {
   }
 
   void hang_up_on(Number number, const Connected& peer, ZmtpItem::Kind why) {
-    note_hung_up(peer, why == ZmtpItem::Kind::foreign ? "it comes with a key and this broker runs without" : "what it says is not the protocol");
+    note_hung_up(peer, why == ZmtpItem::Kind::foreign ? "it comes with a key and this broker runs without"
+                                                      : "what it says is not the protocol");
     lose(number);
   }
 
@@ -280,13 +290,15 @@ class PlainServerLink final : public ServerLink {
   void accepted(std::size_t listener, int fd) {
     auto connection = std::make_unique<PlainConnection>(fd, "ROUTER", &unsent_bytes_);
     PeerName name = peer_of(fd);
-    if (listener >= kSides) name.account = accounts_[listener - kSides];  // one machine has one account, whichever way its programs come
+    if (listener >= kSides)
+      name.account = accounts_[listener - kSides];  // one machine has one account, whichever way its programs come
     const std::size_t at_account = connections_at_[name.account];
     if (peers_.size() >= limits_.connections_max || at_account >= limits_.connections_per_address_max) {
       senders_.note("connections " + name.account,
-                    "hung up on " + name.account + ": it has " + std::to_string(at_account) + " connections of at most " +
-                        std::to_string(limits_.connections_per_address_max) + ", all together have " + std::to_string(peers_.size()) +
-                        " of at most " + std::to_string(limits_.connections_max),
+                    "hung up on " + name.account + ": it has " + std::to_string(at_account) +
+                        " connections of at most " + std::to_string(limits_.connections_per_address_max) +
+                        ", all together have " + std::to_string(peers_.size()) + " of at most " +
+                        std::to_string(limits_.connections_max),
                     now_ms_);
       if (at_account == 0) connections_at_.erase(name.account);
       return;
@@ -295,7 +307,11 @@ class PlainServerLink final : public ServerLink {
     const Number number = next_number_++;
     (void)connection->flush();
     tell(EPOLL_CTL_ADD, fd, number, EPOLLIN);
-    Connected& peer = peers_.emplace(number, Connected{.connection = std::move(connection), .side = side_of(listener), .name = std::move(name)}).first->second;
+    Connected& peer =
+        peers_
+            .emplace(number,
+                     Connected{.connection = std::move(connection), .side = side_of(listener), .name = std::move(name)})
+            .first->second;
     watch(number, peer);
     handshakes_.emplace_back(now_ms_ + limits_.handshake_ms, number);
   }
@@ -310,10 +326,12 @@ class PlainServerLink final : public ServerLink {
   }
 
   void hang_up_on_the_unfinished() {
-    while (!begun_.empty() && (begun_.begin()->first + limits_.message_ms <= now_ms_ || begun_bytes_ > limits_.begun_bytes_max)) {
+    while (!begun_.empty() &&
+           (begun_.begin()->first + limits_.message_ms <= now_ms_ || begun_bytes_ > limits_.begun_bytes_max)) {
       const Number number = begun_.begin()->second;
       const Connected& peer = peers_.at(number);
-      note_hung_up(peer, begun_bytes_ > limits_.begun_bytes_max ? "its message is not whole, and others' are not either" : "it did not finish its message");
+      note_hung_up(peer, begun_bytes_ > limits_.begun_bytes_max ? "its message is not whole, and others' are not either"
+                                                                : "it did not finish its message");
       lose(number);
     }
   }
@@ -368,7 +386,8 @@ class PlainServerLink final : public ServerLink {
         continue;
       }
       heard.push_back(number);
-      Packet packet{.peer = {side, id_of(number)}, .bytes = std::move(item->bytes), .who = {}, .address = peer.name.text};
+      Packet packet{
+          .peer = {side, id_of(number)}, .bytes = std::move(item->bytes), .who = {}, .address = peer.name.text};
       if (item->kind == ZmtpItem::Kind::parts) {
         senders_.note("shape", packet, ": a message of several parts", now_ms_);
       } else if (senders_.allow(packet, packet.bytes.size(), now_ms_)) {
@@ -382,20 +401,20 @@ class PlainServerLink final : public ServerLink {
   Senders senders_;
   const int epoll_;
   std::array<int, kListeners> listeners_{-1, -1, -1, -1};  // by Side, then the shortcuts by Side; -1: none
-  std::array<std::string, kSides> accounts_;  // of whoever comes by a shortcut, as he would have over TCP
-  std::vector<std::string> paths_;            // of the listeners
-  std::size_t unsent_bytes_ = 0;              // of all connections
+  std::array<std::string, kSides> accounts_;               // of whoever comes by a shortcut, as he would have over TCP
+  std::vector<std::string> paths_;                         // of the listeners
+  std::size_t unsent_bytes_ = 0;                           // of all connections
   std::unordered_map<Number, Connected> peers_;
   Number next_number_ = kFirstNumber;
-  std::unordered_map<std::string, std::size_t> connections_at_;   // by account
-  std::array<std::deque<Number>, 2> heard_;                       // by Side: those that may have messages, each once
-  std::deque<std::pair<std::int64_t, Number>> handshakes_;        // until when, in order
-  std::set<std::pair<std::int64_t, Number>> begun_;               // since when: those whose message is not whole
-  std::size_t begun_bytes_ = 0;                                   // of theirs
+  std::unordered_map<std::string, std::size_t> connections_at_;  // by account
+  std::array<std::deque<Number>, 2> heard_;                      // by Side: those that may have messages, each once
+  std::deque<std::pair<std::int64_t, Number>> handshakes_;       // until when, in order
+  std::set<std::pair<std::int64_t, Number>> begun_;              // since when: those whose message is not whole
+  std::size_t begun_bytes_ = 0;                                  // of theirs
   bool is_holding_ = false;
-  std::vector<Number> held_;                                      // what they are to be sent waits for release()
-  std::int64_t listen_again_ms_ = 0;                              // 0: it listens
-  std::int64_t now_ms_ = 0;                                       // of the last look
+  std::vector<Number> held_;          // what they are to be sent waits for release()
+  std::int64_t listen_again_ms_ = 0;  // 0: it listens
+  std::int64_t now_ms_ = 0;           // of the last look
 };
 
 }  // namespace

@@ -9,7 +9,8 @@ std::string_view account_of(const Packet& packet) {
 }
 
 std::string text_of(const Packet& packet) {
-  return std::string(to_string(packet.peer.side)) + " at " + packet.address + (packet.who.name.empty() ? "" : " (" + packet.who.name + ")");
+  return std::string(to_string(packet.peer.side)) + " at " + packet.address +
+         (packet.who.name.empty() ? "" : " (" + packet.who.name + ")");
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ class Senders {
  public:
   explicit Senders(const RateLimits& limits) : limits_(limits), rates_(limits) {}
 
-  // Whether a packet of this length is within its sender's limits. If not it is to be dropped and not answered: every message may be lost and is
-  // asked for again, and answers would double the flood.
+  // Whether a packet of this length is within its sender's limits. If not it is to be dropped and not answered: every
+  // message may be lost and is asked for again, and answers would double the flood.
   bool allow(const Packet& packet, std::size_t bytes, std::int64_t now_ms);
   // It means nothing, for the reason given.
   void blame(const Packet& packet, std::string_view why, std::int64_t now_ms);

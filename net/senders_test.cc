@@ -18,8 +18,9 @@ TEST(Senders, a_key_counts_for_all_its_connections_and_a_stranger_for_one) {
   EXPECT_FALSE(senders.allow(from("2", "alice"), 1, 0));
   EXPECT_TRUE(senders.allow(from("1", ""), 1, 0));
   EXPECT_TRUE(senders.allow(from("2", ""), 1, 0));
-  EXPECT_THAT(senders.take_notes(0), ElementsAre("client at 127.0.0.1 (alice) sends more than 1 messages or 1000 bytes a second, or garbage; "
-                                                 "what is over is dropped"));
+  EXPECT_THAT(senders.take_notes(0),
+              ElementsAre("client at 127.0.0.1 (alice) sends more than 1 messages or 1000 bytes a second, or garbage; "
+                          "what is over is dropped"));
 }
 
 TEST(Senders, garbage_takes_up_more_than_its_message_and_is_told_once) {

@@ -327,7 +327,8 @@ TEST_F(ZmqDoor, strangers_with_garbage_or_half_a_handshake_are_hung_up_on) {
     const auto friendly = connect(Side::client, with_keys ? std::optional(alice) : std::nullopt);
     ASSERT_TRUE(knock(*friendly).packet);
     const std::string mechanism = with_keys ? "CURVE" : std::string("NULL\0", 5);
-    const std::string greeting = std::string("\xff\0\0\0\0\0\0\0\x01\x7f\x03", 11) + "\1" + mechanism + std::string(47, '\0');
+    const std::string greeting =
+        std::string("\xff\0\0\0\0\0\0\0\x01\x7f\x03", 11) + "\1" + mechanism + std::string(47, '\0');
     for (const std::string& words :
          {std::string(), std::string("GET / HTTP/1.1\r\n\r\n"), std::string(100'000, '\xff'), greeting.substr(0, 5),
           greeting, greeting + std::string("\x04\xc8\x05HELLO", 8) + std::string(193, 'x'),

@@ -123,9 +123,7 @@ class ZmqServerLink final : public ServerLink {
     }
   }
 
-  void blame(const Packet& packet, std::string_view why) override {
-    senders_.blame(packet, why, now_ms_);
-  }
+  void blame(const Packet& packet, std::string_view why) override { senders_.blame(packet, why, now_ms_); }
 
   std::vector<std::string> take_notes() override {
     std::vector<std::string> notes = door_->take_notes();
@@ -314,7 +312,9 @@ class ZmqClientLink final : public ClientLink {
         default:
           // Once may be a broker that was just being stopped.
           if (++hung_up_n_ < kHungUpMax) break;
-          refusal_ = "it hangs up before the handshake is over; either it runs without keys, or this key was made for another broker";
+          refusal_ =
+              "it hangs up before the handshake is over; either it runs without keys, or this key was made for another "
+              "broker";
           break;
       }
     }

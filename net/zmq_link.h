@@ -1,5 +1,5 @@
-// The network as ZeroMQ sees it: the broker's two ROUTERs and everybody else's DEALER. With keys ZeroMQ itself does it; without them, which is
-// for this machine alone, net/plain_link.h says the same with less work.
+// The network as ZeroMQ sees it: the broker's two ROUTERs and everybody else's DEALER. With keys ZeroMQ itself does it;
+// without them, which is for this machine alone, net/plain_link.h says the same with less work.
 //
 // ZeroMQ promises less than it seems to: what is sent may still be lost with the connection. Here a send that cannot go
 // out now is refused instead of queued without end, and nothing is kept for a peer that is away; the protocol's resends

@@ -98,7 +98,8 @@ class ZmqLink : public testing::TestWithParam<bool> {
   std::optional<ClientKey> bob_;
   ServerLink* broker_ = nullptr;  // the last one made; none where it has a thread of its own
 };
-INSTANTIATE_TEST_SUITE_P(, ZmqLink, testing::Bool(), [](const auto& made) { return made.param ? "with_keys" : "plain"; });
+INSTANTIATE_TEST_SUITE_P(, ZmqLink, testing::Bool(),
+                         [](const auto& made) { return made.param ? "with_keys" : "plain"; });
 
 TEST_P(ZmqLink, request_and_reply_over_ipc) {
   const auto broker = server();
@@ -260,7 +261,8 @@ TEST_P(ZmqLink, message_over_the_limit_never_reaches_the_server) {
 TEST_P(ZmqLink, a_flood_loses_what_is_over_its_limit_and_nobody_else_waits) {
   constexpr int kFlood = 300'000;
   constexpr int kRequests = 200;
-  options_.limits.rates.messages_per_s = 10'000;  // a flood on the slowest machine, as who is not over it waits where there are no keys
+  options_.limits.rates.messages_per_s =
+      10'000;  // a flood on the slowest machine, as who is not over it waits where there are no keys
   const auto broker = server();
   broker_ = nullptr;
   std::atomic<bool> flooded = false;
@@ -331,7 +333,8 @@ TEST_P(ZmqLink, garbage_harms_its_sender_and_is_noted_once) {
     for (std::string& note : broker->take_notes()) notes.push_back(std::move(note));
   }
   // Two seconds' worth at once, and a hundred for each second that this took.
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start).count();
+  const auto seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start).count();
   EXPECT_GE(taken, 200);
   EXPECT_LE(taken, 200 + 100 * (seconds + 2));
   // Either once, and on a machine that took longer than a period once in each, with a count of the untold.

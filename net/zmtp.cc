@@ -40,7 +40,8 @@ std::string zmtp_opening(std::string_view socket_type) {
   greeting += kMechanism;
   greeting.resize(kGreetingBytes, '\0');
   std::string ready(kReady);
-  for (const auto& [name, value] : {std::pair<std::string_view, std::string_view>{"Socket-Type", socket_type}, {"Identity", ""}}) {
+  for (const auto& [name, value] :
+       {std::pair<std::string_view, std::string_view>{"Socket-Type", socket_type}, {"Identity", ""}}) {
     ready += static_cast<char>(name.size());
     ready += name;
     ready += {0, 0, 0, static_cast<char>(value.size())};
@@ -57,7 +58,8 @@ ZmtpHeader zmtp_header(std::size_t message_bytes) {
     return header;
   }
   header.bytes[0] = kLong;
-  for (std::size_t i = 0; i < 8; ++i) header.bytes[1 + i] = static_cast<char>(static_cast<std::uint64_t>(message_bytes) >> 8 * (7 - i));
+  for (std::size_t i = 0; i < 8; ++i)
+    header.bytes[1 + i] = static_cast<char>(static_cast<std::uint64_t>(message_bytes) >> 8 * (7 - i));
   header.n = 9;
   return header;
 }
@@ -117,7 +119,8 @@ std::optional<ZmtpItem> ZmtpReader::end(ZmtpItem::Kind kind, std::string bytes) 
 std::optional<ZmtpItem> ZmtpReader::greeted() {
   const std::string_view seen = std::string_view(in_).substr(at_);
   const auto differs = [&](std::size_t at, char wanted) { return seen.size() > at && seen[at] != wanted; };
-  if (differs(0, kSignature.front()) || differs(kSignatureEnd, kSignature.back()) || differs(kSignature.size(), kVersion)) {
+  if (differs(0, kSignature.front()) || differs(kSignatureEnd, kSignature.back()) ||
+      differs(kSignature.size(), kVersion)) {
     return end(ZmtpItem::Kind::broken);
   }
   if (seen.size() < kGreetingBytes) return std::nullopt;

@@ -1,7 +1,8 @@
-// What ZeroMQ says on a connection without keys: ZMTP 3.1 (RFC 23 and 37) with the mechanism NULL, as far as a DEALER and a ROUTER need it.
+// What ZeroMQ says on a connection without keys: ZMTP 3.1 (RFC 23 and 37) with the mechanism NULL, as far as a DEALER
+// and a ROUTER need it.
 //
-// Both ends send a greeting of 64 bytes and a READY, then messages, each one frame behind its length. A frame may also be a command, of which
-// PING alone is answered.
+// Both ends send a greeting of 64 bytes and a READY, then messages, each one frame behind its length. A frame may also
+// be a command, of which PING alone is answered.
 #pragma once
 
 #include <array>
@@ -24,7 +25,7 @@ ZmtpHeader zmtp_header(std::size_t message_bytes);
 
 struct ZmtpItem {
   enum class Kind {
-    ready,    // the other end is one of ours: messages may go
+    ready,  // the other end is one of ours: messages may go
     message,
     parts,    // a message of several parts, thrown away
     ping,     // `bytes` is to be sent back
@@ -57,9 +58,9 @@ class ZmtpReader {
 
   const std::size_t message_bytes_max_;
   State state_ = State::greeting;
-  std::string in_;          // not looked at from at_ on
+  std::string in_;  // not looked at from at_ on
   std::size_t at_ = 0;
-  bool in_frame_ = false;   // its header was read: body_ grows to body_bytes_
+  bool in_frame_ = false;  // its header was read: body_ grows to body_bytes_
   unsigned char flags_ = 0;
   std::size_t body_bytes_ = 0;
   std::string body_;

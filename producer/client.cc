@@ -61,8 +61,10 @@ Expected<ClientReply> Client::ask(const ClientRequest& request, std::int64_t tim
   return await(request_id, bytes, waits_ms, timeout_ms);
 }
 
-Expected<ClientReply> Client::await(std::uint64_t request_id, const std::string& bytes, std::int64_t waits_ms, std::int64_t timeout_ms) {
-  // A large message takes the broker longer, as does an answer that may wait; sending it again too early would only add to its work.
+Expected<ClientReply> Client::await(std::uint64_t request_id, const std::string& bytes, std::int64_t waits_ms,
+                                    std::int64_t timeout_ms) {
+  // A large message takes the broker longer, as does an answer that may wait; sending it again too early would only add
+  // to its work.
   const std::int64_t resend_ms = waits_ms + kResendMs * static_cast<std::int64_t>(1 + bytes.size() / kResendBytes);
   const std::int64_t deadline_ms = now_ms_() + timeout_ms;
   std::int64_t send_ms = now_ms_();
@@ -72,7 +74,8 @@ Expected<ClientReply> Client::await(std::uint64_t request_id, const std::string&
     std::int64_t now_ms = now_ms_();
     if (now_ms >= deadline_ms) return failure(unanswered(timeout_ms));
     if (now_ms >= news_ms) {
-      on_silence_("broker " + url_ + " does not answer; asking for " + std::to_string((deadline_ms - now_ms + 999) / 1000) + " s more");
+      on_silence_("broker " + url_ + " does not answer; asking for " +
+                  std::to_string((deadline_ms - now_ms + 999) / 1000) + " s more");
       news_ms = deadline_ms;
     }
     if (now_ms >= send_ms) {

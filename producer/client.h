@@ -18,15 +18,16 @@
 namespace kq {
 
 inline constexpr std::int64_t kAnswerTimeoutMs = 5'000;  // for a broker that is idle or not there
-inline constexpr std::int64_t kResendMs = 1'000;         // plus one more for each kResendBytes of the message, and the time that a StatusQuery lets its answer wait
+inline constexpr std::int64_t kResendMs =
+    1'000;  // plus one more for each kResendBytes of the message, and the time that a StatusQuery lets its answer wait
 inline constexpr std::size_t kResendBytes = 4u << 20;
 inline constexpr std::int64_t kSilenceNewsMs = 2'000;  // then whoever waits wants to know for what
 
 // One thread at a time; owned by a program's main.
 class Client {
  public:
-  // Starts to connect to the clients' side of a broker URL, with the key in `key_file` (net/keys.h; empty: without one).
-  // Whether a broker is there shows with the first ask().
+  // Starts to connect to the clients' side of a broker URL, with the key in `key_file` (net/keys.h; empty: without
+  // one). Whether a broker is there shows with the first ask().
   static Expected<Client> connect(const std::string& url, const std::string& key_file = "");
 
   // The same over any link and clock.
@@ -35,7 +36,8 @@ class Client {
   // ask() asks this between its short waits and ends with ExitCode::interrupted once it says true.
   void stop_when(std::function<bool()> interrupted);
 
-  // Has a sentence given to `say` when a question has had no answer for kSilenceNewsMs, beyond the time that it lets its answer wait, and is asked on: once for each question.
+  // Has a sentence given to `say` when a question has had no answer for kSilenceNewsMs, beyond the time that it lets
+  // its answer wait, and is asked on: once for each question.
   void on_silence(std::function<void(const std::string&)> say);
 
   // The reply to this request. Errors: no answer within `timeout_ms`, a reply this program does not understand (both
@@ -60,7 +62,8 @@ class Client {
  private:
   Error unexpected_reply(const ClientReply& reply) const;
   Error unanswered(std::int64_t timeout_ms) const;
-  Expected<ClientReply> await(std::uint64_t request_id, const std::string& bytes, std::int64_t waits_ms, std::int64_t timeout_ms);
+  Expected<ClientReply> await(std::uint64_t request_id, const std::string& bytes, std::int64_t waits_ms,
+                              std::int64_t timeout_ms);
 
   std::string url_;
   std::unique_ptr<ClientLink> link_;

@@ -32,7 +32,8 @@ Expected<std::string> checked(const std::string& where, std::string text) {
                      std::to_string(kFileBytesMax));
   }
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) return bad_input(where + " is empty");
-  if (!where.ends_with(".cubin") && text.find('\0') != std::string::npos) return bad_input(where + " is no source text: it holds NUL bytes");
+  if (!where.ends_with(".cubin") && text.find('\0') != std::string::npos)
+    return bad_input(where + " is no source text: it holds NUL bytes");
   return text;
 }
 

@@ -23,7 +23,8 @@ std::string run_name_of(const fs::path& input) {
 
 // The candidates of all inputs in their order, counted from 0.
 using VisitCandidate = std::function<void(std::uint32_t ordinal, const Candidate& candidate)>;
-void each_candidate(const SubmitRequest& request, const VisitCandidate& visit, const Finds& others, std::vector<Recognised>* recognised) {
+void each_candidate(const SubmitRequest& request, const VisitCandidate& visit, const Finds& others,
+                    std::vector<Recognised>* recognised) {
   std::uint32_t ordinal = 0;
   Finds finds = others;
   finds.candidate = [&](Candidate candidate) {
@@ -32,7 +33,8 @@ void each_candidate(const SubmitRequest& request, const VisitCandidate& visit, c
   };
   for (const fs::path& input : request.inputs) {
     const auto known = find_candidates(input, request.input_format, request.options, finds);
-    if (known && recognised != nullptr) recognised->push_back({input.string(), std::string(known->format->name), known->why});
+    if (known && recognised != nullptr)
+      recognised->push_back({input.string(), std::string(known->format->name), known->why});
     if (!known) others.mistake(known.error().message);
   }
 }
@@ -53,9 +55,12 @@ class FirstPass {
                        .mistake = [this](std::string sentence) { mistake(std::move(sentence)); },
                        .left_out = [this] { ++inspected_.left_out_n; },
                        .note = [this](std::string sentence) { inspected_.notes.push_back(std::move(sentence)); }};
-    each_candidate(request_, [this](std::uint32_t ordinal, const Candidate& candidate) { judge(ordinal, candidate); }, others, &inspected_.recognised);
+    each_candidate(
+        request_, [this](std::uint32_t ordinal, const Candidate& candidate) { judge(ordinal, candidate); }, others,
+        &inspected_.recognised);
     if (candidates_n_ * request_.repeat > kSubmissionsMax) {
-      mistake(std::to_string(candidates_n_ * request_.repeat) + " jobs, at most " + std::to_string(kSubmissionsMax) + " go into one call");
+      mistake(std::to_string(candidates_n_ * request_.repeat) + " jobs, at most " + std::to_string(kSubmissionsMax) +
+              " go into one call");
     }
     refuse_same_labels();
     std::sort(bad_.begin(), bad_.end());
@@ -68,7 +73,8 @@ class FirstPass {
  private:
   // What is wrong with an option is found again with each file, and told once.
   void mistake(std::string sentence) {
-    if (std::find(inspected_.mistakes.begin(), inspected_.mistakes.end(), sentence) != inspected_.mistakes.end()) return;
+    if (std::find(inspected_.mistakes.begin(), inspected_.mistakes.end(), sentence) != inspected_.mistakes.end())
+      return;
     ++inspected_.mistakes_n;
     if (inspected_.mistakes.size() < kMistakesKept) inspected_.mistakes.push_back(std::move(sentence));
   }
@@ -83,12 +89,14 @@ class FirstPass {
     }
   }
 
-  // A label stands for one job of its run, so a second one would take the first one's place unseen. Equal hashes are looked at again.
+  // A label stands for one job of its run, so a second one would take the first one's place unseen. Equal hashes are
+  // looked at again.
   void refuse_same_labels() {
     std::sort(labels_.begin(), labels_.end());
     std::vector<std::uint32_t> alike;
     for (std::size_t i = 1; i < labels_.size(); ++i) {
-      if (labels_[i].hash == labels_[i - 1].hash) alike.insert(alike.end(), {labels_[i - 1].ordinal, labels_[i].ordinal});
+      if (labels_[i].hash == labels_[i - 1].hash)
+        alike.insert(alike.end(), {labels_[i - 1].ordinal, labels_[i].ordinal});
     }
     labels_ = {};
     if (alike.empty()) return;
@@ -100,12 +108,14 @@ class FirstPass {
         const std::string label = repeated_label(candidate.label, repetition);
         const auto [first, is_new] = places.try_emplace(label, candidate.where);
         if (is_new) continue;
-        mistake(candidate.where + ": the label '" + label + "' is taken by " + first->second + "; labels must differ within a run");
+        mistake(candidate.where + ": the label '" + label + "' is taken by " + first->second +
+                "; labels must differ within a run");
         bad_.push_back(ordinal);
         return;
       }
     };
-    each_candidate(request_, compare, {.candidate = {}, .mistake = [](std::string) {}, .note = [](std::string) {}}, nullptr);
+    each_candidate(request_, compare, {.candidate = {}, .mistake = [](std::string) {}, .note = [](std::string) {}},
+                   nullptr);
   }
 
   const SubmitRequest& request_;
@@ -116,7 +126,8 @@ class FirstPass {
   std::vector<std::uint32_t> bad_;
 };
 
-Expected<void> second_pass(const SubmitRequest& request, const std::vector<std::uint32_t>& bad, std::size_t jobs_n, const VisitJob& visit) {
+Expected<void> second_pass(const SubmitRequest& request, const std::vector<std::uint32_t>& bad, std::size_t jobs_n,
+                           const VisitJob& visit) {
   Packer packer;
   Expected<void> done;
   std::size_t visited_n = 0;
@@ -125,7 +136,8 @@ Expected<void> second_pass(const SubmitRequest& request, const std::vector<std::
     std::vector<std::string> mistakes;
     const auto job = packer.pack(candidate, mistakes);
     if (!job) {
-      done = bad_input(candidate.where + " changed while it was being submitted: " + (mistakes.empty() ? "it is wrong now" : mistakes.front()));
+      done = bad_input(candidate.where + " changed while it was being submitted: " +
+                       (mistakes.empty() ? "it is wrong now" : mistakes.front()));
       return;
     }
     for (std::uint32_t repetition = 1; done && repetition <= request.repeat; ++repetition) {
@@ -133,7 +145,8 @@ Expected<void> second_pass(const SubmitRequest& request, const std::vector<std::
       ++visited_n;
     }
   };
-  const Finds silent{.candidate = {}, .mistake = [](std::string) {}, .note = [](std::string) {}, .stopped = [&] { return !done; }};
+  const Finds silent{
+      .candidate = {}, .mistake = [](std::string) {}, .note = [](std::string) {}, .stopped = [&] { return !done; }};
   each_candidate(request, hand_out, silent, nullptr);
   if (done && visited_n != jobs_n) return bad_input("the input changed while it was being submitted; submit again");
   return done;
@@ -154,7 +167,9 @@ Inspected inspect(const SubmitRequest& request) {
     ++inspected.mistakes_n;
   }
   auto bad = std::make_shared<std::vector<std::uint32_t>>(FirstPass(request, inspected).run());
-  inspected.source.each = [request, bad, jobs_n = inspected.source.jobs_n](const VisitJob& visit) { return second_pass(request, *bad, jobs_n, visit); };
+  inspected.source.each = [request, bad, jobs_n = inspected.source.jobs_n](const VisitJob& visit) {
+    return second_pass(request, *bad, jobs_n, visit);
+  };
   return inspected;
 }
 

@@ -1,5 +1,6 @@
-// From what is on disk to jobs, twice: the first pass judges everything and keeps next to nothing, the second hands out one job after the
-// other. So a mistake in the last of a million lines is told before anything is sent, and memory stays flat: 16 bytes per job, for labels.
+// From what is on disk to jobs, twice: the first pass judges everything and keeps next to nothing, the second hands out
+// one job after the other. So a mistake in the last of a million lines is told before anything is sent, and memory
+// stays flat: 16 bytes per job, for labels.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,8 @@ inline constexpr std::uint32_t kRepeatMax = 1'000;
 inline constexpr std::size_t kSubmissionsMax = 10'000'000;  // of one call
 inline constexpr std::size_t kMistakesKept = 1'000;         // of one call; the others are counted
 
-// Jobs that can be gone through again and again. `each` ends with the first Error of `visit`, or of its own: a file that changed.
+// Jobs that can be gone through again and again. `each` ends with the first Error of `visit`, or of its own: a file
+// that changed.
 using VisitJob = std::function<Expected<void>(PackedJob&& job)>;
 struct JobSource {
   std::string run;
@@ -46,8 +48,8 @@ struct Inspected {
   JobSource source;                   // what is right of it
   std::vector<std::string> mistakes;  // one sentence each, at most kMistakesKept
   std::size_t mistakes_n = 0;
-  std::size_t left_out_n = 0;         // kernels that are no jobs because of them
-  std::vector<std::string> notes;     // what was left out on purpose
+  std::size_t left_out_n = 0;      // kernels that are no jobs because of them
+  std::vector<std::string> notes;  // what was left out on purpose
   std::vector<Recognised> recognised;
 };
 // Reads and validates everything; needs no broker.

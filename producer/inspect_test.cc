@@ -32,7 +32,8 @@ class Inspect : public testing::Test {
   SubmitRequest lines(const std::vector<std::string>& labels) {
     std::string text;
     for (const std::string& label : labels) {
-      text += label == "-" ? "no\n" : R"({"id": ")" + label + R"(", "problem": "problem.py", "path": "kernel.py"})" + "\n";
+      text +=
+          label == "-" ? "no\n" : R"({"id": ")" + label + R"(", "problem": "problem.py", "path": "kernel.py"})" + "\n";
     }
     SubmitRequest request;
     request.inputs = {folder_.write("run.jsonl", text)};
@@ -66,7 +67,8 @@ TEST_F(Inspect, an_option_that_is_wrong_for_every_file_is_told_once) {
 
 TEST_F(Inspect, what_is_wrong_is_told_and_what_is_right_is_left) {
   const Inspected inspected = inspect(lines({"a", "-", "b", "a"}));
-  EXPECT_THAT(inspected.mistakes, ElementsAre(HasSubstr("run.jsonl:2: not JSON"), HasSubstr("run.jsonl:4: the label 'a' is taken by ")));
+  EXPECT_THAT(inspected.mistakes,
+              ElementsAre(HasSubstr("run.jsonl:2: not JSON"), HasSubstr("run.jsonl:4: the label 'a' is taken by ")));
   EXPECT_THAT(labels(inspected.source), ElementsAre("a", "b"));
   EXPECT_EQ(inspected.source.jobs_n, 2u);
 }
@@ -74,7 +76,8 @@ TEST_F(Inspect, what_is_wrong_is_told_and_what_is_right_is_left) {
 TEST_F(Inspect, kernels_that_a_mistake_keeps_out_are_counted) {
   SubmitRequest request = lines({"a", "-", "b", "a"});
   EXPECT_EQ(inspect(request).left_out_n, 2u);
-  for (const char* name : {"1_sample_0", "7_sample_0", "7_sample_1", "x_sample_1"}) {  // 7: the problem that is said to be missing once
+  for (const char* name :
+       {"1_sample_0", "7_sample_0", "7_sample_1", "x_sample_1"}) {  // 7: the problem that is said to be missing once
     folder_.write("run/level_1_problem_" + std::string(name) + "_kernel.py", kTestKernel);
   }
   folder_.write("run/level_1_problem_1_sample_1_kernel.py", std::string(1, '\0'));
@@ -108,7 +111,8 @@ TEST_F(Inspect, a_file_that_changes_in_between_is_noticed) {
 TEST_F(Inspect, whoever_has_enough_ends_it) {
   const Inspected inspected = inspect(lines({"a", "b", "c"}));
   int n = 0;
-  const auto visited = inspected.source.each([&](PackedJob&&) { return ++n < 2 ? Expected<void>() : bad_input("enough"); });
+  const auto visited =
+      inspected.source.each([&](PackedJob&&) { return ++n < 2 ? Expected<void>() : bad_input("enough"); });
   ASSERT_FALSE(visited);
   EXPECT_EQ(visited.error().message, "enough");
   EXPECT_EQ(n, 2);

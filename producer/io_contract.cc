@@ -44,12 +44,14 @@ class Checker {
     bool names_function = false;
     for (const char* key : {"kernel_name", "function_name", "class_name", "method_name", "entry_point"}) {
       const Part names = part(contract, "metadata", key);
-      check_text(*names.object, names.path, key, backend_ == Backend::multi_kernel && key == std::string_view("entry_point"));
+      check_text(*names.object, names.path, key,
+                 backend_ == Backend::multi_kernel && key == std::string_view("entry_point"));
       names_function |= key != std::string_view("kernel_name") && names.object->find(key) != nullptr;
     }
     const Part options = part(contract, "metadata", "compiler_options");
     check_compiler_options(*options.object, options.path);
-    const bool is_kernel = backend_ == Backend::cuda || (backend_ == Backend::triton && !names_function && io.object->find("args") != nullptr);
+    const bool is_kernel = backend_ == Backend::cuda ||
+                           (backend_ == Backend::triton && !names_function && io.object->find("args") != nullptr);
     if (is_kernel || io.object->find("args") != nullptr) check_args(*io.object, io.path, is_kernel);
     if (is_kernel || launch.object->find("launch") != nullptr) check_launch(*launch.object, launch.path);
   }
@@ -119,7 +121,7 @@ class Checker {
     }
     if (args->array()->size() > kArgsMax) {
       return wrong(in + "args", "has " + std::to_string(args->array()->size()) + " entries, at most " +
-                               std::to_string(kArgsMax) + " are allowed");
+                                    std::to_string(kArgsMax) + " are allowed");
     }
     bool any_output = false;
     for (std::size_t i = 0; i < args->array()->size(); ++i) {
@@ -132,9 +134,10 @@ class Checker {
         any_output |= is(arg, "role", "output") || is(arg, "role", "inout");
       }
     }
-    // Said only where nothing else is wrong with the arguments: a misspelt role would make it misleading. What a function of Python writes
-    // nothing of, it returns.
-    if (is_kernel && !any_output && mistakes.empty()) wrong(in + "args", "has no output: one argument needs the role output or inout");
+    // Said only where nothing else is wrong with the arguments: a misspelt role would make it misleading. What a
+    // function of Python writes nothing of, it returns.
+    if (is_kernel && !any_output && mistakes.empty())
+      wrong(in + "args", "has no output: one argument needs the role output or inout");
   }
 
   static bool is(const Json& object, std::string_view key, std::string_view value) {
@@ -144,7 +147,8 @@ class Checker {
 
   void check_arg(const Json& arg, const std::string& path) {
     check_text(arg, path, "name", true);
-    check_one_of(arg, path, "type", std::span(kTypes).first(backend_ == Backend::cuda ? kCudaTypesN : kTypes.size()), true);
+    check_one_of(arg, path, "type", std::span(kTypes).first(backend_ == Backend::cuda ? kCudaTypesN : kTypes.size()),
+                 true);
     check_one_of(arg, path, "role", kRoles, false);
     check_one_of(arg, path, "dtype", kDtypes, false);
     if (const Json* meta = arg.find("is_meta"); meta != nullptr && meta->boolean() == nullptr) {
@@ -194,25 +198,30 @@ class Checker {
     const Json* launch = contract.find("launch");
     const bool is_cuda = backend_ == Backend::cuda;
     if (launch == nullptr || launch->object() == nullptr) {
-      return wrong(in + "launch", (is_cuda ? "must be an object {grid, block, shared_mem_bytes}" : "must be an object {grid, num_warps, num_stages}") + got(launch));
+      return wrong(in + "launch", (is_cuda ? "must be an object {grid, block, shared_mem_bytes}"
+                                           : "must be an object {grid, num_warps, num_stages}") +
+                                      got(launch));
     }
     check_dimensions(*launch, in, "grid", {2147483647, 65535, 65535});
     if (is_cuda || launch->find("block") != nullptr) {
       const std::int64_t threads = check_dimensions(*launch, in, "block", {1024, 1024, 64});
       if (threads > kBlockThreadsMax) {
-        wrong(in + "launch.block", "has " + std::to_string(threads) + " threads, at most " + std::to_string(kBlockThreadsMax) + " are allowed");
+        wrong(in + "launch.block", "has " + std::to_string(threads) + " threads, at most " +
+                                       std::to_string(kBlockThreadsMax) + " are allowed");
       }
     }
     check_integer(*launch, in + "launch.", "shared_mem_bytes", 0, kSharedBytesMax);
     check_integer(*launch, in + "launch.", "num_stages", 1, kStagesMax);
     const Json* warps = launch->find("num_warps");
-    if (warps != nullptr && (warps->integer() == nullptr || std::ranges::find(kWarps, *warps->integer()) == kWarps.end())) {
+    if (warps != nullptr &&
+        (warps->integer() == nullptr || std::ranges::find(kWarps, *warps->integer()) == kWarps.end())) {
       wrong(in + "launch.num_warps", "must be 1, 2, 4, 8, 16 or 32" + got(warps));
     }
   }
 
   // The product of the dimensions, or 0 where one is wrong.
-  std::int64_t check_dimensions(const Json& launch, const std::string& in, const std::string& key, std::array<std::int64_t, 3> max) {
+  std::int64_t check_dimensions(const Json& launch, const std::string& in, const std::string& key,
+                                std::array<std::int64_t, 3> max) {
     const Json* dimensions = launch.find(key);
     if (dimensions == nullptr || dimensions->object() == nullptr) {
       wrong(in + "launch." + key, "must be an object {x, y, z}" + got(dimensions));
@@ -245,7 +254,8 @@ std::vector<std::string> io_contract_mistakes(std::string_view name, std::string
 bool is_io_contract(std::string_view text) {
   const Expected<Json> contract = parse_json(text);
   if (!contract) return false;
-  constexpr std::string_view kKeys[] = {"args", "io", "metadata", "kernel_name", "function_name", "class_name", "entry_point"};
+  constexpr std::string_view kKeys[] = {"args",          "io",         "metadata",   "kernel_name",
+                                        "function_name", "class_name", "entry_point"};
   return std::ranges::any_of(kKeys, [&](std::string_view key) { return contract->find(key) != nullptr; });
 }
 

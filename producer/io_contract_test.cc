@@ -98,15 +98,24 @@ TEST(IoContract, lists_every_mistake) {
 }
 
 TEST(IoContract, python_needs_what_it_uses) {
-  const auto said = [](std::string_view text, Backend backend) { return io_contract_mistakes("k.json", text, backend); };
-  constexpr std::string_view kArgs = R"("args": [{"name": "mode", "type": "str", "value": "a"}, {"name": "out", "type": "tensor", "role": "inout"}])";
+  const auto said = [](std::string_view text, Backend backend) {
+    return io_contract_mistakes("k.json", text, backend);
+  };
+  constexpr std::string_view kArgs =
+      R"("args": [{"name": "mode", "type": "str", "value": "a"}, {"name": "out", "type": "tensor", "role": "inout"}])";
   EXPECT_THAT(said(R"({"function_name": "f"})", Backend::torch), IsEmpty());
-  EXPECT_THAT(said(R"({"metadata": {"entry_point": "f"}, "io": {)" + std::string(kArgs) + "}}", Backend::multi_kernel), IsEmpty());
-  EXPECT_THAT(said(R"({"metadata": {"entry_point": 3}})", Backend::multi_kernel), ElementsAre("k.json: metadata.entry_point must be a text, got 3"));
+  EXPECT_THAT(said(R"({"metadata": {"entry_point": "f"}, "io": {)" + std::string(kArgs) + "}}", Backend::multi_kernel),
+              IsEmpty());
+  EXPECT_THAT(said(R"({"metadata": {"entry_point": 3}})", Backend::multi_kernel),
+              ElementsAre("k.json: metadata.entry_point must be a text, got 3"));
   EXPECT_THAT(said("{}", Backend::multi_kernel), ElementsAre("k.json: entry_point must be a text, got nothing"));
-  EXPECT_THAT(said("{" + std::string(kArgs) + "}", Backend::triton), ElementsAre("k.json: launch must be an object {grid, num_warps, num_stages}, got nothing"));
-  EXPECT_THAT(said(R"({"io": {"launch": {"grid": {"x": 2}, "num_warps": 3, "num_stages": 0}, )" + std::string(kArgs) + "}}", Backend::triton),
-              ElementsAre("k.json: io.launch.num_stages must be an integer from 1 to 32, got 0", "k.json: io.launch.num_warps must be 1, 2, 4, 8, 16 or 32, got 3"));
+  EXPECT_THAT(said("{" + std::string(kArgs) + "}", Backend::triton),
+              ElementsAre("k.json: launch must be an object {grid, num_warps, num_stages}, got nothing"));
+  EXPECT_THAT(
+      said(R"({"io": {"launch": {"grid": {"x": 2}, "num_warps": 3, "num_stages": 0}, )" + std::string(kArgs) + "}}",
+           Backend::triton),
+      ElementsAre("k.json: io.launch.num_stages must be an integer from 1 to 32, got 0",
+                  "k.json: io.launch.num_warps must be 1, 2, 4, 8, 16 or 32, got 3"));
 }
 
 TEST(IoContract, is_told_from_other_files) {

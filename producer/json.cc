@@ -13,7 +13,9 @@ using Parser = nlohmann::json;
 
 constexpr std::size_t kQuotedBytesMax = 64;  // of somebody's text inside a sentence of ours
 
-bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+bool continues_character(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+}
 
 // At most kQuotedBytesMax bytes from the front, with "..." where that is not all; no character is cut in two.
 std::string front_of(std::string_view text) {
@@ -35,7 +37,8 @@ const std::string* repeated_key(const JsonObject& members) {
   std::vector<const std::string*> keys;
   for (const JsonMember& member : members) keys.push_back(&member.name);
   std::ranges::sort(keys, {}, [](const std::string* key) -> const std::string& { return *key; });
-  const auto found = std::ranges::adjacent_find(keys, [](const std::string* a, const std::string* b) { return *a == *b; });
+  const auto found =
+      std::ranges::adjacent_find(keys, [](const std::string* a, const std::string* b) { return *a == *b; });
   return found == keys.end() ? nullptr : *found;
 }
 
@@ -172,7 +175,8 @@ std::string indented_text(const Json& json, std::size_t step, std::size_t inside
   const std::string last = "\n" + std::string(inside, ' ');
   std::string text;
   if (json.array() != nullptr && !json.array()->empty()) {
-    for (const Json& item : *json.array()) text += (text.empty() ? "[" : ",") + space + indented_text(item, step, inside + step);
+    for (const Json& item : *json.array())
+      text += (text.empty() ? "[" : ",") + space + indented_text(item, step, inside + step);
     return text + last + "]";
   }
   if (json.object() != nullptr && !json.object()->empty()) {
@@ -206,7 +210,8 @@ void append_json(std::string_view text, std::string& line) {
 // The shortest that reads back the same, and with a point or an exponent: 2.0 is no integer.
 void append_json(double value, std::string& line) {
   char digits[32];
-  const std::string_view text(digits, static_cast<std::size_t>(std::to_chars(digits, digits + sizeof digits, value).ptr - digits));
+  const std::string_view text(
+      digits, static_cast<std::size_t>(std::to_chars(digits, digits + sizeof digits, value).ptr - digits));
   line += text;
   if (text.find_first_of(".e") == std::string_view::npos) line += ".0";
 }

@@ -61,7 +61,8 @@ TEST(Json, a_complaint_quotes_no_more_than_a_person_reads) {
   const std::string large(1'000'000, 'x');
   EXPECT_LT(complaint("{\"a\": \"" + large).size(), 300u);
   EXPECT_THAT(complaint("{\"a\": \"" + large), HasSubstr("missing closing quote; last read: '...xxx"));
-  EXPECT_EQ(complaint("{\"" + large + "\":0,\"" + large + "\":0}"), "key '" + large.substr(0, 64) + "...' appears twice");
+  EXPECT_EQ(complaint("{\"" + large + "\":0,\"" + large + "\":0}"),
+            "key '" + large.substr(0, 64) + "...' appears twice");
 }
 
 TEST(Json, depth_is_bounded) {

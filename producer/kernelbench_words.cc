@@ -31,7 +31,8 @@ Complaint numbers(std::string value, std::vector<std::uint32_t>& into) {
   for (std::size_t start = 0; start < value.size();) {
     const std::size_t end = std::min(value.find(',', start), value.size());
     std::uint32_t& one = into.emplace_back();
-    if (end > start && number(value.substr(start, end - start), 1'000'000, one)) return "must be numbers like 1,2,3, got '" + value + "'";
+    if (end > start && number(value.substr(start, end - start), 1'000'000, one))
+      return "must be numbers like 1,2,3, got '" + value + "'";
     if (end == start) into.pop_back();
     start = end + 1;
   }
@@ -45,7 +46,8 @@ Complaint subset(SubmitRequest& request, Gathered&, const std::string& value) {
   if (value.find("None") != std::string::npos) return std::nullopt;
   std::vector<std::uint32_t> ends;
   if (const auto wrong = numbers(value, ends)) return wrong;
-  if (ends.size() != 2 || ends[0] > ends[1]) return "must be the first and the last problem like (1,10), got '" + value + "'";
+  if (ends.size() != 2 || ends[0] > ends[1])
+    return "must be the first and the last problem like (1,10), got '" + value + "'";
   request.options.subset.range = {ends[0], ends[1]};
   return std::nullopt;
 }
@@ -65,14 +67,16 @@ Complaint perf_trials(SubmitRequest& request, Gathered&, const std::string& valu
   return number(value, kTrialsMax, request.options.timed_n.emplace());
 }
 Complaint measure(SubmitRequest& request, Gathered&, const std::string& value) {
-  if (value != "True" && value != "False" && value != "true" && value != "false") return "must be True or False, got '" + value + "'";
+  if (value != "True" && value != "False" && value != "true" && value != "false")
+    return "must be True or False, got '" + value + "'";
   if (value == "False" || value == "false") request.options.timed_n = 0;
   return std::nullopt;
 }
 Complaint samples(SubmitRequest& request, Gathered&, const std::string& value) {
   return number(value, 1'000'000, request.options.subset.samples_n.emplace());
 }
-// All of its backends are Python, and each text tells what it compiles: triton, load_inline, or nothing that kq need know of.
+// All of its backends are Python, and each text tells what it compiles: triton, load_inline, or nothing that kq need
+// know of.
 Complaint backend(SubmitRequest& request, Gathered&, const std::string& value) {
   if (value == "triton") request.options.backend = Backend::triton;
   for (const char* known : {"triton", "cuda", "tilelang", "cute", "thunderkittens", "hip", "torch"}) {
@@ -99,7 +103,7 @@ Complaint agreed(SubmitRequest&, Gathered&, const std::string&) {
 struct Word {
   std::string_view key;
   Complaint (*apply)(SubmitRequest& request, Gathered& gathered, const std::string& value);  // null: passed over
-  std::string_view why = {};                                                                // it is passed over
+  std::string_view why = {};                                                                 // it is passed over
 };
 // clang-format off
 constexpr Word kWords[] = {
@@ -135,7 +139,8 @@ constexpr Word kWords[] = {
 };
 // clang-format on
 
-Complaint apply(const std::string& key, const std::string& value, SubmitRequest& request, Gathered& gathered, std::vector<std::string>& passed_over) {
+Complaint apply(const std::string& key, const std::string& value, SubmitRequest& request, Gathered& gathered,
+                std::vector<std::string>& passed_over) {
   std::string known;
   for (const Word& word : kWords) {
     known += (known.empty() ? "" : ", ") + std::string(word.key);
@@ -147,7 +152,8 @@ Complaint apply(const std::string& key, const std::string& value, SubmitRequest&
     const Complaint wrong = word.apply(request, gathered, value);
     return wrong ? Complaint(key + " " + *wrong) : std::nullopt;
   }
-  return "'" + key + "=" + value + "' is neither a path nor an option of KernelBench's scripts; those known are " + known;
+  return "'" + key + "=" + value + "' is neither a path nor an option of KernelBench's scripts; those known are " +
+         known;
 }
 
 // "level1/19" of the checkout that the command is called in.
@@ -168,19 +174,23 @@ void take_problem(const Gathered& gathered, SubmitRequest& request) {
 bool is_kernelbench_word(const std::string& word) {
   const std::size_t sign = word.find('=');
   std::error_code ignored;
-  return sign != std::string::npos && sign > 0 && word.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == sign && !fs::exists(word, ignored);
+  return sign != std::string::npos && sign > 0 && word.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == sign &&
+         !fs::exists(word, ignored);
 }
 
-Expected<std::vector<std::string>> apply_kernelbench_words(const std::vector<std::string>& words, SubmitRequest& request) {
+Expected<std::vector<std::string>> apply_kernelbench_words(const std::vector<std::string>& words,
+                                                           SubmitRequest& request) {
   Gathered gathered;
   std::vector<std::string> passed_over;
   for (const std::string& word : words) {
     const std::size_t sign = word.find('=');
-    if (const auto wrong = apply(word.substr(0, sign), word.substr(sign + 1), request, gathered, passed_over)) return bad_input(*wrong);
+    if (const auto wrong = apply(word.substr(0, sign), word.substr(sign + 1), request, gathered, passed_over))
+      return bad_input(*wrong);
   }
   if (request.run.empty()) request.run = gathered.run_name;
   if (request.inputs.empty() && !gathered.kernel.empty()) request.inputs.emplace_back(gathered.kernel);
-  if (request.inputs.empty() && !gathered.run_name.empty()) request.inputs.push_back(fs::path(gathered.runs_dir) / gathered.run_name);
+  if (request.inputs.empty() && !gathered.run_name.empty())
+    request.inputs.push_back(fs::path(gathered.runs_dir) / gathered.run_name);
   take_problem(gathered, request);
   return passed_over;
 }

@@ -125,7 +125,9 @@ std::optional<PackedJob> Packer::judged(const Candidate& candidate, Mistakes& mi
     const Mistakes wrong = io_contract_mistakes(contract.path.string(), texts->back(), job.submission.backend);
     mistakes.insert(mistakes.end(), wrong.begin(), wrong.end());
   } else if (job.submission.backend == Backend::multi_kernel) {
-    mistakes.push_back(candidate.where + ": backend multi_kernel needs a .json file beside it with entry_point, the function that is called");
+    mistakes.push_back(
+        candidate.where +
+        ": backend multi_kernel needs a .json file beside it with entry_point, the function that is called");
   }
   if (const Expected<void> valid = validate(job.submission); !valid) {
     mistakes.push_back(candidate.where + ": " + valid.error().message);

@@ -20,7 +20,7 @@ namespace kq {
 // A Submission and where the bytes of its blobs are.
 struct PackedJob {
   Submission submission;
-  std::vector<FileRef> files;  // of submission.files, in its order, then of the problem
+  std::vector<FileRef> files;        // of submission.files, in its order, then of the problem
   std::vector<std::string> taken{};  // Candidate::taken
 };
 
@@ -42,8 +42,8 @@ class Packer {
 std::string repeated_label(const std::string& label, std::uint32_t repetition);
 PackedJob repeated(const PackedJob& job, std::uint32_t repetition, const std::string& salt);
 
-// The next batch: as many jobs from the front as fit into kSubmitJobsMax, kSubmitBytesMax and kSubmitContentBytesMax, at least one,
-// with their blobs.
+// The next batch: as many jobs from the front as fit into kSubmitJobsMax, kSubmitBytesMax and kSubmitContentBytesMax,
+// at least one, with their blobs.
 Expected<SubmitBatch> next_batch(const std::string& run, std::span<const PackedJob> jobs);
 
 // Some of a batch's jobs, by their places in it, with the blobs they need: to be sent again.

@@ -98,10 +98,12 @@ TEST_F(Pack, a_file_that_a_line_names_is_refused_with_the_line) {
   Candidate gone = candidate("gone.py");
   gone.where = "run.jsonl:3";
   std::filesystem::remove(folder_ / "gone.py");
-  EXPECT_THAT(mistakes(gone), ElementsAre("run.jsonl:3: " + (folder_ / "gone.py").string() + ": No such file or directory"));
+  EXPECT_THAT(mistakes(gone),
+              ElementsAre("run.jsonl:3: " + (folder_ / "gone.py").string() + ": No such file or directory"));
   Candidate text = candidate("notes.txt");
   text.where = "run.jsonl:4";
-  EXPECT_THAT(mistakes(text), ElementsAre("run.jsonl:4: " + (folder_ / "notes.txt").string() + ": a kernel is a .py, .cu, .ptx or .cubin file"));
+  EXPECT_THAT(mistakes(text), ElementsAre("run.jsonl:4: " + (folder_ / "notes.txt").string() +
+                                          ": a kernel is a .py, .cu, .ptx or .cubin file"));
 }
 
 TEST_F(Pack, a_problem_must_be_one_and_that_is_said_once) {
@@ -126,16 +128,22 @@ TEST_F(Pack, a_cuda_kernel_needs_a_right_contract) {
               ElementsAre("scale.cu needs scale.json beside it: the arguments and the launch of its kernel"));
   Candidate alone_in_python = candidate("add.py");
   alone_in_python.backend = Backend::multi_kernel;
-  EXPECT_THAT(mistakes(alone_in_python), ElementsAre("add.py: backend multi_kernel needs a .json file beside it with entry_point, the function that is called"));
+  EXPECT_THAT(
+      mistakes(alone_in_python),
+      ElementsAre(
+          "add.py: backend multi_kernel needs a .json file beside it with entry_point, the function that is called"));
   alone_in_python.files.push_back(file_ref(folder_.write("add.json", R"({"entry_point": ""})")));
   EXPECT_THAT(mistakes(alone_in_python), ElementsAre("add.json: entry_point must be a text, got ''"));
   Candidate wrong = candidate("add.py");
   wrong.backend = Backend::cuda;
-  EXPECT_THAT(mistakes(wrong), ElementsAre(testing::StartsWith("add.py: backend cuda takes a .cu, .ptx or .cubin file")));
+  EXPECT_THAT(mistakes(wrong),
+              ElementsAre(testing::StartsWith("add.py: backend cuda takes a .cu, .ptx or .cubin file")));
 }
 
 TEST_F(Pack, a_cubin_is_no_text) {
-  Candidate cubin = candidate("scale.cubin", std::string_view("\x7f" "ELF\0\2", 6));
+  Candidate cubin = candidate("scale.cubin", std::string_view("\x7f"
+                                                              "ELF\0\2",
+                                                              6));
   cubin.files.push_back(file_ref(folder_.write("scale.json", kTestContract)));
   EXPECT_EQ(packed(cubin).submission.backend, Backend::cuda);
 }
@@ -184,7 +192,8 @@ TEST_F(Pack, a_batch_has_at_most_so_many_jobs) {
 TEST_F(Pack, a_batch_is_at_most_so_long_when_unpacked) {
   std::vector<PackedJob> jobs;
   for (int i = 0; i < 70; ++i) {
-    jobs.push_back(packed(candidate("k" + std::to_string(i) + ".py", std::string(kFileBytesMax - 8, '#') + std::to_string(i))));
+    jobs.push_back(
+        packed(candidate("k" + std::to_string(i) + ".py", std::string(kFileBytesMax - 8, '#') + std::to_string(i))));
   }
   const auto batch = next_batch("r", jobs);
   ASSERT_TRUE(batch);

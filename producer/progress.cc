@@ -42,7 +42,8 @@ std::string clock_text(std::int64_t seconds) {
 
 std::string rate_text(const Tally& tally, std::int64_t elapsed_ms, std::size_t finished_before) {
   if (tally.finished <= finished_before || elapsed_ms <= 0) return "";
-  const double per_second = static_cast<double>(tally.finished - finished_before) * 1000 / static_cast<double>(elapsed_ms);
+  const double per_second =
+      static_cast<double>(tally.finished - finished_before) * 1000 / static_cast<double>(elapsed_ms);
   char text[32];
   std::snprintf(text, sizeof text, " %.1f/s", per_second);
   if (tally.finished == tally.total) return text;

@@ -30,7 +30,8 @@ TEST(Progress, one_line_says_it_all) {
 TEST(Progress, no_rate_before_the_first_result_and_no_eta_after_the_last) {
   EXPECT_EQ(progress_text(tally(3, 0, {}), 5'000), "[0/3]   0% run 0 q 3 pass 0 fail 0 infra 0");
   EXPECT_EQ(progress_text(tally(0, 0, {{"passed", 3}}), 6'000), "[3/3] 100% run 0 q 0 pass 3 fail 0 infra 0 0.5/s");
-  EXPECT_TRUE(progress_text(tally(0, 0, {{"passed", 200}}), 1'000, 200).ends_with(" infra 0")) << "all of it was done before";
+  EXPECT_TRUE(progress_text(tally(0, 0, {{"passed", 200}}), 1'000, 200).ends_with(" infra 0"))
+      << "all of it was done before";
   EXPECT_TRUE(progress_text(tally(10, 0, {{"passed", 190}}), 5'000, 180).ends_with(" 2.0/s eta 00:05"));
   EXPECT_EQ(progress_text(Tally{}, 0), "[0/0] 100% run 0 q 0 pass 0 fail 0 infra 0");
 }

@@ -41,7 +41,8 @@ Backend recognise_backend(std::string_view file_name, std::string_view text) {
   // The import may be left out, as other usual ones may.
   const bool imports = line_begins(text, "import triton") || line_begins(text, "from triton");
   if (line_begins(text, "@triton.jit") || (imports && line_begins(text, "@jit"))) return Backend::triton;
-  for (const char* loader : {"from torch.utils.cpp_extension import", "import torch.utils.cpp_extension", "from torch.utils import cpp_extension"}) {
+  for (const char* loader : {"from torch.utils.cpp_extension import", "import torch.utils.cpp_extension",
+                             "from torch.utils import cpp_extension"}) {
     if (line_begins(text, loader)) return Backend::torch_cuda;
   }
   return Backend::torch;
@@ -50,8 +51,11 @@ Backend recognise_backend(std::string_view file_name, std::string_view text) {
 std::string backend_complaint(std::string_view file_name, Backend backend) {
   const bool is_device = is_device_code(file_name);
   if (is_device == (backend == Backend::cuda)) return "";
-  if (is_device) return "backend " + std::string(to_string(backend)) + " takes a .py file, a .cu, .ptx or .cubin file is of backend cuda";
-  return "backend cuda takes a .cu, .ptx or .cubin file with its .json beside it, Python that compiles CUDA itself is of backend torch_cuda";
+  if (is_device)
+    return "backend " + std::string(to_string(backend)) +
+           " takes a .py file, a .cu, .ptx or .cubin file is of backend cuda";
+  return "backend cuda takes a .cu, .ptx or .cubin file with its .json beside it, Python that compiles CUDA itself is "
+         "of backend torch_cuda";
 }
 
 std::vector<std::string> missing_from_problem(std::string_view text) {

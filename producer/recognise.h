@@ -12,8 +12,8 @@ namespace kq {
 // Whether a file holds device code, which needs a contract beside it: .cu, .ptx, .cubin.
 bool is_device_code(std::string_view file_name);
 
-// The backend of a file nobody named one for: device code is cuda, Python that has a @triton.jit is triton, that imports from
-// torch.utils.cpp_extension torch_cuda, the rest torch.
+// The backend of a file nobody named one for: device code is cuda, Python that has a @triton.jit is triton, that
+// imports from torch.utils.cpp_extension torch_cuda, the rest torch.
 Backend recognise_backend(std::string_view file_name, std::string_view text);
 
 // Why a file cannot be of that backend, or nothing: "backend cuda takes a .cu file ...".

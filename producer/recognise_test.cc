@@ -20,7 +20,8 @@ TEST(Recognise, backend_by_ending_and_text) {
   EXPECT_EQ(recognise_backend("a.cubin", ""), Backend::cuda);
   EXPECT_EQ(recognise_backend("a.py", "@triton.jit\ndef f(): ..."), Backend::triton);
   EXPECT_EQ(recognise_backend("a.py", "import torch\n"), Backend::torch);
-  EXPECT_EQ(recognise_backend("a.py", "import torch\nfrom torch.utils.cpp_extension import load_inline\n"), Backend::torch_cuda);
+  EXPECT_EQ(recognise_backend("a.py", "import torch\nfrom torch.utils.cpp_extension import load_inline\n"),
+            Backend::torch_cuda);
   EXPECT_EQ(recognise_backend("a.py", "# from torch.utils.cpp_extension import load_inline\n"), Backend::torch);
 }
 
@@ -34,8 +35,10 @@ TEST(Recognise, a_backend_needs_its_kind_of_file) {
   EXPECT_EQ(backend_complaint("a.py", Backend::torch), "");
   EXPECT_EQ(backend_complaint("a.py", Backend::triton), "");
   EXPECT_EQ(backend_complaint("a.cu", Backend::cuda), "");
-  EXPECT_EQ(backend_complaint("a.cu", Backend::torch), "backend torch takes a .py file, a .cu, .ptx or .cubin file is of backend cuda");
-  EXPECT_THAT(backend_complaint("a.py", Backend::cuda), testing::StartsWith("backend cuda takes a .cu, .ptx or .cubin file"));
+  EXPECT_EQ(backend_complaint("a.cu", Backend::torch),
+            "backend torch takes a .py file, a .cu, .ptx or .cubin file is of backend cuda");
+  EXPECT_THAT(backend_complaint("a.py", Backend::cuda),
+              testing::StartsWith("backend cuda takes a .cu, .ptx or .cubin file"));
 }
 
 TEST(Recognise, what_a_problem_lacks) {

@@ -25,7 +25,8 @@ std::optional<SampleName> parse_sample_name(std::string_view file_name) {
 }
 
 std::string sample_label(const SampleName& name) {
-  return "level_" + std::to_string(name.level) + "_problem_" + std::to_string(name.problem) + "_sample_" + std::to_string(name.sample);
+  return "level_" + std::to_string(name.level) + "_problem_" + std::to_string(name.problem) + "_sample_" +
+         std::to_string(name.sample);
 }
 
 }  // namespace kq

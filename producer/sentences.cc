@@ -46,7 +46,8 @@ std::string listed(std::string_view program, std::span<const std::string> senten
 }
 
 std::string left_out_text(std::size_t kernels_n, std::string_view what_was_not_done) {
-  return counted(kernels_n, "kernel") + (kernels_n == 1 ? " was" : " were") + " wrong and not " + std::string(what_was_not_done);
+  return counted(kernels_n, "kernel") + (kernels_n == 1 ? " was" : " were") + " wrong and not " +
+         std::string(what_was_not_done);
 }
 
 std::string shell_quoted(const std::string& word) {

@@ -35,7 +35,8 @@ Complaint read_limit(const std::string& value, std::uint32_t& into) {
 Complaint read_tolerance(const std::string& value, std::optional<double>& into) {
   double number = -1;
   const auto [end, wrong] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (wrong != std::errc{} || end != value.data() + value.size() || !(number >= 0 && number <= 1)) return "must be a number from 0 to 1, got '" + value + "'";
+  if (wrong != std::errc{} || end != value.data() + value.size() || !(number >= 0 && number <= 1))
+    return "must be a number from 0 to 1, got '" + value + "'";
   into = number;
   return std::nullopt;
 }
@@ -45,7 +46,8 @@ Complaint read_trials(Candidate& candidate, const std::string& value, std::int64
   std::uint32_t number = 0;
   const auto [end, wrong] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (wrong != std::errc{} || end != value.data() + value.size() || number < Min || number > kTrialsMax) {
-    return "must be an integer from " + std::to_string(Min) + " to " + std::to_string(kTrialsMax) + ", got '" + value + "'";
+    return "must be an integer from " + std::to_string(Min) + " to " + std::to_string(kTrialsMax) + ", got '" + value +
+           "'";
   }
   candidate.trials.*Member = number;
   return std::nullopt;
@@ -92,7 +94,8 @@ void read_words(std::string_view text, std::size_t line, std::vector<HeaderSetti
     text.remove_prefix(has_value ? key_end + 1 : key_end);
     const bool is_quoted = has_value && text.starts_with('"') && text.find('"', 1) != std::string_view::npos;
     if (is_quoted) text.remove_prefix(1);
-    const std::size_t end = !has_value ? 0 : std::min(is_quoted ? text.find('"') : text.find_first_of(" \t\r"), text.size());
+    const std::size_t end =
+        !has_value ? 0 : std::min(is_quoted ? text.find('"') : text.find_first_of(" \t\r"), text.size());
     setting.value = std::string(text.substr(0, end));
     text.remove_prefix(is_quoted ? end + 1 : end);
     if (!has_value) {
@@ -122,7 +125,8 @@ Complaint set_by_name(Candidate& candidate, const std::string& key, const std::s
     }
     known += std::string(setting.key) + ", ";
   }
-  return key.empty() ? "'" + value + "' is no key=value" : "there is no setting '" + key + "'; known are " + known + "tag.NAME";
+  return key.empty() ? "'" + value + "' is no key=value"
+                     : "there is no setting '" + key + "'; known are " + known + "tag.NAME";
 }
 
 std::vector<HeaderSetting> read_header(std::string_view text) {
@@ -139,7 +143,8 @@ std::vector<HeaderSetting> read_header(std::string_view text) {
     for (const std::string_view start : {"#!", "//", "/*", "*", "#"}) {
       if (sign == 0 && line.starts_with(start)) sign = start.size();
     }
-    if (sign == 0 || line.starts_with("#include") || line.starts_with("#pragma") || line.starts_with("#define")) return found;
+    if (sign == 0 || line.starts_with("#include") || line.starts_with("#pragma") || line.starts_with("#define"))
+      return found;
     line.remove_prefix(sign);
     line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
     if (line.starts_with("kq:")) read_words(line.substr(3), number, found);

@@ -10,7 +10,8 @@ using testing::HasSubstr;
 
 std::string words(std::string_view text) {
   std::string all;
-  for (const HeaderSetting& setting : read_header(text)) all += std::to_string(setting.line) + " " + setting.key + "=" + setting.value + "\n";
+  for (const HeaderSetting& setting : read_header(text))
+    all += std::to_string(setting.line) + " " + setting.key + "=" + setting.value + "\n";
   return all;
 }
 std::string complaint(const std::string& key, const std::string& value) {
@@ -19,9 +20,11 @@ std::string complaint(const std::string& key, const std::string& value) {
 }
 
 TEST(settings, a_header_is_in_the_comments_before_the_first_line_of_code) {
-  EXPECT_EQ(words("#!/usr/bin/python\n\n# kq: problem=relu.py  precision=fp16\n# by me\n# kq: gpu=\"NVIDIA H200\"\nimport torch\n# kq: rtol=1\n"),
+  EXPECT_EQ(words("#!/usr/bin/python\n\n# kq: problem=relu.py  precision=fp16\n# by me\n# kq: gpu=\"NVIDIA "
+                  "H200\"\nimport torch\n# kq: rtol=1\n"),
             "3 problem=relu.py\n3 precision=fp16\n5 gpu=NVIDIA H200\n");
-  EXPECT_EQ(words("// kq: timed=100 backend=\r\n/* kq: author=ann */\n#include <x>\n// kq: rtol=1\n"), "1 timed=100\n1 backend=\n2 author=ann\n");
+  EXPECT_EQ(words("// kq: timed=100 backend=\r\n/* kq: author=ann */\n#include <x>\n// kq: rtol=1\n"),
+            "1 timed=100\n1 backend=\n2 author=ann\n");
   EXPECT_EQ(words("import torch\n# kq: rtol=1\n"), "");
   EXPECT_EQ(words(""), "");
   EXPECT_EQ(words("# kq: fast"), "1 =fast\n");
@@ -30,9 +33,13 @@ TEST(settings, a_header_is_in_the_comments_before_the_first_line_of_code) {
 TEST(settings, each_sets_what_it_names) {
   Candidate candidate;
   for (const auto& [key, value] : std::vector<std::pair<std::string, std::string>>{
-           {"id", "mine"}, {"problem", "x"}, {"backend", "triton"}, {"device", "cuda"}, {"gpu", "NVIDIA H200"}, {"precision", "bf16"},
-           {"rtol", "0.5"}, {"atol", "1e-3"}, {"correctness", "7"}, {"warmup", "0"}, {"timed", "100"}, {"baseline", "compile"}, {"profile", "ncu"}, {"priority", "high"},
-           {"not_before", "1970-01-01T00:00:05Z"}, {"deadline", "+1h"}, {"time_limit_s", "1.5"}, {"require", "lab"}, {"author", "ann"}, {"tag.model", "m1"}}) {
+           {"id", "mine"},      {"problem", "x"},        {"backend", "triton"},
+           {"device", "cuda"},  {"gpu", "NVIDIA H200"},  {"precision", "bf16"},
+           {"rtol", "0.5"},     {"atol", "1e-3"},        {"correctness", "7"},
+           {"warmup", "0"},     {"timed", "100"},        {"baseline", "compile"},
+           {"profile", "ncu"},  {"priority", "high"},    {"not_before", "1970-01-01T00:00:05Z"},
+           {"deadline", "+1h"}, {"time_limit_s", "1.5"}, {"require", "lab"},
+           {"author", "ann"},   {"tag.model", "m1"}}) {
     EXPECT_EQ(set_by_name(candidate, key, value, 0), std::nullopt) << key;
   }
   EXPECT_EQ(candidate.label, "mine");

@@ -45,7 +45,8 @@ Expected<void> write_whole(const fs::path& path, const std::string& bytes) {
 
 std::string file_name(std::int64_t now_ms, std::size_t number) {
   char name[64];
-  std::snprintf(name, sizeof name, "%015lld-%d-%06zu%s", static_cast<long long>(now_ms), static_cast<int>(::getpid()), number, kEnding.data());
+  std::snprintf(name, sizeof name, "%015lld-%d-%06zu%s", static_cast<long long>(now_ms), static_cast<int>(::getpid()),
+                number, kEnding.data());
   return name;
 }
 
@@ -54,7 +55,8 @@ Expected<SubmitBatch> read_batch(const fs::path& path) {
   const std::string bytes((std::istreambuf_iterator<char>(file)), {});
   if (!file.is_open()) return cannot(path, "read");
   auto message = decode_message<ClientRequest>(bytes);
-  if (!message) return bad_input(path.string() + " is no batch of kq-submit --spool: " + message.error().message + "; remove it");
+  if (!message)
+    return bad_input(path.string() + " is no batch of kq-submit --spool: " + message.error().message + "; remove it");
   SubmitBatch* batch = std::get_if<SubmitBatch>(&message->body);
   if (batch == nullptr) return bad_input(path.string() + " is no batch of kq-submit --spool; remove it");
   return std::move(*batch);
@@ -70,7 +72,9 @@ Expected<std::size_t> write_spool(const fs::path& folder, const JobSource& sourc
   if (!there) return failure(there.error());
   std::size_t files_n = there->size(), jobs_n = 0;
   const auto write = [&](const SubmitBatch& batch) -> Expected<void> {
-    if (files_n == kSpoolFilesMax) return bad_input(folder.string() + " holds " + std::to_string(kSpoolFilesMax) + " batches, it is full; send them first");
+    if (files_n == kSpoolFilesMax)
+      return bad_input(folder.string() + " holds " + std::to_string(kSpoolFilesMax) +
+                       " batches, it is full; send them first");
     jobs_n += batch.jobs.size();
     return write_whole(folder / file_name(now_ms, files_n++), encode_message(Message<ClientRequest>{0, batch}));
   };
@@ -84,7 +88,8 @@ Expected<std::vector<fs::path>> spooled(const fs::path& folder) {
   for (fs::directory_iterator entry(folder, wrong), end; !wrong && entry != end; entry.increment(wrong)) {
     if (entry->path().extension() == kEnding) files.push_back(entry->path());
   }
-  if (wrong && wrong != std::errc::no_such_file_or_directory) return bad_input(folder.string() + ": " + wrong.message());
+  if (wrong && wrong != std::errc::no_such_file_or_directory)
+    return bad_input(folder.string() + ": " + wrong.message());
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -105,7 +110,8 @@ SpoolEnd send_spool(Client& client, const fs::path& folder, const SubmitOptions&
     const BatchEnd sent = send_batch(client, *batch, options);
     for (std::size_t i = 0; i < sent.acks.size(); ++i) {
       const JobAck& ack = sent.acks[i];
-      if (ack.acceptance == Acceptance::refused) end.refusals.push_back("refused " + batch->jobs[i].label + ": " + ack.reason);
+      if (ack.acceptance == Acceptance::refused)
+        end.refusals.push_back("refused " + batch->jobs[i].label + ": " + ack.reason);
       end.accepted_n += ack.seq != 0 ? 1 : 0;
     }
     if (sent.error) {

@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 const char* ending_of(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   if (first != std::string_view::npos && text[first] == '{') return ".jsonl";
-  const bool is_cuda = text.find("__global__") != std::string_view::npos && text.find("import ") == std::string_view::npos;
+  const bool is_cuda =
+      text.find("__global__") != std::string_view::npos && text.find("import ") == std::string_view::npos;
   return is_cuda ? ".cu" : ".py";
 }
 
@@ -42,7 +43,9 @@ Expected<StandIn> StandIn::of(int descriptor) {
   std::error_code wrong;
   std::string pattern = (fs::temp_directory_path(wrong) / "kq-stdin.XXXXXX").string();
   const int fd = ::mkstemp(pattern.data());
-  if (fd < 0) return our_fault("no file for standard input in " + fs::path(pattern).parent_path().string() + ": " + std::strerror(errno));
+  if (fd < 0)
+    return our_fault("no file for standard input in " + fs::path(pattern).parent_path().string() + ": " +
+                     std::strerror(errno));
   StandIn file{fs::path(pattern)};
   std::array<char, 64u << 10> buffer;
   std::string start;  // its first piece
@@ -56,7 +59,9 @@ Expected<StandIn> StandIn::of(int descriptor) {
     if (got < 0 || !write_all(fd, buffer.data(), static_cast<std::size_t>(got))) {
       const int error = errno;
       ::close(fd);
-      return our_fault(std::string(got < 0 ? "cannot read standard input: " : "cannot keep standard input in a file: ") + std::strerror(error));
+      return our_fault(
+          std::string(got < 0 ? "cannot read standard input: " : "cannot keep standard input in a file: ") +
+          std::strerror(error));
     }
   }
   ::close(fd);

@@ -12,8 +12,8 @@ namespace kq {
 // Removed with its object.
 class StandIn {
  public:
-  // Copies everything that comes from a descriptor, to its end. The name ends in .jsonl where the first character is a brace, else in .cu
-  // where a kernel is defined and nothing is imported, else in .py.
+  // Copies everything that comes from a descriptor, to its end. The name ends in .jsonl where the first character is a
+  // brace, else in .cu where a kernel is defined and nothing is imported, else in .py.
   static Expected<StandIn> of(int descriptor);
   StandIn(StandIn&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   StandIn& operator=(StandIn&&) = delete;

@@ -52,7 +52,9 @@ class StandardOutput::Buffer final : public std::streambuf {
 };
 
 StandardOutput::StandardOutput(std::string program, int descriptor)
-    : program_(std::move(program)), buffer_(std::make_unique<Buffer>(descriptor)), before_(std::cout.rdbuf(buffer_.get())) {}
+    : program_(std::move(program)),
+      buffer_(std::make_unique<Buffer>(descriptor)),
+      before_(std::cout.rdbuf(buffer_.get())) {}
 
 StandardOutput::~StandardOutput() {
   std::cout.flush();

@@ -34,7 +34,8 @@ TEST(StandardOutput, prints_everything_and_leaves_the_code_alone) {
     ::close(ends[1]);
     std::string got(bytes + 10, '\0');
     std::size_t n = 0;
-    for (ssize_t more = 1; more > 0; n += static_cast<std::size_t>(more)) more = ::read(ends[0], got.data() + n, got.size() - n);
+    for (ssize_t more = 1; more > 0; n += static_cast<std::size_t>(more))
+      more = ::read(ends[0], got.data() + n, got.size() - n);
     EXPECT_EQ(got.substr(0, n), std::string(bytes, 'x') + "y\n");
     ::close(ends[0]);
   }

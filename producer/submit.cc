@@ -42,7 +42,8 @@ class BatchSender {
     for (JobAck& ack : end.acks) ack.acceptance = Acceptance::busy;
     for (std::int64_t pause_ms = 0;;) {
       const bool whole = open.size() == batch.jobs.size();
-      const Expected<SubmitAck> ack = client_.ask_for<SubmitAck>(whole ? batch : part_of(batch, open), patience_ms(kSubmitTimeoutMs));
+      const Expected<SubmitAck> ack =
+          client_.ask_for<SubmitAck>(whole ? batch : part_of(batch, open), patience_ms(kSubmitTimeoutMs));
       if (ack && ack->jobs.size() != open.size()) {
         end.error = not_all_acknowledged(client_, open.size(), ack->jobs.size());
       } else if (!ack) {
@@ -81,7 +82,8 @@ class BatchSender {
   Expected<void> wait_for_room(const Busy& news) {
     const std::int64_t left_ms = deadline_ms_ ? *deadline_ms_ - client_.now_ms() : news.retry_ms;
     if (left_ms <= 0) {
-      return failure(Error{ExitCode::gave_up, "gave up waiting for room, broker " + client_.url() + " is busy: " + news.reason});
+      return failure(
+          Error{ExitCode::gave_up, "gave up waiting for room, broker " + client_.url() + " is busy: " + news.reason});
     }
     options_.busy(news);
     return client_.pause(std::min(left_ms, news.retry_ms));
@@ -158,7 +160,8 @@ Expected<void> each_batch(const JobSource& source, const VisitBatch& visit) {
 }
 
 BatchEnd send_batch(Client& client, const SubmitBatch& batch, const SubmitOptions& options) {
-  return BatchSender(client, options).send(batch, {.waiting = 0, .answered = 0, .total = batch.jobs.size(), .reason = {}});
+  return BatchSender(client, options)
+      .send(batch, {.waiting = 0, .answered = 0, .total = batch.jobs.size(), .reason = {}});
 }
 
 SubmitSummary submit(Client& client, const JobSource& source, const SubmitOptions& options) {
@@ -168,7 +171,8 @@ SubmitSummary submit(Client& client, const JobSource& source, const SubmitOption
   BatchSender sender(client, options);
   const auto there = sender.knock();
   const auto send = [&](const SubmitBatch& batch) -> Expected<void> {
-    BatchEnd end = sender.send(batch, {.waiting = 0, .answered = summary.answered_n(), .total = source.jobs_n, .reason = {}});
+    BatchEnd end =
+        sender.send(batch, {.waiting = 0, .answered = summary.answered_n(), .total = source.jobs_n, .reason = {}});
     for (std::size_t i = 0; i < end.acks.size(); ++i) {
       if (end.acks[i].acceptance == Acceptance::busy) continue;  // nothing was done about it
       const Submission& submission = batch.jobs[i];
@@ -194,11 +198,14 @@ SubmitSummary submit(Client& client, const Prepared& prepared, const SubmitOptio
     }
     return {};
   };
-  return submit(client, {.run = prepared.run, .submitter = prepared.submitter, .jobs_n = prepared.jobs.size(), .each = each}, options);
+  return submit(client,
+                {.run = prepared.run, .submitter = prepared.submitter, .jobs_n = prepared.jobs.size(), .each = each},
+                options);
 }
 
 std::string busy_text(const Busy& busy) {
-  const std::string seconds = std::to_string(busy.retry_ms / 1000) + "." + std::to_string(busy.retry_ms / 100 % 10) + " s";
+  const std::string seconds =
+      std::to_string(busy.retry_ms / 1000) + "." + std::to_string(busy.retry_ms / 100 % 10) + " s";
   return "broker is busy, " + std::to_string(busy.waiting) + " of " + counted(busy.total, "job") +
          (busy.waiting == 1 ? " waits" : " wait") + " for room: " + busy.reason + "; trying again in " + seconds;
 }

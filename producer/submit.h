@@ -18,17 +18,20 @@
 
 namespace kq {
 
-inline constexpr std::int64_t kSubmitTimeoutMs = 60'000;  // for the acknowledgement of one batch: outlives a restart of the broker
-inline constexpr std::int64_t kAwayTimeoutMs = 15'000;    // for a broker that was not heard yet: it may be starting, or not be there at all
+inline constexpr std::int64_t kSubmitTimeoutMs =
+    60'000;  // for the acknowledgement of one batch: outlives a restart of the broker
+inline constexpr std::int64_t kAwayTimeoutMs =
+    15'000;  // for a broker that was not heard yet: it may be starting, or not be there at all
 
 // All jobs at hand; for sweeps of a size that one looks at.
 struct Prepared {
   std::string run;
   std::string submitter{};
   std::vector<PackedJob> jobs;
-  std::vector<std::string> notes{};   // what was left out on purpose
-  std::size_t left_out_n = 0;         // kernels that are no jobs because of a mistake
-  std::vector<std::string> mistakes;  // one sentence each; a caller sends nothing while there are any, unless told to keep going
+  std::vector<std::string> notes{};  // what was left out on purpose
+  std::size_t left_out_n = 0;        // kernels that are no jobs because of a mistake
+  std::vector<std::string>
+      mistakes;  // one sentence each; a caller sends nothing while there are any, unless told to keep going
 };
 Prepared prepare(const SubmitRequest& request);
 
@@ -39,7 +42,8 @@ struct SubmittedJob {
 };
 struct SubmitSummary {
   std::string run;
-  std::vector<SubmittedJob> jobs;  // those the broker answered, in order, unless SubmitOptions::answered took them; what it accepted is on its disk
+  std::vector<SubmittedJob> jobs;  // those the broker answered, in order, unless SubmitOptions::answered took them;
+                                   // what it accepted is on its disk
   std::array<std::size_t, kEnumNames<Acceptance>.size()> counts{};
   std::optional<Error>
       stopped;  // why the rest was not sent: no broker, interrupted, a file that changed; submitting again goes on
@@ -55,17 +59,18 @@ struct Busy {
   std::size_t waiting = 0;   // jobs that were turned away just now
   std::size_t answered = 0;  // jobs of this call that are settled
   std::size_t total = 0;
-  std::string reason;        // the broker's sentence about the first of them
-  std::int64_t retry_ms = 0; // until they are sent again
+  std::string reason;         // the broker's sentence about the first of them
+  std::int64_t retry_ms = 0;  // until they are sent again
 };
 struct SubmitOptions {
-  std::optional<std::int64_t> timeout_ms;  // of waiting for room; nothing: for ever. And of each answer, where it is shorter
+  std::optional<std::int64_t>
+      timeout_ms;  // of waiting for room; nothing: for ever. And of each answer, where it is shorter
   std::function<void(const Busy&)> busy = [](const Busy&) {};
   std::function<void(SubmittedJob)> answered{};  // each answer as it comes; nothing: they are kept in the summary
 };
 // Sends all jobs in batches; those the broker is too busy for again and again until it takes them, the others meanwhile
-// stand back. A first question has kAwayTimeoutMs, or kSubmitTimeoutMs if whoever asks has set a time; each batch has kSubmitTimeoutMs.
-// `stopped` says gave_up at the end of timeout_ms.
+// stand back. A first question has kAwayTimeoutMs, or kSubmitTimeoutMs if whoever asks has set a time; each batch has
+// kSubmitTimeoutMs. `stopped` says gave_up at the end of timeout_ms.
 SubmitSummary submit(Client& client, const JobSource& source, const SubmitOptions& options = {});
 SubmitSummary submit(Client& client, const Prepared& prepared, const SubmitOptions& options = {});
 

@@ -166,7 +166,9 @@ class SubmitTest(unittest.TestCase):
         for words in ((), ("--problem", "problem.py")):
             for text in ("", " \n"):
                 command = [PROGRAM, "-", *words]
-                done = subprocess.run(command, input=text, capture_output=True, text=True, cwd=self.folder, timeout=60, check=False)
+                done = subprocess.run(
+                    command, input=text, capture_output=True, text=True, cwd=self.folder, timeout=60, check=False
+                )
                 self.assertEqual((done.returncode, done.stderr), (2, "kq-submit: standard input is empty\n"))
 
     def test_broker_that_is_not_there(self) -> None:
@@ -202,7 +204,9 @@ class SubmitTest(unittest.TestCase):
         self.assertEqual(self.refused("x/*.py"), ["nothing matches 'x/*.py'"])
         lines = json.dumps({"problem": "problem.py", "path": "k/a.py"}) + "\n"
         command = [PROGRAM, "-", "--dry-run", "--json"]
-        done = subprocess.run(command, input=lines, capture_output=True, text=True, cwd=self.folder, timeout=60, check=False)
+        done = subprocess.run(
+            command, input=lines, capture_output=True, text=True, cwd=self.folder, timeout=60, check=False
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(" is read as jsonl: ", done.stderr)
         self.assertEqual([job["label"] for job in json.loads(done.stdout)["jobs"]], ["k/a"])
@@ -217,9 +221,17 @@ class SubmitTest(unittest.TestCase):
         self.assertEqual(result.stdout.split("\t")[0], "level_1_problem_1_sample_0")
         result = self.submit("KernelBench", "--dry-run", "-q")
         self.assertEqual(result.stdout.split("\t")[0], "level_1_problem_1_sample_0")
-        result = self.submit("ref_origin=kernelbench", "level=1", "problem_id=1", "kernel_src_path=runs/mine/level_1_problem_1_sample_0_kernel.py", "--dry-run")
+        result = self.submit(
+            "ref_origin=kernelbench",
+            "level=1",
+            "problem_id=1",
+            "kernel_src_path=runs/mine/level_1_problem_1_sample_0_kernel.py",
+            "--dry-run",
+        )
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertEqual(result.stdout.split("\t")[0], "level_1_problem_1_sample_0")  # the label that the run has given it
+        self.assertEqual(
+            result.stdout.split("\t")[0], "level_1_problem_1_sample_0"
+        )  # the label that the run has given it
         result = self.submit("runs/mine/level_1_problem_1_sample_0_kernel.py", "--problems", ".", "--dry-run")
         self.assertEqual(result.stdout.split("\t")[0], "level_1_problem_1_sample_0", result.stderr)
 

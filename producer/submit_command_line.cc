@@ -82,7 +82,8 @@ Expected<void> judge_turn(const Words& words, SubmitRequest& request) {
     if (const auto wrong = name_complaint(label)) return bad_input("--require '" + label + "' " + *wrong);
   }
   request.submitter = words.submitter.empty() ? default_submitter() : words.submitter;
-  if (const auto wrong = name_complaint(request.submitter)) return bad_input("--submitter '" + request.submitter + "' " + *wrong);
+  if (const auto wrong = name_complaint(request.submitter))
+    return bad_input("--submitter '" + request.submitter + "' " + *wrong);
   request.options.priority = *priority;
   request.options.not_before_ms = *not_before;
   request.options.deadline_ms = *deadline;
@@ -164,7 +165,8 @@ Expected<void> judge(const Words& words, SubmitCommandLine& line) {
   if (!passed_over) return failure(passed_over.error());
   line.notes = std::move(*passed_over);
   if (line.request.inputs.empty() && line.spool.empty()) return bad_input("PATH is required; see kq-submit --help");
-  if (line.request.inputs.empty() && line.dry_run) return bad_input("--dry-run lists what a PATH holds, and there is none");
+  if (line.request.inputs.empty() && line.dry_run)
+    return bad_input("--dry-run lists what a PATH holds, and there is none");
   if (const auto progress = judge_progress(words.progress, line); !progress) return progress;
   line.request.repeat = words.repeat;
   line.broker = words.broker;
@@ -181,30 +183,41 @@ std::variant<SubmitCommandLine, EarlyEnd> parse_submit_command_line(int argc, co
       "kq-submit");
   app.footer(kFooter);
   app.add_option("PATH", words.inputs, "what to submit");
-  app.add_option("--input-format", words.input_format, "read every PATH as this: jsonl, kernelbench_run, kernelbench_problems, kernels or single_file; else told by looking");
-  app.add_flag("--resume", line.request.options.subset.resume, "leave out samples that a KernelBench run's eval_results.json has");
-  app.add_option("--spool", line.spool, "while no broker answers keep the jobs in this folder; what it holds is sent first, also without a PATH");
+  app.add_option("--input-format", words.input_format,
+                 "read every PATH as this: jsonl, kernelbench_run, kernelbench_problems, kernels or single_file; else "
+                 "told by looking");
+  app.add_flag("--resume", line.request.options.subset.resume,
+               "leave out samples that a KernelBench run's eval_results.json has");
+  app.add_option(
+      "--spool", line.spool,
+      "while no broker answers keep the jobs in this folder; what it holds is sent first, also without a PATH");
   app.add_option("--problem", words.problem, "the problem of single files: its path, or its name in --problems");
-  app.add_option("--problems", words.problems, "where to look problems up: a directory such as a KernelBench checkout, or a .jsonl of its data set");
+  app.add_option("--problems", words.problems,
+                 "where to look problems up: a directory such as a KernelBench checkout, or a .jsonl of its data set");
   app.add_option("--backend", words.backend, "torch, triton, cuda, torch_cuda or multi_kernel; else told by each file");
   app.add_option("--device", words.device, "any, cpu or cuda");
   app.add_option("--gpu", words.gpu, "only this GPU model, as workers name it");
   app.add_option("--precision", words.precision, "cast floating-point inputs to: as_given, fp32, fp16 or bf16");
-  app.add_option("--baseline", words.baseline, "time the problem's reference as it is (eager) or under torch.compile (compile)");
-  app.add_option("--profile", words.profile, "after it has passed, look at its kernels under a profiler: ncu (NVIDIA's Nsight Compute), or none");
+  app.add_option("--baseline", words.baseline,
+                 "time the problem's reference as it is (eager) or under torch.compile (compile)");
+  app.add_option("--profile", words.profile,
+                 "after it has passed, look at its kernels under a profiler: ncu (NVIDIA's Nsight Compute), or none");
   app.add_option("--priority", words.priority, "low, normal or high: who goes first; waiting counts as well");
   app.add_option("--not-before", words.not_before, "run no earlier than this: 2026-11-21T18:00Z, or +30m from now");
   app.add_option("--deadline", words.deadline, "what has not begun by then ends as expired; written as --not-before");
-  app.add_option("--require", words.labels, "only on workers with this label; may be repeated")->allow_extra_args(false);
+  app.add_option("--require", words.labels, "only on workers with this label; may be repeated")
+      ->allow_extra_args(false);
   app.add_option("--submitter", words.submitter, "whose share and quota the jobs count against; else USER@HOST")
       ->envname("KQ_SUBMITTER");
   app.add_option("--run", words.run, "name of the run; else the first PATH's");
   app.add_option("--broker", words.broker, "URL of the broker")->envname("KQ_BROKER")->capture_default_str();
   app.add_option("--key", line.key, "your key file, where the broker wants one")->envname("KQ_KEY");
   app.add_flag("--wait", line.wait, "wait for the verdicts; the exit code tells them");
-  app.add_option("--time-limit", words.time_limit_s, "seconds that each job's build and its run may take; lowers what the worker allows");
-  CLI::Option* timeout = app.add_option(
-      "--timeout", words.timeout_s, "stop waiting, for a broker, for room in a full queue or for verdicts, after so many seconds");
+  app.add_option("--time-limit", words.time_limit_s,
+                 "seconds that each job's build and its run may take; lowers what the worker allows");
+  CLI::Option* timeout =
+      app.add_option("--timeout", words.timeout_s,
+                     "stop waiting, for a broker, for room in a full queue or for verdicts, after so many seconds");
   app.add_flag("--force-rerun", line.force_rerun, "run again what is already judged");
   app.add_option("--repeat", words.repeat, "submit each kernel so many times, as LABEL, LABEL#2, ...");
   app.add_flag("--keep-going", line.keep_going,

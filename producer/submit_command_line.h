@@ -27,9 +27,9 @@ struct SubmitCommandLine {
   bool exit_zero = false;
   bool quiet = false;
   ProgressStyle progress = ProgressStyle::automatic;
-  std::string spool;                     // folder; empty: none
-  bool reads_stdin = false;              // "-" was the PATH; the caller puts a file in its place
-  std::vector<std::string> notes{};      // for people: words that are passed over
+  std::string spool;                 // folder; empty: none
+  bool reads_stdin = false;          // "-" was the PATH; the caller puts a file in its place
+  std::vector<std::string> notes{};  // for people: words that are passed over
 };
 
 // Nothing to run: --help or --version (code ok, text for stdout), or a mistake (code bad_input, a sentence for stderr).

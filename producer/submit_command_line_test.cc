@@ -41,12 +41,13 @@ class SubmitLine : public testing::Test {
 };
 
 TEST_F(SubmitLine, everything_that_can_be_said) {
-  const SubmitCommandLine line = parsed({"a.py",   "--problem",     "p.py",         "b.py",     "--problems",
-                                         "dir",    "--backend",     "triton",       "--device", "cuda",
-                                         "--gpu",  "NVIDIA H200",   "--precision",  "bf16",     "--run",
-                                         "r",      "--broker",      "ipc:///tmp/x", "--wait",   "--timeout",
-                                         "1.5",    "--force-rerun", "--repeat",     "3",        "--keep-going",
-                                         "--json", "--dry-run",     "--exit-zero",  "-q",       "--baseline", "compile", "--profile", "ncu"});
+  const SubmitCommandLine line = parsed({"a.py",    "--problem",     "p.py",         "b.py",     "--problems",
+                                         "dir",     "--backend",     "triton",       "--device", "cuda",
+                                         "--gpu",   "NVIDIA H200",   "--precision",  "bf16",     "--run",
+                                         "r",       "--broker",      "ipc:///tmp/x", "--wait",   "--timeout",
+                                         "1.5",     "--force-rerun", "--repeat",     "3",        "--keep-going",
+                                         "--json",  "--dry-run",     "--exit-zero",  "-q",       "--baseline",
+                                         "compile", "--profile",     "ncu"});
   EXPECT_THAT(line.request.inputs, ElementsAre("a.py", "b.py"));
   EXPECT_EQ(line.request.options.problem, "p.py");
   EXPECT_EQ(line.request.options.problems, "dir");
@@ -92,7 +93,8 @@ TEST_F(SubmitLine, every_mistake_is_bad_input_in_one_sentence) {
   EXPECT_EQ(complaint({}), "PATH is required; see kq-submit --help");
   EXPECT_EQ(complaint({"a", "--nonsense"}),
             "The following argument was not expected: --nonsense; see kq-submit --help");
-  EXPECT_EQ(complaint({"a", "--backend", "hip"}), "--backend must be one of torch, triton, cuda, torch_cuda, multi_kernel, got 'hip'");
+  EXPECT_EQ(complaint({"a", "--backend", "hip"}),
+            "--backend must be one of torch, triton, cuda, torch_cuda, multi_kernel, got 'hip'");
   EXPECT_EQ(complaint({"a", "--device", "gpu"}), "--device must be one of any, cpu, cuda, got 'gpu'");
   EXPECT_EQ(complaint({"a", "--baseline", "fast"}), "--baseline must be one of eager, compile, got 'fast'");
   EXPECT_EQ(complaint({"a", "--profile", "nsys"}), "--profile must be one of none, ncu, got 'nsys'");
@@ -111,8 +113,8 @@ TEST_F(SubmitLine, every_mistake_is_bad_input_in_one_sentence) {
 }
 
 TEST_F(SubmitLine, says_when_and_where_a_job_may_run) {
-  const SubmitCommandLine line = parsed({"--priority", "high", "--not-before", "2026-11-21T18:00Z", "--deadline", "+30d", "--require",
-                                         "big", "--require", "lab", "--submitter", "ann", "a.py"});
+  const SubmitCommandLine line = parsed({"--priority", "high", "--not-before", "2026-11-21T18:00Z", "--deadline",
+                                         "+30d", "--require", "big", "--require", "lab", "--submitter", "ann", "a.py"});
   const InputOptions& options = line.request.options;
   EXPECT_THAT(line.request.inputs, ElementsAre("a.py"));
   EXPECT_EQ(options.priority, Priority::high);

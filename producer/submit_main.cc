@@ -32,7 +32,8 @@ namespace kq {
 namespace {
 
 constexpr const char* kProgram = "kq-submit";
-constexpr std::int64_t kSpoolAnswerMs = 1'500;  // a broker that is silent for as long is away, where jobs can be kept for it
+constexpr std::int64_t kSpoolAnswerMs =
+    1'500;  // a broker that is silent for as long is away, where jobs can be kept for it
 
 // A signal handler can reach nothing but globals.
 volatile sig_atomic_t g_interrupts = 0;
@@ -69,22 +70,26 @@ Expected<std::string> random_salt() {
   return to_hex(sha256({bytes.data(), bytes.size()})).substr(0, 32);
 }
 
-// What the broker answers, as it answers: numbers or objects on standard output, progress and refusals on standard error.
+// What the broker answers, as it answers: numbers or objects on standard output, progress and refusals on standard
+// error.
 class Answers {
  public:
-  Answers(const SubmitCommandLine& line, const JobSource& source) : line_(line), jobs_n_(source.jobs_n), list_(source.run, print) {
+  Answers(const SubmitCommandLine& line, const JobSource& source)
+      : line_(line), jobs_n_(source.jobs_n), list_(source.run, print) {
     summary_.run = source.run;
     status_ = stderr_status_line();
   }
 
   void add(SubmittedJob job) {
     summary_.count_one(job.ack.acceptance);
-    if (job.ack.acceptance == Acceptance::refused && refusals_.size() <= kSentencesShown) refusals_.push_back("refused " + job.label + ": " + job.ack.reason);
+    if (job.ack.acceptance == Acceptance::refused && refusals_.size() <= kSentencesShown)
+      refusals_.push_back("refused " + job.label + ": " + job.ack.reason);
     if (job.ack.acceptance == Acceptance::accepted && line_.wait) accepted_.push_back(job.ack.seq);
     if (!line_.json && job.ack.seq != 0) print(std::to_string(job.ack.seq) + "\n");
     if (line_.json && !line_.wait) list_.add(job_json(job));
     if (line_.wait && job.ack.seq != 0) to_wait_for_.add({job.ack.seq, job.needs});
-    if (line_.wait && line_.json) summary_.jobs.push_back(std::move(job));  // listed with their verdicts: the one thing that grows with its labels
+    if (line_.wait && line_.json)
+      summary_.jobs.push_back(std::move(job));  // listed with their verdicts: the one thing that grows with its labels
     show();
   }
 
@@ -93,7 +98,8 @@ class Answers {
     if (is_shown_) status_.write("\r\x1b[K");
     is_shown_ = false;
     std::cout.flush();
-    if (line_.progress == ProgressStyle::json && !line_.quiet) std::fputs(sent_event(summary_, jobs_n_).c_str(), stderr);
+    if (line_.progress == ProgressStyle::json && !line_.quiet)
+      std::fputs(sent_event(summary_, jobs_n_).c_str(), stderr);
     const std::size_t refused_n = summary_.count(Acceptance::refused);
     if (refused_n > refusals_.size()) refusals_.resize(refused_n);  // listed() counts those it does not show
     std::fputs(listed(kProgram, refusals_).c_str(), stderr);
@@ -132,13 +138,16 @@ class Answers {
 };
 
 // Progress goes to standard error; the outcome is left to the caller.
-Expected<WaitOutcome> wait_with_progress(Client& client, WaitList jobs, const SubmitCommandLine& line, std::optional<std::int64_t> timeout_ms) {
+Expected<WaitOutcome> wait_with_progress(Client& client, WaitList jobs, const SubmitCommandLine& line,
+                                         std::optional<std::int64_t> timeout_ms) {
   WaitOptions options = real_wait_options();
   options.timeout_ms = timeout_ms;
   options.interrupted = interrupted;
   StatusLine status(stderr_status_line(), options.now_ms());
-  if (!line.quiet && line.progress == ProgressStyle::automatic) options.progress = [&](const Tally& tally) { status.update(tally, options.now_ms()); };
-  if (!line.quiet && line.progress == ProgressStyle::json) options.progress = [&](const Tally& tally) { std::fputs(wait_event(tally).c_str(), stderr); };
+  if (!line.quiet && line.progress == ProgressStyle::automatic)
+    options.progress = [&](const Tally& tally) { status.update(tally, options.now_ms()); };
+  if (!line.quiet && line.progress == ProgressStyle::json)
+    options.progress = [&](const Tally& tally) { std::fputs(wait_event(tally).c_str(), stderr); };
   if (!line.quiet) {
     client.on_silence([&](const std::string& sentence) {
       status.end();
@@ -161,9 +170,11 @@ void offer_to_cancel(Client& client, const std::vector<Sequence>& accepted) {
   std::size_t cancelled_n = 0;
   for (std::size_t first = 0; first < accepted.size(); first += kQuerySeqsMax) {
     const auto end = accepted.begin() + static_cast<std::ptrdiff_t>(std::min(first + kQuerySeqsMax, accepted.size()));
-    const auto reply = client.ask_for<ActionReply>(CancelJobs{{accepted.begin() + static_cast<std::ptrdiff_t>(first), end}}, kSubmitTimeoutMs);
+    const auto reply = client.ask_for<ActionReply>(
+        CancelJobs{{accepted.begin() + static_cast<std::ptrdiff_t>(first), end}}, kSubmitTimeoutMs);
     if (!reply) return say("not cancelled: " + reply.error().message);
-    cancelled_n += static_cast<std::size_t>(std::count_if(reply->jobs.begin(), reply->jobs.end(), [](const JobAction& job) { return job.done; }));
+    cancelled_n += static_cast<std::size_t>(
+        std::count_if(reply->jobs.begin(), reply->jobs.end(), [](const JobAction& job) { return job.done; }));
   }
   say("cancelled " + counted(cancelled_n, "job"));
 }
@@ -196,7 +207,8 @@ ExitCode keep_in_spool(const SubmitCommandLine& line, const JobSource& source, c
     return kept.error().code;
   }
   say(why.message);
-  say(counted(*kept, "job") + " of run " + source.run + (*kept == 1 ? " waits in " : " wait in ") + line.spool + "; to send: kq submit --spool " + line.spool);
+  say(counted(*kept, "job") + " of run " + source.run + (*kept == 1 ? " waits in " : " wait in ") + line.spool +
+      "; to send: kq submit --spool " + line.spool);
   return ExitCode::ok;
 }
 
@@ -218,7 +230,8 @@ ExitCode after_sending(Client& client, Answers& answers, const SubmitCommandLine
     say(summary.stopped->message);
     code = summary.stopped->code;
     const std::size_t accepted = summary.count(Acceptance::accepted);
-    if ((code == ExitCode::interrupted || code == ExitCode::gave_up) && accepted > 0) say(resume_text(accepted, summary.run, broker_to_say(line)));
+    if ((code == ExitCode::interrupted || code == ExitCode::gave_up) && accepted > 0)
+      say(resume_text(accepted, summary.run, broker_to_say(line)));
   } else if (line.wait) {
     std::optional<std::int64_t> left_ms = line.timeout_ms;
     if (left_ms) *left_ms -= client.now_ms() - start_ms;
@@ -261,7 +274,8 @@ ExitCode send_and_wait(const Inspected& inspected, const SubmitCommandLine& line
       return ExitCode::nothing;
     }
     const auto there = client->ask_for<BrokerReply>(BrokerQuery{}, kSpoolAnswerMs);
-    if (!there && there.error().code == ExitCode::our_fault && has_new) return keep_in_spool(line, source, there.error());
+    if (!there && there.error().code == ExitCode::our_fault && has_new)
+      return keep_in_spool(line, source, there.error());
     spool_code = empty_spool(*client, line, options);
     if (!has_new || spool_code == ExitCode::our_fault || spool_code == ExitCode::interrupted) return spool_code;
   }
@@ -271,9 +285,11 @@ ExitCode send_and_wait(const Inspected& inspected, const SubmitCommandLine& line
   answers.finish();
   const SubmitSummary& summary = answers.summary();
   if (!line.quiet && line.progress != ProgressStyle::json && summary.answered_n() > 0) say(counts_text(summary));
-  if (summary.stopped && summary.stopped->code == ExitCode::our_fault && !line.spool.empty()) return keep_in_spool(line, source, *summary.stopped);
+  if (summary.stopped && summary.stopped->code == ExitCode::our_fault && !line.spool.empty())
+    return keep_in_spool(line, source, *summary.stopped);
   const ExitCode code = after_sending(*client, answers, line, start_ms);
-  const bool any_bad = summary.count(Acceptance::refused) > 0 || inspected.mistakes_n > 0 || spool_code == ExitCode::bad_input;
+  const bool any_bad =
+      summary.count(Acceptance::refused) > 0 || inspected.mistakes_n > 0 || spool_code == ExitCode::bad_input;
   return final_code(code, any_bad, line.exit_zero);
 }
 

@@ -23,7 +23,8 @@ std::string device_text(const Submission& submission) {
 }
 
 JobEnd end_of(const WaitList::Job& job, const WaitList& heard) {
-  if (job.standing == WaitList::Standing::finished) return {.state = JobState::finished, .verdict = heard.verdict_of(job)};
+  if (job.standing == WaitList::Standing::finished)
+    return {.state = JobState::finished, .verdict = heard.verdict_of(job)};
   return {.state = job.standing == WaitList::Standing::running ? JobState::leased : JobState::queued, .verdict = {}};
 }
 
@@ -65,7 +66,8 @@ void list_jobs(const SubmitSummary& summary, WaitList& heard, JobList& list) {
 
 std::string dry_run_line(const PackedJob& job) {
   const Submission& submission = job.submission;
-  std::string line = submission.label + "\t" + std::string(to_string(submission.backend)) + "\t" + device_text(submission) + "\t" + key_prefix(submission);
+  std::string line = submission.label + "\t" + std::string(to_string(submission.backend)) + "\t" +
+                     device_text(submission) + "\t" + key_prefix(submission);
   for (const std::string& taken : job.taken) line += (&taken == &job.taken.front() ? "\t" : " ") + one_line(taken);
   return line + "\n";
 }
@@ -92,7 +94,8 @@ std::string sent_event(const SubmitSummary& summary, std::size_t jobs_n) {
                                  {"jobs", number(jobs_n)},
                                  {"accepted", number(summary.count(Acceptance::accepted))},
                                  {"reused", number(summary.count(Acceptance::reused))},
-                                 {"refused", number(summary.count(Acceptance::refused))}}}) + "\n";
+                                 {"refused", number(summary.count(Acceptance::refused))}}}) +
+         "\n";
 }
 
 std::string wait_event(const Tally& tally) {
@@ -104,7 +107,8 @@ std::string wait_event(const Tally& tally) {
                                  {"queued", number(tally.queued)},
                                  {"running", number(tally.running)},
                                  {"finished", number(tally.finished)},
-                                 {"verdicts", Json{std::move(verdicts)}}}}) + "\n";
+                                 {"verdicts", Json{std::move(verdicts)}}}}) +
+         "\n";
 }
 
 std::string sending_text(std::size_t answered_n, std::size_t jobs_n) {
@@ -116,7 +120,8 @@ std::string sending_text(std::size_t answered_n, std::size_t jobs_n) {
 
 std::string resume_text(std::size_t unfinished, const std::string& run, const std::string& broker) {
   const std::string where = broker.empty() ? "" : " --broker " + shell_quoted(broker);
-  return counted(unfinished, "accepted job") + (unfinished == 1 ? " stays" : " stay") + " with the broker; resume: kq results " + shell_quoted(run) + " --wait" + where +
+  return counted(unfinished, "accepted job") + (unfinished == 1 ? " stays" : " stay") +
+         " with the broker; resume: kq results " + shell_quoted(run) + " --wait" + where +
          "; cancel: kq ctl cancel --run " + shell_quoted(run) + where;
 }
 

@@ -18,7 +18,8 @@ std::string counts_text(const SubmitSummary& summary);
 // {"run": NAME, "jobs": [...]}, written piece by piece: there may be a million of them.
 class JobList {
  public:
-  JobList(const std::string& run, std::function<void(const std::string&)> print) : run_(run), print_(std::move(print)) {}
+  JobList(const std::string& run, std::function<void(const std::string&)> print)
+      : run_(run), print_(std::move(print)) {}
   void add(const Json& job);
   void end();
 
@@ -51,8 +52,8 @@ std::string wait_event(const Tally& tally);
 // "[  2560/1000000]   0% sent"
 std::string sending_text(std::size_t answered_n, std::size_t jobs_n);
 
-// "3 accepted jobs stay with the broker; resume: kq results NAME --wait; cancel: kq ctl cancel --run NAME", the name quoted for a shell where it
-// needs to be.
+// "3 accepted jobs stay with the broker; resume: kq results NAME --wait; cancel: kq ctl cancel --run NAME", the name
+// quoted for a shell where it needs to be.
 std::string resume_text(std::size_t unfinished, const std::string& run, const std::string& broker = "");
 
 }  // namespace kq

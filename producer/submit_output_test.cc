@@ -64,7 +64,8 @@ TEST(SubmitOutput, a_dry_run_lists_what_would_be_sent) {
   job.submission.label = "a";
   const std::string key = to_hex(submission_key(job.submission));
   EXPECT_EQ(dry_run_line(job), "a\ttorch\tany\t" + key.substr(0, 12) + "\n");
-  EXPECT_EQ(to_text(dry_run_json(job)), R"({"label": "a", "backend": "torch", "device": "any", "gpu": "", "key": ")" + key + R"(", "taken": []})");
+  EXPECT_EQ(to_text(dry_run_json(job)),
+            R"({"label": "a", "backend": "torch", "device": "any", "gpu": "", "key": ")" + key + R"(", "taken": []})");
   job.submission.gpu_model = "NVIDIA H200";
   job.taken = {"precision=fp16 (a.py:1)", "timed=7 (a.py:2)"};
   EXPECT_THAT(dry_run_line(job), testing::StartsWith("a\ttorch\tNVIDIA H200\t"));
@@ -72,12 +73,16 @@ TEST(SubmitOutput, a_dry_run_lists_what_would_be_sent) {
 }
 
 TEST(SubmitOutput, events_are_objects_on_lines_of_their_own) {
-  EXPECT_EQ(sent_event(three(), 9), "{\"event\": \"sent\", \"run\": \"monday\", \"jobs\": 9, \"accepted\": 1, \"reused\": 1, \"refused\": 1}\n");
+  EXPECT_EQ(
+      sent_event(three(), 9),
+      "{\"event\": \"sent\", \"run\": \"monday\", \"jobs\": 9, \"accepted\": 1, \"reused\": 1, \"refused\": 1}\n");
   Tally tally;
   tally.total = 3;
   tally.finished = 1;
   tally.by_verdict["passed"] = 1;
-  EXPECT_EQ(wait_event(tally), "{\"event\": \"waiting\", \"jobs\": 3, \"queued\": 0, \"running\": 0, \"finished\": 1, \"verdicts\": {\"passed\": 1}}\n");
+  EXPECT_EQ(wait_event(tally),
+            "{\"event\": \"waiting\", \"jobs\": 3, \"queued\": 0, \"running\": 0, \"finished\": 1, \"verdicts\": "
+            "{\"passed\": 1}}\n");
 }
 
 TEST(SubmitOutput, sending_has_a_line_of_its_own) {
@@ -86,10 +91,15 @@ TEST(SubmitOutput, sending_has_a_line_of_its_own) {
 }
 
 TEST(SubmitOutput, says_how_to_come_back) {
-  EXPECT_EQ(resume_text(3, "monday"), "3 accepted jobs stay with the broker; resume: kq results monday --wait; cancel: kq ctl cancel --run monday");
+  EXPECT_EQ(
+      resume_text(3, "monday"),
+      "3 accepted jobs stay with the broker; resume: kq results monday --wait; cancel: kq ctl cancel --run monday");
   EXPECT_EQ(resume_text(2, "monday", "ipc:///tmp/a b"),
-            "2 accepted jobs stay with the broker; resume: kq results monday --wait --broker 'ipc:///tmp/a b'; cancel: kq ctl cancel --run monday --broker 'ipc:///tmp/a b'");
-  EXPECT_EQ(resume_text(1, "it's mine"), "1 accepted job stays with the broker; resume: kq results 'it'\\''s mine' --wait; cancel: kq ctl cancel --run 'it'\\''s mine'");
+            "2 accepted jobs stay with the broker; resume: kq results monday --wait --broker 'ipc:///tmp/a b'; cancel: "
+            "kq ctl cancel --run monday --broker 'ipc:///tmp/a b'");
+  EXPECT_EQ(resume_text(1, "it's mine"),
+            "1 accepted job stays with the broker; resume: kq results 'it'\\''s mine' --wait; cancel: kq ctl cancel "
+            "--run 'it'\\''s mine'");
 }
 
 }  // namespace

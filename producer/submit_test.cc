@@ -164,7 +164,8 @@ class BusyBroker : public Submit {
   JobAck answer(const Submission& job) {
     if (job.label == "add#2") return {.acceptance = Acceptance::refused, .reason = "no"};
     if (broker_.now_ms >= until_ms_) room_ = 100;
-    if (room_ == 0) return {.acceptance = Acceptance::busy, .reason = "ann has 2 jobs queued, at most 2", .retry_after_ms = 1'000};
+    if (room_ == 0)
+      return {.acceptance = Acceptance::busy, .reason = "ann has 2 jobs queued, at most 2", .retry_after_ms = 1'000};
     --room_;
     return {.acceptance = Acceptance::accepted, .seq = ++last_seq_, .reason = {}};
   }
@@ -236,7 +237,8 @@ TEST(BusyNewsTest, says_a_new_reason_at_once_and_an_old_one_now_and_then) {
   std::vector<std::string> said;
   BusyNews news([&] { return now_ms; }, [&](const std::string& text) { said.push_back(text); });
   news({.waiting = 1, .answered = 0, .total = 200, .reason = "the queue is full", .retry_ms = 2'500});
-  EXPECT_THAT(said, ElementsAre("broker is busy, 1 of 200 jobs waits for room: the queue is full; trying again in 2.5 s"));
+  EXPECT_THAT(said,
+              ElementsAre("broker is busy, 1 of 200 jobs waits for room: the queue is full; trying again in 2.5 s"));
   now_ms = 5'000;
   news({.waiting = 1, .answered = 0, .total = 200, .reason = "the queue is full", .retry_ms = 2'500});
   EXPECT_EQ(said.size(), 1u);
@@ -261,7 +263,8 @@ TEST_F(Submit, without_a_broker_it_ends_soon) {
 
 TEST_F(Submit, whoever_gives_a_time_means_it_for_a_broker_that_is_starting_too) {
   add("add.py");
-  for (const auto& [timeout_ms, text] : {std::pair(1'000, "within 1 s"), {40'000, "within 40 s"}, {3'600'000, "within 60 s"}}) {
+  for (const auto& [timeout_ms, text] :
+       {std::pair(1'000, "within 1 s"), {40'000, "within 40 s"}, {3'600'000, "within 60 s"}}) {
     broker_.reachable = false;
     Client client = broker_.client();
     const SubmitSummary summary = submit(client, prepare(request_), {.timeout_ms = timeout_ms});

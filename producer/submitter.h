@@ -5,7 +5,8 @@
 
 namespace kq {
 
-// "user@host" of this process: whose share and quota its jobs count against. Never empty, always a name that name_complaint() accepts.
+// "user@host" of this process: whose share and quota its jobs count against. Never empty, always a name that
+// name_complaint() accepts.
 std::string default_submitter();
 
 }  // namespace kq

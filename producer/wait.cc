@@ -16,8 +16,8 @@ class Waiter {
   Waiter(Client& client, WaitList jobs, const WaitOptions& options)
       : client_(client), options_(options), start_ms_(options.now_ms()), outcome_{WaitEnd::finished, std::move(jobs)} {}
 
-  // Everything is asked about once, at once; from then on the first jobs that are not finished are asked about by a question that the broker
-  // answers when there is news, and the others in turn, some between two of those.
+  // Everything is asked about once, at once; from then on the first jobs that are not finished are asked about by a
+  // question that the broker answers when there is news, and the others in turn, some between two of those.
   Expected<WaitOutcome> run() {
     std::int64_t pause_ms = kPollMsMin;
     for (bool is_first = true;; is_first = false) {
@@ -34,7 +34,8 @@ class Waiter {
       // Soon after news, and long after none where the broker did not wait for any.
       const bool has_news = list().open_n() < open_before;
       const auto asked_n = static_cast<std::int64_t>(std::min(list().open_n(), kQuerySeqsMax));
-      pause_ms = is_first || has_news ? kPollMsMin + asked_n * kPollUsPerJob / 1'000 : std::min(pause_ms * 3 / 2, kPollMsMax);
+      pause_ms =
+          is_first || has_news ? kPollMsMin + asked_n * kPollUsPerJob / 1'000 : std::min(pause_ms * 3 / 2, kPollMsMax);
       const std::int64_t waited_ms = has_news ? 0 : options_.now_ms() - asked_ms;
       if (!is_first && pause_ms > waited_ms) options_.sleep_ms(std::min(pause_ms - waited_ms, remaining_ms()));
     }
@@ -87,7 +88,8 @@ class Waiter {
   Expected<void> ask(const std::vector<Sequence>& asked, std::uint32_t wait_ms) {
     if (asked.empty()) return {};
     const std::int64_t patience_ms = std::max<std::int64_t>(1, std::min(remaining_ms(), kSilenceMs));
-    const StatusQuery query{.seqs = asked, .wait_ms = static_cast<std::uint32_t>(std::min<std::int64_t>(wait_ms, patience_ms))};
+    const StatusQuery query{.seqs = asked,
+                            .wait_ms = static_cast<std::uint32_t>(std::min<std::int64_t>(wait_ms, patience_ms))};
     const auto reply = client_.ask_for<StatusReply>(query, patience_ms);
     if (!reply) return failure(reply.error());
     for (const JobStatus& status : reply->jobs) list().hear(status);
@@ -128,7 +130,8 @@ std::string needs_text(const Requirements& needs) {
   std::string device = "a " + std::string(to_string(needs.wish)) + " device";
   if (needs.wish == DeviceWish::any) device = "any device";
   if (!needs.gpu_model.empty()) device = "a " + needs.gpu_model;
-  if (needs.memory_above_bytes != 0) device += " with more than " + std::to_string(needs.memory_above_bytes >> 20) + " MiB";
+  if (needs.memory_above_bytes != 0)
+    device += " with more than " + std::to_string(needs.memory_above_bytes >> 20) + " MiB";
   if (needs.labels.empty()) return device;
   std::string labels;
   for (const std::string& label : needs.labels) labels += (labels.empty() ? "" : ", ") + label;
@@ -144,7 +147,8 @@ std::size_t Tally::abandoned() const {
 
 void WaitList::add(const WaitedJob& job) {
   constexpr std::size_t kNeedsMax = 1u << 16;
-  jobs_.push_back({.seq = job.seq, .needs = static_cast<std::uint16_t>(place_in(needs_, needs_text(job.needs), kNeedsMax))});
+  jobs_.push_back(
+      {.seq = job.seq, .needs = static_cast<std::uint16_t>(place_in(needs_, needs_text(job.needs), kNeedsMax))});
   is_settled_ = false;
 }
 
@@ -153,7 +157,8 @@ void WaitList::settle() {
   if (is_settled_) return;
   is_settled_ = true;
   const auto by_sequence = [](const Job& a, const Job& b) { return a.seq < b.seq; };
-  if (!std::is_sorted(jobs_.begin(), jobs_.end(), by_sequence)) std::stable_sort(jobs_.begin(), jobs_.end(), by_sequence);
+  if (!std::is_sorted(jobs_.begin(), jobs_.end(), by_sequence))
+    std::stable_sort(jobs_.begin(), jobs_.end(), by_sequence);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < jobs_.size(); ++i) {
     if (kept > 0 && jobs_[kept - 1].seq == jobs_[i].seq) {
@@ -175,7 +180,8 @@ const std::vector<WaitList::Job>& WaitList::jobs() {
 
 std::vector<WaitList::Job>::iterator WaitList::place_of(Sequence seq) {
   settle();
-  const auto at = std::lower_bound(jobs_.begin(), jobs_.end(), seq, [](const Job& job, Sequence wanted) { return job.seq < wanted; });
+  const auto at = std::lower_bound(jobs_.begin(), jobs_.end(), seq,
+                                   [](const Job& job, Sequence wanted) { return job.seq < wanted; });
   return at != jobs_.end() && at->seq == seq ? at : jobs_.end();
 }
 

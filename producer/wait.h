@@ -23,7 +23,8 @@ struct WaitedJob {
   Requirements needs{};
 };
 
-// "a cuda device", "a NVIDIA H200", "any device", "a worker labelled big, lab with a cuda device": what a job needs to run.
+// "a cuda device", "a NVIDIA H200", "any device", "a worker labelled big, lab with a cuda device": what a job needs to
+// run.
 std::string needs_text(const Requirements& needs);
 
 // Where the jobs stand. A job asked for twice counts twice.
@@ -47,10 +48,10 @@ class WaitList {
   enum class Standing : std::uint8_t { unheard, served, unserved, running, finished };
   struct Job {
     Sequence seq = 0;
-    std::uint32_t times = 1;    // that it was added
-    std::uint16_t needs = 0;    // its place in needs()
+    std::uint32_t times = 1;  // that it was added
+    std::uint16_t needs = 0;  // its place in needs()
     Standing standing = Standing::unheard;
-    std::uint8_t verdict = 0;   // when finished, its place in verdicts()
+    std::uint8_t verdict = 0;  // when finished, its place in verdicts()
   };
 
   void add(const WaitedJob& job);
@@ -69,8 +70,8 @@ class WaitList {
   void count(const Job& job, bool in);
 
   std::vector<Job> jobs_;
-  bool is_settled_ = true;            // sorted, each once, and counted
-  std::vector<std::string> needs_;    // as texts; the few that differ
+  bool is_settled_ = true;          // sorted, each once, and counted
+  std::vector<std::string> needs_;  // as texts; the few that differ
   std::vector<std::string> verdicts_;
   Tally tally_;
   std::size_t open_n_ = 0;
@@ -100,12 +101,14 @@ struct WaitOutcome {
 // has lost a job.
 Expected<WaitOutcome> wait_for(Client& client, WaitList jobs, const WaitOptions& options);
 
-inline constexpr std::uint32_t kAnswerWaitMs = 2'000;  // that the broker may wait before it says that nothing is new: how old what is shown may be
-inline constexpr std::int64_t kPollMsMin = 20;         // between two questions,
-inline constexpr std::int64_t kPollUsPerJob = 200;     // and longer for many: each answer has all of them;
-inline constexpr std::int64_t kPollMsMax = 1'000;      // as long as this where a broker does not wait before it answers
-inline constexpr std::size_t kSweptPerTurn = 4;        // messages about jobs behind the first kQuerySeqsMax, between two questions about those
-inline constexpr std::int64_t kSilenceMs = 60'000;     // outlives a restart of the broker
+inline constexpr std::uint32_t kAnswerWaitMs =
+    2'000;  // that the broker may wait before it says that nothing is new: how old what is shown may be
+inline constexpr std::int64_t kPollMsMin = 20;      // between two questions,
+inline constexpr std::int64_t kPollUsPerJob = 200;  // and longer for many: each answer has all of them;
+inline constexpr std::int64_t kPollMsMax = 1'000;   // as long as this where a broker does not wait before it answers
+inline constexpr std::size_t kSweptPerTurn =
+    4;  // messages about jobs behind the first kQuerySeqsMax, between two questions about those
+inline constexpr std::int64_t kSilenceMs = 60'000;  // outlives a restart of the broker
 
 // What a finished wait means for the exit code: gave_up or interrupted as `end` says; else our_fault when a job was
 // abandoned, job_failed when any verdict is not `passed`, ok otherwise.

@@ -208,7 +208,8 @@ TEST_F(WaitFor, a_job_the_broker_does_not_know_is_our_fault) {
   set(status(1, JobState::queued));
   const auto outcome = wait({one(1), one(5)});
   ASSERT_FALSE(outcome);
-  EXPECT_THAT(outcome.error().message, HasSubstr("does not know job 5; its retention removed it, or its store was replaced"));
+  EXPECT_THAT(outcome.error().message,
+              HasSubstr("does not know job 5; its retention removed it, or its store was replaced"));
 }
 
 TEST_F(WaitFor, an_interrupt_ends_it_with_what_is_known) {

@@ -21,7 +21,8 @@ class Reader {
     int value = 0;
     const std::string_view word = rest_.substr(0, digits);
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (word.size() < digits || error != std::errc() || end != word.data() + digits || word.front() == '-') wrong_ = true;
+    if (word.size() < digits || error != std::errc() || end != word.data() + digits || word.front() == '-')
+      wrong_ = true;
     rest_.remove_prefix(word.size());
     return value;
   }
@@ -86,9 +87,11 @@ Expected<std::int64_t> parse_when(std::string_view text, std::int64_t now_ms) {
   const bool is_span = text.starts_with('+');
   const auto span = is_span ? parse_span(text.substr(1)) : std::nullopt;
   const auto when = is_span ? (span ? std::optional(now_ms + *span) : std::nullopt) : parse_date(text);
-  if (!when) return bad_input("must be a time such as 2026-11-21T18:00Z or +30m (s, m, h, d), got '" + std::string(text) + "'");
+  if (!when)
+    return bad_input("must be a time such as 2026-11-21T18:00Z or +30m (s, m, h, d), got '" + std::string(text) + "'");
   if (*when <= 0 || *when > now_ms + kWhenAheadDaysMax * kDayMs) {
-    return bad_input("must be after 1970 and at most " + std::to_string(kWhenAheadDaysMax) + " days ahead, got '" + std::string(text) + "'");
+    return bad_input("must be after 1970 and at most " + std::to_string(kWhenAheadDaysMax) + " days ahead, got '" +
+                     std::string(text) + "'");
   }
   return *when;
 }
@@ -115,8 +118,9 @@ std::string when_text(std::int64_t unix_ms) {
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss time(seconds - day);
   char text[48];
-  std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02dZ", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                static_cast<unsigned>(date.day()), static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()),
+  std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02dZ", static_cast<int>(date.year()),
+                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()),
                 static_cast<int>(time.seconds().count()));
   return text;
 }

@@ -25,8 +25,9 @@ TEST(When, a_span_counts_from_now) {
 }
 
 TEST(When, what_is_no_time_is_refused) {
-  for (const char* wrong : {"", "+", "30m", "+m", "+3", "+-3m", "+3w", "+99999999999s", "tomorrow", "2026-13-01T00:00Z", "2026-02-30T00:00Z",
-                            "2026-11-21T24:00Z", "2026-11-21T18:60Z", "2026-11-21T18:00Zx", "-026-11-21T18:00Z", "2026-11-21"}) {
+  for (const char* wrong : {"", "+", "30m", "+m", "+3", "+-3m", "+3w", "+99999999999s", "tomorrow", "2026-13-01T00:00Z",
+                            "2026-02-30T00:00Z", "2026-11-21T24:00Z", "2026-11-21T18:60Z", "2026-11-21T18:00Zx",
+                            "-026-11-21T18:00Z", "2026-11-21"}) {
     EXPECT_FALSE(parse_when(wrong, kNow)) << wrong;
   }
   EXPECT_EQ(parse_when("+4000d", kNow).error().message, "must be after 1970 and at most 3660 days ahead, got '+4000d'");

@@ -45,10 +45,11 @@ Expected<void> copy_files(const fs::path& from, const fs::path& to) {
   return {};
 }
 
-// Whether another process has it open for writing. RocksDB locks the whole of its LOCK file while it does; a copy has none.
+// Whether another process has it open for writing. RocksDB locks the whole of its LOCK file while it does; a copy has
+// none.
 bool is_in_use(const fs::path& dir) {
   const int file = open((dir / "LOCK").c_str(), O_RDONLY | O_CLOEXEC);
-  struct flock lock{};
+  struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
   const bool locked = file >= 0 && fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
@@ -61,7 +62,8 @@ Expected<Verified> verify_at(const std::string& dir, const std::function<void(co
   if (!store) return failure(store.error());
   auto found = verify(**store, report);
   if (found && found->problems_n > 0) {
-    return our_fault("store at " + dir + " has " + std::to_string(found->problems_n) + " problems; nothing was restored");
+    return our_fault("store at " + dir + " has " + std::to_string(found->problems_n) +
+                     " problems; nothing was restored");
   }
   return found;
 }
@@ -78,13 +80,16 @@ Expected<void> backup(Store& store, const std::string& dir) {
   return store.checkpoint(dir);
 }
 
-Expected<Verified> restore(const std::string& from, const std::string& dir, const std::function<void(const std::string&)>& report) {
+Expected<Verified> restore(const std::string& from, const std::string& dir,
+                           const std::function<void(const std::string&)>& report) {
   try {
     if (fs::exists(dir) && (!fs::is_directory(dir) || !fs::is_empty(dir))) {
       return bad_input("nothing is restored to " + dir + ": it is not empty; name a new or an empty directory");
     }
     if (is_in_use(from)) {
-      return bad_input("store at " + from + " is in use by a running broker and changes while it is copied; make a backup with kq-ctl backup, and restore that");
+      return bad_input("store at " + from +
+                       " is in use by a running broker and changes while it is copied; make a backup with kq-ctl "
+                       "backup, and restore that");
     }
     auto found = verify_at(from, report);
     if (!found) return found;

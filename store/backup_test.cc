@@ -92,7 +92,7 @@ TEST_F(BackupTest, a_store_that_another_process_has_open_is_not_restored) {
   ASSERT_EQ(pipe(ready), 0);
   const pid_t holder = fork();
   if (holder == 0) {
-    struct flock whole{};
+    struct flock whole {};
     whole.l_type = F_WRLCK;
     const int file = ::open(lock.c_str(), O_CREAT | O_RDWR, 0600);
     const char word = fcntl(file, F_SETLK, &whole) == 0 ? 'y' : 'n';

@@ -1,7 +1,8 @@
 // CRC32C (Castagnoli polynomial, RFC 3720 appendix B.4), by the processor's own instruction where it has one.
 //
-// Debian's RocksDB is built without that instruction and computes its checksums from tables, at about one nanosecond per byte of the log: a
-// tenth of a broker's time. The linker's --wrap (store/CMakeLists.txt) has RocksDB call this instead.
+// Debian's RocksDB is built without that instruction and computes its checksums from tables, at about one nanosecond
+// per byte of the log: a tenth of a broker's time. The linker's --wrap (store/CMakeLists.txt) has RocksDB call this
+// instead.
 #pragma once
 
 #include <cstdint>

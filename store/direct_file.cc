@@ -11,7 +11,8 @@
 namespace kq {
 namespace {
 
-constexpr std::size_t kMemoryBytes = (std::size_t{1} << 20) + DirectFile::kBlockBytes;  // a whole write of RocksDB's, behind a part of a block
+constexpr std::size_t kMemoryBytes =
+    (std::size_t{1} << 20) + DirectFile::kBlockBytes;  // a whole write of RocksDB's, behind a part of a block
 
 // All of it, or errno. A disk that is full takes a part first, and says so then.
 bool write_at(int fd, const char* bytes, std::size_t n, std::uint64_t at) {
@@ -60,7 +61,8 @@ bool DirectFile::append(std::string_view bytes) {
 }
 
 bool DirectFile::write_ahead(std::string_view blocks, std::uint64_t at) {
-  const bool are_blocks = reinterpret_cast<std::uintptr_t>(blocks.data()) % kBlockBytes == 0 && blocks.size() % kBlockBytes == 0 && at % kBlockBytes == 0;
+  const bool are_blocks = reinterpret_cast<std::uintptr_t>(blocks.data()) % kBlockBytes == 0 &&
+                          blocks.size() % kBlockBytes == 0 && at % kBlockBytes == 0;
   if (!are_blocks || at < end_) {
     errno = EINVAL;
     return false;

@@ -1,7 +1,9 @@
-// A file that grows at its end and is written past the system's page cache: its bytes go to the disk from memory that is used again and
-// again, where each page of the cache would be taken anew, filled, and looked for once more by the sync.
+// A file that grows at its end and is written past the system's page cache: its bytes go to the disk from memory that
+// is used again and again, where each page of the cache would be taken anew, filled, and looked for once more by the
+// sync.
 //
-// The disk takes whole blocks. What is appended is written with zeros up to the end of its block, and the next append writes that block once more.
+// The disk takes whole blocks. What is appended is written with zeros up to the end of its block, and the next append
+// writes that block once more.
 #pragma once
 
 #include <cstddef>
@@ -27,11 +29,14 @@ class DirectFile {
 
   // False: errno says why, and the file has perhaps a part of it. Not durable before a sync.
   bool append(std::string_view bytes);
-  // Behind the end, which stays where it is: whole blocks, from memory that begins at a whole block. False as above, and for others.
+  // Behind the end, which stays where it is: whole blocks, from memory that begins at a whole block. False as above,
+  // and for others.
   bool write_ahead(std::string_view blocks, std::uint64_t at);
 
   static constexpr std::size_t kBlockBytes = 4'096;
-  static constexpr std::uint64_t whole_blocks(std::uint64_t bytes) { return (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes; }
+  static constexpr std::uint64_t whole_blocks(std::uint64_t bytes) {
+    return (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+  }
 
  private:
   struct Free {
@@ -42,7 +47,7 @@ class DirectFile {
   DirectFile(int fd, Memory memory) : fd_(fd), memory_(std::move(memory)) {}
 
   const int fd_;
-  const Memory memory_;          // begins with what the last block has already
+  const Memory memory_;           // begins with what the last block has already
   std::size_t last_bytes_n_ = 0;  // so much of it
   std::uint64_t end_ = 0;
 };

@@ -42,7 +42,8 @@ Expected<Space> DiskSpace::look() {
   auto free = free_bytes(dir_);
   if (!free) return failure(std::move(free.error()));
   std::error_code no_file;
-  const bool reserved = marks_.reserve_bytes == 0 || std::filesystem::file_size(reserve, no_file) == marks_.reserve_bytes;
+  const bool reserved =
+      marks_.reserve_bytes == 0 || std::filesystem::file_size(reserve, no_file) == marks_.reserve_bytes;
   if (*free < marks_.low_bytes) {
     nearly_full_ = true;
     // From here on the room is there for whatever is committed first: the caller lets results be that.

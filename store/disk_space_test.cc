@@ -129,8 +129,9 @@ class LessSmallDisk : public SmallDisk {
   LessSmallDisk() { size_ = "size=150m"; }
 };
 
-// Of 110 MB in blob files 66 are dead, and less is free than the 44 that live: to write all of them anew would fill the disk. What is dead RocksDB knows once
-// tables of removals are merged, four at a time, which a life may be too short for: another one adds a table.
+// Of 110 MB in blob files 66 are dead, and less is free than the 44 that live: to write all of them anew would fill the
+// disk. What is dead RocksDB knows once tables of removals are merged, four at a time, which a life may be too short
+// for: another one adds a table.
 TEST_F(LessSmallDisk, what_is_dead_is_collected_and_results_have_room_all_the_while) {
   constexpr Sequence kFiles = 110, kFilesPerLife = 10, kLives = 8;
   const auto commit_file = [](Store& store, Sequence seq, std::optional<std::string> value) {
@@ -140,9 +141,11 @@ TEST_F(LessSmallDisk, what_is_dead_is_collected_and_results_have_room_all_the_wh
   const auto lives = [](Sequence seq) { return seq % 5 < 2; };
   for (Sequence first = 0; first < kFiles; first += kFilesPerLife) {
     const auto store = open_store();
-    for (Sequence seq = first; seq < first + kFilesPerLife; ++seq) commit_file(*store, seq, std::string(kMegabyte, 'x'));
+    for (Sequence seq = first; seq < first + kFilesPerLife; ++seq)
+      commit_file(*store, seq, std::string(kMegabyte, 'x'));
   }
-  for (Sequence life = 0; life < kLives; ++life) {  // four tables of removals are a compaction, which tells RocksDB what is dead
+  for (Sequence life = 0; life < kLives;
+       ++life) {  // four tables of removals are a compaction, which tells RocksDB what is dead
     const auto store = open_store();
     for (Sequence seq = life; seq < kFiles; seq += kLives) {
       if (!lives(seq)) commit_file(*store, seq, std::nullopt);
@@ -172,7 +175,8 @@ TEST_F(LessSmallDisk, what_is_dead_is_collected_and_results_have_room_all_the_wh
     }
   }
   EXPECT_GE(free, enough);
-  for (Sequence seq = 0; seq < kFiles; ++seq) EXPECT_EQ(store->get(Family::blob, sequence_key(seq)).value().has_value(), lives(seq)) << seq;
+  for (Sequence seq = 0; seq < kFiles; ++seq)
+    EXPECT_EQ(store->get(Family::blob, sequence_key(seq)).value().has_value(), lives(seq)) << seq;
 }
 
 TEST(DiskSpace, what_may_be_taken_leaves_the_disk_above_its_mark) {

@@ -13,14 +13,16 @@ constexpr std::array<std::string_view, 3> kPackingLetters{"", "z", "4"};  // by 
 
 template <class T>
 void append_big_endian(std::string& key, T value) {
-  for (int shift = 8 * (static_cast<int>(sizeof value) - 1); shift >= 0; shift -= 8) key += static_cast<char>(value >> shift & 0xFF);
+  for (int shift = 8 * (static_cast<int>(sizeof value) - 1); shift >= 0; shift -= 8)
+    key += static_cast<char>(value >> shift & 0xFF);
 }
 
 // The first bytes of `key`, which it loses; there are enough of them.
 template <class T>
 T take_big_endian(std::string_view& key) {
   T value = 0;
-  for (std::size_t i = 0; i < sizeof value; ++i) value = static_cast<T>(value << 8 | static_cast<unsigned char>(key[i]));
+  for (std::size_t i = 0; i < sizeof value; ++i)
+    value = static_cast<T>(value << 8 | static_cast<unsigned char>(key[i]));
   key.remove_prefix(sizeof value);
   return value;
 }

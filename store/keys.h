@@ -20,7 +20,8 @@ std::optional<Sequence> sequence_from(std::string_view key);
 
 // Family ids: 32 bytes of the submission key -> 8 bytes of the sequence. Family blob: 32 bytes of the content hash.
 std::string hash_key(const Hash& hash);
-// A packed blob lies beside where the raw one would: 32 bytes of the hash of its content, then 'z' for zstd or '4' for LZ4.
+// A packed blob lies beside where the raw one would: 32 bytes of the hash of its content, then 'z' for zstd or '4' for
+// LZ4.
 std::string blob_key(const Hash& hash, Packing packing);
 std::optional<std::pair<Hash, Packing>> blob_place_from(std::string_view key);
 
@@ -42,8 +43,9 @@ std::optional<std::int64_t> reused_at_ms_from(std::string_view value);
 // Family board: problem hash, then the device model.
 std::string board_key(const Hash& problem, std::string_view device_model);
 
-// Family queue: class (4 bytes), priority (1), submitter (4), sequence (8), all big-endian. A lane is what the first three name; classes and
-// submitters are numbered by family meta. The end of a lane is the first key after every key of it.
+// Family queue: class (4 bytes), priority (1), submitter (4), sequence (8), all big-endian. A lane is what the first
+// three name; classes and submitters are numbered by family meta. The end of a lane is the first key after every key of
+// it.
 struct LaneId {
   std::uint32_t needs = 0;  // number of its Requirements
   Priority priority = Priority::normal;
@@ -61,18 +63,18 @@ std::optional<QueuePlace> queue_place_from(std::string_view key);
 
 // Its value, 21 bytes: what choosing the next job needs to know of each, for as many as are queued.
 struct QueueEntry {
-  std::uint64_t problem = 0;      // first bytes of its hash: enough to prefer one that a worker has warm
+  std::uint64_t problem = 0;  // first bytes of its hash: enough to prefer one that a worker has warm
   std::int64_t submitted_at_ms = 0;
-  std::uint32_t bytes = 0;        // as in the JobRecord
-  bool leased = false;            // it runs, or ran when the broker ended
+  std::uint32_t bytes = 0;  // as in the JobRecord
+  bool leased = false;      // it runs, or ran when the broker ended
 
   friend bool operator==(const QueueEntry&, const QueueEntry&) = default;
 };
 std::string queue_value(const QueueEntry& entry);
 std::optional<QueueEntry> queue_entry_from(std::string_view value);
 
-// Family timer: Unix time in ms (8 bytes), kind (1), sequence (8). The value of `expires` is empty, that of `may_run` is the lane (9 bytes, as
-// in family queue) and the entry under which the job will be queued.
+// Family timer: Unix time in ms (8 bytes), kind (1), sequence (8). The value of `expires` is empty, that of `may_run`
+// is the lane (9 bytes, as in family queue) and the entry under which the job will be queued.
 enum class TimerKind : std::uint8_t { may_run, expires };
 struct TimerPlace {
   std::int64_t at_ms = 0;
@@ -93,7 +95,9 @@ inline constexpr std::string_view kDrainingPrefix = "draining/";    // + worker 
 std::string numbered_key(std::string_view prefix, std::uint32_t number);
 std::optional<std::uint32_t> number_from(std::string_view prefix, std::string_view key);
 inline constexpr std::string_view kSchemaKey = "schema_version";  // decimal text
-inline constexpr std::string_view kNextSequenceKey = "next_sequence";  // 8 bytes as above: no sequence at or above it is in use
-inline constexpr std::string_view kRetainedFromKey = "retained_from";  // 8 bytes: every job below it was removed; absent: none was
+inline constexpr std::string_view kNextSequenceKey =
+    "next_sequence";  // 8 bytes as above: no sequence at or above it is in use
+inline constexpr std::string_view kRetainedFromKey =
+    "retained_from";  // 8 bytes: every job below it was removed; absent: none was
 
 }  // namespace kq

@@ -40,11 +40,12 @@ struct Fragment {
 // What a reader finds at an offset.
 enum class Odd { end_of_log, broken };
 
-// A file, a block at a time: it may be another process that writes it. It is as long as it was at first; what that process cuts off meanwhile was
-// room, and is zeros. (A mapped file would end who reads it there.)
+// A file, a block at a time: it may be another process that writes it. It is as long as it was at first; what that
+// process cuts off meanwhile was room, and is zeros. (A mapped file would end who reads it there.)
 class Blocks {
  public:
-  explicit Blocks(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), block_(kBlockBytes, '\0') {
+  explicit Blocks(const std::string& path)
+      : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), block_(kBlockBytes, '\0') {
     struct stat found {};
     if (file_ < 0 || ::fstat(file_, &found) != 0) {
       error_ = errno;
@@ -163,7 +164,8 @@ class Log {
     return true;
   }
 
-  // A living process writes one record after the other: where one is behind, the one here is whole, though it was not when it was looked at.
+  // A living process writes one record after the other: where one is behind, the one here is whole, though it was not
+  // when it was looked at.
   bool is_there_by_now(std::uint64_t at) {
     blocks_.forget();
     return std::holds_alternative<Fragment>(read(at, LogCheck::checksums));
@@ -184,7 +186,9 @@ Expected<LogState> look_at_log(const std::string& path, LogCheck check) {
 }
 
 std::string newest_log(const std::string& dir) {
-  const auto is_older = [](const std::string& a, const std::string& b) { return std::pair(a.size(), a) < std::pair(b.size(), b); };
+  const auto is_older = [](const std::string& a, const std::string& b) {
+    return std::pair(a.size(), a) < std::pair(b.size(), b);
+  };
   std::string newest;
   for (const auto& entry : std::filesystem::directory_iterator(dir)) {
     if (entry.path().extension() == ".log") newest = std::max(newest, entry.path().string(), is_older);

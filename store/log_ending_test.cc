@@ -17,7 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A log as RocksDB writes it: records of a few hundred bytes, one of several blocks, some more. `ends` are the file's sizes after each.
+// A log as RocksDB writes it: records of a few hundred bytes, one of several blocks, some more. `ends` are the file's
+// sizes after each.
 class LogEndingTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -118,7 +119,8 @@ TEST_F(LogEndingTest, room_may_go_and_come_while_the_log_is_looked_at) {
       fs::resize_file(log, bytes.size());
     }
   });
-  for (int i = 0; i < 1'000; ++i) EXPECT_EQ(look_at_log(log, LogCheck::headers).value(), (LogState{LogEnding::whole, bytes.size()}));
+  for (int i = 0; i < 1'000; ++i)
+    EXPECT_EQ(look_at_log(log, LogCheck::headers).value(), (LogState{LogEnding::whole, bytes.size()}));
   done = true;
 }
 
@@ -130,7 +132,8 @@ TEST_F(LogEndingTest, a_file_that_is_not_there_is_said) {
 TEST(NewestLog, has_the_highest_number_however_many_digits_it_has) {
   const TemporaryDirectory directory;
   EXPECT_EQ(newest_log(directory.path()), "");
-  for (const char* name : {"/000009.log", "/999999.log", "/1000000.log", "/1000001.sst"}) std::ofstream(directory.path() + name).close();
+  for (const char* name : {"/000009.log", "/999999.log", "/1000000.log", "/1000001.sst"})
+    std::ofstream(directory.path() + name).close();
   EXPECT_EQ(newest_log(directory.path()), directory.path() + "/1000000.log");
 }
 

@@ -18,8 +18,8 @@ class MemoryStore final : public Store {
   Expected<void> scan(Family family, std::string_view first, std::string_view end, const Visit& visit) const override;
   Expected<Space> space() override { return space_; }
 
-  // The next commit writes nothing and returns this error of ours, and so does every later one, as on a disk that is full
-  // or broken.
+  // The next commit writes nothing and returns this error of ours, and so does every later one, as on a disk that is
+  // full or broken.
   void fail_next_commit(std::string message) { failure_ = std::move(message); }
   void set_space(Space space) { space_ = space; }
 

@@ -28,9 +28,9 @@ TEST(MemoryStore, has_the_space_it_is_told) {
 }
 
 TEST(MemoryStore, has_no_files_to_copy) {
-  EXPECT_EQ(MemoryStore().checkpoint("/x").error(),
-            (Error{ExitCode::bad_input,
-                   "no checkpoint at /x: this store has no files; only a store on disk can be copied"}));
+  EXPECT_EQ(
+      MemoryStore().checkpoint("/x").error(),
+      (Error{ExitCode::bad_input, "no checkpoint at /x: this store has no files; only a store on disk can be copied"}));
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // Brings a store that an older version of kq wrote up to kSchemaVersion, when it is opened for writing.
 //
-// A step takes schema N to N + 1, in slices: each is one commit that also says how far the step has come, and the last one names the new
-// schema. A process that is killed meanwhile goes on where it stopped. Memory is bounded by a slice, however large the store. A step
-// may read records of before by today's decoder, since a field that is new has a default; what it may not do is change its
-// ways after its release: stores in the world are at every point of it.
+// A step takes schema N to N + 1, in slices: each is one commit that also says how far the step has come, and the last
+// one names the new schema. A process that is killed meanwhile goes on where it stopped. Memory is bounded by a slice,
+// however large the store. A step may read records of before by today's decoder, since a field that is new has a
+// default; what it may not do is change its ways after its release: stores in the world are at every point of it.
 #pragma once
 
 #include <cstddef>

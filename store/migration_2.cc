@@ -13,7 +13,8 @@
 namespace kq {
 namespace {
 
-// First every job, then every label of every run, which tells a job its run. A place is the part's letter and the last key that is done.
+// First every job, then every label of every run, which tells a job its run. A place is the part's letter and the last
+// key that is done.
 constexpr char kJobs = 'j';
 constexpr char kRuns = 'r';
 

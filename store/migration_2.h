@@ -1,4 +1,5 @@
-// Schema 1 -> 2: a JobRecord knows what the queue must know of its submission, the queue is on disk, and a job leads to its labels.
+// Schema 1 -> 2: a JobRecord knows what the queue must know of its submission, the queue is on disk, and a job leads to
+// its labels.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,9 @@
 
 namespace kq {
 
-// A row of the table in migration.cc. `slice` appends what one commit is to hold, for at most `records` records, and gives where the next slice
-// goes on; empty: the step is done. `place` is what the slice before gave, empty at the beginning.
+// A row of the table in migration.cc. `slice` appends what one commit is to hold, for at most `records` records, and
+// gives where the next slice goes on; empty: the step is done. `place` is what the slice before gave, empty at the
+// beginning.
 struct MigrationStep {
   std::uint32_t from;
   const char* what;

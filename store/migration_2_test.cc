@@ -24,7 +24,8 @@ class Migration2Test : public testing::Test {
     for (Sequence seq = 1; seq <= 9; ++seq) {
       Submission submission = examples::submission();
       submission.device = seq % 2 == 0 ? DeviceWish::cpu : DeviceWish::any;
-      JobRecord job{.seq = seq, .key = submission_key(submission), .state = static_cast<JobState>(seq % 3), .last_error = ""};
+      JobRecord job{
+          .seq = seq, .key = submission_key(submission), .state = static_cast<JobState>(seq % 3), .last_error = ""};
       put(Family::state, sequence_key(seq), encode(job));
       put(Family::body, sequence_key(seq), encode(submission));
       put(Family::run, run_key("run", std::to_string(seq)), encode(RunEntry{.seq = seq, .submission = submission}));
@@ -48,7 +49,9 @@ class Dying final : public Store {
     if (left_-- == 0) return our_fault("killed");
     return store_.commit(writes);
   }
-  Expected<std::optional<std::string>> get(Family family, std::string_view key) const override { return store_.get(family, key); }
+  Expected<std::optional<std::string>> get(Family family, std::string_view key) const override {
+    return store_.get(family, key);
+  }
   Expected<void> scan(Family family, std::string_view first, std::string_view end, const Visit& visit) const override {
     return store_.scan(family, first, end, visit);
   }

@@ -1,6 +1,7 @@
-// Stores that older versions of kq wrote, one per older schema, in testdata: schema_N is the store, schema_N.txt what that version read in it,
-// a line for each key: family, key, and the value in hexadecimal or its SHA-256. Those of 2 and 3 are of the broker's core as it was just
-// before the next schema (68aff03, ebd79a8), which took jobs, leased them and took results.
+// Stores that older versions of kq wrote, one per older schema, in testdata: schema_N is the store, schema_N.txt what
+// that version read in it, a line for each key: family, key, and the value in hexadecimal or its SHA-256. Those of 2
+// and 3 are of the broker's core as it was just before the next schema (68aff03, ebd79a8), which took jobs, leased them
+// and took results.
 #include "store/migration.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +39,8 @@ std::string hex(std::string_view bytes) {
 
 std::string from_hex(std::string_view text) {
   std::string bytes;
-  for (std::size_t i = 0; i + 1 < text.size(); i += 2) bytes += static_cast<char>(std::stoi(std::string(text.substr(i, 2)), nullptr, 16));
+  for (std::size_t i = 0; i + 1 < text.size(); i += 2)
+    bytes += static_cast<char>(std::stoi(std::string(text.substr(i, 2)), nullptr, 16));
   return bytes;
 }
 
@@ -61,7 +63,8 @@ class MigrationTest : public testing::Test {
   void SetUp() override { fs::copy(std::string(KQ_STORES) + "/schema_1", dir); }
 
   Expected<std::unique_ptr<Store>> open(OpenMode mode) {
-    return open_rocks_store(dir, mode, {.space = {.reserve_bytes = 0}, .note = [this](const std::string& note) { notes.push_back(note); }});
+    return open_rocks_store(
+        dir, mode, {.space = {.reserve_bytes = 0}, .note = [this](const std::string& note) { notes.push_back(note); }});
   }
 
   const TemporaryDirectory directory;
@@ -96,7 +99,8 @@ TEST_F(MigrationTest, a_store_of_schema_1_opens_with_everything_it_held) {
       after.bytes = before.bytes;
       EXPECT_EQ(after, before);
     } else {
-      EXPECT_EQ(family == Family::meta ? hex(*is) : "sha256:" + to_hex(sha256(*is)), was) << to_string(family) << ' ' << hex(key);
+      EXPECT_EQ(family == Family::meta ? hex(*is) : "sha256:" + to_hex(sha256(*is)), was)
+          << to_string(family) << ' ' << hex(key);
     }
   }
   for (const auto& [family, n] : keys_n) {
@@ -123,8 +127,11 @@ TEST_F(MigrationTest, its_jobs_know_what_the_queue_must_know) {
     lanes[place.lane].push_back(place.seq);
     return true;
   }));
-  const auto lane = [](std::uint32_t needs) { return LaneId{.needs = needs, .priority = Priority::normal, .submitter = 0}; };
-  EXPECT_THAT(lanes, ElementsAre(std::pair{lane(0), std::vector<Sequence>{4, 6}}, std::pair{lane(1), std::vector<Sequence>{7, 8}},
+  const auto lane = [](std::uint32_t needs) {
+    return LaneId{.needs = needs, .priority = Priority::normal, .submitter = 0};
+  };
+  EXPECT_THAT(lanes, ElementsAre(std::pair{lane(0), std::vector<Sequence>{4, 6}},
+                                 std::pair{lane(1), std::vector<Sequence>{7, 8}},
                                  std::pair{lane(2), std::vector<Sequence>{9, 10}},
                                  std::pair{lane(3), std::vector<Sequence>{11, 12, 13}}));
   const auto needs = decode<Requirements>((*store)->get(Family::meta, numbered_key(kClassPrefix, 1)).value().value());
@@ -145,8 +152,10 @@ TEST_P(MarkedStore, opens_with_everything_it_held) {
   std::map<Family, std::size_t> keys_n;
   for (const auto& [family, key, was] : lines) {
     ++keys_n[family];
-    const std::string now = key == kSchemaKey ? std::to_string(GetParam()) : (*store)->get(family, key).value().value_or("nothing");
-    EXPECT_EQ(was.starts_with("sha256:") ? "sha256:" + to_hex(sha256(now)) : hex(now), was) << to_string(family) << ' ' << hex(key);
+    const std::string now =
+        key == kSchemaKey ? std::to_string(GetParam()) : (*store)->get(family, key).value().value_or("nothing");
+    EXPECT_EQ(was.starts_with("sha256:") ? "sha256:" + to_hex(sha256(now)) : hex(now), was)
+        << to_string(family) << ' ' << hex(key);
   }
   for (const auto& [family, n] : keys_n) EXPECT_EQ(count(**store, family), n) << to_string(family);
   EXPECT_EQ((*store)->get(Family::meta, kSchemaKey).value(), std::to_string(kSchemaVersion));
@@ -175,9 +184,10 @@ TEST_F(MigrationTest, is_done_once) {
 TEST_F(MigrationTest, a_reader_of_an_older_schema_is_told_what_to_do) {
   const auto store = open(OpenMode::read_only);
   ASSERT_FALSE(store);
-  EXPECT_EQ(store.error(), (Error{ExitCode::bad_input, "store at " + dir + " has schema 1, this program reads " +
-                                                           std::to_string(kSchemaVersion) +
-                                                           "; start kq-broker on it once, which brings it up to date"}));
+  EXPECT_EQ(store.error(),
+            (Error{ExitCode::bad_input, "store at " + dir + " has schema 1, this program reads " +
+                                            std::to_string(kSchemaVersion) +
+                                            "; start kq-broker on it once, which brings it up to date"}));
   EXPECT_TRUE(open(OpenMode::read_write));
   EXPECT_TRUE(open(OpenMode::read_only));
 }

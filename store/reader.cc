@@ -38,19 +38,20 @@ std::string first_after(std::string key) {
   return key;
 }
 
-// Calls `visit` with the place in `seqs`, which ascend, and the value of each that is there. Jobs of a run mostly lie side by side: to walk
-// over them all, and past a few others, costs a third of looking each up.
+// Calls `visit` with the place in `seqs`, which ascend, and the value of each that is there. Jobs of a run mostly lie
+// side by side: to walk over them all, and past a few others, costs a third of looking each up.
 Expected<void> each_value(const Store& store, Family family, const std::vector<Sequence>& seqs,
                           const std::function<void(std::size_t i, std::string_view value)>& visit) {
   if (seqs.empty()) return {};
   if ((seqs.back() - seqs.front()) / kWalkedPerValueMax < seqs.size()) {
     std::size_t i = 0;
-    return store.scan(family, sequence_key(seqs.front()), first_after(sequence_key(seqs.back())), [&](std::string_view key, std::string_view value) {
-      const auto seq = sequence_from(key);
-      while (i < seqs.size() && seqs[i] < seq) ++i;
-      for (; i < seqs.size() && seqs[i] == seq; ++i) visit(i, value);
-      return true;
-    });
+    return store.scan(family, sequence_key(seqs.front()), first_after(sequence_key(seqs.back())),
+                      [&](std::string_view key, std::string_view value) {
+                        const auto seq = sequence_from(key);
+                        while (i < seqs.size() && seqs[i] < seq) ++i;
+                        for (; i < seqs.size() && seqs[i] == seq; ++i) visit(i, value);
+                        return true;
+                      });
   }
   std::vector<std::string> keys;
   keys.reserve(seqs.size());
@@ -93,10 +94,12 @@ Expected<std::optional<Sequence>> read_records(const Store& store, Family family
   return missing == found.end() ? std::nullopt : std::optional(seqs[static_cast<std::size_t>(missing - found.begin())]);
 }
 
-// Joins a run's entries with their jobs, those that are as first submitted with that submission, and those that are final with their
-// results. By family and not by row: the keys of a page lie close together.
+// Joins a run's entries with their jobs, those that are as first submitted with that submission, and those that are
+// final with their results. By family and not by row: the keys of a page lie close together.
 Expected<void> fill_rows(const Store& store, const std::string& run, std::vector<RunRow>& rows) {
-  const auto lacks = [&run](Sequence seq, const char* what) { return damaged(Family::run, "run '" + run + "'", job_text(seq) + what); };
+  const auto lacks = [&run](Sequence seq, const char* what) {
+    return damaged(Family::run, "run '" + run + "'", job_text(seq) + what);
+  };
   std::vector<Wanted<JobRecord>> jobs;
   std::vector<Wanted<Submission>> bodies;
   for (RunRow& row : rows) {
@@ -106,7 +109,8 @@ Expected<void> fill_rows(const Store& store, const std::string& run, std::vector
   auto missing = read_records(store, Family::state, std::move(jobs));
   if (!missing) return failure(missing.error());
   if (*missing) return lacks(**missing, " has no record in family 'state'");
-  // A lost one leaves the row with its label: the broker ends such a job as `abandoned`, and the rest of the run is as it was.
+  // A lost one leaves the row with its label: the broker ends such a job as `abandoned`, and the rest of the run is as
+  // it was.
   missing = read_records(store, Family::body, std::move(bodies));
   if (!missing) return failure(missing.error());
   std::vector<Wanted<Result>> results;
@@ -161,7 +165,8 @@ Expected<std::optional<Submission>> read_body(const Store& store, Sequence seq) 
 Expected<std::optional<Result>> read_result(const Store& store, Sequence seq, bool with_samples) {
   auto result = read_record<Result>(store, Family::result, seq);
   if (!result || !*result) return result;
-  if (const auto settled = settle_samples(store, seq, with_samples, **result); !settled) return failure(settled.error());
+  if (const auto settled = settle_samples(store, seq, with_samples, **result); !settled)
+    return failure(settled.error());
   return result;
 }
 
@@ -191,11 +196,13 @@ Expected<RunReply> read_run(const Store& store, const RunQuery& query) {
   if (const auto filled = fill_rows(store, query.run, reply.rows); !filled) return failure(filled.error());
   for (std::size_t i = 0; i < reply.rows.size(); ++i) {
     RunEntry& entry = reply.rows[i].entry;
-    if (is_as_first_submitted(entry)) entry.submission.label = page->items[i].first.substr(run_prefix(query.run).size());
+    if (is_as_first_submitted(entry))
+      entry.submission.label = page->items[i].first.substr(run_prefix(query.run).size());
   }
   for (RunRow& row : reply.rows) {
     if (!row.result) continue;
-    if (const auto settled = settle_samples(store, row.entry.seq, query.with_samples, *row.result); !settled) return failure(settled.error());
+    if (const auto settled = settle_samples(store, row.entry.seq, query.with_samples, *row.result); !settled)
+      return failure(settled.error());
   }
   return reply;
 }
@@ -217,7 +224,9 @@ Expected<RunsReply> read_runs(const Store& store, const RunsQuery& query) {
     if (!entry) return damaged(Family::run, "run '" + known.run + "'", entry.error().message);
     const auto job = read_job(store, entry->seq);
     if (!job) return failure(job.error());
-    if (!*job) return damaged(Family::run, "run '" + known.run + "'", "job " + std::to_string(entry->seq) + " has no record in family 'state'");
+    if (!*job)
+      return damaged(Family::run, "run '" + known.run + "'",
+                     "job " + std::to_string(entry->seq) + " has no record in family 'state'");
     known.submitter = (*job)->submitter;
     known.submitted_at_ms = (*job)->submitted_at_ms;
     first = run_prefix_end(known.run);

@@ -130,8 +130,10 @@ TEST_F(ReaderTest, each_label_has_its_own_job_whether_jobs_lie_close_together_or
     SCOPED_TRACE(apart);
     const std::string name = "run" + std::to_string(apart);
     // Not in the order of their labels, one job under two of them, and others' between.
-    const std::vector<std::pair<std::string, Sequence>> placed = {{"a", 5 * apart}, {"b", 2 * apart}, {"c", 4 * apart}, {"d", 2 * apart}, {"e", apart}};
-    for (const auto& [label, seq] : placed) put_job(name, label, seq, seq == 4 * apart ? JobState::leased : JobState::finished);
+    const std::vector<std::pair<std::string, Sequence>> placed = {
+        {"a", 5 * apart}, {"b", 2 * apart}, {"c", 4 * apart}, {"d", 2 * apart}, {"e", apart}};
+    for (const auto& [label, seq] : placed)
+      put_job(name, label, seq, seq == 4 * apart ? JobState::leased : JobState::finished);
     put_job("other", "a", 3 * apart, JobState::queued);
     const RunReply reply = run(name, "", 10);
     ASSERT_EQ(reply.rows.size(), placed.size());
@@ -229,7 +231,8 @@ TEST_F(ReaderTest, the_first_that_is_missing_among_many_is_named) {
       const Write lost{Family::result, sequence_key(i * apart), std::nullopt};
       ASSERT_TRUE(store.commit({&lost, 1}));
     }
-    expect_our_fault(read_run(store, {.run = "nightly", .after_label = "", .limit = 9}), "job " + std::to_string(2 * apart) + ": ");
+    expect_our_fault(read_run(store, {.run = "nightly", .after_label = "", .limit = 9}),
+                     "job " + std::to_string(2 * apart) + ": ");
     put(Family::result, sequence_key(3 * apart), "garbage");
     expect_our_fault(read_run(store, {.run = "nightly", .after_label = "", .limit = 9}),
                      "family 'result', job " + std::to_string(3 * apart) + ": malformed message");

@@ -41,8 +41,8 @@ std::string_view view(const rocksdb::Slice& bytes) {
   return {bytes.data(), bytes.size()};
 }
 
-// The writes whose key a later one of the same commit writes again: a job that comes and is leased at once changes its record and its place
-// twice. Only the last one need reach the log.
+// The writes whose key a later one of the same commit writes again: a job that comes and is leased at once changes its
+// record and its place twice. Only the last one need reach the log.
 std::vector<bool> superseded_in(std::span<const Write> writes) {
   std::vector<bool> superseded(writes.size());
   std::array<std::unordered_set<std::string_view>, 2> later;
@@ -63,14 +63,20 @@ class RocksStore final : public Store {
   // A null handle stands for a family that the store on disk does not have and that holds nothing.
   RocksStore(std::string dir, OpenMode mode, Env env, std::unique_ptr<rocksdb::DB> db,
              std::vector<rocksdb::ColumnFamilyHandle*> handles, std::optional<DiskSpace> space)
-      : dir_(std::move(dir)), mode_(mode), env_(std::move(env)), db_(std::move(db)), handles_(std::move(handles)), space_(std::move(space)) {
+      : dir_(std::move(dir)),
+        mode_(mode),
+        env_(std::move(env)),
+        db_(std::move(db)),
+        handles_(std::move(handles)),
+        space_(std::move(space)) {
     if (mode != OpenMode::read_write) return;
     for (const Family family : {Family::blob, Family::object}) garbage_.emplace_back(*db_, handle(family));
   }
 
   ~RocksStore() override {
-    // A store that was closed in order has no log to replay, and none in which damage could pass for a torn tail. One family after the
-    // other, and no further than the first error: two records of the MANIFEST that were not synced could be torn apart.
+    // A store that was closed in order has no log to replay, and none in which damage could pass for a torn tail. One
+    // family after the other, and no further than the first error: two records of the MANIFEST that were not synced
+    // could be torn apart.
     garbage_.clear();
     bool flushed = mode_ == OpenMode::read_write && !broken_;
     for (rocksdb::ColumnFamilyHandle* handle : handles_) flushed = flushed && db_->Flush({}, handle).ok();
@@ -154,9 +160,11 @@ class RocksStore final : public Store {
     namespace fs = std::filesystem;
     std::error_code error;
     const fs::path inside = fs::weakly_canonical(dir, error).lexically_relative(fs::weakly_canonical(dir_, error));
-    if (!inside.empty() && *inside.begin() != "..") return bad_input("no checkpoint at " + dir + ": that is inside of the store; name a directory beside it");
+    if (!inside.empty() && *inside.begin() != "..")
+      return bad_input("no checkpoint at " + dir + ": that is inside of the store; name a directory beside it");
     if (fs::is_directory(dir, error) && fs::is_empty(dir, error)) fs::remove(dir, error);
-    if (fs::exists(dir, error)) return bad_input("no checkpoint at " + dir + ": it is not empty; name a new or an empty directory");
+    if (fs::exists(dir, error))
+      return bad_input("no checkpoint at " + dir + ": it is not empty; name a new or an empty directory");
     if (!fs::is_directory(fs::absolute(dir).parent_path(), error)) {
       return bad_input("no checkpoint at " + dir + ": the directory that is to hold it does not exist");
     }
@@ -323,8 +331,8 @@ tl::unexpected<Error> cannot_open(const std::string& dir, const rocksdb::Status&
 using Families = std::vector<rocksdb::ColumnFamilyDescriptor>;
 
 // For reading, families that the store does not have are left out: an older version of kq wrote it.
-Expected<std::unique_ptr<RocksStore>> open_families(const std::string& dir, OpenMode mode, const Env& env, const Families& wanted,
-                                                    std::optional<DiskSpace> space) {
+Expected<std::unique_ptr<RocksStore>> open_families(const std::string& dir, OpenMode mode, const Env& env,
+                                                    const Families& wanted, std::optional<DiskSpace> space) {
   const rocksdb::DBOptions options = db_options(dir, mode, env.get());
   Families present = wanted;
   if (mode == OpenMode::read_only) {
@@ -345,7 +353,8 @@ Expected<std::unique_ptr<RocksStore>> open_families(const std::string& dir, Open
     const auto place = std::ranges::find(opened, family.name, [](auto* handle) { return handle->GetName(); });
     handles.push_back(place == opened.end() ? nullptr : *place);
   }
-  return std::make_unique<RocksStore>(dir, mode, env, std::unique_ptr<rocksdb::DB>(db), std::move(handles), std::move(space));
+  return std::make_unique<RocksStore>(dir, mode, env, std::unique_ptr<rocksdb::DB>(db), std::move(handles),
+                                      std::move(space));
 }
 
 // The schema of the store, if it may be opened so.
@@ -358,7 +367,8 @@ Expected<std::uint32_t> check_schema(const std::string& dir, OpenMode mode, cons
   std::from_chars((*schema)->data(), (*schema)->data() + (*schema)->size(), number);
   const bool is_older = number >= kOldestSchema && number < kSchemaVersion;
   if (number == kSchemaVersion || (is_older && mode == OpenMode::read_write)) return number;
-  const std::string what = "store at " + dir + " has schema " + **schema + ", this program reads " + std::to_string(kSchemaVersion);
+  const std::string what =
+      "store at " + dir + " has schema " + **schema + ", this program reads " + std::to_string(kSchemaVersion);
   if (is_older) return bad_input(what + "; start kq-broker on it once, which brings it up to date");
   return bad_input(what + "; use the version of kq that wrote it, or name another directory");
 }
@@ -382,8 +392,8 @@ Expected<bool> mend(const std::string& dir, const RocksStoreOptions& options) {
   return mended;
 }
 
-// Looks at an existing store before it is opened for writing, so that one of another schema is left as it is. Gives its schema.
-// Nothing is checked where its creation was cut short.
+// Looks at an existing store before it is opened for writing, so that one of another schema is left as it is. Gives its
+// schema. Nothing is checked where its creation was cut short.
 Expected<std::uint32_t> check_existing(const std::string& dir, OpenMode mode, const Env& env) {
   if (auto whole = check_logs(dir); !whole) return failure(std::move(whole.error()));
   std::vector<std::string> names;
@@ -392,7 +402,8 @@ Expected<std::uint32_t> check_existing(const std::string& dir, OpenMode mode, co
   if (!status.ok()) return cannot_open(dir, status);
   if (std::ranges::find(names, to_string(Family::meta)) == names.end()) {
     if (names.size() == 1 && !holds_data(dir)) return kSchemaVersion;
-    if (names.size() == 1) return our_fault("store at " + dir + " is damaged: its MANIFEST knows nothing of its data; restore a backup");
+    if (names.size() == 1)
+      return our_fault("store at " + dir + " is damaged: its MANIFEST knows nothing of its data; restore a backup");
     return bad_input("store at " + dir + " has no schema version: it is not a store of kq");
   }
   auto families = all_families();
@@ -402,7 +413,8 @@ Expected<std::uint32_t> check_existing(const std::string& dir, OpenMode mode, co
   return check_schema(dir, mode, **store);
 }
 
-// What an opening that was killed had begun to write, of which RocksDB knows nothing any more. The store is open, so nobody else writes any.
+// What an opening that was killed had begun to write, of which RocksDB knows nothing any more. The store is open, so
+// nobody else writes any.
 void remove_unfinished_options(const std::string& dir) {
   std::error_code gone;
   for (std::filesystem::directory_iterator file(dir, gone), end; !gone && file != end; file.increment(gone)) {
@@ -412,7 +424,8 @@ void remove_unfinished_options(const std::string& dir) {
   }
 }
 
-Expected<std::unique_ptr<Store>> try_open(const std::string& dir, OpenMode mode, const Env& env, const RocksStoreOptions& options) {
+Expected<std::unique_ptr<Store>> try_open(const std::string& dir, OpenMode mode, const Env& env,
+                                          const RocksStoreOptions& options) {
   Expected<std::uint32_t> schema = kSchemaVersion;
   if (holds_store(dir)) schema = check_existing(dir, mode, env);
   if (!schema) return failure(std::move(schema.error()));

@@ -14,13 +14,16 @@ using rocksdb::IOStatus;
 
 class FileReadAhead final : public rocksdb::FSRandomAccessFileOwnerWrapper {
  public:
-  FileReadAhead(std::unique_ptr<rocksdb::FSRandomAccessFile> file, std::uint64_t bytes) : FSRandomAccessFileOwnerWrapper(std::move(file)), bytes_(bytes) {}
+  FileReadAhead(std::unique_ptr<rocksdb::FSRandomAccessFile> file, std::uint64_t bytes)
+      : FSRandomAccessFileOwnerWrapper(std::move(file)), bytes_(bytes) {}
 
-  IOStatus Read(std::uint64_t offset, std::size_t n, const IOOptions& options, rocksdb::Slice* result, char* scratch, IODebugContext* debug) const override {
+  IOStatus Read(std::uint64_t offset, std::size_t n, const IOOptions& options, rocksdb::Slice* result, char* scratch,
+                IODebugContext* debug) const override {
     count(1);
     return FSRandomAccessFileOwnerWrapper::Read(offset, n, options, result, scratch, debug);
   }
-  IOStatus MultiRead(rocksdb::FSReadRequest* requests, std::size_t n, const IOOptions& options, IODebugContext* debug) override {
+  IOStatus MultiRead(rocksdb::FSReadRequest* requests, std::size_t n, const IOOptions& options,
+                     IODebugContext* debug) override {
     count(n);
     return FSRandomAccessFileOwnerWrapper::MultiRead(requests, n, options, debug);
   }
@@ -44,8 +47,8 @@ class FilesReadAhead final : public rocksdb::FileSystemWrapper {
 
   const char* Name() const override { return "kq.FilesReadAhead"; }
 
-  IOStatus NewRandomAccessFile(const std::string& path, const rocksdb::FileOptions& options, std::unique_ptr<rocksdb::FSRandomAccessFile>* file,
-                               IODebugContext* debug) override {
+  IOStatus NewRandomAccessFile(const std::string& path, const rocksdb::FileOptions& options,
+                               std::unique_ptr<rocksdb::FSRandomAccessFile>* file, IODebugContext* debug) override {
     std::uint64_t bytes = 0;
     IOStatus opened = target()->NewRandomAccessFile(path, options, file, debug);
     if (!opened.ok() || !target()->GetFileSize(path, IOOptions(), &bytes, debug).ok()) return opened;

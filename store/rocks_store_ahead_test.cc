@@ -20,11 +20,13 @@ class Told final : public rocksdb::FileSystemWrapper {
   class File final : public rocksdb::FSRandomAccessFile {
    public:
     explicit File(std::vector<Range>& asked) : asked_(asked) {}
-    rocksdb::IOStatus Read(std::uint64_t, std::size_t, const rocksdb::IOOptions&, rocksdb::Slice* result, char*, rocksdb::IODebugContext*) const override {
+    rocksdb::IOStatus Read(std::uint64_t, std::size_t, const rocksdb::IOOptions&, rocksdb::Slice* result, char*,
+                           rocksdb::IODebugContext*) const override {
       *result = "read";
       return rocksdb::IOStatus::OK();
     }
-    rocksdb::IOStatus Prefetch(std::uint64_t offset, std::size_t n, const rocksdb::IOOptions&, rocksdb::IODebugContext*) override {
+    rocksdb::IOStatus Prefetch(std::uint64_t offset, std::size_t n, const rocksdb::IOOptions&,
+                               rocksdb::IODebugContext*) override {
       asked_.emplace_back(offset, n);
       return rocksdb::IOStatus::NotSupported("what is only asked for may be refused");
     }
@@ -35,12 +37,14 @@ class Told final : public rocksdb::FileSystemWrapper {
 
   Told() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
   const char* Name() const override { return "Told"; }
-  rocksdb::IOStatus NewRandomAccessFile(const std::string&, const rocksdb::FileOptions&, std::unique_ptr<rocksdb::FSRandomAccessFile>* file,
+  rocksdb::IOStatus NewRandomAccessFile(const std::string&, const rocksdb::FileOptions&,
+                                        std::unique_ptr<rocksdb::FSRandomAccessFile>* file,
                                         rocksdb::IODebugContext*) override {
     *file = std::make_unique<File>(asked);
     return rocksdb::IOStatus::OK();
   }
-  rocksdb::IOStatus GetFileSize(const std::string&, const rocksdb::IOOptions&, std::uint64_t* bytes, rocksdb::IODebugContext*) override {
+  rocksdb::IOStatus GetFileSize(const std::string&, const rocksdb::IOOptions&, std::uint64_t* bytes,
+                                rocksdb::IODebugContext*) override {
     *bytes = kBytes;
     return rocksdb::IOStatus::OK();
   }
@@ -50,7 +54,9 @@ class Told final : public rocksdb::FileSystemWrapper {
 
 class ReadsAhead : public testing::Test {
  protected:
-  void SetUp() override { ASSERT_TRUE(with_reads_ahead(told_)->NewRandomAccessFile("a.blob", {}, &file_, nullptr).ok()); }
+  void SetUp() override {
+    ASSERT_TRUE(with_reads_ahead(told_)->NewRandomAccessFile("a.blob", {}, &file_, nullptr).ok());
+  }
   void read() {
     rocksdb::Slice result;
     ASSERT_TRUE(file_->Read(0, 4, {}, &result, nullptr, nullptr).ok());

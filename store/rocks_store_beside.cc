@@ -23,9 +23,11 @@ using rocksdb::IOStatus;
 // A log, up to one of its records.
 class WholeLog final : public rocksdb::FSSequentialFileOwnerWrapper {
  public:
-  WholeLog(std::unique_ptr<rocksdb::FSSequentialFile>&& file, std::uint64_t bytes) : FSSequentialFileOwnerWrapper(std::move(file)), left_(bytes) {}
+  WholeLog(std::unique_ptr<rocksdb::FSSequentialFile>&& file, std::uint64_t bytes)
+      : FSSequentialFileOwnerWrapper(std::move(file)), left_(bytes) {}
 
-  IOStatus Read(std::size_t bytes, const IOOptions& options, rocksdb::Slice* result, char* room, IODebugContext* debug) override {
+  IOStatus Read(std::size_t bytes, const IOOptions& options, rocksdb::Slice* result, char* room,
+                IODebugContext* debug) override {
     IOStatus read = target()->Read(std::min<std::uint64_t>(bytes, left_), options, result, room, debug);
     if (read.ok()) left_ -= result->size();
     return read;
@@ -81,7 +83,8 @@ class BesideWriter final : public rocksdb::FileSystemWrapper {
   }
 
   // What RocksDB lists first after it has read the MANIFEST are the logs that it is going to read.
-  IOStatus GetChildren(const std::string& dir, const IOOptions& options, std::vector<std::string>* names, IODebugContext* debug) override {
+  IOStatus GetChildren(const std::string& dir, const IOOptions& options, std::vector<std::string>* names,
+                       IODebugContext* debug) override {
     held_.clear();
     IOStatus listed = target()->GetChildren(dir, options, names, debug);
     if (!listed.ok() || !std::exchange(are_logs_next_, false)) return listed;
@@ -90,8 +93,8 @@ class BesideWriter final : public rocksdb::FileSystemWrapper {
   }
 
   // RocksDB opens a blob file when a value in it is first asked for.
-  IOStatus NewRandomAccessFile(const std::string& path, const rocksdb::FileOptions& options, std::unique_ptr<rocksdb::FSRandomAccessFile>* file,
-                               IODebugContext* debug) override {
+  IOStatus NewRandomAccessFile(const std::string& path, const rocksdb::FileOptions& options,
+                               std::unique_ptr<rocksdb::FSRandomAccessFile>* file, IODebugContext* debug) override {
     {
       const std::lock_guard lock(mutex_);
       const auto blob = blobs_.find(path);
@@ -102,7 +105,8 @@ class BesideWriter final : public rocksdb::FileSystemWrapper {
     }
     return target()->NewRandomAccessFile(path, options, file, debug);
   }
-  IOStatus GetFileSize(const std::string& path, const IOOptions& options, std::uint64_t* bytes, IODebugContext* debug) override {
+  IOStatus GetFileSize(const std::string& path, const IOOptions& options, std::uint64_t* bytes,
+                       IODebugContext* debug) override {
     {
       const std::lock_guard lock(mutex_);
       const auto blob = blobs_.find(path);
@@ -139,18 +143,21 @@ class BesideWriter final : public rocksdb::FileSystemWrapper {
     return IOStatus::OK();
   }
 
-  // Those above the limit, or above the system's for open files, are opened when they are needed, if they are still there.
+  // Those above the limit, or above the system's for open files, are opened when they are needed, if they are still
+  // there.
   IOStatus hold_blobs(const std::string& dir, const std::vector<std::string>& names, IODebugContext* debug) {
     const std::lock_guard lock(mutex_);
     blobs_.clear();
     if (!std::ranges::includes(names, those(before_manifest_, kBlob), is_older)) {
-      return IOStatus::IOError(dir, "blob files were replaced by the process that writes it while it was opened for reading");
+      return IOStatus::IOError(
+          dir, "blob files were replaced by the process that writes it while it was opened for reading");
     }
     for (const std::string& name : names) {
       if (blobs_.size() >= kHeldBlobsMax) break;
       const std::string path = dir + "/" + name;
       Blob blob;
-      const bool is_held = target()->NewRandomAccessFile(path, {}, &blob.file, debug).ok() && target()->GetFileSize(path, {}, &blob.bytes, debug).ok();
+      const bool is_held = target()->NewRandomAccessFile(path, {}, &blob.file, debug).ok() &&
+                           target()->GetFileSize(path, {}, &blob.bytes, debug).ok();
       if (is_held) blobs_[path] = std::move(blob);
     }
     return IOStatus::OK();
@@ -159,8 +166,8 @@ class BesideWriter final : public rocksdb::FileSystemWrapper {
   std::vector<std::string> before_manifest_;  // the names of all files
   bool are_logs_next_ = false;
   std::map<std::string, std::unique_ptr<rocksdb::FSSequentialFile>> held_;  // logs by name
-  std::mutex mutex_;  // the store's readers may be several
-  std::map<std::string, Blob> blobs_;  // by path
+  std::mutex mutex_;                                                        // the store's readers may be several
+  std::map<std::string, Blob> blobs_;                                       // by path
 };
 
 }  // namespace

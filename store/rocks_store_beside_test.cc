@@ -35,15 +35,18 @@ struct Meanwhile {
   std::function<void(const std::string& log)> before_log = [](const std::string&) {};
   std::function<void(const std::string& log)> within_log = [](const std::string&) {};  // before each of its pieces
 };
-// A look reads the MANIFEST for the names of families, again for those of meta, then as the store of meta alone, with the logs; and all but the
-// first once more for the store with all families.
+// A look reads the MANIFEST for the names of families, again for those of meta, then as the store of meta alone, with
+// the logs; and all but the first once more for the store with all families.
 constexpr int kManifestsALook = 5;
 constexpr int kManifestsBeforeLogs = 3;
 
 class WatchedFile final : public rocksdb::FSSequentialFileOwnerWrapper {
  public:
-  WatchedFile(std::unique_ptr<rocksdb::FSSequentialFile>&& file, std::function<void()> before_read, std::function<void()> at_end)
-      : FSSequentialFileOwnerWrapper(std::move(file)), before_read_(std::move(before_read)), at_end_(std::move(at_end)) {}
+  WatchedFile(std::unique_ptr<rocksdb::FSSequentialFile>&& file, std::function<void()> before_read,
+              std::function<void()> at_end)
+      : FSSequentialFileOwnerWrapper(std::move(file)),
+        before_read_(std::move(before_read)),
+        at_end_(std::move(at_end)) {}
   ~WatchedFile() override { at_end_(); }
 
   rocksdb::IOStatus Read(std::size_t bytes, const rocksdb::IOOptions& options, rocksdb::Slice* result, char* room,
@@ -59,20 +62,26 @@ class WatchedFile final : public rocksdb::FSSequentialFileOwnerWrapper {
 
 class WatchedFiles final : public rocksdb::FileSystemWrapper {
  public:
-  explicit WatchedFiles(const Meanwhile& meanwhile) : FileSystemWrapper(rocksdb::FileSystem::Default()), meanwhile_(meanwhile) {}
+  explicit WatchedFiles(const Meanwhile& meanwhile)
+      : FileSystemWrapper(rocksdb::FileSystem::Default()), meanwhile_(meanwhile) {}
 
   const char* Name() const override { return "kq.WatchedFiles"; }
 
   rocksdb::IOStatus NewSequentialFile(const std::string& path, const rocksdb::FileOptions& options,
-                                      std::unique_ptr<rocksdb::FSSequentialFile>* file, rocksdb::IODebugContext* debug) override {
+                                      std::unique_ptr<rocksdb::FSSequentialFile>* file,
+                                      rocksdb::IODebugContext* debug) override {
     const bool is_manifest = path.find("MANIFEST-") != std::string::npos;
     const bool is_log = path.ends_with(".log");
     if (is_manifest) meanwhile_.before_manifest();
     if (is_log) meanwhile_.before_log(path);
     rocksdb::IOStatus opened = target()->NewSequentialFile(path, options, file, debug);
     if (!opened.ok()) return opened;
-    if (is_manifest) *file = std::make_unique<WatchedFile>(std::move(*file), [] {}, meanwhile_.after_manifest);
-    if (is_log) *file = std::make_unique<WatchedFile>(std::move(*file), [this, path] { meanwhile_.within_log(path); }, [] {});
+    if (is_manifest)
+      *file = std::make_unique<WatchedFile>(
+          std::move(*file), [] {}, meanwhile_.after_manifest);
+    if (is_log)
+      *file = std::make_unique<WatchedFile>(
+          std::move(*file), [this, path] { meanwhile_.within_log(path); }, [] {});
     return opened;
   }
 
@@ -113,7 +122,9 @@ class Beside : public testing::Test {
     file.seekp(static_cast<std::streamoff>(at));
     KQ_CHECK(file << bytes);
   }
-  static std::uint64_t end_of(const std::string& log) { return look_at_log(log, LogCheck::checksums).value().good_bytes; }
+  static std::uint64_t end_of(const std::string& log) {
+    return look_at_log(log, LogCheck::checksums).value().good_bytes;
+  }
 
   const TemporaryDirectory directory_;
   const std::string dir_ = directory_.path() + "/store";
@@ -122,14 +133,17 @@ class Beside : public testing::Test {
   const std::unique_ptr<rocksdb::Env> env_ = rocksdb::NewCompositeEnv(std::make_shared<WatchedFiles>(meanwhile_));
 };
 
-// Of the record behind the last one a piece is there when RocksDB reads, and nothing was when the log was opened: every time.
+// Of the record behind the last one a piece is there when RocksDB reads, and nothing was when the log was opened: every
+// time.
 TEST_F(Beside, a_record_that_is_half_written_when_it_is_read_is_not_there_yet) {
   put("first");
   const std::string log = logs(dir_).back();
   const std::uint64_t end = end_of(log);
   put("second", 100'000);  // over four blocks
   std::string record(end_of(log) - end, '\0');
-  std::ifstream(log, std::ios::binary).seekg(static_cast<std::streamoff>(end)).read(record.data(), static_cast<std::streamsize>(record.size()));
+  std::ifstream(log, std::ios::binary)
+      .seekg(static_cast<std::streamoff>(end))
+      .read(record.data(), static_cast<std::streamsize>(record.size()));
   std::size_t from = 0;
   std::size_t written = 0;
   meanwhile_.before_log = [&](const std::string&) { overwrite(log, end, std::string(record.size(), '\0')); };
@@ -249,7 +263,8 @@ TEST_F(Beside, a_writer_that_is_faster_at_every_look_is_said) {
   };
   const auto reader = read();
   ASSERT_FALSE(reader);
-  EXPECT_THAT(reader.error().message, HasSubstr("logs were replaced by the process that writes it while it was opened for reading"));
+  EXPECT_THAT(reader.error().message,
+              HasSubstr("logs were replaced by the process that writes it while it was opened for reading"));
   EXPECT_EQ(manifests, kManifestsBeforeLogs * kLooksBesideMax);
 }
 

@@ -27,8 +27,11 @@ class DirectLog final : public rocksdb::FSWritableFileOwnerWrapper {
   DirectLog(std::unique_ptr<rocksdb::FSWritableFile>&& file, std::unique_ptr<DirectFile> direct)
       : FSWritableFileOwnerWrapper(std::move(file)), direct_(std::move(direct)) {}
 
-  IOStatus Append(const rocksdb::Slice& data, const IOOptions&, IODebugContext*) override { return status_of(direct_->append({data.data(), data.size()})); }
-  IOStatus Append(const rocksdb::Slice& data, const IOOptions& options, const rocksdb::DataVerificationInfo&, IODebugContext* debug) override {
+  IOStatus Append(const rocksdb::Slice& data, const IOOptions&, IODebugContext*) override {
+    return status_of(direct_->append({data.data(), data.size()}));
+  }
+  IOStatus Append(const rocksdb::Slice& data, const IOOptions& options, const rocksdb::DataVerificationInfo&,
+                  IODebugContext* debug) override {
     return Append(data, options, debug);
   }
   IOStatus PositionedAppend(const rocksdb::Slice& data, std::uint64_t at, const IOOptions&, IODebugContext*) override {

@@ -1,6 +1,8 @@
-// RocksDB's log past the page cache, where the file system can do that (direct_file.h): nobody reads a log while it is written.
+// RocksDB's log past the page cache, where the file system can do that (direct_file.h): nobody reads a log while it is
+// written.
 //
-// The log ends with zeros up to a whole block, as one with room ahead does (rocks_store_room.h); closed in order it is cut to its length.
+// The log ends with zeros up to a whole block, as one with room ahead does (rocks_store_room.h); closed in order it is
+// cut to its length.
 #pragma once
 
 #include <rocksdb/file_system.h>

@@ -32,7 +32,8 @@ void BlobGarbage::look(std::uint64_t room_bytes) {
 // An error is the store's: RocksDB takes no commit after it, and the next one tells.
 void BlobGarbage::collect(double share) {
   rocksdb::CompactRangeOptions options;
-  options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;  // most of what points into old files lies there
+  options.bottommost_level_compaction =
+      rocksdb::BottommostLevelCompaction::kForce;  // most of what points into old files lies there
   options.blob_garbage_collection_policy = rocksdb::BlobGarbageCollectionPolicy::kForce;
   options.blob_garbage_collection_age_cutoff = share;
   options.canceled = &is_cut_short_;

@@ -35,7 +35,8 @@ class Garbage : public testing::Test {
     EXPECT_TRUE(rocksdb::DB::Open(options, directory_.path(), &db).ok());
     db_.reset(db);
     garbage_ = std::make_unique<BlobGarbage>(*db_, db_->DefaultColumnFamily());
-    for (Sequence seq = 0; seq < kValues; ++seq) EXPECT_TRUE(db_->Put({}, sequence_key(seq), std::string(kValueBytes, 'x')).ok());
+    for (Sequence seq = 0; seq < kValues; ++seq)
+      EXPECT_TRUE(db_->Put({}, sequence_key(seq), std::string(kValueBytes, 'x')).ok());
     EXPECT_TRUE(db_->Flush({}).ok());
   }
   void remove(Sequence first, Sequence end) {
@@ -105,7 +106,9 @@ TEST_F(Garbage, is_cut_short_where_the_disk_becomes_nearly_full_and_where_the_st
 // As a broker does it: nobody asks for a compaction, and whoever asks for the room each second gets it back.
 TEST(GarbageOfAStore, goes_by_itself) {
   const TemporaryDirectory directory;
-  const auto open = [&] { return open_rocks_store(directory.path(), OpenMode::read_write, {.space = {.reserve_bytes = 0}}).value(); };
+  const auto open = [&] {
+    return open_rocks_store(directory.path(), OpenMode::read_write, {.space = {.reserve_bytes = 0}}).value();
+  };
   const auto blob_bytes = [&] {
     std::uintmax_t bytes = 0;
     for (const auto& entry : fs::directory_iterator(directory.path())) {
@@ -138,7 +141,8 @@ TEST(GarbageOfAStore, goes_by_itself) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   EXPECT_LE(blob_bytes(), kValues / 2 * kValueBytes);
-  for (Sequence seq = kValues * 3 / 4; seq < kValues; ++seq) EXPECT_EQ(store->get(Family::blob, sequence_key(seq)).value().value().size(), kValueBytes);
+  for (Sequence seq = kValues * 3 / 4; seq < kValues; ++seq)
+    EXPECT_EQ(store->get(Family::blob, sequence_key(seq)).value().value().size(), kValueBytes);
 }
 
 }  // namespace

@@ -16,10 +16,11 @@ namespace kq {
 namespace {
 
 constexpr std::size_t kLeafEntries = 64;
-constexpr std::size_t kNear = 4;  // entries looked at before a search
+constexpr std::size_t kNear = 4;      // entries looked at before a search
 constexpr std::size_t kTagBytes = 8;  // behind the user's key: RocksDB's number of the write, and its kind
 
-// An entry as RocksDB lays it out: the length of the key as a varint, the key, its tag, and the value, which nobody here looks at.
+// An entry as RocksDB lays it out: the length of the key as a varint, the key, its tag, and the value, which nobody
+// here looks at.
 struct Key {
   std::string_view user;
   std::uint64_t tag = 0;
@@ -117,7 +118,8 @@ class SortedLeaves final : public rocksdb::MemTableRep {
 
   Iterator* GetIterator(rocksdb::Arena* arena) override {
     if (arena == nullptr) return new Walk(*this);
-    // Whoever brings an arena destroys the iterator and never frees it. The arena's own header is not public, so its memory is kept here.
+    // Whoever brings an arena destroys the iterator and never frees it. The arena's own header is not public, so its
+    // memory is kept here.
     const std::lock_guard lock(walks_mutex_);
     if (idle_walks_.empty()) {
       walks_.push_back(std::make_unique<WalkMemory>());
@@ -128,8 +130,8 @@ class SortedLeaves final : public rocksdb::MemTableRep {
     return new (memory->bytes) KeptWalk(*this, memory);
   }
 
-  // MemTableRep::Get asks for one without an arena, for a single look, and never frees it, 48 bytes for each (RocksDB 7.8.3, memtable.cc).
-  // So each thread has one, which is its next look's again.
+  // MemTableRep::Get asks for one without an arena, for a single look, and never frees it, 48 bytes for each
+  // (RocksDB 7.8.3, memtable.cc). So each thread has one, which is its next look's again.
   Iterator* GetDynamicPrefixIterator(rocksdb::Arena* arena) override {
     if (arena != nullptr) return GetIterator(arena);
     static thread_local std::optional<Walk> look;
@@ -226,15 +228,19 @@ class SortedLeaves final : public rocksdb::MemTableRep {
   };
   static_assert(sizeof(KeptWalk) <= sizeof(WalkMemory));
 
-  bool is_entry(const Place& place) const { return place.leaf < leaves_.size() && place.entry < leaves_[place.leaf]->n; }
+  bool is_entry(const Place& place) const {
+    return place.leaf < leaves_.size() && place.entry < leaves_[place.leaf]->n;
+  }
   const char* entry_at(const Place& place) const { return leaves_[place.leaf]->entries[place.entry]; }
 
-  // Whether the key goes close behind the one inserted last; then last_place_ is where. Between the two there may be older versions of both.
+  // Whether the key goes close behind the one inserted last; then last_place_ is where. Between the two there may be
+  // older versions of both.
   bool is_beside_last(const Key& key) {
     const Leaf& leaf = *leaves_[last_leaf_];
     if (last_place_ >= leaf.n || !leaf.is_before(last_place_, key)) return false;
     for (std::size_t next = last_place_ + 1; next <= last_place_ + kNear; ++next) {
-      const bool fits = next < leaf.n ? !leaf.is_before(next, key) : last_leaf_ + 1 == leaves_.size() || !leaves_[last_leaf_ + 1]->is_before(0, key);
+      const bool fits = next < leaf.n ? !leaf.is_before(next, key)
+                                      : last_leaf_ + 1 == leaves_.size() || !leaves_[last_leaf_ + 1]->is_before(0, key);
       if (fits) last_place_ = next;
       if (fits || next == leaf.n) return fits;
     }
@@ -262,7 +268,8 @@ class SortedLeaves final : public rocksdb::MemTableRep {
   Place place_of(Key key) const {
     if (leaves_.empty()) return {};
     // A key that does not begin as all do is before or behind all.
-    if (const int order = key.user.substr(0, shared_.size()).compare(shared_); order != 0) return {order < 0 ? 0 : leaves_.size(), 0};
+    if (const int order = key.user.substr(0, shared_.size()).compare(shared_); order != 0)
+      return {order < 0 ? 0 : leaves_.size(), 0};
     key.front = Key::front_of(key.user, shared_.size());
     const std::size_t leaf = leaf_of(key);
     const std::size_t entry = leaves_[leaf]->place(key);
@@ -289,7 +296,8 @@ class SortedLeaves final : public rocksdb::MemTableRep {
     bytes_ += sizeof(Leaf) + sizeof(std::uint64_t) + sizeof(Leaf*);
   }
 
-  // Makes room at the place where the next entry goes. Behind all others it begins a leaf of its own: keys that come in their order fill theirs.
+  // Makes room at the place where the next entry goes. Behind all others it begins a leaf of its own: keys that come in
+  // their order fill theirs.
   void split() {
     add_leaf(last_leaf_ + 1);
     Leaf& full = *leaves_[last_leaf_];
@@ -311,7 +319,7 @@ class SortedLeaves final : public rocksdb::MemTableRep {
   std::vector<std::uint64_t> fronts_;          // of the first entry of each
   std::size_t last_leaf_ = 0;                  // where the last entry was inserted
   std::size_t last_place_ = 0;
-  std::uint64_t version_ = 0;                  // counts insertions
+  std::uint64_t version_ = 0;  // counts insertions
   std::atomic<std::size_t> bytes_ = 0;
   std::mutex walks_mutex_;
   std::vector<std::unique_ptr<WalkMemory>> walks_;

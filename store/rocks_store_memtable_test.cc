@@ -53,7 +53,8 @@ class SortedLeavesTest : public ::testing::Test {
   }
   Version at(Rep::Iterator& place) {
     const std::string_view entry(place.key());
-    const auto found = std::find_if(entries.begin(), entries.end(), [&](const std::string& kept) { return kept.data() == place.key(); });
+    const auto found = std::find_if(entries.begin(), entries.end(),
+                                    [&](const std::string& kept) { return kept.data() == place.key(); });
     EXPECT_NE(found, entries.end());
     for (const Version& version : expected) {
       if (version.entry() == *found) return version;
@@ -99,7 +100,9 @@ TEST_F(SortedLeavesTest, an_empty_table_has_no_place) {
 TEST_F(SortedLeavesTest, of_equal_keys_the_newest_comes_first_and_short_keys_before_longer_ones) {
   using namespace std::string_literals;
   std::uint64_t tag = 0;
-  for (const std::string& user : {""s, "b"s, "a"s, "a\0"s, "abcdefgh"s, "abcdefghi"s, "b"s, "\xFF\xFF"s, std::string(300, 'x')}) insert({user, ++tag});
+  for (const std::string& user :
+       {""s, "b"s, "a"s, "a\0"s, "abcdefgh"s, "abcdefghi"s, "b"s, "\xFF\xFF"s, std::string(300, 'x')})
+    insert({user, ++tag});
   expect_order();
 }
 

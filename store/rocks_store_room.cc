@@ -24,8 +24,8 @@ class RoomyLog final : public rocksdb::FSWritableFileOwnerWrapper {
     make_room(data.size(), options, debug);
     return count(data.size(), target()->Append(data, options, debug));
   }
-  IOStatus Append(const rocksdb::Slice& data, const IOOptions& options, const rocksdb::DataVerificationInfo& verification,
-                  IODebugContext* debug) override {
+  IOStatus Append(const rocksdb::Slice& data, const IOOptions& options,
+                  const rocksdb::DataVerificationInfo& verification, IODebugContext* debug) override {
     make_room(data.size(), options, debug);
     return count(data.size(), target()->Append(data, options, verification, debug));
   }
@@ -43,7 +43,8 @@ class RoomyLog final : public rocksdb::FSWritableFileOwnerWrapper {
     alignas(DirectFile::kBlockBytes) static char zeros[kLogRoomBytes];  // never written
     const std::uint64_t at = DirectFile::whole_blocks(std::max(written_, room_end_));
     room_end_ = at + kLogRoomBytes;
-    // What fails here, for want of space perhaps, would fail a commit that may fit: whether it does is for the append to say.
+    // What fails here, for want of space perhaps, would fail a commit that may fit: whether it does is for the append
+    // to say.
     can_have_room_ = target()->PositionedAppend({zeros, kLogRoomBytes}, at, options, debug).ok();
   }
   IOStatus count(std::size_t bytes, IOStatus appended) {

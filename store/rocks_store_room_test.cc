@@ -25,11 +25,14 @@ class Room : public testing::TestWithParam<bool> {
  protected:
   std::unique_ptr<rocksdb::FSWritableFile> open(const std::string& name) {
     std::unique_ptr<rocksdb::FSWritableFile> file;
-    const auto files = with_log_room(GetParam() ? with_direct_logs(rocksdb::FileSystem::Default()) : rocksdb::FileSystem::Default());
+    const auto files =
+        with_log_room(GetParam() ? with_direct_logs(rocksdb::FileSystem::Default()) : rocksdb::FileSystem::Default());
     EXPECT_TRUE(files->NewWritableFile(path(name), {}, &file, nullptr).ok());
     return file;
   }
-  static void append(rocksdb::FSWritableFile& file, const std::string& bytes) { ASSERT_TRUE(file.Append(bytes, {}, nullptr).ok()); }
+  static void append(rocksdb::FSWritableFile& file, const std::string& bytes) {
+    ASSERT_TRUE(file.Append(bytes, {}, nullptr).ok());
+  }
   static void close(rocksdb::FSWritableFile& file) { ASSERT_TRUE(file.Close({}, nullptr).ok()); }
   std::string path(const std::string& name) const { return directory_.path() + "/" + name; }
   std::string content(const std::string& name) const {
@@ -96,7 +99,8 @@ TEST_P(Room, of_a_store_that_was_killed_is_the_end_of_its_log) {
   EXPECT_EQ(fs::file_size(log), kLogRoomBytes);
   EXPECT_NE(look_at_log(log, LogCheck::checksums).value().ending, LogEnding::damaged);
   const auto copy = open_rocks_store(path("copy"), OpenMode::read_write).value();
-  for (Sequence seq = 1; seq <= 3; ++seq) EXPECT_EQ(copy->get(Family::state, sequence_key(seq)).value(), std::to_string(seq));
+  for (Sequence seq = 1; seq <= 3; ++seq)
+    EXPECT_EQ(copy->get(Family::state, sequence_key(seq)).value(), std::to_string(seq));
 }
 
 // The last record's first half, and room: what is left of a writer that was killed within a write.
@@ -130,7 +134,8 @@ TEST_P(Room, a_record_that_was_written_in_part_is_not_there_for_who_only_reads) 
   EXPECT_FALSE((*reader)->get(Family::state, "two").value());
 }
 
-INSTANTIATE_TEST_SUITE_P(Logs, Room, testing::Values(false, true), [](const auto& one) { return one.param ? "direct" : "cached"; });
+INSTANTIATE_TEST_SUITE_P(Logs, Room, testing::Values(false, true),
+                         [](const auto& one) { return one.param ? "direct" : "cached"; });
 
 }  // namespace
 }  // namespace kq

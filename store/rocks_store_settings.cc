@@ -18,22 +18,27 @@
 namespace kq {
 namespace {
 
-static_assert(SpaceMarks{}.low_bytes >= kMemtableBytesMax + kWriteAheadLogBytesMax, "a disk that is nearly full has room for what is in RAM, and for a log");
+static_assert(SpaceMarks{}.low_bytes >= kMemtableBytesMax + kWriteAheadLogBytesMax,
+              "a disk that is nearly full has room for what is in RAM, and for a log");
 
 constexpr std::size_t kFamilies = kEnumNames<Family>.size();
 
-// Values of this size and above stay out of the tables, so that compaction does not rewrite them: nearly every source, packed. A table has some
-// 100 bytes in place of each.
+// Values of this size and above stay out of the tables, so that compaction does not rewrite them: nearly every source,
+// packed. A table has some 100 bytes in place of each.
 constexpr std::size_t kBlobBytesMin = 256;
 constexpr double kMemtableFilterShare = 0.02;  // of the memtable: a new key is known to be new without a search in it
-constexpr double kFilterBitsPerKey = 10;  // one lookup in a hundred reads a block for nothing
+constexpr double kFilterBitsPerKey = 10;       // one lookup in a hundred reads a block for nothing
 
-// Keys in no order: every table overlaps every other, and levels would write all that lies in the first one anew for each little that comes. Runs of tables
-// that are merged where they are of one size write a record some five times in a store of ten million, not twenty. Whether a run has a key its filter says.
-void compact_by_size(rocksdb::ColumnFamilyOptions& options) { options.compaction_style = rocksdb::kCompactionStyleUniversal; }
+// Keys in no order: every table overlaps every other, and levels would write all that lies in the first one anew for
+// each little that comes. Runs of tables that are merged where they are of one size write a record some five times in a
+// store of ten million, not twenty. Whether a run has a key its filter says.
+void compact_by_size(rocksdb::ColumnFamilyOptions& options) {
+  options.compaction_style = rocksdb::kCompactionStyleUniversal;
+}
 
-// After an error a store is finished and its process ends. RocksDB would try to recover by itself behind kq's back: it then flushes
-// what the failed flush left half done, on which this version aborts, and waits seconds for room on a full disk.
+// After an error a store is finished and its process ends. RocksDB would try to recover by itself behind kq's back: it
+// then flushes what the failed flush left half done, on which this version aborts, and waits seconds for room on a full
+// disk.
 class NoRecovery final : public rocksdb::EventListener {
  public:
   void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status, bool* auto_recovery) override {
@@ -101,7 +106,9 @@ rocksdb::ColumnFamilyOptions family_options(Family family, const std::shared_ptr
 rocksdb::DBOptions db_options(const std::string& dir, OpenMode mode, rocksdb::Env* env) {
   rocksdb::DBOptions options;
   // Made once and never unmade, as RocksDB's own is: threads of any store may use it until the process ends.
-  static rocksdb::Env* const roomy = rocksdb::NewCompositeEnv(with_reads_ahead(with_log_room(with_direct_logs(rocksdb::FileSystem::Default())))).release();
+  static rocksdb::Env* const roomy =
+      rocksdb::NewCompositeEnv(with_reads_ahead(with_log_room(with_direct_logs(rocksdb::FileSystem::Default()))))
+          .release();
   options.env = env != nullptr ? env : roomy;
   options.create_if_missing = mode == OpenMode::read_write;
   options.create_missing_column_families = mode == OpenMode::read_write;
@@ -118,7 +125,8 @@ rocksdb::DBOptions db_options(const std::string& dir, OpenMode mode, rocksdb::En
   options.bytes_per_sync = kMegabyte;
   // The default starts sixteen threads in each family to open its few tables: two hundred threads to open a store.
   options.max_file_opening_threads = 1;
-  // One flush and two compactions: what lives in many blob files may be written anew for minutes (rocks_store_garbage.h), and others must not wait for that.
+  // One flush and two compactions: what lives in many blob files may be written anew for minutes
+  // (rocks_store_garbage.h), and others must not wait for that.
   options.max_background_jobs = 3;
   options.write_buffer_manager = std::make_shared<rocksdb::WriteBufferManager>(kMemtableBytesMax);
   options.listeners.push_back(std::make_shared<NoRecovery>());

@@ -13,9 +13,10 @@ namespace kq {
 
 inline constexpr std::size_t kMegabyte = std::size_t{1} << 20;
 
-inline constexpr std::size_t kBlockCacheBytes = 128 * kMegabyte;      // of all families together
-inline constexpr std::size_t kMemtableBytesMax = 256 * kMegabyte;     // of all families together
-inline constexpr std::size_t kWriteAheadLogBytesMax = 256 * kMegabyte;  // then the families that hold it alive are flushed
+inline constexpr std::size_t kBlockCacheBytes = 128 * kMegabyte;   // of all families together
+inline constexpr std::size_t kMemtableBytesMax = 256 * kMegabyte;  // of all families together
+inline constexpr std::size_t kWriteAheadLogBytesMax =
+    256 * kMegabyte;  // then the families that hold it alive are flushed
 
 // For the store in `dir`. `env` may be null: the machine's own files.
 rocksdb::DBOptions db_options(const std::string& dir, OpenMode mode, rocksdb::Env* env);

@@ -10,7 +10,8 @@ struct Run {
   std::vector<std::string> names;
 };
 
-// Tables of one level, side by side, each small. Level 0 is RocksDB's own affair: its tables overlap, and four of them are a compaction.
+// Tables of one level, side by side, each small. Level 0 is RocksDB's own affair: its tables overlap, and four of them
+// are a compaction.
 std::vector<Run> runs_of_small_tables(const rocksdb::ColumnFamilyMetaData& family) {
   std::vector<Run> runs;
   for (const rocksdb::LevelMetaData& level : family.levels) {

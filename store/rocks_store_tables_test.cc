@@ -105,7 +105,8 @@ TEST(ShortLives, leave_a_store_of_few_tables) {
     ASSERT_TRUE((*store)->commit({&write, 1}));
   }
   const std::filesystem::directory_iterator files(directory.path());
-  const auto tables_n = std::ranges::count_if(files, [](const auto& file) { return file.path().extension() == ".sst"; });
+  const auto tables_n =
+      std::ranges::count_if(files, [](const auto& file) { return file.path().extension() == ".sst"; });
   EXPECT_LE(tables_n, static_cast<std::ptrdiff_t>(2 * kSmallTablesMax));
 }
 

@@ -81,7 +81,8 @@ std::map<std::string, std::pair<std::uintmax_t, fs::file_time_type>> listing(con
   return files;
 }
 
-// What a crash would leave: the files as they are while the store is open. A store closed in order has no log to replay.
+// What a crash would leave: the files as they are while the store is open. A store closed in order has no log to
+// replay.
 void copy_as_crashed(const std::string& dir, const std::string& to) {
   fs::copy(dir, to);
 }
@@ -231,11 +232,13 @@ TEST_F(RocksStoreTest, a_checkpoint_takes_no_place_that_is_taken) {
   const std::string copy = directory.path() + "/copy";
   fs::create_directory(copy);
   ASSERT_TRUE(store->checkpoint(copy)) << "it is empty";
-  EXPECT_EQ(store->checkpoint(copy).error(),
-            (Error{ExitCode::bad_input, "no checkpoint at " + copy + ": it is not empty; name a new or an empty directory"}));
+  EXPECT_EQ(
+      store->checkpoint(copy).error(),
+      (Error{ExitCode::bad_input, "no checkpoint at " + copy + ": it is not empty; name a new or an empty directory"}));
   for (const std::string& inside : {dir, dir + "/copy", dir + "/../" + fs::path(dir).filename().string() + "/copy"}) {
     EXPECT_EQ(store->checkpoint(inside).error(),
-              (Error{ExitCode::bad_input, "no checkpoint at " + inside + ": that is inside of the store; name a directory beside it"}));
+              (Error{ExitCode::bad_input,
+                     "no checkpoint at " + inside + ": that is inside of the store; name a directory beside it"}));
   }
   EXPECT_EQ(store->checkpoint(copy + "/a/b").error(),
             (Error{ExitCode::bad_input,

@@ -1,4 +1,5 @@
-// The port to the disk: ordered keys in families, one atomic durable commit. Two implementations, one contract test over both.
+// The port to the disk: ordered keys in families, one atomic durable commit. Two implementations, one contract test
+// over both.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +17,21 @@
 
 namespace kq {
 
-// What lives where; values are described in core/records.h, keys in store/keys.h. A store that lacks a family gets it when it is opened
-// for writing, so a new one goes to the end and needs no migration.
+// What lives where; values are described in core/records.h, keys in store/keys.h. A store that lacks a family gets it
+// when it is opened for writing, so a new one goes to the end and needs no migration.
 enum class Family { meta, state, ids, body, result, samples, blob, run, board, queue, timer, dead, reuse, object };
 template <>
-inline constexpr std::array<std::string_view, 14> kEnumNames<Family>{
-    "meta", "state", "ids", "body", "result", "samples", "blob", "run", "board", "queue", "timer", "dead", "reuse", "object"};
+inline constexpr std::array<std::string_view, 14> kEnumNames<Family>{"meta",    "state", "ids",   "body",  "result",
+                                                                     "samples", "blob",  "run",   "board", "queue",
+                                                                     "timer",   "dead",  "reuse", "object"};
 
 // Puts a key; without a value removes it, or with an end every key in [key, end).
 struct Write {
   Family family;
   std::string key;
   std::optional<std::string> value;
-  std::string end = {};  // empty: `key` alone is meant; an end at or before `key` removes nothing; with a value it is not read
+  std::string end =
+      {};  // empty: `key` alone is meant; an end at or before `key` removes nothing; with a value it is not read
 
   friend bool operator==(const Write&, const Write&) = default;
 };
@@ -46,8 +49,9 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  // All writes or none, in their order, on disk when this returns. After an error nothing may be acknowledged and the process ends: what
-  // the disk holds is known again only when the store is opened anew. Until then every commit fails with the same words.
+  // All writes or none, in their order, on disk when this returns. After an error nothing may be acknowledged and the
+  // process ends: what the disk holds is known again only when the store is opened anew. Until then every commit fails
+  // with the same words.
   virtual Expected<void> commit(std::span<const Write> writes) = 0;
 
   virtual Expected<std::optional<std::string>> get(Family family, std::string_view key) const = 0;
@@ -56,23 +60,25 @@ class Store {
   using Values = std::vector<std::optional<std::string>>;
   virtual Expected<Values> get_many(Family family, std::span<const std::string> keys) const;
 
-  // Visits keys in [first, end) in byte order until `visit` returns false. An empty `end` means no upper bound. Whoever takes from the
-  // front and removes what he took passes the place he has reached: a walk over removed keys costs as much as over present ones.
+  // Visits keys in [first, end) in byte order until `visit` returns false. An empty `end` means no upper bound. Whoever
+  // takes from the front and removes what he took passes the place he has reached: a walk over removed keys costs as
+  // much as over present ones.
   using Visit = std::function<bool(std::string_view key, std::string_view value)>;
-  virtual Expected<void> scan(Family family, std::string_view first, std::string_view end, const Visit& visit) const = 0;
+  virtual Expected<void> scan(Family family, std::string_view first, std::string_view end,
+                              const Visit& visit) const = 0;
 
   // What follows has an answer for stores without a disk.
 
-  // Removes every key in [first, end), durably, and gives the disk its room back: for long ranges that are finished, seldom. Costs a flush
-  // of the family. A removal that must be atomic with other writes is a Write.
+  // Removes every key in [first, end), durably, and gives the disk its room back: for long ranges that are finished,
+  // seldom. Costs a flush of the family. A removal that must be atomic with other writes is a Write.
   virtual Expected<void> drop(Family family, std::string_view first, std::string_view end);
 
-  // Makes `dir` a store of its own with what is committed now; the parent of `dir` exists, `dir` does not. Files are shared by
-  // hard links where `dir` is on the same file system. Commits may go on meanwhile in another thread.
+  // Makes `dir` a store of its own with what is committed now; the parent of `dir` exists, `dir` does not. Files are
+  // shared by hard links where `dir` is on the same file system. Commits may go on meanwhile in another thread.
   virtual Expected<void> checkpoint(const std::string& dir);
 
-  // Cheap enough for every 32 MB and every second. Not const: room kept in reserve is given up and taken again here, and room that removed
-  // values still take up begins to come back.
+  // Cheap enough for every 32 MB and every second. Not const: room kept in reserve is given up and taken again here,
+  // and room that removed values still take up begins to come back.
   virtual Expected<Space> space();
 };
 

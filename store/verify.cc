@@ -29,12 +29,12 @@ class Verification {
   Expected<Verified> run() {
     using Check = void (Verification::*)(std::string_view key, std::string_view value);
     constexpr std::pair<Family, Check> kChecks[] = {
-        {Family::state, &Verification::job},      {Family::ids, &Verification::id},
-        {Family::result, &Verification::result},  {Family::samples, &Verification::samples},
-        {Family::blob, &Verification::blob},      {Family::run, &Verification::label},
-        {Family::board, &Verification::board},    {Family::queue, &Verification::queue_entry},
-        {Family::timer, &Verification::timer},    {Family::dead, &Verification::dead},
-        {Family::reuse, &Verification::reuse},    {Family::body, &Verification::body},
+        {Family::state, &Verification::job},     {Family::ids, &Verification::id},
+        {Family::result, &Verification::result}, {Family::samples, &Verification::samples},
+        {Family::blob, &Verification::blob},     {Family::run, &Verification::label},
+        {Family::board, &Verification::board},   {Family::queue, &Verification::queue_entry},
+        {Family::timer, &Verification::timer},   {Family::dead, &Verification::dead},
+        {Family::reuse, &Verification::reuse},   {Family::body, &Verification::body},
         {Family::object, &Verification::object}};
     for (const auto& [family, check] : kChecks) {
       family_ = family;
@@ -75,7 +75,8 @@ class Verification {
   void job(std::string_view key, std::string_view value) {
     const auto seq = sequence_from(key);
     auto job = decode<JobRecord>(value);
-    if (!seq || !job) return problem((seq ? job_text(*seq) : "a key") + " is unreadable" + (job ? "" : ": " + job.error().message));
+    if (!seq || !job)
+      return problem((seq ? job_text(*seq) : "a key") + " is unreadable" + (job ? "" : ": " + job.error().message));
     const std::string who = job_text(*seq);
     if (job->seq != *seq) problem(who + " calls itself " + std::to_string(job->seq));
     newest_ = std::max(newest_, *seq);
@@ -111,7 +112,8 @@ class Verification {
     check("problem", submission.problem.file, submission.problem.hash);
   }
 
-  // Most jobs name a problem that others named just before: those found last are remembered, each until another takes its slot.
+  // Most jobs name a problem that others named just before: those found last are remembered, each until another takes
+  // its slot.
   bool has_file(const Hash& hash) {
     std::uint16_t slot = 0;
     std::memcpy(&slot, hash.bytes.data(), sizeof slot);
@@ -130,7 +132,8 @@ class Verification {
     const auto has = [&](std::int64_t at_ms, TimerKind kind) {
       return value_of(Family::timer, timer_key({.at_ms = at_ms, .kind = kind, .seq = job.seq})).has_value();
     };
-    if (job.not_before_ms != 0 && !has(job.not_before_ms, TimerKind::may_run)) problem(who + " waits, and family 'timer' does not have its time");
+    if (job.not_before_ms != 0 && !has(job.not_before_ms, TimerKind::may_run))
+      problem(who + " waits, and family 'timer' does not have its time");
     if (job.deadline_ms != 0 && job.leased_at_ms == 0 && !has(job.deadline_ms, TimerKind::expires)) {
       problem(who + " has a deadline, and family 'timer' does not have it");
     }
@@ -153,7 +156,8 @@ class Verification {
     const auto seq = sequence_from(value);
     if (!hash || !seq) return problem("an entry is unreadable");
     const auto job = need(read_job(store_, *seq), "key " + to_hex(*hash) + ": " + job_text(*seq));
-    if (job && job->key != *hash) problem("key " + to_hex(*hash) + " leads to " + job_text(*seq) + ", which has another key");
+    if (job && job->key != *hash)
+      problem("key " + to_hex(*hash) + " leads to " + job_text(*seq) + ", which has another key");
   }
 
   void result(std::string_view key, std::string_view value) {
@@ -178,7 +182,8 @@ class Verification {
     if (!place) return problem("a key is no hash");
     const auto& [hash, packing] = *place;
     const Blob blob{.hash = hash, .bytes = std::string(value), .packing = packing};
-    if (const auto content = view_of(decompressor_, blob); !content) problem("file " + to_hex(hash) + ": " + content.error().message);
+    if (const auto content = view_of(decompressor_, blob); !content)
+      problem("file " + to_hex(hash) + ": " + content.error().message);
   }
 
   void label(std::string_view key, std::string_view value) {
@@ -190,8 +195,10 @@ class Verification {
       need(read_body(store_, entry->seq), "run '" + run + "': " + job_text(entry->seq));
       return;
     }
-    if (key != run_key(run, entry->submission.label)) problem("run '" + run + "', an entry stands under another label than its own");
-    need(read_job(store_, entry->seq), "run '" + run + "', label '" + entry->submission.label + "': " + job_text(entry->seq));
+    if (key != run_key(run, entry->submission.label))
+      problem("run '" + run + "', an entry stands under another label than its own");
+    need(read_job(store_, entry->seq),
+         "run '" + run + "', label '" + entry->submission.label + "': " + job_text(entry->seq));
   }
 
   // Who holds a board passed with these figures. The row keeps the names under which it was first submitted.
@@ -205,7 +212,8 @@ class Verification {
     const auto body = need(read_body(store_, row->seq), who + ", its submission");
     const auto result = need(read_result(store_, row->seq, false), who + ", its result");
     if (!job || !body || !result) return;
-    if (board_row(*body, *result, row->seq, job->finished_at_ms) != *row) problem(who + " did not pass with what the row says");
+    if (board_row(*body, *result, row->seq, job->finished_at_ms) != *row)
+      problem(who + " did not pass with what the row says");
   }
 
   void queue_entry(std::string_view key, std::string_view value) {
@@ -215,7 +223,8 @@ class Verification {
     ++entries_n_;
     const auto job = need(read_job(store_, place->seq), job_text(place->seq));
     if (!job) return;
-    const bool is_there = entry->leased ? job->state == JobState::leased : job->state == JobState::queued && job->not_before_ms == 0;
+    const bool is_there =
+        entry->leased ? job->state == JobState::leased : job->state == JobState::queued && job->not_before_ms == 0;
     if (!is_there) problem(job_text(place->seq) + " has a place and is " + std::string(to_string(job->state)));
     check_lane(place->lane, *job);
   }
@@ -243,7 +252,8 @@ class Verification {
         return check_lane(entry->first, *job);
       }
       case TimerKind::expires:
-        // One that has come may be there until its turn, also if its job ended meanwhile and was brought back with another.
+        // One that has come may be there until its turn, also if its job ended meanwhile and was brought back with
+        // another.
         if (job->deadline_ms != place->at_ms && place->at_ms > job->submitted_at_ms) {
           return problem(job_text(place->seq) + " has a time to expire and not that deadline");
         }
@@ -276,7 +286,9 @@ class Verification {
   void object(std::string_view key, std::string_view value) {
     const auto seq = sequence_from(key);
     const auto object = decode<BuildObject>(value);
-    if (!seq || !object) return problem((seq ? job_text(*seq) : "a key") + " is unreadable" + (object ? "" : ": " + object.error().message));
+    if (!seq || !object)
+      return problem((seq ? job_text(*seq) : "a key") + " is unreadable" +
+                     (object ? "" : ": " + object.error().message));
     if (sha256(object->bytes) != object->hash) problem(job_text(*seq) + ": the object is not what its name says");
     const auto job = need(read_job(store_, *seq), job_text(*seq));
     if (job && job->state == JobState::finished) problem(job_text(*seq) + " is finished and has an object");
@@ -285,7 +297,8 @@ class Verification {
   void totals() {
     family_ = Family::queue;
     if (entries_n_ != placed_n_) {
-      problem(std::to_string(entries_n_) + " entries for " + std::to_string(placed_n_) + " jobs that are queued or leased");
+      problem(std::to_string(entries_n_) + " entries for " + std::to_string(placed_n_) +
+              " jobs that are queued or leased");
     }
     family_ = Family::meta;
     const auto next = value_of(Family::meta, std::string(kNextSequenceKey));
@@ -304,7 +317,8 @@ class Verification {
   Verified found_;
   Family family_ = Family::state;
   std::optional<Error> broken_;
-  std::vector<std::optional<Hash>> found_files_ = std::vector<std::optional<Hash>>(std::size_t{1} << 16);  // by the first two bytes
+  std::vector<std::optional<Hash>> found_files_ =
+      std::vector<std::optional<Hash>>(std::size_t{1} << 16);  // by the first two bytes
   Sequence oldest_ = 0;
   Sequence newest_ = 0;
   std::uint64_t placed_n_ = 0;   // jobs that have a place in the queue by their records

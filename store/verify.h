@@ -1,6 +1,6 @@
-// Whether a store is what the broker promises: every record readable, every reference met, every file that a submission names there and what
-// its name says, every job that waits for a time with its timer, every board a refold of the jobs that passed. One pass per family, and what a
-// record leads to is looked up; memory is the same for any number of jobs.
+// Whether a store is what the broker promises: every record readable, every reference met, every file that a submission
+// names there and what its name says, every job that waits for a time with its timer, every board a refold of the jobs
+// that passed. One pass per family, and what a record leads to is looked up; memory is the same for any number of jobs.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ struct Verified {
   friend bool operator==(const Verified&, const Verified&) = default;
 };
 
-// One line for each problem: where, what is wrong, what was expected. An Error means that the store could not be read on.
+// One line for each problem: where, what is wrong, what was expected. An Error means that the store could not be read
+// on.
 Expected<Verified> verify(const Store& store, const std::function<void(const std::string& problem)>& report);
 
 }  // namespace kq

@@ -68,8 +68,14 @@ class VerifyTest : public testing::Test {
 
 TEST_F(VerifyTest, a_store_of_a_broker_has_no_problems) {
   const auto found = verify(store, [](const std::string& line) { ADD_FAILURE() << line; });
-  EXPECT_EQ(found.value(), (Verified{.queued_n = 7, .leased_n = 2, .finished_n = 4, .results_n = 4, .blobs_n = found->blobs_n,
-                                     .blob_bytes = found->blob_bytes, .labels_n = 13, .board_rows_n = 2}));
+  EXPECT_EQ(found.value(), (Verified{.queued_n = 7,
+                                     .leased_n = 2,
+                                     .finished_n = 4,
+                                     .results_n = 4,
+                                     .blobs_n = found->blobs_n,
+                                     .blob_bytes = found->blob_bytes,
+                                     .labels_n = 13,
+                                     .board_rows_n = 2}));
   EXPECT_GT(found->blob_bytes, 3'000u);
 }
 
@@ -91,12 +97,15 @@ TEST_F(VerifyTest, every_broken_promise_has_its_line) {
   const Problem problem = read_body(store, 3).value()->problem;
   RunEntry nobody{.seq = 99, .submission = {}};
   nobody.submission.label = "x";
-  const BuildObject object{.kind = DeviceKind::cuda, .arch = "sm_90", .key = sha256("key"), .hash = sha256("another"), .bytes = "code"};
+  const BuildObject object{
+      .kind = DeviceKind::cuda, .arch = "sm_90", .key = sha256("key"), .hash = sha256("another"), .bytes = "code"};
   const std::vector<Broken> cases = {
       {"record garbled", Family::state, sequence_key(3), "x", "family 'state', job 3 is unreadable"},
-      {"submission gone", Family::body, sequence_key(3), std::nullopt, "family 'state', job 3: its submission is missing"},
+      {"submission gone", Family::body, sequence_key(3), std::nullopt,
+       "family 'state', job 3: its submission is missing"},
       {"submission garbled", Family::body, sequence_key(3), "x", "job 3: its submission: store, family 'body', job 3"},
-      {"result gone", Family::result, sequence_key(3), std::nullopt, "family 'state', job 3: it is finished, its result is missing"},
+      {"result gone", Family::result, sequence_key(3), std::nullopt,
+       "family 'state', job 3: it is finished, its result is missing"},
       {"result of nobody", Family::result, sequence_key(99), *store.get(Family::result, sequence_key(1)).value(),
        "family 'result', job 99 is missing"},
       {"samples garbled", Family::samples, sequence_key(1), "x", "family 'samples', job 1: "},
@@ -105,30 +114,41 @@ TEST_F(VerifyTest, every_broken_promise_has_its_line) {
       {"file garbled", Family::blob, hash_key(sha256("a")), "b", "but its SHA-256 is"},
       {"label of nobody", Family::run, run_key("second", "x"), encode(nobody),
        "family 'run', run 'second', label 'x': job 99 is missing"},
-      {"board gone", Family::board, board_key(sha256("softmax"), "cpu"), std::nullopt, "job 5 passed, and its board has no row"},
+      {"board gone", Family::board, board_key(sha256("softmax"), "cpu"), std::nullopt,
+       "job 5 passed, and its board has no row"},
       {"file gone", Family::blob, hash_key(file.hash), std::nullopt,
        "family 'state', job 7: its file '" + file.name + "' (SHA-256 " + to_hex(file.hash) + ") is missing"},
       {"problem gone", Family::blob, hash_key(problem.hash), std::nullopt,
        "family 'state', job 3: its problem '" + problem.file + "' (SHA-256 " + to_hex(problem.hash) + ") is missing"},
       {"place gone", Family::queue, queue_key({.needs = 1}, 7), std::nullopt, "8 entries for 9 jobs"},
-      {"place of a finished job", Family::queue, queue_key({.needs = 1}, 1), queue_value({}), "job 1 has a place and is finished"},
-      {"wrong lane", Family::queue, queue_key({.needs = 2}, 7), queue_value({}), "job 7 stands in another lane than its own"},
-      {"timer of nobody", Family::timer, timer_key({.at_ms = 5, .kind = TimerKind::may_run, .seq = 99}), timer_value({}, {}),
-       "family 'timer', job 99 is missing"},
-      {"timer of a job that does not wait", Family::timer, timer_key({.at_ms = 5, .kind = TimerKind::may_run, .seq = 7}), timer_value({.needs = 1}, {}),
+      {"place of a finished job", Family::queue, queue_key({.needs = 1}, 1), queue_value({}),
+       "job 1 has a place and is finished"},
+      {"wrong lane", Family::queue, queue_key({.needs = 2}, 7), queue_value({}),
+       "job 7 stands in another lane than its own"},
+      {"timer of nobody", Family::timer, timer_key({.at_ms = 5, .kind = TimerKind::may_run, .seq = 99}),
+       timer_value({}, {}), "family 'timer', job 99 is missing"},
+      {"timer of a job that does not wait", Family::timer,
+       timer_key({.at_ms = 5, .kind = TimerKind::may_run, .seq = 7}), timer_value({.needs = 1}, {}),
        "family 'timer', job 7 has a time to be queued and does not wait for it"},
-      {"deadline of a job that has none", Family::timer, timer_key({.at_ms = seven.submitted_at_ms + 1, .kind = TimerKind::expires, .seq = 7}), "",
+      {"deadline of a job that has none", Family::timer,
+       timer_key({.at_ms = seven.submitted_at_ms + 1, .kind = TimerKind::expires, .seq = 7}), "",
        "family 'timer', job 7 has a time to expire and not that deadline"},
-      {"dead and alive", Family::dead, sequence_key(7), "", "family 'dead', job 7 is a dead letter and is not finished"},
-      {"label of nobody, the way back", Family::reuse, reuse_key(99, "r"), reuse_value(1), "family 'reuse', job 99 is missing"},
+      {"dead and alive", Family::dead, sequence_key(7), "",
+       "family 'dead', job 7 is a dead letter and is not finished"},
+      {"label of nobody, the way back", Family::reuse, reuse_key(99, "r"), reuse_value(1),
+       "family 'reuse', job 99 is missing"},
       {"way back garbled", Family::reuse, reuse_key(7, "r"), "x", "family 'reuse', an entry is unreadable"},
       {"submission of nobody", Family::body, sequence_key(99), *store.get(Family::body, sequence_key(1)).value(),
        "family 'body', job 99 is missing"},
       {"object garbled", Family::object, sequence_key(7), "x", "family 'object', job 7 is unreadable"},
-      {"object of another content", Family::object, sequence_key(7), encode(object), "job 7: the object is not what its name says"},
-      {"object of a finished job", Family::object, sequence_key(1), encode(object), "job 1 is finished and has an object"},
-      {"removed and there", Family::meta, std::string(kRetainedFromKey), sequence_key(2), "retained_from is above job 1"},
-      {"next sequence", Family::meta, std::string(kNextSequenceKey), sequence_key(13), "next_sequence is not above job 13"},
+      {"object of another content", Family::object, sequence_key(7), encode(object),
+       "job 7: the object is not what its name says"},
+      {"object of a finished job", Family::object, sequence_key(1), encode(object),
+       "job 1 is finished and has an object"},
+      {"removed and there", Family::meta, std::string(kRetainedFromKey), sequence_key(2),
+       "retained_from is above job 1"},
+      {"next sequence", Family::meta, std::string(kNextSequenceKey), sequence_key(13),
+       "next_sequence is not above job 13"},
   };
   for (const Broken& broken : cases) {
     const MemoryStore whole = store;
@@ -155,7 +175,8 @@ TEST_F(VerifyTest, a_job_that_waits_has_the_timer_that_wakes_it_in_its_lane) {
   const TimerPlace place{.at_ms = 5'000, .kind = TimerKind::may_run, .seq = 7};
   change<JobRecord>(Family::state, sequence_key(7), [&](JobRecord& job) { job.not_before_ms = place.at_ms; });
   put(Family::queue, queue_key({.needs = 1}, 7), std::nullopt);
-  EXPECT_THAT(problems(), ElementsAre(HasSubstr("family 'state', job 7 waits, and family 'timer' does not have its time")));
+  EXPECT_THAT(problems(),
+              ElementsAre(HasSubstr("family 'state', job 7 waits, and family 'timer' does not have its time")));
   put(Family::timer, timer_key(place), timer_value({.needs = 2}, {}));
   EXPECT_THAT(problems(), ElementsAre(HasSubstr("family 'timer', job 7 stands in another lane than its own")));
   put(Family::timer, timer_key(place), "x");
@@ -168,7 +189,8 @@ TEST_F(VerifyTest, a_job_that_has_not_begun_has_the_timer_of_its_deadline) {
   const JobRecord seven = *read_job(store, 7).value();
   const TimerPlace place{.at_ms = seven.submitted_at_ms + 1'000, .kind = TimerKind::expires, .seq = 7};
   change<JobRecord>(Family::state, sequence_key(7), [&](JobRecord& job) { job.deadline_ms = place.at_ms; });
-  EXPECT_THAT(problems(), ElementsAre(HasSubstr("family 'state', job 7 has a deadline, and family 'timer' does not have it")));
+  EXPECT_THAT(problems(),
+              ElementsAre(HasSubstr("family 'state', job 7 has a deadline, and family 'timer' does not have it")));
   put(Family::timer, timer_key(place), "");
   EXPECT_THAT(problems(), IsEmpty());
   // It has begun: its timer means nothing, and is gone once it fired.
@@ -198,7 +220,8 @@ TEST_F(VerifyTest, a_board_is_a_refold_of_who_passed) {
   change<LeaderboardRow>(Family::board, relu, [](LeaderboardRow& row) { row.median_ns = 1; });
   EXPECT_THAT(problems(), ElementsAre(HasSubstr("'relu' on cpu: job 2 did not pass with what the row says")));
   store = whole;
-  const auto slower = board_row(*read_body(store, 1).value(), *read_result(store, 1, false).value(), 1, read_job(store, 1).value()->finished_at_ms);
+  const auto slower = board_row(*read_body(store, 1).value(), *read_result(store, 1, false).value(), 1,
+                                read_job(store, 1).value()->finished_at_ms);
   put(Family::board, relu, encode(*slower));
   EXPECT_THAT(problems(), ElementsAre(HasSubstr("job 2 is faster than job 1, which holds its board")));
 }

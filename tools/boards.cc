@@ -81,7 +81,8 @@ void LeaderboardBuilder::add(const RunRow& row) {
   const Problem& problem = row.entry.submission.problem;
   problems_.emplace(problem.name, board_hash(problem));
   if (!row.result) return;
-  if (auto ranked = board_row(row.entry.submission, *row.result, row.job.seq, row.job.finished_at_ms)) passed_.push_back(std::move(*ranked));
+  if (auto ranked = board_row(row.entry.submission, *row.result, row.job.seq, row.job.finished_at_ms))
+    passed_.push_back(std::move(*ranked));
   if (passed_.size() < sift_at_) return;
   passed_ = best_of(passed_);
   sift_at_ = kSiftRowsMin + 2 * passed_.size();

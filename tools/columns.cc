@@ -145,14 +145,16 @@ Cell files_n(const RunRow& row) {
 // Of what ran; the layers tell that something did.
 Cell tier_of(const RunRow& row) {
   if (!row.result || row.result->sandbox.empty()) return {};
-  const bool is_device_code = row.entry.submission.backend == Backend::cuda && row.result->device.kind == DeviceKind::cuda;
+  const bool is_device_code =
+      row.entry.submission.backend == Backend::cuda && row.result->device.kind == DeviceKind::cuda;
   return to_cell(is_device_code ? 0u : 2u);
 }
 Cell build_cached(const RunRow& row) {
   return row.result ? to_cell(row.result->times.build_cached) : Cell();
 }
 Cell trials_s(const RunRow& row) {
-  return row.result && row.result->times.trials_us > 0 ? to_cell(static_cast<double>(row.result->times.trials_us) / 1e6) : Cell();
+  return row.result && row.result->times.trials_us > 0 ? to_cell(static_cast<double>(row.result->times.trials_us) / 1e6)
+                                                       : Cell();
 }
 // No value where nobody watches the device, nor for a figure that its driver does not tell.
 template <auto Member>

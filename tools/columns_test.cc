@@ -109,12 +109,17 @@ TEST(columns, a_profile_tells_where_its_files_are_or_why_there_are_none) {
 }
 
 TEST(columns, conditions_are_those_of_a_gpu_that_is_watched) {
-  constexpr const char* kNames[] = {"sm_clock_mhz", "mem_clock_mhz", "temp_c", "power_w", "throttle", "other_procs_on_gpu"};
+  constexpr const char* kNames[] = {"sm_clock_mhz", "mem_clock_mhz", "temp_c",
+                                    "power_w",      "throttle",      "other_procs_on_gpu"};
   RunRow row = passed_row("relu/fast", 1, 2);
   for (const char* name : kNames) EXPECT_EQ(cell(row, name), kUnknown) << "nobody watches: " << name;
   row.result->conditions = Conditions();
   for (const char* name : kNames) EXPECT_EQ(cell(row, name), kUnknown) << "its driver tells nothing: " << name;
-  row.result->conditions = Conditions{.sm_clock_mhz = 1'980, .memory_clock_mhz = 3'201, .temperature_c = 41, .power_w = 312.5, .throttle = "none",
+  row.result->conditions = Conditions{.sm_clock_mhz = 1'980,
+                                      .memory_clock_mhz = 3'201,
+                                      .temperature_c = 41,
+                                      .power_w = 312.5,
+                                      .throttle = "none",
                                       .foreign = std::vector<GpuProcess>()};
   EXPECT_EQ(cell(row, "sm_clock_mhz"), count(1'980));
   EXPECT_EQ(cell(row, "mem_clock_mhz"), count(3'201));

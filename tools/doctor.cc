@@ -24,11 +24,14 @@ constexpr LayerAdvice kLayerAdvice[] = {
     {"uts", "start kq-worker as root, or allow user namespaces"},
     {"landlock", "a kernel of 5.13 or newer with landlock among its lsm= has it"},
     {"seccomp", "a kernel with CONFIG_SECCOMP_FILTER has it"},
-    {"cgroup", "start kq-worker as root, or by systemd with Delegate=yes and DelegateSubgroup=worker: shared memory is then limited too"},
+    {"cgroup",
+     "start kq-worker as root, or by systemd with Delegate=yes and DelegateSubgroup=worker: shared memory is then "
+     "limited too"},
 };
 
 std::string advice_for(std::string_view layer) {
-  const auto* row = std::find_if(std::begin(kLayerAdvice), std::end(kLayerAdvice), [&](const LayerAdvice& known) { return known.layer == layer; });
+  const auto* row = std::find_if(std::begin(kLayerAdvice), std::end(kLayerAdvice),
+                                 [&](const LayerAdvice& known) { return known.layer == layer; });
   return row == std::end(kLayerAdvice) ? "" : std::string(row->advice);
 }
 
@@ -49,7 +52,8 @@ std::string text_in(const Json& object, std::string_view key) {
 
 Finding device_finding(const Json& device) {
   const Json* memory = device.find("memory_bytes");
-  const std::string gib = memory != nullptr && memory->integer() != nullptr ? ", " + std::to_string(*memory->integer() >> 30) + " GiB" : "";
+  const std::string gib =
+      memory != nullptr && memory->integer() != nullptr ? ", " + std::to_string(*memory->integer() >> 30) + " GiB" : "";
   return {.what = "device: " + text_in(device, "kind"), .found = text_in(device, "model") + gib, .advice = ""};
 }
 
@@ -68,25 +72,32 @@ std::vector<Finding> findings_of(const Json& self_test) {
     for (const Json& device : *devices->array()) findings.push_back(device_finding(device));
   }
   for (const std::string& failure : texts_in(self_test, "failures")) {
-    findings.push_back({.what = "worker", .health = Health::bad, .found = failure, .advice = "a worker would not start here"});
+    findings.push_back(
+        {.what = "worker", .health = Health::bad, .found = failure, .advice = "a worker would not start here"});
   }
-  if (findings.empty()) findings.push_back({.what = "device", .health = Health::bad, .found = "none", .advice = "start it with --devices cpu"});
+  if (findings.empty())
+    findings.push_back(
+        {.what = "device", .health = Health::bad, .found = "none", .advice = "start it with --devices cpu"});
   const Json* software = self_test.find("software");
   if (software != nullptr && !text_in(*software, "python").empty()) {
     findings.push_back(software_finding(*software, "python", Health::bad, ""));
-    findings.push_back(software_finding(*software, "torch", Health::bad, "scripts/setup makes an environment that has it, KQ_PYTHON names one"));
+    findings.push_back(software_finding(*software, "torch", Health::bad,
+                                        "scripts/setup makes an environment that has it, KQ_PYTHON names one"));
     findings.push_back(software_finding(*software, "triton", Health::weak, "triton submissions need it"));
   }
   const auto layers = texts_in(self_test, "sandbox");
-  for (const std::string& layer : layers) findings.push_back({.what = "sandbox: " + layer, .found = "in force", .advice = ""});
+  for (const std::string& layer : layers)
+    findings.push_back({.what = "sandbox: " + layer, .found = "in force", .advice = ""});
   // A self-test that opened nothing says nothing about the sandbox.
   for (const std::string& layer : layers.empty() ? layers : texts_in(self_test, "sandbox_missing")) {
-    findings.push_back({.what = "sandbox: " + layer, .health = Health::weak, .found = "missing", .advice = advice_for(layer)});
+    findings.push_back(
+        {.what = "sandbox: " + layer, .health = Health::weak, .found = "missing", .advice = advice_for(layer)});
   }
   return findings;
 }
 
-Finding program_finding(const std::string& what, const std::string& program, const std::string& path, const std::string& advice) {
+Finding program_finding(const std::string& what, const std::string& program, const std::string& path,
+                        const std::string& advice) {
   for (std::size_t from = 0; from <= path.size();) {
     const std::size_t colon = std::min(path.find(':', from), path.size());
     const std::string file = path.substr(from, colon - from) + "/" + program;
@@ -118,7 +129,9 @@ std::string doctor_json(const std::vector<Finding>& findings) {
                                    {"found", Json{finding.found}},
                                    {"advice", Json{finding.advice}}}});
   }
-  return to_text(Json{JsonObject{{"health", Json{std::string(to_string(worst(findings)))}}, {"findings", Json{std::move(list)}}}}) + '\n';
+  return to_text(Json{JsonObject{{"health", Json{std::string(to_string(worst(findings)))}},
+                                 {"findings", Json{std::move(list)}}}}) +
+         '\n';
 }
 
 }  // namespace kq

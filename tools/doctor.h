@@ -14,7 +14,7 @@ template <>
 inline constexpr std::array<std::string_view, 3> kEnumNames<Health>{"good", "weak", "bad"};
 
 struct Finding {
-  std::string what;    // "sandbox: seccomp"
+  std::string what;  // "sandbox: seccomp"
   Health health = Health::good;
   std::string found;
   std::string advice;  // empty where all is well
@@ -24,7 +24,8 @@ struct Finding {
 std::vector<Finding> findings_of(const Json& self_test);
 
 // A program that is looked for in PATH.
-Finding program_finding(const std::string& what, const std::string& program, const std::string& path, const std::string& advice);
+Finding program_finding(const std::string& what, const std::string& program, const std::string& path,
+                        const std::string& advice);
 
 Health worst(const std::vector<Finding>& findings);
 std::string doctor_text(const std::vector<Finding>& findings);

@@ -25,7 +25,8 @@ constexpr std::size_t kSaidBytesMax = 1u << 20;
 
 // What kq-worker --self-test wrote, or why there is nothing. It waits as long as torch takes to be imported.
 Expected<kq::Json> asked(const std::string& devices) {
-  std::array<std::string, 6> words{kq::own_folder() + "/kq-worker", "--self-test", "--log-level", "off", "--devices", devices};
+  std::array<std::string, 6> words{
+      kq::own_folder() + "/kq-worker", "--self-test", "--log-level", "off", "--devices", devices};
   std::array<char*, 7> argv{};
   for (std::size_t i = 0; i < words.size(); ++i) argv[i] = words[i].data();
   int ends[2];
@@ -53,16 +54,24 @@ Expected<kq::Json> asked(const std::string& devices) {
 
 kq::Finding nvrtc_finding() {
   const auto found = kq::find_nvrtc(kq::process_environment);
-  if (found) return {.what = "NVRTC", .found = std::to_string(found->major) + "." + std::to_string(found->minor) + ", " + found->path, .advice = ""};
-  return {.what = "NVRTC", .health = kq::Health::weak, .found = found.error().message, .advice = "cuda submissions need it: install the CUDA toolkit, or name it in KQ_CUDA"};
+  if (found)
+    return {.what = "NVRTC",
+            .found = std::to_string(found->major) + "." + std::to_string(found->minor) + ", " + found->path,
+            .advice = ""};
+  return {.what = "NVRTC",
+          .health = kq::Health::weak,
+          .found = found.error().message,
+          .advice = "cuda submissions need it: install the CUDA toolkit, or name it in KQ_CUDA"};
 }
 
 int run(int argc, char** argv) {
   std::string devices = "auto";
   bool json = false;
   kq::Flags flags(kProgram,
-                  "Tells which devices, layers of the sandbox and compilers a worker would have on this machine, and what to do about the others. "
-                  "Exit code 0: a worker would run; 1: some of its jobs could not, or would be less well kept apart; 3: it would not start.");
+                  "Tells which devices, layers of the sandbox and compilers a worker would have on this machine, and "
+                  "what to do about the others. "
+                  "Exit code 0: a worker would run; 1: some of its jobs could not, or would be less well kept apart; "
+                  "3: it would not start.");
   flags.choice("--devices", "what the worker would offer (default: auto)", devices, {"auto", "cpu", "cuda"});
   flags.flag("--json", "one JSON object", json);
   if (const auto code = flags.parse(argc, argv)) return static_cast<int>(*code);
@@ -71,7 +80,8 @@ int run(int argc, char** argv) {
   if (!self_test) return kq::complain(kProgram, self_test.error());
   std::vector<kq::Finding> findings = findings_of(*self_test);
   findings.push_back(nvrtc_finding());
-  findings.push_back(kq::program_finding("C++ compiler", "g++", kq::process_environment("PATH"), "triton and inline C++ need it: install g++"));
+  findings.push_back(kq::program_finding("C++ compiler", "g++", kq::process_environment("PATH"),
+                                         "triton and inline C++ need it: install g++"));
   std::cout << (json ? doctor_json(findings) : doctor_text(findings)) << std::flush;
   switch (worst(findings)) {
     case kq::Health::good:

@@ -38,22 +38,36 @@ struct Options {
 std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   std::string formats;
   std::vector<std::string> levels;
-  for (const kq::Exporter& exporter : kq::exporters()) formats += (formats.empty() ? "" : "|") + std::string(exporter.name);
+  for (const kq::Exporter& exporter : kq::exporters())
+    formats += (formats.empty() ? "" : "|") + std::string(exporter.name);
   for (const kq::Level& level : kq::levels()) levels.emplace_back(level.name);
   kq::Flags flags(kProgram, "Writes a run for other programs to read. Unknown values are empty (csv) or null (jsonl).");
   flags.option("--run", "NAME", "name of the run", options.run);
   flags.option("--format", formats, "how to write it (default: csv)", options.format);
-  flags.option("-o,--out", "PATH", "where to; a file appears whole or not at all (default: -, standard output; kernelbench needs a folder)", options.to.out);
+  flags.option("-o,--out", "PATH",
+               "where to; a file appears whole or not at all (default: -, standard output; kernelbench needs a folder)",
+               options.to.out);
   flags.choice("--level", "what one row stands for (default: job)", options.selection.level, levels);
-  flags.option("--columns", "A,B,...", "only these columns, in this order (default: all of the level)", options.selection.columns);
-  flags.each("--where", "CONDITION", "only rows like verdict=passed or speedup>=2: =, !=, <, <=, >, >=, ~ (contains); may be repeated", options.selection.where);
-  flags.option("--since", "WHEN", "only what was submitted, begun or finished since: 2h, or 2026-11-21T18:00Z", options.selection.since);
-  flags.flag("--excel-safe", "csv: an apostrophe before text that a spreadsheet would take for a formula", options.to.excel_safe);
-  flags.flag("--strict", "kernelbench: a GPU fault or timeout counts as not compiled, as KernelBench itself has it", options.to.strict);
-  flags.flag("--merge", "kernelbench: keep what eval_results.json has of samples that the run has not, as after kq submit --resume", options.to.merge);
+  flags.option("--columns", "A,B,...", "only these columns, in this order (default: all of the level)",
+               options.selection.columns);
+  flags.each("--where", "CONDITION",
+             "only rows like verdict=passed or speedup>=2: =, !=, <, <=, >, >=, ~ (contains); may be repeated",
+             options.selection.where);
+  flags.option("--since", "WHEN", "only what was submitted, begun or finished since: 2h, or 2026-11-21T18:00Z",
+               options.selection.since);
+  flags.flag("--excel-safe", "csv: an apostrophe before text that a spreadsheet would take for a formula",
+             options.to.excel_safe);
+  flags.flag("--strict", "kernelbench: a GPU fault or timeout counts as not compiled, as KernelBench itself has it",
+             options.to.strict);
+  flags.flag(
+      "--merge",
+      "kernelbench: keep what eval_results.json has of samples that the run has not, as after kq submit --resume",
+      options.to.merge);
   flags.option("--pass-at-k", "K,...", "kernelbench: the numbers of samples to draw (default: 1)", options.pass_at_k);
-  flags.flag("--no-meta", "do not say beside the file, in FILE.meta.json, what was asked for, of whom, and when", options.no_note);
-  flags.flag("--schema", "print what each column means, and its unit, instead; with --format jsonl as JSON Schema", options.schema);
+  flags.flag("--no-meta", "do not say beside the file, in FILE.meta.json, what was asked for, of whom, and when",
+             options.no_note);
+  flags.flag("--schema", "print what each column means, and its unit, instead; with --format jsonl as JSON Schema",
+             options.schema);
   add_flags(flags, options.source);
   return flags.parse(argc, argv);
 }
@@ -64,17 +78,20 @@ struct Dumped {
 };
 
 // Where there is no such run a file that is there already stays as it is.
-Expected<Dumped> dump(kq::Source& source, const std::string& run, const kq::Selection& selection, kq::Export& to, bool is_file) {
+Expected<Dumped> dump(kq::Source& source, const std::string& run, const kq::Selection& selection, kq::Export& to,
+                      bool is_file) {
   Dumped dumped;
   const auto add = [&](const kq::RunRow& row) {
     ++dumped.rows_n;
     dumped.wanted_n += selection.wants(row) ? 1 : 0;
     return to.add(row);
   };
-  if (const auto visited = kq::each_row(source, run, add, selection.needs_samples()); !visited) return kq::failure(visited.error());
+  if (const auto visited = kq::each_row(source, run, add, selection.needs_samples()); !visited)
+    return kq::failure(visited.error());
   const auto finished = dumped.rows_n > 0 || !is_file ? to.finish() : Expected<void>();
   if (!finished) return kq::failure(finished.error());
-  if (dumped.rows_n == 0) return kq::failure(kq::Error{ExitCode::nothing, "there is no run '" + kq::printable(run) + "'"});
+  if (dumped.rows_n == 0)
+    return kq::failure(kq::Error{ExitCode::nothing, "there is no run '" + kq::printable(run) + "'"});
   return dumped;
 }
 
@@ -86,7 +103,8 @@ Expected<void> check_options_of_format(const Options& options) {
     return kq::bad_input("--strict, --merge and --pass-at-k go with --format kernelbench");
   }
   if (is_kernelbench && (options.selection.level != "job" || !options.selection.columns.empty())) {
-    return kq::bad_input("--level and --columns do not go with --format kernelbench, whose files have a form of their own");
+    return kq::bad_input(
+        "--level and --columns do not go with --format kernelbench, whose files have a form of their own");
   }
   return {};
 }
@@ -117,20 +135,25 @@ Expected<void> work(Options& options) {
   const auto dumped = dump(*open->source, options.run, *selection, **to, options.to.out != "-");
   if (!dumped) return kq::failure(dumped.error());
   if (kq::takes_note(options.to.out) && !options.no_note) {
-    const auto noted = kq::write_dump_note({.file = options.to.out,
-                                            .run = options.run,
-                                            .source = options.source.store.empty() ? options.source.broker : options.source.store,
-                                            .format = options.format,
-                                            .words = options.selection,
-                                            .columns = kq::names_of(*selection),
-                                            .rows_n = (*to)->rows_n(),
-                                            .made_at_ms = kq::unix_now_ms()});
+    const auto noted =
+        kq::write_dump_note({.file = options.to.out,
+                             .run = options.run,
+                             .source = options.source.store.empty() ? options.source.broker : options.source.store,
+                             .format = options.format,
+                             .words = options.selection,
+                             .columns = kq::names_of(*selection),
+                             .rows_n = (*to)->rows_n(),
+                             .made_at_ms = kq::unix_now_ms()});
     if (!noted) return noted;
   }
   for (const std::string& note : (*to)->notes()) std::cerr << kProgram << ": " << note << '\n';
   const std::string rows = kq::counted(dumped->rows_n, "row");
-  if (dumped->wanted_n == 0) return kq::failure(kq::Error{ExitCode::nothing, "nothing matched: none of the " + rows + " of the run is wanted by --where and --since"});
-  if ((*to)->rows_n() == 0) std::cerr << kProgram << ": none of the " << rows << " of the run has anything at --level " << options.selection.level << '\n';
+  if (dumped->wanted_n == 0)
+    return kq::failure(kq::Error{
+        ExitCode::nothing, "nothing matched: none of the " + rows + " of the run is wanted by --where and --since"});
+  if ((*to)->rows_n() == 0)
+    std::cerr << kProgram << ": none of the " << rows << " of the run has anything at --level "
+              << options.selection.level << '\n';
   return {};
 }
 

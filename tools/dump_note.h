@@ -1,4 +1,5 @@
-// What a dump says of itself, beside its file: FILE.meta.json. The file itself has no room for it: a comment in a CSV breaks its readers.
+// What a dump says of itself, beside its file: FILE.meta.json. The file itself has no room for it: a comment in a CSV
+// breaks its readers.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 namespace kq {
 
 struct DumpNote {
-  std::string file;    // that was written
+  std::string file;  // that was written
   std::string run;
   std::string source;  // the broker's URL, or the store's folder
   std::string format;

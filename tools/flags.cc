@@ -38,8 +38,10 @@ std::string unexpected(const CLI::App& app) {
 // CLI11 says "At Most 1 required but received 2".
 std::optional<std::string> repeated(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
-    const bool takes_one = option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw && option->get_items_expected_max() == 1;
-    if (takes_one && option->count() > 1) return option->get_name() + " is given " + std::to_string(option->count()) + " times, it takes one value";
+    const bool takes_one =
+        option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw && option->get_items_expected_max() == 1;
+    if (takes_one && option->count() > 1)
+      return option->get_name() + " is given " + std::to_string(option->count()) + " times, it takes one value";
   }
   return std::nullopt;
 }
@@ -48,7 +50,8 @@ std::optional<std::string> repeated(const CLI::App& app) {
 std::optional<std::string> emptied(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     const std::vector<std::string>& values = option->results();
-    if (std::find(values.begin(), values.end(), "") != values.end()) return option->get_name() + " is empty; leave it out, or say which";
+    if (std::find(values.begin(), values.end(), "") != values.end())
+      return option->get_name() + " is empty; leave it out, or say which";
   }
   return std::nullopt;
 }
@@ -83,8 +86,12 @@ void Flags::option(const std::string& names, const std::string& value, const std
   if (!env.empty()) option->envname(env);
 }
 
-void Flags::each(const std::string& names, const std::string& value, const std::string& doc, std::vector<std::string>& into) {
-  parser_->app.add_option(names, into, doc)->type_name(value)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+void Flags::each(const std::string& names, const std::string& value, const std::string& doc,
+                 std::vector<std::string>& into) {
+  parser_->app.add_option(names, into, doc)
+      ->type_name(value)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 void Flags::seconds(const std::string& names, const std::string& doc, std::optional<double>& into) {

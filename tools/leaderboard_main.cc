@@ -1,4 +1,5 @@
-// kq-leaderboard: the fastest right kernel of each problem on each device model, of one run or of all time; or a run in KernelBench's figures.
+// kq-leaderboard: the fastest right kernel of each problem on each device model, of one run or of all time; or a run in
+// KernelBench's figures.
 #include <iostream>
 #include <optional>
 #include <string>
@@ -38,11 +39,16 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
       "fast_p: the fraction of problems solved more than p times as fast as the reference.");
   flags.option("--run", "NAME", "only this run (default: all boards)", options.run);
   flags.choice("--format", "how to write it (default: table)", options.format, {"table", "csv", "json"});
-  flags.flag("--kernelbench", "KernelBench's figures of the run, as its own analysis defines them: of means, by sample 0, and pass@k", options.kernelbench);
-  flags.option("--baseline", "FILE", "kernelbench: reference times from this baseline file (default: as timed beside the run's samples)", options.baseline);
+  flags.flag("--kernelbench",
+             "KernelBench's figures of the run, as its own analysis defines them: of means, by sample 0, and pass@k",
+             options.kernelbench);
+  flags.option("--baseline", "FILE",
+               "kernelbench: reference times from this baseline file (default: as timed beside the run's samples)",
+               options.baseline);
   flags.option("--pass-at-k", "K,...", "kernelbench: the numbers of samples to draw (default: 1)", options.pass_at_k);
   flags.flag("--whole-level", "kernelbench: problems of a level that the run lacks count as failures", options.whole);
-  flags.flag("--strict", "kernelbench: a GPU fault or timeout counts as not compiled, as KernelBench itself has it", options.strict);
+  flags.flag("--strict", "kernelbench: a GPU fault or timeout counts as not compiled, as KernelBench itself has it",
+             options.strict);
   add_flags(flags, options.source);
   return flags.parse(argc, argv);
 }
@@ -64,10 +70,12 @@ void say(const std::string& sentence) {
 }
 
 Expected<void> show_boards(kq::Source& source, const Options& options) {
-  const Expected<kq::Leaderboard> board = options.run.empty() ? kq::leaderboard_of_boards(source) : kq::leaderboard_of_run(source, options.run);
+  const Expected<kq::Leaderboard> board =
+      options.run.empty() ? kq::leaderboard_of_boards(source) : kq::leaderboard_of_run(source, options.run);
   if (!board) return kq::failure(board.error());
   std::cout << formatted(*board, options.format) << std::flush;
-  if (board->rows.empty() && options.run.empty()) return kq::failure(kq::Error{ExitCode::nothing, "there are no boards yet: no job has passed"});
+  if (board->rows.empty() && options.run.empty())
+    return kq::failure(kq::Error{ExitCode::nothing, "there are no boards yet: no job has passed"});
   return {};
 }
 
@@ -77,10 +85,12 @@ struct KernelBenchWishes {
 };
 
 Expected<KernelBenchWishes> kernelbench_wishes(const Options& options) {
-  if (!options.kernelbench && (!options.baseline.empty() || options.whole || options.strict || options.pass_at_k != "1")) {
+  if (!options.kernelbench &&
+      (!options.baseline.empty() || options.whole || options.strict || options.pass_at_k != "1")) {
     return kq::bad_input("--baseline, --pass-at-k, --whole-level and --strict go with --kernelbench");
   }
-  if (options.kernelbench && options.run.empty()) return kq::bad_input("--kernelbench shows one run: --run NAME is needed");
+  if (options.kernelbench && options.run.empty())
+    return kq::bad_input("--kernelbench shows one run: --run NAME is needed");
   KernelBenchWishes wishes;
   auto ks = kq::parse_pass_at_k(options.pass_at_k);
   if (!ks) return kq::failure(ks.error());
@@ -102,9 +112,12 @@ Expected<void> show_kernelbench(kq::Source& source, const Options& options, cons
     return Expected<void>();
   });
   if (!visited) return visited;
-  if (rows_n == 0) return kq::failure(kq::Error{ExitCode::nothing, "there is no run '" + kq::printable(options.run) + "'"});
+  if (rows_n == 0)
+    return kq::failure(kq::Error{ExitCode::nothing, "there is no run '" + kq::printable(options.run) + "'"});
   if (figures.levels().empty()) {
-    return kq::bad_input("run '" + kq::printable(options.run) + "' has no job of a KernelBench problem: tags level and problem_id, or labels like level_1_problem_2_sample_0, are needed");
+    return kq::bad_input("run '" + kq::printable(options.run) +
+                         "' has no job of a KernelBench problem: tags level and problem_id, or labels like "
+                         "level_1_problem_2_sample_0, are needed");
   }
   std::cout << formatted({.run = options.run,
                           .figures = figures,
@@ -113,7 +126,8 @@ Expected<void> show_kernelbench(kq::Source& source, const Options& options, cons
                           .ks = wishes.ks},
                          options.format)
             << std::flush;
-  if (only_compiled_n > 0) say(std::to_string(only_compiled_n) + " of the run's rows left out: compiled_only, which no device has run");
+  if (only_compiled_n > 0)
+    say(std::to_string(only_compiled_n) + " of the run's rows left out: compiled_only, which no device has run");
   for (const std::uint32_t level : figures.levels()) {
     for (const std::string& warning : figures.pass_at_k_warnings(level, wishes.ks)) say(warning);
   }
@@ -128,7 +142,8 @@ int run(int argc, char** argv) {
   const Expected<kq::OpenSource> open = kq::open_source(
       options.source, [](const std::string& folder) { return kq::open_rocks_store(folder, kq::OpenMode::read_only); });
   if (!open) return complain(kProgram, open.error());
-  const auto shown = options.kernelbench ? show_kernelbench(*open->source, options, *wishes) : show_boards(*open->source, options);
+  const auto shown =
+      options.kernelbench ? show_kernelbench(*open->source, options, *wishes) : show_boards(*open->source, options);
   return shown ? static_cast<int>(ExitCode::ok) : complain(kProgram, shown.error());
 }
 

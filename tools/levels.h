@@ -1,4 +1,5 @@
-// What one row of a dump stands for: a job, one case of its problem, one timed sample, or one figure of a profile. One table; to add a level, add a row.
+// What one row of a dump stands for: a job, one case of its problem, one timed sample, or one figure of a profile. One
+// table; to add a level, add a row.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +23,9 @@ struct Level {
   std::string_view name;
   std::string_view doc;
   std::size_t (*items)(const RunRow& row);
-  std::span<const ItemColumn> columns;               // stand behind those of the job
-  std::span<const std::string_view> of_job;          // columns of the job that are shown unless others are asked for; empty: all
+  std::span<const ItemColumn> columns;  // stand behind those of the job
+  std::span<const std::string_view>
+      of_job;  // columns of the job that are shown unless others are asked for; empty: all
   bool needs_samples;
 };
 

@@ -32,7 +32,8 @@ TEST(levels, a_profiled_job_has_a_row_per_figure_of_each_kernel) {
   const Level& level = *find_level("metric");
   RunRow row = passed_row("relu/fast", 1'000, 2'000);
   EXPECT_EQ(level.items(row), 0u);
-  row.result->profile = Profile{.kernels = {{"fill", {{"a.b_pct", 1.5}}}, {"nothing", {}}, {"relu", {{"a.b_pct", 2.5}, {"c.d", 7}}}}};
+  row.result->profile =
+      Profile{.kernels = {{"fill", {{"a.b_pct", 1.5}}}, {"nothing", {}}, {"relu", {{"a.b_pct", 2.5}, {"c.d", 7}}}}};
   ASSERT_EQ(level.items(row), 3u);
   EXPECT_EQ(level.columns[1].get(row, 0), Cell(std::string("fill")));
   EXPECT_EQ(level.columns[0].get(row, 2), Cell(std::uint64_t{2}));

@@ -22,8 +22,8 @@ tl::unexpected<Error> cannot_write(const std::string& path, int error) {
 
 constexpr int kOpensMax = 16;  // of a file that whoever wrote it before keeps taking away meanwhile
 
-// A file of that name which nobody else writes: what a writer that was killed left is written over. An Error that is bad input where
-// somebody does write it.
+// A file of that name which nobody else writes: what a writer that was killed left is written over. An Error that is
+// bad input where somebody does write it.
 Expected<int> open_for_us_alone(const std::string& path, const std::string& target) {
   for (int i = 0; i < kOpensMax; ++i) {
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -33,9 +33,10 @@ Expected<int> open_for_us_alone(const std::string& path, const std::string& targ
       return bad_input(target + " is being written by another process; name another file, or wait for it");
     }  // else a file system without locks has the last of two writers win, as ever
     // Whoever had the lock before may have finished: then the file has another name by now, or none.
-    struct stat ours {}, there {};
-    if (::fstat(fd, &ours) == 0 && ::lstat(path.c_str(), &there) == 0 && ours.st_ino == there.st_ino && ours.st_dev == there.st_dev &&
-        ::ftruncate(fd, 0) == 0) {
+    struct stat ours {
+    }, there{};
+    if (::fstat(fd, &ours) == 0 && ::lstat(path.c_str(), &there) == 0 && ours.st_ino == there.st_ino &&
+        ours.st_dev == there.st_dev && ::ftruncate(fd, 0) == 0) {
       return fd;
     }
     ::close(fd);

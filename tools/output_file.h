@@ -8,9 +8,9 @@
 
 namespace kq {
 
-// Writes beside the target, to .NAME.partial, and takes its place in commit(); without commit() the target stays as it was. What a killed
-// process left there is written over; two at once may not write the same. "-" is standard output, where what is written is out at once and a
-// reader that has left ends the program quietly.
+// Writes beside the target, to .NAME.partial, and takes its place in commit(); without commit() the target stays as it
+// was. What a killed process left there is written over; two at once may not write the same. "-" is standard output,
+// where what is written is out at once and a reader that has left ends the program quietly.
 class OutputFile {
  public:
   static Expected<OutputFile> open(std::string path);

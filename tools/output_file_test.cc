@@ -70,7 +70,8 @@ TEST_F(OutputFileTest, two_at_once_do_not_write_the_same) {
     const auto second = OutputFile::open(path("a.csv"));
     ASSERT_FALSE(second);
     EXPECT_EQ(second.error().code, ExitCode::bad_input);
-    EXPECT_NE(second.error().message.find("a.csv is being written by another process"), std::string::npos) << second.error().message;
+    EXPECT_NE(second.error().message.find("a.csv is being written by another process"), std::string::npos)
+        << second.error().message;
     ASSERT_TRUE(first->commit());
   }
   EXPECT_TRUE(OutputFile::open(path("a.csv")));

@@ -22,8 +22,8 @@ struct Command {
 inline constexpr std::int64_t kAskAgainMs = 1'000;
 
 // Leads its own process group, so that a terminal's ^C reaches us alone and we decide the order of the ending. Gets
-// SIGINT when the thread that started it dies, however it dies: a worker then leaves at once. On SIGTERM it would finish its
-// jobs first, for a broker that ends as well.
+// SIGINT when the thread that started it dies, however it dies: a worker then leaves at once. On SIGTERM it would
+// finish its jobs first, for a broker that ends as well.
 class Process {
  public:
   static Expected<Process> start(const Command& command);

@@ -46,7 +46,8 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.argument("run", "name of the run", options.run);
   add_flags(flags, options.source);
   flags.flag("--wait", "wait until every job is finished", options.wait);
-  flags.seconds("--timeout", "give up waiting, for the jobs or for a broker, after this many seconds", options.timeout_s);
+  flags.seconds("--timeout", "give up waiting, for the jobs or for a broker, after this many seconds",
+                options.timeout_s);
   flags.flag("--failed", "only what did not pass, with the evidence", options.failed);
   flags.flag("--json", "one JSON object with full rows", options.json);
   flags.flag("--exit-zero", "exit 0 even if a kernel did not pass", options.exit_zero);
@@ -70,7 +71,8 @@ Expected<void> wait_for_run(kq::OpenSource& open, const Options& options) {
   line.end();
   if (outcome->end == kq::WaitEnd::timed_out) {
     const std::size_t left_n = outcome->tally().total - outcome->tally().finished;
-    std::cerr << kProgram << ": --timeout is over; " << kq::counted(left_n, "job") << (left_n == 1 ? " is" : " are") << " not finished\n";
+    std::cerr << kProgram << ": --timeout is over; " << kq::counted(left_n, "job") << (left_n == 1 ? " is" : " are")
+              << " not finished\n";
   }
   return {};
 }
@@ -83,7 +85,9 @@ int run(int argc, char** argv) {
                     {ExitCode::bad_input,
                      "--wait needs a broker that works on the jobs, --store reads one that does not; use one of them"});
   }
-  if (options.timeout_s) options.source.answer_ms = std::min<std::int64_t>(options.source.answer_ms, std::max<std::int64_t>(1, std::llround(*options.timeout_s * 1e3)));
+  if (options.timeout_s)
+    options.source.answer_ms = std::min<std::int64_t>(
+        options.source.answer_ms, std::max<std::int64_t>(1, std::llround(*options.timeout_s * 1e3)));
   Expected<kq::OpenSource> open = kq::open_source(
       options.source, [](const std::string& folder) { return kq::open_rocks_store(folder, kq::OpenMode::read_only); });
   if (!open) return complain(kProgram, open.error());

@@ -4,7 +4,8 @@
 
 namespace kq {
 
-RunPages::RunPages(Source& source, RunQuery query) : source_(source), query_(std::move(query)), thread_([this] { read(); }) {}
+RunPages::RunPages(Source& source, RunQuery query)
+    : source_(source), query_(std::move(query)), thread_([this] { read(); }) {}
 
 RunPages::~RunPages() {
   {

@@ -13,10 +13,14 @@ Json text(std::string_view value) {
 JsonArray types_of(ColumnType type) {
   switch (type) {
     case ColumnType::text:
-    case ColumnType::time: return {text("string"), text("null")};
-    case ColumnType::integer: return {text("integer"), text("string"), text("null")};
-    case ColumnType::number: return {text("number"), text("null")};
-    case ColumnType::boolean: return {text("boolean"), text("null")};
+    case ColumnType::time:
+      return {text("string"), text("null")};
+    case ColumnType::integer:
+      return {text("integer"), text("string"), text("null")};
+    case ColumnType::number:
+      return {text("number"), text("null")};
+    case ColumnType::boolean:
+      return {text("boolean"), text("null")};
   }
   return {};
 }
@@ -39,7 +43,8 @@ Json property_of(const SelectedColumn& column) {
 std::string schema_table(const Selection& selection) {
   std::vector<std::vector<std::string>> cells;
   for (const SelectedColumn& column : selection.columns()) {
-    cells.push_back({std::string(column.name()), column.unit().empty() ? "-" : std::string(column.unit()), std::string(column.doc())});
+    cells.push_back({std::string(column.name()), column.unit().empty() ? "-" : std::string(column.unit()),
+                     std::string(column.doc())});
   }
   return table({{"column"}, {"unit"}, {"meaning"}}, cells);
 }
@@ -53,11 +58,13 @@ std::string json_schema(const Selection& selection) {
   }
   return indented_text(Json{JsonObject{{"$schema", text("https://json-schema.org/draft/2020-12/schema")},
                                        {"title", text(kRowSchema)},
-                                       {"description", text("One line of kq-dump --format jsonl. Columns are only ever added; readers ignore those they do not know.")},
+                                       {"description", text("One line of kq-dump --format jsonl. Columns are only ever "
+                                                            "added; readers ignore those they do not know.")},
                                        {"type", text("object")},
                                        {"properties", Json{std::move(properties)}},
                                        {"required", Json{std::move(required)}}}},
-                       2) + "\n";
+                       2) +
+         "\n";
 }
 
 }  // namespace kq

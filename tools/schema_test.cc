@@ -22,8 +22,8 @@ void expect_allowed(const Json& property, const Json& value, std::string_view na
     EXPECT_EQ(to_text(*only), to_text(value)) << name;
     return;
   }
-  const char* type = value.is_null()            ? "null"
-                     : value.text() != nullptr  ? "string"
+  const char* type = value.is_null()              ? "null"
+                     : value.text() != nullptr    ? "string"
                      : value.boolean() != nullptr ? "boolean"
                      : value.integer() != nullptr ? "integer"
                                                   : "number";
@@ -37,7 +37,8 @@ void expect_allowed(const Json& property, const Json& value, std::string_view na
 TEST(schema, the_file_that_is_shipped_is_what_the_columns_say) {
   std::ifstream file(KQ_SHARE "/kq.result-1.schema.json");
   const std::string shipped((std::istreambuf_iterator<char>(file)), {});
-  EXPECT_EQ(shipped, json_schema(everything())) << "write it again: kq-dump --schema --format jsonl >share/kq.result-1.schema.json";
+  EXPECT_EQ(shipped, json_schema(everything()))
+      << "write it again: kq-dump --schema --format jsonl >share/kq.result-1.schema.json";
 }
 
 TEST(schema, rows_of_every_kind_keep_to_it) {
@@ -49,7 +50,8 @@ TEST(schema, rows_of_every_kind_keep_to_it) {
   full.entry.submission.problem.rtol = 0.5;
   Evidence differs = evidence("value", "a\n\"b\"");
   differs.mismatch = Mismatch{.element = 1ull << 60, .max_abs_err = 0.5, .mismatched = 3, .total = 9};
-  for (const RunRow& row : {full, ended_row("relu/wrong", VerdictName::wrong_answer, differs), queued_row("relu/later"), RunRow{}}) {
+  for (const RunRow& row :
+       {full, ended_row("relu/wrong", VerdictName::wrong_answer, differs), queued_row("relu/later"), RunRow{}}) {
     const Json line = to_json(row);
     const Json& properties = *schema->find("properties");
     EXPECT_EQ(line.object()->size(), properties.object()->size());

@@ -16,7 +16,8 @@ namespace {
 std::optional<double> parsed_number(std::string_view text) {
   double value = 0;
   const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || wrong != std::errc{} || end != text.data() + text.size() || std::isnan(value)) return std::nullopt;
+  if (text.empty() || wrong != std::errc{} || end != text.data() + text.size() || std::isnan(value))
+    return std::nullopt;
   return value;
 }
 
@@ -48,7 +49,9 @@ std::optional<std::string> word_complaint(std::string_view column, const std::st
 Expected<std::int64_t> parse_since(const std::string& text, std::int64_t now_ms) {
   const bool is_age = !text.empty() && text.find_first_not_of("0123456789.") == text.size() - 1;
   const auto when = parse_when(is_age ? "+" + text : text, now_ms);
-  if (!when) return bad_input("--since must be like 2h (the last two hours; s, m, h, d) or 2026-11-21T18:00Z, got '" + printable(text) + "'");
+  if (!when)
+    return bad_input("--since must be like 2h (the last two hours; s, m, h, d) or 2026-11-21T18:00Z, got '" +
+                     printable(text) + "'");
   return is_age ? 2 * now_ms - *when : *when;
 }
 
@@ -93,7 +96,8 @@ Expected<void> Selection::choose_columns(const std::string& names) {
   if (names.empty()) {
     for (const Column& column : kq::columns()) {
       const auto& shown = level_->of_job;
-      if (shown.empty() || std::find(shown.begin(), shown.end(), column.name) != shown.end()) columns_.push_back({.of_job = &column});
+      if (shown.empty() || std::find(shown.begin(), shown.end(), column.name) != shown.end())
+        columns_.push_back({.of_job = &column});
     }
     for (const ItemColumn& column : level_->columns) columns_.push_back({.of_item = &column});
     return {};
@@ -113,8 +117,9 @@ Expected<void> Selection::choose_columns(const std::string& names) {
 
 Expected<void> Selection::add_condition(const std::string& text) {
   // The longer signs first: "<" also begins "<=".
-  constexpr std::pair<std::string_view, Test> signs[] = {{"!=", Test::unequal}, {"<=", Test::at_most}, {">=", Test::at_least}, {"<", Test::below},
-                                                         {">", Test::above},    {"~", Test::contains}, {"=", Test::equal}};
+  constexpr std::pair<std::string_view, Test> signs[] = {
+      {"!=", Test::unequal}, {"<=", Test::at_most}, {">=", Test::at_least}, {"<", Test::below},
+      {">", Test::above},    {"~", Test::contains}, {"=", Test::equal}};
   const std::size_t name_bytes = std::min(text.find_first_of("!<>=~"), text.size());
   for (const auto& [sign, test] : signs) {
     if (!std::string_view(text).substr(name_bytes).starts_with(sign)) continue;
@@ -123,10 +128,15 @@ Expected<void> Selection::add_condition(const std::string& text) {
     Condition condition{.column = *column, .test = test, .text = text.substr(name_bytes + sign.size()), .number = {}};
     condition.number = parsed_number(condition.text);
     const ColumnType type = column->of_job != nullptr ? column->of_job->type : column->of_item->type;
-    const bool needs_number = (type == ColumnType::integer || type == ColumnType::number) && test != Test::contains && !condition.text.empty();
-    if (needs_number && !condition.number) return bad_input("--where: " + text.substr(0, name_bytes) + " is a number, got '" + printable(condition.text) + "'");
-    if (type == ColumnType::boolean && condition.text != "true" && condition.text != "false" && !condition.text.empty()) {
-      return bad_input("--where: " + text.substr(0, name_bytes) + " is true or false, got '" + printable(condition.text) + "'");
+    const bool needs_number = (type == ColumnType::integer || type == ColumnType::number) && test != Test::contains &&
+                              !condition.text.empty();
+    if (needs_number && !condition.number)
+      return bad_input("--where: " + text.substr(0, name_bytes) + " is a number, got '" + printable(condition.text) +
+                       "'");
+    if (type == ColumnType::boolean && condition.text != "true" && condition.text != "false" &&
+        !condition.text.empty()) {
+      return bad_input("--where: " + text.substr(0, name_bytes) + " is true or false, got '" +
+                       printable(condition.text) + "'");
     }
     if (test == Test::equal || test == Test::unequal) {
       if (const auto wrong = word_complaint(column->name(), condition.text)) return bad_input("--where: " + *wrong);
@@ -134,11 +144,13 @@ Expected<void> Selection::add_condition(const std::string& text) {
     conditions_.push_back(std::move(condition));
     return {};
   }
-  return bad_input("--where must be like verdict=passed or speedup>=2 (=, !=, <, <=, >, >=, ~ for contains), got '" + printable(text) + "'");
+  return bad_input("--where must be like verdict=passed or speedup>=2 (=, !=, <, <=, >, >=, ~ for contains), got '" +
+                   printable(text) + "'");
 }
 
 bool Selection::Condition::holds(const Cell& cell) const {
-  if (cell.index() == 0) return test == Test::unequal ? !text.empty() : test == Test::equal && text.empty();  // no value
+  if (cell.index() == 0)
+    return test == Test::unequal ? !text.empty() : test == Test::equal && text.empty();  // no value
   if (test == Test::contains) return text_in(cell).find(text) != std::string::npos;
   const auto left = number_in(cell);
   const auto order = left && number ? *left <=> *number : std::partial_ordering(text_in(cell) <=> text);

@@ -1,5 +1,5 @@
-// Which rows of a run are dumped, and which of their columns: --level, --columns, --where and --since, judged once and then applied to
-// one row after the other.
+// Which rows of a run are dumped, and which of their columns: --level, --columns, --where and --since, judged once and
+// then applied to one row after the other.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ namespace kq {
 // As they stand on the command line.
 struct SelectionWords {
   std::string level = "job";
-  std::string columns{};            // names with commas between them; empty: those of the level
+  std::string columns{};             // names with commas between them; empty: those of the level
   std::vector<std::string> where{};  // each "column=value", or with !=, <, <=, >, >= or ~ (contains)
-  std::string since{};              // "2026-11-21T18:00Z", or "2h" for the last two hours
+  std::string since{};               // "2026-11-21T18:00Z", or "2h" for the last two hours
 };
 
 // A column of the job, or of the level below it.
@@ -31,7 +31,9 @@ struct SelectedColumn {
   ColumnType type() const { return of_job != nullptr ? of_job->type : of_item->type; }
   std::string_view unit() const { return of_job != nullptr ? of_job->unit : of_item->unit; }
   std::string_view doc() const { return of_job != nullptr ? of_job->doc : of_item->doc; }
-  Cell get(const RunRow& row, std::size_t item) const { return of_job != nullptr ? of_job->get(row) : of_item->get(row, item); }
+  Cell get(const RunRow& row, std::size_t item) const {
+    return of_job != nullptr ? of_job->get(row) : of_item->get(row, item);
+  }
 };
 
 class Selection {

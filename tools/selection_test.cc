@@ -45,10 +45,11 @@ TEST(selection, columns_come_in_the_order_asked_for) {
 
 TEST(selection, numbers_are_compared_as_numbers_and_texts_as_texts) {
   const RunRow row = passed_row("relu/fast", 10'000, 95'000);
-  for (const char* held : {"speedup>2", "speedup>=9.5", "speedup<10", "verdict=passed", "verdict!=crashed", "label~fast", "submitted_at<2024",
-                           "hint=", "build_cached=false"})
+  for (const char* held : {"speedup>2", "speedup>=9.5", "speedup<10", "verdict=passed", "verdict!=crashed",
+                           "label~fast", "submitted_at<2024", "hint=", "build_cached=false"})
     EXPECT_TRUE(keeps(held, row)) << held;
-  for (const char* broken : {"speedup>10", "verdict=crashed", "label~slow", "submitted_at>2024", "label=", "hint~x"}) EXPECT_FALSE(keeps(broken, row)) << broken;
+  for (const char* broken : {"speedup>10", "verdict=crashed", "label~slow", "submitted_at>2024", "label=", "hint~x"})
+    EXPECT_FALSE(keeps(broken, row)) << broken;
 }
 
 TEST(selection, what_is_unknown_meets_no_order) {
@@ -72,23 +73,29 @@ TEST(selection, samples_are_rows_that_can_be_asked_for_one_by_one) {
   row.result->samples = {.submission_ns = {1'000, 3'000}, .reference_ns = {2'000}};
   EXPECT_THAT(shown({.level = "sample", .columns = "label,side,sample_us"}, row),
               ElementsAre("relu/fast,submission,1\n", "relu/fast,submission,3\n", "relu/fast,reference,2\n"));
-  EXPECT_THAT(shown({.level = "sample", .columns = "label,sample_us", .where = {"side=reference"}}, row), ElementsAre("relu/fast,2\n"));
+  EXPECT_THAT(shown({.level = "sample", .columns = "label,sample_us", .where = {"side=reference"}}, row),
+              ElementsAre("relu/fast,2\n"));
   EXPECT_THAT(shown({.level = "sample", .columns = "sample_us", .where = {"verdict=crashed"}}, row), ElementsAre());
 }
 
 TEST(selection, a_mistake_is_one_sentence) {
-  EXPECT_THAT(complaint({.columns = "label,speedupp"}), HasSubstr("--columns: there is no column 'speedupp', did you mean speedup?"));
+  EXPECT_THAT(complaint({.columns = "label,speedupp"}),
+              HasSubstr("--columns: there is no column 'speedupp', did you mean speedup?"));
   EXPECT_THAT(complaint({.columns = "label,label"}), HasSubstr("names label twice"));
   EXPECT_THAT(complaint({.columns = "label,"}), HasSubstr("there is no column ''"));
   EXPECT_THAT(complaint({.columns = "sample_us"}), HasSubstr("there is no column 'sample_us'"));
   EXPECT_THAT(complaint({.where = {"verdict"}}), HasSubstr("--where must be like verdict=passed"));
-  EXPECT_THAT(complaint({.where = {"verdict=pased"}}), HasSubstr("--where: there is no verdict 'pased'; known are passed, suspect, "));
-  EXPECT_THAT(complaint({.where = {"fault!=mine"}}), HasSubstr("--where: there is no fault 'mine'; known are none, user, policy, problem, nobody, ours"));
-  EXPECT_THAT(complaint({.where = {"state=done"}}), HasSubstr("--where: there is no state 'done'; known are queued, leased, finished"));
+  EXPECT_THAT(complaint({.where = {"verdict=pased"}}),
+              HasSubstr("--where: there is no verdict 'pased'; known are passed, suspect, "));
+  EXPECT_THAT(complaint({.where = {"fault!=mine"}}),
+              HasSubstr("--where: there is no fault 'mine'; known are none, user, policy, problem, nobody, ours"));
+  EXPECT_THAT(complaint({.where = {"state=done"}}),
+              HasSubstr("--where: there is no state 'done'; known are queued, leased, finished"));
   EXPECT_THAT(complaint({.where = {"speedup>fast"}}), HasSubstr("--where: speedup is a number, got 'fast'"));
   EXPECT_THAT(complaint({.where = {"speedup>>2"}}), HasSubstr("--where: speedup is a number, got '>2'"));
   EXPECT_THAT(complaint({.where = {"speedup>nan"}}), HasSubstr("--where: speedup is a number, got 'nan'"));
-  EXPECT_THAT(complaint({.where = {"build_cached=yes"}}), HasSubstr("--where: build_cached is true or false, got 'yes'"));
+  EXPECT_THAT(complaint({.where = {"build_cached=yes"}}),
+              HasSubstr("--where: build_cached is true or false, got 'yes'"));
   EXPECT_THAT(complaint({.where = {"verdit=passed"}}), HasSubstr("did you mean verdict?"));
   EXPECT_THAT(complaint({.since = "yesterday"}), HasSubstr("--since must be like 2h"));
   EXPECT_THAT(complaint({.level = "kernel"}), HasSubstr("--level must be one of job, case, sample"));

@@ -48,8 +48,8 @@ Readiness wait_on(const Pipe& pipe, std::int64_t timeout_ms) {
   return ::read(pipe.read_end, &byte, 1) == 1 ? Readiness::ready : Readiness::closed;
 }
 
-// Whether the process is one of ours and not another that got its number since. In a container whose process 1 is no init, a dead orphan
-// keeps its number and its name for good: it holds nothing any more.
+// Whether the process is one of ours and not another that got its number since. In a container whose process 1 is no
+// init, a dead orphan keeps its number and its name for good: it holds nothing any more.
 bool is_program_of_ours(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string line;
@@ -108,7 +108,10 @@ Expected<void> Stack::start_worker(const Nap& pause) {
 }
 
 Stack::Stack(StateFolder folder, PrivateEndpoint endpoint, const StackPlan& plan)
-    : folder_(std::move(folder)), endpoint_(std::move(endpoint)), url_(endpoint_.url), start_limit_ms_(plan.start_limit_ms) {
+    : folder_(std::move(folder)),
+      endpoint_(std::move(endpoint)),
+      url_(endpoint_.url),
+      start_limit_ms_(plan.start_limit_ms) {
   // Also where they are empty: the keys in our environment are for other brokers.
   broker_ = {.name = "kq-broker",
              .command = {.words = {plan.programs + "/kq-broker", "--bind", url_, "--store", folder_.file("store"),

@@ -36,9 +36,11 @@ inline constexpr std::int64_t kOrphanWaitMs = 20'000;  // for the processes of a
 
 class Stack {
  public:
-  // The broker. Returns when it is ready. An Error when it ends or is late, with its last lines, or when `pause` says to give up.
+  // The broker. Returns when it is ready. An Error when it ends or is late, with its last lines, or when `pause` says
+  // to give up.
   static Expected<std::unique_ptr<Stack>> start(const StackPlan& plan, const Nap& pause);
-  // The worker, once there is work: it takes seconds. Nothing where it was started before. The same Errors; then the broker is stopped too.
+  // The worker, once there is work: it takes seconds. Nothing where it was started before. The same Errors; then the
+  // broker is stopped too.
   Expected<void> start_worker(const Nap& pause);
   ~Stack();  // what still runs is killed
 

@@ -75,7 +75,8 @@ TEST_F(StackTest, keys_reach_both_and_none_are_taken_from_the_environment) {
 }
 
 TEST_F(StackTest, a_worker_starts_once_and_only_when_it_is_asked_for) {
-  auto stack = Stack::start({.state_folder = folder_.file("state"), .broker_url = "", .programs = folder_.file("bin")}, never_hurry);
+  auto stack = Stack::start({.state_folder = folder_.file("state"), .broker_url = "", .programs = folder_.file("bin")},
+                            never_hurry);
   ASSERT_TRUE(stack) << stack.error().message;
   EXPECT_EQ(children().size(), 1u);
   EXPECT_EQ((*stack)->tend().value(), std::nullopt);

@@ -72,15 +72,19 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.option("--broker", "URL", "use this broker and its workers instead of starting any", options.broker,
                "KQ_BROKER");
   flags.option("--key", "FILE", "your key, where that broker wants one", options.key, "KQ_KEY");
-  flags.option("--state", "DIR", "where a broker of its own keeps jobs, results and builds (default: $XDG_STATE_HOME/kq); wins over KQ_BROKER",
-               options.state);
+  flags.option(
+      "--state", "DIR",
+      "where a broker of its own keeps jobs, results and builds (default: $XDG_STATE_HOME/kq); wins over KQ_BROKER",
+      options.state);
   flags.choice("--device", "what the jobs run on", options.device, {"any", "cpu", "cuda"});
   flags.option("--gpu", "MODEL", "only on this GPU model, such as 'NVIDIA H200'", options.gpu);
-  flags.choice("--baseline", "time the problem's reference as it is, or under torch.compile", options.baseline, {"eager", "compile"});
-  flags.choice("--profile", "look at the kernels of what passed under a profiler, NVIDIA's Nsight Compute", options.profile, {"none", "ncu"});
+  flags.choice("--baseline", "time the problem's reference as it is, or under torch.compile", options.baseline,
+               {"eager", "compile"});
+  flags.choice("--profile", "look at the kernels of what passed under a profiler, NVIDIA's Nsight Compute",
+               options.profile, {"none", "ncu"});
   flags.choice("--priority", "who goes first at a broker with other work", options.priority, {"low", "normal", "high"});
-  flags.option("--submitter", "NAME", "whose share and quota the jobs count against (default: USER@HOST)", options.submitter,
-               "KQ_SUBMITTER");
+  flags.option("--submitter", "NAME", "whose share and quota the jobs count against (default: USER@HOST)",
+               options.submitter, "KQ_SUBMITTER");
   flags.option("--problem", "FILE", "the problem of a single kernel file", options.problem);
   flags.option("--problems", "DIR", "where to look problems up", options.problems);
   flags.option("--expect", "FILE", "CSV of job,device,verdict,reason: how each job ought to end", options.expect);
@@ -91,7 +95,8 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.flag("--json", "one JSON object on stdout", options.json);
   if (const auto end = flags.parse(argc, argv)) return end;
   // Said here, and not by the environment: it is for a broker of its own.
-  const bool says_broker = std::any_of(argv, argv + argc, [](std::string_view word) { return word == "--broker" || word.starts_with("--broker="); });
+  const bool says_broker = std::any_of(
+      argv, argv + argc, [](std::string_view word) { return word == "--broker" || word.starts_with("--broker="); });
   if (!options.state.empty() && !says_broker) options.broker.clear();
   return std::nullopt;
 }
@@ -177,7 +182,8 @@ class Sweep {
   // Where the stack is ours and something is left to do: a sweep that was judged before needs none.
   void start_worker() {
     if (!stack_ || stack_error_) return;
-    if (const auto started = stack_->start_worker([&](std::int64_t ms) { return pause(ms); }); !started) stack_error_ = started.error();
+    if (const auto started = stack_->start_worker([&](std::int64_t ms) { return pause(ms); }); !started)
+      stack_error_ = started.error();
   }
 
   // Also the place where the stack is looked after: everything that waits comes through here again and again.
@@ -295,7 +301,8 @@ int run(int argc, char** argv) {
   const bool has_rest = !prepared.jobs.empty() && !kq::name_complaint(prepared.run);
   for (const std::string& mistake : prepared.mistakes) {
     const bool ends = has_rest && !options.keep_going && &mistake == &prepared.mistakes.back();
-    std::cerr << kProgram << ": " << kq::printable(mistake) << (ends ? "; nothing was evaluated, --keep-going evaluates the rest\n" : "\n");
+    std::cerr << kProgram << ": " << kq::printable(mistake)
+              << (ends ? "; nothing was evaluated, --keep-going evaluates the rest\n" : "\n");
   }
   if (!prepared.mistakes.empty() && !(has_rest && options.keep_going)) return static_cast<int>(ExitCode::bad_input);
   for (const std::string& note : prepared.notes) std::cerr << kProgram << ": " << kq::printable(note) << '\n';
@@ -304,8 +311,10 @@ int run(int argc, char** argv) {
     if (const auto place = kq::OutputFile::open(options.csv); !place) return complain(kProgram, place.error());
   }
   const int code = Sweep(options, std::move(expectations)).run(prepared);
-  if (prepared.left_out_n > 0) std::cerr << kProgram << ": " << kq::left_out_text(prepared.left_out_n, "evaluated") << '\n';
-  const bool outweighs = code == static_cast<int>(ExitCode::ok) || code == static_cast<int>(ExitCode::job_failed);  // as kq-submit does
+  if (prepared.left_out_n > 0)
+    std::cerr << kProgram << ": " << kq::left_out_text(prepared.left_out_n, "evaluated") << '\n';
+  const bool outweighs =
+      code == static_cast<int>(ExitCode::ok) || code == static_cast<int>(ExitCode::job_failed);  // as kq-submit does
   return !prepared.mistakes.empty() && outweighs ? static_cast<int>(ExitCode::bad_input) : code;
 }
 

@@ -38,7 +38,7 @@ std::string table(const std::vector<TableColumn>& columns, const std::vector<std
 std::string table_piece(const std::vector<TableColumn>& columns, const std::vector<std::vector<std::string>>& rows,
                         std::vector<std::size_t>& widths);
 
-std::string age_text(std::int64_t ms);        // in words of one or two units: "0 s", "42 s", "3 min", "2 h 10 min", "4 d 3 h"
+std::string age_text(std::int64_t ms);  // in words of one or two units: "0 s", "42 s", "3 min", "2 h 10 min", "4 d 3 h"
 std::string bytes_text(std::uint64_t bytes);  // "512 B", "1.50 KiB", "23.4 GiB"
 std::string ordinal_text(std::uint64_t n);    // "1st", "12th"
 

@@ -157,7 +157,8 @@ int up(int argc, char** argv) {
   flags.option("--devices", "LIST", "auto, or a list of cpu, cuda, cuda:N (default: auto)", options.devices);
   flags.option("--broker-url", "URL", "where the broker listens (default " + options.url + ")", options.url,
                "KQ_BROKER");
-  flags.option("--keys", "DIR", "the broker's folder of keys: only those it names may connect", options.keys, "KQ_KEYS");
+  flags.option("--keys", "DIR", "the broker's folder of keys: only those it names may connect", options.keys,
+               "KQ_KEYS");
   flags.option("--worker-key", "FILE", "the key of the worker, which --keys makes necessary", options.key);
   if (const auto code = flags.parse(argc, argv)) return static_cast<int>(*code);
   if (options.state.empty()) {

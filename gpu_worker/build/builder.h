@@ -1,13 +1,15 @@
 // The build lane's work on one lease: static guard, then the build in sandboxed children without GPU, or a cache hit.
 //
-// A build child reads the sources and runs nothing of the job: what the guard judges comes from there. Where Python calls load_inline or load, a
-// record child runs the file to learn what it asks for; what it asks for is judged too, and compiled by a child that runs compilers alone. Where it
-// launches kernels of triton's on a GPU, a record child compiles them while it runs the file.
+// A build child reads the sources and runs nothing of the job: what the guard judges comes from there. Where Python
+// calls load_inline or load, a record child runs the file to learn what it asks for; what it asks for is judged too,
+// and compiled by a child that runs compilers alone. Where it launches kernels of triton's on a GPU, a record child
+// compiles them while it runs the file.
 //
-// The cache is written here. What children of ours left is for everybody; what a child left that ran code of the job is for that very source.
+// The cache is written here. What children of ours left is for everybody; what a child left that ran code of the job is
+// for that very source.
 //
-// An object that came with a lease goes into the cache first, if its key is the one that is computed here: then it is found there, and judged, as
-// what was built here.
+// An object that came with a lease goes into the cache first, if its key is the one that is computed here: then it is
+// found there, and judged, as what was built here.
 #pragma once
 
 #include <cstdint>
@@ -31,13 +33,14 @@ namespace kq {
 inline constexpr std::uint32_t kReadyUids = 1024;
 
 struct BuilderOptions {
-  std::string scratch;     // parent of scratch directories
-  std::uint32_t uid = 0;   // of the build children of slot 0, and so on upward, and from kReadyUids above on of those that wait; 0 keeps ours
-  std::string no_gpu_arch; // what device code is compiled for where no GPU says
+  std::string scratch;      // parent of scratch directories
+  std::uint32_t uid = 0;    // of the build children of slot 0, and so on upward, and from kReadyUids above on of those
+                            // that wait; 0 keeps ours
+  std::string no_gpu_arch;  // what device code is compiled for where no GPU says
   std::uint32_t limit_ms = 120'000;
   std::uint32_t compile_limit_ms = 300'000;  // of one call of load_inline
   std::uint32_t ahead_limit_ms = 30'000;     // of compiling triton's kernels; what is not done then is left to the job
-  std::uint64_t host_bytes = 4ull << 30;  // private memory of each process of a build
+  std::uint64_t host_bytes = 4ull << 30;     // private memory of each process of a build
 };
 
 class Builder {
@@ -70,7 +73,8 @@ class Builder {
   std::optional<Built> from_cache(const Job& job, const Hash& key);
   Expected<Built> run(const Job& job, const Hash& key);
   // Nothing: the extensions lie in `out`, and all is well. `cached`: none of them had to be compiled.
-  Expected<std::optional<Verdict>> build_extensions(const Job& job, const std::string& toolchain, const std::string& out, bool& cached);
+  Expected<std::optional<Verdict>> build_extensions(const Job& job, const std::string& toolchain,
+                                                    const std::string& out, bool& cached);
   struct Compiled {
     std::optional<Verdict> verdict;
     std::string dir;
@@ -83,7 +87,8 @@ class Builder {
   Expected<void> make_header(const Job& job, const Hash& group, const std::string& variant);
   Expected<Scratch> scratch(const Job& job, const std::string& name) const;
   BuildChild child_of(const Job& job, ChildRole role, std::uint32_t limit_ms, const std::string& shared = {}) const;
-  Expected<BuildEnd> run_child(const Job& job, ChildRole role, const Scratch& scratch, std::uint32_t limit_ms, const std::string& shared = {}) const;
+  Expected<BuildEnd> run_child(const Job& job, ChildRole role, const Scratch& scratch, std::uint32_t limit_ms,
+                               const std::string& shared = {}) const;
   Built outcome(const Job& job, const std::string& dir, bool cached) const;
 
   BuilderOptions options_;

@@ -58,7 +58,9 @@ class BuilderTest : public ::testing::Test {
                     BuildCache(root_ / "cache"), [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
     return builder.build(lease, std::move(stop));
   }
-  static Expected<Built> build_python(const std::string& source) { return build(lease_of(Backend::torch, {{"k.py", source}})); }
+  static Expected<Built> build_python(const std::string& source) {
+    return build(lease_of(Backend::torch, {{"k.py", source}}));
+  }
   static Expected<Built> build_cuda(const std::string& source) {
     return build(lease_of(Backend::cuda, {{"k.cu", source}, {"k.json", std::string(kContract)}}));
   }
@@ -113,7 +115,12 @@ TEST_F(BuilderTest, a_stream_user_is_rejected_with_rule_and_place_also_from_the_
 
 TEST_F(BuilderTest, what_nobody_can_read_is_rejected_wherever_it_lies) {
   const std::string bytecode("\xA7\x0D\x0D\x0A\0\0\0\0", 8);
-  for (const auto& files : {std::vector<std::pair<std::string, std::string>>{{"k.pyc", bytecode}}, {{"k.py", "from evil import ModelNew\n"}, {"evil.pyc", bytecode}}, {{"k.py", "import evil\n"}, {"evil.so", "\x7f" "ELF"}}}) {
+  for (const auto& files : {std::vector<std::pair<std::string, std::string>>{{"k.pyc", bytecode}},
+                            {{"k.py", "from evil import ModelNew\n"}, {"evil.pyc", bytecode}},
+                            {{"k.py", "import evil\n"},
+                             {"evil.so",
+                              "\x7f"
+                              "ELF"}}}) {
     const auto built = build(lease_of(Backend::torch, files));
     ASSERT_EQ(verdict_of(built), "rejected") << files.back().first;
     EXPECT_EQ(evidence(built).place, files.back().first);
@@ -123,22 +130,32 @@ TEST_F(BuilderTest, what_nobody_can_read_is_rejected_wherever_it_lies) {
 TEST_F(BuilderTest, a_submission_begins_with_what_its_backend_can_load) {
   const std::string kernel = "extern \"C\" __global__ void copy(const float* x, float* out) { out[0] = x[0]; }";
   for (const auto& [backend, entry, source, expected] :
-       {std::tuple{Backend::torch, "k.txt", std::string("class ModelNew: pass\n"), "k.txt: a torch submission begins with a .py file"},
+       {std::tuple{Backend::torch, "k.txt", std::string("class ModelNew: pass\n"),
+                   "k.txt: a torch submission begins with a .py file"},
         {Backend::cuda, "k.txt", kernel, "k.txt: a cuda submission begins with a .cu, .ptx or .cubin file"},
-        {Backend::cuda, "k.cc", kernel, "k.cc: a cuda submission begins with a .cu, .ptx or .cubin file"}, {Backend::cuda, "launch", kernel, "launch: the build makes a file of this name; call yours otherwise"},
-        {Backend::torch, "kq_extension_0.so", "text", "kq_extension_0.so: the build makes a file of this name; call yours otherwise"}}) {
+        {Backend::cuda, "k.cc", kernel, "k.cc: a cuda submission begins with a .cu, .ptx or .cubin file"},
+        {Backend::cuda, "launch", kernel, "launch: the build makes a file of this name; call yours otherwise"},
+        {Backend::torch, "kq_extension_0.so", "text",
+         "kq_extension_0.so: the build makes a file of this name; call yours otherwise"}}) {
     const auto built = build(lease_of(backend, {{entry, source}, {"k.json", std::string(kContract)}}));
     ASSERT_EQ(verdict_of(built), "build_failed") << entry;
     EXPECT_EQ(evidence(built).message, expected);
   }
-  const auto with_notes = build(lease_of(Backend::torch, {{"k.py", "class ModelNew: pass\n"}, {"definition.json", "{}"}, {"notes.md", "# Notes\n"}, {"own.cuh", "#pragma once\n"}, {"data.txt", "1 2 3"}}));
+  const auto with_notes = build(lease_of(Backend::torch, {{"k.py", "class ModelNew: pass\n"},
+                                                          {"definition.json", "{}"},
+                                                          {"notes.md", "# Notes\n"},
+                                                          {"own.cuh", "#pragma once\n"},
+                                                          {"data.txt", "1 2 3"}}));
   EXPECT_EQ(verdict_of(with_notes), "built");
 }
 
 TEST_F(BuilderTest, a_cuda_stream_user_is_rejected_before_anything_compiles) {
   const auto built = build_cuda("void f() { cudaStreamCreate(0); }");
   ASSERT_EQ(verdict_of(built), "rejected");
-  EXPECT_EQ(verdict_of(build(lease_of(Backend::cuda, {{"k.cu", "int a?\?/\n;"}, {"k.json", R"({"compiler_options": ["--std\u003dc++14"]})"}}))), "rejected") << "a trigraph, where it is one";
+  EXPECT_EQ(verdict_of(build(lease_of(Backend::cuda, {{"k.cu", "int a?\?/\n;"},
+                                                      {"k.json", R"({"compiler_options": ["--std\u003dc++14"]})"}}))),
+            "rejected")
+      << "a trigraph, where it is one";
   EXPECT_EQ(evidence(built).place, "k.cu:1");
 }
 
@@ -150,8 +167,9 @@ std::set<ino_t> waiting_in(const fs::path& scratch) {
     found.clear();
     std::error_code none;
     for (const auto& entry : fs::directory_iterator(scratch, none)) {
-      struct stat seen{};
-      if (entry.path().filename().string().starts_with("ready") && ::stat(entry.path().c_str(), &seen) == 0) found.insert(seen.st_ino);
+      struct stat seen {};
+      if (entry.path().filename().string().starts_with("ready") && ::stat(entry.path().c_str(), &seen) == 0)
+        found.insert(seen.st_ino);
     }
   }
   return found;
@@ -159,8 +177,8 @@ std::set<ino_t> waiting_in(const fs::path& scratch) {
 
 TEST_F(BuilderTest, after_a_first_kernel_children_wait_for_the_next_ones) {
   const fs::path scratch = root_ / "waiting";
-  Builder builder({.scratch = scratch, .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"}, BuildCache(root_ / "cache"),
-                  [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
+  Builder builder({.scratch = scratch, .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"},
+                  BuildCache(root_ / "cache"), [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
   const auto lease_with = [&](const std::string& statement) {
     const std::string source = "extern \"C\" __global__ void copy(const float* x, float* out) { " + statement + " }";
     return lease_of(Backend::cuda, {{"k.cu", source}, {"k.json", std::string(kContract)}});
@@ -181,7 +199,8 @@ TEST_F(BuilderTest, after_a_first_kernel_children_wait_for_the_next_ones) {
 
 TEST_F(BuilderTest, a_stopped_build_ends_at_once) {
   const std::string endless =
-      "template <int n, int at> struct Tree { static const int v = Tree<n - 1, 2 * at>::v + Tree<n - 1, 2 * at + 1>::v; };\n"
+      "template <int n, int at> struct Tree { static const int v = Tree<n - 1, 2 * at>::v + Tree<n - 1, 2 * at + "
+      "1>::v; };\n"
       "template <int at> struct Tree<0, at> { static const int v = at % 3; };\n"
       "extern \"C\" __global__ void copy(const float* x, float* out) { out[0] = Tree<28, 1>::v; }";
   std::stop_source stop;
@@ -190,7 +209,8 @@ TEST_F(BuilderTest, a_stopped_build_ends_at_once) {
     stop.request_stop();
   });
   const auto start = std::chrono::steady_clock::now();
-  const auto built = build(lease_of(Backend::cuda, {{"k.cu", endless}, {"k.json", std::string(kContract)}}), stop.get_token());
+  const auto built =
+      build(lease_of(Backend::cuda, {{"k.cu", endless}, {"k.json", std::string(kContract)}}), stop.get_token());
   const auto took = std::chrono::steady_clock::now() - start;
   stopper.join();
   if (verdict_of(built) == "unsupported_here") GTEST_SKIP() << "skipped: no CUDA toolkit: " << evidence(built).message;
@@ -199,21 +219,28 @@ TEST_F(BuilderTest, a_stopped_build_ends_at_once) {
 }
 
 TEST_F(BuilderTest, a_build_that_takes_too_much_memory_says_so) {
-  const std::string source = "template <int n, int at> struct Tree { static const int v = Tree<n - 1, 2 * at>::v + Tree<n - 1, 2 * at + 1>::v; };\n"
-                             "template <int at> struct Tree<0, at> { static const int v = at % 3; };\n"
-                             "extern \"C\" __global__ void copy(const float* x, float* out) { out[0] = Tree<24, 1>::v; }";
-  Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90", .host_bytes = 192u << 20},
+  const std::string source =
+      "template <int n, int at> struct Tree { static const int v = Tree<n - 1, 2 * at>::v + Tree<n - 1, 2 * at + "
+      "1>::v; };\n"
+      "template <int at> struct Tree<0, at> { static const int v = at % 3; };\n"
+      "extern \"C\" __global__ void copy(const float* x, float* out) { out[0] = Tree<24, 1>::v; }";
+  Builder builder({.scratch = root_ / "scratch",
+                   .uid = ::geteuid() == 0 ? 61200u : 0u,
+                   .no_gpu_arch = "sm_90",
+                   .host_bytes = 192u << 20},
                   BuildCache(root_ / "cache"), [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
   const auto built = builder.build(lease_of(Backend::cuda, {{"k.cu", source}, {"k.json", std::string(kContract)}}));
   if (verdict_of(built) == "unsupported_here") GTEST_SKIP() << "skipped: no CUDA toolkit: " << evidence(built).message;
   ASSERT_EQ(verdict_of(built), "out_of_memory") << evidence(built).message;
   EXPECT_EQ(evidence(built).reason, "host");
   EXPECT_EQ(evidence(built).stage, Stage::build);
-  EXPECT_NE(evidence(built).message.find("more memory than a build may have"), std::string::npos) << evidence(built).message;
+  EXPECT_NE(evidence(built).message.find("more memory than a build may have"), std::string::npos)
+      << evidence(built).message;
 }
 
 TEST_F(BuilderTest, a_cuda_kernel_compiles_without_a_gpu) {
-  const std::string source = "extern \"C\" __global__ void copy(const float* x, float* out) { out[threadIdx.x] = x[threadIdx.x]; }";
+  const std::string source =
+      "extern \"C\" __global__ void copy(const float* x, float* out) { out[threadIdx.x] = x[threadIdx.x]; }";
   const auto built = build_cuda(source);
   if (verdict_of(built) == "unsupported_here") GTEST_SKIP() << "skipped: no CUDA toolkit: " << evidence(built).message;
   ASSERT_EQ(verdict_of(built), "compiled_only") << evidence(built).message;
@@ -231,10 +258,13 @@ TEST_F(BuilderTest, a_cuda_kernel_that_does_not_compile_says_where) {
 // With the zygote of a worker that has a GPU, which it takes none to build for.
 TEST_F(BuilderTest, kernels_of_triton_are_compiled_ahead_for_a_gpu) {
   constexpr std::string_view kProblem =
-      "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\ndef get_inputs():\n    return [torch.rand(64)]\n";
+      "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\ndef "
+      "get_inputs():\n    return [torch.rand(64)]\n";
   constexpr std::string_view kKernel =
-      "import torch, triton, triton.language as tl\n@triton.jit\ndef add(x, out, N: tl.constexpr):\n    i = tl.arange(0, N)\n"
-      "    tl.store(out + i, tl.load(x + i) + 1)\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        out = torch.empty_like(x)\n"
+      "import torch, triton, triton.language as tl\n@triton.jit\ndef add(x, out, N: tl.constexpr):\n    i = "
+      "tl.arange(0, N)\n"
+      "    tl.store(out + i, tl.load(x + i) + 1)\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        "
+      "out = torch.empty_like(x)\n"
       "        add[(1,)](x, out, N=64)\n        return out\n";
   ZygoteOptions options = LaneOfTests::options().zygote;
   options.device = DeviceKind::cuda;
@@ -247,8 +277,13 @@ TEST_F(BuilderTest, kernels_of_triton_are_compiled_ahead_for_a_gpu) {
     lease.blobs.push_back({sha256(kProblem), std::string(kProblem)});
     lease.device.kind = device;
     lease.device.arch = device == DeviceKind::cuda ? "sm_90" : "";
-    Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90", .ahead_limit_ms = limit_ms},
-                    BuildCache(root_ / "cache"), [&](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(device == DeviceKind::cuda ? zygote : zygote_); });
+    Builder builder({.scratch = root_ / "scratch",
+                     .uid = ::geteuid() == 0 ? 61200u : 0u,
+                     .no_gpu_arch = "sm_90",
+                     .ahead_limit_ms = limit_ms},
+                    BuildCache(root_ / "cache"), [&](DeviceKind) {
+                      return Expected<std::shared_ptr<Zygote>>(device == DeviceKind::cuda ? zygote : zygote_);
+                    });
     return builder.build(lease);
   };
   const auto is_ahead = [](const Expected<Built>& built) { return fs::exists(built->dir + "/kq_triton.zip"); };
@@ -272,12 +307,14 @@ TEST_F(BuilderTest, kernels_of_triton_are_compiled_ahead_for_a_gpu) {
   EXPECT_EQ(interpreted->toolchain, Toolchain());
 }
 
-// A module that nobody loads: without the headers of torch, which compile in no time a test has, and of Python, which take ten times what this does.
+// A module that nobody loads: without the headers of torch, which compile in no time a test has, and of Python, which
+// take ten times what this does.
 std::string extension(const std::string& body, const std::string& more = "") {
   return "from torch.utils.cpp_extension import load_inline\nSOURCE = r'''\n#include <cstddef>\n" + body +
          "\nextern const char name[] = NAME;\n"
          "extern \"C\" void* PyInit_small() { return nullptr; }\n'''\n"
-         "small = load_inline('small', SOURCE, no_implicit_headers=True, extra_cflags=['-DNAME=\"small\"']" + more + ")\n";
+         "small = load_inline('small', SOURCE, no_implicit_headers=True, extra_cflags=['-DNAME=\"small\"']" +
+         more + ")\n";
 }
 
 TEST_F(BuilderTest, a_call_of_load_inline_is_compiled_once_for_all_submissions) {
@@ -300,13 +337,16 @@ TEST_F(BuilderTest, a_call_of_load_inline_is_compiled_once_for_all_submissions) 
 
 // What torch's headers take, 20 s and more, is too long for every run of the tests.
 TEST_F(BuilderTest, torchs_headers_are_precompiled_once_and_nobody_waits_for_who_does_that) {
-  if (std::getenv("KQ_HEADERS") == nullptr) GTEST_SKIP() << "skipped: takes a minute; KQ_HEADERS=yes runs it, as CI does";
+  if (std::getenv("KQ_HEADERS") == nullptr)
+    GTEST_SKIP() << "skipped: takes a minute; KQ_HEADERS=yes runs it, as CI does";
   const BuildCache cache(root_ / "cache");
   Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"}, cache,
                   [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
   const auto verdict_of_number = [&](std::size_t number) {
-    const std::string source = "from torch.utils.cpp_extension import load_inline\nSOURCE = 'torch::Tensor add(torch::Tensor x) { return x + " +
-                               std::to_string(number) + "; }'\nmodule = load_inline('added', SOURCE, functions=['add'])\n";
+    const std::string source =
+        "from torch.utils.cpp_extension import load_inline\nSOURCE = 'torch::Tensor add(torch::Tensor x) { return x "
+        "+ " +
+        std::to_string(number) + "; }'\nmodule = load_inline('added', SOURCE, functions=['add'])\n";
     return verdict_of(builder.build(lease_of(Backend::torch_cuda, {{"k.py", source}}), {}, number));
   };
   std::vector<std::string> verdicts(2);
@@ -315,7 +355,10 @@ TEST_F(BuilderTest, torchs_headers_are_precompiled_once_and_nobody_waits_for_who
     for (std::size_t i = 0; i < verdicts.size(); ++i) both.emplace_back([&, i] { verdicts[i] = verdict_of_number(i); });
   }
   EXPECT_EQ(verdicts, std::vector<std::string>(2, "built"));
-  const auto headers = [&] { return std::ranges::count_if(cache.list(), [](const CacheEntry& entry) { return entry.name.starts_with("headers/"); }); };
+  const auto headers = [&] {
+    return std::ranges::count_if(cache.list(),
+                                 [](const CacheEntry& entry) { return entry.name.starts_with("headers/"); });
+  };
   EXPECT_EQ(headers(), 1);
   EXPECT_EQ(verdict_of_number(2), "built");
   EXPECT_EQ(headers(), 1);
@@ -324,8 +367,9 @@ TEST_F(BuilderTest, torchs_headers_are_precompiled_once_and_nobody_waits_for_who
 // While its calls are recorded a file may run anything.
 TEST_F(BuilderTest, a_build_that_fills_the_disk_ends) {
   const auto begun = std::chrono::steady_clock::now();
-  const auto built = build_python("import time\nfor i in range(" + std::to_string(kBuildDiskMax.entries + 1) +
-                                  "):\n    open(f'/kq/out/{i}', 'w').close()\ntime.sleep(60)\n" + extension("int number = 4;"));
+  const auto built =
+      build_python("import time\nfor i in range(" + std::to_string(kBuildDiskMax.entries + 1) +
+                   "):\n    open(f'/kq/out/{i}', 'w').close()\ntime.sleep(60)\n" + extension("int number = 4;"));
   ASSERT_EQ(verdict_of(built), "out_of_memory");
   EXPECT_EQ(evidence(built).reason, "disk");
   EXPECT_EQ(evidence(built).message, "the build wrote more than it may: 2048 MiB in 20000 files");
@@ -359,9 +403,13 @@ TEST_F(BuilderTest, a_damaged_object_of_the_cache_is_never_served) {
 
 TEST_F(BuilderTest, a_template_bomb_in_an_extension_costs_its_own_verdict) {
   const std::string bomb =
-      "template <int n, int at> struct Tree { static const int v = Tree<n - 1, 2 * at>::v + Tree<n - 1, 2 * at + 1>::v; };\n"
+      "template <int n, int at> struct Tree { static const int v = Tree<n - 1, 2 * at>::v + Tree<n - 1, 2 * at + "
+      "1>::v; };\n"
       "template <int at> struct Tree<0, at> { static const int v = at % 3; };\nint number = Tree<28, 1>::v;";
-  Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90", .compile_limit_ms = 700},
+  Builder builder({.scratch = root_ / "scratch",
+                   .uid = ::geteuid() == 0 ? 61200u : 0u,
+                   .no_gpu_arch = "sm_90",
+                   .compile_limit_ms = 700},
                   BuildCache(root_ / "cache"), [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
   const auto built = builder.build(lease_of(Backend::torch_cuda, {{"k.py", extension(bomb)}}));
   ASSERT_EQ(verdict_of(built), "timed_out") << (built && built->verdict ? evidence(built).message : "");
@@ -370,15 +418,16 @@ TEST_F(BuilderTest, a_template_bomb_in_an_extension_costs_its_own_verdict) {
 }
 
 TEST_F(BuilderTest, what_several_slots_want_at_once_is_built_once) {
-  Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"}, BuildCache(root_ / "cache"),
-                  [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
+  Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"},
+                  BuildCache(root_ / "cache"), [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
   std::vector<Expected<Built>> built(3, our_fault("not yet"));
   {
     std::vector<std::jthread> crew;
     for (std::size_t slot = 0; slot < built.size(); ++slot) {
       crew.emplace_back([&, slot] {
         const std::string comment = slot == 2 ? "# another file\n" : "";
-        built[slot] = builder.build(lease_of(Backend::torch_cuda, {{"k.py", comment + extension("int number = 8;")}}), {}, slot);
+        built[slot] =
+            builder.build(lease_of(Backend::torch_cuda, {{"k.py", comment + extension("int number = 8;")}}), {}, slot);
       });
     }
   }
@@ -393,13 +442,16 @@ TEST_F(BuilderTest, what_several_slots_want_at_once_is_built_once) {
 TEST_F(BuilderTest, an_error_in_inline_source_is_told_in_lines_of_the_file) {
   const auto built = build_python(extension("int number = nonsense;"));
   ASSERT_EQ(verdict_of(built), "build_failed");
-  EXPECT_EQ(evidence(built).message.find("k.py:4: ‘nonsense’ was not declared in this scope (cpp_sources line 3)\n"), 0u) << evidence(built).message;
+  EXPECT_EQ(evidence(built).message.find("k.py:4: ‘nonsense’ was not declared in this scope (cpp_sources line 3)\n"),
+            0u)
+      << evidence(built).message;
   EXPECT_EQ(evidence(built).place, "k.py:4");
   EXPECT_EQ(built->toolchain.compiler.find("g++ "), 0u) << built->toolchain.compiler;
 }
 
 TEST_F(BuilderTest, inline_source_is_judged_as_it_comes_out_of_the_run) {
-  const auto built = build_python("import json\n" + extension("''' + json.loads('\"void f() { cuda\\\\u0053treamCreate(0); }\"') + r'''"));
+  const auto built = build_python(
+      "import json\n" + extension("''' + json.loads('\"void f() { cuda\\\\u0053treamCreate(0); }\"') + r'''"));
   ASSERT_EQ(verdict_of(built), "rejected") << (built && built->verdict ? evidence(built).message : "");
   EXPECT_EQ(evidence(built).reason, "stream");
   EXPECT_EQ(evidence(built).place, "k.py:9, cpp_sources:3");
@@ -435,8 +487,8 @@ TEST_F(BuilderTest, what_the_guard_reads_itself_ends_with_the_jobs_time) {
 class HandedOverTest : public BuilderTest {
  protected:
   static Expected<Built> build_with(const std::string& cache, const Lease& lease, bool for_others = false) {
-    Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"}, BuildCache(root_ / cache),
-                    [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
+    Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"},
+                    BuildCache(root_ / cache), [](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote_); });
     return for_others ? builder.build_object(lease) : builder.build(lease);
   }
   static Lease lease_for(const std::string& source) { return lease_of(Backend::torch_cuda, {{"k.py", source}}); }
@@ -459,7 +511,8 @@ TEST_F(HandedOverTest, an_object_is_found_where_it_was_not_built) {
 }
 
 TEST_F(HandedOverTest, a_cuda_kernel_is_handed_over_too) {
-  const std::string source = "extern \"C\" __global__ void copy(const float* x, float* out) { out[threadIdx.x] = x[threadIdx.x] + 0; }";
+  const std::string source =
+      "extern \"C\" __global__ void copy(const float* x, float* out) { out[threadIdx.x] = x[threadIdx.x] + 0; }";
   Lease lease = lease_of(Backend::cuda, {{"k.cu", source}, {"k.json", std::string(kContract)}});
   const auto built = build_with("theirs", lease, true);
   if (verdict_of(built) == "unsupported_here") GTEST_SKIP() << "skipped: no CUDA toolkit: " << evidence(built).message;
@@ -486,7 +539,8 @@ TEST_F(HandedOverTest, nothing_but_the_object_of_this_very_build_is_used) {
   }
   fs::remove(root_ / "forged/toolchain_id");
   std::ofstream(root_ / "forged/toolchain_id") << "extensions/3 of another machine";
-  const auto forged = pack_object(BuildCache(root_ / "forger").put(right->object->key, root_ / "forged").value(), DeviceKind::cpu, "", right->object->key);
+  const auto forged = pack_object(BuildCache(root_ / "forger").put(right->object->key, root_ / "forged").value(),
+                                  DeviceKind::cpu, "", right->object->key);
   ASSERT_TRUE(forged);
   int i = 0;
   for (const BuildObject& wrong : {*other->object, garbled, *forged}) {
@@ -509,15 +563,16 @@ TEST_F(HandedOverTest, a_compiler_that_only_the_worker_sees_costs_objects_and_no
   ASSERT_TRUE(started) << started.error().message;
   const std::shared_ptr<Zygote> zygote = std::move(*started);
   ASSERT_NE(zygote->compilers().find("11.1.1"), std::string::npos);
-  Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"}, BuildCache(root_ / "odd"),
-                  [&](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote); });
+  Builder builder({.scratch = root_ / "scratch", .uid = ::geteuid() == 0 ? 61200u : 0u, .no_gpu_arch = "sm_90"},
+                  BuildCache(root_ / "odd"), [&](DeviceKind) { return Expected<std::shared_ptr<Zygote>>(zygote); });
   const Lease lease = lease_for(extension("int number = 34;"));
   ASSERT_EQ(verdict_of(builder.build(lease)), "built");
   fs::remove_all(root_ / "scratch");
   const auto again = builder.build(lease);
   ASSERT_EQ(verdict_of(again), "built");
   EXPECT_FALSE(fs::exists(root_ / "scratch")) << "nothing was built";
-  EXPECT_EQ(verdict_of(builder.build_object(lease)), "error: builds here find other compilers than this worker found when it started");
+  EXPECT_EQ(verdict_of(builder.build_object(lease)),
+            "error: builds here find other compilers than this worker found when it started");
 }
 
 TEST_F(HandedOverTest, what_the_guard_rejects_is_rejected_where_it_runs) {
@@ -529,9 +584,12 @@ TEST_F(HandedOverTest, what_the_guard_rejects_is_rejected_where_it_runs) {
 
 TEST_F(HandedOverTest, what_was_compiled_for_the_builders_own_processor_stays_there) {
   for (int i = 0; i < 2; ++i) {
-    const auto built = build_with("theirs", lease_for(extension("int number = 33;", ", extra_ldflags=[]").replace(0, 0, "FLAG = '-march=' + 'native'\n") +
-                                                      "other = load_inline('small', SOURCE + '// 2', no_implicit_headers=True, extra_cflags=['-DNAME=\"small\"', FLAG])\n"),
-                                  true);
+    const auto built = build_with(
+        "theirs",
+        lease_for(extension("int number = 33;", ", extra_ldflags=[]").replace(0, 0, "FLAG = '-march=' + 'native'\n") +
+                  "other = load_inline('small', SOURCE + '// 2', no_implicit_headers=True, "
+                  "extra_cflags=['-DNAME=\"small\"', FLAG])\n"),
+        true);
     EXPECT_EQ(verdict_of(built), "error: it was compiled for the processor here alone");
   }
 }
@@ -551,8 +609,11 @@ class ExtensionRunTest : public BuilderTest {
            "static PyMethodDef methods[] = {{\"one\", one, METH_NOARGS, \"\"}, {nullptr, nullptr, 0, nullptr}};\n"
            "static PyModuleDef definition = {PyModuleDef_HEAD_INIT, \"small\", nullptr, -1, methods};\n"
            "PyMODINIT_FUNC PyInit_small() { return PyModule_Create(&definition); }\n'''\n"
-           "class ModelNew(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.small = " +
-           (in_forward ? "None" : load) + "\n    def forward(self, x):\n        small = " + (in_forward ? load : "self.small") + "\n        return x + small.one()\n";
+           "class ModelNew(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.small "
+           "= " +
+           (in_forward ? "None" : load) +
+           "\n    def forward(self, x):\n        small = " + (in_forward ? load : "self.small") +
+           "\n        return x + small.one()\n";
   }
   static Expected<Result> build_and_run(const std::string& source, const std::string& file = "// none") {
     Lane& lane = (*LaneOfTests::get())->lane();
@@ -572,27 +633,35 @@ TEST_F(ExtensionRunTest, what_the_constructor_or_forward_asks_for_is_there_when_
   for (const bool in_forward : {false, true}) {
     const auto result = build_and_run(submission(in_forward, "''"));
     ASSERT_TRUE(result) << result.error().message;
-    EXPECT_EQ(to_string(name_of(result->verdict)), "passed") << (evidence_of(result->verdict) ? evidence_of(result->verdict)->message : "");
+    EXPECT_EQ(to_string(name_of(result->verdict)), "passed")
+        << (evidence_of(result->verdict) ? evidence_of(result->verdict)->message : "");
     EXPECT_EQ(result->toolchain.compiler.find("g++ "), 0u);
   }
 }
 
-// load() of a file beside the submission, of which no module but a library comes: it says in its environment that it was loaded.
+// load() of a file beside the submission, of which no module but a library comes: it says in its environment that it
+// was loaded.
 TEST_F(ExtensionRunTest, files_are_loaded_and_libraries_that_are_no_modules) {
   const auto result = build_and_run(
       "import pathlib, torch\nfrom torch.utils.cpp_extension import load\n"
-      "path = load('small', [pathlib.Path(__file__).parent / 'small.cc'], extra_cflags=['-DONE=1'], is_python_module=False)\n"
-      "class ModelNew(torch.nn.Module):\n    def forward(self, x):\n        with open(pathlib.Path.cwd() / 'loaded') as file:\n            return x + int(file.read())\n",
-      "#include <fstream>\nnamespace {\nstruct Loaded {\n  Loaded() { std::ofstream(\"loaded\") << ONE; }\n} loaded;\n}\n");
+      "path = load('small', [pathlib.Path(__file__).parent / 'small.cc'], extra_cflags=['-DONE=1'], "
+      "is_python_module=False)\n"
+      "class ModelNew(torch.nn.Module):\n    def forward(self, x):\n        with open(pathlib.Path.cwd() / 'loaded') "
+      "as file:\n            return x + int(file.read())\n",
+      "#include <fstream>\nnamespace {\nstruct Loaded {\n  Loaded() { std::ofstream(\"loaded\") << ONE; }\n} "
+      "loaded;\n}\n");
   ASSERT_TRUE(result) << result.error().message;
-  EXPECT_EQ(to_string(name_of(result->verdict)), "passed") << (evidence_of(result->verdict) ? evidence_of(result->verdict)->message : "");
+  EXPECT_EQ(to_string(name_of(result->verdict)), "passed")
+      << (evidence_of(result->verdict) ? evidence_of(result->verdict)->message : "");
 }
 
 TEST_F(ExtensionRunTest, what_is_computed_anew_in_each_process_is_not_compiled_on_the_lane) {
   const auto result = build_and_run(submission(false, "f'// {os.urandom(4)}'"));
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(to_string(name_of(result->verdict)), "load_failed");
-  EXPECT_EQ(evidence_of(result->verdict)->message.find("k.py:13: this call of load_inline was not there when the submission was built"), 0u)
+  EXPECT_EQ(evidence_of(result->verdict)
+                ->message.find("k.py:13: this call of load_inline was not there when the submission was built"),
+            0u)
       << evidence_of(result->verdict)->message;
 }
 

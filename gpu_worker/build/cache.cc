@@ -24,10 +24,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kPutsALook = 64;  // looking at every entry takes longer the more there are
-constexpr std::int64_t kInUseMs = 10 * 60'000;    // what was found within this time may still be copied from
-constexpr std::int64_t kJustUsedMs = 2 * 60'000;  // and so it is within this one, most likely: where there is no room else, who comes later builds it again
-constexpr std::uintmax_t kSlack = 16;             // a part of the limit that is made free at once
+constexpr std::uint64_t kPutsALook = 64;        // looking at every entry takes longer the more there are
+constexpr std::int64_t kInUseMs = 10 * 60'000;  // what was found within this time may still be copied from
+constexpr std::int64_t kJustUsedMs =
+    2 *
+    60'000;  // and so it is within this one, most likely: where there is no room else, who comes later builds it again
+constexpr std::uintmax_t kSlack = 16;               // a part of the limit that is made free at once
 constexpr std::int64_t kAbandonedMs = 60 * 60'000;  // what is written for longer than this was given up
 
 tl::unexpected<Error> cannot(const std::string& what, const std::string& path) {
@@ -55,11 +57,13 @@ Expected<void> write_synced(const std::string& path, std::string_view bytes) {
 }
 
 // All of a build or an Error: an entry with a file missing would fail this submission for good. Returns its bytes.
-Expected<std::uintmax_t> copy_build(const std::string& from, const std::string& to, std::size_t files_max, std::uintmax_t bytes_max) {
+Expected<std::uintmax_t> copy_build(const std::string& from, const std::string& to, std::size_t files_max,
+                                    std::uintmax_t bytes_max) {
   std::error_code error;
   std::size_t files = 0;
   std::uintmax_t bytes = 0;
-  std::map<std::string, std::string> lines;  // by file: file systems have an order each, and equal builds are to be equal entries
+  std::map<std::string, std::string>
+      lines;  // by file: file systems have an order each, and equal builds are to be equal entries
   for (fs::directory_iterator found(from, error), end; !error && found != end; found.increment(error)) {
     if (found->symlink_status(error).type() != fs::file_type::regular) continue;  // nothing a build of ours makes
     const std::string name = found->path().filename();
@@ -68,7 +72,8 @@ Expected<std::uintmax_t> copy_build(const std::string& from, const std::string& 
     if (!content) return failure(content.error());
     bytes += content->size();
     if (++files > files_max || bytes > bytes_max) {
-      return bad_input("the build made more than " + std::to_string(files_max) + " files or " + std::to_string(bytes_max) + " bytes");
+      return bad_input("the build made more than " + std::to_string(files_max) + " files or " +
+                       std::to_string(bytes_max) + " bytes");
     }
     if (auto written = write_synced(to + "/" + name, *content); !written) return failure(written.error());
     lines[name] = to_hex(sha256(*content)) + " " + std::to_string(content->size()) + " " + name + "\n";
@@ -76,7 +81,8 @@ Expected<std::uintmax_t> copy_build(const std::string& from, const std::string& 
   if (error) return our_fault("cannot read " + from + ": " + error.message());
   std::string list;
   for (const auto& [name, line] : lines) list += line;
-  if (auto written = write_synced(to + "/" + std::string(kEntryListName), list); !written) return failure(written.error());
+  if (auto written = write_synced(to + "/" + std::string(kEntryListName), list); !written)
+    return failure(written.error());
   return sync_directory(to).map([&] { return bytes; });
 }
 
@@ -85,7 +91,8 @@ std::optional<std::vector<ListedFile>> list_of(const std::string& entry) {
   return text ? parse_entry_list(*text) : std::nullopt;
 }
 
-// Every byte as it was put. A header of half a gigabyte is told by its sizes alone where it is used, and by its hash where somebody asks.
+// Every byte as it was put. A header of half a gigabyte is told by its sizes alone where it is used, and by its hash
+// where somebody asks.
 bool is_whole(const std::string& entry, bool by_hash) {
   const auto files = list_of(entry);
   if (!files) return false;
@@ -104,7 +111,9 @@ void remove_entry(const std::string& path) {
   fs::remove_all(path, ignored);
 }
 
-void touch(const std::string& path) { (void)::utimensat(AT_FDCWD, path.c_str(), nullptr, 0); }
+void touch(const std::string& path) {
+  (void)::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
+}
 
 std::int64_t changed_at_ms(const std::string& path) {
   struct stat status {};
@@ -123,7 +132,8 @@ std::vector<std::string> directories_in(const std::string& path) {
 }
 
 bool is_hex(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
 std::vector<std::string> entry_names(const std::string& dir) {
@@ -135,22 +145,27 @@ std::vector<std::string> entry_names(const std::string& dir) {
     }
   }
   for (const std::string& group : directories_in(dir + "/headers")) {
-    for (const std::string& name : directories_in(dir + "/headers/" + group)) names.push_back("headers/" + group + "/" + name);
+    for (const std::string& name : directories_in(dir + "/headers/" + group))
+      names.push_back("headers/" + group + "/" + name);
   }
   return names;
 }
 
 }  // namespace
 
-Hash build_key(const Submission& submission, DeviceKind device, const std::string& arch, const Software& software, const std::string& compilers) {
+Hash build_key(const Submission& submission, DeviceKind device, const std::string& arch, const Software& software,
+               const std::string& compilers) {
   std::string text = "kq-build/7\n";
-  const auto put = [&text](std::string_view value) { text += std::to_string(value.size()) + ":" + std::string(value) + "\n"; };
+  const auto put = [&text](std::string_view value) {
+    text += std::to_string(value.size()) + ":" + std::string(value) + "\n";
+  };
   put(kVersion);  // the harness that reads the sources comes with it
   put(kEvaluatorVersion);
   put(to_string(submission.backend));
   put(to_string(device));
   put(arch);
-  for (const std::string& version : {software.python, software.torch, software.triton, software.cuda, compilers}) put(version);
+  for (const std::string& version : {software.python, software.torch, software.triton, software.cuda, compilers})
+    put(version);
   for (const SourceFile& file : submission.files) {
     put(file.name);
     put(as_bytes(file.hash));
@@ -185,7 +200,9 @@ std::optional<std::string> BuildCache::find(const Hash& key) const {
   return path;
 }
 
-void BuildCache::remove(const Hash& key) const { remove_entry(entry(key)); }
+void BuildCache::remove(const Hash& key) const {
+  remove_entry(entry(key));
+}
 
 Expected<std::string> BuildCache::put(const Hash& key, const std::string& from) const {
   std::string path = entry(key);
@@ -195,7 +212,8 @@ Expected<std::string> BuildCache::put(const Hash& key, const std::string& from) 
 }
 
 // Where somebody else was first, its entry stays: it has the same content.
-Expected<void> BuildCache::publish(const std::string& from, const std::string& to, std::size_t files_max, std::uintmax_t bytes_max) const {
+Expected<void> BuildCache::publish(const std::string& from, const std::string& to, std::size_t files_max,
+                                   std::uintmax_t bytes_max) const {
   static std::atomic<std::uint64_t> number = 0;
   const std::string temporary = dir_ + "/tmp/" + std::to_string(::getpid()) + "-" + std::to_string(++number);
   const std::string parent = fs::path(to).parent_path();
@@ -204,7 +222,9 @@ Expected<void> BuildCache::publish(const std::string& from, const std::string& t
   fs::create_directories(temporary, error);
   if (!error) fs::create_directories(parent, error);
   if (error) return our_fault("cannot make " + temporary + ": " + error.message());
-  const auto room = copy_build(from, temporary, files_max, bytes_max).and_then([&](std::uintmax_t bytes) { return make_room(bytes); });
+  const auto room = copy_build(from, temporary, files_max, bytes_max).and_then([&](std::uintmax_t bytes) {
+    return make_room(bytes);
+  });
   if (!room) {
     fs::remove_all(temporary, error);
     return room;
@@ -225,10 +245,12 @@ Expected<void> BuildCache::make_room(std::uintmax_t bytes) const {
   if (!pruned) return {};
   count_->bytes = pruned->bytes_left + bytes;
   // Where nothing can go it is looked at again when there is so much more.
-  count_->next_look_bytes = std::clamp(pruned->bytes_left + bytes + bytes_max_ / kSlack / 4, bytes_max_, 2 * bytes_max_);
+  count_->next_look_bytes =
+      std::clamp(pruned->bytes_left + bytes + bytes_max_ / kSlack / 4, bytes_max_, 2 * bytes_max_);
   if (pruned->bytes_left + bytes <= 2 * bytes_max_) return {};
   count_->bytes = pruned->bytes_left;
-  return our_fault("the build cache holds twice what it may, " + std::to_string(bytes_max_) + " bytes, and all of it is in use");
+  return our_fault("the build cache holds twice what it may, " + std::to_string(bytes_max_) +
+                   " bytes, and all of it is in use");
 }
 
 Expected<std::string> BuildCache::headers(const Hash& group) const {
@@ -263,14 +285,18 @@ std::vector<CacheEntry> BuildCache::list() const {
   std::vector<CacheEntry> found;
   for (const std::string& name : entry_names(dir_)) {
     const std::string path = dir_ + "/" + name;
-    CacheEntry entry{.name = name.starts_with("headers/") ? name : name.substr(3), .bytes = 0, .files_n = 0, .used_at_ms = changed_at_ms(path)};
+    CacheEntry entry{.name = name.starts_with("headers/") ? name : name.substr(3),
+                     .bytes = 0,
+                     .files_n = 0,
+                     .used_at_ms = changed_at_ms(path)};
     if (const auto files = list_of(path)) {
       entry.files_n = files->size();
       for (const ListedFile& file : *files) entry.bytes += file.bytes;
     }
     found.push_back(std::move(entry));
   }
-  std::stable_sort(found.begin(), found.end(), [](const CacheEntry& a, const CacheEntry& b) { return a.used_at_ms < b.used_at_ms; });
+  std::stable_sort(found.begin(), found.end(),
+                   [](const CacheEntry& a, const CacheEntry& b) { return a.used_at_ms < b.used_at_ms; });
   return found;
 }
 
@@ -303,7 +329,8 @@ std::optional<BuildCache::Pruned> BuildCache::prune_to(std::uintmax_t bytes_max,
   for (const CacheEntry& entry : entries) pruned.bytes_left += entry.bytes;
   for (const CacheEntry& entry : entries) {
     if (pruned.bytes_left <= bytes_max || entry.used_at_ms + in_use_ms > now_ms) break;
-    remove_entry(dir_ + "/" + (entry.name.starts_with("headers/") ? entry.name : entry.name.substr(0, 2) + "/" + entry.name));
+    remove_entry(dir_ + "/" +
+                 (entry.name.starts_with("headers/") ? entry.name : entry.name.substr(0, 2) + "/" + entry.name));
     pruned.bytes_left -= std::min(pruned.bytes_left, entry.bytes);
     ++pruned.removed;
   }

@@ -21,18 +21,25 @@ std::string padded(std::string text, std::size_t width) {
   return text;
 }
 
-bool is_header(const CacheEntry& entry) { return entry.name.starts_with("headers/"); }
+bool is_header(const CacheEntry& entry) {
+  return entry.name.starts_with("headers/");
+}
 
 std::string list(const std::vector<CacheEntry>& entries, bool as_json) {
   if (as_json) {
     json all = json::array();
     for (const CacheEntry& entry : entries) {
-      all.push_back({{"name", entry.name}, {"kind", is_header(entry) ? "header" : "build"}, {"bytes", entry.bytes}, {"files", entry.files_n}, {"used_at", utc(entry.used_at_ms)}});
+      all.push_back({{"name", entry.name},
+                     {"kind", is_header(entry) ? "header" : "build"},
+                     {"bytes", entry.bytes},
+                     {"files", entry.files_n},
+                     {"used_at", utc(entry.used_at_ms)}});
     }
     return all.dump(2) + "\n";
   }
   std::string text;
-  for (const CacheEntry& entry : entries) text += utc(entry.used_at_ms) + " " + padded(std::to_string(entry.bytes), 12) + "  " + entry.name + "\n";
+  for (const CacheEntry& entry : entries)
+    text += utc(entry.used_at_ms) + " " + padded(std::to_string(entry.bytes), 12) + "  " + entry.name + "\n";
   return text.empty() ? "the cache is empty\n" : text;
 }
 
@@ -47,10 +54,17 @@ std::string stats(const std::vector<CacheEntry>& entries, bool as_json) {
   const std::size_t headers_n = entries.size() - builds_n;
   const std::string oldest = entries.empty() ? "" : utc(entries.front().used_at_ms);
   if (as_json) {
-    return json{{"builds_n", builds_n}, {"build_bytes", build_bytes}, {"headers_n", headers_n}, {"header_bytes", header_bytes}, {"oldest_use", oldest}}.dump(2) + "\n";
+    return json{{"builds_n", builds_n},
+                {"build_bytes", build_bytes},
+                {"headers_n", headers_n},
+                {"header_bytes", header_bytes},
+                {"oldest_use", oldest}}
+               .dump(2) +
+           "\n";
   }
-  return std::to_string(builds_n) + " builds, " + std::to_string(build_bytes) + " bytes; " + std::to_string(headers_n) + " precompiled headers, " +
-         std::to_string(header_bytes) + " bytes" + (oldest.empty() ? "" : "; oldest use " + oldest) + "\n";
+  return std::to_string(builds_n) + " builds, " + std::to_string(build_bytes) + " bytes; " + std::to_string(headers_n) +
+         " precompiled headers, " + std::to_string(header_bytes) + " bytes" +
+         (oldest.empty() ? "" : "; oldest use " + oldest) + "\n";
 }
 
 CacheAnswer verified(const std::vector<std::string>& damaged, bool as_json) {
@@ -72,7 +86,8 @@ CacheAnswer ask_cache(const BuildCache& cache, CacheVerb verb, std::uintmax_t by
       return verified(cache.verify(), as_json);
     case CacheVerb::prune: {
       const std::size_t removed = cache.prune(bytes_max);
-      return {.text = as_json ? json{{"removed", removed}}.dump(2) + "\n" : std::to_string(removed) + " entries are removed\n"};
+      return {.text = as_json ? json{{"removed", removed}}.dump(2) + "\n"
+                              : std::to_string(removed) + " entries are removed\n"};
     }
   }
   return {};

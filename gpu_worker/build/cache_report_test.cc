@@ -36,12 +36,14 @@ TEST_F(CacheReportTest, an_empty_cache_says_so) {
 
 TEST_F(CacheReportTest, what_is_there_is_listed_verified_and_removed) {
   const auto entry = cache_.put(sha256("a"), root_ / "out");
-  ASSERT_TRUE(entry && cache_.put(sha256("b"), root_ / "out") && cache_.put_header(sha256("torch"), "cpp-O1", root_ / "out"));
+  ASSERT_TRUE(entry && cache_.put(sha256("b"), root_ / "out") &&
+              cache_.put_header(sha256("torch"), "cpp-O1", root_ / "out"));
   const auto rows = nlohmann::json::parse(ask(CacheVerb::ls, true));
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[0]["bytes"], 4);
   EXPECT_NE(ask(CacheVerb::ls).find(to_hex(sha256("b")) + "\n"), std::string::npos);
-  EXPECT_EQ(ask(CacheVerb::stats).find("2 builds, 8 bytes; 1 precompiled headers, 4 bytes; oldest use 20"), 0u) << ask(CacheVerb::stats);
+  EXPECT_EQ(ask(CacheVerb::stats).find("2 builds, 8 bytes; 1 precompiled headers, 4 bytes; oldest use 20"), 0u)
+      << ask(CacheVerb::stats);
   fs::permissions(*entry + "/module.so", fs::perms::owner_all);
   std::ofstream(*entry + "/module.so") << "evil";
   const CacheAnswer answer = ask_cache(cache_, CacheVerb::verify, 0, true);

@@ -141,11 +141,14 @@ TEST_F(BuildCacheTest, what_a_killed_writer_left_goes) {
 // Writers that are killed at random instants: KQ_CACHE_KILLS says how often, scripts/kill-builds as often as one likes.
 TEST_F(BuildCacheTest, what_killed_writers_leave_is_whole_or_not_there) {
   const BuildCache cache(root_ / "cache");
-  const auto content = [](int i) { return std::string(1000 + 4000 * static_cast<std::size_t>(i), static_cast<char>('a' + i % 26)); };
+  const auto content = [](int i) {
+    return std::string(1000 + 4000 * static_cast<std::size_t>(i), static_cast<char>('a' + i % 26));
+  };
   constexpr int kKeys = 12;
   for (int i = 0; i < kKeys; ++i) {
     fs::create_directories(root_ / std::to_string(i));
-    for (const char* name : {"module.so", "facts"}) std::ofstream(root_ / std::to_string(i) / name) << content(i) << name;
+    for (const char* name : {"module.so", "facts"})
+      std::ofstream(root_ / std::to_string(i) / name) << content(i) << name;
   }
   const char* asked = std::getenv("KQ_CACHE_KILLS");
   const int kills = asked != nullptr ? std::atoi(asked) : 10;

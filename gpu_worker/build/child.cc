@@ -12,14 +12,15 @@
 namespace kq {
 namespace {
 
-constexpr std::int64_t kLookMs = 20;      // how often a build looks whether it is still wanted
+constexpr std::int64_t kLookMs = 20;       // how often a build looks whether it is still wanted
 constexpr std::int64_t kDiskLookMs = 250;  // and what it has written
 
 // A compiler that the kernel ended for its memory, or that said itself that it could get no more of it.
 bool was_out_of_memory(int status, const std::string& said) {
   if ((status & kKilledForMemory) != 0) return true;
   constexpr std::string_view kWords[] = {"MemoryError", "std::bad_alloc", "out of memory", "Cannot allocate memory"};
-  return std::any_of(std::begin(kWords), std::end(kWords), [&](std::string_view word) { return said.find(word) != std::string::npos; });
+  return std::any_of(std::begin(kWords), std::end(kWords),
+                     [&](std::string_view word) { return said.find(word) != std::string::npos; });
 }
 
 struct Waited {
@@ -27,7 +28,8 @@ struct Waited {
   bool has_filled_disk = false;
 };
 
-Expected<Waited> wait_or_stop(Zygote& zygote, std::uint64_t child, std::int64_t limit_ms, const std::stop_token& stop, const std::string& dir) {
+Expected<Waited> wait_or_stop(Zygote& zygote, std::uint64_t child, std::int64_t limit_ms, const std::stop_token& stop,
+                              const std::string& dir) {
   const std::int64_t deadline_ms = monotonic_now_ms() + limit_ms;
   std::int64_t look_ms = monotonic_now_ms() + kDiskLookMs;
   for (;;) {
@@ -44,7 +46,8 @@ Expected<Waited> wait_or_stop(Zygote& zygote, std::uint64_t child, std::int64_t 
 }
 
 // Of one that runs: until it is gone, or its time is.
-Expected<BuildEnd> end_of(const BuildChild& child, Zygote& zygote, std::uint64_t id, LogPump& log, const std::string& dir, const std::stop_token& stop) {
+Expected<BuildEnd> end_of(const BuildChild& child, Zygote& zygote, std::uint64_t id, LogPump& log,
+                          const std::string& dir, const std::stop_token& stop) {
   const auto waited = wait_or_stop(zygote, id, child.limit_ms, stop, dir);
   const auto status = waited.map([](const Waited& how) { return how.status; });
   if (!status || !*status) {
@@ -57,8 +60,9 @@ Expected<BuildEnd> end_of(const BuildChild& child, Zygote& zygote, std::uint64_t
   if (stop.stop_requested()) return our_fault("stopped");
   BuildEnd end;
   if (waited->has_filled_disk) {
-    end.verdict = build_ended(VerdictName::out_of_memory, "disk", "the build wrote more than it may: " + std::to_string(kBuildDiskMax.bytes >> 20) + " MiB in " +
-                                                                 std::to_string(kBuildDiskMax.entries) + " files");
+    end.verdict = build_ended(VerdictName::out_of_memory, "disk",
+                              "the build wrote more than it may: " + std::to_string(kBuildDiskMax.bytes >> 20) +
+                                  " MiB in " + std::to_string(kBuildDiskMax.entries) + " files");
     return end;
   }
   if (!*status) {
@@ -68,45 +72,58 @@ Expected<BuildEnd> end_of(const BuildChild& child, Zygote& zygote, std::uint64_t
   end.was_killed_for_memory = (**status & kKilledForMemory) != 0;
   const bool is_whole = WIFEXITED(**status) && WEXITSTATUS(**status) == 0;
   if (is_whole) return end;
-  end.verdict = was_out_of_memory(**status, text) ? build_out_of_memory(child.host_bytes)
-                                                  : build_ended(VerdictName::build_failed, {}, "the compiler's process died: " + text);
+  end.verdict = was_out_of_memory(**status, text)
+                    ? build_out_of_memory(child.host_bytes)
+                    : build_ended(VerdictName::build_failed, {}, "the compiler's process died: " + text);
   return end;
 }
 
 }  // namespace
 
 Verdict build_ended(VerdictName name, std::string reason, std::string message) {
-  return ended(name, {.stage = Stage::build, .reason = std::move(reason), .message = shortened(std::move(message)), .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
+  return ended(name, {.stage = Stage::build,
+                      .reason = std::move(reason),
+                      .message = shortened(std::move(message)),
+                      .hint = {},
+                      .rule = {},
+                      .place = {},
+                      .mismatch = {}});
 }
 
-Verdict build_timed_out(std::int64_t limit_ms) { return build_ended(VerdictName::timed_out, "build", "the build took longer than " + limit_text(limit_ms)); }
+Verdict build_timed_out(std::int64_t limit_ms) {
+  return build_ended(VerdictName::timed_out, "build", "the build took longer than " + limit_text(limit_ms));
+}
 
 Verdict build_out_of_memory(std::uint64_t host_bytes) {
-  return build_ended(VerdictName::out_of_memory, "host", "the build took more memory than a build may have, " + std::to_string(host_bytes >> 20) + " MiB");
+  return build_ended(VerdictName::out_of_memory, "host",
+                     "the build took more memory than a build may have, " + std::to_string(host_bytes >> 20) + " MiB");
 }
 
-Expected<BuildEnd> run_build_child(const BuildChild& child, const Lease& lease, const Scratch& scratch, Zygote& zygote, const std::stop_token& stop) {
+Expected<BuildEnd> run_build_child(const BuildChild& child, const Lease& lease, const Scratch& scratch, Zygote& zygote,
+                                   const std::stop_token& stop) {
   auto log = LogPump::open();
   if (!log) return failure(log.error());
-  const auto id = zygote.fork({.role = child.role,
-                               .backend = lease.submission.backend,
-                               .dir = scratch.dir(),
-                               .uid = child.uid,
-                               .entry = lease.submission.files.empty() ? std::string() : lease.submission.files.front().name,
-                               .problem = problem_file(lease),
-                               .precision = lease.submission.problem.precision,
-                               .arch = child.arch,
-                               .shared = child.shared,
-                               .host_bytes = child.host_bytes,
-                               .scratch_bytes = kBuildScratchBytes,
-                               .window_bytes = 0},
-                              log->second.get(), -1);
+  const auto id =
+      zygote.fork({.role = child.role,
+                   .backend = lease.submission.backend,
+                   .dir = scratch.dir(),
+                   .uid = child.uid,
+                   .entry = lease.submission.files.empty() ? std::string() : lease.submission.files.front().name,
+                   .problem = problem_file(lease),
+                   .precision = lease.submission.problem.precision,
+                   .arch = child.arch,
+                   .shared = child.shared,
+                   .host_bytes = child.host_bytes,
+                   .scratch_bytes = kBuildScratchBytes,
+                   .window_bytes = 0},
+                  log->second.get(), -1);
   log->second = Fd();
   if (!id) return failure(id.error());
   return end_of(child, zygote, *id, log->first, scratch.dir(), stop);
 }
 
-Expected<BuildEnd> run_ready_build(const BuildChild& child, ReadyBuild& ready, const Scratch& scratch, const std::stop_token& stop) {
+Expected<BuildEnd> run_ready_build(const BuildChild& child, ReadyBuild& ready, const Scratch& scratch,
+                                   const std::stop_token& stop) {
   return end_of(child, *ready.zygote, ready.id, ready.log, scratch.dir(), stop);
 }
 

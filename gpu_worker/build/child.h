@@ -14,7 +14,8 @@
 namespace kq {
 
 inline constexpr std::uint64_t kBuildScratchBytes = 1ull << 30;
-// What its directories on the host's disk may hold: a precompiled header of torch's has 0.5 GB. Looked at a few times a second, so more may lie there for a moment.
+// What its directories on the host's disk may hold: a precompiled header of torch's has 0.5 GB. Looked at a few times a
+// second, so more may lie there for a moment.
 inline constexpr DirectoryLimit kBuildDiskMax{.bytes = 2ull << 30, .entries = 20'000};
 
 struct BuildChild {
@@ -33,9 +34,11 @@ struct BuildEnd {
 };
 
 // Blocking. A stop kills it and ends in an Error.
-Expected<BuildEnd> run_build_child(const BuildChild& child, const Lease& lease, const Scratch& scratch, Zygote& zygote, const std::stop_token& stop);
+Expected<BuildEnd> run_build_child(const BuildChild& child, const Lease& lease, const Scratch& scratch, Zygote& zygote,
+                                   const std::stop_token& stop);
 // The same in one that waited and has its assignment; its directory has been taken over.
-Expected<BuildEnd> run_ready_build(const BuildChild& child, ReadyBuild& ready, const Scratch& scratch, const std::stop_token& stop);
+Expected<BuildEnd> run_ready_build(const BuildChild& child, ReadyBuild& ready, const Scratch& scratch,
+                                   const std::stop_token& stop);
 
 Verdict build_ended(VerdictName name, std::string reason, std::string message);
 Verdict build_timed_out(std::int64_t limit_ms);

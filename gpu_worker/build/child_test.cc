@@ -1,4 +1,5 @@
-// Children that end well, are stopped or run out of memory are seen in build/builder_test.cc; here are the words of their endings.
+// Children that end well, are stopped or run out of memory are seen in build/builder_test.cc; here are the words of
+// their endings.
 #include "gpu_worker/build/child.h"
 
 #include <gtest/gtest.h>

@@ -16,7 +16,8 @@ using nlohmann::json;
 
 constexpr int kDepthMax = 8;
 
-// What a call holds (harness/extension_call.py), each of exactly this form: what would be of another is something else to the compile child than it is here.
+// What a call holds (harness/extension_call.py), each of exactly this form: what would be of another is something else
+// to the compile child than it is here.
 enum class Form {
   text,
   flag,
@@ -50,9 +51,15 @@ constexpr Field kFields[] = {{"name", "name", Form::text},
                              {"place", "the place", Form::text},
                              {"lines", "the lines", Form::lines, 2 * kExtensionSourcesMax}};
 
-bool is_text(const json& value) { return value.is_string(); }
-bool is_pair(const json& value) { return value.is_array() && value.size() == 2 && is_text(value[0]) && is_text(value[1]); }
-bool is_line(const json& value) { return value.is_number_unsigned() && value.get<std::uint64_t>() <= std::numeric_limits<std::uint32_t>::max(); }
+bool is_text(const json& value) {
+  return value.is_string();
+}
+bool is_pair(const json& value) {
+  return value.is_array() && value.size() == 2 && is_text(value[0]) && is_text(value[1]);
+}
+bool is_line(const json& value) {
+  return value.is_number_unsigned() && value.get<std::uint64_t>() <= std::numeric_limits<std::uint32_t>::max();
+}
 bool is_word(const json& value) {
   if (!value.is_string()) return false;
   const auto& text = value.get_ref<const std::string&>();
@@ -61,13 +68,20 @@ bool is_word(const json& value) {
 
 bool is_of(Form form, const json& value) {
   switch (form) {
-    case Form::text: return is_text(value);
-    case Form::flag: return value.is_boolean();
-    case Form::texts: return value.is_array() && std::all_of(value.begin(), value.end(), is_text);
-    case Form::words: return value.is_array() && std::all_of(value.begin(), value.end(), is_word);
-    case Form::functions: return value.is_null() || (value.is_array() && std::all_of(value.begin(), value.end(), is_pair));
-    case Form::pairs: return value.is_array() && std::all_of(value.begin(), value.end(), is_pair);
-    case Form::lines: return value.is_object() && std::all_of(value.begin(), value.end(), is_line);
+    case Form::text:
+      return is_text(value);
+    case Form::flag:
+      return value.is_boolean();
+    case Form::texts:
+      return value.is_array() && std::all_of(value.begin(), value.end(), is_text);
+    case Form::words:
+      return value.is_array() && std::all_of(value.begin(), value.end(), is_word);
+    case Form::functions:
+      return value.is_null() || (value.is_array() && std::all_of(value.begin(), value.end(), is_pair));
+    case Form::pairs:
+      return value.is_array() && std::all_of(value.begin(), value.end(), is_pair);
+    case Form::lines:
+      return value.is_object() && std::all_of(value.begin(), value.end(), is_line);
   }
   return false;
 }
@@ -80,16 +94,23 @@ Expected<void> check_fields(const json& object) {
     if (value == object.end()) return bad_input("a call of load_inline is none");
     const std::string what = std::string("load_inline: ") + field.called;
     if (!is_of(field.form, *value)) return bad_input(what + " is not of the form that it has in a call");
-    if (field.n_max != 0 && value->size() > field.n_max) return bad_input(what + " are more than " + std::to_string(field.n_max));
+    if (field.n_max != 0 && value->size() > field.n_max)
+      return bad_input(what + " are more than " + std::to_string(field.n_max));
   }
   return {};
 }
 
-bool flag_at(const json& object, const char* name) { return object.at(name).get<bool>(); }
+bool flag_at(const json& object, const char* name) {
+  return object.at(name).get<bool>();
+}
 
-std::vector<std::string> texts_at(const json& object, const char* name) { return object.at(name).get<std::vector<std::string>>(); }
+std::vector<std::string> texts_at(const json& object, const char* name) {
+  return object.at(name).get<std::vector<std::string>>();
+}
 
-std::string label(const std::string& what, std::size_t i, std::size_t n) { return n == 1 ? what : what + "[" + std::to_string(i) + "]"; }
+std::string label(const std::string& what, std::size_t i, std::size_t n) {
+  return n == 1 ? what : what + "[" + std::to_string(i) + "]";
+}
 
 void add_sources(ExtensionCall& call, const std::string& what, const std::vector<std::string>& texts) {
   for (std::size_t i = 0; i < texts.size(); ++i) call.sources.emplace_back(label(what, i, texts.size()), texts[i]);
@@ -106,7 +127,9 @@ ExtensionCall call_of(const json& object, std::string key) {
   const auto cpp = texts_at(object, "cpp");
   const auto cuda = texts_at(object, "cuda");
   call.has_cuda_sources = !cuda.empty();
-  const auto has_loop = [](const std::string& text) { return text.find("for") != std::string::npos || text.find("while") != std::string::npos; };
+  const auto has_loop = [](const std::string& text) {
+    return text.find("for") != std::string::npos || text.find("while") != std::string::npos;
+  };
   call.has_loops = std::any_of(cpp.begin(), cpp.end(), has_loop);
   add_sources(call, "cpp_sources", cpp);
   add_sources(call, "cuda_sources", cuda);
@@ -118,7 +141,8 @@ ExtensionCall call_of(const json& object, std::string key) {
   for (const json& function : object.at("functions")) call.functions.push_back(function[0].get<std::string>());
   call.uses_torch = call.is_inline && flag_at(object, "implicit_headers");
   for (const auto& [name, text] : call.sources) {
-    for (const char* header : {"torch/", "ATen/", "c10/", "pybind11/"}) call.uses_torch = call.uses_torch || text.find(header) != std::string::npos;
+    for (const char* header : {"torch/", "ATen/", "c10/", "pybind11/"})
+      call.uses_torch = call.uses_torch || text.find(header) != std::string::npos;
   }
   for (const char* kind : {"cflags", "cuda_cflags", "ldflags"}) {
     for (const std::string& flag : texts_at(object, kind)) call.flags.emplace_back(std::string("extra_") + kind, flag);
@@ -135,7 +159,11 @@ std::vector<Finding> judge_flags(const ExtensionCall& call) {
   std::vector<Fact> facts;
   std::uint32_t line = 0;  // one each, so that no rule is told once for all of them
   const auto add = [&](const std::string& kind, const std::string& flag) {
-    facts.push_back({.file = call.place, .line = ++line, .kind = FactKind::option, .name = names.emplace_back("torch.utils.cpp_extension.load_inline(" + kind + ")"), .argument = flag});
+    facts.push_back({.file = call.place,
+                     .line = ++line,
+                     .kind = FactKind::option,
+                     .name = names.emplace_back("torch.utils.cpp_extension.load_inline(" + kind + ")"),
+                     .argument = flag});
   };
   for (const auto& [kind, flag] : call.flags) add(kind, flag);
   for (const auto& [kind, flags] : joined) add(kind, flags);
@@ -152,8 +180,8 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return parts;
 }
 
-// What the flags define, for the guard: perhaps, as a flag may be of another language's compiler. -Xcompiler has several in a word, behind commas; a part
-// that is taken for a definition and is none harms nothing.
+// What the flags define, for the guard: perhaps, as a flag may be of another language's compiler. -Xcompiler has
+// several in a word, behind commas; a part that is taken for a definition and is none harms nothing.
 std::string definitions_in(const ExtensionCall& call) {
   std::string text;
   const auto define = [&](std::string_view words) {
@@ -185,9 +213,11 @@ using Source = std::pair<std::string, std::string>;  // label or file name, text
 // What a compiler reads as one, and where in it each source begins.
 class Joined {
  public:
-  explicit Joined(std::string definitions) : text_(std::move(definitions)), lines_(static_cast<std::uint32_t>(std::ranges::count(text_, '\n'))) {}
+  explicit Joined(std::string definitions)
+      : text_(std::move(definitions)), lines_(static_cast<std::uint32_t>(std::ranges::count(text_, '\n'))) {}
 
-  // As harness/extension_compile.py joins them: a source that ends in a backslash takes in the next line, which is this one.
+  // As harness/extension_compile.py joins them: a source that ends in a backslash takes in the next line, which is this
+  // one.
   void add(std::string_view name, std::string_view source) {
     text_.append("#line 1 \"").append(name).append("\"\n");
     parts_.push_back({.name = name, .lines_before = ++lines_});
@@ -226,13 +256,14 @@ std::string module_of(const ExtensionCall& call) {
   return text + "}";
 }
 
-// Every text that a compiler may read as one (harness/extension_compile.py): each file; the C++ sources with the module; the CUDA sources; and both, as
-// `split` has them.
+// Every text that a compiler may read as one (harness/extension_compile.py): each file; the C++ sources with the
+// module; the CUDA sources; and both, as `split` has them.
 std::vector<Joined> texts_of(const ExtensionCall& call) {
   const std::string definitions = definitions_in(call), module = module_of(call);
   std::vector<Joined> texts;
   const std::span inline_sources = std::span(call.sources).first(call.files_at);
-  const auto cuda_at = std::ranges::find_if(inline_sources, [](const auto& source) { return source.first.starts_with("cuda_sources"); });
+  const auto cuda_at =
+      std::ranges::find_if(inline_sources, [](const auto& source) { return source.first.starts_with("cuda_sources"); });
   const std::span cpp(inline_sources.begin(), cuda_at), cuda(cuda_at, inline_sources.end());
   const auto join = [&](std::initializer_list<std::span<const Source>> lists, bool has_module) {
     Joined& joined = texts.emplace_back(definitions);
@@ -266,10 +297,13 @@ Finding placed(const ExtensionCall& call, Finding finding) {
 }  // namespace
 
 Expected<std::vector<ExtensionCall>> parse_calls(std::string_view text) {
-  if (text.size() > kExtensionCallBytesMax) return bad_input("the sources of all calls of load_inline have more than " + std::to_string(kExtensionCallBytesMax) + " bytes");
+  if (text.size() > kExtensionCallBytesMax)
+    return bad_input("the sources of all calls of load_inline have more than " +
+                     std::to_string(kExtensionCallBytesMax) + " bytes");
   const auto depth_limit = [](int depth, json::parse_event_t, json&) { return depth <= kDepthMax; };
   const json all = json::parse(text, depth_limit, false);
-  if (!all.is_object() || !all.contains("calls") || !all["calls"].is_array() || !all.contains("keys") || !all["keys"].is_array()) {
+  if (!all.is_object() || !all.contains("calls") || !all["calls"].is_array() || !all.contains("keys") ||
+      !all["keys"].is_array()) {
     return bad_input("what calls load_inline could not be told: the submission changed how it is written down");
   }
   const json& keys = all["keys"];
@@ -280,7 +314,8 @@ Expected<std::vector<ExtensionCall>> parse_calls(std::string_view text) {
   std::vector<ExtensionCall> calls;
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (const auto checked = check_fields(list[i]); !checked) return failure(checked.error());
-    if (!keys[i].is_string() || keys[i].get<std::string>().size() > kNameBytesMax) return bad_input("a call of load_inline is none");
+    if (!keys[i].is_string() || keys[i].get<std::string>().size() > kNameBytesMax)
+      return bad_input("a call of load_inline is none");
     calls.push_back(call_of(list[i], keys[i].get<std::string>()));
   }
   return calls;
@@ -294,13 +329,15 @@ std::optional<Verdict> judge_call(const ExtensionCall& call, const std::function
     told.line = 0;
     return rejected(told);
   }
-  const bool reads_trigraphs = std::ranges::any_of(call.flags, [](const auto& flag) { return asks_for_trigraphs(flag.second); });
+  const bool reads_trigraphs =
+      std::ranges::any_of(call.flags, [](const auto& flag) { return asks_for_trigraphs(flag.second); });
   for (const auto& [name, text] : call.sources) {
     const auto findings = reads_trigraphs ? judge_trigraphs({.name = name, .text = text}) : std::vector<Finding>();
     if (const Finding* finding = first_rejected(findings)) return rejected(placed(call, *finding));
   }
   std::vector<CppSource> files;  // what a source may include
-  for (const auto& [name, text] : std::span(call.sources).subspan(call.files_at)) files.push_back({.name = name, .text = text});
+  for (const auto& [name, text] : std::span(call.sources).subspan(call.files_at))
+    files.push_back({.name = name, .text = text});
   for (const Joined& text : texts_of(call)) {
     if (!may_go_on()) return std::nullopt;
     const auto findings = text.judged(files);
@@ -327,10 +364,12 @@ std::string header_variant(const ExtensionCall& call) {
   bool is_optimised = false;
   for (const auto& [kind, flag] : call.flags) {
     if (kind == "extra_cflags" && flag.find("-O") != std::string::npos) {
-      is_optimised = flag.find("-O2") != std::string::npos || flag.find("-O3") != std::string::npos || flag.find("-Ofast") != std::string::npos;
+      is_optimised = flag.find("-O2") != std::string::npos || flag.find("-O3") != std::string::npos ||
+                     flag.find("-Ofast") != std::string::npos;
     }
   }
-  return std::string(call.with_cuda ? "cuda" : "cpp") + (is_optimised && (!call.has_cuda_sources || call.has_loops) ? "-O2" : "-O1");
+  return std::string(call.with_cuda ? "cuda" : "cpp") +
+         (is_optimised && (!call.has_cuda_sources || call.has_loops) ? "-O2" : "-O1");
 }
 
 }  // namespace kq

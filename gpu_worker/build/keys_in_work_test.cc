@@ -9,7 +9,9 @@
 namespace kq {
 namespace {
 
-BuildTime minutes(std::stop_token stop = {}) { return {.stop = std::move(stop), .end_ms = monotonic_now_ms() + 600'000, .limit_ms = 600'000}; }
+BuildTime minutes(std::stop_token stop = {}) {
+  return {.stop = std::move(stop), .end_ms = monotonic_now_ms() + 600'000, .limit_ms = 600'000};
+}
 
 TEST(BuildTime, is_over_with_a_verdict_at_its_end_and_with_an_error_at_a_stop) {
   EXPECT_FALSE(minutes().over());
@@ -32,7 +34,8 @@ TEST(KeysInWork, are_waited_for_while_there_is_time) {
     const KeysInWork::Hold first(keys, sha256("a"), std::try_to_lock);
     EXPECT_FALSE(KeysInWork::Hold(keys, sha256("a"), BuildTime{}).is_held());
     EXPECT_TRUE(KeysInWork::Hold(keys, sha256("b"), BuildTime{}).is_held());
-    std::jthread waiter([&] { EXPECT_FALSE(KeysInWork::Hold(keys, sha256("a"), minutes(stop.get_token())).is_held()); });
+    std::jthread waiter(
+        [&] { EXPECT_FALSE(KeysInWork::Hold(keys, sha256("a"), minutes(stop.get_token())).is_held()); });
     stop.request_stop();
   }
   EXPECT_TRUE(KeysInWork::Hold(keys, sha256("a"), minutes()).is_held());

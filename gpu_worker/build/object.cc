@@ -15,7 +15,8 @@ constexpr char kAsBlock = '4';
 constexpr char kAsIs = 'r';
 
 bool is_plain(const std::string& name) {
-  return !name.empty() && name != "." && name != ".." && name != kEntryListName && name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
+  return !name.empty() && name != "." && name != ".." && name != kEntryListName &&
+         name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
 }
 
 }  // namespace
@@ -26,7 +27,9 @@ std::optional<std::vector<ListedFile>> parse_entry_list(const std::string& text)
   for (std::string line; std::getline(lines, line);) {
     ListedFile file;
     std::istringstream words(line);
-    if (!(words >> file.hex >> file.bytes) || words.get() != ' ' || !std::getline(words, file.name) || !is_plain(file.name)) return std::nullopt;
+    if (!(words >> file.hex >> file.bytes) || words.get() != ' ' || !std::getline(words, file.name) ||
+        !is_plain(file.name))
+      return std::nullopt;
     files.push_back(std::move(file));
   }
   return files;
@@ -39,23 +42,29 @@ Expected<BuildObject> pack_object(const std::string& entry, DeviceKind kind, con
   if (!files) return our_fault("the entry's list is none: " + entry);
   std::string content = *list + "\n";
   for (const ListedFile& file : *files) {
-    if (file.bytes > kObjectContentBytesMax - content.size()) return bad_input("too large: more than " + std::to_string(kObjectContentBytesMax) + " bytes");
+    if (file.bytes > kObjectContentBytesMax - content.size())
+      return bad_input("too large: more than " + std::to_string(kObjectContentBytesMax) + " bytes");
     const auto bytes = read_child_file(entry + "/" + file.name, file.bytes + 1);
     if (!bytes) return failure(bytes.error());
-    if (bytes->size() != file.bytes || to_hex(sha256(*bytes)) != file.hex) return our_fault("the entry is damaged: " + entry);
+    if (bytes->size() != file.bytes || to_hex(sha256(*bytes)) != file.hex)
+      return our_fault("the entry is damaged: " + entry);
     content += *bytes;
   }
   Compressor compressor;
   const auto block = compressor.compress(content);
   std::string packed = block ? kAsBlock + *block : kAsIs + content;
-  if (packed.size() > kObjectBytesMax) return bad_input("too large: " + std::to_string(packed.size()) + " bytes, at most " + std::to_string(kObjectBytesMax));
+  if (packed.size() > kObjectBytesMax)
+    return bad_input("too large: " + std::to_string(packed.size()) + " bytes, at most " +
+                     std::to_string(kObjectBytesMax));
   const Hash hash = sha256(packed);
   return BuildObject{.kind = kind, .arch = arch, .key = key, .hash = hash, .bytes = std::move(packed)};
 }
 
 Expected<void> unpack_object(const BuildObject& object, const std::string& dir) {
-  if (object.bytes.size() > kObjectBytesMax || sha256(object.bytes) != object.hash) return bad_input("its SHA-256 is not what it says");
-  if (object.bytes.empty() || (object.bytes.front() != kAsBlock && object.bytes.front() != kAsIs)) return bad_input("it is packed in no known way");
+  if (object.bytes.size() > kObjectBytesMax || sha256(object.bytes) != object.hash)
+    return bad_input("its SHA-256 is not what it says");
+  if (object.bytes.empty() || (object.bytes.front() != kAsBlock && object.bytes.front() != kAsIs))
+    return bad_input("it is packed in no known way");
   Decompressor decompressor;
   const auto packing = object.bytes.front() == kAsBlock ? Packing::lz4 : Packing::raw;
   const auto content = decompressor.view(packing, std::string_view(object.bytes).substr(1), kObjectContentBytesMax);

@@ -1,7 +1,8 @@
 // An entry of the build cache as the bytes of a BuildObject: for another worker's cache.
 //
-// '4' and one LZ4 block, or 'r' where that would be no smaller, and: the entry's list (a line "SHA-256 size name" for each file, as .entry in build/cache.h), an empty line, and the files' bytes
-// in that order. Whoever unpacks it takes the bytes for hostile: sizes are bounded, names are plain, and every file is what its line says.
+// '4' and one LZ4 block, or 'r' where that would be no smaller, and: the entry's list (a line "SHA-256 size name" for
+// each file, as .entry in build/cache.h), an empty line, and the files' bytes in that order. Whoever unpacks it takes
+// the bytes for hostile: sizes are bounded, names are plain, and every file is what its line says.
 #pragma once
 
 #include <optional>

@@ -25,7 +25,9 @@ class BuildObjectTest : public ::testing::Test {
   }
   void TearDown() override { fs::remove_all(root_); }
 
-  void make(const std::string& name, const std::string& bytes) const { std::ofstream(root_ / "made" / name, std::ios::binary) << bytes; }
+  void make(const std::string& name, const std::string& bytes) const {
+    std::ofstream(root_ / "made" / name, std::ios::binary) << bytes;
+  }
   std::string entry() const { return BuildCache(root_ / "cache").put(sha256("key"), root_ / "made").value(); }
   Expected<BuildObject> pack() const { return pack_object(entry(), DeviceKind::cuda, "sm_90", sha256("key")); }
   std::string got(const std::string& name) const {
@@ -34,7 +36,8 @@ class BuildObjectTest : public ::testing::Test {
   }
   // An object that says this, rightly named, and not packed.
   static BuildObject object_of(const std::string& content) {
-    BuildObject object{.kind = DeviceKind::cuda, .arch = "sm_90", .key = sha256("key"), .hash = {}, .bytes = "r" + content};
+    BuildObject object{
+        .kind = DeviceKind::cuda, .arch = "sm_90", .key = sha256("key"), .hash = {}, .bytes = "r" + content};
     object.hash = sha256(object.bytes);
     return object;
   }
@@ -42,7 +45,9 @@ class BuildObjectTest : public ::testing::Test {
     const auto done = unpack_object(object, root_ / "got");
     return done ? "" : done.error().message;
   }
-  static std::string line(const std::string& bytes, const std::string& name) { return to_hex(sha256(bytes)) + " " + std::to_string(bytes.size()) + " " + name + "\n"; }
+  static std::string line(const std::string& bytes, const std::string& name) {
+    return to_hex(sha256(bytes)) + " " + std::to_string(bytes.size()) + " " + name + "\n";
+  }
 
   fs::path root_;
 };
@@ -91,7 +96,8 @@ TEST_F(BuildObjectTest, an_object_that_lies_is_refused_in_words) {
   EXPECT_EQ(complaint_about(renamed), "");
   renamed.hash = sha256("another");
   EXPECT_EQ(complaint_about(renamed), "its SHA-256 is not what it says");
-  EXPECT_EQ(complaint_about(object_of(line(good, "status") + "\n" + "no" + kPadding)), "status is not what its line says");
+  EXPECT_EQ(complaint_about(object_of(line(good, "status") + "\n" + "no" + kPadding)),
+            "status is not what its line says");
   EXPECT_EQ(complaint_about(object_of(line(good, "status") + "\n" + "ok")), "status is cut short");
   EXPECT_EQ(complaint_about(object_of(line(good, "status") + "\n" + good + "more")), "it is longer than its files");
   EXPECT_EQ(complaint_about(object_of(kPadding)), "it has no list of its files");
@@ -99,7 +105,8 @@ TEST_F(BuildObjectTest, an_object_that_lies_is_refused_in_words) {
     EXPECT_EQ(complaint_about(object_of(line(good, name) + "\n" + good)), "its list of files is none") << name;
   }
   for (const char* bytes : {"", "4", "4block", "zstd"}) {
-    const BuildObject unpacked{.kind = DeviceKind::cuda, .arch = "sm_90", .key = sha256("key"), .hash = sha256(bytes), .bytes = bytes};
+    const BuildObject unpacked{
+        .kind = DeviceKind::cuda, .arch = "sm_90", .key = sha256("key"), .hash = sha256(bytes), .bytes = bytes};
     EXPECT_NE(complaint_about(unpacked), "") << bytes;
   }
 }

@@ -22,7 +22,8 @@ constexpr std::size_t kPreprocessedBytesMax = 4u << 20;
 // "add.py:31", where "add.py:31: words" is what was said.
 std::string place_in(const std::string& message) {
   const std::size_t colon = message.find(':');
-  if (colon == std::string::npos || colon == 0 || colon > kNameBytesMax || message.find_first_of(" \n") < colon) return {};
+  if (colon == std::string::npos || colon == 0 || colon > kNameBytesMax || message.find_first_of(" \n") < colon)
+    return {};
   const std::size_t end = message.find_first_not_of("0123456789", colon + 1);
   return end == std::string::npos || end == colon + 1 ? std::string() : message.substr(0, std::min(end, kNameBytesMax));
 }
@@ -30,8 +31,13 @@ std::string place_in(const std::string& message) {
 Verdict failed(Stage stage, std::string_view said) {
   std::string message = shortened(said);
   std::string place = place_in(message);
-  return ended(VerdictName::build_failed,
-               {.stage = stage, .reason = {}, .message = std::move(message), .hint = {}, .rule = {}, .place = std::move(place), .mismatch = {}});
+  return ended(VerdictName::build_failed, {.stage = stage,
+                                           .reason = {},
+                                           .message = std::move(message),
+                                           .hint = {},
+                                           .rule = {},
+                                           .place = std::move(place),
+                                           .mismatch = {}});
 }
 
 // What was built is judged by what it asks for, whichever source it was made of. Device code is among it.
@@ -68,26 +74,40 @@ std::optional<Verdict> read_outcome(const std::string& dir) {
   if (word == "ok") return judge_built(dir);
   std::string message = shortened(read_child_file(dir + "/message", kMessageTextMax).value_or(""));
   if (word == "unsupported") {
-    return ended(VerdictName::unsupported_here,
-                 {.stage = Stage::build, .reason = {}, .message = std::move(message), .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
+    return ended(VerdictName::unsupported_here, {.stage = Stage::build,
+                                                 .reason = {},
+                                                 .message = std::move(message),
+                                                 .hint = {},
+                                                 .rule = {},
+                                                 .place = {},
+                                                 .mismatch = {}});
   }
   if (word == "memory") {
-    return ended(VerdictName::out_of_memory,
-                 {.stage = Stage::build, .reason = "host", .message = std::move(message), .hint = {}, .rule = {}, .place = {}, .mismatch = {}});
+    return ended(VerdictName::out_of_memory, {.stage = Stage::build,
+                                              .reason = "host",
+                                              .message = std::move(message),
+                                              .hint = {},
+                                              .rule = {},
+                                              .place = {},
+                                              .mismatch = {}});
   }
   return failed(Stage::build, message.empty() ? "the build left no result" : message);
 }
 
 Verdict rejected(const Finding& finding) {
-  return ended(VerdictName::rejected, {.stage = Stage::guard,
-                                       .reason = finding.reason,
-                                       .message = shortened(finding.message),
-                                       .hint = finding.hint,
-                                       .rule = finding.rule,
-                                       .place = shortened(finding.line == 0 ? finding.file : finding.file + ":" + std::to_string(finding.line)),
-                                       .mismatch = {}});
+  return ended(
+      VerdictName::rejected,
+      {.stage = Stage::guard,
+       .reason = finding.reason,
+       .message = shortened(finding.message),
+       .hint = finding.hint,
+       .rule = finding.rule,
+       .place = shortened(finding.line == 0 ? finding.file : finding.file + ":" + std::to_string(finding.line)),
+       .mismatch = {}});
 }
 
-std::string shortened(std::string_view text) { return printable(text, kMessageTextMax); }
+std::string shortened(std::string_view text) {
+  return printable(text, kMessageTextMax);
+}
 
 }  // namespace kq

@@ -23,13 +23,16 @@ class BuildOutcomeTest : public ::testing::Test {
     fs::create_directories(dir_);
   }
   void TearDown() override { fs::remove_all(dir_); }
-  void leave(const std::string& name, const std::string& bytes) const { std::ofstream(dir_ / name, std::ios::binary) << bytes; }
+  void leave(const std::string& name, const std::string& bytes) const {
+    std::ofstream(dir_ / name, std::ios::binary) << bytes;
+  }
   // "build_failed at build: words", or "built".
   std::string read() const {
     const auto verdict = read_outcome(dir_);
     if (!verdict) return "built";
     const Evidence& evidence = *evidence_of(*verdict);
-    return std::string(to_string(name_of(*verdict))) + " at " + std::string(to_string(evidence.stage)) + ": " + evidence.message;
+    return std::string(to_string(name_of(*verdict))) + " at " + std::string(to_string(evidence.stage)) + ": " +
+           evidence.message;
   }
   fs::path dir_;
 };
@@ -48,15 +51,21 @@ TEST_F(BuildOutcomeTest, the_status_is_a_word) {
 
 TEST_F(BuildOutcomeTest, a_message_that_begins_with_a_place_names_it) {
   leave("status", "failed\n");
-  const std::pair<std::string, std::string> said[] = {
-      {"k.py:2: invalid syntax", "k.py:2"}, {"k.cu:31", ""}, {"k.py: no such file", ""}, {"in k.py:2: no", ""}, {":3: no", ""}, {std::string(kNameBytesMax + 1, 'k') + ":2: no", ""}};
+  const std::pair<std::string, std::string> said[] = {{"k.py:2: invalid syntax", "k.py:2"},
+                                                      {"k.cu:31", ""},
+                                                      {"k.py: no such file", ""},
+                                                      {"in k.py:2: no", ""},
+                                                      {":3: no", ""},
+                                                      {std::string(kNameBytesMax + 1, 'k') + ":2: no", ""}};
   for (const auto& [message, place] : said) {
     leave("message", message);
     EXPECT_EQ(evidence_of(*read_outcome(dir_))->place, place) << message;
   }
 }
 
-TEST_F(BuildOutcomeTest, what_left_nothing_has_failed) { EXPECT_EQ(read(), "build_failed at build: the build left no result"); }
+TEST_F(BuildOutcomeTest, what_left_nothing_has_failed) {
+  EXPECT_EQ(read(), "build_failed at build: the build left no result");
+}
 
 TEST_F(BuildOutcomeTest, a_broken_rule_weighs_more_than_the_status) {
   leave("status", "ok\n");
@@ -81,7 +90,9 @@ TEST_F(BuildOutcomeTest, what_a_preprocessor_made_of_the_source_is_judged) {
 
 TEST_F(BuildOutcomeTest, what_was_built_is_judged_by_what_it_asks_for) {
   leave("status", "ok\n");
-  leave("module.so", std::string("\x7f" "ELF") + std::string(100, '\0'));
+  leave("module.so", std::string("\x7f"
+                                 "ELF") +
+                         std::string(100, '\0'));
   EXPECT_EQ(read().find("rejected at guard: was built so that its use of CUDA cannot be seen"), 0u) << read();
   EXPECT_EQ(evidence_of(*read_outcome(dir_))->place, "module.so");
 }

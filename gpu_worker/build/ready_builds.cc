@@ -88,7 +88,8 @@ Expected<ReadyBuild> ReadyBuilds::make(std::shared_ptr<Zygote> zygote, const std
                                 .scratch_bytes = options_.scratch_bytes},
                                log->second.get(), ends->second.get());
   if (!id) return failure(id.error());
-  return ReadyBuild{std::move(zygote), arch, *id, std::move(place), std::move(*scratch), std::move(log->first), std::move(ends->first)};
+  return ReadyBuild{std::move(zygote),     arch, *id, std::move(place), std::move(*scratch), std::move(log->first),
+                    std::move(ends->first)};
 }
 
 bool ReadyBuilds::is_short() const {

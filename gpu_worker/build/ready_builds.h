@@ -1,6 +1,7 @@
-// Build children that wait: behind their walls, with an NVRTC that has compiled once. A child's first compile takes 7 ms of 26 for memory and code that it
-// touches for the first time, and the fork and the walls before it as long; so once a CUDA kernel was built here, some children wait for the next ones.
-// Each builds for one job, as any other child does.
+// Build children that wait: behind their walls, with an NVRTC that has compiled once. A child's first compile takes 7
+// ms of 26 for memory and code that it touches for the first time, and the fork and the walls before it as long; so
+// once a CUDA kernel was built here, some children wait for the next ones. Each builds for one job, as any other child
+// does.
 #pragma once
 
 #include <condition_variable>
@@ -37,8 +38,8 @@ struct ReadyBuild {
 };
 
 struct ReadyBuildsOptions {
-  std::string scratch;         // parent of their directories
-  std::uint32_t first_uid = 0; // 0 keeps ours
+  std::string scratch;          // parent of their directories
+  std::uint32_t first_uid = 0;  // 0 keeps ours
   std::uint64_t host_bytes = 0;
   std::uint64_t scratch_bytes = 0;
 };
@@ -48,7 +49,8 @@ class ReadyBuilds {
   explicit ReadyBuilds(ReadyBuildsOptions options) : options_(std::move(options)) {}
   ~ReadyBuilds();  // those that wait are gone then
 
-  // One of this zygote's that waits, for device code of `arch`; nothing where none does. From the first time on some will.
+  // One of this zygote's that waits, for device code of `arch`; nothing where none does. From the first time on some
+  // will.
   std::optional<ReadyBuild> take(const std::shared_ptr<Zygote>& zygote, const std::string& arch);
   // Of one that is of no use after all: it ends behind the caller's back.
   void end(ReadyBuild child);
@@ -72,7 +74,7 @@ class ReadyBuilds {
   std::condition_variable changed_;
   std::shared_ptr<Zygote> zygote_;  // whose children were wanted last, and for which architecture; null: none were
   std::string arch_;
-  bool has_failed_ = false;         // to make one: none is tried until somebody wants one
+  bool has_failed_ = false;        // to make one: none is tried until somebody wants one
   std::list<ReadyBuild> waiting_;  // the oldest first
   std::list<ReadyBuild> ending_;
   std::vector<std::shared_ptr<const std::uint32_t>> lost_;  // places of those that would not go

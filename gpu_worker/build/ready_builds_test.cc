@@ -40,15 +40,18 @@ class ReadyBuildsTest : public ::testing::Test {
   std::vector<std::uint64_t> waiting_after(const ReadyBuild& child) const {
     std::vector<std::uint64_t> ids;
     for (std::uint64_t id = child.id + 1; id <= child.id + kReadyBuildsMax; ++id) {
-      for (int i = 0; i < 2'000 && zygote_->process_of(id) == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      for (int i = 0; i < 2'000 && zygote_->process_of(id) == 0; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
       ids.push_back(id);
     }
     return ids;
   }
   static std::string root() { return (LaneOfTests::root() / "ready_builds").string(); }
   static std::unique_ptr<ReadyBuilds> pool() {
-    return std::make_unique<ReadyBuilds>(ReadyBuildsOptions{
-        .scratch = root(), .first_uid = ::geteuid() == 0 ? 61300u : 0u, .host_bytes = 4ull << 30, .scratch_bytes = kBuildScratchBytes});
+    return std::make_unique<ReadyBuilds>(ReadyBuildsOptions{.scratch = root(),
+                                                            .first_uid = ::geteuid() == 0 ? 61300u : 0u,
+                                                            .host_bytes = 4ull << 30,
+                                                            .scratch_bytes = kBuildScratchBytes});
   }
   // Within twenty seconds.
   std::optional<ReadyBuild> taken_in_time(ReadyBuilds& pool, const std::string& arch = "sm_90") {

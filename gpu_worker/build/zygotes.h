@@ -1,4 +1,5 @@
-// The zygotes that a worker without lanes builds with: one for builds for a CPU, one for a GPU, which it takes none to have.
+// The zygotes that a worker without lanes builds with: one for builds for a CPU, one for a GPU, which it takes none to
+// have.
 #pragma once
 
 #include <map>

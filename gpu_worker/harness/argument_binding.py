@@ -92,7 +92,9 @@ class Binding:
         else:
             names = ", ".join(self._names[:NAMES_SHOWN_MAX])
             states = ", ".join(list(self._forms.states)[:NAMES_SHOWN_MAX]) or "it has none"
-            raise misfit(f"argument {arg.name} is neither a parameter of forward() ({names}) nor a state of the reference ({states})")
+            raise misfit(
+                f"argument {arg.name} is neither a parameter of forward() ({names}) nor a state of the reference ({states})"
+            )
 
     def _compare(self, arg: Arg, given: Spec) -> None:
         dtype = str(given.dtype).removeprefix("torch.")

@@ -19,7 +19,9 @@ SHAPE = re.compile(r"\)\s*;\s*(?:\n|$|\}|/)|\)\s*(?:const\s*)?\{|^[ \t]*#[ \t]*(
 PYTHON = re.compile(r"(?:^|[;\n])[ \t]*(?:import[ \t]+\w|from[ \t]+[\w.]+[ \t]+import[ \t])")
 
 # Calls that compile or parse a text of C or CUDA, whichever library they are of.
-COMPILERS = re.compile(r"(?:^|\.)(?:load_inline|RawKernel|RawModule|SourceModule|nvrtcCreateProgram|cdef|ElementwiseKernel|ReductionKernel|compile_to_ptx|_load_kernel)$")
+COMPILERS = re.compile(
+    r"(?:^|\.)(?:load_inline|RawKernel|RawModule|SourceModule|nvrtcCreateProgram|cdef|ElementwiseKernel|ReductionKernel|compile_to_ptx|_load_kernel)$"
+)
 # Which of load_inline's arguments are sources.
 SOURCES = frozenset({"cpp_sources", "cuda_sources", "source", "code", "src", "operation", "preamble", "csource"})
 
@@ -50,7 +52,10 @@ def code_lines(text: str, line: int, block: int) -> list[str]:
 
 
 def escaped(piece: str) -> str:
-    return "".join(ESCAPES.get(c) or (c if " " <= c <= "~" else "".join(f"\\x{b:02x}" for b in c.encode(errors="replace"))) for c in piece)
+    return "".join(
+        ESCAPES.get(c) or (c if " " <= c <= "~" else "".join(f"\\x{b:02x}" for b in c.encode(errors="replace")))
+        for c in piece
+    )
 
 
 ESCAPES = {"\n": "\\n", "\t": "\\t", "\\": "\\\\"}

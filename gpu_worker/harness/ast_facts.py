@@ -26,10 +26,22 @@ PAYLOADS_MAX = 64  # texts given to exec, in one file
 RECURSION = 8000  # Python frames: of following names as deeply as ast_names.py does
 
 # Where a name of a class stands without being used: nothing is made by naming its type.
-CURRENT_STREAMS = frozenset({"torch.cuda.current_stream()", "torch.cuda.default_stream()", "torch.accelerator.current_stream()"})
+CURRENT_STREAMS = frozenset(
+    {"torch.cuda.current_stream()", "torch.cuda.default_stream()", "torch.accelerator.current_stream()"}
+)
 HARMLESS_CALLS = frozenset({"isinstance", "issubclass", "type", "hasattr", "typing.cast", "cast", "typing.TypeVar"})
 RUNNERS = frozenset({"exec", "eval", "compile"})
-SETTERS = frozenset({"setattr", "delattr", "object.__setattr__", "type.__setattr__", "object.__delattr__", "unittest.mock.patch.object", "mock.patch.object"})
+SETTERS = frozenset(
+    {
+        "setattr",
+        "delattr",
+        "object.__setattr__",
+        "type.__setattr__",
+        "object.__delattr__",
+        "unittest.mock.patch.object",
+        "mock.patch.object",
+    }
+)
 # Whose items are names: what is assigned to one is assigned to a name.
 NAMESPACE = re.compile(r"^(?:os\.environ|sys\.modules|globals\(\))$|f_globals|f_locals|f_builtins|__")
 BINARY = ("f0VMR", "\x7fELF", "7f454c46", "UEsDB")  # of base64, bytes and hexadecimal digits
@@ -106,7 +118,11 @@ class Facts:
     def _is_runner(self, node: ast.Call, scope: Scope) -> bool:
         func = node.func
         # Asking every call who it is would be slow; whoever is called otherwise is not plainly a method of something.
-        if isinstance(func, ast.Name) or (isinstance(func, ast.Attribute) and func.attr in RUNNERS) or isinstance(func, (ast.Call, ast.Subscript)):
+        if (
+            isinstance(func, ast.Name)
+            or (isinstance(func, ast.Attribute) and func.attr in RUNNERS)
+            or isinstance(func, (ast.Call, ast.Subscript))
+        ):
             return bool(node.args) and not RUNNERS.isdisjoint(self._names.names(func, scope))
         return False
 
@@ -214,7 +230,9 @@ class Facts:
         if first is None:
             return ""
         values = self._names.resolve(first, scope)
-        if len(values) > 1 and all(value in CURRENT_STREAMS or (type(value) is Const and value.value is None) for value in values):
+        if len(values) > 1 and all(
+            value in CURRENT_STREAMS or (type(value) is Const and value.value is None) for value in values
+        ):
             return next(value for value in (*values, "None") if type(value) is str)  # whichever it is
         if len(values) == 1:
             value = values[0]
@@ -265,7 +283,13 @@ class Facts:
         texts = self._names.texts(attr, scope) if attr is not None else []
         for base in bases:
             for text in texts or [UNKNOWN]:
-                self._add(place, node.lineno, "set", slot(base, text), self._value(args[-1], scope) if len(args) > 1 else UNKNOWN)
+                self._add(
+                    place,
+                    node.lineno,
+                    "set",
+                    slot(base, text),
+                    self._value(args[-1], scope) if len(args) > 1 else UNKNOWN,
+                )
 
     def _tell_update(self, name: str, node: ast.Call, scope: Scope, place: Place) -> None:
         """NAMESPACE.update(x=...), .update({"x": ...}), .setdefault("x", ...), .__setitem__("x", ...), .pop("x")"""
@@ -277,7 +301,12 @@ class Facts:
                 dicts = [value for value in self._names.constants(argument, scope) if isinstance(value, dict)]
                 keys += [str(key) for value in dicts for key in value]
                 if not dicts and isinstance(argument, ast.Dict):
-                    keys += [text for key in argument.keys if key is not None for text in self._names.texts(key, scope) or [UNKNOWN]]
+                    keys += [
+                        text
+                        for key in argument.keys
+                        if key is not None
+                        for text in self._names.texts(key, scope) or [UNKNOWN]
+                    ]
                 elif not dicts:
                     keys.append(UNKNOWN)
         elif last in ("setdefault", "__setitem__", "__delitem__", "pop", "clear", "popitem"):
@@ -341,7 +370,9 @@ class Facts:
         keywords = [(key, value) for key, value in self._names.keywords(node, scope) if key in SOURCES]
         positional = node.args if not name.endswith("load_inline") else node.args[1:3]
         for value in (*positional, *(value for _, value in keywords)):
-            if not self._tell_sources(value, scope, place) and not (isinstance(value, ast.Constant) or self._is_flag(value, scope)):
+            if not self._tell_sources(value, scope, place) and not (
+                isinstance(value, ast.Constant) or self._is_flag(value, scope)
+            ):
                 self._add(place, node.lineno, "note", "source.computed", name)
 
     def _is_flag(self, node: ast.expr, scope: Scope) -> bool:
@@ -388,13 +419,19 @@ class Facts:
             case ast.FormattedValue(value=value):
                 return self._with_holes(value, scope, depth + 1)
             case ast.BinOp(op=ast.Add(), left=left, right=right):
-                return (self._with_holes(left, scope, depth + 1) or HOLE) + (self._with_holes(right, scope, depth + 1) or HOLE)
+                return (self._with_holes(left, scope, depth + 1) or HOLE) + (
+                    self._with_holes(right, scope, depth + 1) or HOLE
+                )
             case ast.BinOp(op=ast.Mod(), left=left):
                 template = self._with_holes(left, scope, depth + 1)
                 return re.sub(r"%(\(\w+\))?[sdrifgx]", HOLE, template) if template is not None else None
             case ast.Call(func=ast.Attribute(value=value, attr="format" | "format_map")):
                 template = self._with_holes(value, scope, depth + 1)
-                return re.sub(r"\{\w*\}", HOLE, template).replace("{{", "{").replace("}}", "}") if template is not None else None
+                return (
+                    re.sub(r"\{\w*\}", HOLE, template).replace("{{", "{").replace("}}", "}")
+                    if template is not None
+                    else None
+                )
             case ast.Call(func=ast.Attribute(value=value, attr="replace"), args=[old, *_]):
                 template = self._with_holes(value, scope, depth + 1)
                 marks = self._names.texts(old, scope)
@@ -403,7 +440,9 @@ class Facts:
                 return self._with_holes(value, scope, depth + 1)
             case ast.Call(func=ast.Attribute(attr="strip" | "lstrip" | "rstrip", value=value)):
                 return self._with_holes(value, scope, depth + 1)
-            case ast.Call(args=[value, *_]) if {"string.Template", "textwrap.dedent"}.intersection(self._names.names(node.func, scope)):
+            case ast.Call(args=[value, *_]) if {"string.Template", "textwrap.dedent"}.intersection(
+                self._names.names(node.func, scope)
+            ):
                 return self._with_holes(value, scope, depth + 1)
             case ast.Name(id=name):
                 for value, where in self._names.bound_to(name, scope):
@@ -441,7 +480,11 @@ class Facts:
         self._walk.payload(tree, line, self._module, Place())
         self._settle()
         self._tell()
-        outer.found |= {(at, kind, name, argument, True) for at, kind, name, argument, _ in self.found if kind in ("call", "base", "set")}
+        outer.found |= {
+            (at, kind, name, argument, True)
+            for at, kind, name, argument, _ in self.found
+            if kind in ("call", "base", "set")
+        }
 
     def _add_code(self, text: str, line: int, place: Place) -> None:
         if text in self._texts or not text.strip():

@@ -20,7 +20,17 @@ from typing import Any
 TEXT_MAX = 1 << 20  # characters or bytes of a folded text
 ITEMS_MAX = 1 << 14  # of a folded list
 NUMBER_MAX = 1 << 64
-ERRORS = (ArithmeticError, AttributeError, EOFError, LookupError, OSError, TypeError, ValueError, lzma.LZMAError, zlib.error)
+ERRORS = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    OSError,
+    TypeError,
+    ValueError,
+    lzma.LZMAError,
+    zlib.error,
+)
 
 
 class Unfolded(Exception):
@@ -95,7 +105,9 @@ METHODS: dict[type, frozenset[str]] = {
         "join replace format lower upper title capitalize swapcase casefold strip lstrip rstrip removeprefix removesuffix encode split rsplit "
         "splitlines partition rpartition translate zfill __add__ __getitem__ __str__".split()
     ),
-    bytes: frozenset("join replace lower upper strip lstrip rstrip removeprefix removesuffix decode split hex translate __add__ __getitem__".split()),
+    bytes: frozenset(
+        "join replace lower upper strip lstrip rstrip removeprefix removesuffix decode split hex translate __add__ __getitem__".split()
+    ),
     bytearray: frozenset("join replace decode hex translate __getitem__".split()),
     dict: frozenset("get values keys items __getitem__".split()),
     list: frozenset(["__getitem__", "copy"]),
@@ -124,7 +136,7 @@ def method(value: Any, name: str, arguments: list[Any], keywords: dict[str, Any]
 
 
 def _widths_are_large(template: str | bytes) -> bool:
-    """ "{:>999999999}" and "%999999999d" make much of little. """
+    """ "{:>999999999}" and "%999999999d" make much of little."""
     text = template if isinstance(template, str) else template.decode("latin-1")
     run = 0
     for c in text:
@@ -232,7 +244,15 @@ CALLS: dict[str, Callable[..., Any]] = {
 }
 CONSTANTS: dict[str, Any] = {
     f"string.{name}": getattr(string, name)
-    for name in ("ascii_letters", "ascii_lowercase", "ascii_uppercase", "digits", "hexdigits", "punctuation", "printable")
+    for name in (
+        "ascii_letters",
+        "ascii_lowercase",
+        "ascii_uppercase",
+        "digits",
+        "hexdigits",
+        "punctuation",
+        "printable",
+    )
 }
 
 

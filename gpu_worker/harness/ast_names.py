@@ -28,7 +28,13 @@ def is_namespace(name: str) -> bool:
 
 def spread(args: list[ast.expr]) -> list[ast.expr]:
     """f(*(a, b)) is f(a, b)."""
-    return [value for arg in args for value in (arg.value.elts if isinstance(arg, ast.Starred) and isinstance(arg.value, (ast.List, ast.Tuple)) else [arg])]
+    return [
+        value
+        for arg in args
+        for value in (
+            arg.value.elts if isinstance(arg, ast.Starred) and isinstance(arg.value, (ast.List, ast.Tuple)) else [arg]
+        )
+    ]
 
 
 class TooTangled(ValueError):
@@ -36,10 +42,24 @@ class TooTangled(ValueError):
 
 
 # What yields an attribute of its first argument by the name in its second.
-GETTERS = frozenset({"getattr", "inspect.getattr_static", "object.__getattribute__", "type.__getattribute__", "types.ModuleType.__getattribute__"})
+GETTERS = frozenset(
+    {
+        "getattr",
+        "inspect.getattr_static",
+        "object.__getattribute__",
+        "type.__getattribute__",
+        "types.ModuleType.__getattribute__",
+    }
+)
 IMPORTERS = frozenset({"importlib.import_module", "importlib.__import__", "pydoc.locate", "pkgutil.resolve_name"})
 # Names under which the same is known: what an object of a library calls its own class, and the interpreter's own namespaces.
-SAME = {"builtins.": "", "__builtins__.": "", "__builtin__.": "", "torch.cuda.streams.": "torch.cuda.", "torch.cuda.graphs.": "torch.cuda."}
+SAME = {
+    "builtins.": "",
+    "__builtins__.": "",
+    "__builtin__.": "",
+    "torch.cuda.streams.": "torch.cuda.",
+    "torch.cuda.graphs.": "torch.cuda.",
+}
 
 
 class Resolver:
@@ -57,7 +77,9 @@ class Resolver:
 
     # --- binding
 
-    def bind(self, scope: Scope, name: str, value: str | ast.expr | Const | Own | Element | None, where: Scope | None = None) -> bool:
+    def bind(
+        self, scope: Scope, name: str, value: str | ast.expr | Const | Own | Element | None, where: Scope | None = None
+    ) -> bool:
         """`name` may stand for that, as seen from `where`; None for something that is not followed. False: nothing new."""
         scope = scope.elsewhere.get(name, scope)
         known = scope.values.setdefault(name, [])
@@ -235,7 +257,9 @@ class Resolver:
         return tuple(map(Const, lefts))
 
     def _unary(self, node: ast.UnaryOp, scope: Scope) -> tuple[Value, ...]:
-        return tuple(map(Const, self._fold(lambda value: ast_fold.unary(node.op, value), [self.constants(node.operand, scope)])))
+        return tuple(
+            map(Const, self._fold(lambda value: ast_fold.unary(node.op, value), [self.constants(node.operand, scope)]))
+        )
 
     def _joined(self, node: ast.JoinedStr, scope: Scope) -> tuple[Value, ...]:
         parts: list[list[Any]] = []
@@ -318,8 +342,19 @@ class Resolver:
     def _subscript(self, node: ast.Subscript, scope: Scope) -> tuple[Value, ...]:
         index = node.slice
         if isinstance(index, ast.Slice):
-            bounds = [self.constants(part, scope) if part is not None else [None] for part in (index.lower, index.upper, index.step)]
-            return tuple(map(Const, self._fold(lambda value, *b: ast_fold.subscript(value, slice(*b)), [self.constants(node.value, scope), *bounds])))
+            bounds = [
+                self.constants(part, scope) if part is not None else [None]
+                for part in (index.lower, index.upper, index.step)
+            ]
+            return tuple(
+                map(
+                    Const,
+                    self._fold(
+                        lambda value, *b: ast_fold.subscript(value, slice(*b)),
+                        [self.constants(node.value, scope), *bounds],
+                    ),
+                )
+            )
         found: list[Value] = []
         for literal, where in self._literals(node.value, scope):  # [torch.cuda.Stream][0]
             found += self._bound([(element, where) for element in elements(literal)], "element")
@@ -374,16 +409,20 @@ class Resolver:
         return found
 
     def _method(self, func: ast.Attribute, node: ast.Call, scope: Scope) -> list[Value]:
-        """"".join(...), "...".format(...): of a constant, with constants."""
+        """ "".join(...), "...".format(...): of a constant, with constants."""
         bases = self.constants(func.value, scope)
         if not bases:
             return []
-        keywords = {keyword.arg: self.constants(keyword.value, scope) for keyword in node.keywords if keyword.arg is not None}
+        keywords = {
+            keyword.arg: self.constants(keyword.value, scope) for keyword in node.keywords if keyword.arg is not None
+        }
         arguments = [self.constants(argument, scope) for argument in node.args]
         names = list(keywords)
 
         def apply(base: Any, *values: Any) -> Any:
-            return ast_fold.method(base, func.attr, list(values[: len(arguments)]), dict(zip(names, values[len(arguments) :])))
+            return ast_fold.method(
+                base, func.attr, list(values[: len(arguments)]), dict(zip(names, values[len(arguments) :]))
+            )
 
         folded: list[Value] = list(map(Const, self._fold(apply, [bases, *arguments, *keywords.values()])))
         if not folded and func.attr == "join" and node.args:
@@ -402,7 +441,9 @@ class Resolver:
             texts = self.texts(args[0], scope)
             return [joined(owner, text) for text in texts or [UNKNOWN]]
         if last in ("get", "__getitem__", "pop", "setdefault") and args and is_namespace(owner):
-            return [value for text in self.texts(args[0], scope) or [UNKNOWN] for value in self._item(owner, text, scope)]
+            return [
+                value for text in self.texts(args[0], scope) or [UNKNOWN] for value in self._item(owner, text, scope)
+            ]
         if last == "copy" and not args and is_namespace(owner):
             return [owner]
         match name, args:
@@ -410,17 +451,24 @@ class Resolver:
                 return list(spaces)
             case ("__import__", [module, *_]):
                 whole = any(keyword.arg != "name" for keyword in node.keywords) or len(args) > 1
-                return [text if whole else text.partition(".")[0] for text in self.texts(module, scope)] or [f"{UNKNOWN}()"]
+                return [text if whole else text.partition(".")[0] for text in self.texts(module, scope)] or [
+                    f"{UNKNOWN}()"
+                ]
             case (_, [module, *_]) if name in IMPORTERS:
                 return [text.replace(":", ".") for text in self.texts(module, scope)] or [f"{name}()"]
             case ("vars", [value]):
                 return [f"{base}.__dict__" for base in self.bases(value, scope)]
             case ("type", [value]):
                 return [joined(base, "__class__") for base in self.bases(value, scope)]
-            case ("functools.partial" | "partial" | "functools.lru_cache" | "functools.cache" | "staticmethod", [value, *_]):
+            case (
+                "functools.partial" | "partial" | "functools.lru_cache" | "functools.cache" | "staticmethod",
+                [value, *_],
+            ):
                 return list(self.resolve(value, scope))
             case ("eval", [text, *_]):
-                return [found for source in self.texts(text, scope) for found in self._evaluated(source, scope)] or ["eval()"]
+                return [found for source in self.texts(text, scope) for found in self._evaluated(source, scope)] or [
+                    "eval()"
+                ]
             case ("functools.reduce" | "reduce", [function, parts, start]) if "getattr" in self.names(function, scope):
                 return self._reduced(parts, start, scope)
             case ("map", [function, values]):
@@ -477,7 +525,9 @@ class Resolver:
         if name not in ast_fold.CALLS and not name.startswith(("str.", "bytes.")):
             return []
         arguments = [self.constants(argument, scope) for argument in node.args]
-        keywords = {keyword.arg: self.constants(keyword.value, scope) for keyword in node.keywords if keyword.arg is not None}
+        keywords = {
+            keyword.arg: self.constants(keyword.value, scope) for keyword in node.keywords if keyword.arg is not None
+        }
         names = list(keywords)
 
         def apply(*values: Any) -> Any:

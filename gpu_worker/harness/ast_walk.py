@@ -396,7 +396,9 @@ class Walk:
         for argument in [*named, *arguments.kwonlyargs, *filter(None, (arguments.vararg, arguments.kwarg))]:
             self._names.bind(inner, argument.arg, None)
         defaults = list(zip(named[len(named) - len(arguments.defaults) :], arguments.defaults))
-        defaults += [(name, value) for name, value in zip(arguments.kwonlyargs, arguments.kw_defaults) if value is not None]
+        defaults += [
+            (name, value) for name, value in zip(arguments.kwonlyargs, arguments.kw_defaults) if value is not None
+        ]
         for argument, value in defaults:
             self._names.bind(inner, argument.arg, value, scope)
             self._node(value, scope)

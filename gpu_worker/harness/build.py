@@ -22,7 +22,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from harness import device_code, extension_record, extension_tools, huge_pages, launch_file, ready, scalars, triton_ahead
+from harness import (
+    device_code,
+    extension_record,
+    extension_tools,
+    huge_pages,
+    launch_file,
+    ready,
+    scalars,
+    triton_ahead,
+)
 from harness.ast_facts import facts_of
 from harness.channel import CHANNEL_FD, ChannelClosed
 from harness.device_code import BuildFailed, Order
@@ -143,5 +152,10 @@ def preprocess(order: Order) -> bytes | None:
         return None
     toolkit = next(iter(toolkits()), None)
     headers = toolkit.include if toolkit is not None else None
-    includes = [*order.includes, *([path for path in (headers, headers / "cccl") if path.is_dir()] if headers is not None else [])]
-    return preprocessed(order.entry, includes, [option for option in order.spec.compiler_options if option.startswith("-D")])
+    includes = [
+        *order.includes,
+        *([path for path in (headers, headers / "cccl") if path.is_dir()] if headers is not None else []),
+    ]
+    return preprocessed(
+        order.entry, includes, [option for option in order.spec.compiler_options if option.startswith("-D")]
+    )

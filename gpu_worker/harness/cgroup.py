@@ -165,7 +165,9 @@ def remove_abandoned(places: list[Path]) -> None:
 def start_of(pid: int | str) -> str | None:
     """When a process began, in ticks since the machine did; None when there is none of this number."""
     try:
-        return Path("/proc", str(pid), "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
+        return (
+            Path("/proc", str(pid), "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
+        )
     except OSError:
         return None
 
@@ -223,7 +225,11 @@ def legacy(root: Path, own: str, hierarchies: tuple[str, ...] = LIMITS_AND_SHARE
     found = {name: root / name / path.lstrip("/") for controllers, path in memberships(own) for name in controllers}
     if "memory" not in found or not found["memory"].is_dir():
         return []
-    wanted = [found[name].resolve() for name in hierarchies if name in found and (name != "cpu" or os.access(found[name], os.W_OK)) and found[name].is_dir()]
+    wanted = [
+        found[name].resolve()
+        for name in hierarchies
+        if name in found and (name != "cpu" or os.access(found[name], os.W_OK)) and found[name].is_dir()
+    ]
     return list(dict.fromkeys(wanted))
 
 

@@ -63,9 +63,7 @@ class Channel:
             raise RuntimeError(f"the judge sent {data!r} with {len(fds)} descriptors, expected {tag!r} with one{room}")
         return fds[0]
 
-    def serve(
-        self, seed: Callable[[int], None], handle: Callable[[int], bool], explain: Callable[[int], None]
-    ) -> None:
+    def serve(self, seed: Callable[[int], None], handle: Callable[[int], bool], explain: Callable[[int], None]) -> None:
         """Answers commands until the judge is gone. `handle` fills the page and says whether the answer is an ok one.
 
         What it launched is waited for in the stub, which then says done without a step of Python between; where CUDA fails there,

@@ -22,7 +22,12 @@ from harness.sandbox import Sandbox
 from harness.stub import Stub
 
 # The children of the build lane: no GPU, and a directory for what they make; a channel where they wait for a job.
-BUILDS: dict[str, Callable[[Job], int]] = {"build": build.run, "ready_build": build.wait_and_run, "record": build.record, "compile": extension_compile.main}
+BUILDS: dict[str, Callable[[Job], int]] = {
+    "build": build.run,
+    "ready_build": build.wait_and_run,
+    "record": build.record,
+    "compile": extension_compile.main,
+}
 
 PROFILE = "profile"
 
@@ -62,7 +67,9 @@ class Child:
         """As os.fork(). In B, run() comes next."""
         return self.sandbox.fork()
 
-    def run(self, join: Callable[[], None], log: int, channel: int | None, lifeline: int, audit: int | None) -> NoReturn:
+    def run(
+        self, join: Callable[[], None], log: int, channel: int | None, lifeline: int, audit: int | None
+    ) -> NoReturn:
         """All of process B, which joins its control group, and of its fork. Never returns into the zygote's code."""
         try:
             settle(log, channel, lifeline, audit)
@@ -87,9 +94,17 @@ class Child:
         self.sandbox.confine()
         os.setsid()
         if self.sandbox.has_view:
-            job = Job.from_order(self.order, view.SOURCE, view.WORK, view.OUT, view.SHARED if self.order.get("shared") else None)
+            job = Job.from_order(
+                self.order, view.SOURCE, view.WORK, view.OUT, view.SHARED if self.order.get("shared") else None
+            )
         else:
-            job = Job.from_order(self.order, self.directory / "src", self.directory / "work", self.directory / "out", Path(self.order["shared"]) if self.order.get("shared") else None)
+            job = Job.from_order(
+                self.order,
+                self.directory / "src",
+                self.directory / "work",
+                self.directory / "out",
+                Path(self.order["shared"]) if self.order.get("shared") else None,
+            )
         os.umask(0o022)
         os.chdir(job.work)
         environment.become(environment.of_child(job.work))

@@ -19,7 +19,9 @@ class BadCubin(Exception):
 @dataclass(frozen=True)
 class Cubin:
     arch: int  # 90
-    parameters: dict[str, tuple[int, ...] | None]  # kernel -> bytes of each of its parameters; None: told in a way that is not known here
+    parameters: dict[
+        str, tuple[int, ...] | None
+    ]  # kernel -> bytes of each of its parameters; None: told in a way that is not known here
 
 
 def read(data: bytes) -> Cubin:
@@ -31,12 +33,12 @@ def read(data: bytes) -> Cubin:
 
 
 def _read(data: bytes) -> Cubin:
-    machine, = struct.unpack_from("<H", data, 18)
+    (machine,) = struct.unpack_from("<H", data, 18)
     if data[:5] != b"\x7fELF\x02" or machine != 190:
         raise BadCubin("is no cubin: an ELF file for a GPU is expected")
-    flags, = struct.unpack_from("<I", data, 48)
+    (flags,) = struct.unpack_from("<I", data, 48)
     arch = (flags >> 8) & 0xFF if data[8] >= ABI_OF_CUDA_13 else flags & 0xFF
-    at, = struct.unpack_from("<Q", data, 40)
+    (at,) = struct.unpack_from("<Q", data, 40)
     size, count, names_index = struct.unpack_from("<HHH", data, 58)
     if not 0 < count < SECTIONS_MAX:
         raise BadCubin("is a damaged cubin: it has no sections")
@@ -49,7 +51,11 @@ def _read(data: bytes) -> Cubin:
 
     sections = {name_of(header): data[header[4] : header[4] + header[5]] for header in headers}
     prefix = ".nv.info."
-    kernels = [name.removeprefix(prefix) for name in sections if name.startswith(prefix) and f".text.{name.removeprefix(prefix)}" in sections]
+    kernels = [
+        name.removeprefix(prefix)
+        for name in sections
+        if name.startswith(prefix) and f".text.{name.removeprefix(prefix)}" in sections
+    ]
     return Cubin(arch, {kernel: parameters_of(sections[prefix + kernel]) for kernel in kernels})
 
 
@@ -63,8 +69,8 @@ def parameters_of(info: bytes) -> tuple[int, ...] | None:
             total = size
         if form == SVAL:
             if attribute == KPARAM_INFO:
-                ordinal, = struct.unpack_from("<H", info, at + 4)
-                word, = struct.unpack_from("<I", info, at + 8)
+                (ordinal,) = struct.unpack_from("<H", info, at + 4)
+                (word,) = struct.unpack_from("<I", info, at + 8)
                 sizes[ordinal] = word >> 18
             at += size
     return None if total and not sizes else tuple(sizes[ordinal] for ordinal in sorted(sizes))

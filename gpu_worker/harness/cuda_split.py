@@ -24,13 +24,33 @@ DIRECTIVE = re.compile(r"[ \t]*#(?:\\\n|/\*.*?\*/|[^\n])*", re.S)
 INCLUDE = re.compile(r"\s*#\s*include\s*[<\"]([^>\"]+)[>\"]")
 # Headers of the host alone, and those that only device code can use or that are another thing to g++ than to nvcc.
 HOST_HEADERS = ("torch/", "ATen/", "c10/", "c10.h", "pybind11/", "Python.h", "THC/", "caffe2/")
-DEVICE_HEADERS = ("cub/", "thrust/", "cooperative_groups", "mma.h", "cuda/", "cuda_pipeline", "sm_", "device_functions.h", "math_functions.h", "crt/",
-                  "device_launch_parameters.h", "cute/", "cutlass/", "nvtx")
+DEVICE_HEADERS = (
+    "cub/",
+    "thrust/",
+    "cooperative_groups",
+    "mma.h",
+    "cuda/",
+    "cuda_pipeline",
+    "sm_",
+    "device_functions.h",
+    "math_functions.h",
+    "crt/",
+    "device_launch_parameters.h",
+    "cute/",
+    "cutlass/",
+    "nvtx",
+)
 HOST_WORDS = frozenset(("torch", "at", "c10", "py", "pybind11", "caffe2"))
 DEVICE_WORDS = frozenset(("cooperative_groups", "cub", "nvcuda", "thrust", "cute", "cutlass"))
-HIDERS = frozenset(("__CUDACC__", "__NVCC__", "__managed__", "__CUDACC_RDC__", "asm_volatile", "_Pragma", "__device_stub__"))
-ATTRIBUTES = frozenset(("__align__", "alignas", "__attribute__", "__launch_bounds__", "decltype"))  # what stands in brackets behind them declares nothing
-SPECIFIERS = frozenset(("static", "inline", "__global__", "__forceinline__", "__noinline__", "__inline__", "extern", "void", "__host__"))
+HIDERS = frozenset(
+    ("__CUDACC__", "__NVCC__", "__managed__", "__CUDACC_RDC__", "asm_volatile", "_Pragma", "__device_stub__")
+)
+ATTRIBUTES = frozenset(
+    ("__align__", "alignas", "__attribute__", "__launch_bounds__", "decltype")
+)  # what stands in brackets behind them declares nothing
+SPECIFIERS = frozenset(
+    ("static", "inline", "__global__", "__forceinline__", "__noinline__", "__inline__", "extern", "void", "__host__")
+)
 
 PRELUDE = """
 extern "C" unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared = 0, struct CUstream_st* stream = 0);
@@ -166,7 +186,9 @@ class Splitter:
                     if brace == start + 1:
                         # Of kernels without linkage nobody could ask for by name.
                         for edits in (self.host, self.device):
-                            edits.append((self.tokens[start].start, self.tokens[brace].start, "inline namespace kq_local "))
+                            edits.append(
+                                (self.tokens[start].start, self.tokens[brace].start, "inline namespace kq_local ")
+                            )
                     return brace
                 if self.tokens[brace].text in ("=", ";"):
                     return None
@@ -216,7 +238,9 @@ class Splitter:
             self.drop(self.host, at, stop)
         elif "namespace" in words and "=" in words:
             self.keep_where_it_can_be(tokens, at, stop)
-        elif words & {"using", "typedef", "constexpr", "const", "enum", "static_assert"} and "(" not in words - {"static_assert"}:
+        elif words & {"using", "typedef", "constexpr", "const", "enum", "static_assert"} and "(" not in words - {
+            "static_assert"
+        }:
             self.keep_where_it_can_be(tokens, at, stop)
         elif words & {"constexpr", "const", "static_assert"} and "=" in words:
             self.keep_where_it_can_be(tokens, at, stop)
@@ -245,13 +269,19 @@ class Splitter:
 
     def goes_on(self, head: list[Token], close: int) -> bool:
         """`int a[] = {1, 2};` and `auto f = [] { ... };`: the brace is not the end."""
-        return "=" in words_outside(head) or (close + 1 < len(self.tokens) and self.tokens[close + 1].text in (";", ",") and not has_call(head))
+        return "=" in words_outside(head) or (
+            close + 1 < len(self.tokens) and self.tokens[close + 1].text in (";", ",") and not has_call(head)
+        )
 
     def is_class(self, head: list[Token]) -> bool:
         words = [token.text for token in head]
         while words and words[0] in ("typedef", "static", "const"):
             words = words[1:]
-        return bool(words) and words[0] in ("struct", "class", "union", "enum") and "(" not in [w for w in words if w != "__align__"][:4]
+        return (
+            bool(words)
+            and words[0] in ("struct", "class", "union", "enum")
+            and "(" not in [w for w in words if w != "__align__"][:4]
+        )
 
     def function(self, words: set[str], tokens: list[Token], at: int, body: int, stop: int) -> None:
         if "__device__" in words and "__host__" not in words:
@@ -295,7 +325,10 @@ class Splitter:
         """The host needs none of them but those that it names, for cudaMemcpyToSymbol and its like: there each has one of the same type, whose address
         stands for it."""
         found = []
-        without = edited(self.source, [*self.host, *((self.tokens[at].start, self.tokens[stop - 1].end, "") for at, stop in self.variables)])
+        without = edited(
+            self.source,
+            [*self.host, *((self.tokens[at].start, self.tokens[stop - 1].end, "") for at, stop in self.variables)],
+        )
         words = {token.text for token in tokens_of(without) if token.kind == "word"}
         for at, stop in self.variables:
             variable = self.variable(at, stop) if words & {token.text for token in self.tokens[at:stop]} else None
@@ -316,7 +349,9 @@ class Splitter:
                 if before not in ATTRIBUTES:
                     if words & {"=", "["}:
                         return True
-                    if "__constant__" in words or (behind is not None and (behind.kind in ("number", "text") or behind.text in ("*", "&"))):
+                    if "__constant__" in words or (
+                        behind is not None and (behind.kind in ("number", "text") or behind.text in ("*", "&"))
+                    ):
                         raise Refused("a variable of the device is written in a way that is not known")
                     return False
                 depth = 0
@@ -333,7 +368,11 @@ class Splitter:
         tokens = self.tokens[at:stop]
         end = next((i for i, token in enumerate(tokens) if token.text in ("[", "=", "{", ";")), 0)
         head = [token.text for token in tokens[:end]]
-        known = end > 1 and tokens[end - 1].kind == "word" and not {",", "(", "extern", "const", "constexpr", "template", "inline", "__shared__"} & set(head)
+        known = (
+            end > 1
+            and tokens[end - 1].kind == "word"
+            and not {",", "(", "extern", "const", "constexpr", "template", "inline", "__shared__"} & set(head)
+        )
         if not known or any(token.kind == "directive" for token in tokens) or self.declares_more(tokens[end:]):
             return None
         own = '__attribute__((visibility("hidden")))'  # another library's may have the same name
@@ -374,19 +413,31 @@ class Splitter:
         if name.kind != "word" or "void" not in before or self.tokens[open_ - 2].text == "::":
             raise Refused("a kernel is declared in a way that is not known")
         arguments = [part for part in self.parts(open_ + 1, close)]
-        names = [] if [[t.text for t in part] for part in arguments] == [["void"]] else [self.parameter_name(part) for part in arguments]
+        names = (
+            []
+            if [[t.text for t in part] for part in arguments] == [["void"]]
+            else [self.parameter_name(part) for part in arguments]
+        )
         linkage = 'extern "C" ' if '"C"' in before else ""
         own = name.text + (f"<{', '.join(parameters)}>" if template else "")
         addresses = "".join(f"(void*)__builtin_addressof({argument}), " for argument in names)
         list_text = self.source[self.tokens[open_].start : self.tokens[close].end]
         stub = f"{template} {linkage}void {name.text}{list_text} {{ void* kq_arguments[] = {{{addresses}nullptr}}; kq_launch((const void*)&{own}, kq_arguments); }}"
-        self.host.append((self.tokens[at].start, self.tokens[stop - 1].end, stub + "\n" * self.source.count("\n", self.tokens[body].start, self.tokens[stop - 1].end)))
+        self.host.append(
+            (
+                self.tokens[at].start,
+                self.tokens[stop - 1].end,
+                stub + "\n" * self.source.count("\n", self.tokens[body].start, self.tokens[stop - 1].end),
+            )
+        )
         self.strip(self.tokens[start : open_ - 1], self.device)
         self.kernels.append(Kernel(name.text, bool(template)))
 
     def strip(self, head: list[Token], edits: list[tuple[int, int, str]]) -> None:
         """What only its file may name is something that nobody can ask for."""
-        edits += [(token.start, token.end, "") for token in head if token.text in ("static", "inline", "__forceinline__")]
+        edits += [
+            (token.start, token.end, "") for token in head if token.text in ("static", "inline", "__forceinline__")
+        ]
 
     def parameter_name(self, part: list[Token]) -> str:
         texts = [token.text for token in part]
@@ -402,7 +453,11 @@ class Splitter:
                 depth += (token.text == "]") - (token.text == "[")
                 if depth == 0:
                     break
-        if len(part) < 2 or part[-1].kind != "word" or part[-1].text in ("int", "const", "float", "typename", "class", "bool", "unsigned", "double"):
+        if (
+            len(part) < 2
+            or part[-1].kind != "word"
+            or part[-1].text in ("int", "const", "float", "typename", "class", "bool", "unsigned", "double")
+        ):
             raise Refused("a kernel has a parameter without a name")
         return part[-1].text
 
@@ -428,7 +483,11 @@ class Splitter:
         if self.tokens[i].text in (">", ">>>"):
             depth = 0
             while i >= 0:
-                depth += self.tokens[i].text.count(">") - self.tokens[i].text.count("<") if self.tokens[i].kind == "mark_" and "-" not in self.tokens[i].text else 0
+                depth += (
+                    self.tokens[i].text.count(">") - self.tokens[i].text.count("<")
+                    if self.tokens[i].kind == "mark_" and "-" not in self.tokens[i].text
+                    else 0
+                )
                 if depth == 0:
                     break
                 i -= 1

@@ -21,7 +21,8 @@ COMMENTS = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 ENTRIES = re.compile(rb"^\s*(?:\.visible\s+|\.weak\s+)?\.entry\s+([\w$.]+)", re.M)
 # "add.cu(12): error: ..." of NVRTC and nvcc, "ptxas add.ptx, line 12; error : ..."
 COMPLAINT = re.compile(
-    r"^(?:ptxas )?(?P<file>[^\s(,]+)(?:\((?P<line>\d+)\):|, line (?P<line2>\d+);) *(?:catastrophic |fatal +)?error *:? ?(?P<words>.*)$", re.MULTILINE
+    r"^(?:ptxas )?(?P<file>[^\s(,]+)(?:\((?P<line>\d+)\):|, line (?P<line2>\d+);) *(?:catastrophic |fatal +)?error *:? ?(?P<words>.*)$",
+    re.MULTILINE,
 )
 NO_MEMORY = ("catastrophic error: out of memory", "std::bad_alloc")
 
@@ -69,7 +70,10 @@ def by_nvrtc(order: Order) -> Built:
     nvrtc = opened()
     wanted = wanted_kernel(order)
     passed = [option for option in order.spec.compiler_options if not kernel_spec.OF_NVCC_ALONE.fullmatch(option)]
-    options = [f"--gpu-architecture={order.arch}", *(f"--include-path={path}" for path in [*order.includes, *nvrtc.includes])]
+    options = [
+        f"--gpu-architecture={order.arch}",
+        *(f"--include-path={path}" for path in [*order.includes, *nvrtc.includes]),
+    ]
     source = order.entry.read_bytes()
     try:
         compiled = nvrtc.compile(source, order.entry.name, [*options, "--minimal", *passed], [wanted])
@@ -93,10 +97,15 @@ def by_nvcc(order: Order) -> Built:
         text += f'\n#line 1 "kernel_name"\nstatic void* kq_wanted = (void*)({wanted});\n'.encode()
     source.write_bytes(b'#line 1 "%s"\n' % re.sub(r"[\"\\]", "_", order.entry.name).encode() + text)
     options = [f"-arch={order.arch}", *order.spec.passed_to_nvcc]
-    said = extension_tools.run([tools.nvcc, "-cubin", *options, *(f"-I{path}" for path in order.includes), "-o", str(out), str(source)], order.work)
+    said = extension_tools.run(
+        [tools.nvcc, "-cubin", *options, *(f"-I{path}" for path in order.includes), "-o", str(out), str(source)],
+        order.work,
+    )
     if said.code != 0 or not out.exists():
         raise CompileError(said.text.strip() or "nvcc failed")
-    return found(out.read_bytes(), order, wanted, said.text, f"nvcc {extension_tools.version_of(tools.nvcc)}", " ".join(options))
+    return found(
+        out.read_bytes(), order, wanted, said.text, f"nvcc {extension_tools.version_of(tools.nvcc)}", " ".join(options)
+    )
 
 
 def by_ptxas(order: Order) -> Built:
@@ -111,7 +120,9 @@ def by_ptxas(order: Order) -> Built:
     said = extension_tools.run([ptxas, f"-arch={order.arch}", "-o", str(out), str(order.entry)], order.work)
     if said.code != 0 or not out.exists():
         raise CompileError(said.text.strip() or "ptxas failed")
-    return found(out.read_bytes(), order, wanted, said.text, f"ptxas {extension_tools.version_of(ptxas)}", f"-arch={order.arch}")
+    return found(
+        out.read_bytes(), order, wanted, said.text, f"ptxas {extension_tools.version_of(ptxas)}", f"-arch={order.arch}"
+    )
 
 
 def found(data: bytes, order: Order, wanted: str | None, log: str, compiler: str, flags: str) -> Built:
@@ -126,7 +137,9 @@ def found(data: bytes, order: Order, wanted: str | None, log: str, compiler: str
     kernel = cubin.find(code, wanted)
     if kernel is None:
         known = ", ".join(list(code.parameters)[:20]) or "none"
-        raise BuildFailed(f"{order.entry.name}: {'which kernel is meant? say kernel_name' if wanted is None else f'has no kernel {wanted}'}; there are: {known}")
+        raise BuildFailed(
+            f"{order.entry.name}: {'which kernel is meant? say kernel_name' if wanted is None else f'has no kernel {wanted}'}; there are: {known}"
+        )
     return Built(data, kernel, code.parameters[kernel], log, compiler, flags)
 
 

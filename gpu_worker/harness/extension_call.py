@@ -113,13 +113,19 @@ def functions_of(value: Any) -> list[list[str]] | None:
         value = [value]
     if len(value) > FUNCTIONS_MAX:
         raise BadCall(f"functions are {len(value)}, more than the {FUNCTIONS_MAX} that a module has here")
-    return [[str(name), str(text)] for name, text in value.items()] if isinstance(value, dict) else [[str(name), str(name)] for name in value]
+    return (
+        [[str(name), str(text)] for name, text in value.items()]
+        if isinstance(value, dict)
+        else [[str(name), str(name)] for name in value]
+    )
 
 
 def need_names(call: Call) -> None:
     """Names that become words of commands and of sources. The compile child asks again: who wrote the call down has run the job's code."""
     if not call.name.isidentifier() or len(call.name) > NAME_BYTES_MAX:
-        raise BadCall(f"the extension's name must be an identifier of at most {NAME_BYTES_MAX} characters, got {call.name[:40]!r}")
+        raise BadCall(
+            f"the extension's name must be an identifier of at most {NAME_BYTES_MAX} characters, got {call.name[:40]!r}"
+        )
     for name, _ in call.functions or []:
         if FUNCTION.fullmatch(name) is None:
             raise BadCall(f"functions: {name[:40]!r} is not the name of a function")
@@ -212,7 +218,11 @@ def replace_loaders(take: Callable[[Call], Any], source: Path) -> None:
 
 
 def replacement(
-    name: str, signature: inspect.Signature, make: Callable[[dict[str, Any]], Call], take: Callable[[Call], Any], source: Path
+    name: str,
+    signature: inspect.Signature,
+    make: Callable[[dict[str, Any]], Call],
+    take: Callable[[Call], Any],
+    source: Path,
 ) -> Callable[..., Any]:
     def loader(*args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(*args, **kwargs)

@@ -33,15 +33,33 @@ from harness.role import Job
 
 MESSAGE_MAX = 2000
 TAIL_MAX = 1200
-NO_MEMORY = ("out of memory", "cannot allocate memory", "virtual memory exhausted", "std::bad_alloc", "Cannot allocate memory", "Killed signal")
+NO_MEMORY = (
+    "out of memory",
+    "cannot allocate memory",
+    "virtual memory exhausted",
+    "std::bad_alloc",
+    "Cannot allocate memory",
+    "Killed signal",
+)
 # g++: "cuda_sources:9:12: error: words"; cudafe++, cicc: "cuda_sources(9): error: words"; ld: "undefined reference to `f()'"
 COMPLAINT = re.compile(
-    r"^(?P<file>[^\s:(]+)(?:\((?P<line>\d+)\)|:(?P<line2>\d+)(?::\d+)?): (?:catastrophic |fatal )?error(?: #[\w-]+)?:? ?(?P<words>.*)$", re.M
+    r"^(?P<file>[^\s:(]+)(?:\((?P<line>\d+)\)|:(?P<line2>\d+)(?::\d+)?): (?:catastrophic |fatal )?error(?: #[\w-]+)?:? ?(?P<words>.*)$",
+    re.M,
 )
-LINK_COMPLAINT = re.compile(r"(undefined (?:reference to|symbol:?) .*|cannot find -l\S+|unable to find library \S+|duplicate symbol:? .*|multiple definition of .*)")
+LINK_COMPLAINT = re.compile(
+    r"(undefined (?:reference to|symbol:?) .*|cannot find -l\S+|unable to find library \S+|duplicate symbol:? .*|multiple definition of .*)"
+)
 
 SLIM = ["torch/types.h", "torch/csrc/Exceptions.h", "torch/csrc/utils/pybind.h"]
-SLIM_CUDA = ["cuda_runtime.h", "cuda.h", "cuda_fp16.h", "cuda_bf16.h", "ATen/cuda/CUDAContext.h", "c10/cuda/CUDAGuard.h", "c10/cuda/CUDAException.h"]
+SLIM_CUDA = [
+    "cuda_runtime.h",
+    "cuda.h",
+    "cuda_fp16.h",
+    "cuda_bf16.h",
+    "ATen/cuda/CUDAContext.h",
+    "c10/cuda/CUDAGuard.h",
+    "c10/cuda/CUDAException.h",
+]
 # Headers that take in all of torch, and what stands for them: what is missed by that ends in an error, and in the full way.
 REPLACED = ("torch/extension.h", "torch/torch.h", "torch/all.h", "torch/python.h")
 OPTIMISED = ("2", "3", "fast")
@@ -109,18 +127,38 @@ def header_text(with_cuda: bool) -> str:
 
 def host_flags(tools: Tools, with_cuda: bool) -> list[str]:
     """What a precompiled header and all that use it have in common."""
-    return [*DEFINES, *(HALF_DEFINES if with_cuda else ()), *tools.includes(with_cuda), "-fPIC", "-w", "-fmax-errors=20"]
+    return [
+        *DEFINES,
+        *(HALF_DEFINES if with_cuda else ()),
+        *tools.includes(with_cuda),
+        "-fPIC",
+        "-w",
+        "-fmax-errors=20",
+    ]
 
 
 def precompile(job: Job, variant: str) -> None:
-    """"cuda-O1": the slim headers, for g++ with these flags."""
+    """ "cuda-O1": the slim headers, for g++ with these flags."""
     kind, _, level = variant.partition("-")
     tools = find_tools()
     header = job.out / "header.h"
     header.write_text(header_text(kind == "cuda"))
     with ThreadPoolExecutor(max_workers=1) as pool:
         texts = pool.submit(preprocessed_headers, job, tools, kind == "cuda")
-        said = run([tools.cxx, *host_flags(tools, kind == "cuda"), STANDARD, f"-{level}", "-x", "c++-header", str(header), "-o", f"{header}.gch"], job.work)
+        said = run(
+            [
+                tools.cxx,
+                *host_flags(tools, kind == "cuda"),
+                STANDARD,
+                f"-{level}",
+                "-x",
+                "c++-header",
+                str(header),
+                "-o",
+                f"{header}.gch",
+            ],
+            job.work,
+        )
     if said.code != 0:
         raise Unsupported(f"the headers of torch cannot be precompiled here: {said.text.strip()[:300]}")
     if (text := texts.result()) is not None:
@@ -137,7 +175,10 @@ def preprocessed_headers(job: Job, tools: Tools, with_cuda: bool) -> bytes | Non
         commands.append([tools.nvcc, *DEFINES, *HALF_DEFINES, *tools.includes(True), "-Xcompiler", "-dD", "-x", "cu"])
     texts = []
     for command in commands:
-        said = run([*command, STANDARD, "-E", *(["-dD"] if command is commands[0] else []), str(source), "-o", str(out)], job.work)
+        said = run(
+            [*command, STANDARD, "-E", *(["-dD"] if command is commands[0] else []), str(source), "-o", str(out)],
+            job.work,
+        )
         if said.code != 0:
             return None
         texts.append(out.read_bytes())
@@ -154,7 +195,9 @@ class Builder:
         self.call = call
         self.tools = find_tools()
         self.work = job.work
-        self.flags: Flags = extension_flags.read(call.cflags, call.cuda_cflags, call.ldflags, call.include_paths, job.arch or "sm_90")
+        self.flags: Flags = extension_flags.read(
+            call.cflags, call.cuda_cflags, call.ldflags, call.include_paths, job.arch or "sm_90"
+        )
         self.pool = ThreadPoolExecutor(max_workers=8)
         self.host_pool = ThreadPoolExecutor(max_workers=8)  # what a task of the first one waits for
         variant = job.source / "variant"
@@ -179,7 +222,9 @@ class Builder:
                 attempt = self.link(attempt.objects)
             if attempt.is_good or (way != "full" and self.is_own_error(attempt)):
                 break
-        (self.job.out / "toolchain").write_text(f"{self.tools.words(self.has_cuda)}\n{f'{self.flag_words()} ({way})'.strip()}\n", errors="replace")
+        (self.job.out / "toolchain").write_text(
+            f"{self.tools.words(self.has_cuda)}\n{f'{self.flag_words()} ({way})'.strip()}\n", errors="replace"
+        )
         if not attempt.is_good:
             if any(word in attempt.log for word in NO_MEMORY):
                 raise MemoryError
@@ -187,18 +232,24 @@ class Builder:
 
     def is_own_error(self, attempt: Attempt) -> bool:
         """Whether headers or parts of the source that were left out have nothing to do with it."""
-        names = self.job.shared / self.variant / "header.names" if self.job.shared is not None and self.variant else None
+        names = (
+            self.job.shared / self.variant / "header.names" if self.job.shared is not None and self.variant else None
+        )
         found = COMPLAINT.search(attempt.log)
         if names is None or not names.exists() or found is None or found["file"] not in self.labels():
             return False
         source = [*self.call.cpp, *self.call.cuda, *(text for _, text in self.call.files), *inline_cpp(self.call)[1:]]
         flags = [*self.call.cflags, *self.call.cuda_cflags]
-        return own_error.is_own(found["words"], source, attempt.text, names.read_bytes(), known_headers(self.call.with_cuda), flags)
+        return own_error.is_own(
+            found["words"], source, attempt.text, names.read_bytes(), known_headers(self.call.with_cuda), flags
+        )
 
     def labels(self) -> set[str]:
         """What compilers call the parts of the source."""
         call = self.call
-        parts = [label("cpp_sources", i, len(call.cpp)) for i in range(len(call.cpp))] + [label("cuda_sources", i, len(call.cuda)) for i in range(len(call.cuda))]
+        parts = [label("cpp_sources", i, len(call.cpp)) for i in range(len(call.cpp))] + [
+            label("cuda_sources", i, len(call.cuda)) for i in range(len(call.cuda))
+        ]
         return {*parts, "functions", *(source.partition("/")[2] for source in call.sources)}
 
     def flag_words(self) -> str:
@@ -215,7 +266,9 @@ class Builder:
         shim = self.work / "shim/torch"
         shim.mkdir(parents=True)
         for name in REPLACED:
-            (self.work / "shim" / name).write_text("#pragma once\n#include <torch/types.h>\n#ifndef __CUDACC__\n" + header_text(False) + "#endif\n")
+            (self.work / "shim" / name).write_text(
+                "#pragma once\n#include <torch/types.h>\n#ifndef __CUDACC__\n" + header_text(False) + "#endif\n"
+            )
 
     # --- the three ways
 
@@ -246,7 +299,9 @@ class Builder:
         if half is None:
             return self.host(unit, True)
         host_text = half.host if half.host is unit.text else cuda_split.PRELUDE + half.host
-        host = self.host_pool.submit(self.host, Unit(f"{unit.name}.cpp", host_text, is_cuda=False, folder=unit.folder), True)
+        host = self.host_pool.submit(
+            self.host, Unit(f"{unit.name}.cpp", host_text, is_cuda=False, folder=unit.folder), True
+        )
         plain = [kernel for kernel in half.kernels if not kernel.is_template]
         if len(plain) == len(half.kernels):
             cubin = self.cubin(unit, half.device)
@@ -304,17 +359,23 @@ class Builder:
 
     def stored(self, object_file: Path, variables: list[cuda_split.Variable]) -> dict[str, tuple[int, bool]]:
         """Of the host's variables that stand for the device's: bytes, and whether it is a constant's, by name in the object."""
-        raw = [line.split() for line in run(["nm", "-S", "--defined-only", str(object_file)], self.work).text.splitlines()]
+        raw = [
+            line.split() for line in run(["nm", "-S", "--defined-only", str(object_file)], self.work).text.splitlines()
+        ]
         found = {words[3]: int(words[1], 16) for words in raw if len(words) == 4 and words[2] in "BbDdGgSs"}
         constants = {variable.name: variable.is_constant for variable in variables}
-        return {name: (size, constants[plain]) for name, size in found.items() if (plain := plain_name(name)) in constants}
+        return {
+            name: (size, constants[plain]) for name, size in found.items() if (plain := plain_name(name)) in constants
+        }
 
     def register(self, cubin: Path, object_file: Path, half: cuda_split.Split) -> Attempt:
         """The object that hands the device code, its kernels and its variables to CUDA's runtime, as nvcc's own does."""
         names = [name for name, _ in self.symbols(object_file, half.kernels)]
         variables = self.stored(object_file, half.variables)
         code = cubin.read_bytes()
-        missing = [name for name in names if name.encode() + b"\0" not in code] + [name for name in variables if b"\0" + name.encode() + b"\0" not in code]
+        missing = [name for name in names if name.encode() + b"\0" not in code] + [
+            name for name in variables if b"\0" + name.encode() + b"\0" not in code
+        ]
         if missing or not names or len(variables) != len(half.variables):
             return Attempt(log=f"kernels or variables of the host that the device has not: {', '.join(missing)}")
         fatbin = cubin.with_suffix(".fatbin")
@@ -352,9 +413,27 @@ class Builder:
         folder.mkdir()
         source = self.place(unit, folder)
         out = folder / "unit.o"
-        command = [self.tools.nvcc, "-keep", "-keep-dir", str(folder), *DEFINES, *HALF_DEFINES, f"-DTORCH_EXTENSION_NAME={self.call.name}", "--expt-relaxed-constexpr"]
-        command += [*self.device_flags(), *([f"-I{self.work / 'shim'}"] if slim else []), *self.own_includes(unit), *self.tools.includes(True)]
-        command += [f"-gencode=arch=compute_{self.flags.arch[3:]},code={self.flags.arch}", "-Xcompiler", ",".join(["-fPIC", *self.flags.device_host])]
+        command = [
+            self.tools.nvcc,
+            "-keep",
+            "-keep-dir",
+            str(folder),
+            *DEFINES,
+            *HALF_DEFINES,
+            f"-DTORCH_EXTENSION_NAME={self.call.name}",
+            "--expt-relaxed-constexpr",
+        ]
+        command += [
+            *self.device_flags(),
+            *([f"-I{self.work / 'shim'}"] if slim else []),
+            *self.own_includes(unit),
+            *self.tools.includes(True),
+        ]
+        command += [
+            f"-gencode=arch=compute_{self.flags.arch[3:]},code={self.flags.arch}",
+            "-Xcompiler",
+            ",".join(["-fPIC", *self.flags.device_host]),
+        ]
         command += ["-c", str(source), "-o", str(out)]
         said = side_by_side(command, folder)
         return Attempt([out], "") if said == "" and out.exists() else Attempt(log=said or "nvcc failed", text=unit.text)
@@ -392,7 +471,11 @@ class Builder:
 
     def host_side_defines(self) -> list[str]:
         """Macros that a .cu is compiled with hold for its host half too; those about half precision were said already."""
-        return [flag for flag in [*self.flags.device, *self.flags.device_host] if flag.startswith("-D") and "__CUDA_NO" not in flag and flag not in self.flags.host]
+        return [
+            flag
+            for flag in [*self.flags.device, *self.flags.device_host]
+            if flag.startswith("-D") and "__CUDA_NO" not in flag and flag not in self.flags.host
+        ]
 
     def precompiled(self, with_cuda: bool) -> list[str]:
         """The header of the cache, or the same text where there is none."""
@@ -405,11 +488,23 @@ class Builder:
     def compiled(self, words: list[str], source: Path) -> Attempt:
         out = source.with_suffix(".o")
         said = run([self.tools.cxx, *words, "-o", str(out)], self.work)
-        return Attempt([out], "") if said.code == 0 else Attempt(log=said.text or "g++ failed", text=source.read_text(errors="surrogateescape"))
+        return (
+            Attempt([out], "")
+            if said.code == 0
+            else Attempt(log=said.text or "g++ failed", text=source.read_text(errors="surrogateescape"))
+        )
 
     def link(self, objects: list[Path]) -> Attempt:
         out = self.work / "module.so"
-        command = [self.tools.cxx, "-shared", f"-fuse-ld={self.tools.linker}", "-Wl,-s", *map(str, objects), *self.flags.link, *self.tools.libraries(self.call.with_cuda)]
+        command = [
+            self.tools.cxx,
+            "-shared",
+            f"-fuse-ld={self.tools.linker}",
+            "-Wl,-s",
+            *map(str, objects),
+            *self.flags.link,
+            *self.tools.libraries(self.call.with_cuda),
+        ]
         said = run([*command, "-o", str(out)], self.work)
         if said.code != 0:
             return Attempt(log=said.text or "the linker failed")
@@ -447,7 +542,11 @@ def inline_units(call: Call) -> list[Unit]:
     cpp, module = inline_cpp(call)
     units = [Unit("main.cpp", f"{cpp}\n{module}\n", is_cuda=False)]
     if call.cuda:
-        parts = ["#include <torch/types.h>", "#include <cuda.h>", "#include <cuda_runtime.h>"] if call.implicit_headers else []
+        parts = (
+            ["#include <torch/types.h>", "#include <cuda.h>", "#include <cuda_runtime.h>"]
+            if call.implicit_headers
+            else []
+        )
         for i, text in enumerate(call.cuda):
             parts += [f'#line 1 "{label("cuda_sources", i, len(call.cuda))}"', text]
         units.append(Unit("cuda.cu", "\n".join(parts) + "\n", is_cuda=True))
@@ -460,7 +559,14 @@ def file_units(call: Call) -> list[Unit]:
     for source in call.sources:
         extension_flags.need_plain(source, "source file's name")
         short = source.partition("/")[2]
-        units.append(Unit(source, f'#line 1 "{short}"\n{texts[source]}', is_cuda=source.endswith(CUDA_ENDINGS), folder=str(Path(source).parent)))
+        units.append(
+            Unit(
+                source,
+                f'#line 1 "{short}"\n{texts[source]}',
+                is_cuda=source.endswith(CUDA_ENDINGS),
+                folder=str(Path(source).parent),
+            )
+        )
     return units
 
 
@@ -468,7 +574,10 @@ def registration(fatbin: Path, names: list[str], variables: dict[str, tuple[int,
     """What nvcc's host half does when it is loaded: crt/host_runtime.h. One table entry a kernel, one a variable."""
     symbols = "".join(f'extern char kernel_{i} __asm__("{name}");\n' for i, name in enumerate(names))
     symbols += "".join(f'extern char variable_{i} __asm__("{name}");\n' for i, name in enumerate(variables))
-    calls = "".join(f'  __cudaRegisterFunction(handle, &kernel_{i}, "{name}", "{name}", -1, 0, 0, 0, 0, 0);\n' for i, name in enumerate(names))
+    calls = "".join(
+        f'  __cudaRegisterFunction(handle, &kernel_{i}, "{name}", "{name}", -1, 0, 0, 0, 0, 0);\n'
+        for i, name in enumerate(names)
+    )
     calls += "".join(
         f'  __cudaRegisterVar(handle, &variable_{i}, "{name}", "{name}", 0, {size}, {int(is_constant)}, 0);\n'
         for i, (name, (size, is_constant)) in enumerate(variables.items())
@@ -507,7 +616,9 @@ def side_by_side(command: list[str], folder: Path) -> str:
     for line in lines:
         name, mark, value = line.partition("=")
         if mark and re.fullmatch(r"[A-Za-z_]+", name):
-            environment[name] = value.strip().strip('"') if name not in ("INCLUDES", "LIBRARIES", "SYSTEM_INCLUDES") else value
+            environment[name] = (
+                value.strip().strip('"') if name not in ("INCLUDES", "LIBRARIES", "SYSTEM_INCLUDES") else value
+            )
         elif not line.startswith(("rm ", "erase ")):
             commands.append(line)
     at = next((i for i, line in enumerate(commands) if re.match(r'"?\S*cudafe\+\+', line)), None)
@@ -548,4 +659,8 @@ def complaint(call: Call, log: str) -> str:
         return f"{file}:{call.lines[name] + line - 1}: {words} ({name} line {line})\n{tail}"
     if call.inline and name.startswith(("cpp_sources", "cuda_sources", "functions")):
         return f"{call.place}, {name} line {line}: {words}\n{tail}"
-    return f"{base if not call.inline else call.place}:{line}: {words}\n{tail}" if not call.inline else f"{call.place}: {words} ({base}:{line})\n{tail}"
+    return (
+        f"{base if not call.inline else call.place}:{line}: {words}\n{tail}"
+        if not call.inline
+        else f"{call.place}: {words} ({base}:{line})\n{tail}"
+    )

@@ -23,10 +23,36 @@ DEVICE = re.compile(
     r"-allow-unsupported-compiler|--allow-unsupported-compiler|--dopt=?\w*|-split-compile=?\d*|--split-compile=?\d*"
 )
 # Flags with their value in the next word.
-PAIRS = ("-Xptxas", "--ptxas-options", "-Xcompiler", "--compiler-options", "-gencode", "--generate-code", "-arch", "--gpu-architecture", "-code",
-         "--maxrregcount", "-maxrregcount", "-diag-suppress", "--diag-suppress", "-std", "--std", "-t", "--threads", "-Xcudafe", "-isystem", "-I", "-D", "-O", "-Xfatbin", "-Xnvlink")
+PAIRS = (
+    "-Xptxas",
+    "--ptxas-options",
+    "-Xcompiler",
+    "--compiler-options",
+    "-gencode",
+    "--generate-code",
+    "-arch",
+    "--gpu-architecture",
+    "-code",
+    "--maxrregcount",
+    "-maxrregcount",
+    "-diag-suppress",
+    "--diag-suppress",
+    "-std",
+    "--std",
+    "-t",
+    "--threads",
+    "-Xcudafe",
+    "-isystem",
+    "-I",
+    "-D",
+    "-O",
+    "-Xfatbin",
+    "-Xnvlink",
+)
 ARCH = ("-gencode", "--generate-code", "-arch", "--gpu-architecture", "-code")
-IGNORED = re.compile(r"(-gencode|--generate-code|-arch|--gpu-architecture|-code|--gpu-code|-t|--threads)=?.*|-v|--verbose|-keep|--keep|-ccbin=?$|-c|-shared|-rdc=false|-MMD|-Wl,.*|-time|--time|-f(no-)?diagnostics-color(=\w+)?")
+IGNORED = re.compile(
+    r"(-gencode|--generate-code|-arch|--gpu-architecture|-code|--gpu-code|-t|--threads)=?.*|-v|--verbose|-keep|--keep|-ccbin=?$|-c|-shared|-rdc=false|-MMD|-Wl,.*|-time|--time|-f(no-)?diagnostics-color(=\w+)?"
+)
 PASSED_VALUES = {
     "-Xptxas": re.compile(r"[\w,=-]+"),
     "--ptxas-options": re.compile(r"[\w,=-]+"),
@@ -41,7 +67,9 @@ PASSED_VALUES = {
     "-Xcudafe": re.compile(r"--diag_suppress=[\w,]+|--display_error_number"),
     "-Xfatbin": re.compile(r"-compress-all|--?compress(=\w+|-all)?"),
 }
-LINK = re.compile(rf"-l[A-Za-z0-9_.+-]+|-L{VALUE}|-Wl,(--no-as-needed|--as-needed|-rpath,(\$ORIGIN)?{VALUE}|--no-undefined|--strip-all|-s|-z,\w+|-O\d)|-pthread|-fopenmp|-s|-O\d")
+LINK = re.compile(
+    rf"-l[A-Za-z0-9_.+-]+|-L{VALUE}|-Wl,(--no-as-needed|--as-needed|-rpath,(\$ORIGIN)?{VALUE}|--no-undefined|--strip-all|-s|-z,\w+|-O\d)|-pthread|-fopenmp|-s|-O\d"
+)
 
 
 class BadFlag(Exception):
@@ -75,7 +103,9 @@ def read(cflags: list[str], cuda_cflags: list[str], ldflags: list[str], include_
 def need_plain(path: str, what: str) -> None:
     """A name that means nothing to a shell, to which nvcc gives it."""
     if strange := re.search(r"[^\w ./+@=,:%^~-]", path):
-        raise BadFlag(f"the {what} {path[:80]!r} is not passed on for its {strange.group()!r}; letters, digits, blanks and _./+@=,:%^~- are fine")
+        raise BadFlag(
+            f"the {what} {path[:80]!r} is not passed on for its {strange.group()!r}; letters, digits, blanks and _./+@=,:%^~- are fine"
+        )
 
 
 def words(flags: list[str]) -> list[str]:
@@ -89,7 +119,9 @@ def take_host(flag: str, where: str, to: list[str], found: Flags) -> None:
     elif HOST.fullmatch(flag.replace("--std=", "-std=")):
         to.append(flag.replace("--std=", "-std="))  # by which the standard that is asked for is found again
     elif not IGNORED.fullmatch(flag):
-        raise BadFlag(f"{where}: {flag[:80]!r} is not passed on; take flags that choose how code is generated, as -O3, -D, -std, -f, -m and -W")
+        raise BadFlag(
+            f"{where}: {flag[:80]!r} is not passed on; take flags that choose how code is generated, as -O3, -D, -std, -f, -m and -W"
+        )
 
 
 def take_device(flags: list[str], found: Flags) -> None:
@@ -103,7 +135,9 @@ def take_device(flags: list[str], found: Flags) -> None:
         elif name in ("-Xcompiler", "--compiler-options"):
             for part in value.strip("'\"").split(","):
                 if part.startswith(("-D", "-U")) and not re.fullmatch(DEFINE, part):
-                    raise BadFlag(f"extra_cuda_cflags: -Xcompiler {part[:80]!r} is not passed on: nvcc gives it to a shell; define letters, digits and _.,:/+*=@%^~- alone")
+                    raise BadFlag(
+                        f"extra_cuda_cflags: -Xcompiler {part[:80]!r} is not passed on: nvcc gives it to a shell; define letters, digits and _.,:/+*=@%^~- alone"
+                    )
                 take_host(part, "extra_cuda_cflags", found.device_host, found)
         elif name in ("-isystem", "-I") and value:
             found.includes.append(value)

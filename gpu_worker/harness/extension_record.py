@@ -179,7 +179,9 @@ def call_places(path: Path) -> list[list[str]]:
 
 
 def loader_name(function: ast.expr) -> str | None:
-    name = function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    name = (
+        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    )
     if name == "load" and isinstance(function, ast.Attribute):
         owner = function.value
         owner_name = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else ""

@@ -14,7 +14,12 @@ OUTPUT_MAX = 200_000  # of what one compiler says
 LINKERS = ("mold", "lld", "gold", "bfd")
 # As torch.utils.cpp_extension has them.
 DEFINES = ("-DTORCH_API_INCLUDE_EXTENSION_H",)
-HALF_DEFINES = ("-D__CUDA_NO_HALF_OPERATORS__", "-D__CUDA_NO_HALF_CONVERSIONS__", "-D__CUDA_NO_BFLOAT16_CONVERSIONS__", "-D__CUDA_NO_HALF2_OPERATORS__")
+HALF_DEFINES = (
+    "-D__CUDA_NO_HALF_OPERATORS__",
+    "-D__CUDA_NO_HALF_CONVERSIONS__",
+    "-D__CUDA_NO_BFLOAT16_CONVERSIONS__",
+    "-D__CUDA_NO_HALF2_OPERATORS__",
+)
 STANDARD = "-std=c++17"
 
 
@@ -55,7 +60,9 @@ class Tools:
 
 def find_cuda() -> Path | None:
     """A toolkit with nvcc."""
-    roots = [Path(os.environ[name]) for name in ("KQ_CUDA", "CUDA_HOME", "CUDA_PATH") if os.environ.get(name)] + [Path("/usr/local/cuda")]
+    roots = [Path(os.environ[name]) for name in ("KQ_CUDA", "CUDA_HOME", "CUDA_PATH") if os.environ.get(name)] + [
+        Path("/usr/local/cuda")
+    ]
     return next((root for root in roots if (root / "bin/nvcc").exists()), None)
 
 
@@ -79,10 +86,20 @@ def version_of(program: str) -> str:
     if not program:
         return ""
     try:
-        text = subprocess.run([program, "--version"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, timeout=20).stdout.decode(errors="replace")
+        text = subprocess.run(
+            [program, "--version"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+            timeout=20,
+        ).stdout.decode(errors="replace")
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    found = re.search(r"V(\d+\.\d+\.\d+)", text) or re.search(r"\) (\d+\.\d+\.\d+)", text) or re.search(r"(\d+\.\d+[.\d]*)", text)
+    found = (
+        re.search(r"V(\d+\.\d+\.\d+)", text)
+        or re.search(r"\) (\d+\.\d+\.\d+)", text)
+        or re.search(r"(\d+\.\d+[.\d]*)", text)
+    )
     return found.group(1) if found else ""
 
 
@@ -91,12 +108,18 @@ def identity() -> str:
     import torch
 
     tools = find_tools()
-    headers = [tools.torch_root / "version.py", tools.torch_root / "include/torch/extension.h", tools.torch_root / "include/ATen/Functions.h"]
+    headers = [
+        tools.torch_root / "version.py",
+        tools.torch_root / "include/torch/extension.h",
+        tools.torch_root / "include/ATen/Functions.h",
+    ]
     if tools.cuda is not None:
         headers += [tools.cuda / "include/cuda_runtime_api.h", tools.cuda / "include/cuda_fp16.h"]
     stamps = [hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in headers if path.exists()]
     git = getattr(torch.version, "git_version", "") or ""
-    return " ".join(["extensions/3", torch.__version__, git, tools.words(True), sysconfig.get_paths()["include"], *stamps])
+    return " ".join(
+        ["extensions/3", torch.__version__, git, tools.words(True), sysconfig.get_paths()["include"], *stamps]
+    )
 
 
 def run(command: list[str] | str, folder: Path, environment: dict[str, str] | None = None) -> Said:

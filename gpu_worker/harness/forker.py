@@ -20,10 +20,19 @@ from harness.stub import Stub, StubError
 
 PACKET_BYTES = 160 << 10
 FDS_MAX = 4
-FDS_OF_ROLE = {"ready": 2, "build": 1, "ready_build": 2, "record": 1, "compile": 1, "profile": 2}  # [log pipe], or [log pipe, channel]; an audited one has its pipe besides
+FDS_OF_ROLE = {
+    "ready": 2,
+    "build": 1,
+    "ready_build": 2,
+    "record": 1,
+    "compile": 1,
+    "profile": 2,
+}  # [log pipe], or [log pipe, channel]; an audited one has its pipe besides
 ANSWER_LIMIT_S = 20.0  # of a child until it is in its sandbox: it takes milliseconds
 PROBE_BYTES = 64 << 20
-HUGE_PAGES_AFTER = 24  # children; moving the rest into them takes 0.1 to 0.6 s, and each later child then takes 15 ms less
+HUGE_PAGES_AFTER = (
+    24  # children; moving the rest into them takes 0.1 to 0.6 s, and each later child then takes 15 ms less
+)
 
 # The fields of an order; those without a default must be there.
 ORDER: dict[str, tuple[type, Any]] = {
@@ -51,9 +60,7 @@ class Refused(Exception):
     """An order that cannot be carried out, in one sentence."""
 
 
-def main(
-    control_fd: int, device: str, stub_path: str, with_cgroups: bool = True, cores: Set[int] = frozenset()
-) -> int:
+def main(control_fd: int, device: str, stub_path: str, with_cgroups: bool = True, cores: Set[int] = frozenset()) -> int:
     control = socket.socket(fileno=control_fd)
     heap.keep_what_is_freed()
     gc.disable()  # what is imported stays: looking through it again and again finds nothing
@@ -265,7 +272,11 @@ class Forker:
         nor is NVRTC opened there, which a torch that looks for its own would find instead, unless it is torch's own."""
         from harness import extension_record, nvrtc
 
-        if order["role"] in ("build", "ready_build") and order["backend"] == "cuda" and (self._device == "cpu" or nvrtc.is_torchs()):
+        if (
+            order["role"] in ("build", "ready_build")
+            and order["backend"] == "cuda"
+            and (self._device == "cpu" or nvrtc.is_torchs())
+        ):
             with contextlib.suppress(nvrtc.NvrtcMissing):  # the build says so
                 nvrtc.opened()
         if self._device != "cpu":

@@ -112,7 +112,9 @@ def read_spec(path: Path) -> KernelSpec:
         raise BadSpec(f"{path.name}: args is null, expected a list of arguments")
     for arg in spec.args:
         if arg.type == "str":
-            raise BadSpec(f"{path.name}: argument {arg.name} is a str, which no CUDA kernel takes; expected {', '.join(TYPES[:-1])}")
+            raise BadSpec(
+                f"{path.name}: argument {arg.name} is a str, which no CUDA kernel takes; expected {', '.join(TYPES[:-1])}"
+            )
     return spec
 
 
@@ -153,7 +155,12 @@ class _Reader:
         self._need(right, "name_expressions", expressions, f"a list of at most {EXPRESSIONS_MAX} names")
         for name in [*expressions, *([names["kernel_name"]] if names["kernel_name"] is not None else [])]:
             fits = isinstance(name, str) and EXPRESSION.fullmatch(name)
-            self._need(bool(fits), "name_expressions" if name in expressions else "kernel_name", name, 'a name such as "add" or "add<float, 4>"')
+            self._need(
+                bool(fits),
+                "name_expressions" if name in expressions else "kernel_name",
+                name,
+                'a name such as "add" or "add<float, 4>"',
+            )
         compiler = self._raw.get("compiler", metadata.get("compiler", metadata.get("backend"))) or COMPILERS[0]
         self._need(compiler in COMPILERS, "compiler", compiler, f"one of {', '.join(COMPILERS)}")
         for option in options:
@@ -182,13 +189,19 @@ class _Reader:
         self._need(role in ROLES, f"{where}.role", role, f"one of {', '.join(ROLES)}")
         self._need(kind == "tensor" or role == "input", f"{where}.role", role, "input: only tensors can be written to")
         spec = self._object(raw, "tensor_spec")
-        unsaid = "" if kind == "tensor" and not spec else "float32"  # a tensor without a spec is whatever the problem has
+        unsaid = (
+            "" if kind == "tensor" and not spec else "float32"
+        )  # a tensor without a spec is whatever the problem has
         dtype = spec.get("dtype", raw.get("dtype", unsaid))
         dtype = dtype.removeprefix("torch.") if isinstance(dtype, str) else dtype
-        self._need(dtype in DTYPES or dtype == unsaid, f"{where}.tensor_spec.dtype", dtype, f"one of {', '.join(DTYPES)}")
+        self._need(
+            dtype in DTYPES or dtype == unsaid, f"{where}.tensor_spec.dtype", dtype, f"one of {', '.join(DTYPES)}"
+        )
         is_meta = raw.get("is_meta", False)
         self._need(isinstance(is_meta, bool), f"{where}.is_meta", is_meta, "true or false")
-        return Arg(name, kind, role, self._value(raw.get("value"), kind, where), dtype, self._shape(spec, where), is_meta)
+        return Arg(
+            name, kind, role, self._value(raw.get("value"), kind, where), dtype, self._shape(spec, where), is_meta
+        )
 
     def _value(self, value: Any, kind: str, where: str) -> Any:
         if value is None or kind == "tensor":

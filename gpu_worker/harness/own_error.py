@@ -27,7 +27,9 @@ def names_in(text: bytes) -> bytes:
     return b"\n" + b"\n".join(sorted(set(WORD.findall(text)))) + b"\n"
 
 
-def is_own(words: str, source: Sequence[str], compiled: str, names: bytes, headers: Iterable[str], flags: Iterable[str]) -> bool:
+def is_own(
+    words: str, source: Sequence[str], compiled: str, names: bytes, headers: Iterable[str], flags: Iterable[str]
+) -> bool:
     """Of the first error's words, which is about a line of the source. `source` is all of it, `compiled` what the compiler saw, `names` those of the
     `headers` that may have been left out."""
     found = UNKNOWN.search(words)

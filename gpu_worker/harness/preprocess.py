@@ -31,7 +31,17 @@ def preprocessed(source: Path, includes: Iterable[Path], defines: Iterable[str])
     texts = [path.read_bytes() for path in beside if path.name.endswith(CPP)]
     if compiler is None or not any(map(INCLUDE.search, texts)) or any(map(LINE_DIRECTIVE.search, texts)):
         return None
-    command = [compiler, "-E", "-x", "c++", "-std=gnu++17", "-D__CUDACC__", "-D__NVCC__", *defines, f"-I{source.parent}"]
+    command = [
+        compiler,
+        "-E",
+        "-x",
+        "c++",
+        "-std=gnu++17",
+        "-D__CUDACC__",
+        "-D__NVCC__",
+        *defines,
+        f"-I{source.parent}",
+    ]
     command += [f"-I{path}" for path in includes] + [str(source)]
     try:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)

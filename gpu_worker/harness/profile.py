@@ -65,7 +65,9 @@ def run(job: Job, stub: str, launcher: str) -> int:
 
 def metrics_besides(profiler: str) -> list[str]:
     """What no section has, as far as this ncu knows it of this GPU: it profiles nothing where it is asked for a metric that there is not."""
-    said = subprocess.run([profiler, "--query-metrics"], capture_output=True, text=True, check=False, timeout=READ_LIMIT_S).stdout
+    said = subprocess.run(
+        [profiler, "--query-metrics"], capture_output=True, text=True, check=False, timeout=READ_LIMIT_S
+    ).stdout
     known = {line.split()[0] for line in said.splitlines() if line.strip()}
     return [metric for metric in profile_metrics.BESIDES if metric.partition(".")[0] in known]
 
@@ -73,9 +75,14 @@ def metrics_besides(profiler: str) -> list[str]:
 def read(job: Job, report: Path) -> tuple[list[profile_metrics.Kernel], str]:
     """What ncu makes of its own report."""
     try:
-        for name, page in (("details.txt", ["--page", "details"]), ("metrics.csv", ["--page", "raw", "--csv", "--print-units", "base"])):
+        for name, page in (
+            ("details.txt", ["--page", "details"]),
+            ("metrics.csv", ["--page", "raw", "--csv", "--print-units", "base"]),
+        ):
             with (job.out / name).open("wb") as out:
-                subprocess.run([job.profiler, "--import", str(report), *page], stdout=out, check=True, timeout=READ_LIMIT_S)
+                subprocess.run(
+                    [job.profiler, "--import", str(report), *page], stdout=out, check=True, timeout=READ_LIMIT_S
+                )
         with (job.out / "metrics.csv").open(newline="", errors="replace") as rows:
             return profile_metrics.kernels_of(csv.reader(rows))[:KERNELS_MAX], ""
     except (subprocess.SubprocessError, OSError, ValueError) as error:
@@ -90,6 +97,8 @@ def complaint(log: Path) -> str:
 
 def version(profiler: str) -> str:
     """ "ncu 2025.3.1.0"."""
-    said = subprocess.run([profiler, "--version"], capture_output=True, text=True, check=False, timeout=READ_LIMIT_S).stdout
+    said = subprocess.run(
+        [profiler, "--version"], capture_output=True, text=True, check=False, timeout=READ_LIMIT_S
+    ).stdout
     words = next((line.split() for line in said.splitlines() if line.startswith("Version ")), [])
     return f"ncu {words[1]}" if len(words) > 1 else "ncu"

@@ -32,13 +32,20 @@ def _share(part: float, whole: float) -> float:
 
 
 PEAK, ACTIVE = ".avg.pct_of_peak_sustained_elapsed", ".avg.pct_of_peak_sustained_active"
-LIMITS = {f"occupancy_limit_{what}": _one(f"launch__occupancy_limit_{what}") for what in ("blocks", "registers", "shared_mem", "warps")}
+LIMITS = {
+    f"occupancy_limit_{what}": _one(f"launch__occupancy_limit_{what}")
+    for what in ("blocks", "registers", "shared_mem", "warps")
+}
 WAVES = _one("launch__waves_per_multiprocessor")
 IPC = _one("sm__inst_executed.avg.per_cycle_active")
 
 # Of one precision: additions and multiplications count one, fused ones two.
-_SINGLE = tuple(f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum.per_cycle_elapsed" for op in ("fadd", "fmul", "ffma"))
-_DOUBLE = tuple(f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum.per_cycle_elapsed" for op in ("dadd", "dmul", "dfma"))
+_SINGLE = tuple(
+    f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum.per_cycle_elapsed" for op in ("fadd", "fmul", "ffma")
+)
+_DOUBLE = tuple(
+    f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum.per_cycle_elapsed" for op in ("dadd", "dmul", "dfma")
+)
 _CYCLES = "smsp__cycles_elapsed.max"
 _SECONDS = "gpu__time_duration.sum"  # ns
 _BYTES = ("dram__bytes_read.sum", "dram__bytes_write.sum")
@@ -82,13 +89,19 @@ GROUPS: dict[str, dict[str, Figure]] = {
         "l2_throughput_pct": _one("lts__throughput" + PEAK),
     },
     "compute_metrics": {
-        **{f"{pipe}_pipe_utilization_pct": _one(f"sm__inst_executed_pipe_{pipe}{ACTIVE}") for pipe in ("fma", "fp64", "alu", "xu", "tensor")},
+        **{
+            f"{pipe}_pipe_utilization_pct": _one(f"sm__inst_executed_pipe_{pipe}{ACTIVE}")
+            for pipe in ("fma", "fp64", "alu", "xu", "tensor")
+        },
         "instructions_per_cycle": IPC,
         **LIMITS,
         "registers_per_thread": _one("launch__registers_per_thread"),
     },
     "pipeline_metrics": {
-        **{f"{pipe}_pipe_active_pct": _one(f"sm__pipe_{pipe}_cycles_active{ACTIVE}") for pipe in ("fma", "alu", "tensor", "shared", "fp64")},
+        **{
+            f"{pipe}_pipe_active_pct": _one(f"sm__pipe_{pipe}_cycles_active{ACTIVE}")
+            for pipe in ("fma", "alu", "tensor", "shared", "fp64")
+        },
         "sm_issue_active_pct": _one("sm__issue_active" + PEAK),
     },
     "occupancy_metrics": {
@@ -101,7 +114,11 @@ GROUPS: dict[str, dict[str, Figure]] = {
     # Of the cycles between two issues of a warp, the share spent on this.
     "stall_metrics": {
         f"stall_{why}_pct": Figure(
-            (f"smsp__average_warps_issue_stalled_{why}_per_issue_active.ratio", "smsp__average_warp_latency_per_inst_issued.ratio"), _share
+            (
+                f"smsp__average_warps_issue_stalled_{why}_per_issue_active.ratio",
+                "smsp__average_warp_latency_per_inst_issued.ratio",
+            ),
+            _share,
         )
         for why in ("long_scoreboard", "short_scoreboard", "barrier", "not_selected")
     },
@@ -117,7 +134,8 @@ GROUPS: dict[str, dict[str, Figure]] = {
         "l2_theoretical_sectors_global_ideal": _one("memory_l2_theoretical_sectors_global_ideal"),
         "l2_theoretical_sectors_global_excessive": _one("derived__memory_l2_theoretical_sectors_global_excessive"),
         "l2_excess_frac": Figure(
-            ("derived__memory_l2_theoretical_sectors_global_excessive", "memory_l2_theoretical_sectors_global"), lambda part, whole: part / whole
+            ("derived__memory_l2_theoretical_sectors_global_excessive", "memory_l2_theoretical_sectors_global"),
+            lambda part, whole: part / whole,
         ),
         "shared_bank_conflicts_load_sum": _one("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"),
         "shared_bank_conflicts_store_sum": _one("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"),

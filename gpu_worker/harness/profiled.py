@@ -1,6 +1,6 @@
 """A submission under a profiler: a ready child (ready.py) in a process of its own, started by the profiler that profile.py started.
 
-    python profiled.py JOB STUB      JOB is a role.Job as JSON; the judge's channel is descriptor 3
+python profiled.py JOB STUB      JOB is a role.Job as JSON; the judge's channel is descriptor 3
 """
 
 import json

@@ -166,7 +166,11 @@ class Reference(Role):
         drawn = self.sample()
         is_for_model = self.is_for_model(drawn)
         self.bring_inputs(drawn, slot, may_leave=is_for_model)
-        inputs = [_alias(value) for value in drawn] if is_for_model else [_clone(view) for view in self.views("inputs", slot)]
+        inputs = (
+            [_alias(value) for value in drawn]
+            if is_for_model
+            else [_clone(view) for view in self.views("inputs", slot)]
+        )
         seed_everything(seeds.calls)
         versions = _versions(inputs)
         self.call_model(self.model, inputs)
@@ -187,8 +191,14 @@ class Reference(Role):
         A problem may hand out the same tensors again and again, so a model that changes what it is given gets copies of the window's.
         """
         tensors = [value for value in drawn if isinstance(value, torch.Tensor)]
-        are_plain = all(type(value) is torch.Tensor and value.is_contiguous() and not value.is_inference() for value in tensors)
-        return are_plain and not self.changes_inputs and len({value.untyped_storage().data_ptr() for value in tensors}) == len(tensors)
+        are_plain = all(
+            type(value) is torch.Tensor and value.is_contiguous() and not value.is_inference() for value in tensors
+        )
+        return (
+            are_plain
+            and not self.changes_inputs
+            and len({value.untyped_storage().data_ptr() for value in tensors}) == len(tensors)
+        )
 
     def call_model(self, model: Any, inputs: list[Any]) -> None:
         with torch.no_grad():

@@ -63,7 +63,11 @@ class Job:
 
     def words(self) -> dict[str, str]:
         """Of a ready child, before it is told what it is to be: for a process that starts anew."""
-        return {field.name: str(getattr(self, field.name)) for field in dataclasses.fields(self) if field.name in READY_FIELDS}
+        return {
+            field.name: str(getattr(self, field.name))
+            for field in dataclasses.fields(self)
+            if field.name in READY_FIELDS
+        }
 
     @staticmethod
     def from_words(words: dict[str, str]) -> "Job":
@@ -329,7 +333,9 @@ class Role:
             return [False] * len(outputs)
         if self._arena is None:
             return [True] * len(outputs)
-        outputs[:] = [output.detach() for output in outputs]  # of what the model returned nothing is left, if nobody holds it
+        outputs[:] = [
+            output.detach() for output in outputs
+        ]  # of what the model returned nothing is left, if nobody holds it
         return [not is_held for is_held in held_besides(outputs)]
 
     def put_outputs(self, outputs: list[torch.Tensor]) -> str:

@@ -52,7 +52,9 @@ class _Fit:
             return replace(arg, dtype=FLOATS[self._size])
         self._need(self._size == HALF_BYTES, "a float, a double, a half or a bfloat16")
         if arg.dtype not in HALVES or arg.value is None:
-            raise BadSpec(f"{self._where} is for a parameter of 16 bits: it needs a value, and the dtype float16 or bfloat16")
+            raise BadSpec(
+                f"{self._where} is for a parameter of 16 bits: it needs a value, and the dtype float16 or bfloat16"
+            )
         # Its bits: what launches it knows no such numbers.
         return replace(arg, type="int", dtype="int16", value=bits_of_half(arg.value, arg.dtype))
 

@@ -43,12 +43,20 @@ def does(call, *words):
 
 @attempt
 def read_secrets_of_the_host():
-    return any(opens(path) for path in ("/etc/shadow", "/etc/sudoers", "/proc/kcore", "/dev/mem", "/dev/sda", "/dev/vda"))
+    return any(
+        opens(path) for path in ("/etc/shadow", "/etc/sudoers", "/proc/kcore", "/dev/mem", "/dev/sda", "/dev/vda")
+    )
 
 
 @attempt
 def write_where_only_reading_is_meant():
-    places = ("/kq_escape", "/usr/kq_escape", "/etc/kq_escape", f"{os.path.dirname(torch.__file__)}/kq_escape", f"{__file__}.kq_escape")
+    places = (
+        "/kq_escape",
+        "/usr/kq_escape",
+        "/etc/kq_escape",
+        f"{os.path.dirname(torch.__file__)}/kq_escape",
+        f"{__file__}.kq_escape",
+    )
     made = [path for path in places if does(os.mkdir, path)]
     for path in made:
         os.rmdir(path)
@@ -86,7 +94,10 @@ def end_its_supervisor():
 def signal_a_stranger():
     if not does(os.kill, -1, 0):  # to all but itself and process 1
         return False
-    own = {os.getppid(), *(int(name) for name in os.listdir("/proc/self/task"))}  # a thread, such as CUDA's, answers as a process does
+    own = {
+        os.getppid(),
+        *(int(name) for name in os.listdir("/proc/self/task")),
+    }  # a thread, such as CUDA's, answers as a process does
     return any(does(os.kill, pid, 0) for pid in range(1, 70_000) if pid not in own)
 
 
@@ -110,7 +121,10 @@ def take_capabilities_or_namespaces():
 def use_refused_system_calls():
     room = ctypes.create_string_buffer(4096)
     # add_key, bpf, perf_event_open, userfaultfd, io_uring_setup, open_by_handle_at, init_module, kexec_load, setns, move_mount, fsopen
-    return any(LIBC.syscall(number, room, room, 4096, 0, 0) >= 0 for number in (248, 321, 298, 323, 425, 304, 175, 246, 308, 429, 430))
+    return any(
+        LIBC.syscall(number, room, room, 4096, 0, 0) >= 0
+        for number in (248, 321, 298, 323, 425, 304, 175, 246, 308, 429, 430)
+    )
 
 
 @attempt
@@ -132,7 +146,9 @@ def reach_a_socket_of_the_host():
     """Abstract ones have no file that a mount view could hide; a broker listens on one."""
     with open("/proc/net/unix", encoding="ascii", errors="replace") as table:
         names = [line.split()[7][1:] for line in table if len(line.split()) > 7 and line.split()[7].startswith("@")]
-    others = sorted((name for name in names if not name.startswith(OF_CUDA)), key=lambda name: not name.startswith(OF_KQ))
+    others = sorted(
+        (name for name in names if not name.startswith(OF_CUDA)), key=lambda name: not name.startswith(OF_KQ)
+    )
     return any(takes_calls(name) for name in others[:LISTENERS_TRIED])
 
 
@@ -166,7 +182,9 @@ def leads_outside(fd):
 def raise_its_limits():
     import resource
 
-    found = [resource.getrlimit(which) for which in (resource.RLIMIT_CORE, resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE)]
+    found = [
+        resource.getrlimit(which) for which in (resource.RLIMIT_CORE, resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE)
+    ]
     return any(hard == resource.RLIM_INFINITY for _, hard in found)
 
 

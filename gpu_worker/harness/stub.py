@@ -8,7 +8,6 @@ from ctypes import c_char_p, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_voi
 ERROR_BYTES = 512
 
 
-
 class StubError(Exception):
     """One sentence of the stub about what went wrong."""
 

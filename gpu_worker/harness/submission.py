@@ -32,7 +32,9 @@ class Submission(Role):
     def context(self) -> Context:
         seed = self.page.seed
         states = {name_of(entry): self.view(entry) for entry in self.entries("states")}
-        inputs = {name_of(entry): Spec.of(entry) if entry.dtype else value_of(entry) for entry in self.entries("inputs")}
+        inputs = {
+            name_of(entry): Spec.of(entry) if entry.dtype else value_of(entry) for entry in self.entries("inputs")
+        }
         forms = Forms(inputs, [Spec.of(entry) for entry in self.entries("outputs")], states, self.job.device)
         return Context(job=self.job, seed=lambda: seed_everything(seed), states=states, forms=forms)
 

@@ -33,7 +33,10 @@ def found(module: ModuleType, spec: KernelSpec | None, entry: str, backend: str)
     if backend == "multi_kernel":
         name = spec.names.entry_point if spec is not None else None
         if name is None:
-            raise Failed(Failure.LOAD_FAILED, f"{entry}: backend multi_kernel needs an entry_point in {Path(entry).stem}.json: the function that is called")
+            raise Failed(
+                Failure.LOAD_FAILED,
+                f"{entry}: backend multi_kernel needs an entry_point in {Path(entry).stem}.json: the function that is called",
+            )
         return attribute(module, name, entry), False
     if spec is not None and spec.names.function is not None:
         return attribute(module, spec.names.function, entry), False

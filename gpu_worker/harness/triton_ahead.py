@@ -41,7 +41,14 @@ ARCHIVE = "kq_triton.zip"
 LIMIT_S = 15.0  # of processor time, after which no kernel is begun; the record child ends at ahead_limit_ms of build/builder.h
 KERNELS_MAX = 64
 GPU = torch.device("cuda", 0)
-SHARED_BYTES = {80: 166_912, 86: 101_376, 89: 101_376, 90: 232_448, 100: 232_448, 120: 101_376}  # that a block may have, by architecture
+SHARED_BYTES = {
+    80: 166_912,
+    86: 101_376,
+    89: 101_376,
+    90: 232_448,
+    100: 232_448,
+    120: 101_376,
+}  # that a block may have, by architecture
 REGISTERS = 32  # of a kernel, for who asks: a driver would know
 ARCHITECTURES = (80, 86, 89, 90, 100, 103, 120)
 GROUP = "__grp__"  # of triton's cache: a file that tells where the others of a kernel are
@@ -124,7 +131,10 @@ def run(job: Job) -> int:
         with modules_unloaded(), without_memory(job.arch):
             call(replace(job, device=GPU))
     except BaseException as error:
-        print(f"kq: triton's kernels were compiled ahead as far as this: {type(error).__name__}: {str(error)[:500]}", file=sys.stderr)
+        print(
+            f"kq: triton's kernels were compiled ahead as far as this: {type(error).__name__}: {str(error)[:500]}",
+            file=sys.stderr,
+        )
     pack(cache, job.out / ARCHIVE)
     return 0
 
@@ -139,9 +149,13 @@ def call(job: Job) -> None:
     model = cast_model(problem.model_class(*problem.init_inputs()).to(job.device), job.precision)
     with torch.device(job.device):
         inputs = problem.get_inputs()
-    inputs = [cast(as_in_a_window(x.to(job.device)), job.precision) if isinstance(x, torch.Tensor) else x for x in inputs]
+    inputs = [
+        cast(as_in_a_window(x.to(job.device)), job.precision) if isinstance(x, torch.Tensor) else x for x in inputs
+    ]
     with torch.no_grad():
-        submission = BACKENDS[job.backend](Context(job=job, seed=lambda: None, states=states_of(model), forms=forms_of(model, inputs, job.device)))
+        submission = BACKENDS[job.backend](
+            Context(job=job, seed=lambda: None, states=states_of(model), forms=forms_of(model, inputs, job.device))
+        )
         submission(*inputs)
 
 
@@ -154,7 +168,10 @@ def states_of(model: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 
 def forms_of(model: torch.nn.Module, inputs: list[Any], device: torch.device) -> Forms:
-    given = {name: spec(value) if isinstance(value, torch.Tensor) else value for name, value in zip(parameter_names(model.forward, len(inputs)), inputs)}
+    given = {
+        name: spec(value) if isinstance(value, torch.Tensor) else value
+        for name, value in zip(parameter_names(model.forward, len(inputs)), inputs)
+    }
     try:
         outputs = [spec(output) for output in outputs_of(model(*inputs))]
     except Exception:  # it looks at values: whoever needs no contract does not need to know
@@ -185,7 +202,9 @@ def without_memory(arch: str) -> Iterator[None]:
         yield
 
 
-def apply(module: torch.nn.Module, function: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> torch.nn.Module:
+def apply(
+    module: torch.nn.Module, function: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True
+) -> torch.nn.Module:
     """Module._apply, which cannot exchange tensors without memory."""
     for child in module.children() if recurse else ():
         child._apply(function)

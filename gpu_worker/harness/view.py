@@ -33,14 +33,26 @@ PROFILERS = "/opt/nvidia/nsight-compute"  # where the packages of ncu put what i
 INODES = 20_000  # of /tmp, /dev/shm and the work directory together
 
 
-def plan(directory: Path, scratch_bytes: int, stub: str, gpu: bool, keeps_root: bool, has_out: bool, shared: str = "", profiler: str = "") -> str:
+def plan(
+    directory: Path,
+    scratch_bytes: int,
+    stub: str,
+    gpu: bool,
+    keeps_root: bool,
+    has_out: bool,
+    shared: str = "",
+    profiler: str = "",
+) -> str:
     """The view of one child. It is asked for once per child, so what is the same for all is kept."""
     lines: list[list[str]] = [["scratch", str(scratch_bytes), str(INODES), "/tmp", "/dev/shm", str(WORK)]]
     own = [["ro", str(directory / "src"), str(SOURCE)], ["work", str(directory / "work")]]
     if has_out:
         own.append(["rw", str(directory / "out"), str(OUT)])
     if profiler:
-        own += [["ro", os.path.realpath(path), path] for path in uncovered([str(Path(profiler).parent), *glob.glob(PROFILERS)])]
+        own += [
+            ["ro", os.path.realpath(path), path]
+            for path in uncovered([str(Path(profiler).parent), *glob.glob(PROFILERS)])
+        ]
     if shared:
         own.append(["ro", shared, str(SHARED)])
     return text_of(lines) + machine_plan(stub, gpu, keeps_root) + text_of(own)

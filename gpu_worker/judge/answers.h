@@ -1,9 +1,11 @@
-// What the judge keeps of the reference's answers, where no child can reach it: those of the trial at hand and, in their order, those made ahead.
+// What the judge keeps of the reference's answers, where no child can reach it: those of the trial at hand and, in
+// their order, those made ahead.
 //
-//   room() -> begin_next() -> filled by the reference -> keep_next() -> ahead, ahead, ... -> take_next() -> at hand -> spare
+//   room() -> begin_next() -> filled by the reference -> keep_next() -> ahead, ahead, ... -> take_next() -> at hand ->
+//   spare
 //
-// The one at hand has memory of its own. Those ahead share a block, which is there from the first of them on: as many as the limits below allow and
-// the device has room for, which may be none.
+// The one at hand has memory of its own. Those ahead share a block, which is there from the first of them on: as many
+// as the limits below allow and the device has room for, which may be none.
 #pragma once
 
 #include <cstddef>
@@ -26,9 +28,10 @@ using channel::Seeds;
 
 struct Answer {
   Seeds seeds;
-  std::unique_ptr<Memory> pristine;  // copies of the window's regions; a tensor lies at its offset less the region's begin
+  std::unique_ptr<Memory>
+      pristine;  // copies of the window's regions; a tensor lies at its offset less the region's begin
   std::unique_ptr<Memory> expected;
-  std::vector<Tensor> inputs;        // rows with the plain values of this trial
+  std::vector<Tensor> inputs;  // rows with the plain values of this trial
   std::vector<Tensor> outputs;
 };
 

@@ -8,13 +8,20 @@ namespace kq::judge {
 namespace {
 
 Tensor tensor(std::int64_t elements) {
-  return {.name = "", .kind = channel::Kind::tensor, .dtype = channel::Dtype::float32, .shape = {elements}, .bytes = static_cast<std::uint64_t>(elements) * 4};
+  return {.name = "",
+          .kind = channel::Kind::tensor,
+          .dtype = channel::Dtype::float32,
+          .shape = {elements},
+          .bytes = static_cast<std::uint64_t>(elements) * 4};
 }
 
 class AnswersTest : public testing::Test {
  protected:
   // Laid out for a problem with that many floats in and out.
-  void lay_out(std::int64_t elements) { ASSERT_TRUE(answers_.lay_out(make_layout({.inputs = {tensor(elements)}, .outputs = {tensor(elements)}, .states = {}}))); }
+  void lay_out(std::int64_t elements) {
+    ASSERT_TRUE(
+        answers_.lay_out(make_layout({.inputs = {tensor(elements)}, .outputs = {tensor(elements)}, .states = {}})));
+  }
 
   // One that is told by its seed and by what lies in its memory; false: there is no room.
   bool make(std::uint32_t word) {
@@ -29,7 +36,8 @@ class AnswersTest : public testing::Test {
     return true;
   }
   void fill_ends(const Memory& memory, std::uint32_t word) {
-    for (const std::uint64_t at : {std::uint64_t{0}, memory.bytes() - 4}) EXPECT_TRUE(device_.fill(memory, at, 4, word));
+    for (const std::uint64_t at : {std::uint64_t{0}, memory.bytes() - 4})
+      EXPECT_TRUE(device_.fill(memory, at, 4, word));
   }
   std::size_t make_all() {
     std::uint32_t made = 0;
@@ -44,8 +52,10 @@ class AnswersTest : public testing::Test {
   void expect_at_hand(std::uint32_t word) {
     const Answer& answer = answers_.at_hand();
     EXPECT_EQ(answer.seeds.inputs, word);
-    for (const std::uint64_t at : {std::uint64_t{0}, answer.pristine->bytes() - 4}) EXPECT_EQ(word_of(*answer.pristine, at), word);
-    for (const std::uint64_t at : {std::uint64_t{0}, answer.expected->bytes() - 4}) EXPECT_EQ(word_of(*answer.expected, at), ~word);
+    for (const std::uint64_t at : {std::uint64_t{0}, answer.pristine->bytes() - 4})
+      EXPECT_EQ(word_of(*answer.pristine, at), word);
+    for (const std::uint64_t at : {std::uint64_t{0}, answer.expected->bytes() - 4})
+      EXPECT_EQ(word_of(*answer.expected, at), ~word);
   }
 
   FakeDevice device_;
@@ -113,7 +123,8 @@ TEST_F(AnswersTest, what_was_for_nothing_is_room_again) {
 
 TEST_F(AnswersTest, a_problem_for_which_there_is_no_room_at_all_is_too_large) {
   device_.private_bytes_max = 4'096;
-  const auto laid_out = answers_.lay_out(make_layout({.inputs = {tensor(100)}, .outputs = {tensor(10'000)}, .states = {}}));
+  const auto laid_out =
+      answers_.lay_out(make_layout({.inputs = {tensor(100)}, .outputs = {tensor(10'000)}, .states = {}}));
   ASSERT_FALSE(laid_out);
   EXPECT_EQ(std::get<Ended>(laid_out.error()).name, VerdictName::too_large);
 }

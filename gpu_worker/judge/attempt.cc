@@ -14,7 +14,8 @@ namespace {
 
 std::vector<std::int64_t> samples_of(std::span<const std::int64_t> brackets_ns, double overhead_ns) {
   std::vector<std::int64_t> samples(brackets_ns.size());
-  std::ranges::transform(brackets_ns, samples.begin(), [&](std::int64_t bracket_ns) { return sample_ns(bracket_ns, overhead_ns); });
+  std::ranges::transform(brackets_ns, samples.begin(),
+                         [&](std::int64_t bracket_ns) { return sample_ns(bracket_ns, overhead_ns); });
   return samples;
 }
 
@@ -24,29 +25,37 @@ Statistics published(std::span<const std::int64_t> samples_ns, double median_ns)
   return statistics;
 }
 
-// Of a time in which nobody could have written the largest output, as each call must: what a call returns holds poison before it.
+// Of a time in which nobody could have written the largest output, as each call must: what a call returns holds poison
+// before it.
 std::optional<Evidence> below_floor(const Device& device, const Layout& layout, double median_ns) {
   std::uint64_t bytes = 0;
   for (const Tensor& output : layout.tables.outputs) bytes = std::max(bytes, output.bytes);
   const double floor_ns = device.write_floor_ns(bytes);
   if (median_ns >= floor_ns) return std::nullopt;
   char text[160];
-  std::snprintf(text, sizeof text, "%.1f us a call, and to write an output of %s takes the memory of this device %.1f us", median_ns / 1e3, amount(bytes).c_str(), floor_ns / 1e3);
+  std::snprintf(text, sizeof text,
+                "%.1f us a call, and to write an output of %s takes the memory of this device %.1f us", median_ns / 1e3,
+                amount(bytes).c_str(), floor_ns / 1e3);
   Evidence found = evidence(Stage::judge, "floor", text);
   found.hint = "each call writes all that it returns; what an earlier call has left is no part of it";
   return found;
 }
 
 Evidence stale_inputs() {
-  Evidence found = evidence(Stage::judge, "inputs", "the problem gives the same inputs to every call: who keeps what it has returned once need not compute again");
+  Evidence found = evidence(
+      Stage::judge, "inputs",
+      "the problem gives the same inputs to every call: who keeps what it has returned once need not compute again");
   found.hint = "let get_inputs() draw by torch's generators, with no seed or generator of its own";
   return found;
 }
 
 // Whether it is the reference that failed. Where a kept one has no memory left, it may be what it has hoarded.
-bool is_of_reference(const Ended& ended) { return ended.name == VerdictName::problem_invalid || ended.name == VerdictName::too_large; }
+bool is_of_reference(const Ended& ended) {
+  return ended.name == VerdictName::problem_invalid || ended.name == VerdictName::too_large;
+}
 
-// How long this thread has been ready and had no processor, in its life (proc(5): the second number); 0 where the kernel does not tell.
+// How long this thread has been ready and had no processor, in its life (proc(5): the second number); 0 where the
+// kernel does not tell.
 std::int64_t waited_us() {
   std::ifstream file("/proc/thread-self/schedstat");
   std::int64_t ran_ns = 0;
@@ -65,7 +74,8 @@ Report Judge::run(const Plan& plan, Channels channels) {
   if (verdict) {
     report.verdict = std::move(*verdict);
   } else if (ended != nullptr && !plan.fresh_reference && is_of_reference(*ended)) {
-    // It has served this problem before. Whatever ended it since then, a fresh one decides whether the problem is at fault.
+    // It has served this problem before. Whatever ended it since then, a fresh one decides whether the problem is at
+    // fault.
     report.error = "a kept reference child failed: " + ended->evidence.message;
   } else if (ended != nullptr) {
     report.verdict = std::move(*ended);
@@ -93,8 +103,10 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   if (const auto opened = open_children(plan, channels); !opened) return tl::unexpected(opened.error());
   if (const auto loaded = load_reference(plan, seed); !loaded) return tl::unexpected(loaded.error());
 
-  // 2. The submission: its window, the clock's overhead, then its own code. While that loads nothing is timed, and the reference is ahead.
-  auto submission = SubmissionSide::open(device_, std::move(channels.submission), exits_, waiting_, plan, *reference_, std::exchange(ahead_, std::nullopt));
+  // 2. The submission: its window, the clock's overhead, then its own code. While that loads nothing is timed, and the
+  // reference is ahead.
+  auto submission = SubmissionSide::open(device_, std::move(channels.submission), exits_, waiting_, plan, *reference_,
+                                         std::exchange(ahead_, std::nullopt));
   if (!submission) return tl::unexpected(submission.error());
   // Where nothing is timed, all that counts is whether the outputs are right.
   Calibrator& calibrator = *calibrators_.at(plan.calibrator);
@@ -126,8 +138,10 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
 
   // 4. It passed: its time.
   const double drift_ns = after->median_ns - before->median_ns;
-  const double overhead_ns = std::min(common_overhead_ns({(*submission)->overhead().median_ns, before->median_ns, after->median_ns}), kOverheadMaxNs);
-  report.samples = {samples_of(times->submission.brackets_ns, overhead_ns), samples_of(times->reference.brackets_ns, overhead_ns)};
+  const double overhead_ns = std::min(
+      common_overhead_ns({(*submission)->overhead().median_ns, before->median_ns, after->median_ns}), kOverheadMaxNs);
+  report.samples = {samples_of(times->submission.brackets_ns, overhead_ns),
+                    samples_of(times->reference.brackets_ns, overhead_ns)};
   Attested ours = attest(report.samples.submission_ns, times->submission.events_ns, drift_ns);
   double burst_ns = 0;
   if (plan.limits.bursts == Bursts::always || (plan.limits.bursts == Bursts::doubt && ours.is_doubted)) {
@@ -140,17 +154,20 @@ Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report
   }
   // A judge that sleeps is woken late where there are few cores, and that is nobody's forgery.
   if (waiting_ == Waiting::spin) report.disagreement = ours.disagreement;
-  Measurement measurement{.method = "attested",
-                          .submission = published(report.samples.submission_ns, ours.median_ns),
-                          .reference = published(report.samples.reference_ns, reference_median_ns(report.samples.reference_ns, times->reference.events_ns)),
-                          .overhead_ns = overhead_ns,
-                          .drift_ns = drift_ns,
-                          .attested_ns = ours.attested_ns,
-                          .event_ns = ours.event_ns,
-                          .burst_ns = burst_ns};
+  Measurement measurement{
+      .method = "attested",
+      .submission = published(report.samples.submission_ns, ours.median_ns),
+      .reference = published(report.samples.reference_ns,
+                             reference_median_ns(report.samples.reference_ns, times->reference.events_ns)),
+      .overhead_ns = overhead_ns,
+      .drift_ns = drift_ns,
+      .attested_ns = ours.attested_ns,
+      .event_ns = ours.event_ns,
+      .burst_ns = burst_ns};
   const Correctness& correctness = (*submission)->correctness();
   auto suspicion = (*submission)->suspicion();
-  if (!suspicion && plan.trials.timed > 0) suspicion = below_floor(device_, reference_->layout(), measurement.submission.median_ns);
+  if (!suspicion && plan.trials.timed > 0)
+    suspicion = below_floor(device_, reference_->layout(), measurement.submission.median_ns);
   if (!suspicion && plan.trials.timed > 0 && trials.are_inputs_stale()) suspicion = stale_inputs();
   if (suspicion) return Suspect{std::move(measurement), correctness, std::move(*suspicion)};
   return Passed{std::move(measurement), correctness};
@@ -163,7 +180,8 @@ Step<void> Judge::open_children(const Plan& plan, Channels& channels) {
     if (!opened) return tl::unexpected(opened.error());
     calibrators_[plan.calibrator] = std::move(*opened);
   }
-  if (!calibrators_.contains(plan.calibrator)) return stop(Error{ExitCode::our_fault, "the plan counts on a calibrator that the judge does not have"});
+  if (!calibrators_.contains(plan.calibrator))
+    return stop(Error{ExitCode::our_fault, "the plan counts on a calibrator that the judge does not have"});
   if (plan.fresh_reference) {
     ahead_.reset();  // there may be no room for both
     reference_.reset();
@@ -171,7 +189,8 @@ Step<void> Judge::open_children(const Plan& plan, Channels& channels) {
     if (!opened) return tl::unexpected(opened.error());
     reference_ = std::move(*opened);
   }
-  if (!reference_) return stop(Error{ExitCode::our_fault, "the plan counts on a reference child that the judge does not have"});
+  if (!reference_)
+    return stop(Error{ExitCode::our_fault, "the plan counts on a reference child that the judge does not have"});
   return {};
 }
 
@@ -179,7 +198,8 @@ Step<void> Judge::load_reference(const Plan& plan, std::uint64_t seed) {
   return reference_->load(plan, seed);
 }
 
-// Of calls so short that the error of a single interval is much beside them; 0 for others, and where bursts cannot be had.
+// Of calls so short that the error of a single interval is much beside them; 0 for others, and where bursts cannot be
+// had.
 Step<double> Judge::burst_share(const Plan& plan, SubmissionSide& submission, const TimedTrials& times) {
   const auto& singles = times.submission.brackets_ns;
   const double overhead_ns = submission.overhead().median_ns;

@@ -13,8 +13,9 @@
 
 namespace kq::judge {
 
-// More is not taken off a sample, whatever null calls took: where they take longer (14 us on a quiet CPU), the machine's cores have other work. Times
-// are then too long; without a limit a submission that lies about its own clock would be given all that its neighbours took.
+// More is not taken off a sample, whatever null calls took: where they take longer (14 us on a quiet CPU), the
+// machine's cores have other work. Times are then too long; without a limit a submission that lies about its own clock
+// would be given all that its neighbours took.
 inline constexpr double kOverheadMaxNs = 500'000;
 
 // Judges attempts one after another, and keeps calibrators and reference from one to the next.

@@ -56,7 +56,8 @@ TEST(Attempt, who_is_right_by_the_tolerance_alone_is_suspect) {
     ASSERT_EQ(ending(report), "suspect/value at judge");
     EXPECT_NE(measurement_of(*report.verdict), nullptr);
     EXPECT_EQ(report.samples.submission_ns.size(), 3u);
-    EXPECT_NE(evidence_in(report).message.find("zeros are within the tolerance"), std::string::npos) << evidence_in(report).message;
+    EXPECT_NE(evidence_in(report).message.find("zeros are within the tolerance"), std::string::npos)
+        << evidence_in(report).message;
     EXPECT_NE(evidence_in(report).message.find("in trial 1 "), std::string::npos) << evidence_in(report).message;
   }
 }
@@ -68,7 +69,8 @@ TEST(Attempt, who_is_quicker_than_the_memory_is_suspect) {
   house.use(std::move(device));
   const Report report = house.run();
   ASSERT_EQ(ending(report), "suspect/floor at judge");
-  EXPECT_NE(evidence_in(report).message.find(" us a call, and to write an output of "), std::string::npos) << evidence_in(report).message;
+  EXPECT_NE(evidence_in(report).message.find(" us a call, and to write an output of "), std::string::npos)
+      << evidence_in(report).message;
   EXPECT_EQ(report.samples.submission_ns.size(), 3u);
   house.plan.trials.timed = 0;
   EXPECT_EQ(ending(house.run()), "passed") << "nothing was timed";
@@ -104,7 +106,8 @@ TEST(Attempt, the_time_of_the_trials_is_that_of_calls_and_not_of_loading) {
   EXPECT_EQ(ending(report), "passed");
   EXPECT_GE(report.trials_us, 7 * 2'000);
   EXPECT_LT(report.trials_us, kLoadUs);
-  const Report wrong = house.run(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.outputs[0]) = 1e9f; }));
+  const Report wrong =
+      house.run(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.outputs[0]) = 1e9f; }));
   EXPECT_EQ(ending(wrong), "wrong_answer/value at judge");
   EXPECT_GT(wrong.trials_us, 0);
   const Report unloaded = house.run(at(Command::load, [](FakeTurn& turn) { turn.fail(Failure::load_failed, "no"); }));
@@ -129,12 +132,15 @@ TEST(Attempt, both_sides_get_the_same_seeds) {
   std::vector<std::uint64_t> submission;
   std::vector<std::uint64_t> reference;
   std::vector<std::uint64_t> answered;
-  house.run([&](FakeTurn& turn) { if (turn.command == Command::load || turn.command == Command::call) submission.push_back(turn.seed); },
-            [&](FakeTurn& turn) {
-              if (turn.command == Command::load || turn.command == Command::call) reference.push_back(turn.seed);
-              if (turn.command != Command::answer) return;
-              for (const Seeds& asked : fake_asked(turn)) answered.push_back(asked.calls);
-            });
+  house.run(
+      [&](FakeTurn& turn) {
+        if (turn.command == Command::load || turn.command == Command::call) submission.push_back(turn.seed);
+      },
+      [&](FakeTurn& turn) {
+        if (turn.command == Command::load || turn.command == Command::call) reference.push_back(turn.seed);
+        if (turn.command != Command::answer) return;
+        for (const Seeds& asked : fake_asked(turn)) answered.push_back(asked.calls);
+      });
   EXPECT_EQ(submission.front(), reference.front());  // of the constructors
   reference.insert(reference.end(), answered.begin(), answered.end());
   EXPECT_EQ(std::set(submission.begin(), submission.end()), std::set(reference.begin(), reference.end()));
@@ -171,22 +177,28 @@ TEST(Attempt, slow_calls_are_timed_until_their_budget_is_spent) {
   EXPECT_GE(report.samples.submission_ns.size(), kTimedSamplesMin);
   EXPECT_LE(report.samples.submission_ns.size(), 8u);
   house.plan.limits.timed_budget_ms = 0;
-  EXPECT_EQ(house.run(at(Command::call, [](FakeTurn&) { ::usleep(2'000); })).samples.submission_ns.size(), kTimedSamplesMin);
+  EXPECT_EQ(house.run(at(Command::call, [](FakeTurn&) { ::usleep(2'000); })).samples.submission_ns.size(),
+            kTimedSamplesMin);
   house.plan.limits.timed_budget_ms = 200;
   int calls = 0;
-  EXPECT_EQ(house.run(at(Command::call, [&](FakeTurn&) { ::usleep(++calls == 8 ? 250'000 : 0); })).samples.submission_ns.size(), 20u) << "one that sleeps ends nothing";
+  EXPECT_EQ(house.run(at(Command::call, [&](FakeTurn&) { ::usleep(++calls == 8 ? 250'000 : 0); }))
+                .samples.submission_ns.size(),
+            20u)
+      << "one that sleeps ends nothing";
 }
 
 TEST(Attempt, nothing_passes_unchecked) {
   FakeHouse house;
   house.plan.trials = {.correctness = 0, .warmup = 0, .timed = 0};
-  const Report report = house.run(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.outputs[0]) = 1e9f; }));
+  const Report report =
+      house.run(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.outputs[0]) = 1e9f; }));
   EXPECT_EQ(ending(report), "wrong_answer/value at judge");
 }
 
 TEST(Attempt, small_errors_are_within_the_tolerance_and_told) {
   FakeHouse house;
-  const Report report = house.run(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.outputs[0]) += 5e-5f; }));
+  const Report report =
+      house.run(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.outputs[0]) += 5e-5f; }));
   ASSERT_EQ(ending(report), "passed");
   EXPECT_GT(correctness_of(*report.verdict)->max_abs_err, 0);
 }
@@ -195,13 +207,15 @@ TEST(Attempt, the_problem_may_be_stricter) {
   FakeHouse house;
   house.plan.atol = 1e-6;
   house.plan.rtol = 0;
-  const Report report = house.run(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.outputs[0]) += 5e-5f; }));
+  const Report report =
+      house.run(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.outputs[0]) += 5e-5f; }));
   EXPECT_EQ(ending(report), "wrong_answer/value at judge");
 }
 
 TEST(Attempt, a_wrong_value_is_named) {
   FakeHouse house;
-  const Report report = house.run(at(Command::call, [](FakeTurn& turn) { fake_data<float>(turn, turn.page.outputs[0])[3] = -77; }));
+  const Report report =
+      house.run(at(Command::call, [](FakeTurn& turn) { fake_data<float>(turn, turn.page.outputs[0])[3] = -77; }));
   ASSERT_EQ(ending(report), "wrong_answer/value at judge");
   const Mismatch& mismatch = *evidence_in(report).mismatch;
   EXPECT_EQ(mismatch.trial, 0u);
@@ -228,7 +242,8 @@ TEST(Attempt, the_last_trial_is_checked_like_the_first) {
 
 TEST(Attempt, nan_where_the_reference_is_finite) {
   FakeHouse house;
-  const Report report = house.run(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.outputs[0]) = NAN; }));
+  const Report report =
+      house.run(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.outputs[0]) = NAN; }));
   EXPECT_EQ(ending(report), "wrong_answer/nan at judge");
   EXPECT_TRUE(evidence_in(report).hint.empty());
 }
@@ -239,19 +254,24 @@ TEST(Attempt, an_output_left_unwritten_is_recognised) {
   const Report report = house.run([&](FakeTurn& turn) {
     float* y = turn.command == Command::call ? fake_data<float>(turn, turn.page.outputs[0]) : nullptr;
     if (y == nullptr) return;
-    std::memcpy(y, turn.window + turn.page.outputs[0].offset - 256, 32);  // what lies in the gap was written by the same fill
+    std::memcpy(y, turn.window + turn.page.outputs[0].offset - 256,
+                32);  // what lies in the gap was written by the same fill
   });
   EXPECT_EQ(ending(report), "wrong_answer/nan at judge");
-  EXPECT_EQ(evidence_in(report).hint, "the first of them holds what the judge wrote there before the call: nothing was written");
+  EXPECT_EQ(evidence_in(report).hint,
+            "the first of them holds what the judge wrote there before the call: nothing was written");
 }
 
 TEST(Attempt, shape_dtype_and_count_of_outputs_matter) {
   FakeHouse house;
-  EXPECT_EQ(ending(house.run(at(Command::call, [](FakeTurn& turn) { turn.page.outputs[0].shape[0] = 7; }))), "wrong_answer/shape at judge");
-  const Report dtype = house.run(at(Command::call, [](FakeTurn& turn) { turn.page.outputs[1].dtype = channel::Dtype::float32; }));
+  EXPECT_EQ(ending(house.run(at(Command::call, [](FakeTurn& turn) { turn.page.outputs[0].shape[0] = 7; }))),
+            "wrong_answer/shape at judge");
+  const Report dtype =
+      house.run(at(Command::call, [](FakeTurn& turn) { turn.page.outputs[1].dtype = channel::Dtype::float32; }));
   EXPECT_EQ(ending(dtype), "wrong_answer/dtype at judge");
   EXPECT_EQ(evidence_in(dtype).message, "output 1 is float32[1], must be int32[1], in trial 0");
-  EXPECT_EQ(ending(house.run(at(Command::call, [](FakeTurn& turn) { turn.page.outputs_n = 1; }))), "wrong_answer/shape at judge");
+  EXPECT_EQ(ending(house.run(at(Command::call, [](FakeTurn& turn) { turn.page.outputs_n = 1; }))),
+            "wrong_answer/shape at judge");
 }
 
 TEST(Attempt, an_offset_of_the_childs_own_is_not_followed) {
@@ -262,16 +282,19 @@ TEST(Attempt, an_offset_of_the_childs_own_is_not_followed) {
 
 TEST(Attempt, a_place_where_no_memory_is_is_tampering) {
   FakeHouse house;
-  const Report report = house.run(at(Command::call, [](FakeTurn& turn) { turn.page.outputs[0].place = channel::Place::arena; }));
+  const Report report =
+      house.run(at(Command::call, [](FakeTurn& turn) { turn.page.outputs[0].place = channel::Place::arena; }));
   ASSERT_EQ(ending(report), "rejected/tamper at judge");
   EXPECT_EQ(evidence_in(report).rule, "channel");
-  EXPECT_EQ(ending(house.run(at(Command::call, [](FakeTurn& turn) { turn.page.outputs[0].place = static_cast<channel::Place>(2); }))),
+  EXPECT_EQ(ending(house.run(at(Command::call,
+                                [](FakeTurn& turn) { turn.page.outputs[0].place = static_cast<channel::Place>(2); }))),
             "rejected/tamper at run");
 }
 
 TEST(Attempt, a_mutated_input_is_noticed) {
   FakeHouse house;
-  const Report report = house.run(at(Command::call, [](FakeTurn& turn) { fake_data<float>(turn, turn.page.inputs[0])[7] = 0.5f; }));
+  const Report report =
+      house.run(at(Command::call, [](FakeTurn& turn) { fake_data<float>(turn, turn.page.inputs[0])[7] = 0.5f; }));
   ASSERT_EQ(ending(report), "wrong_answer/mutated_input at judge");
   EXPECT_NE(evidence_in(report).message.find("input 0 (x)"), std::string::npos);
 }
@@ -284,10 +307,12 @@ TEST(Attempt, an_input_that_the_reference_mutates_may_be_mutated) {
 
 TEST(Attempt, writing_past_an_output_or_input_is_noticed) {
   FakeHouse house;
-  const Report output = house.run(at(Command::call, [](FakeTurn& turn) { fake_data<float>(turn, turn.page.outputs[0])[8] = 1; }));
+  const Report output =
+      house.run(at(Command::call, [](FakeTurn& turn) { fake_data<float>(turn, turn.page.outputs[0])[8] = 1; }));
   EXPECT_EQ(ending(output), "wrong_answer/mutated_input at judge");
   EXPECT_NE(evidence_in(output).message.find("outside of its outputs"), std::string::npos);
-  const Report input = house.run(at(Command::call, [](FakeTurn& turn) { fake_data<float>(turn, turn.page.inputs[0])[-1] = 1; }));
+  const Report input =
+      house.run(at(Command::call, [](FakeTurn& turn) { fake_data<float>(turn, turn.page.inputs[0])[-1] = 1; }));
   EXPECT_NE(evidence_in(input).message.find("outside of its inputs"), std::string::npos);
 }
 
@@ -341,7 +366,9 @@ TEST(Attempt, the_childs_own_clock_gains_the_slack_at_most) {
 TEST(Attempt, a_calibrator_that_slows_down_is_told_as_drift) {
   FakeHouse house;
   bool is_slow = false;
-  house.calibrator_script = [&](FakeTurn&) { ::usleep(is_slow ? 20'000 : 100); };  // a busy machine adds a millisecond or two to either
+  house.calibrator_script = [&](FakeTurn&) {
+    ::usleep(is_slow ? 20'000 : 100);
+  };  // a busy machine adds a millisecond or two to either
   const Report report = house.run(at(Command::load, [&](FakeTurn&) { is_slow = true; }));
   ASSERT_EQ(ending(report), "passed");
   EXPECT_GT(measurement_of(*report.verdict)->drift_ns, 1e6);
@@ -375,7 +402,8 @@ TEST(Attempt, a_trial_beside_somebody_elses_work_comes_again) {
   int calls = 0;
   std::int64_t absence_ns = 40'000;
   house.use(busy_device([&] { return absence_ns; }));
-  const Report report = house.run(at(Command::call, [&](FakeTurn&) { absence_ns = ++calls % 3 == 0 ? 40'000 + kAbsenceNs + 1 : 40'000; }));
+  const Report report = house.run(
+      at(Command::call, [&](FakeTurn&) { absence_ns = ++calls % 3 == 0 ? 40'000 + kAbsenceNs + 1 : 40'000; }));
   ASSERT_EQ(ending(report), "passed");
   EXPECT_EQ(report.samples.submission_ns.size(), 3u);
   EXPECT_GE(calls, 9);
@@ -449,36 +477,43 @@ TEST(Attempt, a_lying_page_is_tampering) {
 
 TEST(Attempt, a_child_that_breaks_before_its_own_code_runs_is_our_fault) {
   FakeHouse house;
-  const Report attach = house.run(at(Command::attach, [](FakeTurn& turn) { turn.fail(Failure::runtime_error, "no memory to map"); }));
+  const Report attach =
+      house.run(at(Command::attach, [](FakeTurn& turn) { turn.fail(Failure::runtime_error, "no memory to map"); }));
   EXPECT_EQ(ending(attach), "error: a fresh submission child could not be set up: no memory to map");
   EXPECT_FALSE(attach.reference_usable);
-  const Report null_call = house.run({}, at(Command::null_call, [](FakeTurn& turn) { turn.fail(Failure::problem_invalid, "no CUDA"); }));
+  const Report null_call =
+      house.run({}, at(Command::null_call, [](FakeTurn& turn) { turn.fail(Failure::problem_invalid, "no CUDA"); }));
   EXPECT_EQ(ending(null_call), "error: a fresh reference child could not be set up: no CUDA");
 }
 
 TEST(Attempt, a_failing_reference_makes_the_problem_invalid) {
   FakeHouse house;
-  const Report load = house.run({}, at(Command::load, [](FakeTurn& turn) { turn.fail(Failure::problem_invalid, "no get_inputs"); }));
+  const Report load =
+      house.run({}, at(Command::load, [](FakeTurn& turn) { turn.fail(Failure::problem_invalid, "no get_inputs"); }));
   EXPECT_EQ(ending(load), "problem_invalid at load");
   EXPECT_EQ(evidence_in(load).message, "the reference: no get_inputs");
   EXPECT_FALSE(load.reference_usable);
   EXPECT_EQ(ending(house.run({}, end_with(house, Command::call, 11, ChildRole::reference))), "problem_invalid at run");
-  EXPECT_EQ(ending(house.run({}, at(Command::answer, [](FakeTurn& turn) { turn.page.inputs_n = 65; }))), "problem_invalid at run");
+  EXPECT_EQ(ending(house.run({}, at(Command::answer, [](FakeTurn& turn) { turn.page.inputs_n = 65; }))),
+            "problem_invalid at run");
   house.plan.limits.load_limit_ms = 200;
-  EXPECT_EQ(ending(house.run({}, at(Command::load, [](FakeTurn& turn) { turn.answers = false; }))), "problem_invalid at load");
+  EXPECT_EQ(ending(house.run({}, at(Command::load, [](FakeTurn& turn) { turn.answers = false; }))),
+            "problem_invalid at load");
 }
 
 TEST(Attempt, a_reference_out_of_memory_is_too_large) {
   FakeHouse house;
-  EXPECT_EQ(ending(house.run({}, at(Command::load, [](FakeTurn& turn) { turn.fail(Failure::out_of_gpu_memory, "40 GiB"); }))), "too_large at load");
+  EXPECT_EQ(
+      ending(house.run({}, at(Command::load, [](FakeTurn& turn) { turn.fail(Failure::out_of_gpu_memory, "40 GiB"); }))),
+      "too_large at load");
 }
 
 TEST(Attempt, a_reference_that_disagrees_with_itself_makes_the_problem_invalid) {
   FakeHouse house;
   int calls = 0;
   const Report report = house.run({}, at(Command::call, [&](FakeTurn& turn) {
-    *fake_data<float>(turn, turn.page.outputs[0]) += static_cast<float>(++calls);
-  }));
+                                    *fake_data<float>(turn, turn.page.outputs[0]) += static_cast<float>(++calls);
+                                  }));
   ASSERT_EQ(ending(report), "problem_invalid/nondeterministic at judge");
   EXPECT_NE(evidence_in(report).message.find("disagrees with itself"), std::string::npos);
 }
@@ -492,7 +527,8 @@ TEST(Attempt, shapes_that_change_with_the_seed_make_the_problem_invalid) {
     };
     EXPECT_EQ(ending(house.run({}, slowly)), "problem_invalid at judge");
   }
-  EXPECT_EQ(ending(house.run({}, at(Command::call, [](FakeTurn& turn) { turn.page.outputs[0].shape[0] = 9; }))), "problem_invalid at judge");
+  EXPECT_EQ(ending(house.run({}, at(Command::call, [](FakeTurn& turn) { turn.page.outputs[0].shape[0] = 9; }))),
+            "problem_invalid at judge");
 }
 
 TEST(Attempt, more_than_the_window_limit_is_too_large) {
@@ -509,7 +545,8 @@ TEST(Attempt, more_than_the_window_limit_is_too_large) {
 TEST(Attempt, a_problem_beyond_the_machine_is_too_large) {
   FakeHouse house;
   house.plan.limits.window_bytes_max = ~0ull;
-  EXPECT_EQ(ending(house.run({}, at(Command::load, [](FakeTurn& turn) { turn.page.inputs[0].shape[0] = 1ll << 45; }))), "too_large at load");
+  EXPECT_EQ(ending(house.run({}, at(Command::load, [](FakeTurn& turn) { turn.page.inputs[0].shape[0] = 1ll << 45; }))),
+            "too_large at load");
 }
 
 TEST(Attempt, the_reference_serves_one_attempt_after_another) {
@@ -517,7 +554,8 @@ TEST(Attempt, the_reference_serves_one_attempt_after_another) {
   std::set<std::uint64_t> model_seeds;
   const Twist reference = at(Command::load, [&](FakeTurn& turn) { model_seeds.insert(turn.seed); });
   ASSERT_EQ(ending(house.run({}, reference)), "passed");
-  EXPECT_EQ(ending(house.run_again(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.outputs[0]) = 1e6f; }))),
+  EXPECT_EQ(ending(house.run_again(
+                at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.outputs[0]) = 1e6f; }))),
             "wrong_answer/value at judge");
   EXPECT_EQ(ending(house.run_again()), "passed");
   EXPECT_EQ(model_seeds.size(), 3u);
@@ -526,17 +564,20 @@ TEST(Attempt, the_reference_serves_one_attempt_after_another) {
 TEST(Attempt, a_kept_reference_may_describe_another_layout) {
   FakeHouse house;
   int loads = 0;
-  const Report first = house.run({}, at(Command::load, [&](FakeTurn& turn) { turn.page.states[0].shape[0] = 4 + loads++; }));
+  const Report first =
+      house.run({}, at(Command::load, [&](FakeTurn& turn) { turn.page.states[0].shape[0] = 4 + loads++; }));
   ASSERT_EQ(ending(first), "passed");
   EXPECT_EQ(ending(house.run_again()), "passed");
 }
 
 TEST(Attempt, a_kept_reference_that_fails_is_replaced_and_charged_to_nobody) {
-  for (const Failure failure : {Failure::problem_invalid, Failure::out_of_gpu_memory}) {  // which a model that hoards runs into
+  for (const Failure failure :
+       {Failure::problem_invalid, Failure::out_of_gpu_memory}) {  // which a model that hoards runs into
     FakeHouse house;
-    ASSERT_EQ(ending(house.run({}, at(Command::load, [&, loads = 0](FakeTurn& turn) mutable {
-                if (++loads == 2) turn.fail(failure, "tired");
-              }))),
+    ASSERT_EQ(ending(house.run({}, at(Command::load,
+                                      [&, loads = 0](FakeTurn& turn) mutable {
+                                        if (++loads == 2) turn.fail(failure, "tired");
+                                      }))),
               "passed");
     const Report report = house.run_again();
     EXPECT_EQ(ending(report), "error: a kept reference child failed: the reference: tired");
@@ -577,7 +618,8 @@ TEST(Attempt, lost_control_is_an_error) {
   EXPECT_EQ(ending(report), "error: control is gone");
 }
 
-// A hostile submission writes anything anywhere it can: every attempt still ends in a verdict about it, and the reference lives on.
+// A hostile submission writes anything anywhere it can: every attempt still ends in a verdict about it, and the
+// reference lives on.
 TEST(Attempt, a_submission_that_scribbles_ends_in_a_verdict) {
   FakeHouse house;
   house.plan.limits.call_limit_ms = 50;
@@ -586,7 +628,8 @@ TEST(Attempt, a_submission_that_scribbles_ends_in_a_verdict) {
   for (int round = 0; round < 40; ++round) {
     const Report report = house.run_again(at(Command::call, [&](FakeTurn& turn) {
       auto* page = reinterpret_cast<unsigned char*>(&turn.page);
-      for (int i = 0; i < 3'000; ++i) page[random() % sizeof(channel::Page)] = static_cast<unsigned char>(random() % (round % 2 == 0 ? 256 : 3));
+      for (int i = 0; i < 3'000; ++i)
+        page[random() % sizeof(channel::Page)] = static_cast<unsigned char>(random() % (round % 2 == 0 ? 256 : 3));
       for (int i = 0; i < 500; ++i) turn.window[random() % turn.window_bytes] = static_cast<char>(random());
     }));
     ASSERT_TRUE(report.verdict) << report.error;

@@ -10,8 +10,9 @@
 namespace kq::judge {
 namespace {
 
-// The standard error of a median, by the median absolute deviation: sigma = 1.4826 MAD and error = sqrt(pi / 2) sigma / sqrt(n), both for
-// normal samples (Rousseeuw and Croux, Alternatives to the Median Absolute Deviation, 1993; Kenney and Keeping, Mathematics of Statistics).
+// The standard error of a median, by the median absolute deviation: sigma = 1.4826 MAD and error = sqrt(pi / 2) sigma /
+// sqrt(n), both for normal samples (Rousseeuw and Croux, Alternatives to the Median Absolute Deviation, 1993; Kenney
+// and Keeping, Mathematics of Statistics).
 double standard_error(std::span<const std::int64_t> samples_ns, double median_ns) {
   std::vector<std::int64_t> deviations;
   deviations.reserve(samples_ns.size());
@@ -30,7 +31,8 @@ double early_ns(std::span<const std::int64_t> samples_ns, double median_ns) {
 
 std::string in_words(double attested_ns, double event_ns) {
   char text[160];
-  std::snprintf(text, sizeof text, "the judge's clock says %.1f us a call, the clock inside of the submission's process %.1f us",
+  std::snprintf(text, sizeof text,
+                "the judge's clock says %.1f us a call, the clock inside of the submission's process %.1f us",
                 attested_ns / 1e3, event_ns / 1e3);
   return text;
 }
@@ -47,7 +49,8 @@ bool disagree(double attested_ns, double event_ns) {
 
 }  // namespace
 
-Attested attest(std::span<const std::int64_t> samples_ns, std::span<const std::int64_t> events_ns, double drift_ns, double burst_ns) {
+Attested attest(std::span<const std::int64_t> samples_ns, std::span<const std::int64_t> events_ns, double drift_ns,
+                double burst_ns) {
   if (samples_ns.empty()) return {};
   Attested attested;
   attested.attested_ns = summarise(samples_ns).median_ns;
@@ -56,7 +59,8 @@ Attested attest(std::span<const std::int64_t> samples_ns, std::span<const std::i
     attested.median_ns = attested.attested_ns;
     return attested;
   }
-  const double cap = std::min(std::max(kSlackMaxNs, kSlackMaxShare * attested.attested_ns), kSlackMaxOfAll * attested.attested_ns);
+  const double cap =
+      std::min(std::max(kSlackMaxNs, kSlackMaxShare * attested.attested_ns), kSlackMaxOfAll * attested.attested_ns);
   const double by_chance = standard_error(samples_ns, attested.attested_ns);
   const double error = 3 * std::hypot(by_chance, kCalibrationErrorNs) + std::abs(drift_ns);
   attested.is_doubted = attested.event_ns < attested.attested_ns - std::min(3 * by_chance + std::abs(drift_ns), cap);
@@ -67,7 +71,8 @@ Attested attest(std::span<const std::int64_t> samples_ns, std::span<const std::i
     slack = std::max(slack, std::min(kBurstSlackNs, kBurstSlackShare * attested.attested_ns));
   }
   attested.median_ns = std::max({attested.event_ns, share, early_ns(samples_ns, attested.attested_ns) - slack, 1.0});
-  if (disagree(attested.attested_ns, attested.event_ns)) attested.disagreement = in_words(attested.attested_ns, attested.event_ns);
+  if (disagree(attested.attested_ns, attested.event_ns))
+    attested.disagreement = in_words(attested.attested_ns, attested.event_ns);
   return attested;
 }
 

@@ -13,7 +13,8 @@ using Samples = std::vector<std::int64_t>;
 Samples around(std::int64_t ns, std::int64_t spread_ns, std::size_t n, std::uint64_t seed = 1) {
   std::mt19937_64 random(seed);
   Samples samples(n);
-  for (auto& sample : samples) sample = ns - spread_ns + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(2 * spread_ns + 1));
+  for (auto& sample : samples)
+    sample = ns - spread_ns + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(2 * spread_ns + 1));
   return samples;
 }
 
@@ -56,9 +57,12 @@ TEST(Attested, what_disturbed_half_of_the_calls_is_not_published) {
   EXPECT_EQ(attest(samples, Samples(100, 29'500), 0).median_ns, 34'000 - kSlackMaxNs) << "that is most of them";
   std::fill_n(samples.begin(), 60, 300'000);
   std::fill(samples.begin() + 60, samples.end(), 30'000);
-  EXPECT_EQ(attest(samples, Samples(100, 1), 0).median_ns, 290'000 - 3 * kCalibrationErrorNs) << "a host is not that late";
+  EXPECT_EQ(attest(samples, Samples(100, 1), 0).median_ns, 290'000 - 3 * kCalibrationErrorNs)
+      << "a host is not that late";
   std::fill_n(samples.begin(), 60, 34'003);
-  EXPECT_EQ(attest(std::span(samples).first(kQuartileSamplesMin - 1), Samples(kQuartileSamplesMin - 1, 29'500), 0).median_ns, 34'003 - kSlackMaxNs);
+  EXPECT_EQ(
+      attest(std::span(samples).first(kQuartileSamplesMin - 1), Samples(kQuartileSamplesMin - 1, 29'500), 0).median_ns,
+      34'003 - kSlackMaxNs);
 }
 
 TEST(Attested, an_event_that_a_right_calibration_would_not_allow_is_doubted_though_it_is_published) {
@@ -73,10 +77,12 @@ TEST(Attested, an_event_that_a_right_calibration_would_not_allow_is_doubted_thou
 TEST(Attested, a_reference_is_as_quick_as_it_says_where_the_judge_does_not_contradict_it) {
   EXPECT_EQ(reference_median_ns(Samples(7, 20'000), Samples(7, 11'300)), 11'300);
   EXPECT_EQ(reference_median_ns(Samples(7, 9'000), Samples(7, 11'300)), 11'300);
-  EXPECT_EQ(reference_median_ns(Samples(7, 9'000), Samples(7, 50'000)), 9'000 + 3 * kCalibrationErrorNs) << "more than its calibration can be off";
+  EXPECT_EQ(reference_median_ns(Samples(7, 9'000), Samples(7, 50'000)), 9'000 + 3 * kCalibrationErrorNs)
+      << "more than its calibration can be off";
   EXPECT_EQ(reference_median_ns(Samples(7, 20'000), {}), 20'000);
   EXPECT_EQ(reference_median_ns(Samples{20'000, 20'000, 20'000}, Samples{11'300, 0, 11'300}), 20'000);
-  EXPECT_EQ(reference_median_ns(Samples(7, 20'000), Samples(7, 90'000)), 20'000) << "it says that it is slow, and was not";
+  EXPECT_EQ(reference_median_ns(Samples(7, 20'000), Samples(7, 90'000)), 20'000)
+      << "it says that it is slow, and was not";
   EXPECT_EQ(reference_median_ns({}, {}), 0);
 }
 
@@ -101,7 +107,8 @@ TEST(Attested, a_share_of_bursts_refines_within_its_slack_and_never_below_it) {
   EXPECT_EQ(attest(Samples(50, 6'000), Samples(50, 1), 0, 1).median_ns, 4'500);
   // A host that is slower than the GPU makes a share too large: that changes nothing.
   EXPECT_EQ(attest(Samples(50, 15'600), Samples(50, 13'000), 0, 40'000).median_ns, 13'600);
-  EXPECT_EQ(attest(around(15'600, 1'500, 100), Samples(100, 14'900), 0, 40'000).median_ns, attest(around(15'600, 1'500, 100), Samples(100, 14'900), 0).median_ns);
+  EXPECT_EQ(attest(around(15'600, 1'500, 100), Samples(100, 14'900), 0, 40'000).median_ns,
+            attest(around(15'600, 1'500, 100), Samples(100, 14'900), 0).median_ns);
   EXPECT_EQ(attest(Samples(50, 15'600), {}, 0, 13'000).median_ns, 15'600);
 }
 

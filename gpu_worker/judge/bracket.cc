@@ -6,7 +6,8 @@
 namespace kq::judge {
 
 void begin_staging(Child& child, const Order& order) {
-  child.begin({.command = order.slots.empty() ? channel::Command::stage : channel::Command::stage_burst, .limit_ms = order.limit_ms});
+  child.begin({.command = order.slots.empty() ? channel::Command::stage : channel::Command::stage_burst,
+               .limit_ms = order.limit_ms});
 }
 
 Expected<Outcome> stage(Child& child, const Order& order) {
@@ -26,10 +27,11 @@ Expected<Outcome> bracket(Device& device, Child& child, const Order& order, cons
   bool is_probed = false;
   auto outcome = child.command(order, {.launch_ns = device.launch_ns(kLaunchNs),
                                        .at_start = [&] { device.release(); },
-                                       .at_done = [&] {
-                                         is_probed = true;
-                                         return device.probe();
-                                       }});
+                                       .at_done =
+                                           [&] {
+                                             is_probed = true;
+                                             return device.probe();
+                                           }});
   if (!is_probed) return outcome;
   const auto* answered = outcome ? std::get_if<Answered>(&*outcome) : nullptr;
   const auto taken = answered != nullptr && answered->ok && around.take ? around.take(*answered) : Expected<void>();

@@ -54,21 +54,22 @@ TEST_F(BracketTest, prepares_then_calls_then_takes_what_is_staged) {
 TEST_F(BracketTest, preparation_is_not_counted) {
   const std::int64_t start_ns = clock_ns();
   const auto outcome = run([](FakeTurn&) {}, {.prepare = []() -> Expected<void> {
-    ::usleep(20'000);
-    return {};
-  }});
+                             ::usleep(20'000);
+                             return {};
+                           }});
   EXPECT_LE(std::get<Answered>(*outcome).bracket_ns, clock_ns() - start_ns - 20'000'000);
 }
 
 TEST_F(BracketTest, nothing_is_taken_of_a_call_that_failed) {
   bool is_taken = false;
-  const auto outcome = run([](FakeTurn& turn) {
-                             if (turn.command == Command::call) turn.fail(channel::Failure::runtime_error, "no");
-                           },
-                           {.take = [&](const Answered&) -> Expected<void> {
-                             is_taken = true;
-                             return {};
-                           }});
+  const auto outcome = run(
+      [](FakeTurn& turn) {
+        if (turn.command == Command::call) turn.fail(channel::Failure::runtime_error, "no");
+      },
+      {.take = [&](const Answered&) -> Expected<void> {
+        is_taken = true;
+        return {};
+      }});
   EXPECT_FALSE(std::get<Answered>(*outcome).ok);
   EXPECT_FALSE(is_taken);
 }

@@ -17,7 +17,8 @@ using channel::Command;
 std::string ending(const Report& report) {
   if (!report.verdict) return "error: " + report.error;
   std::string text(to_string(name_of(*report.verdict)));
-  if (const Evidence* found = evidence_of(*report.verdict)) text += " " + found->reason + (found->rule.empty() ? "" : " " + found->rule);
+  if (const Evidence* found = evidence_of(*report.verdict))
+    text += " " + found->reason + (found->rule.empty() ? "" : " " + found->rule);
   return text;
 }
 
@@ -27,7 +28,8 @@ struct BurstHouse : FakeHouse {
     plan.trials = {.correctness = 1, .warmup = 1, .timed = kTimedSamplesMin};
     plan.limits.bursts = Bursts::always;
     plan.limits.burst_below_ns = 2'000'000'000;
-    drawn_n = 7;  // a problem's numbers do not change from call to call (harness/reference.py), as those of the fake one do
+    drawn_n =
+        7;  // a problem's numbers do not change from call to call (harness/reference.py), as those of the fake one do
   }
 };
 
@@ -120,7 +122,9 @@ TEST(Burst, a_child_that_skips_calls_or_counts_wrong_is_no_honest_one) {
     FakeChild submission(std::move(liar));
     FakeChild reference(fake_reference());
     FakeChild calibrator(house.calibrator_script);
-    const Report report = house.judge->run(house.plan, {.calibrator = calibrator.take_socket(), .reference = reference.take_socket(), .submission = submission.take_socket()});
+    const Report report = house.judge->run(house.plan, {.calibrator = calibrator.take_socket(),
+                                                        .reference = reference.take_socket(),
+                                                        .submission = submission.take_socket()});
     EXPECT_EQ(ending(report), "rejected tamper channel") << returned;
     house.judge.reset();
   }
@@ -151,7 +155,8 @@ TEST(Burst, of_what_was_returned_nothing_is_there_for_the_next_one) {
     float* const y = reinterpret_cast<float*>(device.last + arena_begin + place * kEach);
     looked += has_returned[place] ? 1 : 0;
     if (std::exchange(has_returned[place], true)) {
-      EXPECT_TRUE(std::all_of(y, y + 8, [](float number) { return number != number; })) << "at " << place << " after " << looked;
+      EXPECT_TRUE(std::all_of(y, y + 8, [](float number) { return number != number; }))
+          << "at " << place << " after " << looked;
     }
     std::copy_n(fake_data<float>(turn, turn.page.outputs[0]), 8, y);
   };
@@ -167,7 +172,8 @@ TEST(Burst, of_what_was_returned_nothing_is_there_for_the_next_one) {
       for (std::uint32_t i = 0; i < kBurstCalls; ++i) tell(turn, i);
       return;
     }
-    if (turn.command == Command::attach && turn.page.arena_bytes > 0) arena_begin = turn.window_bytes - turn.page.arena_bytes;
+    if (turn.command == Command::attach && turn.page.arena_bytes > 0)
+      arena_begin = turn.window_bytes - turn.page.arena_bytes;
     honest(turn);
     if (turn.command != Command::call) return;
     bring(turn, 0);
@@ -175,8 +181,12 @@ TEST(Burst, of_what_was_returned_nothing_is_there_for_the_next_one) {
   });
   FakeChild reference(fake_reference({}, house.drawn_n));
   FakeChild calibrator(house.calibrator_script);
-  const Report report = house.judge->run(house.plan, {.calibrator = calibrator.take_socket(), .reference = reference.take_socket(), .submission = submission.take_socket()});
-  EXPECT_EQ(ending(report), "passed") << (report.verdict && evidence_of(*report.verdict) ? evidence_of(*report.verdict)->message : "");
+  const Report report = house.judge->run(house.plan, {.calibrator = calibrator.take_socket(),
+                                                      .reference = reference.take_socket(),
+                                                      .submission = submission.take_socket()});
+  EXPECT_EQ(ending(report), "passed") << (report.verdict && evidence_of(*report.verdict)
+                                              ? evidence_of(*report.verdict)->message
+                                              : "");
   const int calls = 2 + static_cast<int>(kTimedSamplesMin);
   EXPECT_GE(looked, calls - 1 + 1 + static_cast<int>(kBursts * kBurstCalls));
   house.judge.reset();
@@ -184,7 +194,9 @@ TEST(Burst, of_what_was_returned_nothing_is_there_for_the_next_one) {
 
 TEST(Burst, one_that_fails_in_the_middle_says_why) {
   BurstHouse house;
-  EXPECT_EQ(ending(house.run(at(Command::burst, [](FakeTurn& turn) { turn.fail(channel::Failure::runtime_error, "no"); }))), "runtime_error ");
+  EXPECT_EQ(
+      ending(house.run(at(Command::burst, [](FakeTurn& turn) { turn.fail(channel::Failure::runtime_error, "no"); }))),
+      "runtime_error ");
 }
 
 TEST(burst_share, is_free_of_what_every_interval_has) {

@@ -11,7 +11,8 @@ namespace kq::judge {
 class Bystanders {
  public:
   // A child that is not warm after a minute is given up (gpu_worker/children.h), so nobody is waited for longer.
-  explicit Bystanders(Warming warming, std::int64_t patience_ns = 60'000'000'000) : warming_(std::move(warming)), patience_ns_(patience_ns) {}
+  explicit Bystanders(Warming warming, std::int64_t patience_ns = 60'000'000'000)
+      : warming_(std::move(warming)), patience_ns_(patience_ns) {}
 
   Warming& warming() { return warming_; }
   // Whether there are any now.

@@ -59,12 +59,15 @@ double common_overhead_ns(std::array<double, 3> medians_ns) {
   return sum / agreeing;
 }
 
-Step<Overhead> calibrate(Device& device, Child& child, const Doing& doing, std::uint64_t touch_bytes, std::int64_t limit_ms) {
+Step<Overhead> calibrate(Device& device, Child& child, const Doing& doing, std::uint64_t touch_bytes,
+                         std::int64_t limit_ms) {
   child.lay_touch(std::min(touch_bytes, kTouchBytesMax));
   auto calls = make_null_calls(device, child, doing, limit_ms);
   if (!calls) return tl::unexpected(calls.error());
   const Bystanders* const bystanders = device.bystanders();
-  for (int again = 1; bystanders != nullptr && !undisturbed_median_ns(calls->brackets_ns) && again <= kCalibratedAgainMax + 1; ++again) {
+  for (int again = 1;
+       bystanders != nullptr && !undisturbed_median_ns(calls->brackets_ns) && again <= kCalibratedAgainMax + 1;
+       ++again) {
     if (again > kCalibratedAgainMax) bystanders->wait();
     calls = make_null_calls(device, child, doing, limit_ms);
     if (!calls) return tl::unexpected(calls.error());
@@ -81,7 +84,8 @@ Step<std::unique_ptr<Calibrator>> Calibrator::open(Device& device, Fd channel, E
 }
 
 Step<Overhead> Calibrator::calibrate(std::uint64_t touch_bytes, std::int64_t limit_ms) {
-  const auto overhead = judge::calibrate(device_, *child_, {ChildRole::calibrator, Phase::setup, device_.info().kind}, touch_bytes, limit_ms);
+  const auto overhead = judge::calibrate(device_, *child_, {ChildRole::calibrator, Phase::setup, device_.info().kind},
+                                         touch_bytes, limit_ms);
   if (!overhead) return overhead;
   last_ = *overhead;
   last_touch_bytes_ = touch_bytes;

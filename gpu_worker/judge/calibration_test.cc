@@ -57,18 +57,22 @@ TEST_F(CalibratorTest, the_last_one_is_recalled_where_it_was_one_of_the_same) {
 
 TEST(UndisturbedMedian, is_that_of_the_most_that_lie_together) {
   EXPECT_EQ(undisturbed_median_ns(std::vector<std::int64_t>{440'000, 441'000, 442'000, 600'000, 690'000}), 441'000);
-  EXPECT_EQ(undisturbed_median_ns(std::vector<std::int64_t>{300'000, 440'000, 441'000, 442'000, 470'000}), 441'000) << "one that is too short, too";
-  EXPECT_EQ(undisturbed_median_ns(std::vector<std::int64_t>{440'000, 441'000, 600'000, 601'000, 700'000}), std::nullopt);
+  EXPECT_EQ(undisturbed_median_ns(std::vector<std::int64_t>{300'000, 440'000, 441'000, 442'000, 470'000}), 441'000)
+      << "one that is too short, too";
+  EXPECT_EQ(undisturbed_median_ns(std::vector<std::int64_t>{440'000, 441'000, 600'000, 601'000, 700'000}),
+            std::nullopt);
   EXPECT_EQ(undisturbed_median_ns(std::vector<std::int64_t>{440'000, 460'000}), std::nullopt);
 }
 
 TEST(CommonOverhead, is_the_mean_of_those_that_agree_with_the_middle_one) {
   EXPECT_EQ(common_overhead_ns({298'000, 301'000, 304'000}), 301'000);
-  EXPECT_EQ(common_overhead_ns({298'000, 322'000, 300'000}), 299'000) << "one was disturbed from its first call to its last";
+  EXPECT_EQ(common_overhead_ns({298'000, 322'000, 300'000}), 299'000)
+      << "one was disturbed from its first call to its last";
   EXPECT_EQ(common_overhead_ns({340'000, 300'000, 320'000}), 320'000);
 }
 
-// Calls beside a child of ours that makes its context and disturbs so many calibrations, then no more; he goes only when there is no use in trying.
+// Calls beside a child of ours that makes its context and disturbs so many calibrations, then no more; he goes only
+// when there is no use in trying.
 TEST_F(CalibratorTest, null_calls_that_lie_nowhere_together_are_made_again_and_in_the_quiet_in_the_end) {
   constexpr std::int64_t kPatienceNs = 20'000'000'000;
   for (const int disturbed : {1, kCalibratedAgainMax + 1}) {

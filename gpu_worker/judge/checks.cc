@@ -30,7 +30,8 @@ Expected<bool> Checks::all_the_same(std::span<const Look> looks) {
   if (!seen) return failure(seen.error());
   for (std::size_t i = 0; i < looks.size(); ++i) {
     if (i < seen->size() && (*seen)[i]) continue;
-    const auto found = difference({*looks[i].expected, looks[i].expected_offset}, {*looks[i].got, looks[i].got_offset}, looks[i].bytes);
+    const auto found = difference({*looks[i].expected, looks[i].expected_offset}, {*looks[i].got, looks[i].got_offset},
+                                  looks[i].bytes);
     if (!found) return failure(found.error());
     if (*found) return false;
   }
@@ -44,11 +45,17 @@ Expected<std::optional<Agreement>> Checks::look(const Look& look) {
 }
 
 Expected<void> Checks::compare(Comparison& comparison, Place expected, Place got, std::uint64_t bytes) {
-  const auto agreed = look({.expected = &expected.memory, .expected_offset = expected.offset, .got = &got.memory, .got_offset = got.offset, .bytes = bytes,
-                            .dtype = comparison.dtype(), .tolerance = comparison.tolerance()});
+  const auto agreed = look({.expected = &expected.memory,
+                            .expected_offset = expected.offset,
+                            .got = &got.memory,
+                            .got_offset = got.offset,
+                            .bytes = bytes,
+                            .dtype = comparison.dtype(),
+                            .tolerance = comparison.tolerance()});
   if (!agreed) return failure(agreed.error());
   if (*agreed) {
-    comparison.add_agreed(bytes / channel::element_bytes(comparison.dtype()), (*agreed)->max_abs_err, (*agreed)->max_rel_err);
+    comparison.add_agreed(bytes / channel::element_bytes(comparison.dtype()), (*agreed)->max_abs_err,
+                          (*agreed)->max_rel_err);
     return {};
   }
   const std::uint64_t piece = room(expected_).size();
@@ -70,7 +77,11 @@ Expected<std::vector<double>> Checks::numbers(channel::Dtype dtype, Place at, st
 }
 
 Expected<std::optional<std::uint64_t>> Checks::difference(Place expected, Place got, std::uint64_t bytes) {
-  const auto same = look({.expected = &expected.memory, .expected_offset = expected.offset, .got = &got.memory, .got_offset = got.offset, .bytes = bytes});
+  const auto same = look({.expected = &expected.memory,
+                          .expected_offset = expected.offset,
+                          .got = &got.memory,
+                          .got_offset = got.offset,
+                          .bytes = bytes});
   if (!same) return failure(same.error());
   if (*same) return std::optional<std::uint64_t>();
   const std::uint64_t piece = room(expected_).size();

@@ -1,4 +1,5 @@
-// Looking at device memory: on the device itself where it can tell that all is right, else from the host, a piece at a time.
+// Looking at device memory: on the device itself where it can tell that all is right, else from the host, a piece at a
+// time.
 #pragma once
 
 #include <cstddef>
@@ -50,6 +51,8 @@ class Checks {
 };
 
 // The byte at this offset of memory filled with `word`.
-constexpr std::byte byte_of(std::uint32_t word, std::uint64_t offset) { return static_cast<std::byte>(word >> (offset % 4 * 8)); }
+constexpr std::byte byte_of(std::uint32_t word, std::uint64_t offset) {
+  return static_cast<std::byte>(word >> (offset % 4 * 8));
+}
 
 }  // namespace kq::judge

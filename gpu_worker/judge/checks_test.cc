@@ -15,7 +15,9 @@ constexpr std::size_t kPieceBytes = 64;  // so that a small tensor is many piece
 
 class ChecksTest : public testing::Test {
  protected:
-  void poke(Memory& memory, std::uint64_t offset, char value) { reinterpret_cast<char*>(memory.address())[offset] = value; }
+  void poke(Memory& memory, std::uint64_t offset, char value) {
+    reinterpret_cast<char*>(memory.address())[offset] = value;
+  }
 
   std::unique_ptr<Device> device_ = std::move(*open_cpu_device());
   std::unique_ptr<Memory> a_ = std::move(*device_->make_private(4096));

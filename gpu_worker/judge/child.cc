@@ -24,23 +24,30 @@ using channel::Page;
 using channel::TensorDesc;
 
 constexpr std::int64_t kMs = 1'000'000;
-constexpr std::int64_t kSliceNs = 2 * kMs;           // how long the judge sleeps before it looks around
-constexpr std::int64_t kTurnSliceNs = 50'000;        // and in a burst, where the child waits for it
-constexpr std::int64_t kLookNs = 1 * kMs;            // how often it looks around while it spins
-constexpr std::int64_t kSpinNs = 1'000 * kMs;        // spins no longer: of a call that long, a wake-up is no part worth a core
-constexpr std::uint64_t kChildSpinNs = 50 * kMs;     // covers what the judge does between waking a child and `go`
-constexpr std::uint64_t kChildNapNs = 1 * kMs;       // of a child that sleeps: what follows at once finds it awake
-constexpr std::int64_t kExitNoticeMs = 2'000;        // between a closed socket and control's word that the child ended
+constexpr std::int64_t kSliceNs = 2 * kMs;     // how long the judge sleeps before it looks around
+constexpr std::int64_t kTurnSliceNs = 50'000;  // and in a burst, where the child waits for it
+constexpr std::int64_t kLookNs = 1 * kMs;      // how often it looks around while it spins
+constexpr std::int64_t kSpinNs =
+    1'000 * kMs;  // spins no longer: of a call that long, a wake-up is no part worth a core
+constexpr std::uint64_t kChildSpinNs = 50 * kMs;  // covers what the judge does between waking a child and `go`
+constexpr std::uint64_t kChildNapNs = 1 * kMs;    // of a child that sleeps: what follows at once finds it awake
+constexpr std::int64_t kExitNoticeMs = 2'000;     // between a closed socket and control's word that the child ended
 
-std::string system_error(const char* what) { return std::string(what) + ": " + std::strerror(errno); }
+std::string system_error(const char* what) {
+  return std::string(what) + ": " + std::strerror(errno);
+}
 
 long futex(std::uint32_t* word, int operation, std::uint32_t value, const timespec* timeout) {
   return ::syscall(SYS_futex, word, operation, value, timeout, nullptr, 0);
 }
 
 // The words of the page that both sides write at any time are only ever reached through these two.
-std::uint32_t load(std::uint32_t& word) { return std::atomic_ref(word).load(std::memory_order_acquire); }
-void store(std::uint32_t& word, std::uint32_t value) { std::atomic_ref(word).store(value, std::memory_order_release); }
+std::uint32_t load(std::uint32_t& word) {
+  return std::atomic_ref(word).load(std::memory_order_acquire);
+}
+void store(std::uint32_t& word, std::uint32_t value) {
+  std::atomic_ref(word).store(value, std::memory_order_release);
+}
 
 void relax() {
 #if defined(__x86_64__)
@@ -62,9 +69,10 @@ void write_rows(TensorDesc* rows, std::uint32_t& rows_n, std::size_t rows_max, c
   rows_n = static_cast<std::uint32_t>(tensors.size());
 }
 
-tl::expected<std::vector<Tensor>, std::string> read_rows(const TensorDesc* rows, std::uint32_t rows_n, std::uint32_t rows_max,
-                                                         const std::string& what) {
-  if (rows_n > rows_max) return tl::unexpected(std::to_string(rows_n) + " " + what + "s, at most " + std::to_string(rows_max));
+tl::expected<std::vector<Tensor>, std::string> read_rows(const TensorDesc* rows, std::uint32_t rows_n,
+                                                         std::uint32_t rows_max, const std::string& what) {
+  if (rows_n > rows_max)
+    return tl::unexpected(std::to_string(rows_n) + " " + what + "s, at most " + std::to_string(rows_max));
   std::vector<TensorDesc> copy(rows_n);
   copy_out(copy.data(), rows, copy.size() * sizeof(TensorDesc));
   return read_table(copy, what);
@@ -101,7 +109,9 @@ Expected<std::unique_ptr<Child>> Child::start(Fd socket, ChildRole role, Exits& 
 Child::Child(Fd socket, ChildRole role, Exits& exits, Waiting waiting, Page* page)
     : socket_(std::move(socket)), role_(role), exits_(exits), waiting_(waiting), page_(page) {}
 
-Child::~Child() { ::munmap(page_, sizeof(Page)); }
+Child::~Child() {
+  ::munmap(page_, sizeof(Page));
+}
 
 void Child::write_inputs(const std::vector<Tensor>& inputs) {
   write_rows(page_->inputs, page_->inputs_n, channel::kInputsMax, inputs);
@@ -127,7 +137,9 @@ void Child::lay_slots(std::uint32_t slots, std::uint64_t slot_bytes, std::uint32
   page_->calls = calls;
 }
 
-void Child::lay_touch(std::uint64_t bytes) { page_->touch_bytes = bytes; }
+void Child::lay_touch(std::uint64_t bytes) {
+  page_->touch_bytes = bytes;
+}
 
 void Child::lay_answers(std::span<const channel::Seeds> answers) {
   KQ_CHECK(answers.size() <= channel::kAnswersMax);
@@ -139,9 +151,13 @@ void Child::send(char byte, int fd) {
   if (!send_packet(socket_.get(), std::string_view(&byte, 1), std::span(&fd, 1))) hung_up_ = true;
 }
 
-std::uint32_t Child::done() const { return load(page_->done); }
+std::uint32_t Child::done() const {
+  return load(page_->done);
+}
 
-bool Child::has_launched() const { return load(page_->launched) == commands_; }
+bool Child::has_launched() const {
+  return load(page_->launched) == commands_;
+}
 
 Expected<Outcome> Child::command(const Order& order, const Hooks& hooks) {
   begin(order, hooks);
@@ -196,10 +212,14 @@ Expected<Outcome> Child::finish(const Hooks& hooks) {
   const auto wake = wait(order, start_ns_);
   if (!wake) return failure(wake.error());
   switch (*wake) {
-    case Wake::done: break;
-    case Wake::exited: return Exited{*exit_};
-    case Wake::timed_out: return TimedOut{order.limit_ms + (has_launched() ? 0 : order.launch_limit_ms)};
-    case Wake::out_of_turn: return Malformed{"answered a command it was not given"};
+    case Wake::done:
+      break;
+    case Wake::exited:
+      return Exited{*exit_};
+    case Wake::timed_out:
+      return TimedOut{order.limit_ms + (has_launched() ? 0 : order.launch_limit_ms)};
+    case Wake::out_of_turn:
+      return Malformed{"answered a command it was not given"};
   }
   if (hooks.at_done) {
     if (const auto ran = hooks.at_done(); !ran) return failure(ran.error());
@@ -208,7 +228,8 @@ Expected<Outcome> Child::finish(const Hooks& hooks) {
   // The bracket is closed.
 
   Outcome outcome = answer(order.command, bracket_ns);
-  if (const auto* answered = std::get_if<Answered>(&outcome); answered != nullptr && answered->ok && !order.slots.empty() && turns_ != order.slots.size() + 1) {
+  if (const auto* answered = std::get_if<Answered>(&outcome);
+      answered != nullptr && answered->ok && !order.slots.empty() && turns_ != order.slots.size() + 1) {
     return Malformed{"left a burst before its end"};
   }
   usable_ = std::holds_alternative<Answered>(outcome);
@@ -285,7 +306,8 @@ Outcome Child::answer(Command command, std::int64_t bracket_ns) const {
   static_assert(sizeof(Head) == offsetof(Page, inputs) - offsetof(Page, done));
   copy_out(&head, &page_->done, sizeof head);
 
-  if (head.status != channel::Status::ok && head.status != channel::Status::failed) return Malformed{"an unknown status"};
+  if (head.status != channel::Status::ok && head.status != channel::Status::failed)
+    return Malformed{"an unknown status"};
   if (head.failure > channel::Failure::problem_invalid) return Malformed{"an unknown failure"};
   if (head.text_bytes > channel::kTextMax) return Malformed{"a text of " + std::to_string(head.text_bytes) + " bytes"};
   Answered answered{.ok = head.status == channel::Status::ok,

@@ -1,8 +1,9 @@
 // The judge's end of one child's channel (gpu_worker/channel.h): gives commands, waits, and makes the answer safe.
 //
-// Theory of operation. The page is shared with a process that may write anything into it at any time. So the judge keeps its own count
-// of commands, copies an answer out exactly once, and looks only at the copy. A child that ends, stays silent or writes what no honest
-// child writes has an outcome of its own, after which it is never commanded again.
+// Theory of operation. The page is shared with a process that may write anything into it at any time. So the judge
+// keeps its own count of commands, copies an answer out exactly once, and looks only at the copy. A child that ends,
+// stays silent or writes what no honest child writes has an outcome of its own, after which it is never commanded
+// again.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +28,9 @@ namespace kq::judge {
 struct Answered {
   bool ok = false;
   channel::Failure failure = channel::Failure::none;
-  std::string text;             // printable
+  std::string text;  // printable
   std::int64_t event_ns = 0;
-  Tables tables;                // what the command fills: all for a reference's load, inputs for make_inputs, outputs for call
+  Tables tables;  // what the command fills: all for a reference's load, inputs for make_inputs, outputs for call
   std::int64_t bracket_ns = 0;  // from just before `at_start` until `at_done` had returned
   bool is_early = false;        // it came before `at_start`, which was still waited for
 };
@@ -44,7 +45,8 @@ struct Malformed {
 };
 using Outcome = std::variant<Answered, Exited, TimedOut, Malformed>;
 
-// The judge's ends of an attempt's channels, as they come from control; none for a child that is kept from the last attempt.
+// The judge's ends of an attempt's channels, as they come from control; none for a child that is kept from the last
+// attempt.
 struct Channels {
   Fd calibrator = {};
   Fd reference = {};
@@ -54,7 +56,8 @@ struct Channels {
 struct Order {
   channel::Command command = channel::Command::none;
   std::int64_t limit_ms = 0;
-  std::int64_t launch_limit_ms = 0;           // so long the limit does not begin before the child says that it has launched its work
+  std::int64_t launch_limit_ms =
+      0;  // so long the limit does not begin before the child says that it has launched its work
   std::span<const std::uint16_t> slots = {};  // of a burst's calls, each told when the one before has returned
   std::uint64_t seed = 0;                     // of what it draws: the child learns it with `go`
 };
@@ -87,11 +90,13 @@ class Child {
 
   // What the judge does at both ends of the clock's interval.
   struct Hooks {
-    std::int64_t launch_ns = 0;                     // the interval begins when the child says that it has launched its work, or so long after `go`
-    std::function<void()> at_start = {};            // as soon as it begins
-    std::function<Expected<void>()> at_done = {};   // as soon as it says done, before anything of the answer is read
+    std::int64_t launch_ns =
+        0;  // the interval begins when the child says that it has launched its work, or so long after `go`
+    std::function<void()> at_start = {};           // as soon as it begins
+    std::function<Expected<void>()> at_done = {};  // as soon as it says done, before anything of the answer is read
   };
-  // Gives one command and waits for its outcome. An Error is ours: control is gone, or at_done failed. `at_start` runs whatever happens.
+  // Gives one command and waits for its outcome. An Error is ours: control is gone, or at_done failed. `at_start` runs
+  // whatever happens.
   Expected<Outcome> command(const Order& order, const Hooks& hooks);
   Expected<Outcome> command(const Order& order) { return command(order, {}); }
   // The same in two halves, for what others do meanwhile. Nothing else is asked of this child between them.
@@ -132,7 +137,7 @@ class Child {
   std::int64_t start_ns_ = 0;    // of the clock
   bool is_early_ = false;        // of this command, as in Answered
   std::optional<int> exit_;
-  bool hung_up_ = false;         // its end of the socket is closed
+  bool hung_up_ = false;  // its end of the socket is closed
   bool usable_ = true;
 };
 

@@ -79,7 +79,8 @@ TEST(Child, launches_before_the_interval_begins) {
     const std::int64_t launch_ns = (says_so ? 10'000 : 1) * kLaunchingUs * 1'000LL;
     std::int64_t began_ns = 0;
     const std::int64_t go_ns = clock_ns();
-    const auto outcome = pair.child->command({.command = Command::call, .limit_ms = kLongMs}, {.launch_ns = launch_ns, .at_start = [&] { began_ns = clock_ns(); }});
+    const auto outcome = pair.child->command({.command = Command::call, .limit_ms = kLongMs},
+                                             {.launch_ns = launch_ns, .at_start = [&] { began_ns = clock_ns(); }});
     ASSERT_TRUE(std::holds_alternative<Answered>(*outcome));
     EXPECT_GE(began_ns - go_ns, kLaunchingUs * 1'000LL);
     const auto& answered = std::get<Answered>(*outcome);
@@ -96,7 +97,8 @@ TEST(Child, who_is_done_while_he_is_still_waited_for_is_early) {
   bool has_begun = false;
   const std::int64_t go_ns = clock_ns();
   for (const Command command : {Command::stage, Command::call}) {
-    const auto outcome = pair.child->command({.command = command, .limit_ms = kLongMs}, {.launch_ns = kLongMs * 1'000'000, .at_start = [&] { has_begun = true; }});
+    const auto outcome = pair.child->command({.command = command, .limit_ms = kLongMs},
+                                             {.launch_ns = kLongMs * 1'000'000, .at_start = [&] { has_begun = true; }});
     ASSERT_TRUE(std::holds_alternative<Answered>(*outcome));
     EXPECT_TRUE(std::get<Answered>(*outcome).is_early);
     EXPECT_TRUE(has_begun);
@@ -112,7 +114,8 @@ TEST(Child, launches_all_calls_of_a_burst_before_the_interval_begins) {
     for (std::uint32_t returned = 0;; ++returned) {
       std::atomic_ref(page.returned).store(returned, std::memory_order_release);
       std::uint32_t told = 0;
-      while ((told = std::atomic_ref(page.turn).load(std::memory_order_acquire)) >> 16 != returned + 1) std::this_thread::yield();
+      while ((told = std::atomic_ref(page.turn).load(std::memory_order_acquire)) >> 16 != returned + 1)
+        std::this_thread::yield();
       if ((told & channel::kNoSlot) == channel::kNoSlot) break;
     }
     std::atomic_ref(page.launched).store(page.go, std::memory_order_release);
@@ -120,8 +123,9 @@ TEST(Child, launches_all_calls_of_a_burst_before_the_interval_begins) {
   });
   const std::vector<std::uint16_t> slots{2, 0, 1};
   std::int64_t began_ns = 0;
-  const auto outcome = pair.child->command({.command = Command::burst, .limit_ms = kLongMs, .slots = slots},
-                                           {.launch_ns = kLongMs * 1'000'000, .at_start = [&] { began_ns = clock_ns(); }});
+  const auto outcome =
+      pair.child->command({.command = Command::burst, .limit_ms = kLongMs, .slots = slots},
+                          {.launch_ns = kLongMs * 1'000'000, .at_start = [&] { began_ns = clock_ns(); }});
   ASSERT_TRUE(std::holds_alternative<Answered>(*outcome)) << malformed(*outcome);
   EXPECT_FALSE(std::get<Answered>(*outcome).is_early);
   EXPECT_GE(std::get<Answered>(*outcome).bracket_ns, 10'000'000);
@@ -135,7 +139,8 @@ TEST(Child, gets_tables_and_a_window) {
     offset = turn.page.outputs[0].offset;
     std::memcpy(turn.window + offset, "done", 4);
   });
-  pair.child->write_outputs({{.name = "out0", .kind = Kind::tensor, .dtype = Dtype::uint8, .shape = {4}, .bytes = 4, .offset = 512}});
+  pair.child->write_outputs(
+      {{.name = "out0", .kind = Kind::tensor, .dtype = Dtype::uint8, .shape = {4}, .bytes = 4, .offset = 512}});
   pair.child->send_window(*window);
   ASSERT_TRUE(std::holds_alternative<Answered>(pair.command(Command::attach)));
   std::array<std::byte, 4> got{};
@@ -175,13 +180,14 @@ TEST(Child, runs_at_done_inside_of_the_bracket) {
   bool was_answered_first = false;
   bool is_answered = false;
   Pair pair([&](FakeTurn&) { is_answered = true; });
-  const auto outcome = pair.child->command({.command = Command::call, .limit_ms = kLongMs}, {.at_done = [&]() -> Expected<void> {
-    was_answered_first = is_answered;
-    const std::int64_t start_ns = clock_ns();
-    while (clock_ns() - start_ns < 1'000'000) {
-    }
-    return {};
-  }});
+  const auto outcome =
+      pair.child->command({.command = Command::call, .limit_ms = kLongMs}, {.at_done = [&]() -> Expected<void> {
+                            was_answered_first = is_answered;
+                            const std::int64_t start_ns = clock_ns();
+                            while (clock_ns() - start_ns < 1'000'000) {
+                            }
+                            return {};
+                          }});
   EXPECT_TRUE(was_answered_first);
   EXPECT_GE(std::get<Answered>(*outcome).bracket_ns, 1'000'000);
 }
@@ -299,7 +305,8 @@ TEST(HostileChild, a_scribbled_page_ends_in_an_outcome) {
     Pair pair(
         [&](FakeTurn& turn) {
           auto* bytes = reinterpret_cast<unsigned char*>(&turn.page);
-          for (int i = 0; i < 2'000; ++i) bytes[48 + random() % (sizeof(Page) - 48)] = static_cast<unsigned char>(random());
+          for (int i = 0; i < 2'000; ++i)
+            bytes[48 + random() % (sizeof(Page) - 48)] = static_cast<unsigned char>(random());
           if (round % 2 == 0) turn.page.failure = Failure::none;
           if (round % 3 == 0) turn.page.text_bytes = 5;
           if (round % 3 == 0) turn.page.inputs_n = turn.page.outputs_n = turn.page.states_n = 2;
@@ -318,18 +325,17 @@ TEST(HostileChild, a_scribbled_page_ends_in_an_outcome) {
 TEST(HostileChild, a_page_that_changes_all_the_time_ends_in_an_outcome) {
   std::atomic<bool> is_over = false;
   std::thread writer;
-  Pair pair(
-      [&](FakeTurn& turn) {
-        if (writer.joinable()) return;
-        writer = std::thread([&is_over, page = &turn.page] {
-          auto* const words = reinterpret_cast<volatile std::uint32_t*>(page);
-          for (std::uint32_t i = 0; !is_over; ++i) {
-            words[offsetof(Page, text_bytes) / 4] = i % 2 == 0 ? 3 : 0xFFFFFFFF;
-            words[offsetof(Page, outputs_n) / 4] = i % 2 == 0 ? 1 : 0xFFFF;
-            words[(offsetof(Page, outputs) + offsetof(channel::TensorDesc, ndim)) / 4] = i % 2 == 0 ? 1 : 0xFFFF;
-          }
-        });
-      });
+  Pair pair([&](FakeTurn& turn) {
+    if (writer.joinable()) return;
+    writer = std::thread([&is_over, page = &turn.page] {
+      auto* const words = reinterpret_cast<volatile std::uint32_t*>(page);
+      for (std::uint32_t i = 0; !is_over; ++i) {
+        words[offsetof(Page, text_bytes) / 4] = i % 2 == 0 ? 3 : 0xFFFFFFFF;
+        words[offsetof(Page, outputs_n) / 4] = i % 2 == 0 ? 1 : 0xFFFF;
+        words[(offsetof(Page, outputs) + offsetof(channel::TensorDesc, ndim)) / 4] = i % 2 == 0 ? 1 : 0xFFFF;
+      }
+    });
+  });
   for (int i = 0; i < 200 && pair.child->usable(); ++i) (void)pair.command(Command::call);
   is_over = true;
   if (writer.joinable()) writer.join();
@@ -368,7 +374,8 @@ TEST(Limits, a_first_call_that_has_launched_its_work_has_the_limit_of_any_call) 
     turn.answers = false;
   }));
   ASSERT_EQ(ending(launched), "timed_out/run at run");
-  EXPECT_NE(evidence_in(launched).message.find("longer than 30 ms"), std::string::npos) << evidence_in(launched).message;
+  EXPECT_NE(evidence_in(launched).message.find("longer than 30 ms"), std::string::npos)
+      << evidence_in(launched).message;
   house.plan.limits.first_launch_limit_ms = 100;
   const Report never = house.run_again(at(Command::call, [](FakeTurn& turn) { turn.answers = false; }));
   ASSERT_EQ(ending(never), "timed_out/run at run");
@@ -388,7 +395,8 @@ TEST(Limits, the_limit_of_a_call_grows_with_the_reference) {
 TEST(Limits, a_hanging_load_times_out) {
   FakeHouse house;
   house.plan.limits.load_limit_ms = 200;
-  EXPECT_EQ(ending(house.run(at(Command::load, [](FakeTurn& turn) { turn.answers = false; }))), "timed_out/load at load");
+  EXPECT_EQ(ending(house.run(at(Command::load, [](FakeTurn& turn) { turn.answers = false; }))),
+            "timed_out/load at load");
 }
 
 }  // namespace

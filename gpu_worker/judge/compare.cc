@@ -20,9 +20,10 @@ struct ToleranceRow {
   double tolerance;  // both relative and absolute
 };
 constexpr ToleranceRow kTolerances[] = {
-    {Dtype::none, 0},   {Dtype::float64, 1e-7}, {Dtype::float32, 1e-4}, {Dtype::float16, 1e-2}, {Dtype::bfloat16, 1e-2},
-    {Dtype::int64, 0},  {Dtype::int32, 0},      {Dtype::int16, 0},      {Dtype::int8, 0},       {Dtype::uint8, 0},
-    {Dtype::boolean, 0}, {Dtype::complex64, 1e-4}, {Dtype::complex128, 1e-7},
+    {Dtype::none, 0},          {Dtype::float64, 1e-7}, {Dtype::float32, 1e-4}, {Dtype::float16, 1e-2},
+    {Dtype::bfloat16, 1e-2},   {Dtype::int64, 0},      {Dtype::int32, 0},      {Dtype::int16, 0},
+    {Dtype::int8, 0},          {Dtype::uint8, 0},      {Dtype::boolean, 0},    {Dtype::complex64, 1e-4},
+    {Dtype::complex128, 1e-7},
 };
 
 // How a floating-point dtype is stored, and the type it is compared in: every stored value is exact there.
@@ -48,7 +49,8 @@ struct Half {
   using Stored = std::uint16_t;
   using Value = float;
   static constexpr std::size_t kParts = 1;
-  // Scaling by 2^112 moves the exponent of a half to that of a float, subnormals included; infinity and NaN keep their all-ones.
+  // Scaling by 2^112 moves the exponent of a half to that of a float, subnormals included; infinity and NaN keep their
+  // all-ones.
   static Value value(Stored stored) {
     const std::uint32_t magnitude = (stored & 0x7FFFu) << 13;
     const auto scaled = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112f);
@@ -72,8 +74,8 @@ struct Worst {
   double rel_err = 0;
 };
 
-// The worst errors of a block in which every element is finite and right; nothing when one may not be. Written for the vectoriser:
-// fixed trip counts, one accumulator per lane, no branch.
+// The worst errors of a block in which every element is finite and right; nothing when one may not be. Written for the
+// vectoriser: fixed trip counts, one accumulator per lane, no branch.
 template <class Value>
 std::optional<Worst> judge_block(const Value* expected, const Value* got, Tolerance tolerance) {
   const Value rtol = static_cast<Value>(tolerance.rtol);
@@ -105,7 +107,8 @@ void decode_block(const typename Format::Stored* stored, std::array<typename For
 }
 
 template <class Format>
-std::optional<Worst> judge_stored(const typename Format::Stored* expected, const typename Format::Stored* got, Tolerance tolerance) {
+std::optional<Worst> judge_stored(const typename Format::Stored* expected, const typename Format::Stored* got,
+                                  Tolerance tolerance) {
   if constexpr (std::is_same_v<typename Format::Stored, typename Format::Value>) {
     return judge_block(expected, got, tolerance);
   } else {
@@ -133,11 +136,14 @@ template <class Format>
 std::vector<double> decoded(std::span<const std::byte> bytes) {
   const auto* const stored = elements<typename Format::Stored>(bytes);
   std::vector<double> numbers(bytes.size() / sizeof(typename Format::Stored));
-  std::transform(stored, stored + numbers.size(), numbers.begin(), [](auto one) { return static_cast<double>(Format::value(one)); });
+  std::transform(stored, stored + numbers.size(), numbers.begin(),
+                 [](auto one) { return static_cast<double>(Format::value(one)); });
   return numbers;
 }
 
-bool same_bytes(const void* a, const void* b, std::size_t n) { return std::memcmp(a, b, n) == 0; }
+bool same_bytes(const void* a, const void* b, std::size_t n) {
+  return std::memcmp(a, b, n) == 0;
+}
 
 }  // namespace
 
@@ -150,12 +156,23 @@ Tolerance tolerance_for(Dtype dtype, std::optional<double> rtol, std::optional<d
 std::vector<double> numbers_of(Dtype dtype, std::span<const std::byte> bytes) {
   switch (dtype) {
     case Dtype::float64:
-    case Dtype::complex128: return decoded<Double>(bytes);
+    case Dtype::complex128:
+      return decoded<Double>(bytes);
     case Dtype::float32:
-    case Dtype::complex64: return decoded<Single>(bytes);
-    case Dtype::float16: return decoded<Half>(bytes);
-    case Dtype::bfloat16: return decoded<Brain>(bytes);
-    case Dtype::none: case Dtype::int64: case Dtype::int32: case Dtype::int16: case Dtype::int8: case Dtype::uint8: case Dtype::boolean: return {};
+    case Dtype::complex64:
+      return decoded<Single>(bytes);
+    case Dtype::float16:
+      return decoded<Half>(bytes);
+    case Dtype::bfloat16:
+      return decoded<Brain>(bytes);
+    case Dtype::none:
+    case Dtype::int64:
+    case Dtype::int32:
+    case Dtype::int16:
+    case Dtype::int8:
+    case Dtype::uint8:
+    case Dtype::boolean:
+      return {};
   }
   return {};
 }
@@ -163,19 +180,32 @@ std::vector<double> numbers_of(Dtype dtype, std::span<const std::byte> bytes) {
 void Comparison::add(std::span<const std::byte> expected, std::span<const std::byte> got) {
   KQ_CHECK(expected.size() == got.size());
   switch (dtype_) {
-    case Dtype::none: return;
-    case Dtype::float64: return add_floats<Double>(expected, got);
-    case Dtype::float32: return add_floats<Single>(expected, got);
-    case Dtype::float16: return add_floats<Half>(expected, got);
-    case Dtype::bfloat16: return add_floats<Brain>(expected, got);
-    case Dtype::int64: return add_integers<std::int64_t>(expected, got);
-    case Dtype::int32: return add_integers<std::int32_t>(expected, got);
-    case Dtype::int16: return add_integers<std::int16_t>(expected, got);
-    case Dtype::int8: return add_integers<std::int8_t>(expected, got);
-    case Dtype::uint8: return add_integers<std::uint8_t>(expected, got);
-    case Dtype::boolean: return add_booleans(expected, got);
-    case Dtype::complex64: return add_floats<ComplexSingle>(expected, got);
-    case Dtype::complex128: return add_floats<ComplexDouble>(expected, got);
+    case Dtype::none:
+      return;
+    case Dtype::float64:
+      return add_floats<Double>(expected, got);
+    case Dtype::float32:
+      return add_floats<Single>(expected, got);
+    case Dtype::float16:
+      return add_floats<Half>(expected, got);
+    case Dtype::bfloat16:
+      return add_floats<Brain>(expected, got);
+    case Dtype::int64:
+      return add_integers<std::int64_t>(expected, got);
+    case Dtype::int32:
+      return add_integers<std::int32_t>(expected, got);
+    case Dtype::int16:
+      return add_integers<std::int16_t>(expected, got);
+    case Dtype::int8:
+      return add_integers<std::int8_t>(expected, got);
+    case Dtype::uint8:
+      return add_integers<std::uint8_t>(expected, got);
+    case Dtype::boolean:
+      return add_booleans(expected, got);
+    case Dtype::complex64:
+      return add_floats<ComplexSingle>(expected, got);
+    case Dtype::complex128:
+      return add_floats<ComplexDouble>(expected, got);
   }
 }
 

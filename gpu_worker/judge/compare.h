@@ -1,9 +1,8 @@
 // Is an output right? Element by element against the reference, on the host.
 //
-//   floats    |got - expected| <= atol + rtol * |expected|; NaN exactly where the reference has NaN; infinities equal by sign
-//   integers  equal, whatever the tolerance
-//   booleans  equal, and written as 0 or 1
-//   complex   as its two parts; one element counts once
+//   floats    |got - expected| <= atol + rtol * |expected|; NaN exactly where the reference has NaN; infinities equal
+//   by sign integers  equal, whatever the tolerance booleans  equal, and written as 0 or 1 complex   as its two parts;
+//   one element counts once
 #pragma once
 
 #include <cstddef>
@@ -23,15 +22,15 @@ struct Tolerance {
   double atol = 0;
 };
 
-// THE TOLERANCES, by dtype. float32 1e-4 and half precision 1e-2 are what KernelBench's evaluation uses; float64 is ours.
-// A problem's own rtol or atol replaces the row's.
+// THE TOLERANCES, by dtype. float32 1e-4 and half precision 1e-2 are what KernelBench's evaluation uses; float64 is
+// ours. A problem's own rtol or atol replaces the row's.
 Tolerance tolerance_for(channel::Dtype dtype, std::optional<double> rtol, std::optional<double> atol);
 
 // Whether its elements are compared by a tolerance.
 constexpr bool is_floating(channel::Dtype dtype) {
   using channel::Dtype;
-  return dtype == Dtype::float64 || dtype == Dtype::float32 || dtype == Dtype::float16 || dtype == Dtype::bfloat16 || dtype == Dtype::complex64 ||
-         dtype == Dtype::complex128;
+  return dtype == Dtype::float64 || dtype == Dtype::float32 || dtype == Dtype::float16 || dtype == Dtype::bfloat16 ||
+         dtype == Dtype::complex64 || dtype == Dtype::complex128;
 }
 // Elements as numbers, exactly; of complex ones both parts. None of what is compared by its bytes.
 std::vector<double> numbers_of(channel::Dtype dtype, std::span<const std::byte> bytes);
@@ -51,7 +50,8 @@ class Comparison {
   bool equal() const { return mismatched_ == 0; }
   // "nan": NaN or infinity where the reference is finite; "value" otherwise.
   std::string reason() const { return not_finite_ ? "nan" : "value"; }
-  // The first element that differs, and the worst errors over all finite pairs. Trial and output are the caller's to fill.
+  // The first element that differs, and the worst errors over all finite pairs. Trial and output are the caller's to
+  // fill.
   Mismatch mismatch() const;
   double max_abs_err() const { return max_abs_err_; }
   double max_rel_err() const { return max_rel_err_; }

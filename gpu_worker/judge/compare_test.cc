@@ -17,8 +17,8 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 template <class T>
-Comparison compare(Dtype dtype, const std::vector<T>& expected, const std::vector<T>& got, std::optional<double> rtol = {},
-                   std::optional<double> atol = {}) {
+Comparison compare(Dtype dtype, const std::vector<T>& expected, const std::vector<T>& got,
+                   std::optional<double> rtol = {}, std::optional<double> atol = {}) {
   Comparison comparison(dtype, tolerance_for(dtype, rtol, atol));
   comparison.add(std::as_bytes(std::span(expected)), std::as_bytes(std::span(got)));
   return comparison;
@@ -28,13 +28,16 @@ Comparison compare(Dtype dtype, const std::vector<T>& expected, const std::vecto
 std::uint16_t half(double value) {
   for (std::uint32_t bits = 0; bits < 0x7C00; ++bits) {
     const int exponent = static_cast<int>(bits >> 10);
-    const double decoded = exponent == 0 ? std::ldexp(bits & 0x3FF, -24) : std::ldexp((bits & 0x3FF) | 0x400, exponent - 25);
+    const double decoded =
+        exponent == 0 ? std::ldexp(bits & 0x3FF, -24) : std::ldexp((bits & 0x3FF) | 0x400, exponent - 25);
     if (decoded == std::abs(value)) return static_cast<std::uint16_t>(bits | (std::signbit(value) ? 0x8000u : 0u));
   }
   ADD_FAILURE() << value << " is no half";
   return 0;
 }
-std::uint16_t brain(float value) { return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16); }
+std::uint16_t brain(float value) {
+  return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16);
+}
 
 TEST(Tolerances, are_by_dtype_unless_the_problem_says_otherwise) {
   EXPECT_EQ(tolerance_for(Dtype::float64, {}, {}).rtol, 1e-7);
@@ -90,7 +93,8 @@ TEST(Compare, infinities_are_equal_by_sign) {
 }
 
 TEST(Compare, halves) {
-  EXPECT_TRUE(compare<std::uint16_t>(Dtype::float16, {half(1), half(0x1p-24)}, {half(1 + 0x1p-7), half(-0x1p-24)}).equal());
+  EXPECT_TRUE(
+      compare<std::uint16_t>(Dtype::float16, {half(1), half(0x1p-24)}, {half(1 + 0x1p-7), half(-0x1p-24)}).equal());
   const auto wrong = compare<std::uint16_t>(Dtype::float16, {half(-2.5), half(65504)}, {half(-2.5), half(1)});
   EXPECT_EQ(wrong.mismatch().expected, 65504);
   EXPECT_EQ(wrong.mismatch().got, 1);
@@ -151,7 +155,8 @@ TEST(Compare, pieces_count_on) {
 TEST(Compare, blocks_agree_with_single_elements) {
   std::mt19937_64 random(7);
   std::uniform_real_distribution<float> draw(-2, 2);
-  const float evil[] = {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 3e38f, 1e-42f, 0.0f, -0.0f};
+  const float evil[] = {
+      std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 3e38f, 1e-42f, 0.0f, -0.0f};
   for (int round = 0; round < 200; ++round) {
     std::vector<float> expected(2500);
     for (float& value : expected) value = draw(random);

@@ -4,7 +4,9 @@
 
 namespace kq::judge {
 
-Expected<void> Control::say(const JudgeReply& reply) { return send_packet(socket_, encode_message(Message<JudgeReply>{0, reply})); }
+Expected<void> Control::say(const JudgeReply& reply) {
+  return send_packet(socket_, encode_message(Message<JudgeReply>{0, reply}));
+}
 
 Expected<PlanPacket> Control::next_plan() {
   for (;;) {
@@ -43,7 +45,8 @@ Expected<std::optional<PlanPacket>> Control::receive(std::int64_t timeout_ms) {
   }
   std::vector<Fd>& fds = (*packet)->fds;
   if (std::holds_alternative<WarmingShared>(message->body)) {
-    auto warming = fds.size() == 1 ? Warming::map(std::move(fds.front())) : our_fault("control shared no page of who warms up");
+    auto warming =
+        fds.size() == 1 ? Warming::map(std::move(fds.front())) : our_fault("control shared no page of who warms up");
     if (!warming) return failure(warming.error());
     bystanders_.emplace(std::move(*warming));
     device_.set_bystanders(&*bystanders_);
@@ -52,7 +55,8 @@ Expected<std::optional<PlanPacket>> Control::receive(std::int64_t timeout_ms) {
   Plan& plan = std::get<Plan>(message->body);
   const std::size_t channels_n = 1 + (plan.fresh_calibrator ? 1 : 0) + (plan.fresh_reference ? 1 : 0);
   if (fds.size() != channels_n) {
-    return our_fault("control sent a plan with " + std::to_string(fds.size()) + " channels, must be " + std::to_string(channels_n));
+    return our_fault("control sent a plan with " + std::to_string(fds.size()) + " channels, must be " +
+                     std::to_string(channels_n));
   }
   Channels channels;
   auto next = fds.begin();

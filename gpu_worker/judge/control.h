@@ -1,7 +1,9 @@
-// The judge's end of the socket to the control process: plans come in with the children's channels, exits of children in between.
+// The judge's end of the socket to the control process: plans come in with the children's channels, exits of children
+// in between.
 //
-// Control tells of an exit at most once per child, and only between a plan and the next one. Calibrator and reference outlive a plan, so
-// their exits are remembered until a fresh one comes; a submission's is forgotten with the next plan.
+// Control tells of an exit at most once per child, and only between a plan and the next one. Calibrator and reference
+// outlive a plan, so their exits are remembered until a fresh one comes; a submission's is forgotten with the next
+// plan.
 #pragma once
 
 #include <map>

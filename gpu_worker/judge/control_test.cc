@@ -20,11 +20,15 @@ Plan plan(std::uint64_t id, bool fresh_reference, bool fresh_calibrator = false)
 
 class ControlTest : public testing::Test {
  protected:
-  ControlTest() : device_(std::move(*open_cpu_device())), ends_(std::move(*packet_pair())), control_(ends_.second.get(), *device_) {}
+  ControlTest()
+      : device_(std::move(*open_cpu_device())),
+        ends_(std::move(*packet_pair())),
+        control_(ends_.second.get(), *device_) {}
 
   void send(const JudgeRequest& request, std::size_t channels_n) {
     const std::array<int, 3> fds{ends_.first.get(), ends_.first.get(), ends_.first.get()};
-    ASSERT_TRUE(send_packet(ends_.first.get(), encode_message(Message<JudgeRequest>{0, request}), std::span(fds).first(channels_n)));
+    ASSERT_TRUE(send_packet(ends_.first.get(), encode_message(Message<JudgeRequest>{0, request}),
+                            std::span(fds).first(channels_n)));
   }
 
   std::unique_ptr<Device> device_;
@@ -55,7 +59,8 @@ TEST_F(ControlTest, a_plan_brings_its_channels) {
 TEST_F(ControlTest, who_warms_up_is_the_devices_bystanders_from_the_next_plan_on) {
   const auto warming = Warming::make();
   ASSERT_TRUE(warming);
-  ASSERT_TRUE(send_packet(ends_.first.get(), encode_message(Message<JudgeRequest>{0, WarmingShared{}}), std::array{warming->fd()}));
+  ASSERT_TRUE(send_packet(ends_.first.get(), encode_message(Message<JudgeRequest>{0, WarmingShared{}}),
+                          std::array{warming->fd()}));
   send(plan(7, false), 1);
   ASSERT_TRUE(control_.next_plan());
   EXPECT_NE(device_->bystanders(), nullptr);

@@ -18,7 +18,9 @@
 namespace kq::judge {
 namespace {
 
-std::string system_error(const char* what) { return std::string(what) + ": " + std::strerror(errno); }
+std::string system_error(const char* what) {
+  return std::string(what) + ": " + std::strerror(errno);
+}
 
 std::string text_of(const char* path) {
   std::ostringstream text;
@@ -56,7 +58,8 @@ class CpuDevice : public Device {
     if (!has_room(bytes)) return std::unique_ptr<Memory>();
     Fd file(::memfd_create("kq-window", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (!file) return our_fault(system_error("memfd_create for a window"));
-    if (::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) return our_fault(system_error("ftruncate of a window"));
+    if (::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
+      return our_fault(system_error("ftruncate of a window"));
     // A child that shrank the file would make the judge die of SIGBUS.
     if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
       return our_fault(system_error("sealing a window"));

@@ -12,7 +12,9 @@
 namespace kq::judge {
 namespace {
 
-std::unique_ptr<Device> cpu() { return std::move(*open_cpu_device()); }
+std::unique_ptr<Device> cpu() {
+  return std::move(*open_cpu_device());
+}
 
 TEST(CpuModel, is_the_first_model_name) {
   EXPECT_EQ(cpu_model("processor\t: 0\nmodel name\t: Fast 9000\nprocessor\t: 1\nmodel name\t: Other\n"), "Fast 9000");

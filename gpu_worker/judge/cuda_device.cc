@@ -37,7 +37,8 @@ class PrivateMemory : public Memory {
   const Driver& driver_;
 };
 
-// A mapped allocation with its exported descriptor. It is built up step by step and takes back whatever steps were done.
+// A mapped allocation with its exported descriptor. It is built up step by step and takes back whatever steps were
+// done.
 class WindowMemory : public Memory {
  public:
   WindowMemory(const Driver& driver, std::uint64_t bytes) : driver_(driver) { bytes_ = bytes; }
@@ -64,10 +65,12 @@ class WindowMemory : public Memory {
       address_ = 0;
       return failed(driver_, "cuMemAddressReserve", r);
     }
-    if (const Result r = driver_.memory_map(address_, bytes_, 0, allocation, 0); r != kSuccess) return failed(driver_, "cuMemMap", r);
+    if (const Result r = driver_.memory_map(address_, bytes_, 0, allocation, 0); r != kSuccess)
+      return failed(driver_, "cuMemMap", r);
     is_mapped_ = true;
     const cuda::AccessDescription access{properties.location, cuda::kReadWrite};
-    if (const Result r = driver_.set_access(address_, bytes_, &access, 1); r != kSuccess) return failed(driver_, "cuMemSetAccess", r);
+    if (const Result r = driver_.set_access(address_, bytes_, &access, 1); r != kSuccess)
+      return failed(driver_, "cuMemSetAccess", r);
     return true;
   }
 
@@ -133,7 +136,8 @@ class CudaDevice : public Device {
     KQ_CHECK(offset % 4 == 0 && bytes % 4 == 0);
     const Pointer target = at(to, offset, bytes);
     if (bytes == 0) return {};
-    if (const Result r = driver_.fill_words(target, word, bytes / 4); r != kSuccess) return failed(driver_, "cuMemsetD32", r);
+    if (const Result r = driver_.fill_words(target, word, bytes / 4); r != kSuccess)
+      return failed(driver_, "cuMemsetD32", r);
     if (hold_) hold_->note_copied(bytes);
     return complete();
   }
@@ -181,9 +185,11 @@ class CudaDevice : public Device {
       return failed(driver_, "cuDeviceGetName", r);
     }
     cuda::Uuid uuid{};
-    if (const Result r = driver_.device_uuid(&uuid, ordinal_); r != kSuccess) return failed(driver_, "cuDeviceGetUuid", r);
+    if (const Result r = driver_.device_uuid(&uuid, ordinal_); r != kSuccess)
+      return failed(driver_, "cuDeviceGetUuid", r);
     std::size_t memory_bytes = 0;
-    if (const Result r = driver_.device_memory(&memory_bytes, ordinal_); r != kSuccess) return failed(driver_, "cuDeviceTotalMem", r);
+    if (const Result r = driver_.device_memory(&memory_bytes, ordinal_); r != kSuccess)
+      return failed(driver_, "cuDeviceTotalMem", r);
     const auto major = attribute(cuda::kCapabilityMajor);
     const auto minor = attribute(cuda::kCapabilityMinor);
     const auto has_virtual_memory = attribute(cuda::kHasVirtualMemory);
@@ -208,12 +214,15 @@ class CudaDevice : public Device {
   }
 
   Expected<void> make_context() {
-    // Spinning brings the end of the probe to the judge without a wake-up. A context that exists already keeps its own flags.
+    // Spinning brings the end of the probe to the judge without a wake-up. A context that exists already keeps its own
+    // flags.
     driver_.context_flags(ordinal_, cuda::kScheduleSpin);
     cuda::Context context = nullptr;
-    if (const Result r = driver_.context_retain(&context, ordinal_); r != kSuccess) return failed(driver_, "cuDevicePrimaryCtxRetain", r);
+    if (const Result r = driver_.context_retain(&context, ordinal_); r != kSuccess)
+      return failed(driver_, "cuDevicePrimaryCtxRetain", r);
     is_retained_ = true;
-    if (const Result r = driver_.context_set_current(context); r != kSuccess) return failed(driver_, "cuCtxSetCurrent", r);
+    if (const Result r = driver_.context_set_current(context); r != kSuccess)
+      return failed(driver_, "cuCtxSetCurrent", r);
     const cuda::AllocationProperties properties = window_properties();
     if (const Result r = driver_.granularity(&granularity_, &properties, cuda::kGranularityMinimum); r != kSuccess) {
       return failed(driver_, "cuMemGetAllocationGranularity", r);
@@ -233,7 +242,8 @@ class CudaDevice : public Device {
 
   Expected<int> attribute(int number) {
     int value = 0;
-    if (const Result r = driver_.device_attribute(&value, number, ordinal_); r != kSuccess) return failed(driver_, "cuDeviceGetAttribute", r);
+    if (const Result r = driver_.device_attribute(&value, number, ordinal_); r != kSuccess)
+      return failed(driver_, "cuDeviceGetAttribute", r);
     return value;
   }
 
@@ -242,7 +252,8 @@ class CudaDevice : public Device {
     if (look.expected == nullptr) return looks_->add_word(got, look.word, look.bytes);
     const Pointer expected = at(*look.expected, look.expected_offset, look.bytes);
     const auto format = look.dtype ? cuda::float_format(*look.dtype) : std::nullopt;
-    return format ? looks_->add_numbers(*format, expected, got, look.bytes, look.tolerance) : looks_->add_bytes(expected, got, look.bytes);
+    return format ? looks_->add_numbers(*format, expected, got, look.bytes, look.tolerance)
+                  : looks_->add_bytes(expected, got, look.bytes);
   }
 
   Expected<void> complete() { return is_copying_ || (hold_ && hold_->is_begun()) ? Expected<void>() : synchronize(); }
@@ -302,7 +313,8 @@ Expected<std::unique_ptr<Device>> open_cuda_device(const Driver& driver, int ind
   int count = 0;
   const Result initialised = driver.init(0);
   if (initialised != kSuccess || driver.device_count(&count) != kSuccess || index < 0 || index >= count) {
-    const std::string why = initialised == kSuccess ? std::to_string(count) + " are here" : error_of(driver, "cuInit", initialised).message;
+    const std::string why =
+        initialised == kSuccess ? std::to_string(count) + " are here" : error_of(driver, "cuInit", initialised).message;
     return failure({ExitCode::nothing, "no CUDA device " + std::to_string(index) + ": " + why});
   }
   auto device = std::make_unique<CudaDevice>(driver, 0);

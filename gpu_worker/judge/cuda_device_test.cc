@@ -1,5 +1,5 @@
-// The CUDA device over a driver made of host memory: what it asks for, that it gives everything back, and how it fails. What only a GPU
-// can show is in tests/gpu.
+// The CUDA device over a driver made of host memory: what it asks for, that it gives everything back, and how it fails.
+// What only a GPU can show is in tests/gpu.
 #include "gpu_worker/judge/cuda_device.h"
 
 #include <array>
@@ -12,8 +12,8 @@
 namespace kq::judge {
 namespace {
 
-using fake::FakeGpu;
 using fake::fake_driver;
+using fake::FakeGpu;
 using fake::gpu;
 using fake::kBroken;
 using fake::kGranularity;
@@ -73,8 +73,9 @@ TEST_F(CudaDeviceTest, a_device_without_shared_handles_is_refused) {
 }
 
 TEST_F(CudaDeviceTest, gives_back_what_it_had_when_opening_fails) {
-  for (const char* function : {"device_get", "device_name", "device_attribute", "context_retain", "module_load", "module_function", "allocate",
-                               "launch", "host_allocate", "host_pointer", "reset_persisting", "fill_words"}) {
+  for (const char* function :
+       {"device_get", "device_name", "device_attribute", "context_retain", "module_load", "module_function", "allocate",
+        "launch", "host_allocate", "host_pointer", "reset_persisting", "fill_words"}) {
     gpu = FakeGpu();
     gpu.failing = function;
     const auto opened = open_cuda_device(fake_driver(), 0);
@@ -169,12 +170,18 @@ TEST_F(CudaDeviceTest, sameness_is_found_on_the_device) {
   ASSERT_TRUE(device().fill(*a, 0, 64, 7));
   ASSERT_TRUE(device().fill(*b, 0, 64, 7));
   const auto look = [&](std::uint64_t at, std::uint64_t bytes, std::optional<channel::Dtype> dtype = {}) {
-    return Look{.expected = a.get(), .expected_offset = at, .got = b.get(), .got_offset = at, .bytes = bytes, .dtype = dtype};
+    return Look{
+        .expected = a.get(), .expected_offset = at, .got = b.get(), .got_offset = at, .bytes = bytes, .dtype = dtype};
   };
   reinterpret_cast<char*>(b->address())[60] = 1;
   const int syncs = gpu.syncs;
-  const std::vector<Look> looks{look(0, 60), look(0, 61), look(3, 58), look(0, 60, channel::Dtype::int32), look(0, 64, channel::Dtype::uint8),
-                                {.got = b.get(), .got_offset = 4, .bytes = 56, .word = 7}, {.got = b.get(), .bytes = 64, .word = 7}};
+  const std::vector<Look> looks{look(0, 60),
+                                look(0, 61),
+                                look(3, 58),
+                                look(0, 60, channel::Dtype::int32),
+                                look(0, 64, channel::Dtype::uint8),
+                                {.got = b.get(), .got_offset = 4, .bytes = 56, .word = 7},
+                                {.got = b.get(), .bytes = 64, .word = 7}};
   ASSERT_TRUE(device().begin_looks(looks));
   const auto seen = device().finish_looks();
   ASSERT_TRUE(seen) << seen.error().message;

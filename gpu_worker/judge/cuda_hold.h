@@ -1,17 +1,17 @@
-// Keeping the GPU busy with the judge's own work before and after a call, so that nobody else's work there stays unseen or counts.
+// Keeping the GPU busy with the judge's own work before and after a call, so that nobody else's work there stays unseen
+// or counts.
 //
 //   begin   a gate: one thread that waits for the host, so that everything queued from here on runs without a pause
 //   (copies and fills of the caller)
-//   hold    stamp | empty the L2 cache, stamp, once more | holder: one thread that waits until it is released; the gate opens
-//   release the holder ends, under the clock
-//   (the call)
-//   probe   a word of ours has run; a gate behind it keeps the GPU, so that what is copied now is what was there then
-//   (copies of the caller)
-//   settle  stamp; the gate opens, and everything is waited for
+//   hold    stamp | empty the L2 cache, stamp, once more | holder: one thread that waits until it is released; the gate
+//   opens release the holder ends, under the clock (the call) probe   a word of ours has run; a gate behind it keeps
+//   the GPU, so that what is copied now is what was there then (copies of the caller) settle  stamp; the gate opens,
+//   and everything is waited for
 //
-// A GPU runs one context at a time (there is no MPS here) and switches when one has nothing more to do, or its slice of some milliseconds
-// is over. So anybody else's work shows as time in which the judge's did not advance: until the first gate begins, which waits for a slice
-// of theirs; on the way from a stamp to what is queued behind it; or as a gap while a gate or the holder looks at its clock.
+// A GPU runs one context at a time (there is no MPS here) and switches when one has nothing more to do, or its slice of
+// some milliseconds is over. So anybody else's work shows as time in which the judge's did not advance: until the first
+// gate begins, which waits for a slice of theirs; on the way from a stamp to what is queued behind it; or as a gap
+// while a gate or the holder looks at its clock.
 #pragma once
 
 #include <cstdint>
@@ -40,11 +40,13 @@ class Hold {
   Expected<void> settle();
   bool is_begun() const { return is_begun_; }
   std::int64_t absence_ns() const;
-  // Of the last hold, once it is settled: how long the memory took for what the judge writes there, by what is usual. 1: that is not known.
+  // Of the last hold, once it is settled: how long the memory took for what the judge writes there, by what is usual.
+  // 1: that is not known.
   double memory_slowness() const { return memory_speed_.slowness(); }
   // Holds of nothing, until the memory is as quick as usual or the time is over.
   Expected<void> await_quick_memory(std::int64_t limit_ns);
-  // Between begin and hold: so many bytes were queued to be copied or filled. Between probe and settle: likewise, and their time is no absence.
+  // Between begin and hold: so many bytes were queued to be copied or filled. Between probe and settle: likewise, and
+  // their time is no absence.
   void note_copied(std::uint64_t bytes) {
     copied_bytes_ += bytes;
     ++copies_;
@@ -71,8 +73,8 @@ class Hold {
   std::uint64_t flush_bytes_ = 0;
   std::uint32_t number_ = 0;
   MemorySpeed memory_speed_;
-  bool is_long_ = false;   // the last hold's sequence
-  bool is_held_ = false;   // since the last settle
+  bool is_long_ = false;  // the last hold's sequence
+  bool is_held_ = false;  // since the last settle
   std::int64_t begin_wait_ns_ = 0;
   std::int64_t absence_before_ns_ = 0;
   std::int64_t absence_after_ns_ = 0;

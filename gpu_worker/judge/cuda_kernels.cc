@@ -10,7 +10,7 @@ namespace {
 
 using channel::Dtype;
 
-constexpr unsigned kBlock = 256;        // threads
+constexpr unsigned kBlock = 256;  // threads
 static_assert(kToldMax <= kBlock);
 constexpr unsigned kBlocksMax = 2'048;  // more work is done by each thread in a loop
 
@@ -304,11 +304,13 @@ constexpr std::string_view kFromDouble = "mov.b64 %value, {%SIDEHERE, %SIDETHERE
 constexpr Agree kAgrees[] = {
     {{"kq_agree_float64", 8}, "ld.global.f64 %value, [%at];", kFromDouble, kFromDouble},
     {{"kq_agree_float32", 4}, "ld.global.f32 %single, [%at]; cvt.f64.f32 %value, %single;", kFromSingle, kFromSingle},
-    {{"kq_agree_float16", 2}, "ld.global.b16 %half, [%at]; cvt.f32.f16 %single, %half; cvt.f64.f32 %value, %single;",
+    {{"kq_agree_float16", 2},
+     "ld.global.b16 %half, [%at]; cvt.f32.f16 %single, %half; cvt.f64.f32 %value, %single;",
      "mov.b32 {%half, %other}, %SIDEHERE; cvt.f32.f16 %single, %half; cvt.f64.f32 %value, %single;",
      "mov.b32 {%other, %half}, %SIDEHERE; cvt.f32.f16 %single, %half; cvt.f64.f32 %value, %single;"},
     {{"kq_agree_bfloat16", 2},
-     "ld.global.b16 %half, [%at]; cvt.u32.u16 %word, %half; shl.b32 %word, %word, 16; mov.b32 %single, %word; cvt.f64.f32 %value, %single;",
+     "ld.global.b16 %half, [%at]; cvt.u32.u16 %word, %half; shl.b32 %word, %word, 16; mov.b32 %single, %word; "
+     "cvt.f64.f32 %value, %single;",
      "shl.b32 %word, %SIDEHERE, 16; mov.b32 %single, %word; cvt.f64.f32 %value, %single;",
      "and.b32 %word, %SIDEHERE, 0xFFFF0000; mov.b32 %single, %word; cvt.f64.f32 %value, %single;"},
 };
@@ -316,14 +318,19 @@ constexpr Agree kAgrees[] = {
 std::string filled(std::string_view pattern, std::initializer_list<std::pair<std::string_view, std::string>> values) {
   std::string text(pattern);
   for (const auto& [name, value] : values) {
-    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + value.size())) text.replace(at, name.size(), value);
+    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + value.size()))
+      text.replace(at, name.size(), value);
   }
   return text;
 }
 
-std::string quads_name(const FloatFormat& format) { return std::string(format.kernel) + "_quads"; }
+std::string quads_name(const FloatFormat& format) {
+  return std::string(format.kernel) + "_quads";
+}
 
-std::string look_at_quad(const char* first, const char* second) { return filled(kLookAtQuad, {{"FIRST", first}, {"SECOND", second}}); }
+std::string look_at_quad(const char* first, const char* second) {
+  return filled(kLookAtQuad, {{"FIRST", first}, {"SECOND", second}});
+}
 
 // NUMBERS of a quad. What is the same to the last bit agrees, whatever it is.
 std::string compare_quad(const Agree& agree) {
@@ -332,7 +339,8 @@ std::string compare_quad(const Agree& agree) {
   for (std::uint64_t part = 0; part < parts; ++part) {
     const std::uint64_t word = part * agree.format.part_bytes / 4;
     for (const auto& [side, to] : {std::pair("x", "%e"), std::pair("y", "%g")}) {
-      text += "\n  " + filled(part % 2 == 0 ? agree.even : agree.odd, {{"SIDE", side}, {"THERE", std::to_string(word + 1)}, {"HERE", std::to_string(word)}});
+      text += "\n  " + filled(part % 2 == 0 ? agree.even : agree.odd,
+                              {{"SIDE", side}, {"THERE", std::to_string(word + 1)}, {"HERE", std::to_string(word)}});
       text += std::string("\n  mov.f64 ") + to + ", %value;";
     }
     text += filled(kCompare, {{"PART", std::to_string(part)}});
@@ -348,14 +356,18 @@ std::string ptx() {
     return filled(kDiffer, {{"EACH", std::string(kEach)}, {"BOTH", both}, {"NAME", name}});
   };
   for (const Differ& part : {kWords, kBytes}) {
-    text += differ(part.kernel, filled(kLookAtOne, {{"WORD", std::string(part.word)}, {"SIZE", std::to_string(part.bytes)}}));
+    text += differ(part.kernel,
+                   filled(kLookAtOne, {{"WORD", std::string(part.word)}, {"SIZE", std::to_string(part.bytes)}}));
   }
   text += differ(kQuads, look_at_quad("%a", "%b"));
   text += filled(kWord, {{"EACH", std::string(kEach)}});
   text += kTell;
   for (const Agree& agree : kAgrees) {
-    const std::string one = filled(kNumber, {{"LOAD", std::string(agree.load)}, {"SIZE", std::to_string(agree.format.part_bytes)}}) + filled(kCompare, {{"PART", "0"}});
-    for (const auto& [name, numbers] : {std::pair(std::string(agree.format.kernel), one), std::pair(quads_name(agree.format), compare_quad(agree))}) {
+    const std::string one =
+        filled(kNumber, {{"LOAD", std::string(agree.load)}, {"SIZE", std::to_string(agree.format.part_bytes)}}) +
+        filled(kCompare, {{"PART", "0"}});
+    for (const auto& [name, numbers] :
+         {std::pair(std::string(agree.format.kernel), one), std::pair(quads_name(agree.format), compare_quad(agree))}) {
       text += filled(kAgree, {{"EACH", std::string(kEach)}, {"NUMBERS", numbers}, {"NAME", name}});
     }
   }
@@ -364,11 +376,18 @@ std::string ptx() {
 
 std::optional<FloatFormat> float_format(Dtype dtype) {
   switch (dtype) {
-    case Dtype::float64: case Dtype::complex128: return kAgrees[0].format;
-    case Dtype::float32: case Dtype::complex64: return kAgrees[1].format;
-    case Dtype::float16: return kAgrees[2].format;
-    case Dtype::bfloat16: return kAgrees[3].format;
-    default: return std::nullopt;
+    case Dtype::float64:
+    case Dtype::complex128:
+      return kAgrees[0].format;
+    case Dtype::float32:
+    case Dtype::complex64:
+      return kAgrees[1].format;
+    case Dtype::float16:
+      return kAgrees[2].format;
+    case Dtype::bfloat16:
+      return kAgrees[3].format;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -382,7 +401,8 @@ Expected<void> Kernels::load(const Driver& driver) {
     module_ = nullptr;
     return failure(error_of(driver, "cuModuleLoadData of the judge's kernels", r));
   }
-  std::vector<std::string> names{"kq_probe", "kq_stamp", "kq_hold", "kq_word", "kq_tell", kQuads, kWords.kernel, kBytes.kernel};
+  std::vector<std::string> names{"kq_probe", "kq_stamp", "kq_hold",     "kq_word",
+                                 "kq_tell",  kQuads,     kWords.kernel, kBytes.kernel};
   for (const Agree& agree : kAgrees) {
     names.emplace_back(agree.format.kernel);
     names.push_back(quads_name(agree.format));
@@ -398,8 +418,10 @@ Expected<void> Kernels::load(const Driver& driver) {
 Expected<void> Kernels::launch(const char* kernel, std::uint64_t threads, void** parameters) const {
   const auto block = static_cast<unsigned>(std::min<std::uint64_t>(threads, kBlock));
   const auto blocks = static_cast<unsigned>(std::min<std::uint64_t>((threads + kBlock - 1) / kBlock, kBlocksMax));
-  const Result r = driver_->launch(functions_.find(kernel)->second, blocks, 1, 1, block, 1, 1, 0, nullptr, parameters, nullptr);
-  return r == kSuccess ? Expected<void>() : failure(error_of(*driver_, (std::string("cuLaunchKernel of ") + kernel).c_str(), r));
+  const Result r =
+      driver_->launch(functions_.find(kernel)->second, blocks, 1, 1, block, 1, 1, 0, nullptr, parameters, nullptr);
+  return r == kSuccess ? Expected<void>()
+                       : failure(error_of(*driver_, (std::string("cuLaunchKernel of ") + kernel).c_str(), r));
 }
 
 Expected<void> Kernels::probe(Pointer word, std::uint32_t number) const {
@@ -447,8 +469,8 @@ Expected<void> Kernels::tell(Pointer to, Pointer from, std::uint64_t words, Poin
   return launch("kq_tell", kToldMax, parameters);
 }
 
-Expected<void> Kernels::agree(const FloatFormat& format, Pointer expected, Pointer got, std::uint64_t parts, double rtol, double atol,
-                              Pointer words) const {
+Expected<void> Kernels::agree(const FloatFormat& format, Pointer expected, Pointer got, std::uint64_t parts,
+                              double rtol, double atol, Pointer words) const {
   const bool are_quads = expected % 16 == 0 && got % 16 == 0;
   std::uint64_t quads = are_quads ? parts * format.part_bytes / 16 : 0;
   if (quads > 0) {

@@ -1,4 +1,5 @@
-// The judge's own device code, as PTX: no toolkit is needed to build or run it, and the driver fits it to any GPU from sm_70 on.
+// The judge's own device code, as PTX: no toolkit is needed to build or run it, and the driver fits it to any GPU from
+// sm_70 on.
 //
 //   probe   one thread writes a number: when it has run, whatever was queued on the GPU before it has run
 //   stamp   one thread writes the GPU's clock; who sees that sees what was written before it
@@ -66,8 +67,8 @@ class Kernels {
   Expected<void> word(Pointer at, std::uint32_t word, std::uint64_t bytes, Pointer found) const;
   // kToldMax words at most; then `number` is at `told`.
   Expected<void> tell(Pointer to, Pointer from, std::uint64_t words, Pointer told, std::uint32_t number) const;
-  Expected<void> agree(const FloatFormat& format, Pointer expected, Pointer got, std::uint64_t parts, double rtol, double atol,
-                       Pointer words) const;
+  Expected<void> agree(const FloatFormat& format, Pointer expected, Pointer got, std::uint64_t parts, double rtol,
+                       double atol, Pointer words) const;
 
  private:
   Expected<void> launch(const char* kernel, std::uint64_t threads, void** parameters) const;

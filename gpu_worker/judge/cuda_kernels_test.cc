@@ -14,12 +14,15 @@ namespace {
 
 TEST(Ptx, has_every_kernel_and_no_gap_in_its_text) {
   const std::string text = ptx();
-  for (const char* kernel : {"kq_probe(", "kq_stamp(", "kq_hold(", "kq_tell(", "kq_word(", "kq_differ_quads(", "kq_differ_words(", "kq_differ_bytes(", "kq_agree_float64(",
-                             "kq_agree_float32(", "kq_agree_float16(", "kq_agree_bfloat16(", "kq_agree_float64_quads(", "kq_agree_float32_quads(",
-                             "kq_agree_float16_quads(", "kq_agree_bfloat16_quads("}) {
+  for (const char* kernel :
+       {"kq_probe(", "kq_stamp(", "kq_hold(", "kq_tell(", "kq_word(", "kq_differ_quads(", "kq_differ_words(",
+        "kq_differ_bytes(", "kq_agree_float64(", "kq_agree_float32(", "kq_agree_float16(", "kq_agree_bfloat16(",
+        "kq_agree_float64_quads(", "kq_agree_float32_quads(", "kq_agree_float16_quads(", "kq_agree_bfloat16_quads("}) {
     EXPECT_NE(text.find(kernel), std::string::npos) << kernel;
   }
-  for (const char* gap : {"NAME", "WORD", "SIZE", "LOAD", "EACH", "NUMBERS", "_PART", "SIDE", "HERE", "BOTH", "FIRST", "SECOND"}) EXPECT_EQ(text.find(gap), std::string::npos) << gap;
+  for (const char* gap :
+       {"NAME", "WORD", "SIZE", "LOAD", "EACH", "NUMBERS", "_PART", "SIDE", "HERE", "BOTH", "FIRST", "SECOND"})
+    EXPECT_EQ(text.find(gap), std::string::npos) << gap;
 }
 
 TEST(Ptx, is_accepted_by_the_assembler) {

@@ -40,7 +40,8 @@ Pointer Looks::next() {
 }
 
 Expected<void> Looks::send() {
-  const auto sent = kernels_.tell(shared_.device(offsetof(Shared, words)), words_, count_ * kWordsEach, shared_.device(offsetof(Shared, number)), ++number_);
+  const auto sent = kernels_.tell(shared_.device(offsetof(Shared, words)), words_, count_ * kWordsEach,
+                                  shared_.device(offsetof(Shared, number)), ++number_);
   is_asked_ = sent.has_value();
   return sent;
 }
@@ -51,7 +52,8 @@ Expected<std::vector<std::optional<Agreement>>> Looks::finish() {
   std::vector<std::optional<Agreement>> seen(count_);
   for (std::size_t i = 0; i < count_; ++i) {
     const AgreeWords& words = shared_->words[i];
-    if (words.wrong == 0) seen[i] = Agreement{std::bit_cast<double>(words.max_abs_err), std::bit_cast<double>(words.max_rel_err)};
+    if (words.wrong == 0)
+      seen[i] = Agreement{std::bit_cast<double>(words.max_abs_err), std::bit_cast<double>(words.max_rel_err)};
   }
   return seen;
 }

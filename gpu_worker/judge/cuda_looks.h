@@ -1,5 +1,6 @@
-// What the judge has looked at on the GPU, several stretches of memory at once: kernels are queued one behind the other, the last of them brings what
-// they found into mapped host memory. Nobody asks the driver whether they are done, which would take longer than they do.
+// What the judge has looked at on the GPU, several stretches of memory at once: kernels are queued one behind the
+// other, the last of them brings what they found into mapped host memory. Nobody asks the driver whether they are done,
+// which would take longer than they do.
 //
 //   begin | add, add, ... | send          the caller does something else          finish
 #pragma once
@@ -28,9 +29,14 @@ class Looks {
 
   // kLooksMax of them at most.
   void begin();
-  Expected<void> add_bytes(Pointer expected, Pointer got, std::uint64_t bytes) { return kernels_.differ(expected, got, bytes, next()); }
-  Expected<void> add_word(Pointer got, std::uint32_t word, std::uint64_t bytes) { return kernels_.word(got, word, bytes, next()); }
-  Expected<void> add_numbers(const FloatFormat& format, Pointer expected, Pointer got, std::uint64_t bytes, Tolerance tolerance) {
+  Expected<void> add_bytes(Pointer expected, Pointer got, std::uint64_t bytes) {
+    return kernels_.differ(expected, got, bytes, next());
+  }
+  Expected<void> add_word(Pointer got, std::uint32_t word, std::uint64_t bytes) {
+    return kernels_.word(got, word, bytes, next());
+  }
+  Expected<void> add_numbers(const FloatFormat& format, Pointer expected, Pointer got, std::uint64_t bytes,
+                             Tolerance tolerance) {
     return kernels_.agree(format, expected, got, bytes / format.part_bytes, tolerance.rtol, tolerance.atol, next());
   }
   Expected<void> send();

@@ -32,7 +32,8 @@ Expected<void> await_word(const Driver& driver, const std::function<bool()>& is_
   for (int look = 1; !is_there(); ++look) {
     if (look % kLooksPerCheck != 0) continue;
     // A context that broke never writes anything; asking the driver is what tells.
-    if (const Result r = driver.stream_query(nullptr); r != kSuccess && r != kNotReady) return failure(error_of(driver, "cuStreamQuery", r));
+    if (const Result r = driver.stream_query(nullptr); r != kSuccess && r != kNotReady)
+      return failure(error_of(driver, "cuStreamQuery", r));
     if (clock_ns() - start_ns > kAwaitLimitNs) return our_fault("the GPU did not run the judge's own work within 10 s");
   }
   return {};

@@ -1,4 +1,5 @@
-// Host memory that the judge's kernels write to, and how the host waits for what comes there: without asking the driver, which takes longer.
+// Host memory that the judge's kernels write to, and how the host waits for what comes there: without asking the
+// driver, which takes longer.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +50,8 @@ class Mapped {
   T* at_ = nullptr;
 };
 
-// Until the GPU has written there what is waited for, or the number. An Error where its context broke, or after ten seconds.
+// Until the GPU has written there what is waited for, or the number. An Error where its context broke, or after ten
+// seconds.
 Expected<void> await_word(const Driver& driver, const std::function<bool()>& is_there);
 Expected<void> await_number(const Driver& driver, std::uint32_t& word, std::uint32_t number);
 

@@ -13,7 +13,8 @@ Times near(const Times& times, std::int64_t usual_ns) {
   Times kept;
   for (std::size_t i = 0; i < times.size(); ++i) {
     const bool is_far = static_cast<double>(std::abs(times.brackets_ns[i] - usual_ns)) > far_ns;
-    if (!times.beside[i] || !is_far) kept.add(times.brackets_ns[i], times.events_ns[i], times.beside[i], times.slowness[i]);
+    if (!times.beside[i] || !is_far)
+      kept.add(times.brackets_ns[i], times.events_ns[i], times.beside[i], times.slowness[i]);
   }
   return kept;
 }

@@ -21,7 +21,9 @@ Brackets in_us(const Times& times) {
 
 TEST(Disturbed, what_is_far_from_the_quick_ones_is_left_out) {
   EXPECT_EQ(in_us(undisturbed(all_beside({300, 310, 305, 331, 330, 450}))), (Brackets{300, 310, 305, 331, 330}));
-  EXPECT_EQ(in_us(undisturbed(all_beside({10'000, 10'900, 10'950, 11'200, 10'990}))), (Brackets{10'000, 10'900, 10'950, 11'200, 10'990})) << "a tenth of what is long";
+  EXPECT_EQ(in_us(undisturbed(all_beside({10'000, 10'900, 10'950, 11'200, 10'990}))),
+            (Brackets{10'000, 10'900, 10'950, 11'200, 10'990}))
+      << "a tenth of what is long";
 }
 
 TEST(Disturbed, most_of_them_alike_are_disturbed_all_the_same) {

@@ -1,4 +1,5 @@
-// Why an attempt ends before its last trial, in one place: what a child's outcome means for the submission, the problem, or us.
+// Why an attempt ends before its last trial, in one place: what a child's outcome means for the submission, the
+// problem, or us.
 #pragma once
 
 #include <string>

@@ -19,7 +19,8 @@ std::string ending(Outcome outcome, Doing doing) {
   if (accepted) return "accepted";
   if (const auto* error = std::get_if<Error>(&accepted.error())) return "error: " + error->message;
   const auto& ended = std::get<Ended>(accepted.error());
-  return std::string(to_string(ended.name)) + " " + ended.evidence.reason + " " + std::string(to_string(ended.evidence.stage));
+  return std::string(to_string(ended.name)) + " " + ended.evidence.reason + " " +
+         std::string(to_string(ended.evidence.stage));
 }
 
 constexpr Doing kLoading{ChildRole::submission, Phase::load, DeviceKind::cpu};
@@ -63,7 +64,8 @@ TEST(Accept, everything_that_ends_a_reference) {
 
 TEST(Accept, whatever_goes_wrong_in_setup_is_ours) {
   for (const ChildRole role : {ChildRole::reference, ChildRole::submission}) {
-    for (const Outcome& outcome : {Outcome(Exited{9}), Outcome(TimedOut{5}), Outcome(Malformed{"x"}), Outcome(failed(Failure::gpu_fault))}) {
+    for (const Outcome& outcome :
+         {Outcome(Exited{9}), Outcome(TimedOut{5}), Outcome(Malformed{"x"}), Outcome(failed(Failure::gpu_fault))}) {
       EXPECT_EQ(ending(outcome, {role, Phase::setup, DeviceKind::cuda}).substr(0, 15), "error: a fresh ");
     }
   }

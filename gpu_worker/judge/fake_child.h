@@ -52,10 +52,10 @@ struct FakeTurn {
   channel::Page& page;
   channel::Command command;
   std::uint64_t seed;
-  char* window;              // mapped; null before attach
+  char* window;  // mapped; null before attach
   std::uint64_t window_bytes;
-  bool answers = true;       // false: says nothing, ever again
-  bool ends = false;         // the thread returns without an answer
+  bool answers = true;  // false: says nothing, ever again
+  bool ends = false;    // the thread returns without an answer
 
   void fail(channel::Failure failure, std::string_view text) {
     page.status = channel::Status::failed;
@@ -69,7 +69,8 @@ class FakeChild {
  public:
   using Script = std::function<void(FakeTurn&)>;
 
-  explicit FakeChild(Script script) : script_(std::move(script)), ends_(std::move(*packet_pair())), thread_([this] { run(); }) {}
+  explicit FakeChild(Script script)
+      : script_(std::move(script)), ends_(std::move(*packet_pair())), thread_([this] { run(); }) {}
   ~FakeChild() {
     is_over_ = true;
     thread_.join();

@@ -17,19 +17,19 @@ namespace kq::judge {
 class FakeDevice : public Device {
  public:
   DeviceInfo described = (*open_cpu_device())->info();
-  std::uint64_t private_bytes_max = ~0ull;                     // of one piece; there is no room for a larger one
-  std::uint64_t window_bytes_max = ~0ull;                      // likewise
+  std::uint64_t private_bytes_max = ~0ull;                   // of one piece; there is no room for a larger one
+  std::uint64_t window_bytes_max = ~0ull;                    // likewise
   std::function<std::int64_t()> absence = [] { return 0; };  // before each call
-  std::function<double()> slowness = [] { return 1.0; };       // of the memory, before each call
-  std::function<void()> at_slow_memory = [] {};                // somebody waits until it is quick
-  int windows = 0;                                             // made so far
+  std::function<double()> slowness = [] { return 1.0; };     // of the memory, before each call
+  std::function<void()> at_slow_memory = [] {};              // somebody waits until it is quick
+  int windows = 0;                                           // made so far
   std::uint64_t copied_bytes = 0;
-  bool can_look = false;                                       // by itself, as a GPU can
-  int byte_looks = 0;                                          // asked for: whether two places hold the same
-  std::function<void()> at_look = [] {};                       // until what was seen is told
-  double floor_ns = 0;                                         // of whatever is written
-  bool is_held = false;                                        // whether children are waited for until they have launched
-  std::atomic<int> held = 0, released = 0;                     // the number of the last hold
+  bool can_look = false;                    // by itself, as a GPU can
+  int byte_looks = 0;                       // asked for: whether two places hold the same
+  std::function<void()> at_look = [] {};    // until what was seen is told
+  double floor_ns = 0;                      // of whatever is written
+  bool is_held = false;                     // whether children are waited for until they have launched
+  std::atomic<int> held = 0, released = 0;  // the number of the last hold
 
   const DeviceInfo& info() const override { return described; }
   Expected<std::unique_ptr<Memory>> make_window(std::uint64_t bytes) override {
@@ -39,16 +39,20 @@ class FakeDevice : public Device {
   Expected<std::unique_ptr<Memory>> make_private(std::uint64_t bytes) override {
     return bytes <= private_bytes_max ? cpu_->make_private(bytes) : std::unique_ptr<Memory>();
   }
-  Expected<void> copy(const Memory& to, std::uint64_t to_offset, const Memory& from, std::uint64_t from_offset, std::uint64_t bytes) override {
+  Expected<void> copy(const Memory& to, std::uint64_t to_offset, const Memory& from, std::uint64_t from_offset,
+                      std::uint64_t bytes) override {
     copied_bytes += bytes;
     return cpu_->copy(to, to_offset, from, from_offset, bytes);
   }
-  Expected<void> read(std::span<std::byte> to, const Memory& from, std::uint64_t offset) override { return cpu_->read(to, from, offset); }
+  Expected<void> read(std::span<std::byte> to, const Memory& from, std::uint64_t offset) override {
+    return cpu_->read(to, from, offset);
+  }
   Expected<void> fill(const Memory& to, std::uint64_t offset, std::uint64_t bytes, std::uint32_t word) override {
     return cpu_->fill(to, offset, bytes, word);
   }
   Expected<void> begin_looks(std::span<const Look> at) override {
-    byte_looks += static_cast<int>(std::ranges::count_if(at, [](const Look& look) { return look.expected != nullptr && !look.dtype; }));
+    byte_looks += static_cast<int>(
+        std::ranges::count_if(at, [](const Look& look) { return look.expected != nullptr && !look.dtype; }));
     seen_.clear();
     if (can_look) std::ranges::transform(at, std::back_inserter(seen_), seen_by_host);
     return {};
@@ -88,7 +92,8 @@ class FakeDevice : public Device {
     }
     Comparison comparison(look.dtype.value_or(channel::Dtype::uint8), look.tolerance);
     comparison.add(bytes(*look.expected, look.expected_offset), got);
-    return comparison.equal() ? std::optional(Agreement{comparison.max_abs_err(), comparison.max_rel_err()}) : std::nullopt;
+    return comparison.equal() ? std::optional(Agreement{comparison.max_abs_err(), comparison.max_rel_err()})
+                              : std::nullopt;
   }
 
   std::vector<std::optional<Agreement>> seen_;

@@ -1,4 +1,5 @@
-// For tests: a CUDA driver made of host memory. Its kernels run at once, at the launch; what they do is told by their names.
+// For tests: a CUDA driver made of host memory. Its kernels run at once, at the launch; what they do is told by their
+// names.
 #pragma once
 
 #include <sys/mman.h>
@@ -23,10 +24,11 @@ using cuda::Result;
 inline constexpr std::size_t kGranularity = 2u << 20;
 inline constexpr Result kBroken = 700;
 
-// What the fake driver holds. Function pointers carry no state, so there is one for the program; each test begins with a new one.
+// What the fake driver holds. Function pointers carry no state, so there is one for the program; each test begins with
+// a new one.
 struct FakeGpu {
   int devices_n = 1;
-  std::string failing;                 // the function that fails
+  std::string failing;  // the function that fails
   Result failure = kBroken;
   std::map<std::uint64_t, int> allocations;  // handle -> memfd
   std::set<std::uint64_t> mapped;
@@ -35,18 +37,20 @@ struct FakeGpu {
   int retained = 0;
   int modules = 0;
   std::set<void*> host_allocated;
-  std::set<std::string> functions;     // looked up, by name
+  std::set<std::string> functions;  // looked up, by name
   std::vector<std::string> launched;
-  std::uint64_t now_ns = 1'000;        // its clock; every look at it takes a microsecond
-  std::uint64_t hold_gap_ns = 3'000;   // what a hold finds
-  std::uint64_t fill_ns = 20'000;      // what filling takes
-  int syncs_needed = 0;                // asynchronous work not waited for
-  int syncs = 0;                       // how often everything was
+  std::uint64_t now_ns = 1'000;       // its clock; every look at it takes a microsecond
+  std::uint64_t hold_gap_ns = 3'000;  // what a hold finds
+  std::uint64_t fill_ns = 20'000;     // what filling takes
+  int syncs_needed = 0;               // asynchronous work not waited for
+  int syncs = 0;                      // how often everything was
   cuda::AllocationProperties asked{};
 };
 inline FakeGpu gpu;
 
-inline Result result(const char* function) { return gpu.failing == function ? gpu.failure : cuda::kSuccess; }
+inline Result result(const char* function) {
+  return gpu.failing == function ? gpu.failure : cuda::kSuccess;
+}
 
 template <class T>
 T* host(Pointer at) {
@@ -73,7 +77,8 @@ inline void run_kernel(const std::string& name, void** parameters) {
   if (name == "kq_word") {
     const auto word = parameter<std::uint32_t>(parameters, 1);
     for (Pointer byte = at; byte < at + parameter<std::uint64_t>(parameters, 2); ++byte) {
-      if (*host<std::uint8_t>(byte) != static_cast<std::uint8_t>(word >> (byte % 4 * 8))) *host<std::uint32_t>(parameter<Pointer>(parameters, 3)) = 1;
+      if (*host<std::uint8_t>(byte) != static_cast<std::uint8_t>(word >> (byte % 4 * 8)))
+        *host<std::uint32_t>(parameter<Pointer>(parameters, 3)) = 1;
     }
   }
   if (name == "kq_tell") {
@@ -84,7 +89,9 @@ inline void run_kernel(const std::string& name, void** parameters) {
     *host<std::uint32_t>(parameter<Pointer>(parameters, 3)) = parameter<std::uint32_t>(parameters, 4);
   }
   if (name.starts_with("kq_differ")) {
-    const auto bytes = parameter<std::uint64_t>(parameters, 2) * (name == "kq_differ_quads" ? 16 : name == "kq_differ_words" ? 4 : 1);
+    const auto bytes = parameter<std::uint64_t>(parameters, 2) * (name == "kq_differ_quads"   ? 16
+                                                                  : name == "kq_differ_words" ? 4
+                                                                                              : 1);
     if (std::memcmp(host<void>(at), host<void>(parameter<Pointer>(parameters, 1)), bytes) != 0) {
       *host<std::uint32_t>(parameter<Pointer>(parameters, 3)) = 1;
     }
@@ -116,11 +123,20 @@ inline Driver fake_driver() {
   };
   driver.device_attribute = [](int* value, int attribute, cuda::Ordinal) {
     switch (attribute) {
-      case cuda::kCapabilityMajor: *value = 9; break;
-      case cuda::kCapabilityMinor: *value = 0; break;
-      case cuda::kMemoryClockKhz: *value = 3'201'000; break;
-      case cuda::kMemoryBusBits: *value = 6'144; break;
-      default: *value = gpu.failing != "no posix handles";
+      case cuda::kCapabilityMajor:
+        *value = 9;
+        break;
+      case cuda::kCapabilityMinor:
+        *value = 0;
+        break;
+      case cuda::kMemoryClockKhz:
+        *value = 3'201'000;
+        break;
+      case cuda::kMemoryBusBits:
+        *value = 6'144;
+        break;
+      default:
+        *value = gpu.failing != "no posix handles";
     }
     return result("device_attribute");
   };
@@ -149,7 +165,8 @@ inline Driver fake_driver() {
     *bytes = kGranularity;
     return cuda::kSuccess;
   };
-  driver.memory_create = [](cuda::Allocation* allocation, std::size_t bytes, const cuda::AllocationProperties* properties, unsigned long long) {
+  driver.memory_create = [](cuda::Allocation* allocation, std::size_t bytes,
+                            const cuda::AllocationProperties* properties, unsigned long long) {
     if (result("memory_create") != cuda::kSuccess) return result("memory_create");
     if (bytes % kGranularity != 0) return Result{1};
     gpu.asked = *properties;
@@ -191,7 +208,9 @@ inline Driver fake_driver() {
     gpu.mapped.erase(at);
     return cuda::kSuccess;
   };
-  driver.set_access = [](Pointer, std::size_t, const cuda::AccessDescription*, std::size_t) { return result("set_access"); };
+  driver.set_access = [](Pointer, std::size_t, const cuda::AccessDescription*, std::size_t) {
+    return result("set_access");
+  };
   driver.allocate = [](Pointer* at, std::size_t bytes) {
     if (result("allocate") != cuda::kSuccess) return result("allocate");
     *at = reinterpret_cast<Pointer>(::operator new(bytes));
@@ -233,12 +252,13 @@ inline Driver fake_driver() {
     *function = const_cast<std::string*>(&*gpu.functions.insert(name).first);
     return result("module_function");
   };
-  driver.launch = [](cuda::Function function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, cuda::Stream,
-                     void** parameters, void**) {
+  driver.launch = [](cuda::Function function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                     cuda::Stream, void** parameters, void**) {
     if (result("launch") != cuda::kSuccess) return result("launch");
     const auto& name = *static_cast<const std::string*>(function);
     run_kernel(name, parameters);
-    gpu.syncs_needed = name == "kq_stamp" ? 0 : gpu.syncs_needed + 1;  // who sees the stamp knows that all before it is done
+    gpu.syncs_needed =
+        name == "kq_stamp" ? 0 : gpu.syncs_needed + 1;  // who sees the stamp knows that all before it is done
     return cuda::kSuccess;
   };
   driver.host_allocate = [](void** at, std::size_t bytes, unsigned) {

@@ -56,7 +56,8 @@ inline void fake_burst(FakeTurn& turn, float w, const std::function<void(std::ui
   for (std::uint32_t returned = 0;; ++returned) {
     std::atomic_ref(page.returned).store(returned, std::memory_order_release);
     std::uint32_t told = 0;
-    while ((told = std::atomic_ref(page.turn).load(std::memory_order_acquire)) >> 16 != returned + 1) std::this_thread::yield();
+    while ((told = std::atomic_ref(page.turn).load(std::memory_order_acquire)) >> 16 != returned + 1)
+      std::this_thread::yield();
     if ((told & channel::kNoSlot) == channel::kNoSlot) break;
     turn.window = window + (told & channel::kNoSlot) * page.slot_bytes;
     fake_call(turn, w);
@@ -73,7 +74,9 @@ inline void fake_draw(FakeTurn& turn, std::uint64_t seed, std::optional<std::int
 }
 
 // Of Command::answer.
-inline std::span<const channel::Seeds> fake_asked(const FakeTurn& turn) { return std::span(turn.page.answers).first(turn.page.answers_n); }
+inline std::span<const channel::Seeds> fake_asked(const FakeTurn& turn) {
+  return std::span(turn.page.answers).first(turn.page.answers_n);
+}
 
 // In one command all have one number.
 inline void fake_answer(FakeTurn& turn, float w, std::optional<std::int64_t> n) {
@@ -95,7 +98,8 @@ inline FakeChild::Script fake_reference(Twist twist = {}, std::optional<std::int
       model_seed = turn.seed;
       fake_describe(turn);
     }
-    if (turn.command == Command::put_state) *fake_data<float>(turn, turn.page.states[0]) = static_cast<float>(model_seed % 7 + 1);
+    if (turn.command == Command::put_state)
+      *fake_data<float>(turn, turn.page.states[0]) = static_cast<float>(model_seed % 7 + 1);
     const float w = static_cast<float>(model_seed % 7 + 1);
     if (turn.command == Command::make_inputs) fake_draw(turn, turn.seed, n);
     if (turn.command == Command::call) fake_call(turn, w);
@@ -148,7 +152,8 @@ struct FakeHouse {
   Report run_with(Twist submission_twist, Fd reference_socket) {
     exits.forget(ChildRole::submission);
     FakeChild submission(fake_submission(std::move(submission_twist)));
-    Channels channels{.calibrator = {}, .reference = std::move(reference_socket), .submission = submission.take_socket()};
+    Channels channels{
+        .calibrator = {}, .reference = std::move(reference_socket), .submission = submission.take_socket()};
     plan.fresh_calibrator = !calibrator;
     if (!calibrator) {
       calibrator = std::make_unique<FakeChild>(calibrator_script);
@@ -186,6 +191,8 @@ inline std::string ending(const Report& report) {
   return text;
 }
 
-inline const Evidence& evidence_in(const Report& report) { return *evidence_of(*report.verdict); }
+inline const Evidence& evidence_in(const Report& report) {
+  return *evidence_of(*report.verdict);
+}
 
 }  // namespace kq::judge

@@ -7,7 +7,8 @@
 namespace kq::judge {
 namespace {
 
-// Of each tensor, evenly over it: inputs that differ anywhere differ there, but for such as are the same in most places.
+// Of each tensor, evenly over it: inputs that differ anywhere differ there, but for such as are the same in most
+// places.
 constexpr std::uint64_t kPieces = 8;
 constexpr std::uint64_t kPieceBytes = 512;
 
@@ -28,7 +29,8 @@ Expected<void> Freshness::look(Device& device, const Pristine& pristine, const s
       const std::uint64_t step = std::max(region.bytes() / kPieces, kPieceBytes);
       for (std::uint64_t offset = 0; offset < region.bytes(); offset += step) {
         const Place place{at.memory, at.offset + offset};
-        if (const auto done = read(device, place, std::min(kPieceBytes, region.bytes() - offset), found); !done) return done;
+        if (const auto done = read(device, place, std::min(kPieceBytes, region.bytes() - offset), found); !done)
+          return done;
       }
     }
   }

@@ -1,4 +1,5 @@
-// Whether a problem draws other inputs for other seeds. Where it does not, who has computed its outputs once need not compute: a time tells nothing then.
+// Whether a problem draws other inputs for other seeds. Where it does not, who has computed its outputs once need not
+// compute: a time tells nothing then.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,8 @@ namespace kq::judge {
 
 class Freshness {
  public:
-  // Of a trial whose inputs are there. Pieces of each tensor are compared with those of the trial before, until one is another: then no more is looked at.
+  // Of a trial whose inputs are there. Pieces of each tensor are compared with those of the trial before, until one is
+  // another: then no more is looked at.
   Expected<void> look(Device& device, const Pristine& pristine, const std::vector<Tensor>& inputs);
   // In no trial was anything else than in the one before, and there were some.
   bool are_stale() const { return looks_n_ > 1 && !is_fresh_; }

@@ -1,4 +1,5 @@
-// kq-judge: evaluates plans on one device. Started by the worker's control process, which it serves on descriptor 3 until that closes.
+// kq-judge: evaluates plans on one device. Started by the worker's control process, which it serves on descriptor 3
+// until that closes.
 //
 //   kq-judge --device cpu|cuda --index N
 //
@@ -34,7 +35,8 @@ struct Options {
 
 std::optional<Options> parse(int argc, char** argv) {
   const bool has_cores = argc == 7 && std::string_view(argv[5]) == "--cores";
-  if ((argc != 5 && !has_cores) || std::string_view(argv[1]) != "--device" || std::string_view(argv[3]) != "--index") return std::nullopt;
+  if ((argc != 5 && !has_cores) || std::string_view(argv[1]) != "--device" || std::string_view(argv[3]) != "--index")
+    return std::nullopt;
   const auto device = parse_enum<DeviceKind>(argv[2]);
   const std::string_view index = argv[4];
   Options options;
@@ -83,14 +85,18 @@ int serve(Device& device, Control& control) {
     const Report report = judge.run(packet->plan, std::move(packet->channels));
     if (!control.say(report)) return 0;
     // A context that has died answers nothing any more: control starts another judge.
-    if (const auto alive = device.probe().and_then([&] { return device.settle(); }); !alive) return end_with(alive.error());
+    if (const auto alive = device.probe().and_then([&] { return device.settle(); }); !alive)
+      return end_with(alive.error());
     judge.make_ahead(packet->plan);
   }
 }
 
 int run(int argc, char** argv) {
   const auto options = parse(argc, argv);
-  if (!options) return end_with({ExitCode::bad_input, "usage: kq-judge --device cpu|cuda --index N [--cores LIST], with the control socket at descriptor 3"});
+  if (!options)
+    return end_with(
+        {ExitCode::bad_input,
+         "usage: kq-judge --device cpu|cuda --index N [--cores LIST], with the control socket at descriptor 3"});
   harden();
   keep_to(options->cores);
   const auto device = open_device(*options);
@@ -102,4 +108,6 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace kq::judge
 
-int main(int argc, char** argv) { return kq::judge::run(argc, argv); }
+int main(int argc, char** argv) {
+  return kq::judge::run(argc, argv);
+}

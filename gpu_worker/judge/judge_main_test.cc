@@ -121,7 +121,8 @@ TEST(JudgeProgram, is_told_of_an_exit) {
   FakeChild reference(fake_reference());
   FakeChild submission(fake_submission(at(channel::Command::load, [&](FakeTurn& turn) {
     turn.ends = true;
-    EXPECT_TRUE(send_packet(judge.socket(), encode_message(Message<JudgeRequest>{0, ChildExited{ChildRole::submission, 6}})));
+    EXPECT_TRUE(
+        send_packet(judge.socket(), encode_message(Message<JudgeRequest>{0, ChildExited{ChildRole::submission, 6}})));
   })));
   const Fd calibrator_socket = calibrator.take_socket();
   const Fd reference_socket = reference.take_socket();
@@ -149,7 +150,8 @@ TEST(JudgeProgram, nonsense_from_control_is_our_fault) {
 TEST(JudgeProgram, bad_usage_is_bad_input) {
   EXPECT_EQ(Program({"--device", "tpu", "--index", "0"}).exit_code(), static_cast<int>(ExitCode::bad_input));
   EXPECT_EQ(Program({"--device", "cpu", "--index", "-1"}).exit_code(), static_cast<int>(ExitCode::bad_input));
-  EXPECT_EQ(Program({"--device", "cpu", "--index", "0", "--cores", "0-3"}).exit_code(), static_cast<int>(ExitCode::bad_input));
+  EXPECT_EQ(Program({"--device", "cpu", "--index", "0", "--cores", "0-3"}).exit_code(),
+            static_cast<int>(ExitCode::bad_input));
   EXPECT_EQ(Program({"--device", "cpu"}).exit_code(), static_cast<int>(ExitCode::bad_input));
 }
 

@@ -2,8 +2,8 @@
 //
 //   [inputs: gap, input, gap, input, ..., gap][states: likewise][outputs: likewise]
 //
-// Every tensor begins at a multiple of kAlign and has at least one gap of kAlign bytes before and behind it: what is in the gaps of inputs
-// and outputs is known to the judge and checked after every call, so writing past an end is seen.
+// Every tensor begins at a multiple of kAlign and has at least one gap of kAlign bytes before and behind it: what is in
+// the gaps of inputs and outputs is known to the judge and checked after every call, so writing past an end is seen.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,8 @@ using channel::Dtype;
 using channel::Kind;
 
 Tensor bytes_of(std::int64_t n) {
-  return {.name = "", .kind = Kind::tensor, .dtype = Dtype::uint8, .shape = {n}, .bytes = static_cast<std::uint64_t>(n)};
+  return {
+      .name = "", .kind = Kind::tensor, .dtype = Dtype::uint8, .shape = {n}, .bytes = static_cast<std::uint64_t>(n)};
 }
 
 Tables some_tables() {

@@ -22,7 +22,9 @@ Likeness likeness(std::span<const double> expected, std::span<const double> got,
   }
   const double variation = n > 0 ? std::max(size - sum * sum / n, 0.0) : 0;
   const double nothing = std::min(kNothing, kOfTolerance * tolerance.atol);
-  return {.zeros_are_right = zeros_are_right && n > 0, .is_like = n < kFewest || error <= std::max({kOfVariation * variation, kOfSize * kOfSize * size, n * nothing * nothing})};
+  return {.zeros_are_right = zeros_are_right && n > 0,
+          .is_like = n < kFewest ||
+                     error <= std::max({kOfVariation * variation, kOfSize * kOfSize * size, n * nothing * nothing})};
 }
 
 }  // namespace kq::judge

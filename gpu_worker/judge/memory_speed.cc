@@ -16,6 +16,8 @@ void MemorySpeed::add(std::int64_t write_ns) {
   usual_ns_ = *quarter;
 }
 
-double MemorySpeed::slowness() const { return usual_ns_ == 0 || last_ns_ <= 0 ? 1 : static_cast<double>(last_ns_) / static_cast<double>(usual_ns_); }
+double MemorySpeed::slowness() const {
+  return usual_ns_ == 0 || last_ns_ <= 0 ? 1 : static_cast<double>(last_ns_) / static_cast<double>(usual_ns_);
+}
 
 }  // namespace kq::judge

@@ -16,7 +16,9 @@ bool is_possible(const Tensor& output, const Arena& arena) {
 
 }  // namespace
 
-std::uint64_t arena_bytes(const Layout& layout, std::uint32_t calls) { return (kTimes + calls) * layout.outputs.bytes() + kBesides; }
+std::uint64_t arena_bytes(const Layout& layout, std::uint32_t calls) {
+  return (kTimes + calls) * layout.outputs.bytes() + kBesides;
+}
 
 bool places_are_possible(std::span<const Tensor> outputs, const Arena& arena) {
   return std::ranges::all_of(outputs, [&](const Tensor& output) { return is_possible(output, arena); });
@@ -35,12 +37,14 @@ std::vector<Region> regions_in_arena(std::span<const Tensor> outputs) {
 
 std::unique_ptr<Memory> outputs_in_place(const Layout& layout, const Taking& from, std::span<const Tensor> got) {
   const Region& region = layout.outputs;
-  const auto in_arena = std::ranges::count_if(got, [](const Tensor& output) { return output.place == channel::Place::arena; });
+  const auto in_arena =
+      std::ranges::count_if(got, [](const Tensor& output) { return output.place == channel::Place::arena; });
   if (in_arena == 0) return std::make_unique<PartMemory>(from.window, from.shift + region.begin, region.bytes());
   const Tensor& place = layout.tables.outputs.front();
   if (got.size() != 1 || got[0].bytes != place.bytes || !is_possible(got[0], from.arena)) return nullptr;
   const std::uint64_t element_bytes = channel::element_bytes(got[0].dtype);  // 0: it is no tensor
-  if (element_bytes == 0 || got[0].offset % element_bytes != 0) return nullptr;  // no load of the device's may look there
+  if (element_bytes == 0 || got[0].offset % element_bytes != 0)
+    return nullptr;  // no load of the device's may look there
   const Memory& memory = *from.arena.memory;
   const std::uint64_t at = from.arena.begin + got[0].offset;
   const std::uint64_t before = place.offset - region.begin;
@@ -48,15 +52,19 @@ std::unique_ptr<Memory> outputs_in_place(const Layout& layout, const Taking& fro
   return std::make_unique<PartMemory>(memory, at - before, region.bytes());
 }
 
-Expected<void> take_outputs(Device& device, const Layout& layout, const Taking& from, std::span<const Tensor> got, const Memory& to) {
+Expected<void> take_outputs(Device& device, const Layout& layout, const Taking& from, std::span<const Tensor> got,
+                            const Memory& to) {
   const Region& region = layout.outputs;
   const std::vector<Tensor>& places = layout.tables.outputs;
   const auto is_in_arena = [&](std::size_t i) {
-    return i < got.size() && got[i].place == channel::Place::arena && got[i].bytes == places[i].bytes && is_possible(got[i], from.arena);
+    return i < got.size() && got[i].place == channel::Place::arena && got[i].bytes == places[i].bytes &&
+           is_possible(got[i], from.arena);
   };
   // Of the window all but large outputs that are not there; over it what is in the arena.
   std::uint64_t at = region.begin;
-  const auto take_until = [&](std::uint64_t end) { return device.copy(to, at - region.begin, from.window, from.shift + at, end - at); };
+  const auto take_until = [&](std::uint64_t end) {
+    return device.copy(to, at - region.begin, from.window, from.shift + at, end - at);
+  };
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (places[i].bytes < kLargeBytes || !is_in_arena(i)) continue;
     if (const auto copied = take_until(places[i].offset); !copied) return copied;
@@ -66,7 +74,10 @@ Expected<void> take_outputs(Device& device, const Layout& layout, const Taking& 
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (!is_in_arena(i)) continue;
     const Arena& arena = from.arena;
-    if (const auto copied = device.copy(to, places[i].offset - region.begin, *arena.memory, arena.begin + got[i].offset, got[i].bytes); !copied) return copied;
+    if (const auto copied =
+            device.copy(to, places[i].offset - region.begin, *arena.memory, arena.begin + got[i].offset, got[i].bytes);
+        !copied)
+      return copied;
   }
   return {};
 }

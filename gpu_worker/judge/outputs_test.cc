@@ -10,21 +10,29 @@ namespace kq::judge {
 namespace {
 
 Tensor words(std::int64_t n) {
-  return {.name = "y", .kind = channel::Kind::tensor, .dtype = channel::Dtype::int32, .shape = {n}, .bytes = static_cast<std::uint64_t>(n) * 4};
+  return {.name = "y",
+          .kind = channel::Kind::tensor,
+          .dtype = channel::Dtype::int32,
+          .shape = {n},
+          .bytes = static_cast<std::uint64_t>(n) * 4};
 }
 
 constexpr std::uint64_t kArenaBegin = 4096;  // in its memory, a whole number of pages
 
 class OutputsTest : public testing::Test {
  protected:
-  static std::int32_t& at(const Memory& memory, std::uint64_t offset) { return *reinterpret_cast<std::int32_t*>(memory.address() + offset); }
+  static std::int32_t& at(const Memory& memory, std::uint64_t offset) {
+    return *reinterpret_cast<std::int32_t*>(memory.address() + offset);
+  }
   Tensor in_arena(std::int64_t n, std::uint64_t offset) {
     Tensor tensor = words(n);
     tensor.place = channel::Place::arena;
     tensor.offset = offset;
     return tensor;
   }
-  Expected<void> take(const std::vector<Tensor>& got) { return take_outputs(*device_, layout_, {.window = *window_, .arena = arena()}, got, *taken_); }
+  Expected<void> take(const std::vector<Tensor>& got) {
+    return take_outputs(*device_, layout_, {.window = *window_, .arena = arena()}, got, *taken_);
+  }
   Arena arena() const { return {arena_.get(), kArenaBegin}; }
   std::uint64_t offset(std::size_t i) const { return layout_.tables.outputs[i].offset - layout_.outputs.begin; }
 
@@ -56,7 +64,8 @@ TEST_F(OutputsTest, large_ones_come_from_one_place_each) {
   ASSERT_TRUE(device_->fill(*taken_, 0, layout_.outputs.bytes(), 3));
   for (const bool first : {false, true}) {
     for (const bool last : {false, true}) {
-      ASSERT_TRUE(take({first ? in_arena(kLarge, 64) : words(kLarge), in_arena(kLarge, kLarge * 4), words(3), last ? in_arena(kLarge, 128) : words(kLarge)}));
+      ASSERT_TRUE(take({first ? in_arena(kLarge, 64) : words(kLarge), in_arena(kLarge, kLarge * 4), words(3),
+                        last ? in_arena(kLarge, 128) : words(kLarge)}));
       EXPECT_EQ(device_->copied_bytes, layout_.outputs.bytes());
       device_->copied_bytes = 0;
       const std::vector<bool> are_in_arena{first, true, false, last};
@@ -72,7 +81,8 @@ TEST_F(OutputsTest, large_ones_come_from_one_place_each) {
 }
 
 TEST_F(OutputsTest, what_cannot_be_is_not_followed) {
-  for (const std::uint64_t bad : {std::uint64_t{4096}, std::uint64_t{4084}, ~std::uint64_t{0}, std::uint64_t{1} << 60}) {
+  for (const std::uint64_t bad :
+       {std::uint64_t{4096}, std::uint64_t{4084}, ~std::uint64_t{0}, std::uint64_t{1} << 60}) {
     EXPECT_FALSE(places_are_possible(std::vector{in_arena(4, bad)}, arena())) << bad;
     EXPECT_TRUE(take({words(1), in_arena(4, bad)}));
   }
@@ -110,9 +120,11 @@ TEST_F(OutputsTest, those_in_the_arena_are_where_they_are_to_be_written_over) {
   };
   EXPECT_TRUE(regions_in_arena({}).empty());
   EXPECT_TRUE(regions_in_arena(std::vector{words(4), words(5)}).empty());
-  EXPECT_EQ(regions_in_arena(std::vector{words(4), in_arena(4, 1024), in_arena(2, 0)}), (std::vector<Region>{{1024, 1040}, {0, 8}}));
+  EXPECT_EQ(regions_in_arena(std::vector{words(4), in_arena(4, 1024), in_arena(2, 0)}),
+            (std::vector<Region>{{1024, 1040}, {0, 8}}));
   EXPECT_EQ(regions_in_arena(std::vector{at_offset(3, 10), at_offset(4, 7)}), (std::vector<Region>{{4, 12}, {4, 8}}));
-  EXPECT_TRUE(regions_in_arena(std::vector{at_offset(1, 6), at_offset(5, 2), at_offset(8, 0)}).empty()) << "no whole word is theirs";
+  EXPECT_TRUE(regions_in_arena(std::vector{at_offset(1, 6), at_offset(5, 2), at_offset(8, 0)}).empty())
+      << "no whole word is theirs";
 }
 
 TEST_F(OutputsTest, an_arena_has_room_for_more_than_the_outputs) {

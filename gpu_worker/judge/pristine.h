@@ -1,7 +1,9 @@
-// The inputs of a trial as the reference has drawn them, wherever they lie: what a call is given, and what it must have left.
+// The inputs of a trial as the reference has drawn them, wherever they lie: what a call is given, and what it must have
+// left.
 //
-// Most often that is one stretch of memory, as the window's region of inputs is. One large tensor may lie where the reference has left it; then the rest is
-// a stretch of its own, and what the reference keeps beside that tensor is no part of it.
+// Most often that is one stretch of memory, as the window's region of inputs is. One large tensor may lie where the
+// reference has left it; then the rest is a stretch of its own, and what the reference keeps beside that tensor is no
+// part of it.
 #pragma once
 
 #include <optional>

@@ -14,8 +14,10 @@ using channel::Command;
 
 constexpr const char* kOtherOutputs = "returns outputs of another shape or dtype for another seed";
 constexpr std::uint64_t kSlotsBytesMax = 64ull << 20;  // of a window with more than one
-constexpr std::uint64_t kAgainBytesMax = 64ull << 20;  // kept from job to job: to make and free it takes 5 ms beside others that use the driver (H200)
-// Copying a trial costs what looking at it while the reference draws the next one saves at some 200 MB (H200: 4 TB/s, 0.2 ms).
+constexpr std::uint64_t kAgainBytesMax =
+    64ull << 20;  // kept from job to job: to make and free it takes 5 ms beside others that use the driver (H200)
+// Copying a trial costs what looking at it while the reference draws the next one saves at some 200 MB (H200: 4 TB/s,
+// 0.2 ms).
 constexpr std::uint64_t kLeftBytesMin = 256ull << 20;
 constexpr std::uint32_t kCompileLimitFactor = 5;  // torch.compile takes minutes for a large model
 
@@ -26,12 +28,15 @@ tl::unexpected<Stop> invalid(const std::string& message) {
 // For how many answers of one command a window has room, and a table.
 std::size_t slots_of(const Layout& layout) {
   const std::size_t rows = std::max<std::size_t>(layout.tables.outputs.size(), 1);
-  return std::max<std::size_t>(std::min({std::size_t{channel::kAnswersMax}, channel::kOutputsMax / rows, std::size_t{kSlotsBytesMax / layout.bytes()}}), 1);
+  return std::max<std::size_t>(std::min({std::size_t{channel::kAnswersMax}, channel::kOutputsMax / rows,
+                                         std::size_t{kSlotsBytesMax / layout.bytes()}}),
+                               1);
 }
 
 }  // namespace
 
-Step<std::unique_ptr<ReferenceSide>> ReferenceSide::open(Device& device, Fd channel, Exits& exits, Waiting waiting, const Plan& plan) {
+Step<std::unique_ptr<ReferenceSide>> ReferenceSide::open(Device& device, Fd channel, Exits& exits, Waiting waiting,
+                                                         const Plan& plan) {
   auto child = Child::start(std::move(channel), ChildRole::reference, exits, waiting);
   if (!child) return stop(child.error());
   std::unique_ptr<ReferenceSide> side(new ReferenceSide(device, std::move(*child)));
@@ -45,7 +50,8 @@ Step<std::unique_ptr<ReferenceSide>> ReferenceSide::open(Device& device, Fd chan
 Step<void> ReferenceSide::load(const Plan& plan, std::uint64_t seed) {
   take_back();
   const std::int64_t limit_ms = plan.limits.load_limit_ms;
-  auto described = accept(child_->command({.command = Command::load, .limit_ms = limit_ms, .seed = seed}), doing(Phase::load));
+  auto described =
+      accept(child_->command({.command = Command::load, .limit_ms = limit_ms, .seed = seed}), doing(Phase::load));
   if (!described) return tl::unexpected(described.error());
 
   const bool is_new = !window_.memory || !fits(layout_, described->tables);
@@ -70,8 +76,9 @@ Step<void> ReferenceSide::load(const Plan& plan, std::uint64_t seed) {
 Step<void> ReferenceSide::compile(const Plan& plan) {
   child_->write_inputs(layout_.tables.inputs);
   child_->write_outputs(layout_.tables.outputs);
-  auto compiled = accept(child_->command({.command = Command::compile, .limit_ms = plan.limits.load_limit_ms * kCompileLimitFactor}),
-                         doing(Phase::load));
+  auto compiled = accept(
+      child_->command({.command = Command::compile, .limit_ms = plan.limits.load_limit_ms * kCompileLimitFactor}),
+      doing(Phase::load));
   if (!compiled) return tl::unexpected(compiled.error());
   return {};
 }
@@ -84,10 +91,12 @@ Step<void> ReferenceSide::make_windows(const Plan& plan, Tables tables) {
   answers_.clear();
   layout_ = make_layout(std::move(tables));
   if (layout_.bytes() > plan.limits.window_bytes_max) {
-    return stop(VerdictName::too_large, evidence(Stage::load, {}, "inputs, outputs and state need " + amount(layout_.bytes()) + ", has " +
-                                                                      amount(plan.limits.window_bytes_max)));
+    return stop(VerdictName::too_large, evidence(Stage::load, {},
+                                                 "inputs, outputs and state need " + amount(layout_.bytes()) +
+                                                     ", has " + amount(plan.limits.window_bytes_max)));
   }
-  auto window = make_window(device_, slots_of(layout_), layout_.bytes(), arena_.memory != nullptr ? 0 : arena_bytes(layout_));
+  auto window =
+      make_window(device_, slots_of(layout_), layout_.bytes(), arena_.memory != nullptr ? 0 : arena_bytes(layout_));
   if (!window) return tl::unexpected(window.error());
   window_ = std::move(*window);
   if (arena_.memory == nullptr) arena_ = window_.arena;
@@ -118,7 +127,8 @@ Step<void> ReferenceSide::finish_inputs() {
 Step<ReferenceSide::Called> ReferenceSide::time_trial(const Plan& plan, const Seeds& seeds) {
   Answer& answer = answers_.at_hand();
   const bool is_compiled = plan.trials.baseline == Baseline::compile;
-  const auto compiled = is_compiled ? call(plan, seeds.calls, *answer.expected, Command::call_compiled) : Step<Answered>();
+  const auto compiled =
+      is_compiled ? call(plan, seeds.calls, *answer.expected, Command::call_compiled) : Step<Answered>();
   if (!compiled) return tl::unexpected(compiled.error());
   const std::int64_t compiled_absence_ns = is_compiled ? device_.absence_ns() : 0;
   const double compiled_slowness = device_.memory_slowness();
@@ -137,16 +147,21 @@ Step<void> ReferenceSide::make_trial(const Plan& plan, const Seeds& seeds) {
   return finish_trial();
 }
 
-void ReferenceSide::begin_trial(const Plan& plan, const Seeds& seeds) { begin_answers(plan, inputs_to_leave(), std::span(&seeds, 1)); }
+void ReferenceSide::begin_trial(const Plan& plan, const Seeds& seeds) {
+  begin_answers(plan, inputs_to_leave(), std::span(&seeds, 1));
+}
 
-bool ReferenceSide::is_large() const { return layout_.inputs.bytes() + layout_.outputs.bytes() >= kLeftBytesMin; }
+bool ReferenceSide::is_large() const {
+  return layout_.inputs.bytes() + layout_.outputs.bytes() >= kLeftBytesMin;
+}
 
 // Asked for in the arena, where it was drawn: a large tensor that is alone and that the model leaves as it was.
 std::vector<Tensor> ReferenceSide::inputs_to_leave() const {
   std::vector<Tensor> inputs = layout_.tables.inputs;
   const auto is_tensor = [](const Tensor& input) { return input.kind == channel::Kind::tensor; };
   const bool changes_some = std::ranges::count(mutable_, true) > 0;
-  if (arena_.memory == nullptr || !is_large() || changes_some || std::ranges::count_if(inputs, is_tensor) != 1) return inputs;
+  if (arena_.memory == nullptr || !is_large() || changes_some || std::ranges::count_if(inputs, is_tensor) != 1)
+    return inputs;
   std::ranges::find_if(inputs, is_tensor)->place = channel::Place::arena;
   return inputs;
 }
@@ -205,7 +220,8 @@ void ReferenceSide::begin_answers(const Plan& plan, const std::vector<Tensor>& i
   child_->lay_answers(seeds);
   asked_.assign(seeds.begin(), seeds.end());
   asked_ns_ = clock_ns();
-  child_->begin({.command = Command::answer, .limit_ms = plan.limits.load_limit_ms * static_cast<std::int64_t>(seeds.size())});
+  child_->begin(
+      {.command = Command::answer, .limit_ms = plan.limits.load_limit_ms * static_cast<std::int64_t>(seeds.size())});
 }
 
 Step<Answered> ReferenceSide::finish_answers() {
@@ -223,7 +239,8 @@ Step<void> ReferenceSide::keep(const Answered& answered, std::size_t slot, std::
   const std::uint64_t shift = slot * layout_.bytes();
   if (const auto kept = keep_inputs(answered.tables.inputs, shift, answer); !kept) return kept;
   if (const auto right = check_outputs(outputs); !right) return right;
-  const auto taken = take_outputs(device_, layout_, {.window = window(), .shift = shift, .arena = arena_}, outputs, *answer.expected);
+  const auto taken =
+      take_outputs(device_, layout_, {.window = window(), .shift = shift, .arena = arena_}, outputs, *answer.expected);
   if (!taken) return stop(taken.error());
   keep_outputs(outputs, answer);
   return {};
@@ -240,18 +257,23 @@ Step<void> ReferenceSide::leave(const Answered& answered) {
   left_inputs_ = std::make_unique<PartMemory>(window(), layout_.inputs.begin, layout_.inputs.bytes());
   if (const auto left = std::ranges::find(inputs, channel::Place::arena, &Tensor::place); left != inputs.end()) {
     const Tensor& tensor = layout_.tables.inputs[static_cast<std::size_t>(left - inputs.begin())];
-    left_tensor_.emplace(*left_inputs_, layout_.inputs, Region{tensor.offset, tensor.offset + tensor.bytes}, Place{*arena_.memory, arena_.begin + left->offset});
+    left_tensor_.emplace(*left_inputs_, layout_.inputs, Region{tensor.offset, tensor.offset + tensor.bytes},
+                         Place{*arena_.memory, arena_.begin + left->offset});
   }
   left_outputs_ = outputs_in_place(layout_, from, outputs);
   const auto taken = left_outputs_ ? Expected<void>() : take_outputs(device_, layout_, from, outputs, *answer.expected);
   if (!taken) return stop(taken.error());
   keep_outputs(outputs, answer);
-  // The GPU comes back to the judge here: at the next call it would look like somebody else's work, 150 us of it (H200).
-  const auto back = device_.copy(*answer.pristine, 0, window(), layout_.inputs.begin, std::min<std::uint64_t>(layout_.inputs.bytes(), channel::kAlign));
+  // The GPU comes back to the judge here: at the next call it would look like somebody else's work, 150 us of it
+  // (H200).
+  const auto back = device_.copy(*answer.pristine, 0, window(), layout_.inputs.begin,
+                                 std::min<std::uint64_t>(layout_.inputs.bytes(), channel::kAlign));
   return back ? Step<void>() : stop(back.error());
 }
 
-Pristine ReferenceSide::pristine() const { return left_tensor_ ? *left_tensor_ : Pristine(pristine_inputs(), layout_.inputs); }
+Pristine ReferenceSide::pristine() const {
+  return left_tensor_ ? *left_tensor_ : Pristine(pristine_inputs(), layout_.inputs);
+}
 
 void ReferenceSide::take_back() {
   left_tensor_.reset();
@@ -269,15 +291,18 @@ Step<void> ReferenceSide::keep_inputs(const std::vector<Tensor>& drawn, std::uin
   if (const auto right = check_inputs(drawn, 0); !right) return right;
   keep_numbers(drawn, answer);
   const Region& region = layout_.inputs;
-  if (const auto copied = device_.copy(*answer.pristine, 0, window(), shift + region.begin, region.bytes()); !copied) return stop(copied.error());
+  if (const auto copied = device_.copy(*answer.pristine, 0, window(), shift + region.begin, region.bytes()); !copied)
+    return stop(copied.error());
   return {};
 }
 
 // Of which so many may lie in the arena.
 Step<void> ReferenceSide::check_inputs(const std::vector<Tensor>& drawn, int in_arena_max) const {
-  if (!same_form(layout_.tables.inputs, drawn)) return invalid("draws inputs of another shape or dtype for another seed");
+  if (!same_form(layout_.tables.inputs, drawn))
+    return invalid("draws inputs of another shape or dtype for another seed");
   const bool are_too_many = std::ranges::count(drawn, channel::Place::arena, &Tensor::place) > in_arena_max;
-  if (are_too_many || !places_are_possible(drawn, arena_)) return invalid("says that an input lies where there is none");
+  if (are_too_many || !places_are_possible(drawn, arena_))
+    return invalid("says that an input lies where there is none");
   return {};
 }
 
@@ -378,7 +403,8 @@ Step<void> ReferenceSide::note_mutated_inputs() {
   for (std::size_t i = 0; i < inputs().size(); ++i) {
     if (mutable_[i]) continue;
     const Tensor& input = inputs()[i];
-    const auto difference = checks_.difference({pristine_inputs(), input.offset - layout_.inputs.begin}, {window(), input.offset}, input.bytes);
+    const auto difference = checks_.difference({pristine_inputs(), input.offset - layout_.inputs.begin},
+                                               {window(), input.offset}, input.bytes);
     if (!difference) return stop(difference.error());
     mutable_[i] = difference->has_value();
   }
@@ -392,10 +418,14 @@ PlainValue plain_value(const Tensor& output) {
   };
   switch (output.kind) {
     case channel::Kind::none:
-    case channel::Kind::tensor: return {};
-    case channel::Kind::integer: return {channel::Dtype::int64, bytes_of(output.integer)};
-    case channel::Kind::real: return {channel::Dtype::float64, bytes_of(output.real)};
-    case channel::Kind::boolean: return {channel::Dtype::int64, bytes_of(static_cast<std::int64_t>(output.integer != 0))};
+    case channel::Kind::tensor:
+      return {};
+    case channel::Kind::integer:
+      return {channel::Dtype::int64, bytes_of(output.integer)};
+    case channel::Kind::real:
+      return {channel::Dtype::float64, bytes_of(output.real)};
+    case channel::Kind::boolean:
+      return {channel::Dtype::int64, bytes_of(static_cast<std::int64_t>(output.integer != 0))};
   }
   return {};
 }

@@ -1,8 +1,8 @@
-// The reference child and what the judge keeps of it: the problem's layout, and pristine inputs and expected outputs of the trial at hand and of
-// some to come (answers.h).
+// The reference child and what the judge keeps of it: the problem's layout, and pristine inputs and expected outputs of
+// the trial at hand and of some to come (answers.h).
 //
-// It is as untrusted as a submission where the machine is concerned, and right by definition. It outlives an attempt: the next
-// one on the same problem loads the model anew under another seed.
+// It is as untrusted as a submission where the machine is concerned, and right by definition. It outlives an attempt:
+// the next one on the same problem loads the model anew under another seed.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,11 @@ namespace kq::judge {
 
 class ReferenceSide {
  public:
-  static Step<std::unique_ptr<ReferenceSide>> open(Device& device, Fd channel, Exits& exits, Waiting waiting, const Plan& plan);
+  static Step<std::unique_ptr<ReferenceSide>> open(Device& device, Fd channel, Exits& exits, Waiting waiting,
+                                                   const Plan& plan);
 
-  // Constructs the model under the seed of this attempt; lays out the window, where it is another one than before; puts the state there;
-  // compiles what the plan wants compiled.
+  // Constructs the model under the seed of this attempt; lays out the window, where it is another one than before; puts
+  // the state there; compiles what the plan wants compiled.
   Step<void> load(const Plan& plan, std::uint64_t seed);
   struct Called {
     std::int64_t bracket_ns = 0;
@@ -33,20 +34,22 @@ class ReferenceSide {
     std::int64_t absence_ns = 0;  // Device::absence_ns
     double slowness = 1;          // Device::memory_slowness
   };
-  // Draws the inputs of one trial and computes its expected outputs, under the clock. The times are of the plan's baseline, the outputs of the model
-  // as it is.
+  // Draws the inputs of one trial and computes its expected outputs, under the clock. The times are of the plan's
+  // baseline, the outputs of the model as it is.
   Step<Called> make_timed_trial(const Plan& plan, const Seeds& seeds);
-  // In three steps, for what others do while the inputs are drawn: until the second all that is kept is of the last trial.
+  // In three steps, for what others do while the inputs are drawn: until the second all that is kept is of the last
+  // trial.
   void begin_inputs(const Plan& plan, const Seeds& seeds);
   Step<void> finish_inputs();
   Step<Called> time_trial(const Plan& plan, const Seeds& seeds);
-  // In one command that nobody times. Which inputs the reference changes is not seen here. In two halves, for what others do meanwhile: until
-  // the second all that is kept is of the last trial.
+  // In one command that nobody times. Which inputs the reference changes is not seen here. In two halves, for what
+  // others do meanwhile: until the second all that is kept is of the last trial.
   Step<void> make_trial(const Plan& plan, const Seeds& seeds);
   void begin_trial(const Plan& plan, const Seeds& seeds);
   Step<void> finish_trial();
-  // The same for trials to come, which are kept behind those made ahead before: for as many of `seeds`, in their order, as one command makes and there
-  // is room for, which may be none. In two halves too, of which the second does nothing where nothing was begun.
+  // The same for trials to come, which are kept behind those made ahead before: for as many of `seeds`, in their order,
+  // as one command makes and there is room for, which may be none. In two halves too, of which the second does nothing
+  // where nothing was begun.
   Step<std::size_t> make_ahead(const Plan& plan, std::span<const Seeds> seeds);
   Step<std::size_t> begin_ahead(const Plan& plan, std::span<const Seeds> seeds);
   Step<void> finish_ahead();
@@ -60,7 +63,8 @@ class ReferenceSide {
     take_back();
     answers_.take_next();
   }
-  // Of large trials what a call is held to is not copied: it lies where the reference has left it, who must be asked nothing more until that was looked at.
+  // Of large trials what a call is held to is not copied: it lies where the reference has left it, who must be asked
+  // nothing more until that was looked at.
   bool is_left_in_place() const { return left_inputs_ != nullptr; }
   // Whatever was begun is over, and what was made ahead is for nothing.
   void settle();
@@ -84,11 +88,13 @@ class ReferenceSide {
   bool usable() const { return child_->usable(); }
 
  private:
-  ReferenceSide(Device& device, std::unique_ptr<Child> child) : device_(device), child_(std::move(child)), checks_(device), answers_(device) {}
+  ReferenceSide(Device& device, std::unique_ptr<Child> child)
+      : device_(device), child_(std::move(child)), checks_(device), answers_(device) {}
   Doing doing(Phase phase) const { return {ChildRole::reference, phase, device_.info().kind}; }
   Step<void> compile(const Plan& plan);
   Step<void> make_windows(const Plan& plan, Tables tables);
-  Step<Answered> call(const Plan& plan, std::uint64_t seed, const Memory& to, channel::Command command = channel::Command::call);
+  Step<Answered> call(const Plan& plan, std::uint64_t seed, const Memory& to,
+                      channel::Command command = channel::Command::call);
   bool is_large() const;
   std::vector<Tensor> inputs_to_leave() const;
   void begin_answers(const Plan& plan, const std::vector<Tensor>& inputs, std::span<const Seeds> seeds);
@@ -110,13 +116,14 @@ class ReferenceSide {
   std::unique_ptr<Child> child_;
   Checks checks_;
   Layout layout_;
-  Window window_;                  // with slots for the answers of one command; the first has the states too
-  Arena arena_;                    // of the first window that had room for one
-  std::unique_ptr<Memory> kept_;   // that window, once there is another
-  std::unique_ptr<Memory> again_;  // for the outputs of a call that comes again; null before the first one, and where they are large
+  Window window_;                 // with slots for the answers of one command; the first has the states too
+  Arena arena_;                   // of the first window that had room for one
+  std::unique_ptr<Memory> kept_;  // that window, once there is another
+  std::unique_ptr<Memory>
+      again_;  // for the outputs of a call that comes again; null before the first one, and where they are large
   Answers answers_;
-  std::unique_ptr<Memory> left_inputs_;   // of the trial at hand, in its own memory; null: they were copied
-  std::optional<Pristine> left_tensor_;   // with an input in the arena; nothing: there is none
+  std::unique_ptr<Memory> left_inputs_;  // of the trial at hand, in its own memory; null: they were copied
+  std::optional<Pristine> left_tensor_;  // with an input in the arena; nothing: there is none
   std::unique_ptr<Memory> left_outputs_;
   std::vector<Seeds> asked_;  // of the answers that are being made
   bool is_asked_ahead_ = false;

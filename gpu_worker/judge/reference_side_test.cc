@@ -80,7 +80,10 @@ TEST_F(ReferenceSideTest, one_command_gives_what_a_timed_trial_gives) {
 }
 
 TEST_F(ReferenceSideTest, what_it_says_in_one_command_is_held_to_its_form_too) {
-  const auto other_shape = open(at(Command::answer, [](FakeTurn& turn) { turn.page.outputs[0].shape[0] = 7; turn.page.outputs[0].bytes = 28; }));
+  const auto other_shape = open(at(Command::answer, [](FakeTurn& turn) {
+    turn.page.outputs[0].shape[0] = 7;
+    turn.page.outputs[0].bytes = 28;
+  }));
   ASSERT_TRUE(other_shape);
   const auto made = other_shape->make_trial(house_.plan, {7, 8});
   ASSERT_FALSE(made);
@@ -90,7 +93,8 @@ TEST_F(ReferenceSideTest, what_it_says_in_one_command_is_held_to_its_form_too) {
 TEST_F(ReferenceSideTest, one_command_makes_several_trials_ahead_each_of_its_own_seeds) {
   house_.plan.trials.timed = 0;
   std::vector<std::uint64_t> asked;
-  fake_ = std::make_unique<FakeChild>(fake_reference(at(Command::answer, [&](FakeTurn& turn) { asked.push_back(turn.page.answers_n); }), 5));
+  fake_ = std::make_unique<FakeChild>(
+      fake_reference(at(Command::answer, [&](FakeTurn& turn) { asked.push_back(turn.page.answers_n); }), 5));
   auto opened = ReferenceSide::open(*house_.device, fake_->take_socket(), house_.exits, Waiting::sleep, house_.plan);
   ASSERT_TRUE(opened && (*opened)->load(house_.plan, 42));
   ReferenceSide& side = **opened;
@@ -139,7 +143,10 @@ TEST_F(ReferenceSideTest, a_table_of_too_few_or_too_many_outputs_is_no_answer) {
 }
 
 TEST_F(ReferenceSideTest, what_is_wrong_with_the_last_of_several_answers_is_seen) {
-  const auto side = open(at(Command::answer, [](FakeTurn& turn) { turn.page.outputs[turn.page.outputs_n - 2].shape[0] = 7; turn.page.outputs[turn.page.outputs_n - 2].bytes = 28; }));
+  const auto side = open(at(Command::answer, [](FakeTurn& turn) {
+    turn.page.outputs[turn.page.outputs_n - 2].shape[0] = 7;
+    turn.page.outputs[turn.page.outputs_n - 2].bytes = 28;
+  }));
   ASSERT_TRUE(side);
   const auto made = side->make_ahead(house_.plan, std::vector<Seeds>(3));
   ASSERT_FALSE(made);
@@ -147,7 +154,9 @@ TEST_F(ReferenceSideTest, what_is_wrong_with_the_last_of_several_answers_is_seen
 }
 
 TEST_F(ReferenceSideTest, a_window_has_slots_where_they_are_small) {
-  const Twist large = at(Command::load, [](FakeTurn& turn) { turn.page.inputs[0] = fake_tensor("x", channel::Dtype::float32, {10 << 20}); });
+  const Twist large = at(Command::load, [](FakeTurn& turn) {
+    turn.page.inputs[0] = fake_tensor("x", channel::Dtype::float32, {10 << 20});
+  });
   house_.plan.limits.window_bytes_max = 1ull << 30;
   for (const bool is_large : {false, true}) {
     std::uint32_t slots = 0;
@@ -189,9 +198,8 @@ TEST_F(ReferenceSideTest, a_compiled_baseline_gives_times_and_nothing_else) {
 
 TEST_F(ReferenceSideTest, what_torch_compile_cannot_take_is_told) {
   house_.plan.trials.baseline = Baseline::compile;
-  fake_ = std::make_unique<FakeChild>(fake_reference(at(Command::compile, [](FakeTurn& turn) {
-    turn.fail(channel::Failure::unsupported_here, "no compiler");
-  })));
+  fake_ = std::make_unique<FakeChild>(fake_reference(
+      at(Command::compile, [](FakeTurn& turn) { turn.fail(channel::Failure::unsupported_here, "no compiler"); })));
   auto side = ReferenceSide::open(*house_.device, fake_->take_socket(), house_.exits, Waiting::sleep, house_.plan);
   ASSERT_TRUE(side);
   const auto loaded = (*side)->load(house_.plan, 42);
@@ -261,7 +269,8 @@ struct LargeHouse : FakeHouse {
           if (twist) twist(turn);
         },
         [this](FakeTurn& turn) {
-          if (turn.command == Command::load) turn.page.inputs[turn.page.inputs_n++] = fake_tensor("large", channel::Dtype::uint8, {kBytes});
+          if (turn.command == Command::load)
+            turn.page.inputs[turn.page.inputs_n++] = fake_tensor("large", channel::Dtype::uint8, {kBytes});
           if (turn.command == Command::answer) note('a');
         });
   }
@@ -281,12 +290,14 @@ TEST(ReferenceSide, what_a_large_call_is_held_to_is_looked_at_where_the_referenc
   ASSERT_TRUE(report.verdict) << report.error;
   ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
   EXPECT_EQ(correctness_of(*report.verdict)->trials_passed, 3u);
-  // The first reference is timed: its inputs are kept, brought back twice, and brought to the submission; all others are brought there alone.
+  // The first reference is timed: its inputs are kept, brought back twice, and brought to the submission; all others
+  // are brought there alone.
   EXPECT_EQ(house.fake_device->copied_bytes / LargeHouse::kBytes, 4u + 2u);
   EXPECT_TRUE(house.heard.ends_with("clacl")) << house.heard;
 }
 
-// An arena is there on a GPU; the fake reference draws its large input there once it is asked to, between bytes that are nobody's.
+// An arena is there on a GPU; the fake reference draws its large input there once it is asked to, between bytes that
+// are nobody's.
 struct ArenaHouse : LargeHouse {
   static constexpr std::int64_t kEach = kBytes / 2;  // of input and output
   static constexpr std::uint64_t kAt = 1 << 20;
@@ -341,7 +352,8 @@ TEST(ReferenceSide, a_timed_reference_draws_in_the_window_whatever_an_answer_has
   ArenaHouse house;
   house.plan.trials = {.correctness = 2, .warmup = 0, .timed = 5};
   const Report report = house.run_in_arena(at(Command::call, [&](FakeTurn& turn) {
-    std::copy_n(fake_data<char>(turn, turn.page.inputs[0]), ArenaHouse::kEach, fake_data<char>(turn, turn.page.outputs[0]));
+    std::copy_n(fake_data<char>(turn, turn.page.inputs[0]), ArenaHouse::kEach,
+                fake_data<char>(turn, turn.page.outputs[0]));
   }));
   ASSERT_TRUE(report.verdict) << report.error;
   ASSERT_EQ(name_of(*report.verdict), VerdictName::passed) << evidence_of(*report.verdict)->message;
@@ -354,7 +366,8 @@ TEST(ReferenceSide, a_large_input_stays_where_it_was_drawn_and_nothing_beside_it
   int beside = 0;
   const Report report = house.run_in_arena(at(Command::call, [&](FakeTurn& turn) {
     const char* const x = fake_data<char>(turn, turn.page.inputs[0]);
-    beside += static_cast<int>(std::count(x - channel::kAlign, x, 'E') + std::count(x + ArenaHouse::kEach, x + ArenaHouse::kEach + channel::kAlign, 'E'));
+    beside += static_cast<int>(std::count(x - channel::kAlign, x, 'E') +
+                               std::count(x + ArenaHouse::kEach, x + ArenaHouse::kEach + channel::kAlign, 'E'));
     std::copy_n(x, ArenaHouse::kEach, fake_data<char>(turn, turn.page.outputs[0]));
   }));
   ASSERT_TRUE(report.verdict) << report.error;
@@ -380,7 +393,8 @@ TEST(ReferenceSide, an_input_is_not_looked_for_where_there_is_no_memory) {
   for (const std::uint64_t told : {~0ull, 1ull << 30}) {
     ArenaHouse house(told);
     const Report report = house.run_in_arena(at(Command::call, [&](FakeTurn& turn) {
-      std::copy_n(fake_data<char>(turn, turn.page.inputs[0]), ArenaHouse::kEach, fake_data<char>(turn, turn.page.outputs[0]));
+      std::copy_n(fake_data<char>(turn, turn.page.inputs[0]), ArenaHouse::kEach,
+                  fake_data<char>(turn, turn.page.outputs[0]));
     }));
     ASSERT_TRUE(report.verdict) << report.error;
     ASSERT_EQ(name_of(*report.verdict), VerdictName::problem_invalid);
@@ -391,7 +405,9 @@ TEST(ReferenceSide, an_input_is_not_looked_for_where_there_is_no_memory) {
 TEST(ReferenceSide, a_wrong_answer_is_seen_where_the_right_one_lies_with_the_reference) {
   LargeHouse house;
   int calls = 0;
-  const Report report = house.run_large(at(Command::call, [&](FakeTurn& turn) { *fake_data<float>(turn, turn.page.outputs[0]) += ++calls == 3 ? 1.0f : 0.0f; }));
+  const Report report = house.run_large(at(Command::call, [&](FakeTurn& turn) {
+    *fake_data<float>(turn, turn.page.outputs[0]) += ++calls == 3 ? 1.0f : 0.0f;
+  }));
   ASSERT_TRUE(report.verdict) << report.error;
   ASSERT_EQ(name_of(*report.verdict), VerdictName::wrong_answer);
   EXPECT_EQ(evidence_of(*report.verdict)->mismatch->trial, 2u);

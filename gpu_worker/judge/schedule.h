@@ -2,9 +2,10 @@
 //
 //   warm, warm, ... | correctness, timed and decoy calls, shuffled
 //
-// Compiling, autotuning and lazy loading happen in the warm calls, which are checked and never timed. Behind them nothing that a submission
-// can see tells one kind from another: each call has inputs of its own, every output is checked, and a random number of decoys, calls like
-// any other whose time is thrown away, leaves even the number of calls unknown.
+// Compiling, autotuning and lazy loading happen in the warm calls, which are checked and never timed. Behind them
+// nothing that a submission can see tells one kind from another: each call has inputs of its own, every output is
+// checked, and a random number of decoys, calls like any other whose time is thrown away, leaves even the number of
+// calls unknown.
 #pragma once
 
 #include <cstdint>

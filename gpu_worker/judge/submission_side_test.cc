@@ -35,15 +35,18 @@ TEST(PoisonWord, is_nan_in_every_format_and_changes) {
 class SubmissionSideTest : public testing::Test {
  protected:
   SubmissionSideTest() : reference_fake_(fake_reference()) {
-    reference_ = std::move(*ReferenceSide::open(*house_.device, reference_fake_.take_socket(), house_.exits, Waiting::sleep, house_.plan));
+    reference_ = std::move(
+        *ReferenceSide::open(*house_.device, reference_fake_.take_socket(), house_.exits, Waiting::sleep, house_.plan));
     EXPECT_TRUE(reference_->load(house_.plan, 42));
     EXPECT_TRUE(reference_->make_trial(house_.plan, {7, 7}));
   }
 
   Step<std::unique_ptr<SubmissionSide>> open(Twist twist) { return open_on(*house_.device, std::move(twist)); }
-  Step<std::unique_ptr<SubmissionSide>> open_on(Device& device, Twist twist, std::optional<SubmissionMemory> ahead = {}) {
+  Step<std::unique_ptr<SubmissionSide>> open_on(Device& device, Twist twist,
+                                                std::optional<SubmissionMemory> ahead = {}) {
     fake_ = std::make_unique<FakeChild>(fake_submission(std::move(twist)));
-    return SubmissionSide::open(device, fake_->take_socket(), house_.exits, Waiting::sleep, house_.plan, *reference_, std::move(ahead));
+    return SubmissionSide::open(device, fake_->take_socket(), house_.exits, Waiting::sleep, house_.plan, *reference_,
+                                std::move(ahead));
   }
   Step<void> call_and_check(SubmissionSide& side, const SubmissionSide::Trial& trial) {
     side.begin_staging(trial);
@@ -104,13 +107,15 @@ TEST_F(SubmissionSideTest, on_a_gpu_calls_are_made_in_several_places_of_a_window
   gpu.described.kind = DeviceKind::cuda;
   std::set<std::uint64_t> inputs, outputs;
   const auto side = open_on(gpu, at(Command::call, [&](FakeTurn& turn) {
-    inputs.insert(turn.page.inputs[0].offset);
-    outputs.insert(turn.page.outputs[0].offset);
-  }));
+                              inputs.insert(turn.page.inputs[0].offset);
+                              outputs.insert(turn.page.outputs[0].offset);
+                            }));
   ASSERT_TRUE(side);
   ASSERT_TRUE((*side)->load(house_.plan, 42));
   for (std::uint32_t i = 0; i < 10; ++i) {
-    EXPECT_TRUE(call_and_check(**side, {.number = i, .seed = 7, .poison = 0x7FC07FC1, .place = 1'000 + i, .limit_ms = 20'000})) << i;
+    EXPECT_TRUE(
+        call_and_check(**side, {.number = i, .seed = 7, .poison = 0x7FC07FC1, .place = 1'000 + i, .limit_ms = 20'000}))
+        << i;
   }
   const Layout& layout = reference_->layout();
   std::set<std::uint64_t> places;
@@ -123,7 +128,8 @@ TEST_F(SubmissionSideTest, on_a_gpu_calls_are_made_in_several_places_of_a_window
 TEST_F(SubmissionSideTest, what_is_written_beside_the_place_of_a_call_is_seen) {
   FakeDevice gpu;
   gpu.described.kind = DeviceKind::cuda;
-  const auto side = open_on(gpu, at(Command::call, [](FakeTurn& turn) { *(turn.window + turn.page.outputs[0].offset - 4) ^= 1; }));
+  const auto side =
+      open_on(gpu, at(Command::call, [](FakeTurn& turn) { *(turn.window + turn.page.outputs[0].offset - 4) ^= 1; }));
   ASSERT_TRUE(side);
   ASSERT_TRUE((*side)->load(house_.plan, 42));
   EXPECT_FALSE(call_and_check(**side, {.number = 0, .seed = 7, .poison = 0x7FC07FC1, .place = 3, .limit_ms = 20'000}));
@@ -131,7 +137,8 @@ TEST_F(SubmissionSideTest, what_is_written_beside_the_place_of_a_call_is_seen) {
 
 TEST_F(SubmissionSideTest, memory_that_was_made_ahead_is_used_where_it_fits) {
   FakeDevice gpu;
-  EXPECT_FALSE(SubmissionMemory::make_ahead(gpu, reference_->layout(), house_.plan)) << "nothing is gained by it on a CPU";
+  EXPECT_FALSE(SubmissionMemory::make_ahead(gpu, reference_->layout(), house_.plan))
+      << "nothing is gained by it on a CPU";
   gpu.described.kind = DeviceKind::cuda;
   auto ahead = SubmissionMemory::make_ahead(gpu, reference_->layout(), house_.plan);
   ASSERT_TRUE(ahead);
@@ -139,13 +146,14 @@ TEST_F(SubmissionSideTest, memory_that_was_made_ahead_is_used_where_it_fits) {
   ASSERT_TRUE(open_on(gpu, {}, std::move(ahead)));
   EXPECT_EQ(gpu.windows, 1);
   ahead = SubmissionMemory::make_ahead(gpu, reference_->layout(), house_.plan);
-  house_.plan.limits.bursts = house_.plan.limits.bursts == Bursts::never ? Bursts::always : Bursts::never;  // another arena
+  house_.plan.limits.bursts =
+      house_.plan.limits.bursts == Bursts::never ? Bursts::always : Bursts::never;  // another arena
   ASSERT_TRUE(open_on(gpu, {}, std::move(ahead)));
   EXPECT_EQ(gpu.windows, 3);
 }
 
-// A child that returns its first output from a buffer of its own in the arena, with something of its own on either side; of the n-th call it writes
-// the first `written(n)` elements anew.
+// A child that returns its first output from a buffer of its own in the arena, with something of its own on either
+// side; of the n-th call it writes the first `written(n)` elements anew.
 struct Keeping {
   static constexpr std::uint64_t kAt = 64 << 10;
   explicit Keeping(std::function<int(int)> of_call) : written(std::move(of_call)) {}
@@ -190,19 +198,21 @@ TEST_F(SubmissionSideTest, what_was_returned_once_and_is_not_any_more_is_its_own
   float* buffer = nullptr;
   int calls = 0;
   const auto side = open_on(gpu, at(Command::call, [&](FakeTurn& turn) {
-    buffer = reinterpret_cast<float*>(turn.window + turn.window_bytes - turn.page.arena_bytes);
-    if (calls == 1) std::fill_n(buffer, 8, 5.0f);
-    if (calls == 2) {
-      EXPECT_EQ(buffer[3], 5);
-    }
-    if (calls++ > 0) return;
-    std::copy_n(fake_data<float>(turn, turn.page.outputs[0]), 8, buffer);
-    turn.page.outputs[0].place = channel::Place::arena;
-    turn.page.outputs[0].offset = 0;
-  }));
+                              buffer =
+                                  reinterpret_cast<float*>(turn.window + turn.window_bytes - turn.page.arena_bytes);
+                              if (calls == 1) std::fill_n(buffer, 8, 5.0f);
+                              if (calls == 2) {
+                                EXPECT_EQ(buffer[3], 5);
+                              }
+                              if (calls++ > 0) return;
+                              std::copy_n(fake_data<float>(turn, turn.page.outputs[0]), 8, buffer);
+                              turn.page.outputs[0].place = channel::Place::arena;
+                              turn.page.outputs[0].offset = 0;
+                            }));
   ASSERT_TRUE(side);
   ASSERT_TRUE((*side)->load(house_.plan, 42));
-  for (std::uint32_t i = 0; i < 3; ++i) EXPECT_TRUE(call_and_check(**side, {.number = i, .seed = 7, .poison = 0x7FC07FC1, .limit_ms = 20'000}));
+  for (std::uint32_t i = 0; i < 3; ++i)
+    EXPECT_TRUE(call_and_check(**side, {.number = i, .seed = 7, .poison = 0x7FC07FC1, .limit_ms = 20'000}));
   EXPECT_EQ(calls, 3);
 }
 
@@ -213,11 +223,13 @@ TEST(SubmissionSide, inputs_that_nobody_may_change_are_looked_at_together) {
     const int& looks = device->byte_looks;
     house.use(std::move(device));
     house.plan.trials = {.correctness = 5, .warmup = 0, .timed = 0};
-    const Twist change = at(Command::call, [&](FakeTurn& turn) { *fake_data<float>(turn, turn.page.inputs[0]) += changes ? 1 : 0; });
+    const Twist change =
+        at(Command::call, [&](FakeTurn& turn) { *fake_data<float>(turn, turn.page.inputs[0]) += changes ? 1 : 0; });
     const Report report = house.run(change, change);
     ASSERT_TRUE(report.verdict) << report.error;
     ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
-    // After the reference's first call at each of two inputs; then at all, first by the device, or at what may not change: three gaps.
+    // After the reference's first call at each of two inputs; then at all, first by the device, or at what may not
+    // change: three gaps.
     EXPECT_EQ(looks, 2 + 5 * (changes ? 3 : 2));
   }
 }
@@ -243,7 +255,8 @@ TEST(SubmissionSide, what_a_device_sees_by_itself_is_what_the_host_would_see) {
       const Report report = house.run(at(Command::call, ways[way]));
       ASSERT_TRUE(report.verdict) << report.error;
       const Evidence* const evidence = evidence_of(*report.verdict);
-      words.push_back(std::string(to_string(name_of(*report.verdict))) + (evidence == nullptr ? "" : " " + evidence->reason + " " + evidence->message));
+      words.push_back(std::string(to_string(name_of(*report.verdict))) +
+                      (evidence == nullptr ? "" : " " + evidence->reason + " " + evidence->message));
       const Correctness* const correctness = correctness_of(*report.verdict);
       errors.push_back(correctness == nullptr ? 0 : correctness->max_abs_err);
     }
@@ -269,7 +282,8 @@ struct LargeOutputHouse : FakeHouse {
   }
   static void compute(FakeTurn& turn) {
     float* const out = fake_data<float>(turn, turn.page.outputs[2]);
-    for (std::int64_t i = 0; i < kNumbers; ++i) out[i] = *fake_data<float>(turn, turn.page.inputs[0]) + static_cast<float>(i % 16);
+    for (std::int64_t i = 0; i < kNumbers; ++i)
+      out[i] = *fake_data<float>(turn, turn.page.inputs[0]) + static_cast<float>(i % 16);
   }
   // `twist` comes after the honest work of the submission's calls.
   Report run_large(Twist twist = {}) {
@@ -279,7 +293,8 @@ struct LargeOutputHouse : FakeHouse {
           if (turn.command == Command::call && twist) twist(turn);
         },
         [this](FakeTurn& turn) {
-          if (turn.command == Command::load) turn.page.outputs[turn.page.outputs_n++] = fake_tensor("large", channel::Dtype::float32, {kNumbers});
+          if (turn.command == Command::load)
+            turn.page.outputs[turn.page.outputs_n++] = fake_tensor("large", channel::Dtype::float32, {kNumbers});
           if (turn.command != Command::call && turn.command != Command::answer) return;
           compute(turn);
           ++expected;
@@ -339,7 +354,8 @@ TEST(SubmissionSide, small_numbers_in_their_place_are_to_be_like_what_is_expecte
     house.plan.atol = 1'000;
     int calls = 0;
     const Report report = house.run_large([&](FakeTurn& turn) {
-      if (++calls > 1 && !is_honest) std::fill_n(fake_data<float>(turn, turn.page.outputs[2]), LargeOutputHouse::kNumbers, 0.0f);
+      if (++calls > 1 && !is_honest)
+        std::fill_n(fake_data<float>(turn, turn.page.outputs[2]), LargeOutputHouse::kNumbers, 0.0f);
     });
     ASSERT_TRUE(report.verdict) << report.error;
     EXPECT_EQ(name_of(*report.verdict), is_honest ? VerdictName::passed : VerdictName::suspect);
@@ -363,13 +379,16 @@ TEST(SubmissionSide, what_is_wrong_in_its_place_is_told_as_where_it_was_taken) {
     ASSERT_TRUE(report.verdict) << report.error;
     ASSERT_EQ(name_of(*report.verdict), VerdictName::wrong_answer);
     EXPECT_EQ(evidence_of(*report.verdict)->reason, reason) << evidence_of(*report.verdict)->message;
-    EXPECT_TRUE(evidence_of(*report.verdict)->message.find("in trial 2") != std::string::npos || reason == "mutated_input") << evidence_of(*report.verdict)->message;
+    EXPECT_TRUE(evidence_of(*report.verdict)->message.find("in trial 2") != std::string::npos ||
+                reason == "mutated_input")
+        << evidence_of(*report.verdict)->message;
     EXPECT_EQ(calls, 3);
   }
 }
 
 TEST(SubmissionSide, plain_outputs_are_compared_by_value) {
-  // The honest fake writes out1 into the window; here it is no tensor and has no place but a gap: it has another script.
+  // The honest fake writes out1 into the window; here it is no tensor and has no place but a gap: it has another
+  // script.
   auto quiet = [](float w) {
     return [w](FakeTurn& turn) {
       const bool is_answer = turn.command == Command::answer;
@@ -377,8 +396,10 @@ TEST(SubmissionSide, plain_outputs_are_compared_by_value) {
       if (turn.command != Command::load && turn.command != Command::call && !is_answer) return;
       const std::uint64_t times = is_answer ? turn.page.answers_n : 1;
       for (std::uint64_t i = 0; i < times; ++i) {
-        if (turn.command != Command::load) std::fill_n(fake_data<float>(turn, turn.page.outputs[0]) + i * turn.page.slot_bytes / sizeof(float), 8, 1.0f);
-        turn.page.outputs[2 * i + 1] = row_of({.name = "out1", .kind = channel::Kind::real, .real = turn.command == Command::load ? 0.5 : w});
+        if (turn.command != Command::load)
+          std::fill_n(fake_data<float>(turn, turn.page.outputs[0]) + i * turn.page.slot_bytes / sizeof(float), 8, 1.0f);
+        turn.page.outputs[2 * i + 1] =
+            row_of({.name = "out1", .kind = channel::Kind::real, .real = turn.command == Command::load ? 0.5 : w});
       }
       turn.page.outputs_n = static_cast<std::uint32_t>(2 * times);
     };
@@ -389,7 +410,8 @@ TEST(SubmissionSide, plain_outputs_are_compared_by_value) {
     FakeChild calibrator([](FakeTurn&) {});
     FakeChild reference(quiet(0.25f));
     FakeChild submission(quiet(w));
-    const Report report = house.judge->run(house.plan, {calibrator.take_socket(), reference.take_socket(), submission.take_socket()});
+    const Report report =
+        house.judge->run(house.plan, {calibrator.take_socket(), reference.take_socket(), submission.take_socket()});
     ASSERT_TRUE(report.verdict) << report.error;
     EXPECT_EQ(name_of(*report.verdict), w == 0.25f ? VerdictName::passed : VerdictName::wrong_answer);
   }

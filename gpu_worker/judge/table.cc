@@ -16,8 +16,9 @@ using channel::Place;
 using channel::TensorDesc;
 
 constexpr std::array<std::string_view, 5> kKindNames{"None", "tensor", "integer", "real", "boolean"};
-constexpr std::array<std::string_view, 13> kDtypeNames{"none",  "float64", "float32", "float16", "bfloat16", "int64",     "int32",
-                                                       "int16", "int8",    "uint8",   "boolean", "complex64", "complex128"};
+constexpr std::array<std::string_view, 13> kDtypeNames{"none",    "float64",   "float32",   "float16", "bfloat16",
+                                                       "int64",   "int32",     "int16",     "int8",    "uint8",
+                                                       "boolean", "complex64", "complex128"};
 
 template <class E, std::size_t N>
 bool known(E value, const std::array<std::string_view, N>&) {
@@ -40,16 +41,19 @@ tl::expected<Tensor, std::string> read_row(const TensorDesc& row) {
   tensor.place = row.place;
   if (row.place == Place::arena) tensor.offset = row.offset;
 
-  if (!known(row.dtype, kDtypeNames) || row.dtype == Dtype::none) return tl::unexpected<std::string>("an unknown dtype");
+  if (!known(row.dtype, kDtypeNames) || row.dtype == Dtype::none)
+    return tl::unexpected<std::string>("an unknown dtype");
   if (row.ndim > channel::kDimsMax) return tl::unexpected<std::string>("too many dimensions");
   tensor.dtype = row.dtype;
   tensor.shape.assign(row.shape, row.shape + row.ndim);
-  if (std::ranges::any_of(tensor.shape, [](std::int64_t size) { return size < 0; })) return tl::unexpected<std::string>("a negative size");
+  if (std::ranges::any_of(tensor.shape, [](std::int64_t size) { return size < 0; }))
+    return tl::unexpected<std::string>("a negative size");
   tensor.bytes = channel::element_bytes(row.dtype);
   if (std::ranges::find(tensor.shape, 0) != tensor.shape.end()) tensor.bytes = 0;
   if (tensor.bytes == 0) return tensor;
   for (std::int64_t size : tensor.shape) {
-    if (__builtin_mul_overflow(tensor.bytes, static_cast<std::uint64_t>(size), &tensor.bytes) || tensor.bytes > kTensorBytesMax) {
+    if (__builtin_mul_overflow(tensor.bytes, static_cast<std::uint64_t>(size), &tensor.bytes) ||
+        tensor.bytes > kTensorBytesMax) {
       return tl::unexpected<std::string>("a size beyond any memory");
     }
   }

@@ -34,7 +34,8 @@ TEST(ReadTable, computes_the_size_itself) {
 }
 
 TEST(ReadTable, knows_scalars_and_empty_tensors) {
-  const TensorDesc rows[] = {tensor_row(Dtype::complex128, {}), tensor_row(Dtype::int64, {1'000'000, 0, 1'000'000'000'000'000})};
+  const TensorDesc rows[] = {tensor_row(Dtype::complex128, {}),
+                             tensor_row(Dtype::int64, {1'000'000, 0, 1'000'000'000'000'000})};
   const auto table = read_table(rows, "input");
   ASSERT_TRUE(table);
   EXPECT_EQ(table->at(0).bytes, 16u);
@@ -80,7 +81,8 @@ TEST(ReadTable, survives_random_bytes) {
   for (int i = 0; i < 20'000; ++i) {
     TensorDesc row{};
     auto* bytes = reinterpret_cast<unsigned char*>(&row);
-    for (std::size_t at = 0; at < sizeof row; ++at) bytes[at] = static_cast<unsigned char>(random() % (i % 3 == 0 ? 256 : 3));
+    for (std::size_t at = 0; at < sizeof row; ++at)
+      bytes[at] = static_cast<unsigned char>(random() % (i % 3 == 0 ? 256 : 3));
     const auto table = read_table(std::span(&row, 1), "input");
     if (!table) continue;
     EXPECT_LE(table->at(0).bytes, kTensorBytesMax);

@@ -12,32 +12,46 @@ namespace kq::judge {
 namespace {
 
 // In a timed trial, by how many samples there were before it of either side.
-bool times_reference(std::size_t timed, std::size_t references) { return references < kTimedSamplesMin + timed / kTimedPerReference; }
+bool times_reference(std::size_t timed, std::size_t references) {
+  return references < kTimedSamplesMin + timed / kTimedPerReference;
+}
 
 // Where they are not, nobody knows which were disturbed.
-bool are_most(const Times& kept, const Times& all) { return all.size() == 0 || 2 * kept.size() > all.size(); }
+bool are_most(const Times& kept, const Times& all) {
+  return all.size() == 0 || 2 * kept.size() > all.size();
+}
 
 }  // namespace
 
 std::int64_t call_limit_ms(const Limits& limits, std::int64_t reference_ns) {
-  return limits.call_limit_ms + static_cast<std::int64_t>(limits.call_limit_factor * static_cast<double>(reference_ns) / 1e6);
+  return limits.call_limit_ms +
+         static_cast<std::int64_t>(limits.call_limit_factor * static_cast<double>(reference_ns) / 1e6);
 }
 
 Evidence early_evidence(std::uint32_t trial) {
-  Evidence found = evidence(Stage::judge, "async", "it said that a call was done before the GPU could have begun with it, in trial " + std::to_string(trial));
+  Evidence found = evidence(
+      Stage::judge, "async",
+      "it said that a call was done before the GPU could have begun with it, in trial " + std::to_string(trial));
   found.rule = "early";
   found.hint = "what a call returns is computed on the GPU, in that call";
   return found;
 }
 
-TrialRun::TrialRun(Device& device, ReferenceSide& reference, SubmissionSide& submission, const Plan& plan, const Draw& draw)
-    : device_(device), reference_(reference), submission_(submission), plan_(plan), draw_(draw), left_(make_schedule(plan.trials, draw)) {
+TrialRun::TrialRun(Device& device, ReferenceSide& reference, SubmissionSide& submission, const Plan& plan,
+                   const Draw& draw)
+    : device_(device),
+      reference_(reference),
+      submission_(submission),
+      plan_(plan),
+      draw_(draw),
+      left_(make_schedule(plan.trials, draw)) {
   voids_max_ = kVoidTrialsMax + left_.size() / kTrialsPerVoid;
 }
 
 Step<void> TrialRun::make_ahead_while(const std::function<bool()>& has_time) {
   while (reference_.answer_ns() <= kAtOnceNs && has_time()) {
-    const auto made = reference_.make_ahead(plan_, draw_ahead(left_.size() - std::min(left_.size(), reference_.ahead())));
+    const auto made =
+        reference_.make_ahead(plan_, draw_ahead(left_.size() - std::min(left_.size(), reference_.ahead())));
     if (!made) return tl::unexpected(made.error());
     if (*made == 0) break;
   }
@@ -68,7 +82,8 @@ Step<void> TrialRun::run_all() {
     if (const auto right = submission_.check(plan_, asked(*trial), *called); !right) return right;
     if (following && !is_free) begun = begin(*following);
     if (standing == Standing::too_many) {
-      return stop(VerdictName::rejected, called->is_early ? early_evidence(trial->number) : void_evidence(*trial, called->absence_ns));
+      return stop(VerdictName::rejected,
+                  called->is_early ? early_evidence(trial->number) : void_evidence(*trial, called->absence_ns));
     }
     if (!begun) return begun;
     trial = std::move(following);
@@ -80,7 +95,8 @@ std::optional<TrialRun::Trial> TrialRun::next() {
   // Only slowness ends the timing early; what is checked is checked all the same.
   const bool has_enough = times_.submission.size() >= kTimedSamplesMin && missing_references() == 0;
   const bool is_enough = has_enough && timed_ns() > plan_.limits.timed_budget_ms * 1e6;
-  if (is_enough) std::erase_if(left_, [](TrialKind kind) { return kind == TrialKind::timed || kind == TrialKind::decoy; });
+  if (is_enough)
+    std::erase_if(left_, [](TrialKind kind) { return kind == TrialKind::timed || kind == TrialKind::decoy; });
   if (left_.empty()) left_.assign(drop_disturbed(is_enough), TrialKind::timed);
   if (left_.empty()) return std::nullopt;
   auto chosen = left_.begin();
@@ -95,8 +111,13 @@ std::optional<TrialRun::Trial> TrialRun::next() {
 
 TrialRun::Trial TrialRun::make(TrialKind kind) {
   if (kind == TrialKind::timed && needs_quiet() && is_beside_others()) device_.bystanders()->wait();
-  Trial trial{.number = numbers_++, .kind = kind, .seeds = {}, .poison = poison_word(draw_()), .place = kind == TrialKind::warm ? numbers_ : draw_()};
-  trial.times_reference = trial.number == 0 || (trial.is_timed() && times_reference(times_.submission.size(), times_.reference.size()));
+  Trial trial{.number = numbers_++,
+              .kind = kind,
+              .seeds = {},
+              .poison = poison_word(draw_()),
+              .place = kind == TrialKind::warm ? numbers_ : draw_()};
+  trial.times_reference =
+      trial.number == 0 || (trial.is_timed() && times_reference(times_.submission.size(), times_.reference.size()));
   trial.is_ahead = reference_.next_ahead() != nullptr;
   trial.seeds = trial.is_ahead ? *reference_.next_ahead() : draw_seeds();
   trial.is_beside = is_beside_others();
@@ -131,7 +152,8 @@ Step<void> TrialRun::get_ready(const Trial& trial) {
   const auto answer = [&] { return trial.times_reference ? reference_.finish_inputs() : reference_.finish_trial(); };
   if (const auto made = trial.is_ahead ? reference_.finish_ahead() : answer(); !made) return made;
   if (trial.is_ahead) reference_.take_ahead();
-  if (const auto looked = freshness_.look(device_, reference_.pristine(), reference_.inputs()); !looked) return stop(looked.error());
+  if (const auto looked = freshness_.look(device_, reference_.pristine(), reference_.inputs()); !looked)
+    return stop(looked.error());
   if (!trial.times_reference) return submission_.finish_staging(asked(trial));
   if (const auto timed = time_reference(trial); !timed) return timed;
   if (trial.number == 0) {
@@ -141,14 +163,15 @@ Step<void> TrialRun::get_ready(const Trial& trial) {
   return submission_.finish_staging(asked(trial));
 }
 
-// A sample that somebody has disturbed is none: there will be another one in the next timed trial. Where too few are left it is taken once more, without
-// our own children.
+// A sample that somebody has disturbed is none: there will be another one in the next timed trial. Where too few are
+// left it is taken once more, without our own children.
 Step<void> TrialRun::time_reference(const Trial& trial) {
   auto called = reference_.time_trial(plan_, trial.seeds);
   bool is_sample = trial.is_timed() && called && !is_void(called->absence_ns);
   bool is_beside = was_beside_others(trial);
   if (called && trial.is_timed() && !is_sample) {
-    if (!is_beside && ++voids_ > voids_max_) return stop(VerdictName::rejected, void_evidence(trial, called->absence_ns));
+    if (!is_beside && ++voids_ > voids_max_)
+      return stop(VerdictName::rejected, void_evidence(trial, called->absence_ns));
     const bool is_last = std::cmp_less(std::ranges::count(left_, TrialKind::timed), missing_references());
     if (missing_references() > 0 && (is_last || (is_beside && called->bracket_ns > kReferenceLongNs))) {
       if (is_beside) device_.bystanders()->wait();
@@ -169,10 +192,12 @@ std::size_t TrialRun::missing_references() const {
   return wanted - std::min(wanted, times_.reference.size());
 }
 
-// Of all timed calls, were each as long as most: one that sleeps ends nothing, for which others behind it might be slow.
+// Of all timed calls, were each as long as most: one that sleeps ends nothing, for which others behind it might be
+// slow.
 double TrialRun::timed_ns() const {
   const auto& brackets_ns = times_.submission.brackets_ns;
-  return static_cast<double>(brackets_ns.size()) * (summarise(brackets_ns).median_ns - submission_.overhead().median_ns);
+  return static_cast<double>(brackets_ns.size()) *
+         (summarise(brackets_ns).median_ns - submission_.overhead().median_ns);
 }
 
 // Of the answers of one command, where so many are wanted.
@@ -186,7 +211,8 @@ std::vector<Seeds> TrialRun::draw_ahead(std::size_t wanted) const {
 
 TrialRun::Standing TrialRun::standing_of(const Trial& trial, const SubmissionSide::Called& called) {
   if (called.is_unclear) return Standing::again;
-  if (trial.is_timed() && needs_quiet() && was_beside_others(trial) && ++disturbed_ <= kDisturbedMax) return Standing::again;
+  if (trial.is_timed() && needs_quiet() && was_beside_others(trial) && ++disturbed_ <= kDisturbedMax)
+    return Standing::again;
   if (!called.is_early && !is_void(called.absence_ns)) return Standing::counts;
   if (was_beside_others(trial)) {
     // A child of ours may be the reason.
@@ -199,14 +225,18 @@ TrialRun::Standing TrialRun::standing_of(const Trial& trial, const SubmissionSid
 }
 
 Evidence TrialRun::void_evidence(const Trial& trial, std::int64_t absence_ns) {
-  Evidence found = evidence(Stage::judge, "async", "for " + std::to_string(absence_ns / 1000) +
-                                                       " us before a call the GPU did work that was not the judge's, in trial " + std::to_string(trial.number));
+  Evidence found = evidence(Stage::judge, "async",
+                            "for " + std::to_string(absence_ns / 1000) +
+                                " us before a call the GPU did work that was not the judge's, in trial " +
+                                std::to_string(trial.number));
   found.rule = "quiet";
   found.hint = "nothing may run on the GPU between calls: no kernel that stays, no thread that launches";
   return found;
 }
 
-bool TrialRun::is_beside_others() const { return device_.bystanders() != nullptr && device_.bystanders()->any(); }
+bool TrialRun::is_beside_others() const {
+  return device_.bystanders() != nullptr && device_.bystanders()->any();
+}
 
 // Says how many timed trials come again for it.
 std::size_t TrialRun::drop_disturbed(bool is_enough) {

@@ -1,15 +1,18 @@
-// The trials of an attempt, one after another: inputs of its own for each, the reference's call, the submission's call, all outputs checked.
+// The trials of an attempt, one after another: inputs of its own for each, the reference's call, the submission's call,
+// all outputs checked.
 //
-// Theory of operation. Three processes take turns, and nothing is measured but the brackets of timed trials. So while the judge checks what the
-// submission made of one trial, the reference computes the next one's answers and the submission stages its call:
+// Theory of operation. Three processes take turns, and nothing is measured but the brackets of timed trials. So while
+// the judge checks what the submission made of one trial, the reference computes the next one's answers and the
+// submission stages its call:
 //
 //   judge        | bracket n | check n    | bracket n+1 ...
 //   reference    |           | answer n+1 |
 //   submission   | call n    | stage n+1  | call n+1 ...
 //
-// Where answers are short the command that makes one makes some for the trials behind it, too. Of a trial whose reference is timed the inputs are drawn
-// meanwhile; then its reference is called, alone, before it is staged. What is not timed
-// comes first while a child of ours makes itself warm (bystanders.h): a submission can gain nothing by knowing, every output of every kind is checked.
+// Where answers are short the command that makes one makes some for the trials behind it, too. Of a trial whose
+// reference is timed the inputs are drawn meanwhile; then its reference is called, alone, before it is staged. What is
+// not timed comes first while a child of ours makes itself warm (bystanders.h): a submission can gain nothing by
+// knowing, every output of every kind is checked.
 #pragma once
 
 #include <cstdint>
@@ -26,23 +29,28 @@
 
 namespace kq::judge {
 
-// A trial during which somebody else had the device, or that was said to be done while the judge had it, is void and comes again: nothing is gained by one. An attempt is rejected after this
-// many, and one more for each kTrialsPerVoid of its trials: a host that was busy for a moment looks the same, work of the submission's
-// own is there in every trial.
+// A trial during which somebody else had the device, or that was said to be done while the judge had it, is void and
+// comes again: nothing is gained by one. An attempt is rejected after this many, and one more for each kTrialsPerVoid
+// of its trials: a host that was busy for a moment looks the same, work of the submission's own is there in every
+// trial.
 inline constexpr std::uint32_t kVoidTrialsMax = 3;
 inline constexpr std::uint32_t kTrialsPerVoid = 4;
-// Timed trials that a child of ours has disturbed by making its context come again for nothing. After so many of an attempt that child is waited for.
+// Timed trials that a child of ours has disturbed by making its context come again for nothing. After so many of an
+// attempt that child is waited for.
 inline constexpr std::uint32_t kDisturbedMax = 64;
-// A reference that somebody has disturbed is timed again in the next timed trial: to wait for him takes ten times as long, and 0.5 s where he loads
-// kernels (H200). But calls that take so long are hardly ever undisturbed.
+// A reference that somebody has disturbed is timed again in the next timed trial: to wait for him takes ten times as
+// long, and 0.5 s where he loads kernels (H200). But calls that take so long are hardly ever undisturbed.
 inline constexpr std::int64_t kReferenceLongNs = 10'000'000;
-// The reference has kTimedSamplesMin samples first, and then one for so many of the submission's: it changes with the machine alone.
+// The reference has kTimedSamplesMin samples first, and then one for so many of the submission's: it changes with the
+// machine alone.
 inline constexpr std::uint32_t kTimedPerReference = 8;
 // Where fewer of its samples are undisturbed, they are taken again in the quiet.
 inline constexpr std::size_t kReferencesMin = 3;
-// Calls beside which the memory was slow are made again, once, when it is quick again: to clear 140 GB takes the driver 0.36 s.
+// Calls beside which the memory was slow are made again, once, when it is quick again: to clear 140 GB takes the driver
+// 0.36 s.
 inline constexpr std::int64_t kSlowMemoryLimitNs = 600'000'000;
-// Answers that take longer together are not asked for in one command: a submission that is wrong in the next trial needs none of them.
+// Answers that take longer together are not asked for in one command: a submission that is wrong in the next trial
+// needs none of them.
 inline constexpr std::int64_t kAtOnceNs = 4'000'000;
 
 struct TimedTrials {
@@ -66,8 +74,8 @@ class TrialRun {
     std::uint32_t number = 0;
     TrialKind kind = TrialKind::warm;
     bool times_reference = false;
-    bool is_ahead = false;           // its answer is among those made ahead when it gets ready
-    bool is_beside = false;          // a child of ours was making itself warm when it began
+    bool is_ahead = false;   // its answer is among those made ahead when it gets ready
+    bool is_beside = false;  // a child of ours was making itself warm when it began
     Seeds seeds;
     std::uint32_t poison = 0;
     std::uint64_t place = 0;

@@ -24,7 +24,8 @@ namespace {
 using channel::Command;
 
 TEST(TrialRun, the_reference_is_timed_less_often_than_the_submission) {
-  // Answers that are short take long, too, where the host gave this process no processor meanwhile: one run of several shows that they need no inputs made.
+  // Answers that are short take long, too, where the host gave this process no processor meanwhile: one run of several
+  // shows that they need no inputs made.
   constexpr int kRunsMax = 10;
   std::uint32_t least_inputs = UINT32_MAX;
   for (int run = 0; run < kRunsMax && least_inputs > 1; ++run) {
@@ -41,8 +42,9 @@ TEST(TrialRun, the_reference_is_timed_less_often_than_the_submission) {
     ASSERT_TRUE(report.verdict) << report.error;
     ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
     EXPECT_EQ(report.samples.submission_ns.size(), 21u);
-    EXPECT_EQ(report.samples.reference_ns.size(), kTimedSamplesMin + 2);            // of the 9th and the 17th
-    EXPECT_EQ(commands[Command::call], kTimedSamplesMin + 2 + 2);                     // and twice of the very first, which shows that it agrees with itself
+    EXPECT_EQ(report.samples.reference_ns.size(), kTimedSamplesMin + 2);  // of the 9th and the 17th
+    EXPECT_EQ(commands[Command::call],
+              kTimedSamplesMin + 2 + 2);  // and twice of the very first, which shows that it agrees with itself
     EXPECT_EQ(answers + commands[Command::make_inputs], correctness_of(*report.verdict)->trials_passed);
     // Where answers take long, those that are timed have none beforehand; the very first may.
     const std::uint32_t inputs = commands[Command::make_inputs];
@@ -71,8 +73,10 @@ struct Heard {
         for (const Seeds& asked : fake_asked(turn)) answered.push_back(asked.calls);
       }
       if (turn.command == Command::call) words.push_back(who + " is called");
-      // The very first trial has an answer where there was time for one while the submission loaded; else what is timed answers.
-      const bool is_answer = who == "reference" && turn.command == Command::call && std::ranges::find(answered, turn.seed) == answered.end();
+      // The very first trial has an answer where there was time for one while the submission loaded; else what is timed
+      // answers.
+      const bool is_answer = who == "reference" && turn.command == Command::call &&
+                             std::ranges::find(answered, turn.seed) == answered.end();
       if (is_answer) answered.push_back(turn.seed);
       if (turn.command == Command::call && who == "submission") {
         seeds.push_back(turn.seed);
@@ -88,7 +92,8 @@ TEST(TrialRun, an_answer_is_computed_once_for_each_trial_and_before_its_call) {
   Heard heard;
   const Report report = house.run(heard.as("submission"), heard.as("reference"));
   ASSERT_TRUE(report.verdict) << report.error;
-  std::vector<std::string> expected{"reference is called", "reference is called", "submission is called"};  // the first one twice: it agrees with itself
+  std::vector<std::string> expected{"reference is called", "reference is called",
+                                    "submission is called"};  // the first one twice: it agrees with itself
   expected.insert(expected.end(), 8, "submission is called");
   EXPECT_EQ(heard.words, expected);
   EXPECT_EQ(heard.answered.size(), 9u);
@@ -108,7 +113,8 @@ TEST(TrialRun, short_answers_are_asked_for_together_and_long_ones_one_by_one) {
     ASSERT_EQ(name_of(*report.verdict), VerdictName::passed);
     EXPECT_EQ(heard.seeds, heard.answered);
     EXPECT_EQ(heard.answered.size(), 31u);
-    EXPECT_EQ(heard.at_once.front(), 1u) << "nobody knows yet how long one takes, nor whether the submission is right at all";
+    EXPECT_EQ(heard.at_once.front(), 1u)
+        << "nobody knows yet how long one takes, nor whether the submission is right at all";
     EXPECT_EQ(std::ranges::max(heard.at_once) > 1, !is_long);
   }
 }
@@ -130,11 +136,12 @@ TEST(TrialRun, the_next_inputs_are_drawn_while_a_trial_is_checked) {
     ++checked;
   };
   house.use(std::move(device));
-  const Report report = house.run(at(Command::call, [&](FakeTurn&) { is_submissions = true, ++called; }), [&](FakeTurn& turn) {
-    if (turn.command == Command::call) is_submissions = false;
-    if (turn.command == Command::make_inputs) ++drawn;
-    if (turn.command == Command::answer) drawn += static_cast<int>(turn.page.answers_n);
-  });
+  const Report report =
+      house.run(at(Command::call, [&](FakeTurn&) { is_submissions = true, ++called; }), [&](FakeTurn& turn) {
+        if (turn.command == Command::call) is_submissions = false;
+        if (turn.command == Command::make_inputs) ++drawn;
+        if (turn.command == Command::answer) drawn += static_cast<int>(turn.page.answers_n);
+      });
   ASSERT_TRUE(report.verdict) << report.error;
   EXPECT_EQ(name_of(*report.verdict), VerdictName::passed);
   EXPECT_EQ(called, kTrials);
@@ -144,8 +151,9 @@ TEST(TrialRun, the_next_inputs_are_drawn_while_a_trial_is_checked) {
 TEST(TrialRun, leaves_a_reference_that_can_be_used_when_an_answer_was_for_nothing) {
   FakeHouse house;
   house.plan.trials = {.correctness = 8, .warmup = 1, .timed = 0};
-  const Report wrong = house.run(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.outputs[0]) = 1e6f; }),
-                                 at(Command::answer, [](FakeTurn&) { ::usleep(20'000); }));
+  const Report wrong =
+      house.run(at(Command::call, [](FakeTurn& turn) { *fake_data<float>(turn, turn.page.outputs[0]) = 1e6f; }),
+                at(Command::answer, [](FakeTurn&) { ::usleep(20'000); }));
   ASSERT_TRUE(wrong.verdict);
   EXPECT_EQ(name_of(*wrong.verdict), VerdictName::wrong_answer);
   EXPECT_TRUE(wrong.reference_usable);
@@ -158,7 +166,8 @@ TEST(TrialRun, a_kept_reference_that_fails_is_nobodys_fault) {
   for (const channel::Failure how : {channel::Failure::runtime_error, channel::Failure::out_of_gpu_memory}) {
     FakeHouse house;
     bool is_tired = false;
-    ASSERT_TRUE(house.run({}, at(Command::answer, [&](FakeTurn& turn) { is_tired ? turn.fail(how, "tired") : void(); })).verdict);
+    ASSERT_TRUE(house.run({}, at(Command::answer, [&](FakeTurn& turn) { is_tired ? turn.fail(how, "tired") : void(); }))
+                    .verdict);
     is_tired = true;
     const Report report = house.run_again();
     EXPECT_TRUE(report.error.starts_with("a kept reference child failed: ")) << report.error;
@@ -176,12 +185,15 @@ TEST(TrialRun, while_a_submission_loads_a_reference_not_known_to_be_slow_is_ahea
     for (int ms = 0; answered == before && ms < 2'000; ++ms) ::usleep(1'000);
     EXPECT_GT(answered, before);
   });
-  ASSERT_TRUE(house.run(wait_for_answers, [&](FakeTurn& turn) {
-    if (turn.command != Command::answer) return;
-    const std::lock_guard lock(heard.mutex);
-    for (const Seeds& asked : fake_asked(turn)) heard.answered.push_back(asked.calls);
-    answered = heard.answered.size();
-  }).verdict);
+  ASSERT_TRUE(house
+                  .run(wait_for_answers,
+                       [&](FakeTurn& turn) {
+                         if (turn.command != Command::answer) return;
+                         const std::lock_guard lock(heard.mutex);
+                         for (const Seeds& asked : fake_asked(turn)) heard.answered.push_back(asked.calls);
+                         answered = heard.answered.size();
+                       })
+                  .verdict);
 
   before = answered;
   const Report failed = house.run_again([&](FakeTurn& turn) {
@@ -205,7 +217,8 @@ TEST(TrialRun, while_a_submission_loads_a_reference_not_known_to_be_slow_is_ahea
   ASSERT_TRUE(passed.verdict) << passed.error;
   ASSERT_EQ(name_of(*passed.verdict), VerdictName::passed);
   const std::vector asked(heard.answered.begin() + static_cast<std::ptrdiff_t>(made), heard.answered.end());
-  std::erase_if(called, [&](std::uint64_t seed) { return std::ranges::find(heard.answered, seed) == heard.answered.end(); });
+  std::erase_if(called,
+                [&](std::uint64_t seed) { return std::ranges::find(heard.answered, seed) == heard.answered.end(); });
   EXPECT_EQ(called, asked);
 }
 
@@ -230,13 +243,16 @@ TEST(TrialRun, what_is_not_timed_comes_first_while_somebody_warms_up) {
   WarmingUp somebody(house);
   somebody.begins();
   house.plan.trials = {.correctness = 20, .warmup = 1, .timed = 5};
-  // Until 21 calls were made somebody is there, and those of timed trials are what only they have: a reference that is timed.
+  // Until 21 calls were made somebody is there, and those of timed trials are what only they have: a reference that is
+  // timed.
   int calls = 0;
   int timed_before = 0;
-  const Report report = house.run(at(Command::call, [&](FakeTurn&) {
-                                    if (++calls == 21) somebody.is_warm();
-                                  }),
-                                  at(Command::call, [&](FakeTurn&) { timed_before += calls > 0 && calls < 21 ? 1 : 0; }));
+  const Report report =
+      house.run(at(Command::call,
+                   [&](FakeTurn&) {
+                     if (++calls == 21) somebody.is_warm();
+                   }),
+                at(Command::call, [&](FakeTurn&) { timed_before += calls > 0 && calls < 21 ? 1 : 0; }));
   ASSERT_TRUE(report.verdict) << report.error;
   EXPECT_EQ(name_of(*report.verdict), VerdictName::passed);
   EXPECT_EQ(report.samples.submission_ns.size(), 5u);
@@ -275,7 +291,8 @@ TEST(TrialRun, timed_trials_that_somebody_who_warms_up_has_disturbed_come_again)
   ASSERT_EQ(name_of(*report.verdict), VerdictName::passed) << "more than would be forgiven without him";
   EXPECT_EQ(report.samples.submission_ns.size(), 20u);
   EXPECT_GE(calls, 38);
-  EXPECT_EQ(correctness_of(*report.verdict)->trials_passed, static_cast<std::uint32_t>(calls)) << "void or not, outputs are right";
+  EXPECT_EQ(correctness_of(*report.verdict)->trials_passed, static_cast<std::uint32_t>(calls))
+      << "void or not, outputs are right";
 }
 
 // Of half of the samples nobody knows which ones he has disturbed, and a reference's first ones are few.
@@ -313,7 +330,8 @@ TEST(TrialRun, a_reference_most_of_whose_samples_were_slowed_is_timed_again_in_t
     const Report report = house.run_beside(
         [&](FakeTurn&) {
           ::usleep(20'000);
-          if (timed == 2 + 7 && !warm.joinable()) warm = std::thread([&] { ::usleep(500'000), house.somebody->is_warm(); });
+          if (timed == 2 + 7 && !warm.joinable())
+            warm = std::thread([&] { ::usleep(500'000), house.somebody->is_warm(); });
         },
         [&](FakeTurn&) { ::usleep(++timed > 2 && timed <= 2 + slowed ? 80'000 : 20'000); });
     ASSERT_TRUE(warm.joinable());
@@ -325,7 +343,8 @@ TEST(TrialRun, a_reference_most_of_whose_samples_were_slowed_is_timed_again_in_t
   }
 }
 
-// He stays for long, and is not waited for; but where the host stalls a call for 10 ms, which is long, and one run of several shows it.
+// He stays for long, and is not waited for; but where the host stalls a call for 10 ms, which is long, and one run of
+// several shows it.
 TEST(TrialRun, a_reference_that_was_disturbed_is_timed_in_other_trials) {
   constexpr std::int64_t kStaysMs = 8'000;
   bool is_waited_for = true;
@@ -348,22 +367,26 @@ TEST(TrialRun, a_reference_that_was_disturbed_is_timed_in_other_trials) {
   EXPECT_FALSE(is_waited_for);
 }
 
-// Nobody of ours is there, so it is the submission's own work: such a sample is none, and too many of them are no accident.
+// Nobody of ours is there, so it is the submission's own work: such a sample is none, and too many of them are no
+// accident.
 TEST(TrialRun, a_reference_that_work_left_behind_has_disturbed_is_no_sample) {
   for (const bool always : {false, true}) {
     FakeHouse house;
     auto fake = std::make_unique<FakeDevice>();
     std::atomic<bool> is_of_reference = false;
     std::atomic<int> disturbed = 0;
-    fake->absence = [&] { return is_of_reference && (always || disturbed < 3) && ++disturbed > 0 ? kAbsenceNs + 1 : 0; };
+    fake->absence = [&] {
+      return is_of_reference && (always || disturbed < 3) && ++disturbed > 0 ? kAbsenceNs + 1 : 0;
+    };
     house.use(std::move(fake));
     house.plan.trials = {.correctness = 0, .warmup = 1, .timed = 40};
     int timed = 0;
-    const Report report = house.run(at(Command::call, [&](FakeTurn&) { is_of_reference = false; }), at(Command::call, [&](FakeTurn&) {
-      // The first trial's two calls are no samples. What was disturbed is far from the others.
-      is_of_reference = ++timed > 2;
-      ::usleep(is_of_reference && (always || timed <= 5) ? 20'000 : 1'000);
-    }));
+    const Report report =
+        house.run(at(Command::call, [&](FakeTurn&) { is_of_reference = false; }), at(Command::call, [&](FakeTurn&) {
+                    // The first trial's two calls are no samples. What was disturbed is far from the others.
+                    is_of_reference = ++timed > 2;
+                    ::usleep(is_of_reference && (always || timed <= 5) ? 20'000 : 1'000);
+                  }));
     ASSERT_TRUE(report.verdict) << report.error;
     if (always) {
       EXPECT_EQ(name_of(*report.verdict), VerdictName::rejected);
@@ -376,7 +399,8 @@ TEST(TrialRun, a_reference_that_work_left_behind_has_disturbed_is_no_sample) {
   }
 }
 
-// Who says done while the judge keeps the device has computed nothing there: the trial is void, and too many are no accident.
+// Who says done while the judge keeps the device has computed nothing there: the trial is void, and too many are no
+// accident.
 TEST(TrialRun, a_call_that_is_done_before_it_could_have_begun_is_void) {
   for (const int early : {2, 1'000}) {
     FakeHouse house;
@@ -471,11 +495,10 @@ TEST(TrialRun, a_call_that_took_longer_than_others_is_made_again_only_beside_som
   }
 }
 
-// An attempt whose trials begin beside somebody, who is warm when the reference has given `answers_n` answers; and what both sides were asked.
+// An attempt whose trials begin beside somebody, who is warm when the reference has given `answers_n` answers; and what
+// both sides were asked.
 struct AheadHouse : FakeHouse {
-  AheadHouse() {
-    plan.trials = {.correctness = 2, .warmup = 1, .timed = 30};
-  }
+  AheadHouse() { plan.trials = {.correctness = 2, .warmup = 1, .timed = 30}; }
   Report run_beside(std::size_t answers_n, Twist submission_twist = {}, Twist reference_twist = {}) {
     somebody = std::make_unique<WarmingUp>(*this);
     return run(
@@ -501,7 +524,8 @@ struct AheadHouse : FakeHouse {
   // Of the calls, those whose answers nobody timed.
   std::vector<std::uint64_t> called_on_answers() const {
     std::vector<std::uint64_t> found;
-    std::ranges::copy_if(called, std::back_inserter(found), [&](std::uint64_t seed) { return std::ranges::find(answered, seed) != answered.end(); });
+    std::ranges::copy_if(called, std::back_inserter(found),
+                         [&](std::uint64_t seed) { return std::ranges::find(answered, seed) != answered.end(); });
     return found;
   }
 
@@ -561,15 +585,17 @@ TEST(TrialRun, where_there_is_no_room_answers_are_made_in_their_trials) {
 TEST(TrialRun, a_wrong_answer_of_the_submission_is_seen_where_the_right_one_was_made_ahead) {
   AheadHouse house;
   const Report report = house.run_beside(20, at(Command::call, [&](FakeTurn& turn) {
-    if (house.called.size() == 25) *fake_data<float>(turn, turn.page.outputs[0]) += 1;
-  }));
+                                           if (house.called.size() == 25)
+                                             *fake_data<float>(turn, turn.page.outputs[0]) += 1;
+                                         }));
   ASSERT_TRUE(report.verdict) << report.error;
   EXPECT_EQ(name_of(*report.verdict), VerdictName::wrong_answer);
   EXPECT_EQ(evidence_of(*report.verdict)->mismatch->trial, 24u);
   EXPECT_TRUE(report.reference_usable);
   const Report right = house.run_again();
   ASSERT_TRUE(right.verdict) << right.error;
-  EXPECT_EQ(name_of(*right.verdict), VerdictName::passed) << "what was left of those made ahead is not used in another attempt";
+  EXPECT_EQ(name_of(*right.verdict), VerdictName::passed)
+      << "what was left of those made ahead is not used in another attempt";
 }
 
 TEST(TrialRun, a_reference_that_changes_its_inputs_may_be_ahead) {
@@ -583,8 +609,9 @@ TEST(TrialRun, a_reference_that_changes_its_inputs_may_be_ahead) {
 TEST(TrialRun, a_reference_that_fails_ahead_makes_the_problem_invalid) {
   AheadHouse house;
   const Report report = house.run_beside(1'000, {}, at(Command::answer, [&](FakeTurn& turn) {
-    if (house.answered.size() >= 15) turn.fail(channel::Failure::problem_invalid, "no more");
-  }));
+                                           if (house.answered.size() >= 15)
+                                             turn.fail(channel::Failure::problem_invalid, "no more");
+                                         }));
   ASSERT_TRUE(report.verdict) << report.error;
   EXPECT_EQ(name_of(*report.verdict), VerdictName::problem_invalid);
   EXPECT_EQ(evidence_of(*report.verdict)->message, "the reference: no more");

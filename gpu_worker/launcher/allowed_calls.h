@@ -1,5 +1,6 @@
-// The system calls that a launcher is left with once its CUDA context stands: memory, its descriptors, waiting, and what the driver asks of
-// its own device nodes. On top of the list of refused ones that every child has (stub/system_calls.h).
+// The system calls that a launcher is left with once its CUDA context stands: memory, its descriptors, waiting, and
+// what the driver asks of its own device nodes. On top of the list of refused ones that every child has
+// (stub/system_calls.h).
 #pragma once
 
 #include "core/error.h"

@@ -29,7 +29,9 @@ int behind_the_filter(const std::function<int()>& look) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-bool is_refused(long result) { return result < 0 && errno == EPERM; }
+bool is_refused(long result) {
+  return result < 0 && errno == EPERM;
+}
 
 TEST(allowed_calls, memory_files_to_read_and_threads_are_left) {
   const int wrong = behind_the_filter([] {

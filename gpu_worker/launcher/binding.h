@@ -2,7 +2,8 @@
 //
 //   input tensor    the parameter of forward() of that name, or else the reference's state of that name
 //   output tensor   the next output of the reference, in the order of the arguments
-//   inout tensor    an input of that name, changed in place; where the reference returns more than there are output tensors, it is an
+//   inout tensor    an input of that name, changed in place; where the reference returns more than there are output
+//   tensors, it is an
 //                   output too, and works on a copy of the input
 //   scalar          its value; where it has none, the parameter of forward() of that name
 #pragma once
@@ -36,7 +37,8 @@ class Binding {
     std::uint64_t from = 0;
     std::uint64_t bytes = 0;
   };
-  // Points every tensor into a window at `window`, laid out as these tables say, and returns what is to be copied before the launch.
+  // Points every tensor into a window at `window`, laid out as these tables say, and returns what is to be copied
+  // before the launch.
   const std::vector<Copy>& fill(std::uint64_t window, const channel::Page& page);
   // For cuLaunchKernel; valid as long as this object stays where it is.
   void** parameters();

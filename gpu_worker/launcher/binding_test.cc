@@ -54,7 +54,9 @@ class BindingTest : public ::testing::Test {
     const auto bound = bind(args);
     return bound ? "" : bound.error();
   }
-  static std::uint64_t at(Binding& binding, std::size_t i) { return *static_cast<std::uint64_t*>(binding.parameters()[i]); }
+  static std::uint64_t at(Binding& binding, std::size_t i) {
+    return *static_cast<std::uint64_t*>(binding.parameters()[i]);
+  }
 
   channel::Page page{};
 };
@@ -75,7 +77,10 @@ TEST_F(BindingTest, tensors_point_into_the_window) {
 }
 
 TEST_F(BindingTest, scalars_have_the_bits_that_a_kernel_reads) {
-  auto binding = bind("arg\tn\tint\tinput\t-\t-\t-2\narg\tscale\tfloat\tinput\tfloat32\t-\t-\narg\td\tfloat\tinput\tfloat64\t-\t0x1p-1\narg\tf\tbool\tinput\t-\t-\t1\n" + kOut);
+  auto binding = bind(
+      "arg\tn\tint\tinput\t-\t-\t-2\narg\tscale\tfloat\tinput\tfloat32\t-\t-\narg\td\tfloat\tinput\tfloat64\t-\t0x1p-"
+      "1\narg\tf\tbool\tinput\t-\t-\t1\n" +
+      kOut);
   ASSERT_TRUE(binding) << binding.error();
   EXPECT_EQ(static_cast<std::int32_t>(at(*binding, 0)), -2);
   EXPECT_EQ(static_cast<std::int64_t>(at(*binding, 0)), -2);
@@ -104,13 +109,19 @@ TEST_F(BindingTest, an_inout_tensor_beside_all_outputs_is_changed_in_place) {
 }
 
 TEST_F(BindingTest, what_does_not_fit_is_said_in_words) {
-  EXPECT_EQ(complaint("arg\ta\ttensor\toutput\t-\t-\t-\n"), "the kernel has 1 output and 0 inout tensors, the reference returns 2");
-  EXPECT_EQ(complaint("arg\ty\ttensor\tinput\t-\t-\t-\n" + kOut), "argument y is neither a parameter of forward() (x, scale) nor a state of the reference (w)");
-  EXPECT_EQ(complaint("arg\tscale\ttensor\tinput\t-\t-\t-\n" + kOut), "argument scale is a number of forward(), not a tensor");
-  EXPECT_EQ(complaint("arg\tx\ttensor\tinput\tfloat16\t64\t-\n" + kOut), "argument x is said to be float16[64], the problem has float32[64]");
-  EXPECT_EQ(complaint("arg\tn\tint\tinput\t-\t-\t-\n" + kOut), "argument n has no value, and forward() has no number of that name");
+  EXPECT_EQ(complaint("arg\ta\ttensor\toutput\t-\t-\t-\n"),
+            "the kernel has 1 output and 0 inout tensors, the reference returns 2");
+  EXPECT_EQ(complaint("arg\ty\ttensor\tinput\t-\t-\t-\n" + kOut),
+            "argument y is neither a parameter of forward() (x, scale) nor a state of the reference (w)");
+  EXPECT_EQ(complaint("arg\tscale\ttensor\tinput\t-\t-\t-\n" + kOut),
+            "argument scale is a number of forward(), not a tensor");
+  EXPECT_EQ(complaint("arg\tx\ttensor\tinput\tfloat16\t64\t-\n" + kOut),
+            "argument x is said to be float16[64], the problem has float32[64]");
+  EXPECT_EQ(complaint("arg\tn\tint\tinput\t-\t-\t-\n" + kOut),
+            "argument n has no value, and forward() has no number of that name");
   page.inputs[0].bytes = 128;
-  EXPECT_EQ(complaint("arg\tx\ttensor\tinout\t-\t-\t-\narg\ta\ttensor\toutput\t-\t-\t-\n"), "argument x is an input and an output of different sizes");
+  EXPECT_EQ(complaint("arg\tx\ttensor\tinout\t-\t-\t-\narg\ta\ttensor\toutput\t-\t-\t-\n"),
+            "argument x is an input and an output of different sizes");
 }
 
 TEST_F(BindingTest, tables_beyond_their_room_are_cut) {

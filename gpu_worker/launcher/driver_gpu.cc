@@ -16,10 +16,11 @@ namespace cuda = judge::cuda;
 using channel::Failure;
 
 constexpr char kLibrary[] = "libcuda.so.1";
-constexpr int kMaxDynamicShared = 8;                  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+constexpr int kMaxDynamicShared = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 constexpr std::uint32_t kSharedWithoutAsking = 48u << 10;
 constexpr std::size_t kErrorBytes = 512;
-// ECC error, illegal address, address space, program counter and instruction, misaligned address, assertion, stack, launch failure.
+// ECC error, illegal address, address space, program counter and instruction, misaligned address, assertion, stack,
+// launch failure.
 constexpr cuda::Result kFaults[] = {214, 700, 701, 710, 714, 715, 716, 717, 718, 719};
 
 class DriverGpu : public Gpu {
@@ -29,10 +30,12 @@ class DriverGpu : public Gpu {
     if (!driver) return tl::unexpected(Fault{Failure::unsupported_here, driver.error().message});
     driver_ = *driver;
     void* const library = ::dlopen(kLibrary, RTLD_NOW | RTLD_NOLOAD);
-    set_attribute_ = library == nullptr ? nullptr : reinterpret_cast<SetAttribute>(::dlsym(library, "cuFuncSetAttribute"));
+    set_attribute_ =
+        library == nullptr ? nullptr : reinterpret_cast<SetAttribute>(::dlsym(library, "cuFuncSetAttribute"));
     memory_info_ = library == nullptr ? nullptr : reinterpret_cast<MemoryInfo>(::dlsym(library, "cuMemGetInfo_v2"));
     if (set_attribute_ == nullptr || memory_info_ == nullptr) {
-      return tl::unexpected(Fault{Failure::unsupported_here, "the CUDA driver has no cuFuncSetAttribute or no cuMemGetInfo"});
+      return tl::unexpected(
+          Fault{Failure::unsupported_here, "the CUDA driver has no cuFuncSetAttribute or no cuMemGetInfo"});
     }
     cuda::Ordinal device = 0;
     cuda::Context context = nullptr;
@@ -49,13 +52,15 @@ class DriverGpu : public Gpu {
   Outcome<std::uint64_t> map(int fd, std::uint64_t bytes) override {
     std::array<char, kErrorBytes> error{};
     std::uint64_t address = 0;
-    if (kq_map_cuda_window(fd, bytes, &address, error.data(), error.size()) != 0) return tl::unexpected(Fault{Failure::runtime_error, error.data()});
+    if (kq_map_cuda_window(fd, bytes, &address, error.data(), error.size()) != 0)
+      return tl::unexpected(Fault{Failure::runtime_error, error.data()});
     return address;
   }
 
   Outcome<void> unmap(std::uint64_t address, std::uint64_t bytes) override {
     std::array<char, kErrorBytes> error{};
-    if (kq_unmap_cuda_window(address, bytes, error.data(), error.size()) != 0) return tl::unexpected(Fault{Failure::runtime_error, error.data()});
+    if (kq_unmap_cuda_window(address, bytes, error.data(), error.size()) != 0)
+      return tl::unexpected(Fault{Failure::runtime_error, error.data()});
     return {};
   }
 
@@ -78,7 +83,8 @@ class DriverGpu : public Gpu {
   // On the legacy default stream; nothing of a submission could choose another.
   Outcome<void> launch(const LaunchPlan& plan, void** parameters) override {
     const auto& [grid, block] = std::pair(plan.grid, plan.block);
-    return said("launching", driver_.launch(function_, grid[0], grid[1], grid[2], block[0], block[1], block[2], plan.shared_bytes, nullptr, parameters, nullptr));
+    return said("launching", driver_.launch(function_, grid[0], grid[1], grid[2], block[0], block[1], block[2],
+                                            plan.shared_bytes, nullptr, parameters, nullptr));
   }
 
   Outcome<void> write(std::uint64_t at, std::uint64_t bytes) override {
@@ -107,7 +113,8 @@ class DriverGpu : public Gpu {
 
   static Outcome<void> use_clock() {
     std::array<char, kErrorBytes> error{};
-    if (kq_clock_use_cuda(error.data(), error.size()) != 0) return tl::unexpected(Fault{Failure::runtime_error, error.data()});
+    if (kq_clock_use_cuda(error.data(), error.size()) != 0)
+      return tl::unexpected(Fault{Failure::runtime_error, error.data()});
     return {};
   }
 
@@ -116,8 +123,11 @@ class DriverGpu : public Gpu {
     const char* words = nullptr;
     if (driver_.error_string(result, &words) != cuda::kSuccess || words == nullptr) words = "unknown error";
     const bool is_fault = std::find(std::begin(kFaults), std::end(kFaults), result) != std::end(kFaults);
-    const Failure failure = is_fault ? Failure::gpu_fault : result == cuda::kOutOfMemory ? Failure::out_of_gpu_memory : Failure::runtime_error;
-    return tl::unexpected(Fault{failure, "CUDA error: " + std::string(words) + " (" + std::to_string(result) + "), " + what});
+    const Failure failure = is_fault                       ? Failure::gpu_fault
+                            : result == cuda::kOutOfMemory ? Failure::out_of_gpu_memory
+                                                           : Failure::runtime_error;
+    return tl::unexpected(
+        Fault{failure, "CUDA error: " + std::string(words) + " (" + std::to_string(result) + "), " + what});
   }
 
   cuda::Driver driver_{};

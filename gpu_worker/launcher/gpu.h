@@ -1,4 +1,5 @@
-// The port to the GPU of a launcher child: what it takes to load one module, launch its kernel on the default stream and wait for it.
+// The port to the GPU of a launcher child: what it takes to load one module, launch its kernel on the default stream
+// and wait for it.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,8 @@ class Gpu {
   virtual Outcome<void> write(std::uint64_t at, std::uint64_t bytes) = 0;
   virtual Outcome<void> write_own(std::uint64_t bytes) = 0;
   virtual Outcome<void> synchronize() = 0;
-  // The device's memory is as good as full, and this one's context with it: less than kShortBytes are free (harness/ready.py says what comes of that).
+  // The device's memory is as good as full, and this one's context with it: less than kShortBytes are free
+  // (harness/ready.py says what comes of that).
   virtual bool is_short() const { return false; }
 };
 

@@ -11,8 +11,9 @@ namespace {
 using channel::Dtype;
 
 constexpr std::uint32_t kDimMax = 0x7FFFFFFF;
-constexpr std::array<std::string_view, 13> kDtypes{"", "float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8",
-                                                   "bool", "complex64", "complex128"};
+constexpr std::array<std::string_view, 13> kDtypes{"",      "float64",   "float32",   "float16", "bfloat16",
+                                                   "int64", "int32",     "int16",     "int8",    "uint8",
+                                                   "bool",  "complex64", "complex128"};
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -65,11 +66,17 @@ bool read_shape(std::string_view text, std::optional<std::vector<std::int64_t>>&
 bool read_value(std::string_view text, LaunchArg& arg) {
   if (text == "-") return true;
   switch (arg.type) {
-    case ArgType::tensor: return false;
-    case ArgType::real: arg.real = real_number(text); return arg.real.has_value();
-    case ArgType::boolean: arg.integer = number<std::int64_t>(text, 0, 1); return arg.integer.has_value();
+    case ArgType::tensor:
+      return false;
+    case ArgType::real:
+      arg.real = real_number(text);
+      return arg.real.has_value();
+    case ArgType::boolean:
+      arg.integer = number<std::int64_t>(text, 0, 1);
+      return arg.integer.has_value();
     case ArgType::integer:
-      arg.integer = number<std::int64_t>(text, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max());
+      arg.integer = number<std::int64_t>(text, std::numeric_limits<std::int64_t>::min(),
+                                         std::numeric_limits<std::int64_t>::max());
       return arg.integer.has_value();
   }
   return false;
@@ -81,7 +88,10 @@ bool read_arg(const std::vector<std::string_view>& fields, LaunchPlan& plan) {
   const auto role = parse_enum<ArgRole>(fields[3]);
   const auto dtype = std::find(kDtypes.begin(), kDtypes.end(), fields[4] == "-" ? std::string_view() : fields[4]);
   if (!type || !role || dtype == kDtypes.end() || (*type != ArgType::tensor && *role != ArgRole::input)) return false;
-  LaunchArg arg{.name = std::string(fields[1]), .type = *type, .role = *role, .dtype = static_cast<Dtype>(dtype - kDtypes.begin())};
+  LaunchArg arg{.name = std::string(fields[1]),
+                .type = *type,
+                .role = *role,
+                .dtype = static_cast<Dtype>(dtype - kDtypes.begin())};
   if (!read_shape(fields[5], arg.shape) || !read_value(fields[6], arg)) return false;
   plan.args.push_back(std::move(arg));
   return true;
@@ -108,9 +118,11 @@ Expected<LaunchPlan> parse_launch(std::string_view text) {
   std::size_t line_number = 0;
   for (const std::string_view line : split(text, '\n')) {
     ++line_number;
-    if (!line.empty() && !read_line(split(line, '\t'), plan)) return our_fault("the build's launch file has a line " + std::to_string(line_number) + " it cannot have");
+    if (!line.empty() && !read_line(split(line, '\t'), plan))
+      return our_fault("the build's launch file has a line " + std::to_string(line_number) + " it cannot have");
   }
-  if (plan.kernel.empty() || plan.grid[0] == 0 || plan.block[0] == 0) return our_fault("the build's launch file is not whole");
+  if (plan.kernel.empty() || plan.grid[0] == 0 || plan.block[0] == 0)
+    return our_fault("the build's launch file is not whole");
   return plan;
 }
 

@@ -1,11 +1,12 @@
-// How a CUDA kernel is launched, and with what: the file `launch` that its build leaves beside module.cubin (harness/launch_file.py).
+// How a CUDA kernel is launched, and with what: the file `launch` that its build leaves beside module.cubin
+// (harness/launch_file.py).
 //
 //   kernel  NAME                         as the cubin names it
 //   grid    X Y Z      block  X Y Z      shared  BYTES
 //   arg     NAME TYPE ROLE DTYPE SHAPE VALUE     one line each, in the kernel's order; "-" for what is not said
 //
-// Fields are separated by tabs. A build runs no code of the submission, but its compiler has read it: nothing of the file is believed
-// unseen.
+// Fields are separated by tabs. A build runs no code of the submission, but its compiler has read it: nothing of the
+// file is believed unseen.
 #pragma once
 
 #include <array>

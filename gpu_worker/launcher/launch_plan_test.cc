@@ -41,10 +41,12 @@ TEST(launch_plan, is_read_as_it_was_written) {
 }
 
 TEST(launch_plan, a_line_that_cannot_be_is_named) {
-  for (const std::string line : {"grid\t0\t1\t1", "grid\t1\t1", "block\t1\t1\t4294967296", "shared\t-1", "kernel\t", "dance\t1", "arg\tx\ttensor\tinput\tfloat31\t-\t-",
-                                 "arg\tx\ttensor\tinput\tfloat32\t-\t7", "arg\tx\tint\toutput\t-\t-\t-", "arg\tx\tbool\tinput\t-\t-\t2",
-                                 "arg\tx\tint\tinput\t-\t-\t1.5", "arg\tx\tfloat\tinput\t-\t-\tabc", "arg\tx\ttensor\tinput\t-\t1,-2\t-",
-                                 "arg\tx\ttensor\tinput\t-\t1,1,1,1,1,1,1,1,1\t-", "arg\t\ttensor\tinput\t-\t-\t-"}) {
+  for (const std::string line :
+       {"grid\t0\t1\t1", "grid\t1\t1", "block\t1\t1\t4294967296", "shared\t-1", "kernel\t", "dance\t1",
+        "arg\tx\ttensor\tinput\tfloat31\t-\t-", "arg\tx\ttensor\tinput\tfloat32\t-\t7", "arg\tx\tint\toutput\t-\t-\t-",
+        "arg\tx\tbool\tinput\t-\t-\t2", "arg\tx\tint\tinput\t-\t-\t1.5", "arg\tx\tfloat\tinput\t-\t-\tabc",
+        "arg\tx\ttensor\tinput\t-\t1,-2\t-", "arg\tx\ttensor\tinput\t-\t1,1,1,1,1,1,1,1,1\t-",
+        "arg\t\ttensor\tinput\t-\t-\t-"}) {
     const auto plan = parse_launch(std::string(kWhole) + line + "\n");
     ASSERT_FALSE(plan) << line;
     EXPECT_NE(plan.error().message.find("line 12"), std::string::npos) << plan.error().message;
@@ -57,7 +59,8 @@ TEST(launch_plan, half_a_file_is_none) {
 }
 
 TEST(launch_plan, floats_may_be_infinite) {
-  const auto plan = parse_launch(std::string(kWhole) + "arg\ti\tfloat\tinput\tfloat32\t-\t-inf\narg\tn\tfloat\tinput\tfloat32\t-\tnan\n");
+  const auto plan = parse_launch(std::string(kWhole) +
+                                 "arg\ti\tfloat\tinput\tfloat32\t-\t-inf\narg\tn\tfloat\tinput\tfloat32\t-\tnan\n");
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->args[7].real, -INFINITY);
   EXPECT_TRUE(std::isnan(*plan->args[8].real));

@@ -23,12 +23,14 @@ using channel::Status;
 constexpr std::int64_t kReceiveLimitMs = 60'000, kNoLimit = -1;
 constexpr std::size_t kCubinBytesMax = 256u << 20;
 
-// The descriptor that comes with this one-byte tag. Others are let go of: what a launcher has no use for is sent to it all the same.
+// The descriptor that comes with this one-byte tag. Others are let go of: what a launcher has no use for is sent to it
+// all the same.
 Fd receive(int channel, char tag, std::int64_t limit_ms) {
   for (;;) {
     auto packet = receive_packet(channel, limit_ms);
     if (!packet || !*packet) return Fd();
-    if ((*packet)->bytes == std::string_view(&tag, 1) && (*packet)->fds.size() == 1) return std::move((*packet)->fds.front());
+    if ((*packet)->bytes == std::string_view(&tag, 1) && (*packet)->fds.size() == 1)
+      return std::move((*packet)->fds.front());
   }
 }
 
@@ -38,7 +40,9 @@ Outcome<std::string> content_of(const std::string& path, std::size_t bytes_max) 
   std::string piece(64u << 10, '\0');
   for (;;) {
     const ssize_t n = file ? ::read(file.get(), piece.data(), piece.size()) : -1;
-    if (n < 0 || bytes.size() > bytes_max) return tl::unexpected(Fault{Failure::load_failed, "the build left no usable " + path.substr(path.rfind('/') + 1)});
+    if (n < 0 || bytes.size() > bytes_max)
+      return tl::unexpected(
+          Fault{Failure::load_failed, "the build left no usable " + path.substr(path.rfind('/') + 1)});
     if (n == 0) return bytes;
     bytes.append(piece.data(), static_cast<std::size_t>(n));
   }
@@ -92,21 +96,29 @@ void Server::answer(Command command, std::uint32_t number) {
 Outcome<void> Server::handle(Command command) {
   if (!gpu_) return tl::unexpected(gpu_.error());
   switch (command) {
-    case Command::attach: return attach();
-    case Command::load: return load();
-    case Command::call: return call(0);
-    case Command::burst: return burst();
-    case Command::null_call: return null_call();
+    case Command::attach:
+      return attach();
+    case Command::load:
+      return load();
+    case Command::call:
+      return call(0);
+    case Command::burst:
+      return burst();
+    case Command::null_call:
+      return null_call();
     case Command::stage:
-    case Command::stage_burst: return {};
+    case Command::stage_burst:
+      return {};
     case Command::none:
     case Command::put_state:
     case Command::make_inputs:
     case Command::compile:
     case Command::call_compiled:
-    case Command::answer: break;
+    case Command::answer:
+      break;
   }
-  return tl::unexpected(Fault{Failure::runtime_error, "a launcher knows no command " + std::to_string(static_cast<std::uint32_t>(command))});
+  return tl::unexpected(Fault{Failure::runtime_error,
+                              "a launcher knows no command " + std::to_string(static_cast<std::uint32_t>(command))});
 }
 
 Outcome<void> Server::attach() {

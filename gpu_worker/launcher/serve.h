@@ -16,7 +16,8 @@ channel::Page* receive_page(int channel);
 
 class Server {
  public:
-  // `gpu` is the child's, or why it has none: then that is the answer to every command. `source` is where the build's files are.
+  // `gpu` is the child's, or why it has none: then that is the answer to every command. `source` is where the build's
+  // files are.
   Server(Outcome<std::unique_ptr<Gpu>> gpu, channel::Page& page, int channel, std::string source);
 
   // Until the judge is gone; looks this often whether it is, when there is nothing to do.

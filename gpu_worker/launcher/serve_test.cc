@@ -37,7 +37,8 @@ class HostGpu : public Gpu {
   }
   Outcome<void> load(std::string_view cubin, const LaunchPlan& plan) override {
     did_.push_back("load " + std::string(cubin) + " " + plan.kernel);
-    if (cubin == "broken") return tl::unexpected(Fault{Failure::runtime_error, "CUDA error: invalid image (200), loading the module"});
+    if (cubin == "broken")
+      return tl::unexpected(Fault{Failure::runtime_error, "CUDA error: invalid image (200), loading the module"});
     return {};
   }
   Outcome<void> copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) override {
@@ -58,7 +59,9 @@ class HostGpu : public Gpu {
     return {};
   }
   Outcome<void> synchronize() override {
-    if (fails_) return tl::unexpected(Fault{Failure::gpu_fault, "CUDA error: an illegal memory access was encountered (700), waiting"});
+    if (fails_)
+      return tl::unexpected(
+          Fault{Failure::gpu_fault, "CUDA error: an illegal memory access was encountered (700), waiting"});
     return {};
   }
   void fail() { fails_ = true; }
@@ -73,12 +76,15 @@ class ServeTest : public ::testing::Test {
   void SetUp() override {
     source_ = fs::temp_directory_path() / ("kq-launcher-" + std::to_string(::getpid()));
     fs::create_directories(source_);
-    write("launch", "kernel\tk\ngrid\t1\t1\t1\nblock\t1\t1\t1\nshared\t0\narg\tx\ttensor\tinput\tint32\t4\t-\narg\tout\ttensor\toutput\t-\t-\t-\n");
+    write("launch",
+          "kernel\tk\ngrid\t1\t1\t1\nblock\t1\t1\t1\nshared\t0\narg\tx\ttensor\tinput\tint32\t4\t-"
+          "\narg\tout\ttensor\toutput\t-\t-\t-\n");
     write("module.cubin", "cubin");
     auto ends = std::move(*packet_pair());
     ours_ = std::move(ends.first);
     theirs_ = std::move(ends.second);
-    page_ = static_cast<channel::Page*>(::mmap(nullptr, sizeof(channel::Page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    page_ = static_cast<channel::Page*>(
+        ::mmap(nullptr, sizeof(channel::Page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     row(page_->inputs[0], "x", 0);
     row(page_->outputs[0], "out0", 256);
     page_->inputs_n = page_->outputs_n = 1;
@@ -111,7 +117,9 @@ class ServeTest : public ::testing::Test {
       (void)send_packet(ours_.get(), "W", std::span(&fd, 1));
     }
     server.answer(command, 1);
-    return page_->status == Status::ok ? "ok" : std::to_string(static_cast<int>(page_->failure)) + " " + std::string(page_->text, page_->text_bytes);
+    return page_->status == Status::ok
+               ? "ok"
+               : std::to_string(static_cast<int>(page_->failure)) + " " + std::string(page_->text, page_->text_bytes);
   }
   int output() {
     int value = 0;
@@ -129,7 +137,8 @@ class ServeTest : public ::testing::Test {
 TEST_F(ServeTest, a_kernel_is_loaded_once_and_launched_with_every_call) {
   Server server = this->server();
   page_->touch_bytes = 4000;
-  for (const Command command : {Command::attach, Command::null_call, Command::load, Command::stage, Command::call, Command::call}) {
+  for (const Command command :
+       {Command::attach, Command::null_call, Command::load, Command::stage, Command::call, Command::call}) {
     ASSERT_EQ(answer(server, command), "ok") << static_cast<int>(command);
   }
   EXPECT_EQ(output(), 7);

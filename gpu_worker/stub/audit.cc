@@ -65,13 +65,21 @@ bool begins_with_any(std::string_view name, std::initializer_list<std::string_vi
 
 // Which no honest call needs, whoever the stream belongs to.
 bool is_deferring(std::string_view name) {
-  return name.ends_with("_ptsz") || name.ends_with("_ptds") || name.find("_ptsz_v") != name.npos || name.find("_ptds_v") != name.npos ||
-         begins_with_any(name, {"cuStreamBeginCapture", "cudaStreamBeginCapture", "cuGraphLaunch", "cudaGraphLaunch", "cuLaunchHostFunc",
-                                "cudaLaunchHostFunc", "cuStreamAddCallback", "cudaStreamAddCallback", "cuGreenCtxStreamCreate"});
+  return name.ends_with("_ptsz") || name.ends_with("_ptds") || name.find("_ptsz_v") != name.npos ||
+         name.find("_ptds_v") != name.npos ||
+         begins_with_any(name, {"cuStreamBeginCapture", "cudaStreamBeginCapture", "cuGraphLaunch", "cudaGraphLaunch",
+                                "cuLaunchHostFunc", "cudaLaunchHostFunc", "cuStreamAddCallback",
+                                "cudaStreamAddCallback", "cuGreenCtxStreamCreate"});
 }
-bool is_launch(std::string_view name) { return name == "cuLaunchKernel" || name == "cuLaunchKernelEx"; }
-bool is_copy(std::string_view name) { return begins_with_any(name, {"cuMemcpy", "cudaMemcpy"}); }
-bool is_looked_into(std::string_view name) { return begins_with_any(name, {"cuStreamCreate", "cuCtxSetLimit"}) || is_launch(name) || is_copy(name); }
+bool is_launch(std::string_view name) {
+  return name == "cuLaunchKernel" || name == "cuLaunchKernelEx";
+}
+bool is_copy(std::string_view name) {
+  return begins_with_any(name, {"cuMemcpy", "cudaMemcpy"});
+}
+bool is_looked_into(std::string_view name) {
+  return begins_with_any(name, {"cuStreamCreate", "cuCtxSetLimit"}) || is_launch(name) || is_copy(name);
+}
 
 std::atomic<bool> is_child_waiting = false;
 
@@ -85,7 +93,8 @@ _Unwind_Reason_Code step(_Unwind_Context* context, void* to) {
   const auto at = _Unwind_GetIP(context);
   if (at == 0) return _URC_END_OF_STACK;
   Dl_info info{};
-  std::string name = ::dladdr(reinterpret_cast<void*>(at - 1), &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "?";
+  std::string name =
+      ::dladdr(reinterpret_cast<void*>(at - 1), &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "?";
   for (char& letter : name) {
     if (static_cast<unsigned char>(letter) < ' ' || letter == '|') letter = '_';
   }
@@ -120,7 +129,8 @@ std::vector<std::string> places_of_cupti() {
   for (const char* setting : {"KQ_CUDA", "CUDA_HOME", "CUDA_PATH"}) {
     const char* const home = std::getenv(setting);
     if (home == nullptr) continue;
-    for (const char* folder : {"/lib64", "/extras/CUPTI/lib64"}) places.push_back(std::string(home) + folder + "/libcupti.so");
+    for (const char* folder : {"/lib64", "/extras/CUPTI/lib64"})
+      places.push_back(std::string(home) + folder + "/libcupti.so");
   }
   places.insert(places.end(), {"/usr/local/cuda/lib64/libcupti.so", "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"});
   return places;
@@ -136,7 +146,8 @@ bool find(void* library, const char* name, F& function) {
 
 std::string find_cupti(Cupti& cupti) {
   void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW);
-  if (driver == nullptr || !find(driver, "cuStreamCreate", cupti.stream_create) || !find(driver, "cuStreamDestroy_v2", cupti.stream_destroy)) {
+  if (driver == nullptr || !find(driver, "cuStreamCreate", cupti.stream_create) ||
+      !find(driver, "cuStreamDestroy_v2", cupti.stream_destroy)) {
     return "there is no CUDA driver";
   }
   for (const std::string& place : places_of_cupti()) {
@@ -152,7 +163,9 @@ std::string find_cupti(Cupti& cupti) {
   return "there is no libcupti.so: it comes with torch's CUDA wheels and with the CUDA toolkit";
 }
 
-void set_waiting(bool is_waiting) { is_child_waiting.store(is_waiting, std::memory_order_relaxed); }
+void set_waiting(bool is_waiting) {
+  is_child_waiting.store(is_waiting, std::memory_order_relaxed);
+}
 
 void Audit::begin(const Cupti& cupti, int fd) {
   cupti_ = cupti;
@@ -188,7 +201,8 @@ void Audit::leave_launches() {
   if (subscriber_ == nullptr) return;
   for (std::uint32_t id = 1; id < kFunctionsMax; ++id) {
     const char* name = nullptr;
-    if (cupti_.name(kDriverApi, id, &name) == 0 && name != nullptr && is_launch(name)) (void)cupti_.enable(0, subscriber_, kDriverApi, id);
+    if (cupti_.name(kDriverApi, id, &name) == 0 && name != nullptr && is_launch(name))
+      (void)cupti_.enable(0, subscriber_, kDriverApi, id);
   }
 }
 
@@ -224,7 +238,8 @@ void Audit::heard_resource(std::uint32_t id, const void* data) {
     note("stream", flags.data());
   } else if (id == kContextCreated) {
     note("context", "-");
-  } else if (id == kStreamAttributeChanged && data != nullptr && static_cast<const AttributeData*>(data)->attribute == kAccessPolicyWindow) {
+  } else if (id == kStreamAttributeChanged && data != nullptr &&
+             static_cast<const AttributeData*>(data)->attribute == kAccessPolicyWindow) {
     note("persist", "access policy window");
   }
 }
@@ -250,10 +265,12 @@ void Audit::heard_call(const void* data) {
   } else if (name == "cuCtxSetLimit") {
     if (*static_cast<const int*>(call.parameters) == kPersistingL2Limit) note("persist", name);
   } else if (name == "cuLaunchKernel") {
-    if (static_cast<const LaunchParameters*>(call.parameters)->stream == kPerThreadStream) note("api", "cuLaunchKernel on the per-thread stream");
+    if (static_cast<const LaunchParameters*>(call.parameters)->stream == kPerThreadStream)
+      note("api", "cuLaunchKernel on the per-thread stream");
   } else if (name == "cuLaunchKernelEx") {
     const auto* const config = *static_cast<const LaunchConfig* const*>(call.parameters);
-    if (config != nullptr && config->stream == kPerThreadStream) note("api", "cuLaunchKernelEx on the per-thread stream");
+    if (config != nullptr && config->stream == kPerThreadStream)
+      note("api", "cuLaunchKernelEx on the per-thread stream");
   }
 }
 
@@ -289,6 +306,10 @@ void kq_audit_begin(int fd) {
   kq::audit.begin(cupti, fd);
 }
 
-void kq_audit_listen() { kq::audit.listen(); }
+void kq_audit_listen() {
+  kq::audit.listen();
+}
 
-void kq_audit_leave_launches() { kq::audit.leave_launches(); }
+void kq_audit_leave_launches() {
+  kq::audit.leave_launches();
+}

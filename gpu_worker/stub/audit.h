@@ -1,12 +1,13 @@
 // The witness in a submission's child: what CUPTI says is created or deferred there, and whose code asked for it.
 //
-// Theory of operation. Before a line of the submission runs the child subscribes to CUPTI's callbacks, which sit inside of the driver: they come
-// however the entry point was found (a name that was computed, dlsym, cuGetProcAddress). Each event is written at once, as one line, to a pipe
-// that the lane reads when the child is done: what was written cannot be taken back. Lines hold facts; what they mean is decided in
-// gpu_worker/audit.h.
+// Theory of operation. Before a line of the submission runs the child subscribes to CUPTI's callbacks, which sit inside
+// of the driver: they come however the entry point was found (a name that was computed, dlsym, cuGetProcAddress). Each
+// event is written at once, as one line, to a pipe that the lane reads when the child is done: what was written cannot
+// be taken back. Lines hold facts; what they mean is decided in gpu_worker/audit.h.
 //
-// It is the child that is timed. On an H200 a launch took 3.15 us without a subscriber and with one that hears what is created and what is rarely
-// called; 3.33 us with one that hears every launch. So launches are heard while the submission loads and is first called, and no longer.
+// It is the child that is timed. On an H200 a launch took 3.15 us without a subscriber and with one that hears what is
+// created and what is rarely called; 3.33 us with one that hears every launch. So launches are heard while the
+// submission loads and is first called, and no longer.
 //
 //   on\tLIBRARY                   subscribed; the first line
 //   off\tWHY                      could not
@@ -18,11 +19,11 @@
 //   heard / silent                before each call: a stream that this file made itself was announced, or was not
 //   more                          there was more than kAuditLinesMax
 //
-// MODULES are the files whose code is on the stack, innermost first, joined by '|', without this library and CUPTI; "?" is code that no file
-// holds. The same line comes once.
+// MODULES are the files whose code is on the stack, innermost first, joined by '|', without this library and CUPTI; "?"
+// is code that no file holds. The same line comes once.
 //
-// It shares its process with the submission, so that a hostile one can silence it; `heard` makes that an effort. Nothing depends on it but the
-// name of what was done: the judge's clock does not care.
+// It shares its process with the submission, so that a hostile one can silence it; `heard` makes that an effort.
+// Nothing depends on it but the name of what was done: the judge's clock does not care.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +40,8 @@ inline constexpr std::size_t kAuditLineBytesMax = 1000;  // all of them fit into
 inline constexpr int kAuditAnswersMax = 64;              // `heard`; more are not told
 inline constexpr int kAuditModulesMax = 8;
 
-// From an answer until the clock of the next call has begun, which the channel says. The inputs of a call are laid down then, and who copies them has them before its time begins.
+// From an answer until the clock of the next call has begun, which the channel says. The inputs of a call are laid down
+// then, and who copies them has them before its time begins.
 void set_waiting(bool is_waiting);
 
 // The part of CUPTI and of the driver that is used. Functions return 0 when they succeed.

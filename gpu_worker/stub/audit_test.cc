@@ -1,4 +1,5 @@
-// With functions in place of CUPTI's: what arrives through its callback becomes lines. That CUPTI itself calls is shown on a GPU.
+// With functions in place of CUPTI's: what arrives through its callback becomes lines. That CUPTI itself calls is shown
+// on a GPU.
 #include "gpu_worker/stub/audit.h"
 
 #include <fcntl.h>
@@ -28,7 +29,9 @@ struct Subscribed {
   std::vector<std::string> disabled;
 };
 Subscribed subscribed;
-const std::vector<const char*> kFunctions{"cuInit", "cuStreamCreate", "cuLaunchKernel", "cuLaunchKernelEx", "cuGraphLaunch", "cuMemcpyAsync_ptsz", "cuCtxSetLimit", "cuMemcpyDtoH_v2", "cudaMemcpyAsync"};
+const std::vector<const char*> kFunctions{"cuInit",           "cuStreamCreate",  "cuLaunchKernel",
+                                          "cuLaunchKernelEx", "cuGraphLaunch",   "cuMemcpyAsync_ptsz",
+                                          "cuCtxSetLimit",    "cuMemcpyDtoH_v2", "cudaMemcpyAsync"};
 
 int subscribe(void** subscriber, Cupti::Callback callback, void* user) {
   subscribed.callback = callback;
@@ -36,7 +39,9 @@ int subscribe(void** subscriber, Cupti::Callback callback, void* user) {
   *subscriber = &subscribed;
   return 0;
 }
-int subscribe_too_late(void**, Cupti::Callback, void*) { return 39; }
+int subscribe_too_late(void**, Cupti::Callback, void*) {
+  return 39;
+}
 int name_of(std::uint32_t domain, std::uint32_t id, const char** name) {
   if (domain != kDriver || id > kFunctions.size()) return 1;
   *name = kFunctions[id - 1];
@@ -52,7 +57,9 @@ int stream_create(void** stream, unsigned) {
   if (!subscribed.is_deaf) subscribed.callback(subscribed.user, kResource, kStreamCreated, nullptr);
   return 0;
 }
-int stream_destroy(void*) { return 0; }
+int stream_destroy(void*) {
+  return 0;
+}
 
 class AuditTest : public ::testing::Test {
  protected:
@@ -71,7 +78,9 @@ class AuditTest : public ::testing::Test {
     text.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
     return text;
   }
-  static void resource(std::uint32_t id, const void* data = nullptr) { subscribed.callback(subscribed.user, kResource, id, data); }
+  static void resource(std::uint32_t id, const void* data = nullptr) {
+    subscribed.callback(subscribed.user, kResource, id, data);
+  }
   static void call(const char* name, const void* parameters, int site = 0) {
     const struct {
       int site;
@@ -89,7 +98,9 @@ class AuditTest : public ::testing::Test {
 TEST_F(AuditTest, asks_for_the_functions_that_matter_by_their_names) {
   begin();
   EXPECT_EQ(lines(), "on\tlibcupti.so\n");
-  EXPECT_EQ(subscribed.enabled, (std::vector<std::string>{"cuStreamCreate", "cuLaunchKernel", "cuLaunchKernelEx", "cuGraphLaunch", "cuMemcpyAsync_ptsz", "cuCtxSetLimit", "cuMemcpyDtoH_v2", "cudaMemcpyAsync"}));
+  EXPECT_EQ(subscribed.enabled,
+            (std::vector<std::string>{"cuStreamCreate", "cuLaunchKernel", "cuLaunchKernelEx", "cuGraphLaunch",
+                                      "cuMemcpyAsync_ptsz", "cuCtxSetLimit", "cuMemcpyDtoH_v2", "cudaMemcpyAsync"}));
 }
 
 TEST_F(AuditTest, launches_are_left_alone_once_told_so_and_the_rest_is_not) {

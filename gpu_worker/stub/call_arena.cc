@@ -16,7 +16,8 @@ std::optional<std::uint64_t> CallArena::take(std::uint64_t bytes) {
   std::size_t at = 0;
   while (at < blocks_n_ && blocks_[at].begin - begin < size) begin = blocks_[at++].end;
   if (begin > bytes_ || bytes_ - begin < size) return std::nullopt;
-  std::copy_backward(blocks_.begin() + static_cast<std::ptrdiff_t>(at), blocks_.begin() + static_cast<std::ptrdiff_t>(blocks_n_),
+  std::copy_backward(blocks_.begin() + static_cast<std::ptrdiff_t>(at),
+                     blocks_.begin() + static_cast<std::ptrdiff_t>(blocks_n_),
                      blocks_.begin() + static_cast<std::ptrdiff_t>(blocks_n_) + 1);
   blocks_[at] = {begin, begin + size};
   ++blocks_n_;
@@ -59,12 +60,15 @@ void kq_arena_use(std::uint64_t pointer, std::uint64_t bytes) {
 void* kq_arena_malloc(std::ptrdiff_t bytes, int, void*) {
   {
     const std::lock_guard lock(kq::mutex);
-    if (const auto offset = kq::arena.take(static_cast<std::uint64_t>(bytes))) return reinterpret_cast<void*>(kq::arena_begin + *offset);
+    if (const auto offset = kq::arena.take(static_cast<std::uint64_t>(bytes)))
+      return reinterpret_cast<void*>(kq::arena_begin + *offset);
   }
   static const auto allocate = kq::driver_function<int (*)(std::uint64_t*, std::size_t)>("cuMemAlloc_v2");
   std::uint64_t pointer = 0;
   // Null is what torch takes for "out of memory": it frees what it caches, asks again, and then says so to the model.
-  return allocate != nullptr && allocate(&pointer, static_cast<std::size_t>(bytes)) == 0 ? reinterpret_cast<void*>(pointer) : nullptr;
+  return allocate != nullptr && allocate(&pointer, static_cast<std::size_t>(bytes)) == 0
+             ? reinterpret_cast<void*>(pointer)
+             : nullptr;
 }
 
 void kq_arena_free(void* pointer, std::ptrdiff_t, int, void*) {

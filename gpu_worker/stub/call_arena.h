@@ -1,7 +1,7 @@
 // Places in a stretch of device memory, handed out and taken back. Pure: it never touches that memory.
 //
-// torch's caching allocator asks for whole segments and keeps them, so there are few blocks and no hurry: first fit over a sorted list of
-// fixed room, without an allocation of its own.
+// torch's caching allocator asks for whole segments and keeps them, so there are few blocks and no hurry: first fit
+// over a sorted list of fixed room, without an allocation of its own.
 #pragma once
 
 #include <array>

@@ -49,13 +49,15 @@ bool find(void* library, const char* name, F& function) {
 void start_call_clock() {
   start_ns = now_ns();
   if (!is_cuda) return;
-  // What a context does first after the GPU has switched to it may take longer. So that is a word of ours: without it one of twenty repeats of a kernel of
-  // 6 us took 7, with it they lay within 4 % (H200).
+  // What a context does first after the GPU has switched to it may take longer. So that is a word of ours: without it
+  // one of twenty repeats of a kernel of 6 us took 7, with it they lay within 4 % (H200).
   if (cuda.word != 0) cuda.fill(cuda.word, 0, 1, nullptr);
   if (cuda.record(cuda.start, nullptr) != 0) cuda.word = 0;
 }
 
-bool stop_call_clock() { return !is_cuda || cuda.record(cuda.stop, nullptr) == 0; }
+bool stop_call_clock() {
+  return !is_cuda || cuda.record(cuda.stop, nullptr) == 0;
+}
 
 bool read_call_clock(std::int64_t& elapsed_ns) {
   if (!is_cuda) {
@@ -73,12 +75,16 @@ bool read_call_clock(std::int64_t& elapsed_ns) {
 std::string use_cuda_clock() {
   void* library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) return "no CUDA driver here: libcuda.so.1 cannot be opened";
-  const bool whole = find(library, "cuMemAlloc_v2", cuda.allocate) && find(library, "cuMemsetD32Async", cuda.fill) && find(library, "cuEventCreate", cuda.create) && find(library, "cuEventRecord", cuda.record) &&
-                     find(library, "cuCtxSynchronize", cuda.synchronize) &&
-                     (find(library, "cuEventElapsedTime_v2", cuda.elapsed) || find(library, "cuEventElapsedTime", cuda.elapsed));
+  const bool whole =
+      find(library, "cuMemAlloc_v2", cuda.allocate) && find(library, "cuMemsetD32Async", cuda.fill) &&
+      find(library, "cuEventCreate", cuda.create) && find(library, "cuEventRecord", cuda.record) &&
+      find(library, "cuCtxSynchronize", cuda.synchronize) &&
+      (find(library, "cuEventElapsedTime_v2", cuda.elapsed) || find(library, "cuEventElapsedTime", cuda.elapsed));
   if (!whole) return "the CUDA driver is too old: it has no events";
-  if (cuda.create(&cuda.start, 0) != 0 || cuda.create(&cuda.stop, 0) != 0) return "cuEventCreate failed: no context is current";
-  if (const CUresult failed = cuda.allocate(&cuda.word, sizeof(unsigned)); failed != 0) return "cuMemAlloc of one word failed with " + std::to_string(failed);
+  if (cuda.create(&cuda.start, 0) != 0 || cuda.create(&cuda.stop, 0) != 0)
+    return "cuEventCreate failed: no context is current";
+  if (const CUresult failed = cuda.allocate(&cuda.word, sizeof(unsigned)); failed != 0)
+    return "cuMemAlloc of one word failed with " + std::to_string(failed);
   is_cuda = true;
   return {};
 }

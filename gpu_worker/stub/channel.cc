@@ -28,20 +28,60 @@ struct Field {
   std::size_t value;
 };
 
-#define KQ_FIELD(type, field) {#type "." #field, offsetof(type, field)}
-constexpr Field kLayout[] = {
-    {"sizeof Page", sizeof(Page)}, {"sizeof TensorDesc", sizeof(TensorDesc)}, {"magic", channel::kMagic},
-    {"inputs_max", channel::kInputsMax}, {"outputs_max", channel::kOutputsMax}, {"states_max", channel::kStatesMax},
-    {"dims_max", channel::kDimsMax}, {"answers_max", channel::kAnswersMax}, {"sizeof Seeds", sizeof(Seeds)}, {"text_max", channel::kTextMax}, {"align", channel::kAlign},
-    KQ_FIELD(Page, magic), KQ_FIELD(Page, page_bytes), KQ_FIELD(Page, go), KQ_FIELD(Page, command), KQ_FIELD(Page, seed),
-    KQ_FIELD(Page, answers_n), KQ_FIELD(Page, spin_ns), KQ_FIELD(Page, window_bytes), KQ_FIELD(Page, arena_bytes), KQ_FIELD(Page, touch_bytes), KQ_FIELD(Page, done), KQ_FIELD(Page, status), KQ_FIELD(Page, failure),
-    KQ_FIELD(Page, text_bytes), KQ_FIELD(Page, event_ns), KQ_FIELD(Page, slot_bytes), KQ_FIELD(Page, slots), KQ_FIELD(Page, calls),
-    KQ_FIELD(Page, turn), KQ_FIELD(Page, returned), KQ_FIELD(Page, text), KQ_FIELD(Page, inputs_n), KQ_FIELD(Page, outputs_n),
-    KQ_FIELD(Page, states_n), KQ_FIELD(Page, launched), KQ_FIELD(Page, inputs), KQ_FIELD(Page, outputs), KQ_FIELD(Page, states),
-    KQ_FIELD(Page, answers), KQ_FIELD(Seeds, inputs), KQ_FIELD(Seeds, calls),
-    KQ_FIELD(TensorDesc, name), KQ_FIELD(TensorDesc, kind), KQ_FIELD(TensorDesc, dtype), KQ_FIELD(TensorDesc, ndim),
-    KQ_FIELD(TensorDesc, place), KQ_FIELD(TensorDesc, shape), KQ_FIELD(TensorDesc, offset), KQ_FIELD(TensorDesc, bytes),
-    KQ_FIELD(TensorDesc, integer), KQ_FIELD(TensorDesc, real)};
+#define KQ_FIELD(type, field) \
+  { #type "." #field, offsetof(type, field) }
+constexpr Field kLayout[] = {{"sizeof Page", sizeof(Page)},
+                             {"sizeof TensorDesc", sizeof(TensorDesc)},
+                             {"magic", channel::kMagic},
+                             {"inputs_max", channel::kInputsMax},
+                             {"outputs_max", channel::kOutputsMax},
+                             {"states_max", channel::kStatesMax},
+                             {"dims_max", channel::kDimsMax},
+                             {"answers_max", channel::kAnswersMax},
+                             {"sizeof Seeds", sizeof(Seeds)},
+                             {"text_max", channel::kTextMax},
+                             {"align", channel::kAlign},
+                             KQ_FIELD(Page, magic),
+                             KQ_FIELD(Page, page_bytes),
+                             KQ_FIELD(Page, go),
+                             KQ_FIELD(Page, command),
+                             KQ_FIELD(Page, seed),
+                             KQ_FIELD(Page, answers_n),
+                             KQ_FIELD(Page, spin_ns),
+                             KQ_FIELD(Page, window_bytes),
+                             KQ_FIELD(Page, arena_bytes),
+                             KQ_FIELD(Page, touch_bytes),
+                             KQ_FIELD(Page, done),
+                             KQ_FIELD(Page, status),
+                             KQ_FIELD(Page, failure),
+                             KQ_FIELD(Page, text_bytes),
+                             KQ_FIELD(Page, event_ns),
+                             KQ_FIELD(Page, slot_bytes),
+                             KQ_FIELD(Page, slots),
+                             KQ_FIELD(Page, calls),
+                             KQ_FIELD(Page, turn),
+                             KQ_FIELD(Page, returned),
+                             KQ_FIELD(Page, text),
+                             KQ_FIELD(Page, inputs_n),
+                             KQ_FIELD(Page, outputs_n),
+                             KQ_FIELD(Page, states_n),
+                             KQ_FIELD(Page, launched),
+                             KQ_FIELD(Page, inputs),
+                             KQ_FIELD(Page, outputs),
+                             KQ_FIELD(Page, states),
+                             KQ_FIELD(Page, answers),
+                             KQ_FIELD(Seeds, inputs),
+                             KQ_FIELD(Seeds, calls),
+                             KQ_FIELD(TensorDesc, name),
+                             KQ_FIELD(TensorDesc, kind),
+                             KQ_FIELD(TensorDesc, dtype),
+                             KQ_FIELD(TensorDesc, ndim),
+                             KQ_FIELD(TensorDesc, place),
+                             KQ_FIELD(TensorDesc, shape),
+                             KQ_FIELD(TensorDesc, offset),
+                             KQ_FIELD(TensorDesc, bytes),
+                             KQ_FIELD(TensorDesc, integer),
+                             KQ_FIELD(TensorDesc, real)};
 #undef KQ_FIELD
 
 // Reading the clock costs 20 ns; between two readings the word is looked at this often.
@@ -94,7 +134,8 @@ bool wait_go(Page& page, std::uint32_t go_seen, std::int64_t timeout_ns) {
 }  // namespace kq
 
 std::int64_t kq_layout(const char* name) {
-  const auto* field = std::find_if(std::begin(kq::kLayout), std::end(kq::kLayout), [&](const kq::Field& f) { return f.name == name; });
+  const auto* field =
+      std::find_if(std::begin(kq::kLayout), std::end(kq::kLayout), [&](const kq::Field& f) { return f.name == name; });
   return field == std::end(kq::kLayout) ? -1 : static_cast<std::int64_t>(field->value);
 }
 
@@ -154,4 +195,6 @@ void* kq_map_shared(int fd, std::size_t bytes) {
   return address == MAP_FAILED ? nullptr : address;
 }
 
-void kq_unmap_shared(void* address, std::size_t bytes) { ::munmap(address, bytes); }
+void kq_unmap_shared(void* address, std::size_t bytes) {
+  ::munmap(address, bytes);
+}

@@ -41,7 +41,8 @@ TEST(WaitGo, says_when_the_time_is_over) {
   EXPECT_EQ(kq_wait_go(new_page(kLongNs).get(), 0, 1'000'000), 0) << "spinning does not outlast the timeout";
 }
 
-// Both ways of waiting see a `go` of another thread, and the answer comes back: through the spinning and through the futex.
+// Both ways of waiting see a `go` of another thread, and the answer comes back: through the spinning and through the
+// futex.
 TEST(WaitGo, answers_go_with_done) {
   for (const std::uint64_t spin_ns : {std::uint64_t{0}, std::uint64_t{kLongNs}}) {
     const auto page = new_page(spin_ns);

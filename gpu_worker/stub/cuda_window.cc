@@ -1,5 +1,5 @@
-// Device memory of another process, mapped into this one by CUDA's virtual memory interface. libcuda is opened when first needed: most
-// machines that build kq have none, and no process of kq but a child on a GPU may load it.
+// Device memory of another process, mapped into this one by CUDA's virtual memory interface. libcuda is opened when
+// first needed: most machines that build kq have none, and no process of kq but a child on a GPU may load it.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -67,12 +67,13 @@ bool find(void* library, const char* name, F& function) {
 std::string open_driver(Driver& driver) {
   void* library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) return "no CUDA driver here: libcuda.so.1 cannot be opened";
-  const bool whole = find(library, "cuCtxGetDevice", driver.get_device) && find(library, "cuGetErrorString", driver.get_error) &&
-                     find(library, "cuMemGetAllocationGranularity", driver.granularity) &&
-                     find(library, "cuMemImportFromShareableHandle", driver.import_handle) &&
-                     find(library, "cuMemAddressReserve", driver.reserve) && find(library, "cuMemMap", driver.map) &&
-                     find(library, "cuMemSetAccess", driver.set_access) && find(library, "cuMemRelease", driver.release) &&
-                     find(library, "cuMemUnmap", driver.unmap) && find(library, "cuMemAddressFree", driver.free_address);
+  const bool whole =
+      find(library, "cuCtxGetDevice", driver.get_device) && find(library, "cuGetErrorString", driver.get_error) &&
+      find(library, "cuMemGetAllocationGranularity", driver.granularity) &&
+      find(library, "cuMemImportFromShareableHandle", driver.import_handle) &&
+      find(library, "cuMemAddressReserve", driver.reserve) && find(library, "cuMemMap", driver.map) &&
+      find(library, "cuMemSetAccess", driver.set_access) && find(library, "cuMemRelease", driver.release) &&
+      find(library, "cuMemUnmap", driver.unmap) && find(library, "cuMemAddressFree", driver.free_address);
   return whole ? std::string() : "the CUDA driver is too old: it has no virtual memory interface";
 }
 
@@ -95,8 +96,10 @@ std::string round_up(const Driver& driver, CUdevice device, std::size_t& bytes) 
   return {};
 }
 
-std::string map_reserved(const Driver& driver, CUdevice device, CUdeviceptr pointer, std::size_t bytes, CUhandle handle) {
-  if (const CUresult result = driver.map(pointer, bytes, 0, handle, 0); result != 0) return sentence(driver, "cuMemMap", result);
+std::string map_reserved(const Driver& driver, CUdevice device, CUdeviceptr pointer, std::size_t bytes,
+                         CUhandle handle) {
+  if (const CUresult result = driver.map(pointer, bytes, 0, handle, 0); result != 0)
+    return sentence(driver, "cuMemMap", result);
   const Access access{{kOnDevice, device}, kReadWrite};
   if (const CUresult result = driver.set_access(pointer, bytes, &access, 1); result != 0) {
     driver.unmap(pointer, bytes);
@@ -109,10 +112,12 @@ std::string map_window(int fd, std::size_t bytes, CUdeviceptr& pointer) {
   Driver driver;
   if (std::string error = open_driver(driver); !error.empty()) return error;
   CUdevice device = 0;
-  if (const CUresult result = driver.get_device(&device); result != 0) return sentence(driver, "cuCtxGetDevice", result);
+  if (const CUresult result = driver.get_device(&device); result != 0)
+    return sentence(driver, "cuCtxGetDevice", result);
   if (std::string error = round_up(driver, device, bytes); !error.empty()) return error;
   CUhandle handle = 0;
-  if (const CUresult result = driver.import_handle(&handle, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)), kPosixFileDescriptor);
+  if (const CUresult result =
+          driver.import_handle(&handle, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)), kPosixFileDescriptor);
       result != 0) {
     return sentence(driver, "cuMemImportFromShareableHandle", result);
   }
@@ -130,10 +135,12 @@ std::string unmap_window(CUdeviceptr pointer, std::size_t bytes) {
   Driver driver;
   if (std::string error = open_driver(driver); !error.empty()) return error;
   CUdevice device = 0;
-  if (const CUresult result = driver.get_device(&device); result != 0) return sentence(driver, "cuCtxGetDevice", result);
+  if (const CUresult result = driver.get_device(&device); result != 0)
+    return sentence(driver, "cuCtxGetDevice", result);
   if (std::string error = round_up(driver, device, bytes); !error.empty()) return error;
   if (const CUresult result = driver.unmap(pointer, bytes); result != 0) return sentence(driver, "cuMemUnmap", result);
-  if (const CUresult result = driver.free_address(pointer, bytes); result != 0) return sentence(driver, "cuMemAddressFree", result);
+  if (const CUresult result = driver.free_address(pointer, bytes); result != 0)
+    return sentence(driver, "cuMemAddressFree", result);
   return {};
 }
 

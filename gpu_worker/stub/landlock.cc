@@ -30,16 +30,18 @@ struct __attribute__((packed)) PathRule {
 };
 constexpr std::uint32_t kAskVersion = 1;
 constexpr int kPathBeneath = 1;
-constexpr std::uint64_t kExecute = 1u << 0, kWrite = 1u << 1, kRead = 1u << 2, kReadDirectory = 1u << 3, kTruncate = 1u << 14;
+constexpr std::uint64_t kExecute = 1u << 0, kWrite = 1u << 1, kRead = 1u << 2, kReadDirectory = 1u << 3,
+                        kTruncate = 1u << 14;
 constexpr std::uint64_t kOfFiles = kExecute | kWrite | kRead | kTruncate;  // what a rule for a single file may hold
 constexpr std::uint64_t kReading = kExecute | kRead | kReadDirectory;
 
-// Version of the interface -> what it can restrict. The right to device ioctls (version 5) is left alone: CUDA is nothing else.
+// Version of the interface -> what it can restrict. The right to device ioctls (version 5) is left alone: CUDA is
+// nothing else.
 std::uint64_t files_of(long abi) {
   return abi >= 3 ? 0x7FFF : abi == 2 ? 0x3FFF : 0x1FFF;
 }
-constexpr std::uint64_t kTcp = 3;          // bind and connect
-constexpr std::uint64_t kAllScopes = 3;    // abstract sockets and signals
+constexpr std::uint64_t kTcp = 3;        // bind and connect
+constexpr std::uint64_t kAllScopes = 3;  // abstract sockets and signals
 
 std::string failed(const std::string& what) {
   return what + ": " + std::strerror(errno);
@@ -65,7 +67,8 @@ std::vector<Rule> rules_of(const std::vector<std::string>& fields, bool has_view
   const std::string& word = fields[0];
   if (word == "ro") return {{fields[has_view ? 2 : 1], kReading}};
   if (word == "rw") return {{fields[has_view ? 2 : 1], all}};
-  // CUDA's driver names its threads in /proc by opening what it writes to with O_TRUNC, and gives up with error 304 if it may not.
+  // CUDA's driver names its threads in /proc by opening what it writes to with O_TRUNC, and gives up with error 304 if
+  // it may not.
   if (word == "dev") return {{fields[1], kRead | kWrite | kTruncate}};
   if (word == "proc") return {{fields[1], kReading | kWrite | kTruncate}};
   if (word == "work" && !has_view) return {{fields[1], all}};
@@ -90,7 +93,8 @@ Expected<bool> restrict_files(std::string_view plan, bool has_view) {
       if (error.empty()) error = allow(ruleset, path, access & wanted.files);
     }
   }
-  if (error.empty() && ::syscall(SYS_landlock_restrict_self, ruleset, 0) != 0) error = failed("cannot enforce a Landlock ruleset");
+  if (error.empty() && ::syscall(SYS_landlock_restrict_self, ruleset, 0) != 0)
+    error = failed("cannot enforce a Landlock ruleset");
   ::close(ruleset);
   if (!error.empty()) return our_fault(error);
   return true;

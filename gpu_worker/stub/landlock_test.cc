@@ -35,9 +35,10 @@ class Landlock : public testing::Test {
   }
 
   std::string run(const std::function<std::string()>& job) {
-    const std::string view = kTestView + "ro\t" + (home_ / "src").string() + "\t/kq/src\nrw\t" + (home_ / "out").string() +
-                             "\t/kq/out\nwork\t" + (home_ / "work").string() + "\n";
-    const Sandboxed result = sandbox::run({.uid = 0, .wanted = kLandlock | kRlimits, .host_bytes = 64u << 20, .view = view}, true, job);
+    const std::string view = kTestView + "ro\t" + (home_ / "src").string() + "\t/kq/src\nrw\t" +
+                             (home_ / "out").string() + "\t/kq/out\nwork\t" + (home_ / "work").string() + "\n";
+    const Sandboxed result =
+        sandbox::run({.uid = 0, .wanted = kLandlock | kRlimits, .host_bytes = 64u << 20, .view = view}, true, job);
     EXPECT_EQ(result.error, "");
     EXPECT_EQ(to_string(result.layers), "rlimits,landlock");
     return result.said;
@@ -59,7 +60,9 @@ TEST_F(Landlock, reads_what_the_plan_names_and_nothing_else) {
 
 TEST_F(Landlock, writes_where_the_plan_lets_it) {
   EXPECT_EQ(run([&] { return writes(home_ / "out/a") + " " + writes(home_ / "work/b"); }), "written written");
-  EXPECT_EQ(run([&] { return writes(home_ / "src/b") + " " + writes(home_ / "c") + " " + writes("/tmp/kq-landlock-d"); }), "no no no");
+  EXPECT_EQ(
+      run([&] { return writes(home_ / "src/b") + " " + writes(home_ / "c") + " " + writes("/tmp/kq-landlock-d"); }),
+      "no no no");
   EXPECT_EQ(run([&] { return writes("/dev/null"); }), "written");
 }
 

@@ -82,7 +82,8 @@ Expected<Layers> take_user_namespace(const Options& options, Layers layers) {
   return layers | kUser;
 }
 
-// fork() with namespaces. The C library does not know of it: what it keeps of the thread's number is renewed by the kernel, as in its own.
+// fork() with namespaces. The C library does not know of it: what it keeps of the thread's number is renewed by the
+// kernel, as in its own.
 int fork_into(int namespaces) {
   int* number = nullptr;
   const bool is_known = ::prctl(PR_GET_TID_ADDRESS, &number, 0, 0, 0) == 0;
@@ -132,8 +133,9 @@ std::string to_string(Layers layers) {
 }
 
 Expected<Fork> fork_apart(const Options& options) {
-  // Root forks into a pid namespace as it is, and takes the slot's uid last. Others may where they own the user namespace too; root
-  // without the right to either takes the uid in enter(), which allows less than it would need for this.
+  // Root forks into a pid namespace as it is, and takes the slot's uid last. Others may where they own the user
+  // namespace too; root without the right to either takes the uid in enter(), which allows less than it would need for
+  // this.
   const bool takes_uid = wants(options, kUid) && options.uid != 0 && ::geteuid() == 0;
   const Who who;
   int pid = wants(options, kPid) ? fork_into(CLONE_NEWPID) : -1;

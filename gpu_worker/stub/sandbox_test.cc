@@ -1,4 +1,5 @@
-// Each test runs as whoever runs the tests; those that begin with "Both" run as root, where we are it, and as an ordinary user.
+// Each test runs as whoever runs the tests; those that begin with "Both" run as root, where we are it, and as an
+// ordinary user.
 #include "gpu_worker/stub/sandbox.h"
 
 #include <gtest/gtest.h>

@@ -35,9 +35,9 @@ inline const std::string kTestView =
 inline constexpr std::uint32_t kTestUid = 61999;
 
 struct Sandboxed {
-  std::string said;     // what the function returned
-  std::string error;    // why there is no sandbox
-  std::string end;      // "exit STATUS", as B says it, or empty when B was killed
+  std::string said;   // what the function returned
+  std::string error;  // why there is no sandbox
+  std::string end;    // "exit STATUS", as B says it, or empty when B was killed
   Layers layers = 0;
 };
 
@@ -49,7 +49,8 @@ struct Running {
 
   void finish(Sandboxed& result) {
     char bytes[4096];
-    for (ssize_t n; (n = ::read(words, bytes, sizeof bytes)) > 0;) result.said.append(bytes, static_cast<std::size_t>(n));
+    for (ssize_t n; (n = ::read(words, bytes, sizeof bytes)) > 0;)
+      result.said.append(bytes, static_cast<std::size_t>(n));
     for (ssize_t n; (n = ::recv(lifeline, bytes, sizeof bytes, 0)) > 0;) {
       const std::string word(bytes, static_cast<std::size_t>(n));
       if (word.starts_with("exit ")) result.end = word;

@@ -68,7 +68,8 @@ void supervise(int lifeline, int job) {
   ::sigaddset(&child_signal, SIGCHLD);
   ::sigprocmask(SIG_BLOCK, &child_signal, &open_mask);
   ::sigdelset(&open_mask, SIGCHLD);
-  // A second belt: the kernel ends us, and with us the namespace, when the zygote dies. Outside of one we must live on to clean up.
+  // A second belt: the kernel ends us, and with us the namespace, when the zygote dies. Outside of one we must live on
+  // to clean up.
   const bool is_init = ::getpid() == 1;
   if (is_init) ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 

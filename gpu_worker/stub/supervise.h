@@ -6,12 +6,13 @@ namespace kq::sandbox {
 // Makes orphans among our descendants our own children, so that none gets away by ending its parent.
 bool adopt_orphans();
 
-// Kills every descendant of this process that is its child, again and again until there is none. Only for one that has called
-// adopt_orphans(); where a pid namespace is in force the kernel does better by itself.
+// Kills every descendant of this process that is its child, again and again until there is none. Only for one that has
+// called adopt_orphans(); where a pid namespace is in force the kernel does better by itself.
 void kill_children();
 
-// Waits until process `job`, a child of ours, ends, and writes "exit STATUS", as of waitpid, into `lifeline`. Ends without a word when
-// the other end of `lifeline` closes: then the zygote is dead. In either case every descendant is killed first. Returns when all is done.
+// Waits until process `job`, a child of ours, ends, and writes "exit STATUS", as of waitpid, into `lifeline`. Ends
+// without a word when the other end of `lifeline` closes: then the zygote is dead. In either case every descendant is
+// killed first. Returns when all is done.
 void supervise(int lifeline, int job);
 
 }  // namespace kq::sandbox

@@ -22,7 +22,8 @@ std::string end_of(Layers wanted, const std::function<std::string()>& job) {
   return run(options(wanted), true, job).end;
 }
 
-// Leaves a process behind that left its session and its parent; it holds `words`, the pipe of the test, open as long as it lives.
+// Leaves a process behind that left its session and its parent; it holds `words`, the pipe of the test, open as long as
+// it lives.
 void leave_daemon_behind() {
   if (::fork() != 0) return;
   ::setsid();

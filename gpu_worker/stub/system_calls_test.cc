@@ -23,7 +23,8 @@ namespace {
 
 // Nothing but the filter, so that no other layer can be what refuses.
 std::string in_filter(const std::function<std::string()>& job) {
-  const Sandboxed result = run({.uid = 0, .wanted = kSeccomp | kRlimits, .host_bytes = 256u << 20, .view = {}}, true, job);
+  const Sandboxed result =
+      run({.uid = 0, .wanted = kSeccomp | kRlimits, .host_bytes = 256u << 20, .view = {}}, true, job);
   EXPECT_EQ(result.error, "");
   EXPECT_EQ(to_string(result.layers), "rlimits,seccomp");
   return result.said;
@@ -48,7 +49,10 @@ TEST(SystemCalls, what_breaks_kernels_is_refused) {
 TEST(SystemCalls, no_namespace_is_made_by_any_call) {
   const std::string no = std::strerror(EPERM);
   EXPECT_EQ(in_filter([] { return outcome(::unshare(CLONE_NEWUSER)); }), no);
-  EXPECT_EQ(in_filter([] { return outcome(::syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, nullptr, nullptr, nullptr, nullptr)); }), no);
+  EXPECT_EQ(in_filter([] {
+              return outcome(::syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+            }),
+            no);
   EXPECT_EQ(in_filter([] { return outcome(::syscall(SYS_clone3, nullptr, 0)); }), std::strerror(ENOSYS));
 }
 
@@ -71,7 +75,8 @@ TEST(SystemCalls, what_jobs_do_still_works) {
               if (child == 0) ::_exit(7);
               int status = 0;
               ::waitpid(child, &status, 0);
-              return said + "child " + std::to_string(WEXITSTATUS(status)) + (::personality(0xFFFFFFFF) >= 0 ? " personality" : "");
+              return said + "child " + std::to_string(WEXITSTATUS(status)) +
+                     (::personality(0xFFFFFFFF) >= 0 ? " personality" : "");
             }),
             "thread child 7 personality");
 }

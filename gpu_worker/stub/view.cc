@@ -133,7 +133,8 @@ std::string add(const std::vector<std::string>& fields) {
   if (word == "scratch" && fields.size() >= 4) return add_scratch(fields);
   if (word == "proc" && fields.size() == 2) return add_proc(fields[1]);
   if (word == "work" && fields.size() == 2) return {};
-  return "the view has a line it cannot have: it begins with '" + word + "' and has " + std::to_string(fields.size()) + " fields";
+  return "the view has a line it cannot have: it begins with '" + word + "' and has " + std::to_string(fields.size()) +
+         " fields";
 }
 
 // Puts a tmpfs at "/", with the old root at /host and an empty one at /new. Undoes what it did when it fails.

@@ -32,10 +32,10 @@ struct Candidate {
   std::optional<double> atol;
   Trials trials;
   Priority priority = Priority::normal;
-  std::int64_t not_before_ms = 0;   // Unix time; 0: at once
-  std::int64_t deadline_ms = 0;     // Unix time; 0: none
-  std::uint32_t time_limit_ms = 0;  // of its build and of its run, each; 0: the worker's
-  std::vector<std::string> labels;  // of the worker, in any order
+  std::int64_t not_before_ms = 0;    // Unix time; 0: at once
+  std::int64_t deadline_ms = 0;      // Unix time; 0: none
+  std::uint32_t time_limit_ms = 0;   // of its build and of its run, each; 0: the worker's
+  std::vector<std::string> labels;   // of the worker, in any order
   std::vector<std::string> taken{};  // what its own text says of it, for people: "precision=fp16 (add.py:1)"
 };
 
@@ -72,14 +72,15 @@ struct InputOptions {
   std::optional<std::uint32_t> correctness_n;
   std::optional<std::uint32_t> timed_n;
   KernelBenchSubset subset;
-  std::string stand_in{};   // what to call an input whose path means nothing to anybody: "standard input"; its paths count from here
+  std::string stand_in{};  // what to call an input whose path means nothing to anybody: "standard input"; its paths
+                           // count from here
 };
 
 // Where a format puts what it finds, as it finds it: an input may have more candidates than fit into memory.
 struct Finds {
   std::function<void(Candidate candidate)> candidate;
   std::function<void(std::string sentence)> mistake;  // what is wrong, where, and what would be right
-  std::function<void()> left_out = [] {};  // for each kernel that a mistake keeps from being a candidate
+  std::function<void()> left_out = [] {};             // for each kernel that a mistake keeps from being a candidate
   std::function<void(std::string sentence)> note = [](std::string) {};  // what was left out on purpose
   std::function<bool()> stopped = [] { return false; };                 // whether nobody wants more
 };

@@ -15,10 +15,13 @@ constexpr std::array kFormats{
     Format{"jsonl", "a .jsonl file, or a directory with a submissions.jsonl", why_jsonl, read_jsonl},
     Format{"kernelbench_run", "a directory with files named level_L_problem_P_sample_S_kernel.py", why_kernelbench_run,
            read_kernelbench_run},
-    Format{"kernelbench_problems", "a KernelBench checkout or one of its level folders, whose references are then submitted against themselves",
+    Format{"kernelbench_problems",
+           "a KernelBench checkout or one of its level folders, whose references are then submitted against themselves",
            why_kernelbench_problems, read_kernelbench_problems},
     Format{"kernels", "a directory of .py, .cu, .ptx and .cubin files with --problem FILE", why_kernels, read_kernels},
-    Format{"single_file", "a .py, .cu, .ptx or .cubin file with --problem FILE, or a comment kq: problem=FILE at its head", why_single_file, read_single_file},
+    Format{"single_file",
+           "a .py, .cu, .ptx or .cubin file with --problem FILE, or a comment kq: problem=FILE at its head",
+           why_single_file, read_single_file},
 };
 
 // The command line's word goes last and wins.
@@ -51,7 +54,8 @@ Expected<KnownAs> recognise(const std::filesystem::path& input, const std::strin
   known.clear();
   for (const Format& format : kFormats) known += (known.empty() ? "" : "; ") + std::string(format.looks_like);
   const bool is_directory = std::filesystem::is_directory(input);
-  return bad_input(input.string() + (is_directory ? " holds no submissions" : " is no kernel") + "; known are: " + known);
+  return bad_input(input.string() + (is_directory ? " holds no submissions" : " is no kernel") +
+                   "; known are: " + known);
 }
 
 }  // namespace
@@ -60,7 +64,8 @@ std::span<const Format> formats() {
   return kFormats;
 }
 
-Expected<KnownAs> find_candidates(const std::filesystem::path& input, const std::string& format, const InputOptions& options, const Finds& finds) {
+Expected<KnownAs> find_candidates(const std::filesystem::path& input, const std::string& format,
+                                  const InputOptions& options, const Finds& finds) {
   std::error_code wrong;
   const auto status = std::filesystem::status(input, wrong);
   if (!std::filesystem::exists(status)) return bad_input(input.string() + ": " + wrong.message());

@@ -14,7 +14,7 @@ namespace kq {
 
 struct Format {
   std::string_view name;
-  std::string_view looks_like;  // for the sentence that says what would be right
+  std::string_view looks_like;                             // for the sentence that says what would be right
   std::string (*why)(const std::filesystem::path& input);  // by what it is recognised; empty: it is not
   void (*read)(const std::filesystem::path& input, const InputOptions& options, const Finds& finds);
 };
@@ -25,8 +25,9 @@ struct KnownAs {
   const Format* format = nullptr;
   std::string why;
 };
-// Reads `input` by the format of that name, or, where it is empty, by the first that recognises it. An Error: it is not there, or no
-// format knows it.
-Expected<KnownAs> find_candidates(const std::filesystem::path& input, const std::string& format, const InputOptions& options, const Finds& finds);
+// Reads `input` by the format of that name, or, where it is empty, by the first that recognises it. An Error: it is not
+// there, or no format knows it.
+Expected<KnownAs> find_candidates(const std::filesystem::path& input, const std::string& format,
+                                  const InputOptions& options, const Finds& finds);
 
 }  // namespace kq

@@ -84,7 +84,8 @@ TEST(Formats, a_format_can_be_named) {
   folder.write("kernel.py", kTestKernel);
   const auto file = folder.write("jobs.txt", R"({"problem": "problem.py", "path": "kernel.py"})");
   EXPECT_EQ(find_candidates(file, {}, "jsonl").candidates.size(), 1u);
-  EXPECT_THAT(find_candidates(file, {}, "csv").mistakes, ElementsAre(HasSubstr("--input-format must be one of jsonl, kernelbench_run")));
+  EXPECT_THAT(find_candidates(file, {}, "csv").mistakes,
+              ElementsAre(HasSubstr("--input-format must be one of jsonl, kernelbench_run")));
 }
 
 TEST(Formats, a_file_that_is_no_kernel_is_a_mistake) {

@@ -33,8 +33,7 @@ class LineReader {
 
   enum class Got { line, too_long, end };
   Got next(std::string_view& line) {
-    if (!file_.getline(buffer_.get(), static_cast<std::streamsize>(kRoomBytes)) && file_.gcount() == 0)
-      return Got::end;
+    if (!file_.getline(buffer_.get(), static_cast<std::streamsize>(kRoomBytes)) && file_.gcount() == 0) return Got::end;
     ++number_;
     if (file_.fail() && !file_.eof()) {  // the buffer is full and its line goes on
       file_.clear();
@@ -59,7 +58,8 @@ class LineReader {
 // Reads one line's object into a Candidate; each complaint is kept, so that all of them can be told at once.
 class LineParser {
  public:
-  LineParser(std::string where, const fs::path& base, std::size_t number, const InputOptions& options, const Finds& finds)
+  LineParser(std::string where, const fs::path& base, std::size_t number, const InputOptions& options,
+             const Finds& finds)
       : where_(std::move(where)), base_(base), number_(number), options_(options), finds_(finds) {}
 
   void parse(std::string_view line) {
@@ -141,20 +141,23 @@ class LineParser {
     const std::string* source = text("source");
     const std::optional<std::string> contract = this->contract();
     if ((path == nullptr) == (source == nullptr)) return wrong("one of path and source is needed");
-    if (path != nullptr && path->empty()) return wrong("path is empty: the path of a kernel is needed, or its text as source");
+    if (path != nullptr && path->empty())
+      return wrong("path is empty: the path of a kernel is needed, or its text as source");
     if (path != nullptr) {
       candidate.files = source_files(base_ / *path);
       if (contract && candidate.files.size() > 1) candidate.files.resize(1);
     } else {
       // What comes with an IOContract and is no Python that one can tell is CUDA.
-      const bool is_cuda =
-          candidate.backend ? candidate.backend == Backend::cuda : line_->find("io") != nullptr && recognise_backend("", *source) == Backend::torch;
+      const bool is_cuda = candidate.backend
+                               ? candidate.backend == Backend::cuda
+                               : line_->find("io") != nullptr && recognise_backend("", *source) == Backend::torch;
       const fs::path place = where_;
       candidate.files = {{is_cuda ? "submission.cu" : "submission.py", place, *source}};
       if (is_cuda && !contract) return wrong("io is missing: a CUDA source needs its IOContract");
     }
     const fs::path entry = candidate.files[0].name;
-    if (contract) candidate.files.push_back({fs::path(entry).replace_extension(".json").string(), where_ + ": io", *contract});
+    if (contract)
+      candidate.files.push_back({fs::path(entry).replace_extension(".json").string(), where_ + ": io", *contract});
   }
 
   // What "io" and "metadata" say, as X.json would.
@@ -162,7 +165,8 @@ class LineParser {
     const Json* io = line_->find("io");
     const Json* metadata = line_->find("metadata");
     for (const auto& [key, json] : {std::pair{"io", io}, std::pair{"metadata", metadata}}) {
-      if (json != nullptr && json->object() == nullptr) wrong(std::string(key) + " must be an object, got " + described(*json));
+      if (json != nullptr && json->object() == nullptr)
+        wrong(std::string(key) + " must be an object, got " + described(*json));
     }
     if (any_wrong_ || (io == nullptr && metadata == nullptr)) return std::nullopt;
     if (metadata == nullptr) return to_text(*io);
@@ -293,11 +297,13 @@ void read_jsonl(const fs::path& input, const InputOptions& options, const Finds&
   if (options.problem) finds.mistake(name + ": --problem serves single files, each line here names its own");
   bool any = false;
   std::string_view line;
-  for (LineReader::Got got = lines.next(line); got != LineReader::Got::end && !finds.stopped(); got = lines.next(line)) {
+  for (LineReader::Got got = lines.next(line); got != LineReader::Got::end && !finds.stopped();
+       got = lines.next(line)) {
     const std::string where = name + ":" + std::to_string(lines.number());
     if (got == LineReader::Got::too_long) {
       finds.left_out();
-      finds.mistake(where + ": the line has more than " + std::to_string(kLineBytesMax) + " bytes; put the source into a file and name its path");
+      finds.mistake(where + ": the line has more than " + std::to_string(kLineBytesMax) +
+                    " bytes; put the source into a file and name its path");
     } else if (line.find_first_not_of(" \t") != std::string_view::npos) {
       LineParser parser(where, base, lines.number(), options, finds);
       parser.parse(line);

@@ -98,7 +98,8 @@ TEST_F(Jsonl, a_source_in_place_has_its_contract_in_io_and_metadata) {
   EXPECT_EQ(bare.files[0].name, "submission.py");
   EXPECT_EQ(bare.files[1].name, "submission.json");
   EXPECT_EQ(bare.files[1].text, R"({"args": [], "metadata": {"kernel_name": "k"}})");
-  EXPECT_THAT(read(start + R"("metadata": 3})").mistakes, testing::ElementsAre(HasSubstr("metadata must be an object, got 3")));
+  EXPECT_THAT(read(start + R"("metadata": 3})").mistakes,
+              testing::ElementsAre(HasSubstr("metadata must be an object, got 3")));
 }
 
 TEST_F(Jsonl, a_cu_file_takes_its_json_unless_io_is_given) {
@@ -124,7 +125,8 @@ TEST_F(Jsonl, mistakes_name_file_and_line_and_what_would_be_right) {
   EXPECT_EQ(mistake(R"({"problem": "gone.py", "path": "subs/relu.py"})"),
             "submissions.jsonl:1: problem 'gone.py' is no file; give its path, or the folder that has it with "
             "--problems DIR");
-  EXPECT_EQ(mistake(R"({"problem": "", "path": "subs/relu.py"})"), "submissions.jsonl:1: problem is empty: the path of its file is needed");
+  EXPECT_EQ(mistake(R"({"problem": "", "path": "subs/relu.py"})"),
+            "submissions.jsonl:1: problem is empty: the path of its file is needed");
   EXPECT_EQ(mistake(R"({"problem": "problems/relu.py", "path": ""})"),
             "submissions.jsonl:1: path is empty: the path of a kernel is needed, or its text as source");
   EXPECT_EQ(mistake(R"({"problem": "problems/relu.py"})"), "submissions.jsonl:1: one of path and source is needed");
@@ -146,7 +148,8 @@ TEST_F(Jsonl, mistakes_name_file_and_line_and_what_would_be_right) {
 
 TEST_F(Jsonl, says_when_and_where_a_job_may_run) {
   options_.now_ms = 1'790'000'000'000;
-  const Found found = read(line(R"("priority": "low", "not_before": "2026-11-21T18:00Z", "deadline": "+1d", "require": ["lab", "big"])"));
+  const Found found = read(
+      line(R"("priority": "low", "not_before": "2026-11-21T18:00Z", "deadline": "+1d", "require": ["lab", "big"])"));
   ASSERT_EQ(found.candidates.size(), 1u);
   EXPECT_EQ(found.candidates[0].priority, Priority::low);
   EXPECT_EQ(found.candidates[0].not_before_ms, 1'795'284'000'000);

@@ -40,7 +40,8 @@ std::map<std::uint32_t, fs::path> level_folders(const fs::path& input) {
 std::string why_kernelbench_problems(const fs::path& input) {
   const auto folders = level_folders(input);
   if (folders.empty()) return "";
-  return "it holds " + problem_files(folders.begin()->second).begin()->second.front().lexically_relative(input).string();
+  return "it holds " +
+         problem_files(folders.begin()->second).begin()->second.front().lexically_relative(input).string();
 }
 
 void read_kernelbench_problems(const fs::path& input, const InputOptions& options, const Finds& finds) {
@@ -51,7 +52,8 @@ void read_kernelbench_problems(const fs::path& input, const InputOptions& option
       if (!options.subset.has(level, id, 0)) continue;
       if (paths.size() > 1) {
         finds.left_out();
-        finds.mistake("problem " + std::to_string(id) + " is ambiguous: " + paths[0].string() + " and " + paths[1].filename().string());
+        finds.mistake("problem " + std::to_string(id) + " is ambiguous: " + paths[0].string() + " and " +
+                      paths[1].filename().string());
         continue;
       }
       const Expected<std::string> code = contents(file_ref(paths[0]));

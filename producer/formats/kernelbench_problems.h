@@ -1,7 +1,7 @@
 // KernelBench's own problems as submissions: each reference against itself, which gives a baseline for every problem.
 //
-// A checkout (KernelBench/level1, ...), the folder with its levels, or the folder of one level. The label is level_{L}_problem_{P}_sample_0,
-// so that results are found where KernelBench has them.
+// A checkout (KernelBench/level1, ...), the folder with its levels, or the folder of one level. The label is
+// level_{L}_problem_{P}_sample_0, so that results are found where KernelBench has them.
 #pragma once
 
 #include <cstdint>

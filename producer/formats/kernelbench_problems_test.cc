@@ -24,7 +24,9 @@ std::vector<std::string> labels(const Found& found) {
 class Problems : public testing::Test {
  protected:
   void SetUp() override {
-    for (const char* name : {"kb/KernelBench/level1/10_b_.py", "kb/KernelBench/level1/2_a.py", "kb/KernelBench/level2/1_c.py"}) folder_.write(name, kTestProblem);
+    for (const char* name :
+         {"kb/KernelBench/level1/10_b_.py", "kb/KernelBench/level1/2_a.py", "kb/KernelBench/level2/1_c.py"})
+      folder_.write(name, kTestProblem);
     folder_.write("kb/KernelBench/level1/notes.py", "x");
     folder_.write("kb/scripts/x.py", "x");
   }
@@ -41,7 +43,8 @@ TEST_F(Problems, a_checkout_its_data_and_a_level_are_known) {
 TEST_F(Problems, each_is_submitted_against_itself_in_numeric_order) {
   const Found found = read(folder_ / "kb");
   EXPECT_THAT(found.mistakes, IsEmpty());
-  EXPECT_THAT(labels(found), ElementsAre("level_1_problem_2_sample_0", "level_1_problem_10_sample_0", "level_2_problem_1_sample_0"));
+  EXPECT_THAT(labels(found),
+              ElementsAre("level_1_problem_2_sample_0", "level_1_problem_10_sample_0", "level_2_problem_1_sample_0"));
   const Candidate& candidate = found.candidates[1];
   EXPECT_EQ(candidate.problem_name, "level1/10_b_");
   EXPECT_EQ(candidate.problem.name, "10_b_.py");

@@ -22,8 +22,8 @@ bool looks_like_sample(std::string_view name) {
   return name.starts_with("level_") && name.ends_with(kSampleEnding);
 }
 
-// A model that answered nothing has failed like one that answered nonsense: without its sample pass@k would be of fewer, better ones. An
-// empty source is no submission, so a comment stands in for it.
+// A model that answered nothing has failed like one that answered nonsense: without its sample pass@k would be of
+// fewer, better ones. An empty source is no submission, so a comment stands in for it.
 constexpr const char* kEmptySource = "# the file was empty\n";
 bool is_blank(const fs::path& file) {
   std::ifstream text(file, std::ios::binary);
@@ -79,14 +79,16 @@ Expected<std::set<std::pair<std::uint32_t, std::uint32_t>>> read_evaluated(const
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   const Expected<Json> json = parse_json(text);
   if (!json) return bad_input(path.string() + ": not JSON, " + json.error().message);
-  if (json->object() == nullptr) return bad_input(path.string() + ": results by problem are needed, got " + described(*json));
+  if (json->object() == nullptr)
+    return bad_input(path.string() + ": results by problem are needed, got " + described(*json));
   for (const auto& [problem, results] : *json->object()) {
     std::uint32_t id = 0;
     std::from_chars(problem.data(), problem.data() + problem.size(), id);
     const JsonArray one{results};
     for (const Json& result : results.array() != nullptr ? *results.array() : one) {
       const Json* sample = result.find("sample_id");
-      if (sample != nullptr && sample->integer() != nullptr) evaluated.insert({id, static_cast<std::uint32_t>(*sample->integer())});
+      if (sample != nullptr && sample->integer() != nullptr)
+        evaluated.insert({id, static_cast<std::uint32_t>(*sample->integer())});
     }
   }
   return evaluated;
@@ -104,8 +106,7 @@ std::string why_kernelbench_run(const fs::path& input) {
 
 void read_kernelbench_run(const fs::path& input, const InputOptions& options, const Finds& finds) {
   const std::vector<Sample> samples = list_samples(input, finds);
-  if (options.problem)
-    finds.mistake(input.string() + ": --problem serves single files; say --problems DIR for a run");
+  if (options.problem) finds.mistake(input.string() + ": --problem serves single files; say --problems DIR for a run");
 
   std::optional<std::set<std::pair<std::uint32_t, std::uint32_t>>> done;  // problem and sample
   if (options.subset.resume) {
@@ -129,7 +130,8 @@ void read_kernelbench_run(const fs::path& input, const InputOptions& options, co
     const auto problem = problems.find(sample.name.level, sample.name.problem);
     if (!problem) {
       finds.left_out();
-      if (said.insert(problem.error().message).second) finds.mistake(sample.path.string() + ": " + problem.error().message);
+      if (said.insert(problem.error().message).second)
+        finds.mistake(sample.path.string() + ": " + problem.error().message);
       continue;
     }
     Candidate candidate = sample_candidate(sample.path, sample.name);
@@ -142,11 +144,12 @@ void read_kernelbench_run(const fs::path& input, const InputOptions& options, co
     finds.candidate(std::move(candidate));
   }
   if (empty_n > 0) {
-    finds.note(counted(empty_n, "sample") + (empty_n == 1 ? " is" : " are") + " empty, and sent as a comment that says so: " +
-               (empty_n == 1 ? "it will fail" : "they will fail"));
+    finds.note(counted(empty_n, "sample") + (empty_n == 1 ? " is" : " are") +
+               " empty, and sent as a comment that says so: " + (empty_n == 1 ? "it will fail" : "they will fail"));
   }
   if (skipped_n > 0) {
-    finds.note(counted(skipped_n, "sample") + (skipped_n == 1 ? " is" : " are") + " in " + (input / "eval_results.json").string() + " already and left out (--resume)");
+    finds.note(counted(skipped_n, "sample") + (skipped_n == 1 ? " is" : " are") + " in " +
+               (input / "eval_results.json").string() + " already and left out (--resume)");
   }
 }
 
@@ -155,7 +158,9 @@ Candidate sample_candidate(const fs::path& file, const SampleName& name) {
   Candidate candidate;
   candidate.where = file.string();
   candidate.label = file_name.substr(0, file_name.size() - kSampleEnding.size());
-  candidate.tags = {{"level", std::to_string(name.level)}, {"problem_id", std::to_string(name.problem)}, {"sample_id", std::to_string(name.sample)}};
+  candidate.tags = {{"level", std::to_string(name.level)},
+                    {"problem_id", std::to_string(name.problem)},
+                    {"sample_id", std::to_string(name.sample)}};
   candidate.files = {file_ref(file)};
   return candidate;
 }

@@ -80,7 +80,8 @@ TEST(KernelBenchRun, a_missing_folder_of_problems_is_said_once) {
   folder.write("a/level_1_problem_8_sample_0_kernel.py", kTestKernel);
   InputOptions options;
   options.problems = "nope";
-  EXPECT_THAT(read(folder / "a", options).mistakes, ElementsAre(first.string() + ": --problems: 'nope' is no directory"));
+  EXPECT_THAT(read(folder / "a", options).mistakes,
+              ElementsAre(first.string() + ": --problems: 'nope' is no directory"));
 }
 
 TEST(KernelBenchRun, nothing_is_dropped_silently) {
@@ -123,7 +124,8 @@ TEST(KernelBenchRun, resumes_by_problem_and_sample) {
   folder.write("level1/2_b.py", kTestProblem);
   for (const char* name : {"1_sample_0", "1_sample_1", "1_sample_2", "2_sample_0"})
     folder.write("run/level_1_problem_" + std::string(name) + "_kernel.py", kTestKernel);
-  folder.write("run/eval_results.json", R"({"1": [{"sample_id": 0}, {"sample_id": 2}], "2": {"sample_id": 0}})");  // 2: as older files have it
+  folder.write("run/eval_results.json",
+               R"({"1": [{"sample_id": 0}, {"sample_id": 2}], "2": {"sample_id": 0}})");  // 2: as older files have it
   EXPECT_EQ(read(folder / "run", {}).candidates.size(), 4u);
   InputOptions options;
   options.subset.resume = true;

@@ -10,14 +10,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In the order of their names. What is named as a kernel and is no file, a link to nothing or a pipe, is one: reading it says what is wrong.
-// Hidden ones are not: an editor marks a file that it has open by a link to nothing.
+// In the order of their names. What is named as a kernel and is no file, a link to nothing or a pipe, is one: reading
+// it says what is wrong. Hidden ones are not: an editor marks a file that it has open by a link to nothing.
 std::vector<fs::path> kernels_in(const fs::path& folder) {
   std::vector<fs::path> kernels;
   std::error_code wrong;
   for (fs::directory_iterator entry(folder, wrong), end; !wrong && entry != end; entry.increment(wrong)) {
     std::error_code ignored;
-    const bool is_odd = is_named_as_kernel(entry->path()) && !fs::is_directory(entry->path(), ignored) && !entry->path().filename().string().starts_with('.');
+    const bool is_odd = is_named_as_kernel(entry->path()) && !fs::is_directory(entry->path(), ignored) &&
+                        !entry->path().filename().string().starts_with('.');
     if (is_odd || !why_single_file(entry->path()).empty()) kernels.push_back(entry->path());
   }
   std::sort(kernels.begin(), kernels.end());

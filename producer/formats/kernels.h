@@ -1,4 +1,5 @@
-// A directory of kernels: each .py, .cu, .ptx or .cubin file in it is read as a single file (single_file.h), in the order of their names.
+// A directory of kernels: each .py, .cu, .ptx or .cubin file in it is read as a single file (single_file.h), in the
+// order of their names.
 #pragma once
 
 #include <filesystem>

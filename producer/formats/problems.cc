@@ -43,8 +43,11 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> level_and_number(std::str
 Expected<FoundProblem> find_hosted(std::string_view written, const fs::path& data_set) {
   const std::size_t slash = written.find('/');
   const auto id = slash != std::string_view::npos ? leading_number(written.substr(slash + 1)) : std::nullopt;
-  const auto number = id ? level_and_number(std::string(written.substr(0, slash + 1)) + std::to_string(*id)) : std::nullopt;
-  if (!number) return bad_input("'" + std::string(written) + "' is no problem of " + data_set.string() + "; one is written level1/19, or with its name, level1/19_ReLU");
+  const auto number =
+      id ? level_and_number(std::string(written.substr(0, slash + 1)) + std::to_string(*id)) : std::nullopt;
+  if (!number)
+    return bad_input("'" + std::string(written) + "' is no problem of " + data_set.string() +
+                     "; one is written level1/19, or with its name, level1/19_ReLU");
   return KernelBenchProblems({data_set}, false).find(number->first, number->second);
 }
 
@@ -55,14 +58,16 @@ Expected<FoundProblem> find_problem(const fs::path& written, const fs::path& bas
   const fs::path beside = base / written;
   if (is_file(beside)) return FoundProblem{file_ref(beside), beside.stem().string()};
   if (const auto number = level_and_number(written.string())) {
-    return KernelBenchProblems({problems.value_or(base.empty() ? fs::path(".") : base)}, false).find(number->first, number->second);
+    return KernelBenchProblems({problems.value_or(base.empty() ? fs::path(".") : base)}, false)
+        .find(number->first, number->second);
   }
   if (problems && problems->extension() == ".jsonl") return find_hosted(written.string(), *problems);
   if (problems) {
     for (const fs::path& root : {*problems, *problems / "KernelBench"}) {
       for (const char* ending : {"", ".py"}) {
         const fs::path path = root / (written.string() + ending);
-        if (is_file(path)) return FoundProblem{file_ref(path), path.lexically_relative(root).replace_extension().string()};
+        if (is_file(path))
+          return FoundProblem{file_ref(path), path.lexically_relative(root).replace_extension().string()};
       }
     }
     return bad_input("'" + written.string() + "' is neither a file nor a problem in " + problems->string());
@@ -88,11 +93,16 @@ Expected<std::optional<HostedProblem>> hosted_problem(const Json& line) {
   const Json* name = line.find("name");
   const Json* id = line.find("problem_id");
   if (code == nullptr || id == nullptr || line.find("problem") != nullptr) return std::optional<HostedProblem>();
-  const auto number = [](const Json* json) { return json != nullptr && json->integer() != nullptr && *json->integer() > 0 && *json->integer() < 1'000'000; };
+  const auto number = [](const Json* json) {
+    return json != nullptr && json->integer() != nullptr && *json->integer() > 0 && *json->integer() < 1'000'000;
+  };
   if (!number(level) || !number(id) || code->text() == nullptr || name == nullptr || name->text() == nullptr) {
     return bad_input("a problem of KernelBench's data set has code and name as texts, level and problem_id as numbers");
   }
-  HostedProblem problem{.level = static_cast<std::uint32_t>(*level->integer()), .id = static_cast<std::uint32_t>(*id->integer()), .file = *name->text(), .code = *code->text()};
+  HostedProblem problem{.level = static_cast<std::uint32_t>(*level->integer()),
+                        .id = static_cast<std::uint32_t>(*id->integer()),
+                        .file = *name->text(),
+                        .code = *code->text()};
   if (!problem.file.ends_with(".py")) problem.file += ".py";
   return std::optional(std::move(problem));
 }
@@ -112,7 +122,8 @@ Expected<const KernelBenchProblems::DataSet*> KernelBenchProblems::data_set(cons
   for (std::size_t number = 1; std::getline(lines, line); ++number) {
     const std::string where = file.string() + ":" + std::to_string(number);
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    if (line.size() > kDataSetLineMax || place->second.size() == kHostedProblemsMax) return bad_input(where + ": too large for a data set of problems");
+    if (line.size() > kDataSetLineMax || place->second.size() == kHostedProblemsMax)
+      return bad_input(where + ": too large for a data set of problems");
     const Expected<Json> json = parse_json(line);
     if (!json) return bad_input(where + ": not JSON, " + json.error().message);
     auto problem = hosted_problem(*json);
@@ -120,7 +131,8 @@ Expected<const KernelBenchProblems::DataSet*> KernelBenchProblems::data_set(cons
     if (!*problem) return bad_input(where + R"(: a problem is {"code", "level", "name", "problem_id"})");
     HostedProblem& found = **problem;
     const std::string name = "level" + std::to_string(found.level) + "/" + fs::path(found.file).stem().string();
-    place->second.emplace(std::pair(found.level, found.id), FoundProblem{{found.file, where, std::move(found.code)}, name});
+    place->second.emplace(std::pair(found.level, found.id),
+                          FoundProblem{{found.file, where, std::move(found.code)}, name});
   }
   return &place->second;
 }
@@ -150,7 +162,8 @@ Expected<FoundProblem> KernelBenchProblems::find(std::uint32_t level, std::uint3
   }
   for (const fs::path& root : roots_) {
     std::error_code error;
-    if (root.extension() != ".jsonl" && !fs::is_directory(root, error)) return bad_input("--problems: '" + root.string() + "' is no directory");
+    if (root.extension() != ".jsonl" && !fs::is_directory(root, error))
+      return bad_input("--problems: '" + root.string() + "' is no directory");
   }
   return bad_input("no file " + level_name + "/" + std::to_string(id) +
                    "_*.py in the problems; say where they are with --problems DIR");

@@ -1,5 +1,5 @@
-// Where problems are found: by path, by name, and by KernelBench's level and number; in a directory, or in the JSON Lines form of its hosted
-// data set, one {"code", "level", "name", "problem_id"} per line.
+// Where problems are found: by path, by name, and by KernelBench's level and number; in a directory, or in the JSON
+// Lines form of its hosted data set, one {"code", "level", "name", "problem_id"} per line.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,8 @@ class KernelBenchProblems {
   // `flat`: the roots may also be the directory of one level; only safe while a run has a single level.
   KernelBenchProblems(std::vector<std::filesystem::path> roots, bool flat) : roots_(std::move(roots)), flat_(flat) {}
 
-  // The first root that has it, as level{level}/{id}_*.py or KernelBench/level{level}/{id}_*.py, or as a line of a .jsonl file.
+  // The first root that has it, as level{level}/{id}_*.py or KernelBench/level{level}/{id}_*.py, or as a line of a
+  // .jsonl file.
   Expected<FoundProblem> find(std::uint32_t level, std::uint32_t id);
 
  private:

@@ -65,11 +65,13 @@ TEST(KernelBenchProblems, says_what_is_missing_or_ambiguous) {
   EXPECT_THAT(problems.find(1, 1).error().message, HasSubstr("problem 1 is ambiguous: "));
   EXPECT_EQ(problems.find(1, 7).error().message,
             "no file level1/7_*.py in the problems; say where they are with --problems DIR");
-  EXPECT_EQ(KernelBenchProblems({folder / "nope"}, false).find(1, 7).error().message, "--problems: '" + (folder / "nope").string() + "' is no directory");
+  EXPECT_EQ(KernelBenchProblems({folder / "nope"}, false).find(1, 7).error().message,
+            "--problems: '" + (folder / "nope").string() + "' is no directory");
 }
 
 std::string hosted(int level, int id, const std::string& name) {
-  return R"({"code": "class Model", "level": )" + std::to_string(level) + R"(, "name": ")" + name + R"(", "problem_id": )" + std::to_string(id) + "}\n";
+  return R"({"code": "class Model", "level": )" + std::to_string(level) + R"(, "name": ")" + name +
+         R"(", "problem_id": )" + std::to_string(id) + "}\n";
 }
 
 TEST(HostedProblems, are_found_by_number_and_by_name) {
@@ -84,13 +86,15 @@ TEST(HostedProblems, are_found_by_number_and_by_name) {
   EXPECT_EQ(relu->file.path, file.string() + ":1");
   EXPECT_EQ(problems.find(2, 3)->file.name, "3_Conv_.py");
   EXPECT_FALSE(problems.find(2, 4));
-  for (const char* written : {"level1/19", "level1/19_ReLU", "level1/19_ReLU.py"}) EXPECT_EQ(find_problem(written, "", file)->name, "level1/19_ReLU") << written;
+  for (const char* written : {"level1/19", "level1/19_ReLU", "level1/19_ReLU.py"})
+    EXPECT_EQ(find_problem(written, "", file)->name, "level1/19_ReLU") << written;
   EXPECT_FALSE(find_problem("relu", "", file));
 }
 
 TEST(HostedProblems, a_wrong_line_is_named) {
   TestFolder folder;
-  for (const char* line : {"{", "[]", R"({"code": 3, "level": 1, "name": "x", "problem_id": 1})", R"({"code": "x", "level": 1, "problem_id": 1})"}) {
+  for (const char* line : {"{", "[]", R"({"code": 3, "level": 1, "name": "x", "problem_id": 1})",
+                           R"({"code": "x", "level": 1, "problem_id": 1})"}) {
     const auto file = folder.write("kb.jsonl", "\n" + std::string(line) + "\n");
     const auto found = KernelBenchProblems({file}, false).find(1, 1);
     ASSERT_FALSE(found);

@@ -93,7 +93,8 @@ void read_single_file(const std::filesystem::path& input, const InputOptions& op
   for (const HeaderSetting& setting : *header) {
     const std::string where = name + ":" + std::to_string(setting.line);
     if (std::ranges::find(kNotItsOwn, setting.key) != std::end(kNotItsOwn)) {
-      wrong(where + ": kq: " + setting.key + " is not for a kernel to say, as it decides what counts as right; a line of JSON Lines may have it");
+      wrong(where + ": kq: " + setting.key +
+            " is not for a kernel to say, as it decides what counts as right; a line of JSON Lines may have it");
     } else if (const auto complaint = set_by_name(candidate, setting.key, setting.value, options.now_ms)) {
       wrong(where + ": kq: " + *complaint);
     } else {
@@ -102,15 +103,20 @@ void read_single_file(const std::filesystem::path& input, const InputOptions& op
     if (setting.key == "problem") problem_written = setting.value;
   }
   if (!options.problem && problem_written.empty() && !sample) {
-    return wrong(name + ": which problem does it solve? say --problem FILE, or kq: problem=FILE in a comment at its head");
+    return wrong(name +
+                 ": which problem does it solve? say --problem FILE, or kq: problem=FILE in a comment at its head");
   }
-  const auto problem = options.problem            ? find_problem(*options.problem, "", options.problems)
-                       : !problem_written.empty() ? find_problem(problem_written, base, options.problems)
-                                                  : problems_of_run(base.empty() ? "." : base, options, true).find(sample->level, sample->problem);
-  if (!problem) return wrong((options.problem ? "--problem " : name + (problem_written.empty() ? ": " : ": kq: problem ")) + problem.error().message);
+  const auto problem =
+      options.problem ? find_problem(*options.problem, "", options.problems)
+      : !problem_written.empty()
+          ? find_problem(problem_written, base, options.problems)
+          : problems_of_run(base.empty() ? "." : base, options, true).find(sample->level, sample->problem);
+  if (!problem)
+    return wrong((options.problem ? "--problem " : name + (problem_written.empty() ? ": " : ": kq: problem ")) +
+                 problem.error().message);
   if (sample && contradicts(problem->name, *sample)) {
-    return wrong(name + ": by its name it solves level" + std::to_string(sample->level) + "/" + std::to_string(sample->problem) + ", not " + problem->name +
-                 "; give it another name");
+    return wrong(name + ": by its name it solves level" + std::to_string(sample->level) + "/" +
+                 std::to_string(sample->problem) + ", not " + problem->name + "; give it another name");
   }
   candidate.problem = problem->file;
   candidate.problem_name = problem->name;

@@ -1,7 +1,7 @@
 // One kernel in one .py, .cu, .ptx or .cubin file, its problem named by --problem.
 //
-// A sample of a KernelBench run (level_1_problem_2_sample_0_kernel.py) is here what it is in its run's folder: it has that label and those
-// tags, and its problem is found in the same way where nobody names one.
+// A sample of a KernelBench run (level_1_problem_2_sample_0_kernel.py) is here what it is in its run's folder: it has
+// that label and those tags, and its problem is found in the same way where nobody names one.
 #pragma once
 
 #include <filesystem>

@@ -54,8 +54,10 @@ TEST_F(SingleFile, a_py_file_takes_what_is_a_contract) {
 
 TEST_F(SingleFile, needs_a_problem) {
   const auto file = folder_.write("add.py", kTestKernel);
-  EXPECT_THAT(read(file, {}).mistakes,
-              ElementsAre(file.string() + ": which problem does it solve? say --problem FILE, or kq: problem=FILE in a comment at its head"));
+  EXPECT_THAT(
+      read(file, {}).mistakes,
+      ElementsAre(file.string() +
+                  ": which problem does it solve? say --problem FILE, or kq: problem=FILE in a comment at its head"));
   options_.problem = "gone.py";
   EXPECT_THAT(
       read(file, options_).mistakes,
@@ -73,7 +75,8 @@ TEST_F(SingleFile, a_sample_of_a_kernelbench_run_is_what_the_run_would_have_made
     EXPECT_THAT(found.mistakes, testing::IsEmpty());
     ASSERT_EQ(found.candidates.size(), 1u);
     EXPECT_EQ(found.candidates[0].label, "level_1_problem_3_sample_1");
-    EXPECT_THAT(found.candidates[0].tags, ElementsAre(Pair("level", "1"), Pair("problem_id", "3"), Pair("sample_id", "1")));
+    EXPECT_THAT(found.candidates[0].tags,
+                ElementsAre(Pair("level", "1"), Pair("problem_id", "3"), Pair("sample_id", "1")));
     EXPECT_EQ(found.candidates[0].problem_name, "level1/3_add");
   }
 }
@@ -81,8 +84,9 @@ TEST_F(SingleFile, a_sample_of_a_kernelbench_run_is_what_the_run_would_have_made
 TEST_F(SingleFile, a_sample_whose_problem_is_nowhere_or_another_is_a_mistake) {
   folder_.write("level1/4_mul.py", kTestProblem);
   const auto file = folder_.write("runs/mine/level_1_problem_3_sample_1_kernel.py", kTestKernel);
-  EXPECT_THAT(read(file, {}).mistakes,
-              ElementsAre(file.string() + ": no file level1/3_*.py in the problems; say where they are with --problems DIR"));
+  EXPECT_THAT(
+      read(file, {}).mistakes,
+      ElementsAre(file.string() + ": no file level1/3_*.py in the problems; say where they are with --problems DIR"));
   options_.problem = "level1/4";
   options_.problems = folder_ / "";
   EXPECT_THAT(read(file, options_).mistakes,
@@ -98,7 +102,8 @@ TEST_F(SingleFile, a_file_that_may_not_be_read_is_said_to_be_so) {
 
 TEST_F(SingleFile, its_head_may_say_what_it_is_and_flags_win) {
   folder_.write("p/relu.py", kTestProblem);
-  const auto file = folder_.write("add.py", "# kq: problem=p/relu.py precision=fp16\n# kq: id=mine\n" + std::string(kTestKernel));
+  const auto file =
+      folder_.write("add.py", "# kq: problem=p/relu.py precision=fp16\n# kq: id=mine\n" + std::string(kTestKernel));
   const Found found = read(file, {});
   EXPECT_THAT(found.mistakes, testing::IsEmpty());
   ASSERT_EQ(found.candidates.size(), 1u);
@@ -114,9 +119,10 @@ TEST_F(SingleFile, a_wrong_head_is_a_mistake_with_its_line) {
   const auto file = folder_.write("add.py", "# kq: problem=relu.py\n# kq: speed=1 rtol=0.5 timed=-1\n");
   const Found found = read(file, {});
   EXPECT_THAT(found.candidates, testing::IsEmpty());
-  EXPECT_THAT(found.mistakes, testing::ElementsAre(testing::HasSubstr("add.py:2: kq: there is no setting 'speed'; known are"),
-                                                   testing::HasSubstr("add.py:2: kq: rtol is not for a kernel to say"),
-                                                   testing::HasSubstr("add.py:2: kq: timed must be an integer from 0")));
+  EXPECT_THAT(found.mistakes,
+              testing::ElementsAre(testing::HasSubstr("add.py:2: kq: there is no setting 'speed'; known are"),
+                                   testing::HasSubstr("add.py:2: kq: rtol is not for a kernel to say"),
+                                   testing::HasSubstr("add.py:2: kq: timed must be an integer from 0")));
 }
 
 TEST_F(SingleFile, what_stands_in_for_standard_input_has_a_name_that_does_not_change) {
@@ -126,8 +132,10 @@ TEST_F(SingleFile, what_stands_in_for_standard_input_has_a_name_that_does_not_ch
   EXPECT_EQ(found.candidates[0].files[0].name, "submission.py");
   EXPECT_EQ(found.candidates[0].where, "standard input");
   EXPECT_THAT(found.candidates[0].label, testing::MatchesRegex("stdin-[0-9a-f]{8}"));
-  EXPECT_EQ(read(folder_.write("kq-stdin.x2.py", kTestKernel), options_).candidates[0].label, found.candidates[0].label);
-  EXPECT_NE(read(folder_.write("kq-stdin.x3.py", std::string(kTestKernel) + "\n"), options_).candidates[0].label, found.candidates[0].label);
+  EXPECT_EQ(read(folder_.write("kq-stdin.x2.py", kTestKernel), options_).candidates[0].label,
+            found.candidates[0].label);
+  EXPECT_NE(read(folder_.write("kq-stdin.x3.py", std::string(kTestKernel) + "\n"), options_).candidates[0].label,
+            found.candidates[0].label);
 }
 
 }  // namespace

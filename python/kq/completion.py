@@ -30,7 +30,9 @@ def _last_text(chat: Any) -> str:
     last = chat[-1] if chat else {"content": ""}
     content = last.get("content", last) if isinstance(last, Mapping) else last
     if isinstance(content, list):
-        content = "".join(part["text"] for part in content if isinstance(part, Mapping) and isinstance(part.get("text"), str))
+        content = "".join(
+            part["text"] for part in content if isinstance(part, Mapping) and isinstance(part.get("text"), str)
+        )
     if not isinstance(content, str | None):
         raise BadInput(f"a message has a content, which is a text or a list of parts; got {type(content).__name__}")
     return content or ""

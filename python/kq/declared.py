@@ -30,7 +30,9 @@ def _in_fields(record: Any, before: str) -> str | None:
 @cache
 def _declared(kind: type) -> tuple[tuple[str, Any, bool], ...]:
     hints = typing.get_type_hints(kind)
-    return tuple((one.name, hint := hints[one.name], isinstance(hint, type) and not is_dataclass(hint)) for one in fields(kind))
+    return tuple(
+        (one.name, hint := hints[one.name], isinstance(hint, type) and not is_dataclass(hint)) for one in fields(kind)
+    )
 
 
 @cache

@@ -162,7 +162,9 @@ def order_of(
         if complaint := source_complaint(source):
             raise BadInput(complaint if len(sources) == 1 else f"source {i}: {complaint}")
     if label and len(sources) > 1:
-        raise BadInput(f"one label, {label!r}, for {len(sources)} sources; labels are unique inside a run, so leave it out")
+        raise BadInput(
+            f"one label, {label!r}, for {len(sources)} sources; labels are unique inside a run, so leave it out"
+        )
     order = Order(run)
     if isinstance(problem, Problem | str | bytes | Path) or not isinstance(problem, Iterable):
         problems = [Problem.given(problem)] * len(sources)

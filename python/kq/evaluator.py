@@ -117,7 +117,9 @@ class LocalKernelEvaluatorWrapper:
             raise RuntimeError("Evaluator not active. Use 'with LocalKernelEvaluatorWrapper() as evaluator:'")
         if self._thread is None or not self._thread.is_alive():
             work.close()
-            raise Error("this evaluator was entered before a fork, which it does not outlive; enter one in each process")
+            raise Error(
+                "this evaluator was entered before a fork, which it does not outlive; enter one in each process"
+            )
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     async def _evaluate(self, reference: str, code: str, verbose: bool) -> KernelExecResult:
@@ -189,7 +191,9 @@ class KernelGuide:
         if response is MISSING and given:
             response = given[-1]
         if response is MISSING or info is None:
-            raise BadInput(f"get_feedback(response, info) needs {'both' if info else 'info, the source of the reference'}")
+            raise BadInput(
+                f"get_feedback(response, info) needs {'both' if info else 'info, the source of the reference'}"
+            )
         result = self._evaluator.evaluate(info, code_of(response or ""), self._verbose)
         return score(result), feedback_of(result)
 

@@ -30,7 +30,17 @@ GROUP_BYTES = 64 << 20  # a row group ends with whichever comes first
 COMPRESSION = "zstd"
 
 # Columns that only exist below the job: tools/levels.cc.
-BELOW_THE_JOB = {"case_n": int, "case_id": str, "side": str, "sample_n": int, "sample_us": float, "kernel_n": int, "kernel": str, "metric": str, "metric_value": float}
+BELOW_THE_JOB = {
+    "case_n": int,
+    "case_id": str,
+    "side": str,
+    "sample_n": int,
+    "sample_us": float,
+    "kernel_n": int,
+    "kernel": str,
+    "metric": str,
+    "metric_value": float,
+}
 
 
 class Sink:

@@ -156,7 +156,17 @@ class StatsReply:
 
 
 Operation = (
-    CancelJobs | RetryJobs | PurgeDead | Pause | Drain | JobsQuery | DeadQuery | QueueQuery | StatsQuery | Backup | RunsQuery
+    CancelJobs
+    | RetryJobs
+    | PurgeDead
+    | Pause
+    | Drain
+    | JobsQuery
+    | DeadQuery
+    | QueueQuery
+    | StatsQuery
+    | Backup
+    | RunsQuery
 )
 OperationReply = ActionReply | Done | JobsReply | QueueReply | StatsReply | RunsReply
 OPERATIONS: tuple[type, ...] = (

@@ -20,7 +20,10 @@ LOCAL: Mapping[str, bool] = {"local": True}  # metadata of a field that stays he
 
 
 IMPORTS_TRITON = re.compile(rb"^[ \t]*(import|from) triton(?![0-9A-Za-z_])", re.M)
-COMPILES = re.compile(rb"^[ \t]*(from torch\.utils\.cpp_extension import|import torch\.utils\.cpp_extension|from torch\.utils import cpp_extension)(?![0-9A-Za-z_])", re.M)
+COMPILES = re.compile(
+    rb"^[ \t]*(from torch\.utils\.cpp_extension import|import torch\.utils\.cpp_extension|from torch\.utils import cpp_extension)(?![0-9A-Za-z_])",
+    re.M,
+)
 HAS_JIT = re.compile(rb"^[ \t]*@jit(?![0-9A-Za-z_])", re.M)
 TRITON_JIT = re.compile(rb"^[ \t]*@triton\.jit(?![0-9A-Za-z_])", re.M)
 DEVICE_CODE = (".cu", ".ptx", ".cubin")
@@ -134,14 +137,18 @@ class Problem:
         content = read_bytes(path)
         problem = cls.of(content, name or path.stem, path.name, **fields)
         if missing := missing_from_problem(content):
-            raise BadInput(f"{path}: a problem defines class Model, get_inputs and get_init_inputs; missing here: {', '.join(missing)}")
+            raise BadInput(
+                f"{path}: a problem defines class Model, get_inputs and get_init_inputs; missing here: {', '.join(missing)}"
+            )
         return problem
 
     @classmethod
     def given(cls, problem: Problem | str | Path) -> Problem:
         """Itself, or read from a path."""
         if isinstance(problem, str) and "\n" in problem:
-            raise BadInput("the problem is a text, where the path of its file is needed; Problem.of(text, name) takes a text")
+            raise BadInput(
+                "the problem is a text, where the path of its file is needed; Problem.of(text, name) takes a text"
+            )
         if not isinstance(problem, Problem | str | Path):
             raise BadInput(f"a problem is a Problem or the path of its file, got {type(problem).__name__}")
         return problem if isinstance(problem, Problem) else cls.read(problem)
@@ -209,19 +216,27 @@ class Submission:
         kq-submit does.
         """
         for name in fields.keys() - OTHER_FIELDS.keys():
-            said = "gpu_model takes the model's whole name as its worker has it, 'NVIDIA H200'" if name == "gpu" else f"known are {', '.join(OTHER_FIELDS)}"
+            said = (
+                "gpu_model takes the model's whole name as its worker has it, 'NVIDIA H200'"
+                if name == "gpu"
+                else f"known are {', '.join(OTHER_FIELDS)}"
+            )
             raise BadInput(f"there is no field {name!r}; {said}")
         known = parsed(Backend, backend, "backend") if backend is not None else None
         given = Problem.given(problem)
         files, known = files_of(source, known, contract)
         labels = fields.get("labels")
-        if isinstance(labels, list | tuple | set) and all(isinstance(one, str) for one in labels):  # in any order, as kq-submit takes them
+        if isinstance(labels, list | tuple | set) and all(
+            isinstance(one, str) for one in labels
+        ):  # in any order, as kq-submit takes them
             fields["labels"] = sorted(set(labels), key=lambda label: label.encode(errors="surrogatepass"))
         return cls(label=label, backend=known, files=files, problem=given, **fields)
 
 
 # Those that Submission.of() takes as `fields`, in their order.
-OTHER_FIELDS = {one.name: one for one in dataclasses.fields(Submission) if one.name not in ("label", "backend", "files", "problem")}
+OTHER_FIELDS = {
+    one.name: one for one in dataclasses.fields(Submission) if one.name not in ("label", "backend", "files", "problem")
+}
 
 
 def files_of(
@@ -232,7 +247,9 @@ def files_of(
     if isinstance(source, str):
         # What comes with a contract and is no Python that one can tell is CUDA.
         files = [SourceFile.of("submission.py", source)]
-        if backend is Backend.CUDA or (backend is None and contract is not None and recognised_backend(files[0]) is Backend.TORCH):
+        if backend is Backend.CUDA or (
+            backend is None and contract is not None and recognised_backend(files[0]) is Backend.TORCH
+        ):
             files = [SourceFile.of("submission.cu", source)]
     elif isinstance(source, Path):
         files = [SourceFile.read(source)]
@@ -299,7 +316,9 @@ def source_complaint(source: Any) -> str | None:
 def missing_from_problem(content: bytes) -> list[str]:
     """producer/recognise.h: what of a problem's three names the text nowhere says."""
     names = ("class Model", "get_inputs", "get_init_inputs")
-    return [name for name in names if not re.search(rb"(?<![0-9A-Za-z_])" + name.encode() + rb"(?![0-9A-Za-z_])", content)]
+    return [
+        name for name in names if not re.search(rb"(?<![0-9A-Za-z_])" + name.encode() + rb"(?![0-9A-Za-z_])", content)
+    ]
 
 
 def recognised_backend(entry: SourceFile) -> Backend:

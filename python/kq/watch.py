@@ -79,7 +79,9 @@ class Watch:
                         future.set_result(status)
             # Soon, for those who wait for one small job after another; later where many wait, or where the broker did not wait for news.
             pause_s = max(self._pause_s, self._least_s())
-            await asyncio.sleep(max(self._least_s() if len(self._waiting) < len(asked) else 0.0, asked_s + pause_s - clock()))
+            await asyncio.sleep(
+                max(self._least_s() if len(self._waiting) < len(asked) else 0.0, asked_s + pause_s - clock())
+            )
             self._pause_s = min(1.5 * self._pause_s, WATCH_POLL_S_MAX)
 
     async def _ask(self, asked: list[int]) -> dict[int, JobStatus] | None:

@@ -115,7 +115,10 @@ def test_progress_for_nobody_is_said_before_anything_is_sent(connect: Connect, s
 
 
 def test_both_clients_have_the_same_calls() -> None:
-    calls, of_tasks = ({name for name, call in vars(kind).items() if callable(call) and name[0] != "_"} for kind in (kq.Client, kq.AsyncClient))
+    calls, of_tasks = (
+        {name for name, call in vars(kind).items() if callable(call) and name[0] != "_"}
+        for kind in (kq.Client, kq.AsyncClient)
+    )
     assert calls == of_tasks
 
 

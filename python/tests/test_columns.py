@@ -31,7 +31,9 @@ STATISTICS = Statistics(100, 2_500.5, 2_600.25, 33.125, 2_400, 3_000, 2_900, 2_9
 SUSPECT = kq.Verdict(
     kq.VerdictName.SUSPECT,
     kq.Evidence(kq.Stage.JUDGE, "floor", "<b>too fast</b>", "look", "r1", "a.py:3"),
-    kq.Measurement("bracket", STATISTICS, dataclasses.replace(STATISTICS, mean_ns=5_000), 10.5, 0.25, 2_501, 2_500, 2_499),
+    kq.Measurement(
+        "bracket", STATISTICS, dataclasses.replace(STATISTICS, mean_ns=5_000), 10.5, 0.25, 2_501, 2_500, 2_499
+    ),
     Correctness(5, 1e-7, 1e-5),
 )
 WRONG = kq.Verdict(

@@ -26,7 +26,10 @@ def test_the_first_fenced_block_is_the_source(text: str, source: str) -> None:
 
 
 def test_of_a_chat_it_is_the_last_messages() -> None:
-    chat = [{"role": "user", "content": "```\nno\n```"}, {"role": "assistant", "content": "```python\nimport torch\n```"}]
+    chat = [
+        {"role": "user", "content": "```\nno\n```"},
+        {"role": "assistant", "content": "```python\nimport torch\n```"},
+    ]
     assert kq.first_code_block(chat) == "import torch\n"
     assert kq.first_code_block([]) == ""
 
@@ -34,7 +37,9 @@ def test_of_a_chat_it_is_the_last_messages() -> None:
 def test_of_a_message_in_parts_it_is_in_their_texts_and_an_empty_one_has_none() -> None:
     parts = [{"type": "text", "text": "```python\nimport"}, {"type": "image"}, {"type": "text", "text": " torch\n```"}]
     assert kq.first_code_block([{"role": "assistant", "content": parts}]) == "import torch\n"
-    assert kq.first_code_block([{"role": "assistant", "content": None, "tool_calls": []}]) == ""  # None is no source of four letters
+    assert (
+        kq.first_code_block([{"role": "assistant", "content": None, "tool_calls": []}]) == ""
+    )  # None is no source of four letters
 
 
 @pytest.mark.parametrize("completion", [5, None, b"x", ["x", 5], [{"role": "assistant"}]])

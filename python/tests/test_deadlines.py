@@ -74,7 +74,9 @@ def test_what_was_taken_ends_in_time_too(connect: Callable[[str], Any], scripted
 
 
 @pytest.mark.parametrize("timeout", [-1, float("nan"), "5", True])
-def test_a_time_that_is_none_is_refused_before_anything_is_sent(connect: Callable[[str], Any], mute: str, timeout: Any) -> None:
+def test_a_time_that_is_none_is_refused_before_anything_is_sent(
+    connect: Callable[[str], Any], mute: str, timeout: Any
+) -> None:
     client = connect(mute)
     calls: list[Callable[[], Any]] = [
         lambda: client.submit("r", [submission()], timeout=timeout),
@@ -85,7 +87,9 @@ def test_a_time_that_is_none_is_refused_before_anything_is_sent(connect: Callabl
         lambda: client.evaluate_many(["# a"], problem=problem(), timeout=timeout),
     ]
     for call in calls:
-        with pytest.raises(kq.BadInput, match=f"timeout must be a number of seconds, 0 or more, or None for no limit; got {timeout!r}"):
+        with pytest.raises(
+            kq.BadInput, match=f"timeout must be a number of seconds, 0 or more, or None for no limit; got {timeout!r}"
+        ):
             call()
     with pytest.raises(kq.BadInput, match="job_timeout must be a number"):
         client.evaluate_many(["# a"], problem=problem(), timeout=0, job_timeout=timeout)
@@ -151,7 +155,11 @@ os.wait()
 
 def test_a_client_that_nobody_closed_holds_up_nothing() -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FORGETFUL], cwd=ROOT / "python", capture_output=True, text=True, timeout=60
+        [sys.executable, "-W", "ignore", "-c", FORGETFUL],
+        cwd=ROOT / "python",
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "not finished within 0.1 s" in done.stdout and "was made before a fork" in done.stdout

@@ -18,9 +18,7 @@ def place(hall: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
 
 
-def test_every_snippet_of_the_document_runs(
-    place: None, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_snippet_of_the_document_runs(place: None, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {"folder": folder}
     snippets = SNIPPETS.findall((ROOT / "docs/python.md").read_text())
     for number, snippet in enumerate(snippets):

@@ -18,6 +18,7 @@ from kq.messages import JobAck, SubmitAck, SubmitBatch
 
 T = TypeVar("T")
 
+
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(coroutine)
 
@@ -156,14 +157,26 @@ def test_what_is_no_source_is_said_with_its_place(url: str) -> None:
             with pytest.raises(kq.BadInput, match=f"^{needed} {type(wrong).__name__}"):
                 client.evaluate(wrong, problem=problem())
         for nothing in (None, 3):
-            with pytest.raises(kq.BadInput, match=f"a problem is a Problem or the path of its file, got {type(nothing).__name__}"):
+            with pytest.raises(
+                kq.BadInput, match=f"a problem is a Problem or the path of its file, got {type(nothing).__name__}"
+            ):
                 client.evaluate("# a", problem=nothing)
-        with pytest.raises(kq.BadInput, match="problem 1: a problem is a Problem or the path of its file, got NoneType"):
+        with pytest.raises(
+            kq.BadInput, match="problem 1: a problem is a Problem or the path of its file, got NoneType"
+        ):
             client.evaluate_many(["# a", "# b"], problem=[problem(), None])
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"problem": "no/such.py"}, {"backend": "tridon"}, {"device": "tpu"}, {"label": "a\nb"}, {"gpu": "H100"}, {"speed": "1"}]
+    "wrong",
+    [
+        {"problem": "no/such.py"},
+        {"backend": "tridon"},
+        {"device": "tpu"},
+        {"label": "a\nb"},
+        {"gpu": "H100"},
+        {"speed": "1"},
+    ],
 )
 def test_mistakes_of_the_caller_are_raised(url: str, wrong: dict[str, str]) -> None:
     with pytest.raises(kq.BadInput):

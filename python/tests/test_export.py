@@ -124,7 +124,10 @@ def test_what_a_killed_process_left_is_written_over_and_two_do_not_write_the_sam
 
 def test_lines_that_arrow_does_not_take_are_read_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export, "CHUNK_BYTES", 2_000)  # some lines each
-    plain = [{"job_id": i, "label": "größer", "median_us": i / 3, "submitted_at": "2026-11-21T12:00:00.123000Z"} for i in range(99)]
+    plain = [
+        {"job_id": i, "label": "größer", "median_us": i / 3, "submitted_at": "2026-11-21T12:00:00.123000Z"}
+        for i in range(99)
+    ]
     odd = [{"job_id": str((1 << 53) + 1), "label": "b"}, {"median_us": 7}]
     text = "\n".join(json.dumps(row, ensure_ascii=False) for row in plain + odd + plain)
     assert export.lines_to_parquet(io.BytesIO(b"\n" + text.encode()), "x", tmp_path / "a.parquet") == 200
@@ -178,7 +181,9 @@ def test_mistakes_end_with_the_exit_codes_of_kq(
     assert said[4] == "kq export: Parquet needs pyarrow, which is not here: pip install pyarrow"
 
 
-def test_a_file_called_dash_is_not_meant(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_called_dash_is_not_meant(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.jsonl").write_bytes(lines(1))
     with pytest.raises(SystemExit) as end:

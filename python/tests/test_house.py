@@ -52,7 +52,9 @@ def test_default_trials_are_those_of_the_core() -> None:
     text = header("core/submission.h")
     for name, value in vars(Trials()).items():
         kind = type(value).__name__
-        declared = f"{kind} {name} = {kind}::{value.value}" if isinstance(value, Word) else f"std::uint32_t {name} = {value}"
+        declared = (
+            f"{kind} {name} = {kind}::{value.value}" if isinstance(value, Word) else f"std::uint32_t {name} = {value}"
+        )
         assert f"{declared};" in text
 
 
@@ -86,7 +88,9 @@ def test_wire_document_shows_the_golden_bytes() -> None:
 
 def test_wire_document_names_every_message() -> None:
     text = header("docs/wire.md")
-    for name in re.findall(r"AlternativeName<\w+> \{[^}]*= \"(\w+)\"", header("core/messages.h") + header("core/operations.h")):
+    for name in re.findall(
+        r"AlternativeName<\w+> \{[^}]*= \"(\w+)\"", header("core/messages.h") + header("core/operations.h")
+    ):
         assert f"`{name}`" in text, name
 
 

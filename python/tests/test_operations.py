@@ -37,7 +37,9 @@ class BusyWorld(World):
 
     def take(self, batch: SubmitBatch) -> SubmitAck:
         assert batch.submitter == "ann"
-        assert {blob.hash for blob in batch.blobs} == {file.hash for job in batch.jobs for file in (*job.files, job.problem)}
+        assert {blob.hash for blob in batch.blobs} == {
+            file.hash for job in batch.jobs for file in (*job.files, job.problem)
+        }
         return SubmitAck([self.ack() for _ in batch.jobs])
 
     def ack(self) -> JobAck:
@@ -85,7 +87,10 @@ def test_nothing_is_sent_while_anything_is_wrong(run: str, jobs: list[kq.Submiss
     world = World(acks)
     with pytest.raises(kq.BadInput, match=sentence):
         world.run(operations.submit(run, jobs))
-    for given in (jobs, iter(jobs) if isinstance(jobs, list) else jobs):  # what a generator gives is looked at as it comes
+    for given in (
+        jobs,
+        iter(jobs) if isinstance(jobs, list) else jobs,
+    ):  # what a generator gives is looked at as it comes
         with pytest.raises(kq.BadInput, match=sentence):
             world.run(submit_many(Jobs(run), given, "ann", None, lambda: 0.0))
     assert world.asked == []
@@ -117,7 +122,9 @@ def test_wait_asks_only_about_unfinished_jobs_and_ever_more_rarely() -> None:
 
 def test_wait_gives_up_in_time_and_says_what_is_pending() -> None:
     world = world_where({1: 0, 2: 100})
-    with pytest.raises(kq.GaveUp, match=r"1 of 2 jobs are not finished after 5 s; they go on: job 2 \(queued\)") as raised:
+    with pytest.raises(
+        kq.GaveUp, match=r"1 of 2 jobs are not finished after 5 s; they go on: job 2 \(queued\)"
+    ) as raised:
         world.run(operations.wait([1, 2], 5, world.now))
     assert world.now_s == 5
     assert [status.seq for status in raised.value.pending] == [2]

@@ -31,7 +31,10 @@ TRIES_MAX = 4
 CALM_US = 1_000  # a synced append slower than this: the disk, or the machine, is busy with something else
 CALM_SHARE = 0.10  # of the processors, taken by others
 DEPTHS = (10_000, 1_000_000, 10_000_000)
-DEPTHS_QUICK = (10_000, 400_000)  # runs may finish more of what is queued than they put; a thousand was gone before the restart
+DEPTHS_QUICK = (
+    10_000,
+    400_000,
+)  # runs may finish more of what is queued than they put; a thousand was gone before the restart
 DEPTH_JOBS = 60_000
 FILL_WORDS = ("--producers", "2", "--consumers", "0", "--batch", "200", "--in-flight", "4")
 CROWD_WORDS = ("--workers", "1000", "--submitters", "100", "--pace", "10", "--run-ms", "50", "--seconds", "8")
@@ -214,7 +217,10 @@ class Bench:
         if waiting.returncode != 0:
             raise Trouble("no lease came after the restart")
         server.await_ready()
-        return {"first_lease_s": (json.loads(answer)["at_ns"] - server.started_ns) / 1e9, "resident_mb": server.resident_mb()}
+        return {
+            "first_lease_s": (json.loads(answer)["at_ns"] - server.started_ns) / 1e9,
+            "resident_mb": server.resident_mb(),
+        }
 
 
 class Table:
@@ -281,7 +287,11 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="ROW", help=", ".join(names))
     parser.add_argument("--peers", nargs="*", choices=peers, default=peers, metavar="NAME", help=", ".join(peers))
     parser.add_argument("--programs", type=Path, default=ROOT / "build/release/bin", help=argparse.SUPPRESS)
-    parser.add_argument("--directory", type=Path, help="where data is written; its disk is what is measured (default: a new one in build/)")
+    parser.add_argument(
+        "--directory",
+        type=Path,
+        help="where data is written; its disk is what is measured (default: a new one in build/)",
+    )
     return parser.parse_args(arguments)
 
 

@@ -61,7 +61,9 @@ def compare_with_pandas(csv_path: Path, jsonl_path: Path, schema: dict) -> str:
     except ImportError:
         return "not installed"
     kind = kinds(schema)
-    exact = {"float_precision": "round_trip"} if int(pandas.__version__.split(".")[0]) < 3 else {}  # from 3 on it always is
+    exact = (
+        {"float_precision": "round_trip"} if int(pandas.__version__.split(".")[0]) < 3 else {}
+    )  # from 3 on it always is
     texts = {name: "string" for name, its in kind.items() if its == "text"}
     with jsonl_path.open(encoding="utf-8") as lines:
         for chunk in pandas.read_csv(csv_path, dtype=texts, **exact, chunksize=50_000):
@@ -84,13 +86,30 @@ def main() -> None:
         store, out = Path(folder) / "store", Path(folder)
         subprocess.run([BIN / "dump_rows", store, str(options.rows)], check=True)
         figures = []
-        for name, words in (("csv", []), ("jsonl", ["--format", "jsonl"]), ("csv, 4 columns", ["--columns", "label,verdict,median_us,speedup"])):
+        for name, words in (
+            ("csv", []),
+            ("jsonl", ["--format", "jsonl"]),
+            ("csv, 4 columns", ["--columns", "label,verdict,median_us,speedup"]),
+        ):
             path = out / f"{len(figures)}.{words[1] if words[:1] == ['--format'] else 'csv'}"
             seconds, memory_mb = timed(BIN / "kq-dump", "--store", store, "--run", "bench", "-o", path, *words)
-            figures.append({"what": name, "rows_per_s": options.rows / seconds, "mb": path.stat().st_size / 1e6, "memory_mb": memory_mb})
-            print(f"{name:16} {options.rows / seconds:10,.0f} rows/s {path.stat().st_size / 1e6:8,.0f} MB, {memory_mb:.0f} MB of memory")
+            figures.append(
+                {
+                    "what": name,
+                    "rows_per_s": options.rows / seconds,
+                    "mb": path.stat().st_size / 1e6,
+                    "memory_mb": memory_mb,
+                }
+            )
+            print(
+                f"{name:16} {options.rows / seconds:10,.0f} rows/s {path.stat().st_size / 1e6:8,.0f} MB, {memory_mb:.0f} MB of memory"
+            )
         if not options.no_compare:
-            schema = json.loads(subprocess.run([BIN / "kq-dump", "--schema", "--format", "jsonl"], check=True, capture_output=True).stdout)
+            schema = json.loads(
+                subprocess.run(
+                    [BIN / "kq-dump", "--schema", "--format", "jsonl"], check=True, capture_output=True
+                ).stdout
+            )
             rows_n = compare(out / "0.csv", out / "1.jsonl", schema)
             pandas = compare_with_pandas(out / "0.csv", out / "1.jsonl", schema)
             figures.append({"what": "reads back", "rows": rows_n, "pandas": pandas})

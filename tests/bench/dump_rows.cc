@@ -1,5 +1,5 @@
-// Fills a store with finished jobs, as a broker would have left them, for bench_dump.py: rows of every ending, with texts that a reader may
-// stumble over.
+// Fills a store with finished jobs, as a broker would have left them, for bench_dump.py: rows of every ending, with
+// texts that a reader may stumble over.
 //
 //   dump_rows STORE ROWS
 #include <charconv>
@@ -34,8 +34,10 @@ Verdict verdict(const Samples& samples, Sequence seq) {
     evidence.hint = "see the traceback";
     return ended(VerdictName::runtime_error, std::move(evidence));
   }
-  Measurement measurement{
-      .method = "attested", .submission = summarise(samples.submission_ns), .reference = summarise(samples.reference_ns), .overhead_ns = 143'250.5};
+  Measurement measurement{.method = "attested",
+                          .submission = summarise(samples.submission_ns),
+                          .reference = summarise(samples.reference_ns),
+                          .overhead_ns = 143'250.5};
   measurement.drift_ns = 12.25;
   measurement.attested_ns = measurement.submission.median_ns;
   measurement.event_ns = measurement.submission.median_ns - 0.125;
@@ -48,7 +50,11 @@ Result judged(Sequence seq, std::mt19937_64& random) {
   const Samples samples{.submission_ns = times_ns(random), .reference_ns = times_ns(random)};
   result.verdict = verdict(samples, seq);
   if (measurement_of(result.verdict) != nullptr) result.samples = samples;
-  result.device = {.kind = DeviceKind::cuda, .model = "NVIDIA H200", .uuid = "GPU-0123", .arch = "sm_90", .memory_bytes = 150'754'820'096};
+  result.device = {.kind = DeviceKind::cuda,
+                   .model = "NVIDIA H200",
+                   .uuid = "GPU-0123",
+                   .arch = "sm_90",
+                   .memory_bytes = 150'754'820'096};
   result.worker = "lab7 4711";
   result.times = {.build_ms = 1'234, .build_cached = seq % 2 == 0, .run_ms = 777, .trials_us = 412'345};
   result.software = {"0.1.0", "3.12.3", "2.11.0", "3.6.0", "13.0", "7", to_hex(sha256("packages"))};
@@ -65,7 +71,11 @@ Result judged(Sequence seq, std::mt19937_64& random) {
                  .container = "docker",
                  .scheduler = "slurm",
                  .scheduled_as = "184467"};
-  result.conditions = Conditions{.sm_clock_mhz = 1'980, .memory_clock_mhz = 3'201, .temperature_c = 41, .power_w = 322.5, .throttle = "none",
+  result.conditions = Conditions{.sm_clock_mhz = 1'980,
+                                 .memory_clock_mhz = 3'201,
+                                 .temperature_c = 41,
+                                 .power_w = 322.5,
+                                 .throttle = "none",
                                  .foreign = std::vector<GpuProcess>{}};
   return result;
 }

@@ -64,15 +64,31 @@ ANYWHERE = {
 }
 ON_A_GPU = {
     "endless_kernel": Fault("torch.cuda._sleep(1 << 62); return torch.relu(x)", ("timed_out",), LIMIT_S),
-    "illegal_address": Fault("far[(1,)](x, 1 << 40); return torch.relu(x)", ("gpu_fault",), before=FAR_STORE, backend="triton"),
+    "illegal_address": Fault(
+        "far[(1,)](x, 1 << 40); return torch.relu(x)", ("gpu_fault",), before=FAR_STORE, backend="triton"
+    ),
     "device_assert": Fault("return x[torch.full((4,), 1 << 40, device=x.device)]", ("gpu_fault",)),
     # It catches its own fault, and the error stays in the context for whatever comes next.
     "sticky_error": Fault(
-        "\n        ".join(("try:", "    x[torch.full((4,), 1 << 40, device=x.device)].sum().item()", "except RuntimeError:", "    pass", "return torch.relu(x)")),
+        "\n        ".join(
+            (
+                "try:",
+                "    x[torch.full((4,), 1 << 40, device=x.device)].sum().item()",
+                "except RuntimeError:",
+                "    pass",
+                "return torch.relu(x)",
+            )
+        ),
         ("gpu_fault", "runtime_error"),
     ),
-    "gpu_memory": Fault("hoard = [torch.empty(1 << 30, device=x.device) for _ in range(1000)]; return x + len(hoard)", ("out_of_memory",)),
-    "gpu_memory_kept": Fault("self.hoard = [torch.empty(1 << 30, device=x.device) for _ in range(1000)]; return torch.relu(x)", ("out_of_memory",)),
+    "gpu_memory": Fault(
+        "hoard = [torch.empty(1 << 30, device=x.device) for _ in range(1000)]; return x + len(hoard)",
+        ("out_of_memory",),
+    ),
+    "gpu_memory_kept": Fault(
+        "self.hoard = [torch.empty(1 << 30, device=x.device) for _ in range(1000)]; return torch.relu(x)",
+        ("out_of_memory",),
+    ),
 }
 
 

@@ -76,7 +76,10 @@ class Floor {
       for (; batch.size() < kBatch; ++number) {
         std::string body = bodies_.body(number);
         const Hash hash = sha256(body);
-        batch.push_back({.number = number, .submission = submission_of(hash, std::to_string(number), "floor"), .blob = packed(compressor, hash, std::move(body)), .result = {}});
+        batch.push_back({.number = number,
+                         .submission = submission_of(hash, std::to_string(number), "floor"),
+                         .blob = packed(compressor, hash, std::move(body)),
+                         .result = {}});
       }
       to_server_.put(std::move(batch));
       if (++in_flight == kInFlight) in_flight -= to_client_.take().size();
@@ -138,7 +141,8 @@ nlohmann::json measure_floor(const std::string& dir, const Bodies& bodies) {
   if (!store) give_up(store.error().message);
   const std::int64_t worked_ns = process_cpu_ns(), begun_ns = now_ns();
   Floor(**store, bodies).run();
-  const auto passed_ns = static_cast<double>(now_ns() - begun_ns), cpu_ns = static_cast<double>(process_cpu_ns() - worked_ns);
+  const auto passed_ns = static_cast<double>(now_ns() - begun_ns),
+             cpu_ns = static_cast<double>(process_cpu_ns() - worked_ns);
   store->reset();
   std::filesystem::remove_all(store_dir);
   return {{"cycle_floor_jobs_per_s", kJobs * 1e9 / passed_ns}, {"cycle_floor_cpu_us", cpu_ns / 1e3 / kJobs}};

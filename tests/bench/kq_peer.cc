@@ -185,7 +185,9 @@ class Kq final : public Peer {
  public:
   explicit Kq(const Address& address) : address_(address) {}
 
-  std::unique_ptr<Producer> producer(std::size_t number) override { return std::make_unique<KqProducer>(address_, number); }
+  std::unique_ptr<Producer> producer(std::size_t number) override {
+    return std::make_unique<KqProducer>(address_, number);
+  }
   std::unique_ptr<Consumer> consumer(std::size_t number, std::size_t at_once) override {
     return std::make_unique<KqConsumer>(address_, number, at_once);
   }

@@ -12,7 +12,8 @@ namespace kq::bench {
 // figures.
 double calibrate_us(const std::string& dir);
 
-// fdatasync; a ZeroMQ round trip; synced RocksDB commits by size; SHA-256; a whole cycle without a queue (floor.h). Some 8 s.
+// fdatasync; a ZeroMQ round trip; synced RocksDB commits by size; SHA-256; a whole cycle without a queue (floor.h).
+// Some 8 s.
 nlohmann::json measure_limits(const std::string& dir, const Bodies& bodies);
 
 }  // namespace kq::bench

@@ -48,7 +48,9 @@ def summary(rows: Rows, troubles: dict[str, dict[str, str]], kinds: list[tuple[K
             one["put_p50_us"] = table["unloaded"]["put_p50_us"]["median"]
             one["put_p99_us"] = table["unloaded"]["put_p99_us"]["median"]
         servers[kind.name] = one | {"rows": table, "troubles": troubles.get(kind.name, {})}
-    limits = {name: value["median"] for name, value in folded(rows["limits"]["limits"]).items()} if "limits" in rows else {}
+    limits = (
+        {name: value["median"] for name, value in folded(rows["limits"]["limits"]).items()} if "limits" in rows else {}
+    )
     if limits:
         limits["submit_floor_p50_us"] = limits["zeromq_round_trip_p50_us"] + limits["commit_1_p50_us"]
     return {"kq": servers.pop("kq", {}), "peers": servers, "limits": limits}
@@ -59,7 +61,10 @@ def as_table(result: dict[str, Any]) -> str:
     names: list[str] = []
     for server in servers.values():
         names += [row for row in server["rows"] if row not in names]
-    lines = ["| row | server | " + " | ".join(heading for heading, _, _ in COLUMNS) + " |", "|---" * (len(COLUMNS) + 2) + "|"]
+    lines = [
+        "| row | server | " + " | ".join(heading for heading, _, _ in COLUMNS) + " |",
+        "|---" * (len(COLUMNS) + 2) + "|",
+    ]
     for row in names:
         for name, server in servers.items():
             if row in server["rows"]:
@@ -88,7 +93,9 @@ def comparisons(result: dict[str, Any]) -> list[str]:
         rates = {name: peer[figure] for name, peer in peers.items() if figure in peer}
         if figure in kq and rates:
             best = max(rates, key=lambda name: rates[name])
-            sentences.append(f"{row}: kq has {kq[figure] / rates[best]:.2f} times the rate of {best}, the best durable peer")
+            sentences.append(
+                f"{row}: kq has {kq[figure] / rates[best]:.2f} times the rate of {best}, the best durable peer"
+            )
     if limits and "put_p50_us" in kq:
         floor = limits["submit_floor_p50_us"]
         sentences.append(f"unloaded: p50 is {kq['put_p50_us'] / floor:.2f} times the floor of {floor:.0f} us")

@@ -192,15 +192,31 @@ class Problem:
         suffix = "_all" if is_map else ""  # a map's one element has the plain name
         parameters = ", ".join(f"const float* {x}{suffix}" for x in names)
         loads = "\n".join(f"  const float {x} = {x}_all[i];" for x in names)
-        source = (CUDA_MAP if is_map else CUDA_ROW).format(name=name, parameters=parameters, loads=loads, body=family.cuda)
+        source = (CUDA_MAP if is_map else CUDA_ROW).format(
+            name=name, parameters=parameters, loads=loads, body=family.cuda
+        )
         n = self.rows * self.cols
         grid, last = (-(-n // block), n) if is_map else (self.rows, self.cols)
         if backend == "torch_cuda":
             tensors = ", ".join(f"torch::Tensor {x}" for x in names)
             data = ", ".join(f"{x}.data_ptr<float>()" for x in names)
-            text = INLINE.format(source=source, name=name, tensors=tensors, grid=grid, block=block, data=data, last=last, arguments=family.arguments)
+            text = INLINE.format(
+                source=source,
+                name=name,
+                tensors=tensors,
+                grid=grid,
+                block=block,
+                data=data,
+                last=last,
+                arguments=family.arguments,
+            )
             return {".py": text}
-        out = {"name": "out", "type": "tensor", "role": "output", "tensor_spec": {"shape": [self.rows, self.cols], "dtype": "float32"}}
+        out = {
+            "name": "out",
+            "type": "tensor",
+            "role": "output",
+            "tensor_spec": {"shape": [self.rows, self.cols], "dtype": "float32"},
+        }
         arguments = [{"name": x, "type": "tensor", "role": "input"} for x in names]
         arguments += [out, {"name": "n", "type": "int", "value": last}]
         launch = {"grid": {"x": grid, "y": 1, "z": 1}, "block": {"x": block}, "shared_mem_bytes": 0}
@@ -241,5 +257,12 @@ def write_jobs(folder: Path, problems: list[Problem], backends: list[str], count
 def write_lines(path: Path, jobs: list[Job], device: str, trials: dict[str, int]) -> None:
     with path.open("w") as lines:
         for job in jobs:
-            line = {"id": job.label, "problem": str(job.problem), "path": str(job.kernel), "backend": job.backend, "device": device, "params": trials}
+            line = {
+                "id": job.label,
+                "problem": str(job.problem),
+                "path": str(job.kernel),
+                "backend": job.backend,
+                "device": device,
+                "params": trials,
+            }
             lines.write(json.dumps(line) + "\n")

@@ -35,7 +35,10 @@ class Nvml:
         found = {}
         for handle in self.handles:
             uuid, memory = ctypes.create_string_buffer(UUID_BYTES), MemoryInfo()
-            if self.library.nvmlDeviceGetUUID(handle, uuid, UUID_BYTES) == 0 and self.library.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory)) == 0:
+            if (
+                self.library.nvmlDeviceGetUUID(handle, uuid, UUID_BYTES) == 0
+                and self.library.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory)) == 0
+            ):
                 found[uuid.value.decode()] = memory.used
         return found
 

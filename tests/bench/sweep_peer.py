@@ -23,7 +23,11 @@ from sweep_jobs import Job
 LIMIT_S = 180  # KernelBench's own, of a batch
 BUILD_LIMIT_S = 600
 BUILDS_MAX = 20  # KernelBench's num_cpu_workers
-BACKENDS = {"torch": "cuda", "triton": "triton", "torch_cuda": "cuda"}  # ours -> its word; it loads both of its "cuda" alike
+BACKENDS = {
+    "torch": "cuda",
+    "triton": "triton",
+    "torch_cuda": "cuda",
+}  # ours -> its word; it loads both of its "cuda" alike
 
 
 @dataclass
@@ -48,14 +52,20 @@ class Peer:
         for first in range(0, len(jobs), self.gpus_n):
             batch = jobs[first : first + self.gpus_n]
             with ThreadPoolExecutor(len(batch)) as pool:
-                answers += pool.map(lambda pair: self.sample(pair[1], pair[0], BUILD_LIMIT_S if cold else LIMIT_S), enumerate(batch))
+                answers += pool.map(
+                    lambda pair: self.sample(pair[1], pair[0], BUILD_LIMIT_S if cold else LIMIT_S), enumerate(batch)
+                )
         wall_s = time.monotonic() - start
         by_backend = {}
         for backend in sorted({job.backend for job in jobs}):
             mine = [answer for job, answer in zip(jobs, answers, strict=True) if job.backend == backend]
             by_backend[backend] = {"jobs_n": len(mine), "process_s_p50": statistics.median(answer["process_s"] for answer in mine),
                                    "evaluation_s_p50": statistics.median(answer.get("evaluation_s", 0) for answer in mine)}  # fmt: skip
-        wrong = [{"label": job.label, "message": answer["complaint"]} for job, answer in zip(jobs, answers, strict=True) if answer["complaint"]]
+        wrong = [
+            {"label": job.label, "message": answer["complaint"]}
+            for job, answer in zip(jobs, answers, strict=True)
+            if answer["complaint"]
+        ]
         return {"jobs_n": len(jobs), "wall_s": wall_s, "results_per_hour": len(jobs) / wall_s * 3600, "builds_before_s": build_s,
                 "by_backend": by_backend, "not_right_n": len(wrong), "not_right": wrong[:5],
                 "stand_ins": sorted({name for answer in answers for name in answer.get("stand_ins", [])})}  # fmt: skip

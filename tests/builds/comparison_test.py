@@ -45,12 +45,24 @@ class ComparisonTest(unittest.TestCase):
 
     def test_only_what_ran_and_was_right_is_settled(self) -> None:
         self.assertTrue(comparison.is_settled(RIGHT))
-        for answer in ({}, {"cut": "not done"}, {"error": "no ninja"}, {"s": 5.0, "cpu_s": 9.0}, RIGHT | {"wrong": "b"}):
+        for answer in (
+            {},
+            {"cut": "not done"},
+            {"error": "no ninja"},
+            {"s": 5.0, "cpu_s": 9.0},
+            RIGHT | {"wrong": "b"},
+        ):
             self.assertFalse(comparison.is_settled(answer))
 
     def test_every_answer_is_told_and_torch_comes_after_kq(self) -> None:
         told: list[tuple[str, str]] = []
-        comparison.build_all(["a", "b"], ("kq", "torch"), 1, lambda side, name: RIGHT, lambda side, name, answer: told.append((side, name)))
+        comparison.build_all(
+            ["a", "b"],
+            ("kq", "torch"),
+            1,
+            lambda side, name: RIGHT,
+            lambda side, name, answer: told.append((side, name)),
+        )
         self.assertEqual(told, [("kq", "a"), ("kq", "b"), ("torch", "a"), ("torch", "b")])
 
     def test_there_is_room_for_one_build_at_least(self) -> None:

@@ -55,7 +55,15 @@ def matrix(rows: int = 37, columns: int = 300) -> Callable[[], list[Any]]:
 
 
 def unary(name: str, i: int, cuda: str, **more: Any) -> Case:
-    return Case(f"{name}_{i}", cuda, ["run"], "torch::Tensor run(torch::Tensor x);", more.pop("inputs", vector()), more.pop("expected", OPERATORS[i][1]), **more)
+    return Case(
+        f"{name}_{i}",
+        cuda,
+        ["run"],
+        "torch::Tensor run(torch::Tensor x);",
+        more.pop("inputs", vector()),
+        more.pop("expected", OPERATORS[i][1]),
+        **more,
+    )
 
 
 def elementwise(i: int) -> Case:
@@ -286,9 +294,19 @@ torch::Tensor run(torch::Tensor a, torch::Tensor b, torch::Tensor bias) {{
 
 def own_module(i: int) -> Case:
     case = elementwise(i)
-    module = 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &run, "what it does", pybind11::arg("x")); }\n'
+    module = (
+        'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &run, "what it does", pybind11::arg("x")); }\n'
+    )
     if i % 2:
-        return Case(f"own_module_{i}", case.cuda, [], "#include <torch/extension.h>\ntorch::Tensor run(torch::Tensor x);\n" + module, case.inputs, case.expected, "forward")
+        return Case(
+            f"own_module_{i}",
+            case.cuda,
+            [],
+            "#include <torch/extension.h>\ntorch::Tensor run(torch::Tensor x);\n" + module,
+            case.inputs,
+            case.expected,
+            "forward",
+        )
     return Case(f"own_module_{i}", case.cuda + module, [], "", case.inputs, case.expected, "forward")
 
 
@@ -443,7 +461,15 @@ torch::Tensor run(torch::Tensor x) {{
 }}
 """
     options: dict[str, Any] = {"extra_cflags": [["-O3"], ["-O2"], [], ["-O3", "-std=c++20"], ["-O1"]][i % 5]}
-    return Case(f"cpp_only_{i}", "", ["run"], "#include <torch/extension.h>\n#include <cmath>\n" + body, vector(), OPERATORS[i][1], options=options)
+    return Case(
+        f"cpp_only_{i}",
+        "",
+        ["run"],
+        "#include <torch/extension.h>\n#include <cmath>\n" + body,
+        vector(),
+        OPERATORS[i][1],
+        options=options,
+    )
 
 
 def split_sources(i: int) -> Case:
@@ -498,7 +524,13 @@ def cases() -> list[Case]:
 def arguments_of(case: Case) -> dict[str, Any]:
     """As for torch.utils.cpp_extension.load_inline."""
     name = case.name
-    return {"name": name, "cpp_sources": case.cpp, **({"cuda_sources": case.cuda} if case.cuda else {}), "functions": case.functions or None, **case.options}
+    return {
+        "name": name,
+        "cpp_sources": case.cpp,
+        **({"cuda_sources": case.cuda} if case.cuda else {}),
+        "functions": case.functions or None,
+        **case.options,
+    }
 
 
 def outputs(case: Case, module: Any, device: str) -> tuple[list[Any], list[torch.Tensor]]:
@@ -513,7 +545,10 @@ def digest(case: Case, module: Any, device: str) -> str:
     """Of every bit that it computes."""
     hashed = hashlib.sha256()
     for tensor in outputs(case, module, device)[1]:
-        hashed.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode() + tensor.cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+        hashed.update(
+            f"{tensor.dtype} {tuple(tensor.shape)}".encode()
+            + tensor.cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+        )
     return hashed.hexdigest()[:16]
 
 
@@ -522,6 +557,8 @@ def wrong(case: Case, module: Any, device: str) -> str:
     inputs, found = outputs(case, module, device)
     expected = case.expected(*inputs)
     for got, wanted in zip(found, expected if isinstance(expected, list) else [expected], strict=True):
-        if got.shape != wanted.shape or not torch.allclose(got.double(), wanted.double(), rtol=case.tolerance, atol=case.tolerance):
+        if got.shape != wanted.shape or not torch.allclose(
+            got.double(), wanted.double(), rtol=case.tolerance, atol=case.tolerance
+        ):
             return f"{case.name}: {got.flatten()[:3].tolist()}, expected {wanted.flatten()[:3].tolist()}"
     return ""

@@ -40,7 +40,9 @@ def expressions() -> list[str]:
 
 def judged(*words: str | Path) -> str:
     """What promtool complains of."""
-    done = subprocess.run([str(PROMTOOL), *map(str, words)], capture_output=True, text=True, check=False, cwd=RULES.parent)
+    done = subprocess.run(
+        [str(PROMTOOL), *map(str, words)], capture_output=True, text=True, check=False, cwd=RULES.parent
+    )
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
 
@@ -84,7 +86,9 @@ class Deploy(unittest.TestCase):
 
     @unittest.skipUnless(PROMTOOL, "promtool is not installed")
     def test_promtool_parses_every_expression_of_the_dashboard(self) -> None:
-        rules = [{"record": f"kq:panel{i}", "expr": expr.replace("$instance", ".*")} for i, expr in enumerate(expressions())]
+        rules = [
+            {"record": f"kq:panel{i}", "expr": expr.replace("$instance", ".*")} for i, expr in enumerate(expressions())
+        ]
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "panels.yml"
             file.write_text(json.dumps({"groups": [{"name": "panels", "rules": rules}]}))  # JSON is YAML

@@ -34,7 +34,10 @@ class BadInput(kq.Story):
         (("dump", "--run", "r", "--format", "kernelbench"), "writes several files: name their folder with -o DIR"),
         (("dump", "--run", "r", "--format", "jsonl", "--excel-safe"), "--excel-safe goes with --format csv"),
         (("dump", "--run", "r", "--merge"), "--strict, --merge and --pass-at-k go with --format kernelbench"),
-        (("dump", "--run", "r", "--format", "kernelbench", "-o", "FOLDER/out", "--level", "sample"), "--level and --columns do not go with"),
+        (
+            ("dump", "--run", "r", "--format", "kernelbench", "-o", "FOLDER/out", "--level", "sample"),
+            "--level and --columns do not go with",
+        ),
         (("dump", "--run", "r", "--columns", "label,verdikt"), "there is no column 'verdikt', did you mean verdict?"),
         (("dump", "--run", "r", "--where", "verdict"), "must be like verdict=passed"),
         (("leaderboard", "--kernelbench"), "--run NAME is needed"),

@@ -9,20 +9,31 @@ from pathlib import Path
 import kq
 
 SCRIPT = kq.ROOT / "scripts/bench-faults"
-ENDS = {"endless_loop": "timed_out", "segfault": "crashed", "exits": "runtime_error", "raises": "runtime_error", "host_memory": "out_of_memory"}
+ENDS = {
+    "endless_loop": "timed_out",
+    "segfault": "crashed",
+    "exits": "runtime_error",
+    "raises": "runtime_error",
+    "host_memory": "out_of_memory",
+}
 
 
 class BenchFaults(kq.Story):
     def bench(self, *words: str | Path) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, str(SCRIPT), "--device", "cpu", *map(str, words)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=kq.LIMIT_S, env=kq.environment(), check=False)
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=kq.LIMIT_S, env=kq.environment(), check=False
+        )
 
     def test_bad_kernels_between_good_ones(self) -> None:
         out = self.folder / "figures.json"
         done = self.bench("--times", "1", "--json", out)
         self.assert_end(done, 0)
         found = json.loads(out.read_text())
-        self.assertEqual({name: one["verdicts"] for name, one in found["faults"].items()}, {name: [end] for name, end in ENDS.items()})
+        self.assertEqual(
+            {name: one["verdicts"] for name, one in found["faults"].items()},
+            {name: [end] for name, end in ENDS.items()},
+        )
         for name, one in found["faults"].items():
             self.assertRegex(done.stdout, rf"\n\| {name} \| {ENDS[name]} \| ")
             self.assertEqual((len(one["cost_s"]), len(one["next_us"])), (1, 1))

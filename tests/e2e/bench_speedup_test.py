@@ -29,7 +29,9 @@ def get_init_inputs():
 class BenchSpeedup(kq.Story):
     def bench(self, *words: str | Path) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, str(SCRIPT), "--device", "cpu", *map(str, words)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=kq.LIMIT_S, env=kq.environment(), check=False)
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=kq.LIMIT_S, env=kq.environment(), check=False
+        )
 
     def test_copies_are_judged_and_compared(self) -> None:
         problems = self.folder / "problems"
@@ -38,13 +40,17 @@ class BenchSpeedup(kq.Story):
         out = self.folder / "figures.json"
         done = self.bench("--problems", problems, "--copies", "2", "--timed", "3", "--json", out)
         self.assert_end(done, 0)
-        self.assertRegex(done.stdout, r"\n\| twice \| 2 \| [^|]+ \| [^|]+ \| [^|]+ \| [^|]+ \| [^|]+ \| [^|]+ \|\n\n2 of 2 passed; ")
+        self.assertRegex(
+            done.stdout, r"\n\| twice \| 2 \| [^|]+ \| [^|]+ \| [^|]+ \| [^|]+ \| [^|]+ \| [^|]+ \|\n\n2 of 2 passed; "
+        )
         found = json.loads(out.read_text())["problems"]["twice"]
         for figures in found.values():
             self.assertEqual(len(figures), 2)
             self.assertGreater(min(figures), 0)
         # A reference that disagrees with itself is no measure.
-        (problems / "drawn.py").write_text(PROBLEM.format(result="x * torch.empty(1).fill_(__import__('time').time_ns() % 1009)"))
+        (problems / "drawn.py").write_text(
+            PROBLEM.format(result="x * torch.empty(1).fill_(__import__('time').time_ns() % 1009)")
+        )
         done = self.bench("--problems", problems, "--copies", "1", "--timed", "3")
         self.assert_end(done, 1)
         self.assertIn("drawn_0: problem_invalid", done.stderr)

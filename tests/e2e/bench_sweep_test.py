@@ -23,7 +23,9 @@ class BenchSweep(kq.Story):
         words = ("--device", "cpu", "--cold", "--jobs", "3", "--problems", "2", "--backends", "torch", "--timed", "2")
         self.assert_end(bench(*words, "--json", out), 0)
         found = json.loads(out.read_text())
-        self.assertEqual((found["jobs_n"], found["problems_n"], found["trials"]["timed"], found["fill"]), (3, 2, 2, None))
+        self.assertEqual(
+            (found["jobs_n"], found["problems_n"], found["trials"]["timed"], found["fill"]), (3, 2, 2, None)
+        )
         self.assertIn("torch", found["machine"])
         (one,) = found["passes"]
         self.assertEqual(one["verdicts"], {"passed": 3})

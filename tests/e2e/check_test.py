@@ -16,7 +16,12 @@ DOCUMENT_ROW = re.compile(r"^\| `(\w+)` \| (reject|review) \| (\w+) \| (.*) \|$"
 
 def check(*words: object, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [kq.BIN / "kq-check", *map(str, words)], input=stdin, capture_output=True, text=True, timeout=60, env=kq.environment()
+        [kq.BIN / "kq-check", *map(str, words)],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=kq.environment(),
     )
 
 
@@ -24,7 +29,12 @@ class Check(kq.Story):
     def setUp(self) -> None:
         super().setUp()
         (self.folder / "sub").mkdir()
-        for name, text in {"clean.py": kq.RIGHT, "stream.py": STREAM, "sub/graph.cu": GRAPH, "review.py": REVIEW}.items():
+        for name, text in {
+            "clean.py": kq.RIGHT,
+            "stream.py": STREAM,
+            "sub/graph.cu": GRAPH,
+            "review.py": REVIEW,
+        }.items():
             (self.folder / name).write_text(text)
 
     def test_exit_codes(self) -> None:
@@ -49,7 +59,9 @@ class Check(kq.Story):
         lines = done.stdout.splitlines()
         self.assertEqual(len(lines), 3, done.stdout)
         self.assertTrue(lines[0].startswith(f"{self.folder}/review.py:2 process review: "), lines[0])
-        self.assertTrue(lines[1].startswith(f"{self.folder}/stream.py:4 cuda_stream_create creates a CUDA stream: "), lines[1])
+        self.assertTrue(
+            lines[1].startswith(f"{self.folder}/stream.py:4 cuda_stream_create creates a CUDA stream: "), lines[1]
+        )
         self.assertTrue(lines[2].startswith(f"{self.folder}/sub/graph.cu:2 cuda_graph "), lines[2])
         self.assertEqual(done.stderr, "")
 
@@ -70,7 +82,11 @@ class Check(kq.Story):
         self.assertEqual(told["files"], 4)
         self.assertEqual(
             [(one["line"], one["rule"], one["severity"], one["reason"]) for one in told["findings"]],
-            [(2, "process", "review", "policy"), (4, "cuda_stream_create", "reject", "stream"), (2, "cuda_graph", "reject", "stream")],
+            [
+                (2, "process", "review", "policy"),
+                (4, "cuda_stream_create", "reject", "stream"),
+                (2, "cuda_graph", "reject", "stream"),
+            ],
         )
 
     def test_sarif(self) -> None:

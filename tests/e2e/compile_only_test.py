@@ -20,19 +20,25 @@ int endless = Tree<30, 1>::v;
 
 
 # What the broker's and the builder's own tests show as well, without waiting for compilers.
-IN_CI = unittest.skipUnless("KQ_KILLS" in os.environ, "KQ_KILLS is not set, as CI does: it takes half a minute of builds")
+IN_CI = unittest.skipUnless(
+    "KQ_KILLS" in os.environ, "KQ_KILLS is not set, as CI does: it takes half a minute of builds"
+)
 
 
 class CompileOnly(kq.Queue):
     def builder(self, *targets: str, name: str = "b", **changes: str) -> kq.Program:
         words = [word for target in targets for word in ("--compile-for", target)]
-        return kq.program("kq-worker", "--connect", self.url, "--state", self.state / name, "--builds", "1", *words, **changes)
+        return kq.program(
+            "kq-worker", "--connect", self.url, "--state", self.state / name, "--builds", "1", *words, **changes
+        )
 
     def built(self) -> int:
         return sum(worker["built"] for worker in self.ctl_json("workers", code=None)["workers"])
 
     def figure(self, name: str, **labels: str) -> float:
-        return next(one["value"] for one in self.ctl_json("stats")["metrics"] if one["name"] == name and one["labels"] == labels)
+        return next(
+            one["value"] for one in self.ctl_json("stats")["metrics"] if one["name"] == name and one["labels"] == labels
+        )
 
     def rows(self, run: str) -> dict[str, dict[str, str]]:
         return {row["label"]: row for row in kq.dump(run, "--broker", self.url)}
@@ -68,13 +74,17 @@ class CompileOnly(kq.Queue):
         # In the sandboxes of its children, which cannot see this one, it is the real g++.
         other = self.folder / "bin/g++"
         other.parent.mkdir()
-        other.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "g++ (Other) 11.1.1" && exit\nexec /usr/bin/g++ "$@"\n')
+        other.write_text(
+            '#!/bin/sh\n[ "$1" = --version ] && echo "g++ (Other) 11.1.1" && exit\nexec /usr/bin/g++ "$@"\n'
+        )
         other.chmod(other.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
         self.folder.chmod(0o755)
         with self.broker():
             with self.builder("cpu", PATH=f"{other.parent}:{os.environ['PATH']}"):
                 self.submit_extension("r", "third")
-                kq.wait_until(lambda: self.figure("kq_builds_total", ending="declined") == 1, "the builder has built it")
+                kq.wait_until(
+                    lambda: self.figure("kq_builds_total", ending="declined") == 1, "the builder has built it"
+                )
             with self.worker():
                 self.wait_for("r", {"a": "passed"})
             row = self.rows("r")["a"]
@@ -92,13 +102,17 @@ class CompileOnly(kq.Queue):
             with self.builder("cpu", name="b2"):
                 self.submit_extension("r", "fifth")
                 self.submit_extension("bad", "sixth", kq.SMALL_MODULE.replace("return PyLong", "return Nonsense"))
-                kq.wait_until(lambda: self.figure("kq_builds_total", ending="declined") == 1, "it has tried what does not compile")
+                kq.wait_until(
+                    lambda: self.figure("kq_builds_total", ending="declined") == 1, "it has tried what does not compile"
+                )
                 kq.wait_until(lambda: self.built() == 1, "the next one builds what came next")
                 with self.worker("--builds", "2"):
                     self.wait_for("r", {"a": "passed"})
                     self.assertEqual(self.rows("r")["a"]["build_cached"], "true")
                     self.wait_for("bad", {"a": "build_failed"})
-                    self.assertEqual(self.rows("bad")["a"]["build_cached"], "false", "its own worker says what is wrong with it")
+                    self.assertEqual(
+                        self.rows("bad")["a"]["build_cached"], "false", "its own worker says what is wrong with it"
+                    )
                     self.ctl("cancel", "--run", "slow")
                     self.wait_for("slow", {"a": "cancelled"})
         self.ctl("verify", "--store", str(self.store))

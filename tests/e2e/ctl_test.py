@@ -44,7 +44,9 @@ class Ctl(kq.Queue):
         ready, tell = os.pipe()
         words = ["--bind", self.url, "--store", self.state / "store", "--metrics-port", port, "--ready-fd", tell]
         with log.open("wb") as stderr:
-            broker = subprocess.Popen([str(kq.BIN / "kq-broker"), *map(str, words)], pass_fds=[tell], stderr=stderr, env=kq.environment())
+            broker = subprocess.Popen(
+                [str(kq.BIN / "kq-broker"), *map(str, words)], pass_fds=[tell], stderr=stderr, env=kq.environment()
+            )
         os.close(tell)
         try:
             Path(f"/dev/fd/{ready}").read_text()
@@ -59,7 +61,9 @@ class Ctl(kq.Queue):
             kq.wait_until(lambda: '\nkq_queue_jobs{state="queued"} 1\n' in scrape(), "the scrape shows the job")
             self.assertIn('kq_jobs_submitted_total{backend="torch"} 1\n', scrape())
             if shutil.which("promtool"):
-                done = subprocess.run(["promtool", "check", "metrics"], input=scrape(), capture_output=True, text=True, check=False)
+                done = subprocess.run(
+                    ["promtool", "check", "metrics"], input=scrape(), capture_output=True, text=True, check=False
+                )
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         finally:
             os.close(ready)

@@ -24,7 +24,12 @@ sys.path.insert(0, str(kq.ROOT / "tests/bench"))
 from sweep_jobs import Job, problems_of, write_jobs, write_lines  # noqa: E402
 
 BACKENDS = ["cuda", "torch_cuda", "triton"]
-COMPILERS = {"cuda": "nvrtc", "torch_cuda": "nvcc", "triton": "triton", "torch": "g++"}  # what a row's build_compiler begins with
+COMPILERS = {
+    "cuda": "nvrtc",
+    "torch_cuda": "nvcc",
+    "triton": "triton",
+    "torch": "g++",
+}  # what a row's build_compiler begins with
 TRIALS = {"correctness": 2, "warmup": 1, "timed": 5}
 BUILD_LIMIT_S = 300
 NO_GPU = 3
@@ -32,9 +37,15 @@ ARCH_WITHOUT_GPU = "sm_90"
 
 
 def arch_of_gpu() -> str:
-    """"sm_90", or nothing: there is no GPU."""
+    """ "sm_90", or nothing: there is no GPU."""
     try:
-        asked = subprocess.run(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"], capture_output=True, text=True, timeout=60, check=True)
+        asked = subprocess.run(
+            ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
     except (OSError, subprocess.SubprocessError):
         return ""
     return "sm_" + asked.stdout.split()[0].replace(".", "")
@@ -43,7 +54,9 @@ def arch_of_gpu() -> str:
 def cpp_jobs(folder: Path, count: int) -> list[Job]:
     folder.mkdir()
     (folder / "relu.py").write_text(kq.RELU)
-    jobs = [Job(f"relu/{number}_cpp", "torch", folder / "relu.py", folder / f"relu_{number}.py") for number in range(count)]
+    jobs = [
+        Job(f"relu/{number}_cpp", "torch", folder / "relu.py", folder / f"relu_{number}.py") for number in range(count)
+    ]
     for number, job in enumerate(jobs):
         job.kernel.write_text(kq.small_module(number))
     return jobs
@@ -57,10 +70,30 @@ class Check:
         return kq.program("kq-broker", "--bind", self.url, "--store", self.folder / "store")
 
     def builder(self, builds: int) -> kq.Program:
-        return kq.program("kq-worker", "--connect", self.url, "--state", self.folder / "builder", "--compile-for", self.arch, "--builds", str(builds))
+        return kq.program(
+            "kq-worker",
+            "--connect",
+            self.url,
+            "--state",
+            self.folder / "builder",
+            "--compile-for",
+            self.arch,
+            "--builds",
+            str(builds),
+        )
 
     def worker(self) -> kq.Program:
-        return kq.program("kq-worker", "--connect", self.url, "--state", self.folder / "worker", "--devices", self.device, "--builds", "1")
+        return kq.program(
+            "kq-worker",
+            "--connect",
+            self.url,
+            "--state",
+            self.folder / "worker",
+            "--devices",
+            self.device,
+            "--builds",
+            "1",
+        )
 
     def ctl(self, *words: str) -> dict:
         done = kq.kq("ctl", *words, "--json", KQ_BROKER=self.url)
@@ -68,7 +101,9 @@ class Check:
         return kq.json.loads(done.stdout)
 
     def figure(self, name: str, **labels: str) -> int:
-        return next(int(one["value"]) for one in self.ctl("stats")["metrics"] if one["name"] == name and one["labels"] == labels)
+        return next(
+            int(one["value"]) for one in self.ctl("stats")["metrics"] if one["name"] == name and one["labels"] == labels
+        )
 
     def submit(self, run: str, jobs: list[Job]) -> None:
         lines = self.folder / f"{run}.jsonl"
@@ -82,7 +117,11 @@ class Check:
     def wait_for(self, run: str) -> dict[str, dict[str, str]]:
         kq.wait_until(lambda: all(row["verdict"] for row in self.rows(run).values()), f"{run} has ended", BUILD_LIMIT_S)
         rows = self.rows(run)
-        bad = [f"{label}: {row['verdict']} {row['reason']}: {row['message']}" for label, row in rows.items() if row["verdict"] != "passed"]
+        bad = [
+            f"{label}: {row['verdict']} {row['reason']}: {row['message']}"
+            for label, row in rows.items()
+            if row["verdict"] != "passed"
+        ]
         assert not bad, "\n".join(bad)
         return rows
 
@@ -96,10 +135,16 @@ class Check:
         """Every job has its object in the broker, and nobody has run one."""
         self.submit("ahead", jobs)
         begun = time.monotonic()
-        kq.wait_until(lambda: self.figure("kq_build_objects") + self.figure("kq_builds_total", ending="declined") == len(jobs), "all are built", BUILD_LIMIT_S)
+        kq.wait_until(
+            lambda: self.figure("kq_build_objects") + self.figure("kq_builds_total", ending="declined") == len(jobs),
+            "all are built",
+            BUILD_LIMIT_S,
+        )
         declined = self.figure("kq_builds_total", ending="declined")
         assert declined == 0, f"of {len(jobs)} builds nothing came of {declined}"
-        print(f"{len(jobs)} jobs built for {self.arch} by a worker without a device in {time.monotonic() - begun:.1f} s, its headers with them")
+        print(
+            f"{len(jobs)} jobs built for {self.arch} by a worker without a device in {time.monotonic() - begun:.1f} s, its headers with them"
+        )
 
     def run_what_was_built(self, jobs: list[Job]) -> None:
         begun = time.monotonic()
@@ -107,16 +152,22 @@ class Check:
         seconds = time.monotonic() - begun
         for job in jobs:
             row = rows[job.label]
-            print(f"{job.label:30} {row['verdict']} build_cached {row['build_cached']}, {float(row['build_s']):.3f} s; {row['build_compiler']}; {row['build_flags']}")
+            print(
+                f"{job.label:30} {row['verdict']} build_cached {row['build_cached']}, {float(row['build_s']):.3f} s; {row['build_compiler']}; {row['build_flags']}"
+            )
             assert row["build_cached"] == "true", row
             assert row["build_compiler"].lower().startswith(COMPILERS[job.backend]), row
         mine, theirs = self.cache("worker"), self.cache("builder")
         assert "header" not in mine.values(), f"the worker made a precompiled header: {mine}"
         assert set(mine) <= set(theirs), f"the worker built {sorted(set(mine) - set(theirs))} itself"
-        print(f"all {len(rows)} passed on {self.device} with objects of the builder's, {seconds:.1f} s from the worker's start to the last; the worker built nothing itself")
+        print(
+            f"all {len(rows)} passed on {self.device} with objects of the builder's, {seconds:.1f} s from the worker's start to the last; the worker built nothing itself"
+        )
         for backend in sorted({job.backend for job in jobs}):
             took = [float(rows[job.label]["build_s"]) for job in jobs if job.backend == backend]
-            print(f"{backend:10} from a builder's object: {statistics.median(took):.3f} s in the median, {max(took):.3f} at most")
+            print(
+                f"{backend:10} from a builder's object: {statistics.median(took):.3f} s in the median, {max(took):.3f} at most"
+            )
 
     def run_beside(self, jobs: list[Job]) -> None:
         """Both are up, and share the work as it comes."""
@@ -126,7 +177,9 @@ class Check:
         rows = self.wait_for("beside")
         taken = self.figure("kq_builds_total", ending="taken") - before
         cached = sum(row["build_cached"] == "true" for row in rows.values())
-        print(f"both at once: {len(rows)} passed in {time.monotonic() - begun:.1f} s; {taken} built by the builder, {cached} rows say build_cached")
+        print(
+            f"both at once: {len(rows)} passed in {time.monotonic() - begun:.1f} s; {taken} built by the builder, {cached} rows say build_cached"
+        )
 
 
 def main() -> int:
@@ -140,7 +193,11 @@ def main() -> int:
         folder = Path(place)
         check = Check(folder, options.device, arch or ARCH_WITHOUT_GPU)
         n = 2 * options.jobs
-        jobs = cpp_jobs(folder / "jobs", n) if arch == "cpu" else write_jobs(folder / "jobs", problems_of(4, 512, 1024), BACKENDS, n)
+        jobs = (
+            cpp_jobs(folder / "jobs", n)
+            if arch == "cpu"
+            else write_jobs(folder / "jobs", problems_of(4, 512, 1024), BACKENDS, n)
+        )
         first, second = jobs[: options.jobs], jobs[options.jobs :]
         try:
             with check.broker():

@@ -40,7 +40,9 @@ def ask(*words: str | Path, **changes: str) -> str:
 
 
 def problem_files(root: Path, level: int) -> list[Path]:
-    files = [path for path in (root / "KernelBench" / f"level{level}").glob("*.py") if path.name.split("_")[0].isdigit()]
+    files = [
+        path for path in (root / "KernelBench" / f"level{level}").glob("*.py") if path.name.split("_")[0].isdigit()
+    ]
     return sorted(files, key=lambda path: int(path.name.split("_")[0]))
 
 
@@ -51,7 +53,12 @@ def check_problems(root: Path) -> None:
         with data_set.open("w") as lines:
             for level in LEVELS:
                 for path in problem_files(root, level):
-                    problem = {"code": path.read_text(), "level": level, "name": path.stem, "problem_id": int(path.name.split("_")[0])}
+                    problem = {
+                        "code": path.read_text(),
+                        "level": level,
+                        "name": path.stem,
+                        "problem_id": int(path.name.split("_")[0]),
+                    }
                     lines.write(json.dumps(problem) + "\n")
         for words in ([root / "KernelBench" / f"level{level}" for level in LEVELS], [data_set]):
             jobs = json.loads(ask("submit", *words, "--dry-run", "--json", "--run", "all"))["jobs"]
@@ -79,7 +86,9 @@ def write_run(root: Path, run: Path) -> None:
 def analysis(root: Path, export: Path, level: int, baseline: Path, out: Path) -> dict:
     words = [f"run_name=level{level}", f"level={level}", "hardware=any", "baseline=any", f"baseline_file={baseline}",
              f"eval_results_dir={export}", f"output_file={out}"]  # fmt: skip
-    done = subprocess.run([sys.executable, "-c", RUN_ANALYSIS, str(root), *words], cwd=root, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", RUN_ANALYSIS, str(root), *words], cwd=root, capture_output=True, text=True, check=False
+    )
     if done.returncode != 0:
         fail(f"KernelBench's analysis of level {level} ended with {done.returncode}: {done.stderr.strip()[-2000:]}")
     return json.loads(out.read_text())
@@ -90,7 +99,9 @@ def compare(level: int, theirs: dict, ours: dict) -> None:
         if theirs[key] != ours[key]:
             fail(f"level {level}: {key} is {theirs[key]} for KernelBench and {ours[key]} for kq-leaderboard")
     if abs(theirs["geo_mean_speedup"] / ours["geo_mean_speedup"] - 1) > 1e-9:
-        fail(f"level {level}: geo_mean_speedup is {theirs['geo_mean_speedup']} for KernelBench and {ours['geo_mean_speedup']} for kq-leaderboard")
+        fail(
+            f"level {level}: geo_mean_speedup is {theirs['geo_mean_speedup']} for KernelBench and {ours['geo_mean_speedup']} for kq-leaderboard"
+        )
     for key in ("fast_p", "pass_at_k"):
         if theirs[key] != ours[key]:
             fail(f"level {level}: {key} is {theirs[key]} for KernelBench and {ours[key]} for kq-leaderboard")
@@ -102,7 +113,16 @@ def check_analysis(root: Path, folder: Path) -> None:
     with kq.program("kq-broker", "--bind", url, "--store", store):
         worker = subprocess.Popen([str(kq.BIN / "light_worker"), url, "w"], env=kq.environment())
         try:
-            ask("submit", folder / "runs" / "made", "--problems", root, "--wait", "--exit-zero", "--quiet", KQ_BROKER=url)
+            ask(
+                "submit",
+                folder / "runs" / "made",
+                "--problems",
+                root,
+                "--wait",
+                "--exit-zero",
+                "--quiet",
+                KQ_BROKER=url,
+            )
         finally:
             worker.kill()
             worker.wait()

@@ -82,11 +82,25 @@ class Rig:
 
     def start(self, role: str) -> "kq.subprocess.Popen[bytes]":
         words = {"builder": ["--compile-for", "cpu"], "worker": ["--devices", "cpu"]}[role]
-        return kq.start("kq-worker", "--connect", self.url, "--state", self.folder / role, "--builds", "1", *words, stderr=self.log, **self.python)
+        return kq.start(
+            "kq-worker",
+            "--connect",
+            self.url,
+            "--state",
+            self.folder / role,
+            "--builds",
+            "1",
+            *words,
+            stderr=self.log,
+            **self.python,
+        )
 
     def figures(self) -> dict[str, float]:
         done = kq.kq("ctl", "stats", "--json", KQ_BROKER=self.url)
-        return {one["name"] + one["labels"].get("state", "") + one["labels"].get("ending", ""): one["value"] for one in kq.json.loads(done.stdout)["metrics"]}
+        return {
+            one["name"] + one["labels"].get("state", "") + one["labels"].get("ending", ""): one["value"]
+            for one in kq.json.loads(done.stdout)["metrics"]
+        }
 
     def unfinished(self) -> float:
         return sum(n for name, n in self.figures().items() if name.startswith("kq_queue_jobs"))
@@ -119,7 +133,9 @@ class Rig:
                 workers[role].wait(30)
                 self.found.kills[role] += 1
                 workers[role] = self.start(role)
-            kq.wait_until(lambda: kills.have_failed or self.figures()["kq_queue_jobsqueued"] == 0, "the queue is empty", CALM_S)
+            kq.wait_until(
+                lambda: kills.have_failed or self.figures()["kq_queue_jobsqueued"] == 0, "the queue is empty", CALM_S
+            )
             kq.wait_until(lambda: kills.have_failed or self.unfinished() == 0, "every job has ended", CALM_S)
             if kills.have_failed:
                 return
@@ -161,7 +177,11 @@ def run_all(seed: int, at_once: int, kills: Kills, python: str, folder: Path) ->
             kills.stop()
             wrong.append(f"seed {rig.seed}, after {rig.found.kills.total()} kills: {type(failed).__name__}: {failed}")
             sys.stderr.write((rig.folder / "log").read_text(errors="replace")[-4000:])
-        print(f"seed {rig.seed}: {rig.found.kills.total()} kills, {rig.found.counts['jobs']} jobs", file=sys.stderr, flush=True)
+        print(
+            f"seed {rig.seed}: {rig.found.kills.total()} kills, {rig.found.counts['jobs']} jobs",
+            file=sys.stderr,
+            flush=True,
+        )
 
     with ThreadPoolExecutor(max_workers=at_once) as pool:
         list(pool.map(run, rigs))
@@ -173,11 +193,20 @@ def run_all(seed: int, at_once: int, kills: Kills, python: str, folder: Path) ->
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=3, help="how many")
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32), help="of what chance decides, of the first rig; of the next the next")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=random.SystemRandom().randrange(1 << 32),
+        help="of what chance decides, of the first rig; of the next the next",
+    )
     parser.add_argument("--at-once", type=int, default=1, metavar="N", help="rigs that share the kills (default 1)")
     parser.add_argument("--warm", action="store_true", help="workers' Pythons are forks of one that has imported torch")
     parser.add_argument("--limit-s", type=float, metavar="S", help="no kill after so long")
-    parser.add_argument("--in-ci", action="store_true", help="only where KQ_KILLS is set, as CI does: each job takes two seconds to build")
+    parser.add_argument(
+        "--in-ci",
+        action="store_true",
+        help="only where KQ_KILLS is set, as CI does: each job takes two seconds to build",
+    )
     arguments = parser.parse_args()
     if arguments.in_ci and "KQ_KILLS" not in os.environ:
         print("skipped: KQ_KILLS is not set")
@@ -186,14 +215,22 @@ def main() -> int:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kq-kill.", dir="/tmp"))
         python = stack.enter_context(warm.python()) if arguments.warm else ""
         began = time.monotonic()
-        found, wrong = run_all(arguments.seed, arguments.at_once, Kills(arguments.kills, arguments.limit_s), python, Path(folder))
+        found, wrong = run_all(
+            arguments.seed, arguments.at_once, Kills(arguments.kills, arguments.limit_s), python, Path(folder)
+        )
     kills_n, counts = found.kills.total(), found.counts
     if not wrong and kills_n >= KILLS_TO_TELL and counts["cached"] == 0:
         wrong.append("no job ran what was built elsewhere")
     kills = ", ".join(f"{n} of a {role}" for role, n in sorted(found.kills.items()))
-    print(f"seed {arguments.seed}, {arguments.at_once} at once: {kills_n} kill -9 ({kills}) in {time.monotonic() - began:.0f} s")
-    print(f"{counts['leases_cut']} leases of a worker and {counts['builds_cut']} builds of a builder were cut short by them")
-    print(f"{counts['jobs']} jobs: {dict(found.verdicts)}; {counts['taken']} objects were handed over, {counts['cached']} jobs ran what was built before")
+    print(
+        f"seed {arguments.seed}, {arguments.at_once} at once: {kills_n} kill -9 ({kills}) in {time.monotonic() - began:.0f} s"
+    )
+    print(
+        f"{counts['leases_cut']} leases of a worker and {counts['builds_cut']} builds of a builder were cut short by them"
+    )
+    print(
+        f"{counts['jobs']} jobs: {dict(found.verdicts)}; {counts['taken']} objects were handed over, {counts['cached']} jobs ran what was built before"
+    )
     if wrong:
         print("\n".join(["FAILED", *wrong]), file=sys.stderr)
         return 1

@@ -67,11 +67,19 @@ class Row:
 def rows_of(store: Path, run: str) -> dict[str, Row]:
     command = [str(kq.BIN / "kq-dump"), "--run", run, "--store", str(store)]
     rows = {}
-    with subprocess.Popen(command, env=kq.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as dump:
+    with subprocess.Popen(
+        command, env=kq.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as dump:
         for row in csv.DictReader(dump.stdout):
             digest = hashlib.blake2b("\0".join(row.values()).encode(), digest_size=16).digest()
             rows[row["label"]] = Row(
-                int(row["job_id"]), int(row["attempt"]), row["state"], row["verdict"], row["worker"], row["build_cached"] == "true", digest
+                int(row["job_id"]),
+                int(row["attempt"]),
+                row["state"],
+                row["verdict"],
+                row["worker"],
+                row["build_cached"] == "true",
+                digest,
             )
         said = dump.stderr.read()
     expect(dump.returncode in (0, 5), f"kq-dump ended with {dump.returncode}: {said}")  # 5: nothing of that run yet
@@ -104,9 +112,23 @@ class Submitter:
         self.submit()
 
     def submit(self) -> None:
-        command = [str(kq.BIN / "kq-submit"), str(self.folder), "--run", self.name, "--broker", self.loop.url, "--timeout", "60"]
+        command = [
+            str(kq.BIN / "kq-submit"),
+            str(self.folder),
+            "--run",
+            self.name,
+            "--broker",
+            self.loop.url,
+            "--timeout",
+            "60",
+        ]
         self.process = subprocess.Popen(
-            command, env=kq.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
+            command,
+            env=kq.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            text=True,
         )
 
     def look(self, more: bool) -> None:
@@ -123,7 +145,10 @@ class Submitter:
         expect(self.process.returncode == 0, f"kq-submit ended with {self.process.returncode}: {err}")
         numbers = dict(zip(self.labels, map(int, out.split()), strict=True))
         if self.again:
-            expect(all(self.numbers[label] == n for label, n in numbers.items()), f"{self.name}: a job has another number than before")
+            expect(
+                all(self.numbers[label] == n for label, n in numbers.items()),
+                f"{self.name}: a job has another number than before",
+            )
         self.numbers |= numbers
         self.process = None
         self.rests_until = time.monotonic() + self.loop.random.uniform(0, 2 * MEAN_REST_S)
@@ -155,7 +180,9 @@ class Loop:
 
     def start_broker(self) -> None:
         began = time.monotonic()
-        self.broker = kq.start("kq-broker", "--bind", self.url, "--store", self.store, "--lease", f"{LEASE_S}s", stderr=self.log)
+        self.broker = kq.start(
+            "kq-broker", "--bind", self.url, "--store", self.store, "--lease", f"{LEASE_S}s", stderr=self.log
+        )
         self.start_ms.append((time.monotonic() - began) * 1e3)
 
     def start_worker(self, *words: str) -> subprocess.Popen[bytes]:
@@ -252,7 +279,10 @@ class Loop:
             "kills": dict(self.killed),
             "freezes": self.freezes_n,
             "kills_s": round(kills_s, 1),
-            "broker_start_ms": {"median": round(sorted(self.start_ms)[len(self.start_ms) // 2], 1), "max": round(max(self.start_ms), 1)},
+            "broker_start_ms": {
+                "median": round(sorted(self.start_ms)[len(self.start_ms) // 2], 1),
+                "max": round(max(self.start_ms), 1),
+            },
             **counts,
         }
 
@@ -303,7 +333,9 @@ class Loop:
             return all(submitter.process is None for submitter in self.submitters)
 
         kq.wait_until(all_acknowledged, "every order is acknowledged", CALM_S)
-        kq.wait_until(lambda: self.unfinished_n() == 0, "every job is finished", CALM_S + CALM_PER_KILL_S * self.kills_n)
+        kq.wait_until(
+            lambda: self.unfinished_n() == 0, "every job is finished", CALM_S + CALM_PER_KILL_S * self.kills_n
+        )
         self.broker.terminate()
         expect(self.broker.wait(30) == 0, "kq-broker ended with another code than 0")
 
@@ -320,10 +352,17 @@ class Loop:
         for label, row in self.seen.items():
             expect(rows[label] == row, f"job {row.number} was finished, and has changed: {row} is {rows[label]}")
         found = self.verify(self.store)
-        expect(found["finished"] == len(acknowledged), f"{found['finished']} jobs for {len(acknowledged)} pieces of work")
+        expect(
+            found["finished"] == len(acknowledged), f"{found['finished']} jobs for {len(acknowledged)} pieces of work"
+        )
         expect(found["results"] == len(acknowledged), f"{found['results']} results for {len(acknowledged)} jobs")
         built_n = sum(row.cached for row in rows.values())
-        return {"jobs": len(rows), "built_elsewhere": built_n, "verdicts": dict(verdicts), "attempts": sum(row.attempt for row in rows.values())}
+        return {
+            "jobs": len(rows),
+            "built_elsewhere": built_n,
+            "verdicts": dict(verdicts),
+            "attempts": sum(row.attempt for row in rows.values()),
+        }
 
     def check_row(self, label: str, row: Row, number: int) -> None:
         expect(row.number == number, f"{label} was acknowledged as job {number} and is job {row.number}")
@@ -339,8 +378,12 @@ class Loop:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=int(os.environ.get("KQ_KILLS") or 5), help="how many (default: KQ_KILLS, or 5)")
-    parser.add_argument("--seed", type=int, default=None, help="of what chance decides; the moments themselves are the machine's")
+    parser.add_argument(
+        "--kills", type=int, default=int(os.environ.get("KQ_KILLS") or 5), help="how many (default: KQ_KILLS, or 5)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=None, help="of what chance decides; the moments themselves are the machine's"
+    )
     parser.add_argument("--json", metavar="FILE", help="write the figures there, too")
     arguments = parser.parse_args()
     seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 32)
@@ -358,9 +401,13 @@ def main() -> int:
         Path(arguments.json).write_text(json.dumps(figures, indent=2) + "\n")
     kills = ", ".join(f"{n} of a {what}" for what, n in sorted(figures["kills"].items()))
     start = figures["broker_start_ms"]
-    print(f"seed {seed}: {sum(figures['kills'].values())} kill -9 ({kills}) in {figures['kills_s']} s; a worker was stopped {figures['freezes']} times")
+    print(
+        f"seed {seed}: {sum(figures['kills'].values())} kill -9 ({kills}) in {figures['kills_s']} s; a worker was stopped {figures['freezes']} times"
+    )
     print(f"the broker was there again in {start['median']} ms (median), {start['max']} ms (longest)")
-    print(f"{figures['jobs']} jobs acknowledged, {figures['attempts']} attempts; {figures['verdicts']}; {figures['built_elsewhere']} came with what a builder had built, each with its own")
+    print(
+        f"{figures['jobs']} jobs acknowledged, {figures['attempts']} attempts; {figures['verdicts']}; {figures['built_elsewhere']} came with what a builder had built, each with its own"
+    )
     print("0 lost, 0 doubled, 0 changed after their end, 0 of another attempt; kq-ctl verify finds nothing")
     return 0
 

@@ -19,7 +19,10 @@ from pathlib import Path
 from typing import IO
 
 ROOT = Path(__file__).resolve().parents[2]
-BIN = Path(os.environ.get("KQ_BIN") or next((path for path in [ROOT / "bin"] if (path / "kq").exists()), ROOT / "build/release/bin")).resolve()
+BIN = Path(
+    os.environ.get("KQ_BIN")
+    or next((path for path in [ROOT / "bin"] if (path / "kq").exists()), ROOT / "build/release/bin")
+).resolve()
 LIMIT_S = 300
 PROGRAMS = ("kq-broker", "kq-worker")
 
@@ -152,7 +155,9 @@ def start(name: str, *words: str | Path, stderr: IO[bytes] | None = None, **chan
     """A program that says when it is ready, once it is."""
     ready, tell = os.pipe()
     command = [str(BIN / name), *map(str, words), "--ready-fd", str(tell)]
-    process = subprocess.Popen(command, pass_fds=[tell], env=environment(**changes), stdin=subprocess.DEVNULL, stderr=stderr)
+    process = subprocess.Popen(
+        command, pass_fds=[tell], env=environment(**changes), stdin=subprocess.DEVNULL, stderr=stderr
+    )
     os.close(tell)
     with open(ready) as pipe:
         if not pipe.readline():
@@ -243,7 +248,9 @@ class SharedWorker(Queue):
     def setUpClass(cls) -> None:
         cls.shared = Path(tempfile.mkdtemp(prefix="kq-e2e.", dir="/tmp"))
         cls.addClassCleanup(shutil.rmtree, cls.shared, ignore_errors=True)
-        worker = program("kq-worker", "--connect", f"ipc://{cls.shared}/b", "--state", cls.shared / "w", "--devices", "cpu")
+        worker = program(
+            "kq-worker", "--connect", f"ipc://{cls.shared}/b", "--state", cls.shared / "w", "--devices", "cpu"
+        )
         cls.shared_worker = worker.__enter__()
         cls.addClassCleanup(worker.__exit__, None, None, None)
 

@@ -1,14 +1,14 @@
-// A worker that judges nothing: kq-worker's protocol (gpu_worker/worker.h) over its real link, and results made up in no time. For
-// kill_loop.py, which needs thousands of jobs and no torch.
+// A worker that judges nothing: kq-worker's protocol (gpu_worker/worker.h) over its real link, and results made up in
+// no time. For kill_loop.py, which needs thousands of jobs and no torch.
 //
 //   light_worker URL NAME [builds]
 //
-// With `builds` it only builds, for others: an object that names its job. Whoever gets it with a lease looks whether it is that job's: another one's
-// ends as gpu_fault, which nothing else does.
+// With `builds` it only builds, for others: an object that names its job. Whoever gets it with a lease looks whether it
+// is that job's: another one's ends as gpu_fault, which nothing else does.
 //
-// A job whose label ends in 9, or holds problem_9, gets wrong_answer, any other passes with a time drawn for the attempt; one that ends in 77 runs for seconds, so that
-// a late result of another worker may meet it. Which attempt a result is of stands in
-// its `worker`: NAME SEQ/ATTEMPT.
+// A job whose label ends in 9, or holds problem_9, gets wrong_answer, any other passes with a time drawn for the
+// attempt; one that ends in 77 runs for seconds, so that a late result of another worker may meet it. Which attempt a
+// result is of stands in its `worker`: NAME SEQ/ATTEMPT.
 #include <sys/random.h>
 
 #include <algorithm>
@@ -44,12 +44,16 @@ BuildObject object_of(const Lease& lease) {
 class LightWorker {
  public:
   LightWorker(ClientLink& link, std::string name, std::uint64_t epoch, bool only_builds)
-      : link_(link), name_(std::move(name)), random_(epoch), worker_(only_builds ? builder_options(epoch) : options(epoch)) {}
+      : link_(link),
+        name_(std::move(name)),
+        random_(epoch),
+        worker_(only_builds ? builder_options(epoch) : options(epoch)) {}
 
   Expected<void> work() {
     for (;;) {
       std::int64_t wait_ms = std::clamp<std::int64_t>(wake_at_ms_ - monotonic_now_ms(), 0, kLookMs);
-      if (!running_.empty()) wait_ms = std::clamp<std::int64_t>(running_.begin()->first - monotonic_now_ms(), 0, wait_ms);
+      if (!running_.empty())
+        wait_ms = std::clamp<std::int64_t>(running_.begin()->first - monotonic_now_ms(), 0, wait_ms);
       auto packet = link_.receive(wait_ms);
       if (!packet) return failure(std::move(packet.error()));
       if (*packet) {
@@ -61,7 +65,12 @@ class LightWorker {
       while (!running_.empty() && running_.begin()->first <= now_ms) {
         const auto lease = running_.extract(running_.begin()).mapped();
         if (lease->id.attempt == 0) {
-          step(BuildDone{lease->id, Built{.verdict = std::nullopt, .dir = "none", .cached = false, .ms = 1, .toolchain = {}, .object = object_of(*lease)}});
+          step(BuildDone{lease->id, Built{.verdict = std::nullopt,
+                                          .dir = "none",
+                                          .cached = false,
+                                          .ms = 1,
+                                          .toolchain = {},
+                                          .object = object_of(*lease)}});
         } else {
           step(RunDone{lease->id, result_of(*lease)});
         }
@@ -74,10 +83,16 @@ class LightWorker {
   WorkerOptions options(std::uint64_t epoch) const {
     DeviceInfo cpu;
     cpu.model = "made up";
-    return {.name = name_, .epoch = epoch, .devices = std::vector<DeviceInfo>(kDevices, cpu), .build_slots = 64, .leases_ahead = 4};
+    return {.name = name_,
+            .epoch = epoch,
+            .devices = std::vector<DeviceInfo>(kDevices, cpu),
+            .build_slots = 64,
+            .leases_ahead = 4};
   }
 
-  WorkerOptions builder_options(std::uint64_t epoch) const { return {.name = name_, .epoch = epoch, .devices = {}, .build_slots = 4, .builds_for = {DeviceInfo{}}}; }
+  WorkerOptions builder_options(std::uint64_t epoch) const {
+    return {.name = name_, .epoch = epoch, .devices = {}, .build_slots = 4, .builds_for = {DeviceInfo{}}};
+  }
 
   void step(WorkerEvent event) {
     std::deque<WorkerEvent> events;
@@ -87,10 +102,12 @@ class LightWorker {
       for (const std::string& note : ready.notes) std::fprintf(stderr, "light_worker: %s\n", note.c_str());
       for (const BuildStart& start : ready.builds) {
         if (start.lease->id.attempt == 0) {
-          running_.emplace(monotonic_now_ms() + std::uniform_int_distribution<std::int64_t>(1, kBuildMsMax)(random_), start.lease);
+          running_.emplace(monotonic_now_ms() + std::uniform_int_distribution<std::int64_t>(1, kBuildMsMax)(random_),
+                           start.lease);
           continue;
         }
-        events.push_back(BuildDone{start.lease->id, Built{.verdict = std::nullopt, .dir = "none", .cached = false, .ms = 1}});
+        events.push_back(
+            BuildDone{start.lease->id, Built{.verdict = std::nullopt, .dir = "none", .cached = false, .ms = 1}});
       }
       for (const RunStart& start : ready.runs) {
         const bool is_long = start.lease->submission.label.ends_with("77");
@@ -126,7 +143,8 @@ class LightWorker {
 
   Statistics times() {
     std::vector<std::int64_t> samples_ns(20);
-    for (std::int64_t& sample_ns : samples_ns) sample_ns = std::uniform_int_distribution<int>(1'000, 1'000'000)(random_);
+    for (std::int64_t& sample_ns : samples_ns)
+      sample_ns = std::uniform_int_distribution<int>(1'000, 1'000'000)(random_);
     return summarise(samples_ns);
   }
 
@@ -148,7 +166,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   auto link = connect_client(endpoints->worker);
-  const auto done = link ? LightWorker(**link, argv[2], epoch, argc > 3 && std::string_view(argv[3]) == "builds").work() : failure(link.error());
+  const auto done = link ? LightWorker(**link, argv[2], epoch, argc > 3 && std::string_view(argv[3]) == "builds").work()
+                         : failure(link.error());
   std::fprintf(stderr, "light_worker: %s\n", done.error().message.c_str());
   return 3;
 }

@@ -21,7 +21,10 @@ for turn in range(3):
 def blocks() -> list[tuple[int, str]]:
     """(Line of the fence, commands) of each block whose fence says sh."""
     text = PAGE.read_text()
-    return [(text[: found.start()].count("\n") + 1, found[1]) for found in re.finditer(r"^```sh\n(.*?)^```$", text, re.M | re.S)]
+    return [
+        (text[: found.start()].count("\n") + 1, found[1])
+        for found in re.finditer(r"^```sh\n(.*?)^```$", text, re.M | re.S)
+    ]
 
 
 class MovingIn(kq.Queue):
@@ -32,21 +35,36 @@ class MovingIn(kq.Queue):
         with (self.folder / "level_1.jsonl").open("w") as lines:
             for number, name in names.items():
                 (level / name).write_text(kq.RELU)
-                lines.write(json.dumps({"code": kq.RELU, "level": 1, "name": name.removesuffix(".py"), "problem_id": number}) + "\n")
+                lines.write(
+                    json.dumps({"code": kq.RELU, "level": 1, "name": name.removesuffix(".py"), "problem_id": number})
+                    + "\n"
+                )
         run = self.folder / "runs/mine"
         run.mkdir(parents=True)
         for number in names:
             for sample in range(2):
-                (run / f"level_1_problem_{number}_sample_{sample}_kernel.py").write_text(f"{kq.RIGHT}# {number} {sample}\n")
+                (run / f"level_1_problem_{number}_sample_{sample}_kernel.py").write_text(
+                    f"{kq.RIGHT}# {number} {sample}\n"
+                )
         (self.folder / "kernels").mkdir()
         for name in ("a", "b"):
-            (self.folder / f"kernels/{name}.py").write_text(f"# kq: problem=../KernelBench/level1/1_add.py\n{kq.RIGHT}# {name}\n")
+            (self.folder / f"kernels/{name}.py").write_text(
+                f"# kq: problem=../KernelBench/level1/1_add.py\n{kq.RIGHT}# {name}\n"
+            )
         (self.folder / "make_kernels.py").write_text(MAKE_KERNELS)
 
     def run_block(self, line: int, commands: str) -> None:
         path = f"{kq.BIN}:{os.environ['PATH']}"
         env = kq.environment(KQ_BROKER=self.url, PATH=path)
-        done = subprocess.run(["bash", "-euc", commands], cwd=self.folder, env=env, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            ["bash", "-euc", commands],
+            cwd=self.folder,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
         # `kq results --failed` says with its code that something failed, and a good run has nothing to show.
         self.assertEqual(done.returncode, 0, f"docs/moving-in.md:{line}: {done.stderr}{done.stdout}")
         self.outputs.append(done.stdout + done.stderr)
@@ -55,7 +73,9 @@ class MovingIn(kq.Queue):
         self.write_checkout()
         self.outputs: list[str] = []
         with self.broker():
-            worker = subprocess.Popen([str(kq.BIN / "light_worker"), self.url, "w"], env=kq.environment(), stderr=subprocess.DEVNULL)
+            worker = subprocess.Popen(
+                [str(kq.BIN / "light_worker"), self.url, "w"], env=kq.environment(), stderr=subprocess.DEVNULL
+            )
             try:
                 for line, commands in blocks():
                     self.run_block(line, commands)
@@ -65,7 +85,10 @@ class MovingIn(kq.Queue):
         self.assertGreater(len(self.outputs), 7)
         self.assertIn("is read as kernelbench_run: it holds level_1_problem_", self.outputs[0])
         results = json.loads((self.folder / "out/eval_results.json").read_text())
-        self.assertEqual({problem: [one["sample_id"] for one in samples] for problem, samples in results.items()}, {"1": [0, 1], "2": [0, 1]})
+        self.assertEqual(
+            {problem: [one["sample_id"] for one in samples] for problem, samples in results.items()},
+            {"1": [0, 1], "2": [0, 1]},
+        )
         self.assertEqual(len((self.folder / "verdicts.jsonl").read_text().splitlines()), 3)
         events = [json.loads(line)["event"] for line in (self.folder / "events.jsonl").read_text().splitlines()]
         self.assertIn("sent", events)
@@ -76,7 +99,9 @@ class MovingIn(kq.Queue):
         """kq submit --wait, with nobody to take its jobs, and so many ^C once it waits."""
         words = [str(kq.BIN / "kq-submit"), "runs/mine", "--problems", ".", "--wait", "--progress", "json", *more]
         env = kq.environment(KQ_BROKER=self.url)
-        process = subprocess.Popen(words, cwd=self.folder, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            words, cwd=self.folder, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
         said = process.stderr.readline()
         while '"waiting"' not in said:
             said = process.stderr.readline()
@@ -93,7 +118,10 @@ class MovingIn(kq.Queue):
         with self.broker():
             code, said = self.interrupted(1)
             self.assertEqual(code, 130, said)
-            self.assertIn("4 accepted jobs stay with the broker; resume: kq results mine --wait; cancel: kq ctl cancel --run mine", said)
+            self.assertIn(
+                "4 accepted jobs stay with the broker; resume: kq results mine --wait; cancel: kq ctl cancel --run mine",
+                said,
+            )
             self.assertEqual(set(self.verdicts("mine").values()), {"queued"})
             code, said = self.interrupted(2)
             self.assertEqual(code, 130, said)  # these are reused, none is of this call

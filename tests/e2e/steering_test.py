@@ -74,7 +74,11 @@ class Steering(kq.SharedWorker):
             self.assert_end(done, 0)
             self.assertIn("broker is busy", done.stderr)
             self.assertIn("accepted 12, reused 0, refused 0", done.stderr)
-            refused = {m["labels"].get("reason"): m["value"] for m in self.ctl_json("stats")["metrics"] if m["name"] == "kq_jobs_refused_total"}
+            refused = {
+                m["labels"].get("reason"): m["value"]
+                for m in self.ctl_json("stats")["metrics"]
+                if m["name"] == "kq_jobs_refused_total"
+            }
             self.assertGreater(refused["busy"], 0)
             more = kq.write_sweep(self.folder / "more", {f"{i}": f"# more {i}\n{kq.RIGHT}" for i in range(7)})
             done = kq.kq("submit", more, "--run", "more", "--require", "nobody", "--timeout", "2", KQ_BROKER=self.url)

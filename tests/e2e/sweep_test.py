@@ -48,7 +48,11 @@ def part_of_examples(folder: Path) -> Path:
 class Sweep(kq.Story):
     def sweep(self, path: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
         """On a stack of its own, which has no keys, whatever the environment names."""
-        named = {"KQ_BROKER": f"ipc://{self.folder}/nobody", "KQ_KEY": str(self.folder / "no.key"), "KQ_KEYS": str(self.folder / "no-keys")}
+        named = {
+            "KQ_BROKER": f"ipc://{self.folder}/nobody",
+            "KQ_KEY": str(self.folder / "no.key"),
+            "KQ_KEYS": str(self.folder / "no-keys"),
+        }
         return kq.kq("sweep", path, "--run", "r", "--device", "cpu", "--state", self.state, *words, **named)
 
     def test_examples_end_as_expected_and_are_judged_once(self) -> None:
@@ -64,7 +68,10 @@ class Sweep(kq.Story):
         self.assertEqual(sorted(row["label"] for row in rows), sorted(PART))
         self.assertEqual(len({row["job_id"] for row in rows}), len(PART))
         note = json.loads(Path(f"{out}.meta.json").read_text())
-        self.assertEqual((note["run"], note["rows"], note["bytes"], note["columns"]), ("r", len(PART), out.stat().st_size, list(rows[0])))
+        self.assertEqual(
+            (note["run"], note["rows"], note["bytes"], note["columns"]),
+            ("r", len(PART), out.stat().st_size, list(rows[0])),
+        )
         for row in rows:
             self.assertEqual(row["state"], "finished")
             self.assertEqual(row["median_us"] != "", row["verdict"] == "passed", row)

@@ -17,8 +17,12 @@ WARM = kq.ROOT / "tests/warm_python.py"
 
 def own_python() -> str:
     """As kq-worker finds it."""
-    found = os.environ.get("KQ_PYTHON") or next((str(path) for path in [kq.ROOT / ".venv/bin/python"] if path.exists()), "python3")
-    return shutil.which(found) or sys.exit(f"there is no {found}; set KQ_PYTHON to an interpreter with torch and triton")
+    found = os.environ.get("KQ_PYTHON") or next(
+        (str(path) for path in [kq.ROOT / ".venv/bin/python"] if path.exists()), "python3"
+    )
+    return shutil.which(found) or sys.exit(
+        f"there is no {found}; set KQ_PYTHON to an interpreter with torch and triton"
+    )
 
 
 @contextlib.contextmanager

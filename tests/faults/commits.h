@@ -1,4 +1,5 @@
-// What the fault tests write: commits of which the number decides everything, so that a store can be checked without a record of it.
+// What the fault tests write: commits of which the number decides everything, so that a store can be checked without a
+// record of it.
 #pragma once
 
 #include <string>
@@ -13,7 +14,8 @@ namespace kq::faults {
 extern std::uint64_t seeds_n;
 extern std::uint64_t first_seed;
 
-// Commit n, from 1: three families, values of up to several blocks of the log; the keys of all commits before are removed from `ids`.
+// Commit n, from 1: three families, values of up to several blocks of the log; the keys of all commits before are
+// removed from `ids`.
 std::vector<Write> batch(Sequence n);
 
 // The number of the newest commit.

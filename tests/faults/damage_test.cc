@@ -1,4 +1,5 @@
-// A disk that changes what it holds. A damaged store is refused, or the damage is met in reading; what is read without an error is right.
+// A disk that changes what it holds. A damaged store is refused, or the damage is met in reading; what is read without
+// an error is right.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +39,8 @@ class Image {
     fs::copy(running, dir());
     // Without the room ahead: most damage would be to that, and mean nothing.
     for (const auto& entry : fs::directory_iterator(dir())) {
-      if (entry.path().extension() == ".log") fs::resize_file(entry.path(), look_at_log(entry.path(), LogCheck::headers)->good_bytes);
+      if (entry.path().extension() == ".log")
+        fs::resize_file(entry.path(), look_at_log(entry.path(), LogCheck::headers)->good_bytes);
     }
   }
   std::string dir() const { return directory_.path() + "/image"; }
@@ -52,7 +54,8 @@ fs::path any_file(const std::string& dir, std::mt19937_64& random) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(dir)) {
     const std::string name = entry.path().filename();
-    const bool matters = name.starts_with("MANIFEST") || name.ends_with(".sst") || name.ends_with(".blob") || name.ends_with(".log");
+    const bool matters =
+        name.starts_with("MANIFEST") || name.ends_with(".sst") || name.ends_with(".blob") || name.ends_with(".log");
     if (!matters || entry.file_size() == 0) continue;
     files.insert(files.end(), name.ends_with(".log") ? 4 : 1, entry.path());
   }
@@ -60,7 +63,8 @@ fs::path any_file(const std::string& dir, std::mt19937_64& random) {
   return files[random() % files.size()];
 }
 
-// Where the last record of a log begins. What is blank from there on cannot be told from a write that never came to the disk.
+// Where the last record of a log begins. What is blank from there on cannot be told from a write that never came to the
+// disk.
 std::uint64_t last_record(const fs::path& log) {
   const fs::path cut = log.string() + ".cut";
   fs::copy_file(log, cut);
@@ -95,7 +99,8 @@ enum class Found { refused, met_in_reading, last_commit_torn, whole };
 // What a reader notices, or what is wrong with what it is served.
 Expected<Found> inspect(const std::string& dir) {
   const auto store = open_rocks_store(dir, OpenMode::read_write, {.space = {.reserve_bytes = 0}});
-  if (!store) return store.error().message.empty() ? Expected<Found>(our_fault("refused without a word")) : Found::refused;
+  if (!store)
+    return store.error().message.empty() ? Expected<Found>(our_fault("refused without a word")) : Found::refused;
   const auto present = commits_in(**store);
   if (!present) return Found::met_in_reading;
   // The last commit of a crashed store cannot be told from one that was under way.

@@ -58,14 +58,19 @@ class FailingFile final : public rocksdb::FSWritableFileOwnerWrapper {
   }
   IOStatus Sync(const IOOptions&, IODebugContext*) override { return disk_.sync(*this); }
   IOStatus Fsync(const IOOptions&, IODebugContext*) override { return disk_.sync(*this); }
-  IOStatus RangeSync(std::uint64_t, std::uint64_t, const IOOptions&, IODebugContext*) override { return IOStatus::OK(); }
+  IOStatus RangeSync(std::uint64_t, std::uint64_t, const IOOptions&, IODebugContext*) override {
+    return IOStatus::OK();
+  }
   // Room ahead of the file costs time in memory and changes nothing here.
   void PrepareWrite(std::size_t, std::size_t, const IOOptions&, IODebugContext*) override {}
-  // RocksDB cuts a file to its length before closing it, which gives back what was allocated ahead. Zeros ahead may as well stay.
+  // RocksDB cuts a file to its length before closing it, which gives back what was allocated ahead. Zeros ahead may as
+  // well stay.
   IOStatus Truncate(std::uint64_t, const IOOptions&, IODebugContext*) override { return IOStatus::OK(); }
 
   IOStatus really_append(const rocksdb::Slice& data) { return target()->Append(data, {}, nullptr); }
-  IOStatus really_append(const rocksdb::Slice& data, std::uint64_t at) { return target()->PositionedAppend(data, at, {}, nullptr); }
+  IOStatus really_append(const rocksdb::Slice& data, std::uint64_t at) {
+    return target()->PositionedAppend(data, at, {}, nullptr);
+  }
 
   const ino_t inode;
 
@@ -83,7 +88,9 @@ class FailingDirectory final : public rocksdb::FSDirectory {
 };
 
 FailingDisk::FailingDisk(fs::path dir)
-    : FileSystemWrapper(with_direct_logs(rocksdb::FileSystem::Default())), dir_(std::move(dir)), kept_dir_(dir_.string() + ".kept") {
+    : FileSystemWrapper(with_direct_logs(rocksdb::FileSystem::Default())),
+      dir_(std::move(dir)),
+      kept_dir_(dir_.string() + ".kept") {
   fs::create_directories(kept_dir_);
 }
 
@@ -240,7 +247,8 @@ void FailingDisk::tear(const fs::path& path, const Bytes& bytes, std::mt19937_64
   const std::uint64_t unsynced = bytes.written - bytes.synced;
   const std::uint64_t end = random() % 3 == 0 ? bytes.written : bytes.synced + random() % (unsynced + 1);
   fs::resize_file(path, end);
-  // Where there was room ahead, the file is as long as it was when that was synced, and zeros where nothing was written over them.
+  // Where there was room ahead, the file is as long as it was when that was synced, and zeros where nothing was written
+  // over them.
   if (bytes.synced_room_end > end) fs::resize_file(path, bytes.synced_room_end);
   if (random() % 2 == 0) return;
   const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);

@@ -1,8 +1,8 @@
 // A disk that fails: RocksDB's FileSystem over real files in one directory, which remembers what was synced.
 //
-// What is not synced may be lost in any way when the power goes: bytes not at all, in part, or as some 512-byte sectors and not others; a
-// created, renamed or removed name, unless its directory was synced since, as if that had never happened. Sectors are never torn.
-// While the power is on, operations can be made to fail one by one.
+// What is not synced may be lost in any way when the power goes: bytes not at all, in part, or as some 512-byte sectors
+// and not others; a created, renamed or removed name, unless its directory was synced since, as if that had never
+// happened. Sectors are never torn. While the power is on, operations can be made to fail one by one.
 #pragma once
 
 #include <rocksdb/file_system.h>
@@ -28,15 +28,16 @@ class FailingDisk final : public rocksdb::FileSystemWrapper {
   explicit FailingDisk(std::filesystem::path dir);
   ~FailingDisk() override;
 
-  // The operation after `operations_n` more is met by the fault: a failing sync waits for a sync, the other two for an append.
-  // After power_off everything fails; the others happen once.
+  // The operation after `operations_n` more is met by the fault: a failing sync waits for a sync, the other two for an
+  // append. After power_off everything fails; the others happen once.
   void plan(Fault fault, std::uint64_t operations_n);
   // Syncs are answered and do nothing: what tests of the tests plant.
   void lie_about_syncs() { lies_ = true; }
 
   bool met_fault() const { return met_; }
 
-  // With the power off and the store closed: turns the directory into what such a disk may hold, and the power on again.
+  // With the power off and the store closed: turns the directory into what such a disk may hold, and the power on
+  // again.
   void settle(std::mt19937_64& random);
 
   const char* Name() const override { return "FailingDisk"; }
@@ -62,10 +63,11 @@ class FailingDisk final : public rocksdb::FileSystemWrapper {
   struct Bytes {
     std::uint64_t written = 0;
     std::uint64_t synced = 0;
-    std::uint64_t room_end = 0;         // zeros written ahead, up to here
+    std::uint64_t room_end = 0;  // zeros written ahead, up to here
     std::uint64_t synced_room_end = 0;
   };
-  // What became of names since the directory was synced. `kept` is a second name of a file that lost its first, outside the directory.
+  // What became of names since the directory was synced. `kept` is a second name of a file that lost its first, outside
+  // the directory.
   struct NameChange {
     enum class Kind { created, renamed, removed } kind;
     std::string from;

@@ -1,4 +1,5 @@
-// store_faults_test --seeds=N        runs N seeds instead of KQ_FAULT_SEEDS or a hundred (of the rarer faults a quarter as many)
+// store_faults_test --seeds=N        runs N seeds instead of KQ_FAULT_SEEDS or a hundred (of the rarer faults a quarter
+// as many)
 //                   --first-seed=S   begins at S: a failure is replayed by --first-seed=S --seeds=1
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// The store on a disk that fails. Whatever happens, a store that opens again holds every acknowledged commit whole, and of a commit
-// that was not acknowledged all or nothing.
+// The store on a disk that fails. Whatever happens, a store that opens again holds every acknowledged commit whole, and
+// of a commit that was not acknowledged all or nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rocksdb/env.h>
@@ -21,8 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kLives = 2;                  // of one seed
-constexpr int kCommitsMax = 12;            // between two openings
+constexpr int kLives = 2;                      // of one seed
+constexpr int kCommitsMax = 12;                // between two openings
 constexpr std::uint64_t kOperationsMax = 120;  // until a fault is met: an opening takes some fifty
 
 // A store without commits, made once: creating one takes longer than all of a seed.
@@ -45,7 +45,8 @@ class Impatient final : public rocksdb::SystemClockWrapper {
 
 class TestEnv final : public rocksdb::EnvWrapper {
  public:
-  explicit TestEnv(const std::shared_ptr<FailingDisk>& disk) : EnvWrapper(rocksdb::NewCompositeEnv(with_log_room(disk))) {
+  explicit TestEnv(const std::shared_ptr<FailingDisk>& disk)
+      : EnvWrapper(rocksdb::NewCompositeEnv(with_log_room(disk))) {
     system_clock_ = std::make_shared<Impatient>();
   }
 };
@@ -61,8 +62,8 @@ class World {
 
   FailingDisk& disk() { return *disk_; }
 
-  // Opens the store, looks at it, commits until the fault or for some turns, closes it, lets the disk settle. Without a fault it only
-  // looks. Gives what is wrong with the store, or nothing.
+  // Opens the store, looks at it, commits until the fault or for some turns, closes it, lets the disk settle. Without a
+  // fault it only looks. Gives what is wrong with the store, or nothing.
   std::string live(std::optional<Fault> fault) {
     if (fault) disk_->plan(*fault, 1 + random_() % kOperationsMax);
     auto store = open();
@@ -81,7 +82,8 @@ class World {
 
  private:
   Expected<std::unique_ptr<Store>> open() {
-    return open_rocks_store(dir(), OpenMode::read_write, {.space = {.reserve_bytes = 0}, .env = env_.get(), .compacts = false});
+    return open_rocks_store(dir(), OpenMode::read_write,
+                            {.space = {.reserve_bytes = 0}, .env = env_.get(), .compacts = false});
   }
 
   std::string look(const Store& store) {
@@ -125,8 +127,8 @@ struct Counts {
   int refused = 0;  // stores
 };
 
-// RocksDB appends two records to its MANIFEST and syncs once. When that sync fails and then the power goes, the first may be lost and the
-// second there, which nothing tells from damage: such a store is refused.
+// RocksDB appends two records to its MANIFEST and syncs once. When that sync fails and then the power goes, the first
+// may be lost and the second there, which nothing tells from damage: such a store is refused.
 bool may_be_refused(Fault fault, const std::string& complaint) {
   return fault == Fault::failing_sync && complaint.find("is damaged: MANIFEST-") != std::string::npos;
 }
@@ -158,10 +160,18 @@ void survives(Fault fault, std::uint64_t share_of_seeds) {
   EXPECT_LE(counts.refused, 1 + static_cast<int>(runs_n / 100));
 }
 
-TEST(StoreFaults, power_off_at_any_point_loses_nothing_acknowledged) { survives(Fault::power_off, 1); }
-TEST(StoreFaults, a_sync_that_fails_ends_the_commits_and_loses_nothing) { survives(Fault::failing_sync, 4); }
-TEST(StoreFaults, a_disk_without_room_ends_the_commits_and_loses_nothing) { survives(Fault::no_space, 4); }
-TEST(StoreFaults, a_write_cut_short_ends_the_commits_and_loses_nothing) { survives(Fault::short_write, 4); }
+TEST(StoreFaults, power_off_at_any_point_loses_nothing_acknowledged) {
+  survives(Fault::power_off, 1);
+}
+TEST(StoreFaults, a_sync_that_fails_ends_the_commits_and_loses_nothing) {
+  survives(Fault::failing_sync, 4);
+}
+TEST(StoreFaults, a_disk_without_room_ends_the_commits_and_loses_nothing) {
+  survives(Fault::no_space, 4);
+}
+TEST(StoreFaults, a_write_cut_short_ends_the_commits_and_loses_nothing) {
+  survives(Fault::short_write, 4);
+}
 
 TEST(StoreFaults, a_disk_that_lies_about_syncs_is_found_out) {
   const Template empty;

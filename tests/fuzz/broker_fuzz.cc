@@ -1,7 +1,8 @@
-// Peers that say anything in any order: the broker answers, stays whole, keeps what it promised, and comes back from its store.
+// Peers that say anything in any order: the broker answers, stays whole, keeps what it promised, and comes back from
+// its store.
 //
-// The input is a list of events: one byte says who and what, two the length, then the bytes of a message. What cannot be decoded is
-// passed over, as the loop refuses it.
+// The input is a list of events: one byte says who and what, two the length, then the bytes of a message. What cannot
+// be decoded is passed over, as the loop refuses it.
 #include <optional>
 
 #include "broker/broker.h"
@@ -47,9 +48,13 @@ class House {
       case Kind::worker:
         if (auto message = decode_message<WorkerRequest>(bytes)) step(FromWorker{peer, std::move(*message)}, turn);
         break;
-      case Kind::undelivered: step(Undelivered{.peer = peer, .leases = {{.seq = who, .attempt = 1}}}, turn); break;
-      case Kind::time: break;
-      case Kind::restart: break;
+      case Kind::undelivered:
+        step(Undelivered{.peer = peer, .leases = {{.seq = who, .attempt = 1}}}, turn);
+        break;
+      case Kind::time:
+        break;
+      case Kind::restart:
+        break;
     }
     step(Dispatch{}, turn);
     finish(std::move(turn));
@@ -93,7 +98,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string_view rest = fuzz::text_of(data, size);
   for (std::size_t n = 0; !rest.empty() && n < kEventsMax; ++n) {
     const std::uint8_t head = fuzz::take_byte(rest);
-    const std::size_t length = static_cast<std::size_t>(fuzz::take_byte(rest)) | static_cast<std::size_t>(fuzz::take_byte(rest)) << 8;
+    const std::size_t length =
+        static_cast<std::size_t>(fuzz::take_byte(rest)) | static_cast<std::size_t>(fuzz::take_byte(rest)) << 8;
     house.event(static_cast<Kind>(head % kKinds), static_cast<std::uint8_t>(head / kKinds), fuzz::take(rest, length));
   }
   house.event(Kind::restart, 0, {});

@@ -19,7 +19,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   object.hash = sha256(object.bytes);
   const auto unpacked = unpack_object(object, into);
   std::size_t files_n = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) KQ_CHECK(entry.path() == into);  // nothing beside it
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    KQ_CHECK(entry.path() == into);  // nothing beside it
   for (const auto& entry : std::filesystem::directory_iterator(into)) {
     KQ_CHECK(entry.is_regular_file());
     ++files_n;

@@ -1,7 +1,8 @@
-// The judge against children that write into the shared page and the window whatever the input says, whenever it says it.
+// The judge against children that write into the shared page and the window whatever the input says, whenever it says
+// it.
 //
-// The input is a list of pokes: who (reference or submission), after which of its commands, where, how many bytes, the bytes. Apart from
-// the pokes the children do what is asked, on a thread of this process.
+// The input is a list of pokes: who (reference or submission), after which of its commands, where, how many bytes, the
+// bytes. Apart from the pokes the children do what is asked, on a thread of this process.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -59,7 +60,8 @@ void apply(const Poke& poke, FakeTurn& turn) {
                                    {turn.window, turn.window == nullptr ? 0 : turn.window_bytes}}};
   const Part& part = parts[poke.place % parts.size()];
   if (poke.offset >= part.bytes) return;
-  std::memcpy(part.at + poke.offset, poke.bytes.data(), std::min<std::uint64_t>(poke.bytes.size(), part.bytes - poke.offset));
+  std::memcpy(part.at + poke.offset, poke.bytes.data(),
+              std::min<std::uint64_t>(poke.bytes.size(), part.bytes - poke.offset));
 }
 
 // A child that never trusts the page itself: what it does with its window stays inside.
@@ -70,7 +72,8 @@ FakeChild::Script child_of(bool is_reference, const std::vector<Poke>& pokes) {
       for (const std::size_t i : {0u, 1u}) {
         const std::uint64_t offset = turn.page.outputs[i].offset;
         const std::uint64_t bytes = std::min(turn.page.outputs[i].bytes, kTensorBytes);
-        if (offset < turn.window_bytes && bytes <= turn.window_bytes - offset) std::memset(turn.window + offset, 0, bytes);
+        if (offset < turn.window_bytes && bytes <= turn.window_bytes - offset)
+          std::memset(turn.window + offset, 0, bytes);
       }
     }
     for (const Poke& poke : pokes) {
@@ -88,7 +91,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   FakeChild reference(child_of(true, pokes));
   FakeChild submission(child_of(false, pokes));
   FakeChild calibrator([](FakeTurn&) {});
-  const Report report = house.judge->run(house.plan, {calibrator.take_socket(), reference.take_socket(), submission.take_socket()});
+  const Report report =
+      house.judge->run(house.plan, {calibrator.take_socket(), reference.take_socket(), submission.take_socket()});
 
   KQ_CHECK(report.id == house.plan.id && report.verdict.has_value() != !report.error.empty());
   if (!report.verdict) return 0;

@@ -9,8 +9,8 @@
 
 namespace kq::fuzz {
 
-// What was understood is written in a form that is understood to the same, and written to the same again. The values themselves cannot
-// be compared: a NaN differs from itself.
+// What was understood is written in a form that is understood to the same, and written to the same again. The values
+// themselves cannot be compared: a NaN differs from itself.
 template <class Decode, class Encode>
 void check_decoder(std::string_view bytes, Decode decode, Encode encode) {
   const auto first = decode(bytes);

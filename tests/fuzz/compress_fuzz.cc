@@ -19,7 +19,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     }
   }
   if (const auto block = compressor.compress(bytes)) {
-    KQ_CHECK(block->size() < bytes.size() && decompressor.decompress(Packing::lz4, *block, bytes.size()) == std::string(bytes));
+    KQ_CHECK(block->size() < bytes.size() &&
+             decompressor.decompress(Packing::lz4, *block, bytes.size()) == std::string(bytes));
     KQ_CHECK(!decompressor.decompress(Packing::lz4, *block, bytes.size() - 1));
   }
   return 0;

@@ -18,8 +18,10 @@ constexpr std::size_t kCellsMax = 64;
 
 Cell take_cell(std::string_view& rest) {
   switch (fuzz::take_byte(rest) % 5) {
-    case 0: return {};
-    case 1: return fuzz::take_byte(rest) % 2 == 0;
+    case 0:
+      return {};
+    case 1:
+      return fuzz::take_byte(rest) % 2 == 0;
     case 2:
     case 3: {
       const std::string_view bytes = fuzz::take(rest, 8);
@@ -28,7 +30,8 @@ Cell take_cell(std::string_view& rest) {
       if (bits % 2 == 0) return bits;
       return std::bit_cast<double>(bits);
     }
-    default: return std::string(fuzz::take(rest, fuzz::take_byte(rest)));
+    default:
+      return std::string(fuzz::take(rest, fuzz::take_byte(rest)));
   }
 }
 
@@ -45,7 +48,8 @@ bool reads_back(const std::string& field, double value) {
   double read = 0;
   const auto [end, wrong] = std::from_chars(field.data(), field.data() + field.size(), read);
   if (!std::isfinite(value)) return field.empty();
-  return wrong == std::errc{} && end == field.data() + field.size() && std::bit_cast<std::uint64_t>(read) == std::bit_cast<std::uint64_t>(value);
+  return wrong == std::errc{} && end == field.data() + field.size() &&
+         std::bit_cast<std::uint64_t>(read) == std::bit_cast<std::uint64_t>(value);
 }
 
 void check_writer(std::string_view rest) {

@@ -1,4 +1,5 @@
-// A CUDA source, as it stands and as a preprocessor's output: every fact is on a line that there is, and no source grows beyond its bounds.
+// A CUDA source, as it stands and as a preprocessor's output: every fact is on a line that there is, and no source
+// grows beyond its bounds.
 #include <algorithm>
 
 #include "core/check.h"

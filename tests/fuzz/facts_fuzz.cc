@@ -20,8 +20,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   for (const Fact& fact : *facts) {
     KQ_CHECK(fact.line > 0 && !fact.file.empty() && !fact.name.empty());
     KQ_CHECK(fact.name.size() + fact.argument.size() <= kFactLineBytesMax);
-    written += "file\t" + std::string(fact.file) + "\t" + std::string(kFactsVersion) + "\n" + std::to_string(fact.line) + "\t" +
-               std::string(to_string(fact.kind)) + "\t" + std::string(fact.name) + "\t" + std::string(fact.argument) + (fact.is_dead ? "\tdead" : "") + "\n";
+    written += "file\t" + std::string(fact.file) + "\t" + std::string(kFactsVersion) + "\n" +
+               std::to_string(fact.line) + "\t" + std::string(to_string(fact.kind)) + "\t" + std::string(fact.name) +
+               "\t" + std::string(fact.argument) + (fact.is_dead ? "\tdead" : "") + "\n";
   }
   if (written.size() <= kFactsBytesMax) KQ_CHECK(parse_facts(written) == facts);
   KQ_CHECK(findings->size() <= 2 * kFindingsMax);

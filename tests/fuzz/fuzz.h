@@ -1,7 +1,8 @@
-// What every fuzz target is: one function over bytes that somebody else wrote. It ends the process where a promise is broken (KQ_CHECK)
-// and returns otherwise, whatever the bytes are.
+// What every fuzz target is: one function over bytes that somebody else wrote. It ends the process where a promise is
+// broken (KQ_CHECK) and returns otherwise, whatever the bytes are.
 //
-// libFuzzer drives a target in the `fuzz` preset (scripts/fuzz); in every other build replay_main.cc runs it over its corpus, as a test.
+// libFuzzer drives a target in the `fuzz` preset (scripts/fuzz); in every other build replay_main.cc runs it over its
+// corpus, as a test.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 namespace kq::fuzz {
 
-inline std::string_view text_of(const std::uint8_t* data, std::size_t size) { return {reinterpret_cast<const char*>(data), size}; }
+inline std::string_view text_of(const std::uint8_t* data, std::size_t size) {
+  return {reinterpret_cast<const char*>(data), size};
+}
 
 // Takes one byte, or a number of bytes, from the front; zeros and less once the input is used up.
 inline std::uint8_t take_byte(std::string_view& rest) {

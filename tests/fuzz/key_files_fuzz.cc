@@ -26,7 +26,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (authorized) KQ_CHECK(authorized->size() <= kAuthorizedKeysMax && authorized->find("") == nullptr);
 
   folder.put(kRead, text);
-  std::filesystem::permissions(folder.path() / kRead, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  std::filesystem::permissions(folder.path() / kRead,
+                               std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
   const auto key = read_client_key(folder.path() / kRead);
   check_refusal(key);
   if (!key) return 0;

@@ -22,7 +22,8 @@ void check_places(std::string_view a, std::string_view b) {
     KQ_CHECK(queue_key(first->lane, first->seq) == a);
     KQ_CHECK(queue_key(first->lane, 0) <= a && a < queue_end(first->lane));
   }
-  if (first && second && first->lane != second->lane) KQ_CHECK(b < queue_key(first->lane, 0) || b >= queue_end(first->lane));
+  if (first && second && first->lane != second->lane)
+    KQ_CHECK(b < queue_key(first->lane, 0) || b >= queue_end(first->lane));
   if (const auto timer = timer_place_from(a)) KQ_CHECK(timer_key(*timer) == a);
   // A value, unlike a key, may be spelled in several ways: any flag but 0 is true.
   if (const auto value = timer_value_from(a)) {
@@ -51,7 +52,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::size_t other_size = fuzz::take_byte(rest);
   const std::string other = name_of(fuzz::take(rest, other_size));
   const std::string label = name_of(rest);
-  const auto is_in = [](const std::string& key, const std::string& of) { return run_prefix(of) <= key && key < run_prefix_end(of); };
+  const auto is_in = [](const std::string& key, const std::string& of) {
+    return run_prefix(of) <= key && key < run_prefix_end(of);
+  };
   KQ_CHECK(is_in(run_key(run, label), run));
   KQ_CHECK(run == other || !is_in(run_key(run, label), other));
   return 0;

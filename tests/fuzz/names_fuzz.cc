@@ -17,8 +17,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     KQ_CHECK(valid_utf8(name) == name);
   }
   if (const auto sample = parse_sample_name(name)) {
-    KQ_CHECK(parse_sample_name("level_" + std::to_string(sample->level) + "_problem_" + std::to_string(sample->problem) + "_sample_" +
-                               std::to_string(sample->sample) + "_kernel.py") == sample);
+    KQ_CHECK(parse_sample_name("level_" + std::to_string(sample->level) + "_problem_" +
+                               std::to_string(sample->problem) + "_sample_" + std::to_string(sample->sample) +
+                               "_kernel.py") == sample);
   }
   if (const auto hash = hash_from_hex(name)) KQ_CHECK(hash_from_hex(to_hex(*hash)) == hash);
   if (const auto hash = hash_from_bytes(name)) KQ_CHECK(as_bytes(*hash) == name);

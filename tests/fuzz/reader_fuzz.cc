@@ -21,19 +21,28 @@ std::optional<Write> take_write(std::string_view& rest) {
   switch (write.family) {
     case Family::ids:
     case Family::blob:
-    case Family::board: write.key = hash_key(sha256(std::string(1, static_cast<char>(key % kSeqMax)))); break;
-    case Family::run: write.key = run_key(kRun, std::to_string(key % kSeqMax)); break;
-    case Family::meta: write.key = kNextSequenceKey; break;
-    default: write.key = sequence_key(key % kSeqMax);
+    case Family::board:
+      write.key = hash_key(sha256(std::string(1, static_cast<char>(key % kSeqMax))));
+      break;
+    case Family::run:
+      write.key = run_key(kRun, std::to_string(key % kSeqMax));
+      break;
+    case Family::meta:
+      write.key = kNextSequenceKey;
+      break;
+    default:
+      write.key = sequence_key(key % kSeqMax);
   }
-  const std::size_t size = static_cast<std::size_t>(fuzz::take_byte(rest)) | static_cast<std::size_t>(fuzz::take_byte(rest)) << 8;
+  const std::size_t size =
+      static_cast<std::size_t>(fuzz::take_byte(rest)) | static_cast<std::size_t>(fuzz::take_byte(rest)) << 8;
   write.value = std::string(fuzz::take(rest, size));
   return write;
 }
 
 template <class T>
 void check(const Expected<T>& answer) {
-  if (!answer) KQ_CHECK(answer.error().code == ExitCode::our_fault && answer.error().message.starts_with("store, family"));
+  if (!answer)
+    KQ_CHECK(answer.error().code == ExitCode::our_fault && answer.error().message.starts_with("store, family"));
 }
 
 }  // namespace

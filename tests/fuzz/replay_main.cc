@@ -1,4 +1,5 @@
-// Runs a fuzz target once over every file it is given, and over every file of every directory: the corpus as a regression test.
+// Runs a fuzz target once over every file it is given, and over every file of every directory: the corpus as a
+// regression test.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -45,7 +46,9 @@ bool replay(const fs::path& file) {
   const auto start = std::chrono::steady_clock::now();
   LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   const bool is_in_time = std::chrono::steady_clock::now() - start < kInputLimit;
-  if (!is_in_time) std::fprintf(stderr, "replay: %s took longer than %lld s\n", file.c_str(), static_cast<long long>(kInputLimit.count()));
+  if (!is_in_time)
+    std::fprintf(stderr, "replay: %s took longer than %lld s\n", file.c_str(),
+                 static_cast<long long>(kInputLimit.count()));
   return is_in_time;
 }
 

@@ -40,7 +40,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   CappedLog whole(kLogBytes);
   CappedLog pieces(kLogBytes);
   whole.append(bytes);
-  for (std::string_view rest = bytes; !rest.empty();) pieces.append(fuzz::take(rest, 1 + static_cast<unsigned char>(rest.front()) % 7));
+  for (std::string_view rest = bytes; !rest.empty();)
+    pieces.append(fuzz::take(rest, 1 + static_cast<unsigned char>(rest.front()) % 7));
   KQ_CHECK(pieces.text() == whole.text());
   KQ_CHECK(whole.text().size() <= kLogBytes + 64 && !has_control(whole.text(), "\n\t"));
   return 0;

@@ -30,7 +30,9 @@ struct Golden {
   // Decodes and encodes again.
   std::function<Expected<std::string>(std::string_view)> again;
 };
-void PrintTo(const Golden& golden, std::ostream* out) { *out << golden.name; }
+void PrintTo(const Golden& golden, std::ostream* out) {
+  *out << golden.name;
+}
 
 template <class T>
 Golden record(std::string name, const T& value) {

@@ -1,7 +1,8 @@
-// The order of the fields in every struct of every record, frozen: a record on disk has no names, so a field may be added at the end alone.
+// The order of the fields in every struct of every record, frozen: a record on disk has no names, so a field may be
+// added at the end alone.
 //
-// orders.txt has a line for each struct: where it stands in its record, and the fields. Today's line may be longer, and there may be new ones;
-// KQ_GOLDEN_WRITE=1 then writes them.
+// orders.txt has a line for each struct: where it stands in its record, and the fields. Today's line may be longer, and
+// there may be new ones; KQ_GOLDEN_WRITE=1 then writes them.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -35,7 +36,7 @@ struct Lister {
   // A value that is no struct of ours has no order.
   template <class T>
   static void list(Orders& orders, const std::string& place, T*) {
-    if constexpr (requires(Lister& lister, T& value) { fields(lister, value); }) {
+    if constexpr (requires(Lister & lister, T & value) { fields(lister, value); }) {
       T value{};
       Lister lister{.orders = orders, .place = place};
       fields(lister, value);
@@ -72,7 +73,8 @@ Orders todays() {
 Orders frozen() {
   Orders orders;
   std::ifstream file(KQ_GOLDEN_ORDERS);
-  for (std::string line; std::getline(file, line);) orders[line.substr(0, line.find(':'))] = line.substr(line.find(':') + 2);
+  for (std::string line; std::getline(file, line);)
+    orders[line.substr(0, line.find(':'))] = line.substr(line.find(':') + 2);
   return orders;
 }
 
@@ -80,7 +82,8 @@ TEST(GoldenOrders, a_field_is_added_at_the_end_alone) {
   const Orders today = todays();
   for (const auto& [place, names] : frozen()) {
     ASSERT_TRUE(today.contains(place)) << place << " is gone";
-    EXPECT_TRUE(names.empty() || (today.at(place) + " ").starts_with(names + " ")) << place << " was: " << names << "\nis: " << today.at(place);
+    EXPECT_TRUE(names.empty() || (today.at(place) + " ").starts_with(names + " "))
+        << place << " was: " << names << "\nis: " << today.at(place);
   }
   if (std::getenv("KQ_GOLDEN_WRITE") != nullptr && !HasFailure()) {
     std::ofstream file(KQ_GOLDEN_ORDERS);
@@ -91,7 +94,8 @@ TEST(GoldenOrders, a_field_is_added_at_the_end_alone) {
 
 TEST(GoldenOrders, what_is_inside_lists_and_alternatives_is_looked_at) {
   const Orders orders = todays();
-  for (const char* place : {"Submission.files", "Submission.problem", "Result.verdict/passed.measurement.submission", "RunEntry.submission.trials"}) {
+  for (const char* place : {"Submission.files", "Submission.problem", "Result.verdict/passed.measurement.submission",
+                            "RunEntry.submission.trials"}) {
     EXPECT_TRUE(orders.contains(place)) << place;
   }
   EXPECT_EQ(orders.at("Submission.files"), "name hash");

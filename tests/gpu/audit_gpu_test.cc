@@ -1,5 +1,5 @@
-// The audit on a real GPU: what libraries do by themselves is fine, what a submission does is named, however it came to the function. No guard
-// has read these.
+// The audit on a real GPU: what libraries do by themselves is fine, what a submission does is named, however it came to
+// the function. No guard has read these.
 #include <unistd.h>
 
 #include <cstdio>
@@ -85,7 +85,8 @@ class AuditGpuTest : public ::testing::Test {
       if (result->sandbox.find(",audit") != std::string::npos) text += " +audit";
       if (!result->log.empty()) more += "\n      log: " + result->log;
     }
-    std::printf("    %-28s %s (%lld ms) %s\n", name.c_str(), text.c_str(), result ? static_cast<long long>(result->times.run_ms) : 0, more.c_str());
+    std::printf("    %-28s %s (%lld ms) %s\n", name.c_str(), text.c_str(),
+                result ? static_cast<long long>(result->times.run_ms) : 0, more.c_str());
     std::fflush(stdout);
     return text;
   }
@@ -118,7 +119,9 @@ class ModelNew(torch.nn.Module):
 // INTEGRITY: the streams that torch, cuBLAS, cuDNN, cuSOLVER, cuFFT and triton make for themselves are no submission's.
 TEST_F(AuditGpuTest, what_libraries_do_by_themselves_is_fine) {
   const std::pair<std::string, std::string> calls[] = {
-      {"cublas", "x @ x; torch.addmm(x, x, x); torch.bmm(x[None], x[None]); h = x.half(); h @ h; F.linear(h, h, h[0]); F.gelu(F.linear(h, h, h[0]))"},
+      {"cublas",
+       "x @ x; torch.addmm(x, x, x); torch.bmm(x[None], x[None]); h = x.half(); h @ h; F.linear(h, h, h[0]); "
+       "F.gelu(F.linear(h, h, h[0]))"},
       {"cudnn",
        "self.m.cuda()(x[None]); F.conv2d(x.view(1, 4, 128, 128), torch.ones(8, 4, 3, 3, device='cuda')); "
        "F.conv3d(x.view(1, 1, 16, 64, 64), torch.ones(2, 1, 3, 3, 3, device='cuda'))"},
@@ -126,20 +129,26 @@ TEST_F(AuditGpuTest, what_libraries_do_by_themselves_is_fine) {
        "q = x.half().view(1, 4, 256, 64); F.scaled_dot_product_attention(q, q, q, is_causal=True); torch.fft.fft2(x); "
        "torch.randn(1000, device='cuda'); torch.mm(x.to_sparse_csr(), x)"},
       {"cusolver",
-       "torch.linalg.svd(x); torch.linalg.eigh(x @ x.t()); torch.linalg.inv(x[None].expand(4, 256, 256) + 300 * torch.eye(256, device='cuda')); "
+       "torch.linalg.svd(x); torch.linalg.eigh(x @ x.t()); torch.linalg.inv(x[None].expand(4, 256, 256) + 300 * "
+       "torch.eye(256, device='cuda')); "
        "torch.linalg.cholesky(x @ x.t() + 900 * torch.eye(256, device='cuda'))"},
       {"sort, transfers, autograd",
-       "x.sort(); x.cumsum(0); x.cpu().cuda(); x.unique(); x.nonzero(); x.cpu().pin_memory().cuda(non_blocking=True); torch.set_grad_enabled(True); "
-       "w = x.clone().requires_grad_(); (w @ w).sum().backward(); torch.set_grad_enabled(False); ctypes.CDLL('libcuda.so.1').cuCtxSetLimit(0, ctypes.c_size_t(4096))"},
+       "x.sort(); x.cumsum(0); x.cpu().cuda(); x.unique(); x.nonzero(); x.cpu().pin_memory().cuda(non_blocking=True); "
+       "torch.set_grad_enabled(True); "
+       "w = x.clone().requires_grad_(); (w @ w).sum().backward(); torch.set_grad_enabled(False); "
+       "ctypes.CDLL('libcuda.so.1').cuCtxSetLimit(0, ctypes.c_size_t(4096))"},
   };
   for (const auto& [name, call] : calls) {
-    EXPECT_EQ(ending(name, run(model(call, "pass", "self.m = torch.nn.LSTM(256, 64, 2, batch_first=True)"))), "passed +audit") << name;
+    EXPECT_EQ(ending(name, run(model(call, "pass", "self.m = torch.nn.LSTM(256, 64, 2, batch_first=True)"))),
+              "passed +audit")
+        << name;
   }
   EXPECT_EQ(ending("triton", run(std::string(kTriton), Backend::triton)), "passed +audit");
 }
 
 TEST_F(AuditGpuTest, what_a_submission_does_is_named_whatever_its_disguise) {
-  const std::string runtime = "cudart = ctypes.CDLL([line.split()[-1] for line in open('/proc/self/maps') if 'libcudart' in line][0])";
+  const std::string runtime =
+      "cudart = ctypes.CDLL([line.split()[-1] for line in open('/proc/self/maps') if 'libcudart' in line][0])";
   const std::string driver = "cuda = ctypes.CDLL('libcuda.so.1'); s = ctypes.c_void_p()";
   // A library built at run time, which finds the function by a name that is nowhere written.
   const std::string native =
@@ -150,12 +159,14 @@ TEST_F(AuditGpuTest, what_a_submission_does_is_named_whatever_its_disguise) {
       "  return create ? create(&stream, 1) : -1; }\n''')\n"
       "subprocess.run(['cc', '-shared', '-fPIC', 'x.c', '-o', 'libcublas.so', '-ldl'], check=True)\n"
       "native = ctypes.CDLL(os.path.abspath('libcublas.so'))";
-  // Waits by itself, and has looked at memory before calls that the stub waits for: through torch before a few only, as that holds up the child.
+  // Waits by itself, and has looked at memory before calls that the stub waits for: through torch before a few only, as
+  // that holds up the child.
   const std::string waits =
       "import sys\nheld = torch.ones(1024, device='cuda')\nframe = sys._getframe()\n"
       "while 'stub' not in frame.f_locals: frame = frame.f_back\n"
       "stub = frame.f_locals['stub']\n"
-      "def wait(page, seen, limit, own=stub.wait_go):\n    LOOK\n    return own(page, seen, limit)\nstub.wait_go = wait";
+      "def wait(page, seen, limit, own=stub.wait_go):\n    LOOK\n    return own(page, seen, limit)\nstub.wait_go = "
+      "wait";
   const auto waiting = [&](const std::string& look) { return std::string(waits).replace(waits.find("LOOK"), 4, look); };
   struct Case {
     std::string name;
@@ -164,30 +175,47 @@ TEST_F(AuditGpuTest, what_a_submission_does_is_named_whatever_its_disguise) {
   };
   const Case cases[] = {
       {"python stream", model("torch.cuda.Stream()"), "rejected stream cuda_stream_create +audit"},
-      {"made while loading", model("pass", "pass", "self.s = torch.cuda.Stream()"), "rejected stream cuda_stream_create +audit"},
-      {"runtime by ctypes", model("cudart.cudaStreamCreate(ctypes.byref(ctypes.c_void_p()))", runtime), "rejected stream cuda_stream_create +audit"},
+      {"made while loading", model("pass", "pass", "self.s = torch.cuda.Stream()"),
+       "rejected stream cuda_stream_create +audit"},
+      {"runtime by ctypes", model("cudart.cudaStreamCreate(ctypes.byref(ctypes.c_void_p()))", runtime),
+       "rejected stream cuda_stream_create +audit"},
       {"native, computed name", model("native.make()", native), "rejected stream cuda_stream_create +audit"},
       {"graph",
-       model("g = torch.cuda.CUDAGraph(); y = x.clone(); torch.cuda.synchronize(); c = torch.cuda.graph(g); c.__enter__(); y.add_(1); c.__exit__(None, None, None); g.replay()"),
+       model("g = torch.cuda.CUDAGraph(); y = x.clone(); torch.cuda.synchronize(); c = torch.cuda.graph(g); "
+             "c.__enter__(); y.add_(1); c.__exit__(None, None, None); g.replay()"),
        "rejected stream cuda_stream_create +audit"},
       {"host function",
-       model("cuda.cuLaunchHostFunc(None, work, None)", driver + "; work = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: None)"),
+       model("cuda.cuLaunchHostFunc(None, work, None)",
+             driver + "; work = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: None)"),
        "rejected async host_callback +audit"},
-      {"per-thread copy", model("cuda.cuMemsetD8Async_ptsz(ctypes.c_uint64(x.data_ptr()), 0, 0, None)", driver), "rejected stream stream_per_thread +audit"},
-      {"persisting lines", model("cuda.cuCtxSetLimit(6, ctypes.c_size_t(1 << 20))", driver), "rejected policy persisting_l2 +audit"},
-      {"copies while it waits", model("pass", "waits = []\n" + waiting("waits.append(0); len(waits) < 4 and held.cpu()")), "rejected async copy_while_waiting +audit"},
-      {"copies likewise, by the driver",
-       model("pass", driver + "; host = ctypes.create_string_buffer(4096)\n" + waiting("cuda.cuMemcpyDtoH_v2(host, ctypes.c_uint64(held.data_ptr()), ctypes.c_size_t(4096))")),
+      {"per-thread copy", model("cuda.cuMemsetD8Async_ptsz(ctypes.c_uint64(x.data_ptr()), 0, 0, None)", driver),
+       "rejected stream stream_per_thread +audit"},
+      {"persisting lines", model("cuda.cuCtxSetLimit(6, ctypes.c_size_t(1 << 20))", driver),
+       "rejected policy persisting_l2 +audit"},
+      {"copies while it waits",
+       model("pass", "waits = []\n" + waiting("waits.append(0); len(waits) < 4 and held.cpu()")),
        "rejected async copy_while_waiting +audit"},
-      {"own context", model("cuda.cuCtxCreate_v2(ctypes.byref(s), 0, 0); cuda.cuCtxPopCurrent_v2(ctypes.byref(s))", driver), "rejected policy cuda_context +audit"},
+      {"copies likewise, by the driver",
+       model("pass",
+             driver + "; host = ctypes.create_string_buffer(4096)\n" +
+                 waiting("cuda.cuMemcpyDtoH_v2(host, ctypes.c_uint64(held.data_ptr()), ctypes.c_size_t(4096))")),
+       "rejected async copy_while_waiting +audit"},
+      {"own context",
+       model("cuda.cuCtxCreate_v2(ctypes.byref(s), 0, 0); cuda.cuCtxPopCurrent_v2(ctypes.byref(s))", driver),
+       "rejected policy cuda_context +audit"},
   };
   for (const Case& one : cases) EXPECT_EQ(ending(one.name, run(one.source)), one.ending) << one.name;
 }
 
 TEST_F(AuditGpuTest, who_silences_it_or_will_not_be_watched_does_not_rank) {
-  const std::string find = "cupti = ctypes.CDLL([line.split()[-1] for line in open('/proc/self/maps') if 'libcupti' in line][0])";
-  EXPECT_EQ(ending("unsubscribes", run(model("cupti.cuptiFinalize(); torch.cuda.Stream()", find))).substr(0, 8), "rejected");
-  EXPECT_EQ(ending("ends when listened to", run(model("os.path.exists('/proc/self/fd/5') and int(open('/proc/self/fdinfo/5').read().split()[3], 8) & 3 == 1 and os._exit(0)"))), "runtime_error  ");
+  const std::string find =
+      "cupti = ctypes.CDLL([line.split()[-1] for line in open('/proc/self/maps') if 'libcupti' in line][0])";
+  EXPECT_EQ(ending("unsubscribes", run(model("cupti.cuptiFinalize(); torch.cuda.Stream()", find))).substr(0, 8),
+            "rejected");
+  EXPECT_EQ(ending("ends when listened to",
+                   run(model("os.path.exists('/proc/self/fd/5') and int(open('/proc/self/fdinfo/5').read().split()[3], "
+                             "8) & 3 == 1 and os._exit(0)"))),
+            "runtime_error  ");
 }
 
 }  // namespace

@@ -54,10 +54,11 @@ class GpuChild {
     cuda::Context context = nullptr;
     cuda::Module module = nullptr;
     return driver_.init(0) == kSuccess && driver_.device_get(&device_, 0) == kSuccess &&
-           driver_.context_flags(device_, cuda::kScheduleSpin) == kSuccess && driver_.context_retain(&context, device_) == kSuccess &&
-           driver_.context_set_current(context) == kSuccess && driver_.allocate(&word_, 256) == kSuccess &&
-           driver_.module_load(&module, kPtx) == kSuccess && driver_.module_function(&spin_, module, "spin") == kSuccess &&
-           launch(word_, 0) && driver_.synchronize() == kSuccess;
+           driver_.context_flags(device_, cuda::kScheduleSpin) == kSuccess &&
+           driver_.context_retain(&context, device_) == kSuccess && driver_.context_set_current(context) == kSuccess &&
+           driver_.allocate(&word_, 256) == kSuccess && driver_.module_load(&module, kPtx) == kSuccess &&
+           driver_.module_function(&spin_, module, "spin") == kSuccess && launch(word_, 0) &&
+           driver_.synchronize() == kSuccess;
   }
 
   int serve() {
@@ -80,17 +81,22 @@ class GpuChild {
  private:
   bool handle(Page& page) {
     switch (page.command) {
-      case Command::attach: return attach(page.window_bytes);
-      case Command::null_call: return launch(word_, 0) && driver_.synchronize() == kSuccess;
-      case Command::call: return call(page);
-      default: return true;
+      case Command::attach:
+        return attach(page.window_bytes);
+      case Command::null_call:
+        return launch(word_, 0) && driver_.synchronize() == kSuccess;
+      case Command::call:
+        return call(page);
+      default:
+        return true;
     }
   }
 
   bool call(Page& page) {
     const auto spin_ns = static_cast<std::uint32_t>(page.seed);
     switch (static_cast<GpuAct>(page.seed >> 32)) {
-      case GpuAct::spin: break;
+      case GpuAct::spin:
+        break;
       case GpuAct::spin_early: {
         const bool launched = launch(word_, spin_ns);
         page.status = channel::Status::ok;
@@ -115,7 +121,8 @@ class GpuChild {
       case GpuAct::slowly:
         spin_on_host(kSlowlyNs);
         break;
-      case GpuAct::fault: return launch(16, 0) && driver_.synchronize() == kSuccess;
+      case GpuAct::fault:
+        return launch(16, 0) && driver_.synchronize() == kSuccess;
     }
     return launch(word_, spin_ns) && driver_.synchronize() == kSuccess;
   }
@@ -138,15 +145,17 @@ class GpuChild {
     cuda::Allocation allocation = 0;
     const cuda::AccessDescription access{{cuda::kOnDevice, device_}, cuda::kReadWrite};
     return file &&
-           driver_.memory_import(&allocation, reinterpret_cast<void*>(static_cast<std::intptr_t>(file.get())), cuda::kPosixFileDescriptor) ==
-               kSuccess &&
-           driver_.address_reserve(&window_, bytes, 0, 0, 0) == kSuccess && driver_.memory_map(window_, bytes, 0, allocation, 0) == kSuccess &&
+           driver_.memory_import(&allocation, reinterpret_cast<void*>(static_cast<std::intptr_t>(file.get())),
+                                 cuda::kPosixFileDescriptor) == kSuccess &&
+           driver_.address_reserve(&window_, bytes, 0, 0, 0) == kSuccess &&
+           driver_.memory_map(window_, bytes, 0, allocation, 0) == kSuccess &&
            driver_.set_access(window_, bytes, &access, 1) == kSuccess;
   }
 
   Page* receive_page() {
     const Fd file = receive('P');
-    void* const at = file ? ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0) : MAP_FAILED;
+    void* const at =
+        file ? ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0) : MAP_FAILED;
     return at == MAP_FAILED ? nullptr : static_cast<Page*>(at);
   }
 
@@ -157,7 +166,8 @@ class GpuChild {
 
   static Fd receive(char byte) {
     auto packet = receive_packet(kSocket, 60'000);
-    if (!packet || !*packet || (*packet)->bytes != std::string_view(&byte, 1) || (*packet)->fds.size() != 1) return Fd();
+    if (!packet || !*packet || (*packet)->bytes != std::string_view(&byte, 1) || (*packet)->fds.size() != 1)
+      return Fd();
     return std::move((*packet)->fds[0]);
   }
 

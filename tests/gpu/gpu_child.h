@@ -1,6 +1,7 @@
 // A child on a GPU, in C++ and without Python: what the judge's clock, windows and recovery are tested against.
 //
-// CUDA does not survive a fork, so the test program starts itself again with --as-child and the channel socket at descriptor 3.
+// CUDA does not survive a fork, so the test program starts itself again with --as-child and the channel socket at
+// descriptor 3.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +10,13 @@ namespace kq::judge {
 
 // What `call` does, in the high half of its seed; the low half is how many nanoseconds its kernel spins.
 enum class GpuAct : std::uint32_t {
-  spin = 0,          // synchronises, then says done
-  spin_early = 1,    // says done right after the launch
-  copy = 2,          // brings the first input into the first output
-  fault = 3,         // writes to an address that is nobody's
-  late = 5,          // says done, waits on the CPU for so many nanoseconds, then writes the first word of the first output
-  leave = 4,         // says done, then launches: its kernel runs between this call and the next
-  slowly = 6,        // as spin, kSlowlyNs later
+  spin = 0,        // synchronises, then says done
+  spin_early = 1,  // says done right after the launch
+  copy = 2,        // brings the first input into the first output
+  fault = 3,       // writes to an address that is nobody's
+  late = 5,    // says done, waits on the CPU for so many nanoseconds, then writes the first word of the first output
+  leave = 4,   // says done, then launches: its kernel runs between this call and the next
+  slowly = 6,  // as spin, kSlowlyNs later
 };
 inline constexpr std::uint32_t kSlowlyNs = 800'000;
 inline constexpr std::uint64_t act_seed(GpuAct act, std::uint32_t spin_ns) {

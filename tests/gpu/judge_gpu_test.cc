@@ -1,4 +1,5 @@
-// The judge on a real GPU: windows across processes, the clock, and living through what a child does to its own context.
+// The judge on a real GPU: windows across processes, the clock, and living through what a child does to its own
+// context.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -77,12 +78,15 @@ class JudgeGpuTest : public testing::Test {
  protected:
   void SetUp() override {
     auto opened = open_cuda_device(0);
-    if (!opened && opened.error().code == ExitCode::nothing) GTEST_SKIP() << "skipped: no GPU (" << opened.error().message << ")";
+    if (!opened && opened.error().code == ExitCode::nothing)
+      GTEST_SKIP() << "skipped: no GPU (" << opened.error().message << ")";
     ASSERT_TRUE(opened) << opened.error().message;
     device_ = std::move(*opened);
   }
 
-  bool alive() { return device_->probe().and_then([this] { return device_->settle(); }).has_value(); }
+  bool alive() {
+    return device_->probe().and_then([this] { return device_->settle(); }).has_value();
+  }
 
   std::unique_ptr<Child> start(ChildProcess& process) {
     auto child = Child::start(process.take_socket(), ChildRole::submission, process, Waiting::spin);
@@ -128,11 +132,14 @@ class JudgeGpuTest : public testing::Test {
   std::unique_ptr<Device> device_;
 };
 
-double us(std::int64_t ns) { return static_cast<double>(ns) / 1e3; }
+double us(std::int64_t ns) {
+  return static_cast<double>(ns) / 1e3;
+}
 
 void print(const char* what, const std::vector<std::int64_t>& sorted) {
   const std::size_t n = sorted.size();
-  std::printf("    %-28s p50 %8.1f us   p5-p95 %8.1f - %8.1f us\n", what, us(sorted[n / 2]), us(sorted[n / 20]), us(sorted[n - 1 - n / 20]));
+  std::printf("    %-28s p50 %8.1f us   p5-p95 %8.1f - %8.1f us\n", what, us(sorted[n / 2]), us(sorted[n / 20]),
+              us(sorted[n - 1 - n / 20]));
 }
 
 TEST_F(JudgeGpuTest, says_what_it_is) {
@@ -197,7 +204,8 @@ TEST_F(JudgeGpuTest, memory_comes_back_when_windows_go_away) {
 }
 
 TEST_F(JudgeGpuTest, a_child_reads_and_writes_its_window) {
-  const Tensor words{.name = "x", .kind = channel::Kind::tensor, .dtype = channel::Dtype::int32, .shape = {1024}, .bytes = 4096};
+  const Tensor words{
+      .name = "x", .kind = channel::Kind::tensor, .dtype = channel::Dtype::int32, .shape = {1024}, .bytes = 4096};
   const Layout layout = make_layout({.inputs = {words}, .outputs = {words}});
   ChildProcess process;
   const auto child = start(process);
@@ -231,7 +239,8 @@ TEST_F(JudgeGpuTest, samples_are_the_time_of_the_kernel) {
   for (const std::uint32_t spin_ns : {20'000u, 100'000u, 300'000u, 1'000'000u, 10'000'000u}) {
     const auto calls = brackets_ns(*child, Command::call, act_seed(GpuAct::spin, spin_ns), 40);
     ASSERT_GE(calls.front(), 0);
-    std::printf("    spin %9.1f us: sample %9.1f us\n", us(spin_ns), us(sample_ns(calls[20], static_cast<double>(overhead_ns))));
+    std::printf("    spin %9.1f us: sample %9.1f us\n", us(spin_ns),
+                us(sample_ns(calls[20], static_cast<double>(overhead_ns))));
     // The kernel's own clock is coarse, and a call longer than a time slice is cut and resumed.
     EXPECT_NEAR(us(sample_ns(calls[20], static_cast<double>(overhead_ns))), us(spin_ns), 15 + us(spin_ns) * 0.15);
   }
@@ -251,7 +260,8 @@ TEST_F(JudgeGpuTest, saying_done_early_gains_nothing) {
   }
 }
 
-// As of a model of many operations: the device is kept until all are launched, and in no slice of it that anybody gets back.
+// As of a model of many operations: the device is kept until all are launched, and in no slice of it that anybody gets
+// back.
 TEST_F(JudgeGpuTest, what_the_host_takes_to_launch_is_not_measured) {
   constexpr std::uint32_t kSpinNs = 100'000;
   ChildProcess process;
@@ -273,9 +283,11 @@ TEST_F(JudgeGpuTest, what_the_host_takes_to_launch_is_not_measured) {
   EXPECT_LT(us(absences[20]), 100);
 }
 
-// A call that says done at once and launches a little later, so that the probe has come and gone: what it writes must not be taken.
+// A call that says done at once and launches a little later, so that the probe has come and gone: what it writes must
+// not be taken.
 TEST_F(JudgeGpuTest, what_is_launched_after_the_probe_is_not_taken) {
-  const Tensor words{.name = "x", .kind = channel::Kind::tensor, .dtype = channel::Dtype::int32, .shape = {1024}, .bytes = 4096};
+  const Tensor words{
+      .name = "x", .kind = channel::Kind::tensor, .dtype = channel::Dtype::int32, .shape = {1024}, .bytes = 4096};
   const Layout layout = make_layout({.inputs = {words}, .outputs = {words}});
   ChildProcess process;
   const auto child = start(process);
@@ -291,15 +303,16 @@ TEST_F(JudgeGpuTest, what_is_launched_after_the_probe_is_not_taken) {
   }
   for (const std::uint32_t delay_us : {0u, 100u, 150u, 200u, 250u, 300u, 400u}) {
     for (int i = 0; i < 10; ++i) {
-      const Order order{.command = Command::call, .limit_ms = kLimitMs, .seed = act_seed(GpuAct::late, delay_us * 1'000)};
+      const Order order{
+          .command = Command::call, .limit_ms = kLimitMs, .seed = act_seed(GpuAct::late, delay_us * 1'000)};
       ASSERT_TRUE(stage(*child, order));
-      const auto outcome = bracket(
-          *device_, *child, order,
-          {.prepare = [&] { return device_->fill(*window, output, 4096, 0x7FC07FC0); },
-           .take = [&](const Answered& answered) -> Expected<void> {
-             ::usleep(500);  // whatever takes the judge long
-             return take_outputs(*device_, layout, {.window = *window}, answered.tables.outputs, *taken);
-           }});
+      const auto outcome =
+          bracket(*device_, *child, order,
+                  {.prepare = [&] { return device_->fill(*window, output, 4096, 0x7FC07FC0); },
+                   .take = [&](const Answered& answered) -> Expected<void> {
+                     ::usleep(500);  // whatever takes the judge long
+                     return take_outputs(*device_, layout, {.window = *window}, answered.tables.outputs, *taken);
+                   }});
       ASSERT_TRUE(outcome && std::holds_alternative<Answered>(*outcome));
       const auto* answered = std::get_if<Answered>(&*outcome);
       const auto untouched = checks.difference(0x7FC07FC0, {*taken, output - layout.outputs.begin}, 4);
@@ -307,7 +320,8 @@ TEST_F(JudgeGpuTest, what_is_launched_after_the_probe_is_not_taken) {
       if (*untouched) {
         // It ran before the probe, and the clock has it; or the trial is void.
         EXPECT_TRUE(us(answered->bracket_ns) > delay_us || device_->absence_ns() > quiet_ns + kAbsenceNs)
-            << delay_us << " us: bracket " << us(answered->bracket_ns) << " us, absence " << us(device_->absence_ns()) << " us";
+            << delay_us << " us: bracket " << us(answered->bracket_ns) << " us, absence " << us(device_->absence_ns())
+            << " us";
       }
     }
   }
@@ -353,15 +367,17 @@ TEST_F(JudgeGpuTest, the_device_finds_what_the_host_finds) {
   const auto a = std::move(*device_->make_window(kElements * 16));
   const auto b = std::move(*device_->make_window(kElements * 16));
   const auto beside = std::move(*device_->make_window((kElements + 1) * 16));  // b, one element further
-  for (const Dtype dtype : {Dtype::float64, Dtype::float32, Dtype::float16, Dtype::bfloat16, Dtype::complex64, Dtype::complex128, Dtype::int64,
-                            Dtype::int32, Dtype::int16, Dtype::uint8, Dtype::boolean}) {
+  for (const Dtype dtype :
+       {Dtype::float64, Dtype::float32, Dtype::float16, Dtype::bfloat16, Dtype::complex64, Dtype::complex128,
+        Dtype::int64, Dtype::int32, Dtype::int16, Dtype::uint8, Dtype::boolean}) {
     const std::uint64_t bytes = kElements * channel::element_bytes(dtype);
     const Tolerance tolerance = tolerance_for(dtype, {}, {});
     for (int round = 0; round < 6; ++round) {
       std::vector<std::byte> host(bytes);
       for (std::byte& byte : host) byte = static_cast<std::byte>(dtype == Dtype::boolean ? random() % 2 : random());
       write(*a, host);
-      // 0: equal; 1: the last bit of one byte in the middle; 2: the last byte; 3: one at random; 4 and 5: small errors everywhere
+      // 0: equal; 1: the last bit of one byte in the middle; 2: the last byte; 3: one at random; 4 and 5: small errors
+      // everywhere
       if (round == 1) host[bytes / 2] ^= std::byte{1};
       if (round == 2) host[bytes - 1] ^= std::byte{64};
       if (round == 3) host[random() % bytes] ^= std::byte{16};
@@ -374,14 +390,20 @@ TEST_F(JudgeGpuTest, the_device_finds_what_the_host_finds) {
       const std::uint64_t one = channel::element_bytes(dtype);
       ASSERT_TRUE(device_->copy(*beside, one, *b, 0, bytes));
       for (const auto& [other, offset] : {std::pair(b.get(), std::uint64_t{0}), std::pair(beside.get(), one)}) {
-        const Look numbers{.expected = a.get(), .got = other, .got_offset = offset, .bytes = bytes, .dtype = dtype, .tolerance = tolerance};
+        const Look numbers{.expected = a.get(),
+                           .got = other,
+                           .got_offset = offset,
+                           .bytes = bytes,
+                           .dtype = dtype,
+                           .tolerance = tolerance};
         const Look plain{.expected = a.get(), .got = other, .got_offset = offset, .bytes = bytes};
         ASSERT_TRUE(device_->begin_looks(std::vector{numbers, plain}));
         const auto by_device = device_->finish_looks();
         ASSERT_TRUE(by_device) << by_device.error().message;
         ASSERT_EQ(by_device->size(), 2u);
         const std::optional<Agreement>& agreed = by_device->front();
-        EXPECT_EQ(agreed.has_value(), by_host.equal()) << "dtype " << static_cast<int>(dtype) << " round " << round << " at " << offset;
+        EXPECT_EQ(agreed.has_value(), by_host.equal())
+            << "dtype " << static_cast<int>(dtype) << " round " << round << " at " << offset;
         EXPECT_EQ(by_device->back().has_value(), expected == got);
         if (!agreed) continue;
         EXPECT_NEAR(agreed->max_abs_err, by_host.max_abs_err(), 1e-6 * by_host.max_abs_err());
@@ -401,7 +423,8 @@ TEST_F(JudgeGpuTest, a_word_is_found_wherever_it_is_not) {
     EXPECT_TRUE(device_->begin_looks({&look, 1}));
     return device_->finish_looks()->front().has_value();
   };
-  for (const std::uint64_t offset : {0, 1, 2, 3, 517}) EXPECT_TRUE(holds(offset, 1'000) && holds(offset, kBytes - offset)) << offset;
+  for (const std::uint64_t offset : {0, 1, 2, 3, 517})
+    EXPECT_TRUE(holds(offset, 1'000) && holds(offset, kBytes - offset)) << offset;
   ASSERT_TRUE(device_->fill(*window, 12'344, 4, 0xA1B2D4D4));  // the second byte of a word is another one
   EXPECT_FALSE(holds(0, kBytes));
   EXPECT_FALSE(holds(12'345, 1));
@@ -424,7 +447,8 @@ TEST_F(JudgeGpuTest, lives_on_when_a_child_hangs_on_the_gpu) {
   ChildProcess process;
   const auto child = start(process);
   ASSERT_GE(bracket_ns(*child, Command::null_call, 0), 0);
-  const auto outcome = child->command({.command = Command::call, .limit_ms = 300, .seed = act_seed(GpuAct::spin, 4'000'000'000u)});
+  const auto outcome =
+      child->command({.command = Command::call, .limit_ms = 300, .seed = act_seed(GpuAct::spin, 4'000'000'000u)});
   ASSERT_TRUE(outcome);
   EXPECT_TRUE(std::holds_alternative<TimedOut>(*outcome));
   const std::int64_t start_ns = clock_ns();
@@ -466,12 +490,12 @@ TEST_F(JudgeGpuTest, the_judges_own_work_of_a_trial) {
     std::vector<std::int64_t> times_ns;
     for (int i = 0; i < 50; ++i) {
       const std::int64_t start_ns = clock_ns();
-      ASSERT_TRUE(device_->copy(*pristine, 0, *window, 0, bytes));         // the reference's inputs
-      ASSERT_TRUE(device_->copy(*expected, 0, *window, bytes, bytes));     // and outputs
+      ASSERT_TRUE(device_->copy(*pristine, 0, *window, 0, bytes));                       // the reference's inputs
+      ASSERT_TRUE(device_->copy(*expected, 0, *window, bytes, bytes));                   // and outputs
       ASSERT_EQ(*checks.difference({*pristine, 0}, {*window, 0}, bytes), std::nullopt);  // what it has changed
-      ASSERT_TRUE(device_->fill(*window, bytes, bytes, 0x3F800000));       // poison
-      ASSERT_TRUE(device_->copy(*window, 0, *pristine, 0, bytes));         // the submission's inputs
-      ASSERT_TRUE(device_->copy(*snapshot, 0, *window, bytes, bytes));     // its outputs
+      ASSERT_TRUE(device_->fill(*window, bytes, bytes, 0x3F800000));                     // poison
+      ASSERT_TRUE(device_->copy(*window, 0, *pristine, 0, bytes));                       // the submission's inputs
+      ASSERT_TRUE(device_->copy(*snapshot, 0, *window, bytes, bytes));                   // its outputs
       Comparison comparison(channel::Dtype::float32, tolerance_for(channel::Dtype::float32, {}, {}));
       ASSERT_TRUE(checks.compare(comparison, {*expected, 0}, {*snapshot, 0}, bytes));
       ASSERT_EQ(*checks.difference({*pristine, 0}, {*window, 0}, bytes), std::nullopt);  // untouched inputs

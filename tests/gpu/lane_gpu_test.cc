@@ -1,4 +1,5 @@
-// A whole device lane on a real GPU: device code by the launcher, without Python; and a device that is clean again after whatever a job did.
+// A whole device lane on a real GPU: device code by the launcher, without Python; and a device that is clean again
+// after whatever a job did.
 #include <unistd.h>
 
 #include <cstdio>
@@ -36,7 +37,9 @@ constexpr std::string_view kContract = R"({"kernel_name": "plus", "args": [
 
 // The body is the statement for element i of n.
 std::string kernel(const std::string& body) {
-  return "extern \"C\" __global__ void plus(const float* x, float* out, int n) {\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  " + body + "\n}\n";
+  return "extern \"C\" __global__ void plus(const float* x, float* out, int n) {\n  int i = blockIdx.x * blockDim.x + "
+         "threadIdx.x;\n  " +
+         body + "\n}\n";
 }
 std::string model(const std::string& body) {
   return "import os, torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        " + body + "\n";
@@ -92,15 +95,21 @@ class LaneGpuTest : public ::testing::Test {
     return lease;
   }
   static Expected<Result> run(const Lease& lease) {
-    Builder builder({.scratch = root_ / "builds", .uid = ::geteuid() == 0 ? 61410u : 0u, .no_gpu_arch = "sm_90"}, BuildCache(root_ / "cache"),
-                    [](DeviceKind) { return lane_->zygote(); });
+    Builder builder({.scratch = root_ / "builds", .uid = ::geteuid() == 0 ? 61410u : 0u, .no_gpu_arch = "sm_90"},
+                    BuildCache(root_ / "cache"), [](DeviceKind) { return lane_->zygote(); });
     const auto built = builder.build(lease);
     if (!built) return failure(built.error());
-    if (built->verdict) return our_fault("the build ended it: " + std::string(to_string(name_of(*built->verdict))) + " " + evidence_of(*built->verdict)->message);
+    if (built->verdict)
+      return our_fault("the build ended it: " + std::string(to_string(name_of(*built->verdict))) + " " +
+                       evidence_of(*built->verdict)->message);
     return lane_->run(lease, *built);
   }
-  static Expected<Result> run_cuda(const std::string& body) { return run(lease_of(Backend::cuda, {{"k.cu", kernel(body)}, {"k.json", std::string(kContract)}})); }
-  static Expected<Result> run_torch(const std::string& body) { return run(lease_of(Backend::torch, {{"k.py", model(body)}})); }
+  static Expected<Result> run_cuda(const std::string& body) {
+    return run(lease_of(Backend::cuda, {{"k.cu", kernel(body)}, {"k.json", std::string(kContract)}}));
+  }
+  static Expected<Result> run_torch(const std::string& body) {
+    return run(lease_of(Backend::torch, {{"k.py", model(body)}}));
+  }
 
   static std::string ending(const Expected<Result>& result) {
     if (!result) return "error: " + result.error().message;
@@ -121,7 +130,8 @@ TEST_F(LaneGpuTest, device_code_passes_without_python) {
   const auto result = run_cuda("if (i < n) out[i] = x[i] + 1.0f;");
   ASSERT_EQ(ending(result).substr(0, 6), "passed") << ending(result);
   const auto& measured = measurement_of(result->verdict)->submission;
-  std::printf("    %s\n    median %.2f us of %zu samples\n", result->sandbox.c_str(), measured.median_ns / 1e3, result->samples.submission_ns.size());
+  std::printf("    %s\n    median %.2f us of %zu samples\n", result->sandbox.c_str(), measured.median_ns / 1e3,
+              result->samples.submission_ns.size());
 }
 
 TEST_F(LaneGpuTest, device_code_is_judged_as_any_other) {
@@ -133,9 +143,10 @@ TEST_F(LaneGpuTest, device_code_is_judged_as_any_other) {
 }
 
 TEST_F(LaneGpuTest, the_device_is_clean_after_whatever_a_job_did) {
-  for (const std::string& body : {std::string("y = torch.empty(1 << 36, dtype=torch.uint8, device='cuda'); os._exit(1)"),
-                                  std::string("y = [torch.empty(1 << 30, dtype=torch.uint8, device='cuda') for _ in range(16)]; os.abort()"),
-                                  std::string("torch.cuda._sleep(1 << 40); return x + 1")}) {
+  for (const std::string& body :
+       {std::string("y = torch.empty(1 << 36, dtype=torch.uint8, device='cuda'); os._exit(1)"),
+        std::string("y = [torch.empty(1 << 30, dtype=torch.uint8, device='cuda') for _ in range(16)]; os.abort()"),
+        std::string("torch.cuda._sleep(1 << 40); return x + 1")}) {
     EXPECT_NE(ending(run_torch(body)).substr(0, 6), "passed") << body;
     EXPECT_EQ(lane_->quarantine(), std::nullopt) << body;
     EXPECT_EQ(ending(run_torch("return x + 1")).substr(0, 6), "passed") << "after " << body;
@@ -147,7 +158,8 @@ TEST_F(LaneGpuTest, problems_that_fit_one_after_the_other_all_run) {
   for (int i = 0; i < 3; ++i) {
     std::string problem(kProblem);
     const std::string head = "    def __init__(self):\n        super().__init__()\n        self.held = torch.empty(" +
-                             std::to_string(lane_->device().memory_bytes / 100 * 55 + static_cast<std::uint64_t>(i)) + ", dtype=torch.uint8, device='cuda')\n";
+                             std::to_string(lane_->device().memory_bytes / 100 * 55 + static_cast<std::uint64_t>(i)) +
+                             ", dtype=torch.uint8, device='cuda')\n";
     problem.insert(problem.find("    def forward"), head);
     Lease lease = lease_of(Backend::torch, {{"k.py", model("return x + 1")}});
     lease.submission.problem.hash = sha256(problem);
@@ -170,7 +182,8 @@ TEST_F(LaneGpuTest, the_driver_says_what_is_left) {
   const auto watch = watch_gpu(lane_->device().uuid);
   ASSERT_TRUE(watch) << "no NVML";
   const auto ownerless = watch->ownerless_bytes();
-  std::printf("    memory without an owner: %s\n", ownerless ? (std::to_string(*ownerless >> 20) + " MiB").c_str() : "the driver does not tell whose it is");
+  std::printf("    memory without an owner: %s\n",
+              ownerless ? (std::to_string(*ownerless >> 20) + " MiB").c_str() : "the driver does not tell whose it is");
 }
 
 TEST_F(LaneGpuTest, a_result_tells_how_the_gpu_ran) {
@@ -183,8 +196,9 @@ TEST_F(LaneGpuTest, a_result_tells_how_the_gpu_ran) {
   EXPECT_GT(now.temperature_c, 0u);
   EXPECT_GT(now.power_w, 0);
   EXPECT_NE(now.throttle, "");
-  std::printf("    SM %u MHz, memory %u MHz, %u C, %.1f W, throttle: %s, trials %lld of %lld ms\n", now.sm_clock_mhz, now.memory_clock_mhz, now.temperature_c,
-              now.power_w, now.throttle.c_str(), static_cast<long long>(result->times.trials_us / 1'000), static_cast<long long>(result->times.run_ms));
+  std::printf("    SM %u MHz, memory %u MHz, %u C, %.1f W, throttle: %s, trials %lld of %lld ms\n", now.sm_clock_mhz,
+              now.memory_clock_mhz, now.temperature_c, now.power_w, now.throttle.c_str(),
+              static_cast<long long>(result->times.trials_us / 1'000), static_cast<long long>(result->times.run_ms));
   if (!now.foreign) std::printf("    the driver's process numbers are not ours: nothing is said of others\n");
   for (const GpuProcess& one : now.foreign.value_or(std::vector<GpuProcess>())) {
     std::printf("    foreign: process %u with %llu MiB\n", one.pid, static_cast<unsigned long long>(one.memory_mib));

@@ -10,9 +10,19 @@ FOLDERS = tuple(f"/{name}/" for name in ("work", "farm", "root"))
 HOSTS = tuple(
     ".".join(parts)
     for parts in (
-        ("pypi", "org"), ("pythonhosted", "org"), ("download", "pytorch", "org"), ("deb", "debian", "org"),
-        ("security", "debian", "org"), ("archive", "ubuntu", "com"), ("npmjs", "org"), ("npmjs", "com"), ("crates", "io"),
-        ("proxy", "golang", "org"), ("rubygems", "org"), ("conda", "anaconda", "org"), ("developer", "download", "nvidia"),
+        ("pypi", "org"),
+        ("pythonhosted", "org"),
+        ("download", "pytorch", "org"),
+        ("deb", "debian", "org"),
+        ("security", "debian", "org"),
+        ("archive", "ubuntu", "com"),
+        ("npmjs", "org"),
+        ("npmjs", "com"),
+        ("crates", "io"),
+        ("proxy", "golang", "org"),
+        ("rubygems", "org"),
+        ("conda", "anaconda", "org"),
+        ("developer", "download", "nvidia"),
     )
 )
 
@@ -27,9 +37,13 @@ def rule(root: Path) -> list[str]:
         for number, line in lines(root, path):
             place, host = PLACE.search(line), HOST.search(line)
             if place:
-                complaints.append(f"{path}:{number}: names {place.group(1)}, a folder of one machine; use a relative path")
+                complaints.append(
+                    f"{path}:{number}: names {place.group(1)}, a folder of one machine; use a relative path"
+                )
             if host:
-                complaints.append(f"{path}:{number}: names {host.group(1)}, a registry's host; leave it to the tool's settings")
+                complaints.append(
+                    f"{path}:{number}: names {host.group(1)}, a registry's host; leave it to the tool's settings"
+                )
     return complaints
 
 

@@ -47,7 +47,18 @@ ALLOWED_IN_MAINS = {
 }
 
 # A trust domain inside a room: the judge knows what the children may touch, and nothing of the process that orders it.
-WALLS = {"gpu_worker/judge/": ("gpu_worker/judge/*", "core/*", "gpu_worker/channel.h", "gpu_worker/cores.h", "gpu_worker/fd.h", "gpu_worker/printable.h", "gpu_worker/text_line.h", "gpu_worker/warming.h")}
+WALLS = {
+    "gpu_worker/judge/": (
+        "gpu_worker/judge/*",
+        "core/*",
+        "gpu_worker/channel.h",
+        "gpu_worker/cores.h",
+        "gpu_worker/fd.h",
+        "gpu_worker/printable.h",
+        "gpu_worker/text_line.h",
+        "gpu_worker/warming.h",
+    )
+}
 
 ALLOWED_IN_TESTS = ("store/memory_store.h",)
 
@@ -184,7 +195,11 @@ CASES = [
     one("broker/main.cc", '#include "store/rocks_store.h"'),
     one("broker/main.cc", "#include <spdlog/spdlog.h>"),
     one("broker/loop.cc", "#include <spdlog/spdlog.h>"),
-    one("broker/broker.cc", "#include <spdlog/spdlog.h>", "spdlog belongs in */main.cc, *_main.cc, */loop.cc, */loop.h, net/log.*"),
+    one(
+        "broker/broker.cc",
+        "#include <spdlog/spdlog.h>",
+        "spdlog belongs in */main.cc, *_main.cc, */loop.cc, */loop.h, net/log.*",
+    ),
     one("broker/broker_test.cc", '#include "store/memory_store.h"'),
     one("broker/broker.cc", '#include "store/memory_store.h"', 'includes "store/memory_store.h"'),
     one("gpu_worker/judge/trial.cc", '#include "gpu_worker/channel.h"'),

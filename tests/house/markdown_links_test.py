@@ -80,17 +80,23 @@ def rule(root: Path) -> list[str]:
 GUIDE = "# The guide\n\n## What's `kq up`?\n\n## Twice\n\n## Twice\n"
 
 CASES = [
-    Case("good links", {
-        "docs/guide.md": GUIDE,
-        "README.md": "[a](docs/guide.md) [b](docs/guide.md#whats-kq-up) [c](docs/guide.md#twice-1) [d](docs) [e](#top)\n# Top\n"
-                     "![p](docs/guide.md \"title\") [w](https://example.com/x.md)\n[ref]: docs/guide.md\n",
-    }),
+    Case(
+        "good links",
+        {
+            "docs/guide.md": GUIDE,
+            "README.md": "[a](docs/guide.md) [b](docs/guide.md#whats-kq-up) [c](docs/guide.md#twice-1) [d](docs) [e](#top)\n# Top\n"
+            '![p](docs/guide.md "title") [w](https://example.com/x.md)\n[ref]: docs/guide.md\n',
+        },
+    ),
     Case("code is not prose", {"README.md": "```sh\n[a](gone.md)\n```\n`[b](gone.md)`\n"}),
     Case("from the root", {"docs/a.md": "[a](/docs/a.md) [b](../docs/a.md)\n"}),
     Case("no file", {"README.md": "\n[a](gone.md)\n"}, ("README.md:2: links to gone.md, which is not there",)),
     Case("no reference", {"README.md": "[ref]: gone.md\n"}, ("README.md:1: links to gone.md",)),
-    Case("no heading", {"docs/guide.md": GUIDE, "README.md": "[a](docs/guide.md#thrice)\n"},
-         ("README.md:1: links to docs/guide.md#thrice, but there is no such heading; known are",)),
+    Case(
+        "no heading",
+        {"docs/guide.md": GUIDE, "README.md": "[a](docs/guide.md#thrice)\n"},
+        ("README.md:1: links to docs/guide.md#thrice, but there is no such heading; known are",),
+    ),
     Case("no own heading", {"README.md": "[a](#gone)\n"}, ("README.md:1: links to #gone",)),
     Case("outside", {"README.md": "[a](../other/x.md)\n"}, ("which is outside of the tree",)),
 ]

@@ -22,7 +22,11 @@ def rule(root: Path) -> list[str]:
 CASES = [
     Case("first", {"core/job.h": "#pragma once\n"}),
     Case("after a comment", {"core/job.h": "// Why.\n\n/* More.\n */\n#pragma once\n"}),
-    Case("guard macro", {"core/job.h": "// Why.\n#ifndef JOB_H\n#define JOB_H\n#endif\n"}, ("core/job.h:2: comes before",)),
+    Case(
+        "guard macro",
+        {"core/job.h": "// Why.\n#ifndef JOB_H\n#define JOB_H\n#endif\n"},
+        ("core/job.h:2: comes before",),
+    ),
     Case("include first", {"core/job.h": "#include <vector>\n#pragma once\n"}, ("core/job.h:1: comes before",)),
     Case("none", {"core/job.h": "// Why.\n"}, ("core/job.h:2: comes before",)),
 ]

@@ -25,7 +25,7 @@ ALLOWED = (
 )  # fmt: skip
 
 # Stands before the first line of a block and on it, so that bash's line numbers are the block's.
-PRELUDE = "set -eE; trap 'echo \"$LINENO $?\" >\"$KQ_README_FAILURE\"' ERR; "
+PRELUDE = 'set -eE; trap \'echo "$LINENO $?" >"$KQ_README_FAILURE"\' ERR; '
 
 
 def blocks(root: Path) -> list[tuple[int, list[str]]]:
@@ -61,19 +61,30 @@ def run_block(first: int, block: list[str], folder: Path, programs: Path, groups
     script.write_text(PRELUDE + "\n".join(":" if is_allowed(line) else line for line in block) + "\n")
     env = dict(os.environ, PATH=f"{programs}:{os.environ['PATH']}", KQ_README_FAILURE=str(failure))
     with log.open("wb") as sink:
-        process = subprocess.Popen(["bash", str(script)], cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=sink,
-                                   stderr=subprocess.STDOUT, start_new_session=True)
+        process = subprocess.Popen(
+            ["bash", str(script)],
+            cwd=folder,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
     groups.append(process.pid)
     try:
         code = process.wait(BLOCK_LIMIT_S)
     except subprocess.TimeoutExpired:
-        return [f"{README}:{first}: this block still runs after {BLOCK_LIMIT_S} s; shorten it or name it in readme_test.py"]
+        return [
+            f"{README}:{first}: this block still runs after {BLOCK_LIMIT_S} s; shorten it or name it in readme_test.py"
+        ]
     if code == 0:
         return []
     line, code = map(int, failure.read_text().split()) if failure.exists() else (1, code)
     said = log.read_text(errors="replace").strip().splitlines()[-5:]
     command = block[line - 1].strip()
-    return [f"{README}:{first + line - 1}: '{command}' ends with exit code {code}, must be 0; it says: {' / '.join(said)}"]
+    return [
+        f"{README}:{first + line - 1}: '{command}' ends with exit code {code}, must be 0; it says: {' / '.join(said)}"
+    ]
 
 
 def rule(root: Path) -> list[str]:
@@ -106,7 +117,10 @@ def readme(*blocks: str) -> dict[str, str]:
 CASES = [
     Case("missing", {}, ("README.md:1: is missing",)),
     Case("no commands", readme("```\nfalse\n```"), ("README.md:1: has no ```sh block",)),
-    Case("good", readme("```sh\ntrue\n# a comment\ncd docs\ntest -e x.md\n```", "```text\nfalse\n```") | {"docs/x.md": ""}),
+    Case(
+        "good",
+        readme("```sh\ntrue\n# a comment\ncd docs\ntest -e x.md\n```", "```text\nfalse\n```") | {"docs/x.md": ""},
+    ),
     Case("long ones are known by name", readme("```sh\nscripts/demo\nsudo apt-get install x\n```")),
     Case("one block builds on another", readme("```sh\necho 1 >made\n```", "```sh\ntest -e made\n```")),
     Case("fails", readme("```sh\ntrue\n\nls gone\ntrue\n```"), ("README.md:5: 'ls gone' ends with exit code 2",)),

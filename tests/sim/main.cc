@@ -175,11 +175,12 @@ int report(const Options& options, const Totals& totals, double seconds) {
   }
   std::printf("seeds %llu..%llu: all promises kept\n", static_cast<unsigned long long>(options.first),
               static_cast<unsigned long long>(options.last));
-  std::printf("%llu worlds, %llu jobs (%llu removed when old), %llu turns of the broker, %.1f simulated hours in %.1f s (%.0f worlds/s)\n",
-              static_cast<unsigned long long>(totals.worlds_n), static_cast<unsigned long long>(totals.jobs_n),
-              static_cast<unsigned long long>(totals.removed_n),
-              static_cast<unsigned long long>(totals.turns_n), static_cast<double>(totals.simulated_ms) / 3.6e6,
-              seconds, static_cast<double>(totals.worlds_n) / seconds);
+  std::printf(
+      "%llu worlds, %llu jobs (%llu removed when old), %llu turns of the broker, %.1f simulated hours in %.1f s (%.0f "
+      "worlds/s)\n",
+      static_cast<unsigned long long>(totals.worlds_n), static_cast<unsigned long long>(totals.jobs_n),
+      static_cast<unsigned long long>(totals.removed_n), static_cast<unsigned long long>(totals.turns_n),
+      static_cast<double>(totals.simulated_ms) / 3.6e6, seconds, static_cast<double>(totals.worlds_n) / seconds);
   std::printf("%llu faults of processes, disks, clocks and ways, %llu of messages: %s\n",
               static_cast<unsigned long long>(totals.faults.to_processes()),
               static_cast<unsigned long long>(totals.faults.to_messages()), totals.faults.text().c_str());

@@ -131,7 +131,8 @@ void Oracle::check_removed_job(const JobRecord& job, const Store& disk) {
   });
   const std::int64_t age_ms = clock_->now_ms() - asked_ms;
   const bool old = options_.keep_ms != 0 && age_ms >= options_.keep_ms;
-  const bool too_many = options_.keep_jobs != 0 && job.seq + options_.keep_jobs <= newest_ && age_ms >= options_.keep_ms_min;
+  const bool too_many =
+      options_.keep_jobs != 0 && job.seq + options_.keep_jobs <= newest_ && age_ms >= options_.keep_ms_min;
   if (!old && !too_many) violated(text_of(job) + " was removed " + std::to_string(age_ms) + " ms after its end");
   for (const auto& [key, row] : best_) {
     if (row.seq == job.seq) violated(text_of(job) + " was removed and holds a board");
@@ -150,13 +151,14 @@ void Oracle::check_removed_key(const Write& write, const std::set<Sequence>& gon
   } else if (write.family != Family::board) {
     seq = sequence_from(write.key).value_or(0);
   }
-  if (!gone.contains(seq)) violated("a record was removed from family " + std::string(to_string(write.family)) + " and its job was not");
+  if (!gone.contains(seq))
+    violated("a record was removed from family " + std::string(to_string(write.family)) + " and its job was not");
 }
 
 void Oracle::check_removed_file(const Hash& hash, std::span<const Write> writes, const Store& disk) {
   const auto names = [&](const Submission& submission) {
-    return submission.problem.hash == hash ||
-           std::any_of(submission.files.begin(), submission.files.end(), [&](const SourceFile& file) { return file.hash == hash; });
+    return submission.problem.hash == hash || std::any_of(submission.files.begin(), submission.files.end(),
+                                                          [&](const SourceFile& file) { return file.hash == hash; });
   };
   const auto is_put = [&](const Write& write) {
     return write.family == Family::blob && write.value && std::string_view(write.key).starts_with(as_bytes(hash));
@@ -216,13 +218,17 @@ bool Oracle::is_brought_on(const JobRecord& before, const JobRecord& next) const
   as_before.deadline_ms = before.deadline_ms;
   if (as_before != before || next.priority < before.priority) return false;
   const auto is_somebodys = [&](const auto& wishes) {
-    return std::ranges::any_of(asked_.submissions(next.key), [&](const Wanted& wanted) { return wishes(wanted.submission); });
+    return std::ranges::any_of(asked_.submissions(next.key),
+                               [&](const Wanted& wanted) { return wishes(wanted.submission); });
   };
-  const bool priority = next.priority == before.priority || is_somebodys([&](const Submission& one) { return one.priority == next.priority; });
-  const bool time = next.not_before_ms == before.not_before_ms ||
-                    (before.failures == 0 && next.not_before_ms < before.not_before_ms && is_somebodys([&](const Submission& one) {
-                      return one.not_before_ms == next.not_before_ms || (next.not_before_ms == 0 && one.not_before_ms <= clock_->now_ms());
-                    }));
+  const bool priority = next.priority == before.priority ||
+                        is_somebodys([&](const Submission& one) { return one.priority == next.priority; });
+  const bool time =
+      next.not_before_ms == before.not_before_ms ||
+      (before.failures == 0 && next.not_before_ms < before.not_before_ms && is_somebodys([&](const Submission& one) {
+         return one.not_before_ms == next.not_before_ms ||
+                (next.not_before_ms == 0 && one.not_before_ms <= clock_->now_ms());
+       }));
   const bool deadline = next.deadline_ms == before.deadline_ms ||
                         (before.deadline_ms != 0 && (next.deadline_ms == 0 || next.deadline_ms > before.deadline_ms) &&
                          is_somebodys([&](const Submission& one) { return one.deadline_ms == next.deadline_ms; }));
@@ -379,8 +385,8 @@ void Oracle::check_said(Sequence seq, JobState state, const char* where) {
 void Oracle::check_lease(const Peer& peer, const Lease& lease, const Store& disk) {
   const std::string name = "lease " + tag_of(lease.id);
   const auto record = read_job(disk, lease.id.seq);
-  // Its number fences for ever. The job itself may be elsewhere by now: what came in the same turn, a goodbye or a cancellation, was
-  // committed with the lease.
+  // Its number fences for ever. The job itself may be elsewhere by now: what came in the same turn, a goodbye or a
+  // cancellation, was committed with the lease.
   if (!record || !*record || (*record)->attempt < lease.id.attempt) {
     return violated(name + " left the broker and is not on disk");
   }
@@ -399,7 +405,8 @@ void Oracle::check_lease(const Peer& peer, const Lease& lease, const Store& disk
   }
   // What was built of another submission, or for another device, is never served.
   if (lease.object) ++objects_n_;
-  if (lease.object && *lease.object != object_of(lease.submission, lease.device)) violated(name + " came with an object that is not its own");
+  if (lease.object && *lease.object != object_of(lease.submission, lease.device))
+    violated(name + " came with an object that is not its own");
   if (switches_.is_on(std::string(kDrainingPrefix) + hello.worker)) violated(name + " went to a worker that drains");
   if (switches_.is_on(std::string(kPausedPrefix)) ||
       switches_.is_on(std::string(kPausedPrefix) + (*record)->submitter)) {
@@ -413,13 +420,16 @@ void Oracle::check_build(const Peer& peer, const Lease& build) {
   const std::string name = "the build of " + text_of(build.id.seq);
   const JobRecord* record = job(build.id.seq);
   if (build.id.attempt != 0) violated(name + " has an attempt");
-  if (record == nullptr || record->state != JobState::queued || waits(*record)) return violated(name + " left the broker, and it does not wait to be leased");
+  if (record == nullptr || record->state != JobState::queued || waits(*record))
+    return violated(name + " left the broker, and it does not wait to be leased");
   if (submission_key(build.submission) != record->key) violated(name + " is of another submission");
   const auto worker = workers_.find(peer);
   if (worker == workers_.end()) return violated(name + " went to a worker that never said Hello");
   const Hello& hello = worker->second;
-  if (std::find(hello.builds_for.begin(), hello.builds_for.end(), build.device) == hello.builds_for.end()) violated(name + " is for what " + hello.worker + " does not build for");
-  if (!std::includes(hello.labels.begin(), hello.labels.end(), record->needs.labels.begin(), record->needs.labels.end())) {
+  if (std::find(hello.builds_for.begin(), hello.builds_for.end(), build.device) == hello.builds_for.end())
+    violated(name + " is for what " + hello.worker + " does not build for");
+  if (!std::includes(hello.labels.begin(), hello.labels.end(), record->needs.labels.begin(),
+                     record->needs.labels.end())) {
     violated(name + " went to " + hello.worker + ", which lacks its labels");
   }
   if (switches_.is_on(std::string(kDrainingPrefix) + hello.worker)) violated(name + " went to a worker that drains");

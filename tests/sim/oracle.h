@@ -89,7 +89,7 @@ class Oracle {
   std::map<Sequence, JobRecord> jobs_;
   std::map<Sequence, VerdictName> verdicts_;
   std::map<Hash, Sequence> keys_;
-  std::set<Sequence> removed_;                  // by retention
+  std::set<Sequence> removed_;  // by retention
   std::size_t removed_files_n_ = 0;
   std::size_t objects_n_ = 0;
   Sequence newest_ = 0;

@@ -50,7 +50,9 @@ TEST(World, suffers_every_fault) {
   std::uint64_t removed_n = 0;
   std::uint64_t removed_files_n = 0;
   std::uint64_t objects_n = 0;
-  const auto is_enough = [&] { return std::ranges::count(faults.of, 0u) == 0 && removed_n > 50 && removed_files_n > 20 && objects_n > 50; };
+  const auto is_enough = [&] {
+    return std::ranges::count(faults.of, 0u) == 0 && removed_n > 50 && removed_files_n > 20 && objects_n > 50;
+  };
   for (std::uint64_t seed = 1; seed <= 300 && !is_enough(); ++seed) {
     const Outcome outcome = run_world(seed, Plant::none, {});
     faults += outcome.faults;

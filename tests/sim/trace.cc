@@ -54,7 +54,9 @@ struct Details {
   void operator()(const LeaseBatch& batch) {
     for (const Lease& lease : batch.leases) add(tag_of(lease.id) + " '" + lease.submission.label + "'");
   }
-  void operator()(const BuildResult& result) { add(tag_of(result.build) + " " + (result.object ? "built" : result.message)); }
+  void operator()(const BuildResult& result) {
+    add(tag_of(result.build) + " " + (result.object ? "built" : result.message));
+  }
   void operator()(const BuildBatch& batch) {
     for (const Lease& build : batch.builds) add(std::to_string(build.id.seq) + " '" + build.submission.label + "'");
   }

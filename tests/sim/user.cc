@@ -113,7 +113,8 @@ void User::ask(Client& client) {
       all_known = all_known && oracle_.is_removed(seq);
     }
   }
-  if (!all_known || status != reply->jobs.end()) oracle_.violated("a status reply has not the jobs that were asked for and acknowledged");
+  if (!all_known || status != reply->jobs.end())
+    oracle_.violated("a status reply has not the jobs that were asked for and acknowledged");
 }
 
 void User::wait(Client& client, std::int64_t patience_ms) {
@@ -128,7 +129,8 @@ void User::wait(Client& client, std::int64_t patience_ms) {
   auto outcome = wait_for(client, std::move(jobs), options);
   if (!outcome) {
     const bool no_answer = outcome.error().message.find("did not answer") != std::string::npos;
-    const bool removed = std::any_of(unfinished_.begin(), unfinished_.end(), [&](Sequence seq) { return oracle_.is_removed(seq); });
+    const bool removed =
+        std::any_of(unfinished_.begin(), unfinished_.end(), [&](Sequence seq) { return oracle_.is_removed(seq); });
     if (!no_answer && !removed) oracle_.violated(outcome.error().message);
     return;
   }

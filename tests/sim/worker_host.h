@@ -17,9 +17,9 @@
 namespace kq::sim {
 
 struct WorkerTraits {
-  std::string machine;  // no dot
-  std::string name;     // as the broker knows it; several machines may use one
-  std::vector<DeviceInfo> devices;     // none: it builds for others
+  std::string machine;              // no dot
+  std::string name;                 // as the broker knows it; several machines may use one
+  std::vector<DeviceInfo> devices;  // none: it builds for others
   std::vector<DeviceInfo> builds_for{};
   std::vector<std::string> labels{};
   std::vector<Backend> backends{};

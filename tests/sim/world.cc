@@ -128,7 +128,8 @@ class World {
   void add_builder() {
     const std::string machine = "w" + std::to_string(workers_.size() + 1);
     const auto target = [](DeviceKind kind, const std::string& arch) { return device(kind, "", arch, 0); };
-    std::vector targets{target(DeviceKind::cuda, "sm_90"), target(DeviceKind::cuda, "sm_80"), target(DeviceKind::cpu, "")};
+    std::vector targets{target(DeviceKind::cuda, "sm_90"), target(DeviceKind::cuda, "sm_80"),
+                        target(DeviceKind::cpu, "")};
     targets.resize(static_cast<std::size_t>(random().between(1, 3)));
     workers_.push_back(std::make_unique<WorkerHost>(
         nature_, network_, oracle_,

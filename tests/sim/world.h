@@ -18,10 +18,10 @@ struct Outcome {
   std::optional<std::string> violation;  // the first one
   std::int64_t lasted_ms = 0;            // simulated time
   std::uint64_t jobs_n = 0;
-  std::uint64_t removed_n = 0;        // of them, by retention
+  std::uint64_t removed_n = 0;  // of them, by retention
   std::uint64_t removed_files_n = 0;
   std::uint64_t objects_n = 0;  // built by one worker, leased to another
-  std::uint64_t turns_n = 0;  // of the broker
+  std::uint64_t turns_n = 0;    // of the broker
   FaultCounts faults{};
 };
 

@@ -16,7 +16,9 @@ bool ends_with_any(std::string_view path, std::span<const std::string_view> endi
   return std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) { return path.ends_with(ending); });
 }
 
-std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+std::string_view file_name(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
 
 }  // namespace
 
@@ -27,9 +29,12 @@ std::optional<Language> language_of(std::string_view path, std::string_view byte
   return std::nullopt;
 }
 
-bool is_header(std::string_view path) { return ends_with_any(path, kHeaders); }
+bool is_header(std::string_view path) {
+  return ends_with_any(path, kHeaders);
+}
 
-Expected<void> Checker::check(const CheckInput& input, Language language, std::span<const CppSource> headers, CheckReport& report) {
+Expected<void> Checker::check(const CheckInput& input, Language language, std::span<const CppSource> headers,
+                              CheckReport& report) {
   ++report.files;
   const auto start = std::chrono::steady_clock::now();
   std::vector<Finding> findings;
@@ -50,7 +55,8 @@ Expected<void> Checker::check(const CheckInput& input, Language language, std::s
     findings = judge_cuda({.name = file_name(input.path), .text = input.bytes}, headers);
   }
   report.file_ms.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
-  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) { return a.line < b.line; });
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const Finding& a, const Finding& b) { return a.line < b.line; });
   const std::string folder = input.path.substr(0, input.path.rfind('/') + 1);
   for (Finding& finding : findings) {
     // A header's findings are told where it is included, under its own name.

@@ -44,7 +44,8 @@ class Checker {
   explicit Checker(FactsChildOptions options) : python_(std::move(options)) {}
 
   // `headers`: what a C++ source may include. Adds to `report`; an Error only where Python cannot be run.
-  Expected<void> check(const CheckInput& input, Language language, std::span<const CppSource> headers, CheckReport& report);
+  Expected<void> check(const CheckInput& input, Language language, std::span<const CppSource> headers,
+                       CheckReport& report);
 
  private:
   FactsChild python_;

@@ -11,11 +11,13 @@ namespace {
 
 Checker checker() {
   const char* named = std::getenv("KQ_PYTHON");
-  return Checker({.python = named != nullptr ? named : KQ_TEST_PYTHON, .harness = own_folder() + "/../share/kq/harness"});
+  return Checker(
+      {.python = named != nullptr ? named : KQ_TEST_PYTHON, .harness = own_folder() + "/../share/kq/harness"});
 }
 std::vector<std::string> told(const CheckReport& report) {
   std::vector<std::string> lines;
-  for (const Finding& finding : report.findings) lines.push_back(finding.file + ":" + std::to_string(finding.line) + " " + finding.rule);
+  for (const Finding& finding : report.findings)
+    lines.push_back(finding.file + ":" + std::to_string(finding.line) + " " + finding.rule);
   return lines;
 }
 using Lines = std::vector<std::string>;
@@ -24,7 +26,10 @@ TEST(Language, is_told_by_name_and_content) {
   EXPECT_EQ(language_of("a/b.py", ""), Language::python);
   EXPECT_EQ(language_of("k.cu", ""), Language::cuda);
   EXPECT_EQ(language_of("k.cuh", ""), Language::cuda);
-  EXPECT_EQ(language_of("k.bin", "\x7f" "ELF..."), Language::library);
+  EXPECT_EQ(language_of("k.bin",
+                        "\x7f"
+                        "ELF..."),
+            Language::library);
   EXPECT_EQ(language_of("k.txt", "import torch"), std::nullopt);
   EXPECT_EQ(language_of("k.txt", std::string_view("PK\0", 3)), Language::library) << "what nobody can read";
 }
@@ -42,8 +47,10 @@ TEST(Checker, findings_have_the_path_they_were_asked_with) {
 TEST(Checker, a_header_beside_a_source_is_read_with_it) {
   Checker check{checker()};
   CheckReport report;
-  const std::vector<CppSource> headers{{"own.cuh", "\ninline void f() { cudaStreamCreate(&s); }\n#define MAKE cudaStreamCreate\n"}};
-  ASSERT_TRUE(check.check({"dir/k.cu", "#include \"own.cuh\"\nvoid g() { MAKE(&s); }"}, Language::cuda, headers, report));
+  const std::vector<CppSource> headers{
+      {"own.cuh", "\ninline void f() { cudaStreamCreate(&s); }\n#define MAKE cudaStreamCreate\n"}};
+  ASSERT_TRUE(
+      check.check({"dir/k.cu", "#include \"own.cuh\"\nvoid g() { MAKE(&s); }"}, Language::cuda, headers, report));
   EXPECT_EQ(told(report), (Lines{"dir/own.cuh:2 cuda_stream_create", "dir/k.cu:2 cuda_stream_create"}));
 }
 

@@ -43,15 +43,21 @@ bool wait_for(int fd, short events, std::int64_t deadline_ms) {
   ::setrlimit(RLIMIT_CORE, &none);
   ::signal(SIGPIPE, SIG_DFL);
   const std::string server = options.harness + "/facts_server.py";
-  std::array<char*, 6> words{const_cast<char*>(options.python.c_str()), const_cast<char*>("-I"), const_cast<char*>("-S"), const_cast<char*>("-B"),
-                             const_cast<char*>(server.c_str()), nullptr};
+  std::array<char*, 6> words{const_cast<char*>(options.python.c_str()),
+                             const_cast<char*>("-I"),
+                             const_cast<char*>("-S"),
+                             const_cast<char*>("-B"),
+                             const_cast<char*>(server.c_str()),
+                             nullptr};
   ::execvp(words[0], words.data());
   ::_exit(127);
 }
 
 }  // namespace
 
-FactsChild::~FactsChild() { stop(); }
+FactsChild::~FactsChild() {
+  stop();
+}
 
 Expected<void> FactsChild::start() {
   // A socket, because only its writer can say that it wants no SIGPIPE when the child is gone.
@@ -128,7 +134,8 @@ Expected<std::variant<std::string, Refused>> FactsChild::facts(std::string_view 
   has_answered_ = has_answered_ || ask("start.py", "").has_value();
   if (!has_answered_) {
     stop();
-    return our_fault("'" + options_.python + "' does not run " + options_.harness + "/facts_server.py; set KQ_PYTHON to a Python of 3.10 or newer");
+    return our_fault("'" + options_.python + "' does not run " + options_.harness +
+                     "/facts_server.py; set KQ_PYTHON to a Python of 3.10 or newer");
   }
   if (auto answer = ask(name, source)) return std::move(*answer);
   stop();
@@ -138,7 +145,8 @@ Expected<std::variant<std::string, Refused>> FactsChild::facts(std::string_view 
 // Nothing where no answer came in time.
 std::optional<std::variant<std::string, Refused>> FactsChild::ask(std::string_view name, std::string_view source) {
   const std::int64_t deadline_ms = monotonic_now_ms() + options_.limit_ms;
-  const std::string request = std::to_string(name.size()) + " " + std::to_string(source.size()) + "\n" + std::string(name) + std::string(source);
+  const std::string request = std::to_string(name.size()) + " " + std::to_string(source.size()) + "\n" +
+                              std::string(name) + std::string(source);
   std::string header, body;
   if (!send_all(request, deadline_ms) || !receive_line(header, deadline_ms)) return std::nullopt;
   std::uint32_t line = 1;
@@ -146,8 +154,9 @@ std::optional<std::variant<std::string, Refused>> FactsChild::ask(std::string_vi
   const std::size_t first = header.find(' '), second = header.find(' ', first + 1);
   if (second == std::string::npos) return std::nullopt;
   std::from_chars(header.data() + first + 1, header.data() + second, line);
-  const bool is_right = std::from_chars(header.data() + second + 1, header.data() + header.size() - 1, size).ec == std::errc() && size <= kAnswerBytesMax &&
-                        receive(body, size, deadline_ms);
+  const bool is_right =
+      std::from_chars(header.data() + second + 1, header.data() + header.size() - 1, size).ec == std::errc() &&
+      size <= kAnswerBytesMax && receive(body, size, deadline_ms);
   if (!is_right) return std::nullopt;
   if (header.starts_with("facts ")) return body;
   return Refused{.line = std::max(line, 1u), .message = body};

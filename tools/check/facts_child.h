@@ -1,7 +1,8 @@
-// The Python child of kq-check: it reads Python sources and says what they do (harness/facts_server.py), one after another.
+// The Python child of kq-check: it reads Python sources and says what they do (harness/facts_server.py), one after
+// another.
 //
-// A source is foreign text, and what reads it may take too long or too much memory: the child has limits, and is started again when a source
-// ends it.
+// A source is foreign text, and what reads it may take too long or too much memory: the child has limits, and is
+// started again when a source ends it.
 #pragma once
 
 #include <sys/types.h>
@@ -17,8 +18,8 @@
 namespace kq {
 
 struct FactsChildOptions {
-  std::string python;   // an interpreter, 3.10 or newer, by path or by name in PATH
-  std::string harness;  // the folder of facts_server.py
+  std::string python;              // an interpreter, 3.10 or newer, by path or by name in PATH
+  std::string harness;             // the folder of facts_server.py
   std::int64_t limit_ms = 20'000;  // for one source
 };
 

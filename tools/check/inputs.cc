@@ -17,7 +17,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // Built libraries are asked about by name only: a folder of sources may hold many that are somebody else's.
-bool is_source(const fs::path& path) { return language_of(path.filename().string(), "").has_value(); }
+bool is_source(const fs::path& path) {
+  return language_of(path.filename().string(), "").has_value();
+}
 
 bool is_passed_over(const fs::path& folder) {
   const std::string name = folder.filename().string();
@@ -32,7 +34,8 @@ Expected<void> find_in_folder(const fs::path& folder, std::vector<InputFile>& fo
     if (entry->is_directory(error) && is_passed_over(entry->path())) entry.disable_recursion_pending();
     if (entry->is_regular_file(error) && is_source(entry->path())) here.push_back(entry->path().string());
     if (found.size() + here.size() > kInputFilesMax) {
-      return bad_input(printable(folder.string()) + ": more than " + std::to_string(kInputFilesMax) + " files; name a smaller folder");
+      return bad_input(printable(folder.string()) + ": more than " + std::to_string(kInputFilesMax) +
+                       " files; name a smaller folder");
     }
     entry.increment(error);
   }
@@ -66,13 +69,15 @@ Expected<std::string> read_input(const std::string& path, std::size_t bytes_max)
   std::ifstream file;
   if (path != "-") {
     file.open(path, std::ios::binary);
-    if (!file || fs::is_directory(path)) return bad_input(std::string("cannot be read: ") + std::strerror(errno != 0 ? errno : EISDIR));
+    if (!file || fs::is_directory(path))
+      return bad_input(std::string("cannot be read: ") + std::strerror(errno != 0 ? errno : EISDIR));
   }
   std::istream& in = path == "-" ? std::cin : file;
   std::vector<char> buffer(1 << 16);
   while (in.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || in.gcount() > 0) {
     bytes.append(buffer.data(), static_cast<std::size_t>(in.gcount()));
-    if (bytes.size() > bytes_max) return bad_input("is larger than " + std::to_string(bytes_max) + " bytes, the most a submission's file may be");
+    if (bytes.size() > bytes_max)
+      return bad_input("is larger than " + std::to_string(bytes_max) + " bytes, the most a submission's file may be");
   }
   if (in.bad()) return bad_input("cannot be read");
   return bytes;
@@ -85,7 +90,8 @@ std::vector<CheckInput> headers_beside(const std::string& path) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     if (found.size() == kHeadersMax) break;
     if (!is_header(entry.path().string()) || !entry.is_regular_file(error)) continue;
-    if (auto bytes = read_input(entry.path().string(), kFileBytesMax)) found.push_back({.path = entry.path().filename().string(), .bytes = std::move(*bytes)});
+    if (auto bytes = read_input(entry.path().string(), kFileBytesMax))
+      found.push_back({.path = entry.path().filename().string(), .bytes = std::move(*bytes)});
   }
   std::sort(found.begin(), found.end(), [](const CheckInput& a, const CheckInput& b) { return a.path < b.path; });
   return found;

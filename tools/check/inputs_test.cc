@@ -16,7 +16,8 @@ class InputsTest : public ::testing::Test {
   void SetUp() override {
     root_ = fs::temp_directory_path() / ("kq-inputs-" + std::to_string(::getpid()));
     fs::remove_all(root_);
-    for (const char* path : {"b.py", "a.cu", "a.cuh", "notes.txt", "lib.so", "sub/c.py", ".git/d.py", "__pycache__/e.py"}) {
+    for (const char* path :
+         {"b.py", "a.cu", "a.cuh", "notes.txt", "lib.so", "sub/c.py", ".git/d.py", "__pycache__/e.py"}) {
       fs::create_directories((root_ / path).parent_path());
       std::ofstream(root_ / path) << path;
     }

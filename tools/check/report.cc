@@ -15,7 +15,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Whatever bytes a file's name or an identifier is made of.
-std::string dumped(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string dumped(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 // A relative reference, or file:// for an absolute path (RFC 3986).
 std::string uri_of(std::string_view path) {
@@ -38,7 +40,8 @@ Json location_of(std::string_view path, std::uint32_t line) {
 }
 
 std::string sentence(std::string text) {
-  if (!text.empty() && text.front() >= 'a' && text.front() <= 'z') text.front() = static_cast<char>(text.front() - 'a' + 'A');
+  if (!text.empty() && text.front() >= 'a' && text.front() <= 'z')
+    text.front() = static_cast<char>(text.front() - 'a' + 'A');
   return text;
 }
 
@@ -64,7 +67,8 @@ std::string report_text(const CheckReport& report) {
   for (const Finding& finding : report.findings) {
     const std::string line = finding.line == 0 ? "" : ":" + std::to_string(finding.line);
     text += printable(finding.file) + line + " " + finding.rule + " " +
-            (finding.severity == Severity::review ? "review: " : "") + printable(finding.message) + "; " + finding.hint + "\n";
+            (finding.severity == Severity::review ? "review: " : "") + printable(finding.message) + "; " +
+            finding.hint + "\n";
   }
   return text;
 }
@@ -72,10 +76,16 @@ std::string report_text(const CheckReport& report) {
 std::string report_json(const CheckReport& report) {
   Json findings = Json::array(), unjudged = Json::array();
   for (const Finding& finding : report.findings) {
-    findings.push_back({{"file", finding.file}, {"line", finding.line}, {"rule", finding.rule}, {"severity", to_string(finding.severity)},
-                        {"reason", finding.reason}, {"message", finding.message}, {"hint", finding.hint}});
+    findings.push_back({{"file", finding.file},
+                        {"line", finding.line},
+                        {"rule", finding.rule},
+                        {"severity", to_string(finding.severity)},
+                        {"reason", finding.reason},
+                        {"message", finding.message},
+                        {"hint", finding.hint}});
   }
-  for (const Unjudged& one : report.unjudged) unjudged.push_back({{"file", one.path}, {"line", one.line}, {"message", one.message}});
+  for (const Unjudged& one : report.unjudged)
+    unjudged.push_back({{"file", one.path}, {"line", one.line}, {"message", one.message}});
   return dumped({{"files", report.files}, {"findings", findings}, {"unjudged", unjudged}});
 }
 
@@ -91,18 +101,24 @@ std::string report_sarif(const CheckReport& report) {
                        {"locations", Json::array({location_of(finding.file, finding.line)})}});
   }
   for (const Unjudged& one : report.unjudged) {
-    notifications.push_back({{"level", "error"}, {"message", {{"text", one.message}}}, {"locations", Json::array({location_of(one.path, one.line)})}});
+    notifications.push_back({{"level", "error"},
+                             {"message", {{"text", one.message}}},
+                             {"locations", Json::array({location_of(one.path, one.line)})}});
   }
   const Json driver{{"name", "kq-check"}, {"version", kVersion}, {"rules", all_rules}};
-  const Json invocation{{"executionSuccessful", report.unjudged.empty()}, {"toolExecutionNotifications", notifications}};
+  const Json invocation{{"executionSuccessful", report.unjudged.empty()},
+                        {"toolExecutionNotifications", notifications}};
   const Json run{{"tool", {{"driver", driver}}}, {"invocations", Json::array({invocation})}, {"results", results}};
-  return dumped({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"}, {"version", "2.1.0"}, {"runs", Json::array({run})}});
+  return dumped({{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+                 {"version", "2.1.0"},
+                 {"runs", Json::array({run})}});
 }
 
 std::string rules_text() {
   std::vector<std::vector<std::string>> cells;
   for (const Rule& rule : rules()) {
-    cells.push_back({std::string(rule.name), std::string(to_string(rule.severity)), std::string(rule.reason), std::string(rule.message)});
+    cells.push_back({std::string(rule.name), std::string(to_string(rule.severity)), std::string(rule.reason),
+                     std::string(rule.message)});
   }
   return table({{"rule"}, {"severity"}, {"reason"}, {"what it finds"}}, cells);
 }
@@ -110,7 +126,11 @@ std::string rules_text() {
 std::string rules_json() {
   Json all = Json::array();
   for (const Rule& rule : rules()) {
-    all.push_back({{"rule", rule.name}, {"severity", to_string(rule.severity)}, {"reason", rule.reason}, {"message", rule.message}, {"hint", rule.hint},
+    all.push_back({{"rule", rule.name},
+                   {"severity", to_string(rule.severity)},
+                   {"reason", rule.reason},
+                   {"message", rule.message},
+                   {"hint", rule.hint},
                    {"why", rule.why}});
   }
   return dumped(all);
@@ -118,7 +138,9 @@ std::string rules_json() {
 
 std::string explained(const Rule& rule) {
   const bool rejects = rule.severity == Severity::reject;
-  std::string text = std::string(rule.name) + (rejects ? ": rejected (" + std::string(rule.reason) + ")" : ": for review, changes no verdict") + "\n\n";
+  std::string text = std::string(rule.name) +
+                     (rejects ? ": rejected (" + std::string(rule.reason) + ")" : ": for review, changes no verdict") +
+                     "\n\n";
   text += "What it finds: a source that " + std::string(rule.message) + ".\n";
   text += "Why: " + std::string(rule.why) + "\n";
   text += std::string(rejects ? "What would be right: " : "What to do: ") + std::string(rule.hint) + ".\n";
@@ -127,8 +149,9 @@ std::string explained(const Rule& rule) {
 
 std::string times_text(const CheckReport& report) {
   char text[200];
-  std::snprintf(text, sizeof text, "%zu files, ms for each: median %.2f, p95 %.2f, max %.2f; %.2f s in all", report.file_ms.size(),
-                percentile(report.file_ms, 0.5), percentile(report.file_ms, 0.95), percentile(report.file_ms, 1),
+  std::snprintf(text, sizeof text, "%zu files, ms for each: median %.2f, p95 %.2f, max %.2f; %.2f s in all",
+                report.file_ms.size(), percentile(report.file_ms, 0.5), percentile(report.file_ms, 0.95),
+                percentile(report.file_ms, 1),
                 std::accumulate(report.file_ms.begin(), report.file_ms.end(), 0.0) / 1000);
   return text;
 }

@@ -7,7 +7,8 @@
 
 namespace kq {
 
-// "add.py:12 cuda_stream_create creates a CUDA stream: torch.cuda.Stream; launch on ..." and for reviews "review: " before the message.
+// "add.py:12 cuda_stream_create creates a CUDA stream: torch.cuda.Stream; launch on ..." and for reviews "review: "
+// before the message.
 std::string report_text(const CheckReport& report);
 // {"files": 1, "findings": [...], "unjudged": [...]}
 std::string report_json(const CheckReport& report);

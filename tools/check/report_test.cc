@@ -8,9 +8,20 @@ namespace {
 CheckReport report() {
   CheckReport made;
   made.files = 2;
-  made.findings.push_back({.rule = "cuda_graph", .severity = Severity::reject, .reason = "stream", .file = "a b/c\xff.py", .line = 3,
-                           .message = "captures\x1b", .hint = "do not"});
-  made.findings.push_back({.rule = "process", .severity = Severity::review, .reason = "policy", .file = "d.py", .line = 1, .message = "forks", .hint = "look"});
+  made.findings.push_back({.rule = "cuda_graph",
+                           .severity = Severity::reject,
+                           .reason = "stream",
+                           .file = "a b/c\xff.py",
+                           .line = 3,
+                           .message = "captures\x1b",
+                           .hint = "do not"});
+  made.findings.push_back({.rule = "process",
+                           .severity = Severity::review,
+                           .reason = "policy",
+                           .file = "d.py",
+                           .line = 1,
+                           .message = "forks",
+                           .hint = "look"});
   made.unjudged.push_back({.path = "e.py", .line = 7, .message = "is none"});
   return made;
 }
@@ -24,15 +35,17 @@ TEST(Report, text_is_a_line_for_each_finding) {
 
 TEST(Report, sarif_names_rule_level_and_place) {
   const std::string sarif = report_sarif(report());
-  for (const char* piece : {"\"version\": \"2.1.0\"", "\"ruleId\": \"cuda_graph\"", "\"level\": \"error\"", "\"level\": \"note\"",
-                            "\"uri\": \"a%20b/c%FF.py\"", "\"startLine\": 3", "\"executionSuccessful\": false"}) {
+  for (const char* piece :
+       {"\"version\": \"2.1.0\"", "\"ruleId\": \"cuda_graph\"", "\"level\": \"error\"", "\"level\": \"note\"",
+        "\"uri\": \"a%20b/c%FF.py\"", "\"startLine\": 3", "\"executionSuccessful\": false"}) {
     EXPECT_NE(sarif.find(piece), std::string::npos) << piece;
   }
 }
 
 TEST(Report, json_holds_all_of_it) {
   const std::string json = report_json(report());
-  for (const char* piece : {"\"files\": 2", "\"severity\": \"review\"", "\"unjudged\": [", "\"line\": 7"}) EXPECT_NE(json.find(piece), std::string::npos) << piece;
+  for (const char* piece : {"\"files\": 2", "\"severity\": \"review\"", "\"unjudged\": [", "\"line\": 7"})
+    EXPECT_NE(json.find(piece), std::string::npos) << piece;
 }
 
 TEST(Report, every_rule_is_listed_and_explained) {

@@ -15,7 +15,8 @@ namespace {
 template <class Request>
 class Doer {
  public:
-  Doer(const CtlWorld& world, Client& client, bool json) : world_(world), client_(client), json_(json), listing_(world.out, json, "jobs", {}) {}
+  Doer(const CtlWorld& world, Client& client, bool json)
+      : world_(world), client_(client), json_(json), listing_(world.out, json, "jobs", {}) {}
 
   Expected<void> act(std::span<const Sequence> seqs) {
     for (; !seqs.empty(); seqs = seqs.subspan(std::min(kQuerySeqsMax, seqs.size()))) {
@@ -36,7 +37,8 @@ class Doer {
     if (!json_) {
       for (const std::string& sentence : first_refusals_) world_.err << printable(sentence) << '\n';
       if (refused_n_ > first_refusals_.size()) world_.err << "and " << refused_n_ - first_refusals_.size() << " more\n";
-      world_.out << done_word << " " << counted(done_n_ - already_n_, "job") << (already_n_ > 0 ? ", " + std::to_string(already_n_) + " had no need" : "")
+      world_.out << done_word << " " << counted(done_n_ - already_n_, "job")
+                 << (already_n_ > 0 ? ", " + std::to_string(already_n_) + " had no need" : "")
                  << (refused_n_ > 0 ? ", not " + std::to_string(refused_n_) : "") << '\n';
     }
     if (refused_n_ > 0) return ExitCode::bad_input;
@@ -72,7 +74,10 @@ struct Choice {
   std::string submitter;
   bool all = false;
 
-  int named_n() const { return static_cast<int>(!words.empty()) + static_cast<int>(!run.empty()) + static_cast<int>(!submitter.empty()) + static_cast<int>(all); }
+  int named_n() const {
+    return static_cast<int>(!words.empty()) + static_cast<int>(!run.empty()) + static_cast<int>(!submitter.empty()) +
+           static_cast<int>(all);
+  }
 };
 
 template <class Act>
@@ -117,11 +122,14 @@ Expected<void> act_on_dead(Client& client, Doer<RetryJobs>& doer, const std::vec
   return doer.act(dead);
 }
 
-Expected<void> act_on_dead(Client&, Doer<PurgeDead>& doer, const std::vector<Sequence>& seqs) { return doer.act(seqs); }
+Expected<void> act_on_dead(Client&, Doer<PurgeDead>& doer, const std::vector<Sequence>& seqs) {
+  return doer.act(seqs);
+}
 
 // A verb on dead letters: of these numbers, or of all.
 template <class Request>
-Expected<ExitCode> deal_with_dead(int argc, const char* const* argv, const CtlWorld& world, const std::string& about, const std::string& done_word) {
+Expected<ExitCode> deal_with_dead(int argc, const char* const* argv, const CtlWorld& world, const std::string& about,
+                                  const std::string& done_word) {
   BrokerFlags broker;
   Choice choice;
   Flags flags(argv[0], about + " Exit code 5 when there is none, 2 when something could not be done.");
@@ -135,8 +143,9 @@ Expected<ExitCode> deal_with_dead(int argc, const char* const* argv, const CtlWo
   auto client = connect(world, broker);
   if (!client) return failure(client.error());
   Doer<Request> doer(world, *client, broker.json);
-  const auto acted = choice.all ? each_page(*client, DeadQuery{}, [&](const JobsReply& page) { return doer.act(seqs_of(page, "")); })
-                                : act_on_dead(*client, doer, *seqs);
+  const auto acted =
+      choice.all ? each_page(*client, DeadQuery{}, [&](const JobsReply& page) { return doer.act(seqs_of(page, "")); })
+                 : act_on_dead(*client, doer, *seqs);
   if (!acted) return failure(acted.error());
   return doer.finish(done_word);
 }
@@ -147,7 +156,8 @@ Expected<ExitCode> ctl_cancel(int argc, const char* const* argv, const CtlWorld&
   BrokerFlags broker;
   Choice choice;
   Flags flags(argv[0],
-              "Ends jobs as cancelled, whether they wait or run; a worker drops what it is doing at once. Exit code 5 when there is nothing to "
+              "Ends jobs as cancelled, whether they wait or run; a worker drops what it is doing at once. Exit code 5 "
+              "when there is nothing to "
               "cancel, 2 when something could not be.");
   flags.option("--run", "NAME", "the unfinished jobs of this run", choice.run);
   flags.option("--submitter", "NAME", "the unfinished jobs of this submitter", choice.submitter);
@@ -168,7 +178,9 @@ Expected<ExitCode> ctl_cancel(int argc, const char* const* argv, const CtlWorld&
   } else if (!choice.submitter.empty()) {
     // The waiting ones first: else each one cancelled on a worker would only make room for the next.
     for (const JobState state : {JobState::queued, JobState::leased}) {
-      if (acted) acted = each_page(*client, JobsQuery{.state = state}, [&](const JobsReply& page) { return act(seqs_of(page, choice.submitter)); });
+      if (acted)
+        acted = each_page(*client, JobsQuery{.state = state},
+                          [&](const JobsReply& page) { return act(seqs_of(page, choice.submitter)); });
     }
   } else {
     acted = doer.act(*seqs);
@@ -181,7 +193,8 @@ Expected<ExitCode> ctl_retry(int argc, const char* const* argv, const CtlWorld& 
   BrokerFlags broker;
   Choice choice;
   Flags flags(argv[0],
-              "Queues jobs again whose verdict says nothing lasting: abandoned, cancelled, expired, unsupported_here and the like. What has a "
+              "Queues jobs again whose verdict says nothing lasting: abandoned, cancelled, expired, unsupported_here "
+              "and the like. What has a "
               "lasting verdict is left alone, and told: exit code 2.");
   flags.option("--run", "NAME", "the finished jobs of this run that did not get a lasting verdict", choice.run);
   flags.arguments("JOB", "numbers of jobs, as kq submit prints them", choice.words);
@@ -194,23 +207,26 @@ Expected<ExitCode> ctl_retry(int argc, const char* const* argv, const CtlWorld& 
   if (!client) return failure(client.error());
 
   Doer<RetryJobs> doer(world, *client, broker.json);
-  const auto acted = choice.run.empty() ? doer.act(*seqs) : each_run_page(*client, choice.run, [&](const std::vector<RunRow>& rows) {
-    std::vector<Sequence> again;
-    for (const RunRow& row : rows) {
-      if (row.result && !row_of(name_of(row.result->verdict)).settles) again.push_back(row.job.seq);
-    }
-    return doer.act(again);
-  });
+  const auto acted =
+      choice.run.empty() ? doer.act(*seqs) : each_run_page(*client, choice.run, [&](const std::vector<RunRow>& rows) {
+        std::vector<Sequence> again;
+        for (const RunRow& row : rows) {
+          if (row.result && !row_of(name_of(row.result->verdict)).settles) again.push_back(row.job.seq);
+        }
+        return doer.act(again);
+      });
   if (!acted) return failure(acted.error());
   return doer.finish("queued again");
 }
 
 Expected<ExitCode> ctl_requeue(int argc, const char* const* argv, const CtlWorld& world) {
-  return deal_with_dead<RetryJobs>(argc, argv, world, "Queues dead letters again, with their failures forgotten.", "queued again");
+  return deal_with_dead<RetryJobs>(argc, argv, world, "Queues dead letters again, with their failures forgotten.",
+                                   "queued again");
 }
 
 Expected<ExitCode> ctl_purge(int argc, const char* const* argv, const CtlWorld& world) {
-  return deal_with_dead<PurgeDead>(argc, argv, world, "Strikes dead letters off the list. The jobs stay as they ended.", "struck off");
+  return deal_with_dead<PurgeDead>(argc, argv, world, "Strikes dead letters off the list. The jobs stay as they ended.",
+                                   "struck off");
 }
 
 }  // namespace kq

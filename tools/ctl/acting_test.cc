@@ -16,7 +16,11 @@ class CtlActing : public testing::Test {
       ActionReply reply;
       for (const Sequence seq : request.seqs) {
         const bool done = !refused.contains(seq);
-        reply.jobs.push_back({.seq = seq, .done = done, .state = JobState::finished, .reason = done && !already.contains(seq) ? "" : "job " + std::to_string(seq) + " is finished: passed"});
+        reply.jobs.push_back(
+            {.seq = seq,
+             .done = done,
+             .state = JobState::finished,
+             .reason = done && !already.contains(seq) ? "" : "job " + std::to_string(seq) + " is finished: passed"});
       }
       return reply;
     };
@@ -29,7 +33,8 @@ class CtlActing : public testing::Test {
   template <class Request>
   std::vector<Sequence> seqs_of() const {
     std::vector<Sequence> all;
-    for (const auto& request : kq.template asked<Request>()) all.insert(all.end(), request.seqs.begin(), request.seqs.end());
+    for (const auto& request : kq.template asked<Request>())
+      all.insert(all.end(), request.seqs.begin(), request.seqs.end());
     return all;
   }
 
@@ -48,7 +53,8 @@ TEST_F(CtlActing, cancels_by_number_and_tells_what_it_could_not) {
   EXPECT_EQ(seqs_of<CancelJobs>(), (std::vector<Sequence>{7, 8, 9}));
   EXPECT_EQ(kq.run({"cancel", "7", "--json"}), 0);
   EXPECT_EQ(kq.out.str(),
-            "{\"jobs\": [\n{\"id\": 7, \"done\": true, \"state\": \"finished\", \"reason\": null}\n], \"done\": 1, \"refused\": 0}\n");
+            "{\"jobs\": [\n{\"id\": 7, \"done\": true, \"state\": \"finished\", \"reason\": null}\n], \"done\": 1, "
+            "\"refused\": 0}\n");
 }
 
 TEST_F(CtlActing, many_numbers_go_in_messages_of_a_legal_size) {
@@ -62,7 +68,8 @@ TEST_F(CtlActing, many_numbers_go_in_messages_of_a_legal_size) {
 }
 
 TEST_F(CtlActing, cancels_what_a_submitter_has_waiting_before_what_it_has_running) {
-  jobs = {job_row(1, JobState::leased), job_row(2), job_row(3, JobState::queued, "bob"), job_row(4), job_row(5), job_row(6, JobState::finished)};
+  jobs = {job_row(1, JobState::leased),  job_row(2), job_row(3, JobState::queued, "bob"), job_row(4), job_row(5),
+          job_row(6, JobState::finished)};
   EXPECT_EQ(kq.run({"cancel", "--submitter", "ann"}), 0);
   EXPECT_EQ(seqs_of<CancelJobs>(), (std::vector<Sequence>{2, 4, 5, 1}));
   EXPECT_EQ(kq.out.str(), "cancelled 4 jobs\n");
@@ -79,7 +86,15 @@ TEST_F(CtlActing, of_a_run_what_is_unfinished_is_cancelled_and_what_is_unsettled
       row.entry.submission.label = std::to_string(seq);
       row.job.seq = seq;
       row.job.state = verdict ? JobState::finished : JobState::queued;
-      if (verdict) row.result = Result{.verdict = ended(*verdict, {}), .device = {}, .worker = "", .times = {}, .software = {}, .sandbox = "", .log = "", .samples = {}};
+      if (verdict)
+        row.result = Result{.verdict = ended(*verdict, {}),
+                            .device = {},
+                            .worker = "",
+                            .times = {},
+                            .software = {},
+                            .sandbox = "",
+                            .log = "",
+                            .samples = {}};
     };
     add(1, std::nullopt);
     add(2, VerdictName::wrong_answer);

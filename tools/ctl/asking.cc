@@ -32,7 +32,8 @@ Expected<std::vector<Sequence>> parse_seqs(const std::vector<std::string>& words
   return seqs;
 }
 
-Expected<void> each_run_page(Client& client, const std::string& run, const std::function<Expected<void>(const std::vector<RunRow>&)>& visit) {
+Expected<void> each_run_page(Client& client, const std::string& run,
+                             const std::function<Expected<void>(const std::vector<RunRow>&)>& visit) {
   RunQuery query{.run = run, .after_label = "", .limit = kQueryRowsMax};
   for (bool is_first = true;; is_first = false) {
     const auto page = ask<RunReply>(client, query);

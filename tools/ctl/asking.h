@@ -30,7 +30,8 @@ Expected<Reply> ask(Client& client, const ClientRequest& request, std::int64_t t
   if (reply && std::holds_alternative<Refused>(*reply)) return bad_input(std::get<Refused>(*reply).reason);
   if (!reply) return failure(reply.error());
   if (Reply* wanted = std::get_if<Reply>(&*reply)) return std::move(*wanted);
-  return our_fault("broker " + client.url() + " answered with another kind of message than asked for; are both of one version?");
+  return our_fault("broker " + client.url() +
+                   " answered with another kind of message than asked for; are both of one version?");
 }
 
 // Job numbers as people type them.
@@ -45,12 +46,14 @@ Expected<void> each_page(Client& client, Query query, const std::function<Expect
     if (!page) return failure(page.error());
     if (auto visited = visit(*page); !visited) return visited;
     if (!page->more) return {};
-    if (page->last_seq <= query.after_seq) return our_fault("broker " + client.url() + " gave the same page of jobs twice");
+    if (page->last_seq <= query.after_seq)
+      return our_fault("broker " + client.url() + " gave the same page of jobs twice");
     query.after_seq = page->last_seq;
   }
 }
 
 // Calls `visit` with each page of a run's rows, in label order. ExitCode::nothing when there is no such run.
-Expected<void> each_run_page(Client& client, const std::string& run, const std::function<Expected<void>(const std::vector<RunRow>&)>& visit);
+Expected<void> each_run_page(Client& client, const std::string& run,
+                             const std::function<Expected<void>(const std::vector<RunRow>&)>& visit);
 
 }  // namespace kq

@@ -14,7 +14,8 @@ namespace {
 TEST(ctl_cache, becomes_the_program_that_may_look_or_says_that_there_is_none) {
   const pid_t pid = ::fork();
   if (pid == 0) {
-    const CtlWorld world{.out = std::cout, .err = std::cerr, .connect = {}, .unix_now_ms = {}, .nap = {}, .verify = {}, .restore = {}};
+    const CtlWorld world{
+        .out = std::cout, .err = std::cerr, .connect = {}, .unix_now_ms = {}, .nap = {}, .verify = {}, .restore = {}};
     const char* argv[] = {"kq-ctl cache", "--version"};
     const auto done = ctl_cache(2, argv, world);
     ::_exit(!done && done.error().message.find("/kq-cache") != std::string::npos ? 0 : 9);

@@ -28,7 +28,8 @@ struct CtlWorld {
   std::function<Expected<Verified>(const std::string& from, const std::string& dir, const ReportProblem&)> restore;
 };
 
-// argv[0] is the verb's full name, "kq-ctl stats". The code of a verb that has done its work; an Error is for the caller to tell.
+// argv[0] is the verb's full name, "kq-ctl stats". The code of a verb that has done its work; an Error is for the
+// caller to tell.
 using RunCtl = Expected<ExitCode> (*)(int argc, const char* const* argv, const CtlWorld& world);
 
 struct CtlVerb {

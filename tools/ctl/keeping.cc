@@ -13,7 +13,8 @@ namespace {
 // Problems as they are found, then what is there.
 class Findings {
  public:
-  Findings(const CtlWorld& world, bool json) : world_(world), json_(json), listing_(world.out, json, "problems", {{"problem"}}) {}
+  Findings(const CtlWorld& world, bool json)
+      : world_(world), json_(json), listing_(world.out, json, "problems", {{"problem"}}) {}
 
   ReportProblem report() {
     return [this](const std::string& problem) { listing_.add({problem}, {{"problem", json_text(problem)}}); };
@@ -28,10 +29,10 @@ class Findings {
                      {"labels", json_number(found.labels_n)},
                      {"board_rows", json_number(found.board_rows_n)}});
     if (json_) return;
-    world_.out << printable(sentence) << ": " << counted(found.queued_n, "job") << " queued, " << found.leased_n << " leased, " << found.finished_n
-               << " finished, " << counted(found.blobs_n, "file") << " of " << bytes_text(found.blob_bytes) << ", "
-               << counted(found.board_rows_n, "board row") << "; " << (found.problems_n == 0 ? "no problems" : counted(found.problems_n, "problem"))
-               << '\n';
+    world_.out << printable(sentence) << ": " << counted(found.queued_n, "job") << " queued, " << found.leased_n
+               << " leased, " << found.finished_n << " finished, " << counted(found.blobs_n, "file") << " of "
+               << bytes_text(found.blob_bytes) << ", " << counted(found.board_rows_n, "board row") << "; "
+               << (found.problems_n == 0 ? "no problems" : counted(found.problems_n, "problem")) << '\n';
   }
   // Those reported so far, when there is nothing to say of the rest.
   void end() { listing_.finish(); }
@@ -49,7 +50,8 @@ Expected<ExitCode> ctl_restore(int argc, const char* const* argv, const CtlWorld
   std::string store;
   bool json = false;
   Flags flags(argv[0],
-              "Makes a store of a backup, which stays as it is. A backup with problems is refused, each is told. Then start kq-broker with "
+              "Makes a store of a backup, which stays as it is. A backup with problems is refused, each is told. Then "
+              "start kq-broker with "
               "--store.");
   flags.argument("backup", "directory that kq-ctl backup made", from);
   flags.option("--store", "DIR", "the new store: a directory that is missing or empty", store);
@@ -70,8 +72,10 @@ Expected<ExitCode> ctl_verify(int argc, const char* const* argv, const CtlWorld&
   std::string store;
   bool json = false;
   Flags flags(argv[0],
-              "Reads a store once, whole, and tells every broken promise in a line: records that cannot be read, references that lead nowhere, "
-              "files that are not what their name says, boards that are no refold of the results. Exit code 3 when there is one.");
+              "Reads a store once, whole, and tells every broken promise in a line: records that cannot be read, "
+              "references that lead nowhere, "
+              "files that are not what their name says, boards that are no refold of the results. Exit code 3 when "
+              "there is one.");
   flags.option("--store", "DIR", "the store: of a broker that is down, or a backup", store, "KQ_STORE");
   flags.flag("--json", "one JSON object on stdout", json);
   if (const auto code = flags.parse(argc, argv)) return *code;
@@ -89,7 +93,8 @@ Expected<ExitCode> ctl_verify(int argc, const char* const* argv, const CtlWorld&
 Expected<ExitCode> ctl_backup(int argc, const char* const* argv, const CtlWorld& world) {
   BrokerFlags broker;
   std::string given;
-  Flags flags(argv[0], "Copies the store as it is now, while the broker works, into a directory of the broker's machine.");
+  Flags flags(argv[0],
+              "Copies the store as it is now, while the broker works, into a directory of the broker's machine.");
   flags.argument("dir", "where it goes: absent or empty, best on the store's own disk, where it costs no space", given);
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;

@@ -11,7 +11,9 @@ namespace {
 
 TEST(ctl_keeping, a_backup_goes_where_it_is_told_by_its_whole_name) {
   ScriptedWorld kq;
-  kq.on<Backup>([](const Backup& backup) { return backup.dir == "/full" ? ClientReply(Refused{"/full: not empty"}) : ClientReply(Done{}); });
+  kq.on<Backup>([](const Backup& backup) {
+    return backup.dir == "/full" ? ClientReply(Refused{"/full: not empty"}) : ClientReply(Done{});
+  });
   EXPECT_EQ(kq.run({"backup", "/safe/monday"}), 0);
   EXPECT_EQ(kq.out.str(), "the store as of now is in /safe/monday\n");
   EXPECT_EQ(kq.run({"backup", "tuesday", "--json"}), 0);
@@ -22,20 +24,30 @@ TEST(ctl_keeping, a_backup_goes_where_it_is_told_by_its_whole_name) {
 
 TEST(ctl_keeping, a_store_is_told_with_every_problem_and_a_sound_one_in_a_line) {
   ScriptedWorld kq;
-  Verified found{.queued_n = 1, .leased_n = 2, .finished_n = 3, .results_n = 3, .blobs_n = 4, .blob_bytes = 2048, .labels_n = 6, .board_rows_n = 1};
+  Verified found{.queued_n = 1,
+                 .leased_n = 2,
+                 .finished_n = 3,
+                 .results_n = 3,
+                 .blobs_n = 4,
+                 .blob_bytes = 2048,
+                 .labels_n = 6,
+                 .board_rows_n = 1};
   kq.world.verify = [&](const std::string& dir, const ReportProblem& report) -> Expected<Verified> {
     if (dir != "/s") return bad_input("store at " + dir + ": there is none");
     if (found.problems_n > 0) report("job 7: has no body");
     return found;
   };
   EXPECT_EQ(kq.run({"verify", "--store", "/s"}), 0);
-  EXPECT_EQ(kq.out.str(), "store at /s: 1 job queued, 2 leased, 3 finished, 4 files of 2.00 KiB, 1 board row; no problems\n");
+  EXPECT_EQ(kq.out.str(),
+            "store at /s: 1 job queued, 2 leased, 3 finished, 4 files of 2.00 KiB, 1 board row; no problems\n");
   found.problems_n = 1;
   EXPECT_EQ(kq.run({"verify", "--store", "/s"}), 3);
   EXPECT_EQ(kq.out.str(),
-            "problem\njob 7: has no body\nstore at /s: 1 job queued, 2 leased, 3 finished, 4 files of 2.00 KiB, 1 board row; 1 problem\n");
+            "problem\njob 7: has no body\nstore at /s: 1 job queued, 2 leased, 3 finished, 4 files of 2.00 KiB, 1 "
+            "board row; 1 problem\n");
   EXPECT_EQ(kq.run({"verify", "--store", "/s", "--json"}), 3);
-  EXPECT_TRUE(kq.out.str().starts_with("{\"problems\": [\n{\"problem\": \"job 7: has no body\"}\n], \"queued\": 1, ")) << kq.out.str();
+  EXPECT_TRUE(kq.out.str().starts_with("{\"problems\": [\n{\"problem\": \"job 7: has no body\"}\n], \"queued\": 1, "))
+      << kq.out.str();
   EXPECT_EQ(kq.run({"verify", "--store", "/other"}), 2);
   EXPECT_EQ(kq.run({"verify"}), 2);
   EXPECT_EQ(kq.err.str(), "kq-ctl verify: which store? say --store DIR\n");
@@ -43,14 +55,16 @@ TEST(ctl_keeping, a_store_is_told_with_every_problem_and_a_sound_one_in_a_line) 
 
 TEST(ctl_keeping, a_backup_is_restored_or_refused_with_its_problems) {
   ScriptedWorld kq;
-  kq.world.restore = [&](const std::string& from, const std::string& dir, const ReportProblem& report) -> Expected<Verified> {
+  kq.world.restore = [&](const std::string& from, const std::string& dir,
+                         const ReportProblem& report) -> Expected<Verified> {
     EXPECT_EQ(dir, "/new");
     if (from == "/sound") return Verified{.finished_n = 3};
     report("blob ab: is not what its name says");
     return our_fault("store at /broken has 1 problems; nothing was restored");
   };
   EXPECT_EQ(kq.run({"restore", "/sound", "--store", "/new"}), 0);
-  EXPECT_EQ(kq.out.str(), "store at /new: 0 jobs queued, 0 leased, 3 finished, 0 files of 0 B, 0 board rows; no problems\n");
+  EXPECT_EQ(kq.out.str(),
+            "store at /new: 0 jobs queued, 0 leased, 3 finished, 0 files of 0 B, 0 board rows; no problems\n");
   EXPECT_EQ(kq.run({"restore", "/broken", "--store", "/new"}), 3);
   EXPECT_EQ(kq.out.str(), "problem\nblob ab: is not what its name says\n");
   EXPECT_EQ(kq.err.str(), "kq-ctl restore: store at /broken has 1 problems; nothing was restored\n");

@@ -27,17 +27,21 @@ Expected<ExitCode> take_away(const CtlWorld& world, const KeygenFlags& flags) {
   if (flags.json) {
     JsonArray keys;
     for (const AuthorizedKey& key : *gone) {
-      keys.push_back(Json{JsonObject{{"role", json_text(to_string(key.who.role))}, {"public_key", json_text(key.public_key)}}});
+      keys.push_back(
+          Json{JsonObject{{"role", json_text(to_string(key.who.role))}, {"public_key", json_text(key.public_key)}}});
     }
-    world.out << to_text(Json{JsonObject{{"name", json_text(flags.revoke)}, {"revoked", Json{std::move(keys)}}}}) << '\n';
+    world.out << to_text(Json{JsonObject{{"name", json_text(flags.revoke)}, {"revoked", Json{std::move(keys)}}}})
+              << '\n';
   } else {
-    world.out << counted(gone->size(), "key") << " of '" << printable(flags.revoke) << "' revoked: a running broker follows at once\n";
+    world.out << counted(gone->size(), "key") << " of '" << printable(flags.revoke)
+              << "' revoked: a running broker follows at once\n";
   }
   return ExitCode::ok;
 }
 
 Expected<ExitCode> make(const CtlWorld& world, const KeygenFlags& flags) {
-  if (flags.name.empty() || flags.role.empty()) return bad_input("whose key? say --name NAME and --role submit, work or admin");
+  if (flags.name.empty() || flags.role.empty())
+    return bad_input("whose key? say --name NAME and --role submit, work or admin");
   if (const auto wrong = name_complaint(flags.name)) return bad_input("--name '" + flags.name + "' " + *wrong);
   const Identity who{.name = flags.name, .role = *parse_enum<Role>(flags.role)};
   if (flags.out.empty() && flags.name.find('/') != std::string::npos) {
@@ -64,7 +68,8 @@ Expected<ExitCode> make(const CtlWorld& world, const KeygenFlags& flags) {
 Expected<ExitCode> ctl_keygen(int argc, const char* const* argv, const CtlWorld& world) {
   KeygenFlags given;
   Flags flags(argv[0],
-              "Makes a key for one person or worker and lets it in, or revokes one. The broker's folder of keys is made where there is none; a "
+              "Makes a key for one person or worker and lets it in, or revokes one. The broker's folder of keys is "
+              "made where there is none; a "
               "running broker follows at once. docs/security.md tells more.");
   flags.option("--keys", "DIR", "the broker's folder of keys", given.folder, "KQ_KEYS");
   flags.option("--name", "NAME", "whose key it is", given.name);

@@ -17,14 +17,16 @@ TEST(ctl_keygen, makes_a_key_lets_it_in_and_takes_it_away) {
   ScriptedWorld kq;
   const std::string keys = folder.file("keys");
   const std::string file = folder.file("ann.key");
-  EXPECT_EQ(kq.run({"keygen", "--keys", keys.c_str(), "--name", "ann", "--role", "submit", "-o", file.c_str()}), 0) << kq.err.str();
+  EXPECT_EQ(kq.run({"keygen", "--keys", keys.c_str(), "--name", "ann", "--role", "submit", "-o", file.c_str()}), 0)
+      << kq.err.str();
   EXPECT_THAT(kq.out.str(), HasSubstr("ann.key is the key of 'ann', role submit"));
   const auto key = read_client_key(file);
   ASSERT_TRUE(key);
   EXPECT_EQ(key->who, (Identity{"ann", Role::submit}));
   EXPECT_NE(read_authorized(keys)->find(key->own.public_key), nullptr);
 
-  EXPECT_EQ(kq.run({"keygen", "--keys", keys.c_str(), "--name", "ann", "--role", "submit", "-o", file.c_str()}), 2) << "never replaces a file";
+  EXPECT_EQ(kq.run({"keygen", "--keys", keys.c_str(), "--name", "ann", "--role", "submit", "-o", file.c_str()}), 2)
+      << "never replaces a file";
   EXPECT_EQ(kq.run({"keygen", "--keys", keys.c_str(), "--revoke", "ann", "--json"}), 0);
   EXPECT_THAT(kq.out.str(), HasSubstr("{\"name\": \"ann\", \"revoked\": [{\"role\": \"submit\", \"public_key\": "));
   EXPECT_EQ(read_authorized(keys)->find(key->own.public_key), nullptr);
@@ -38,7 +40,8 @@ TEST(ctl_keygen, says_what_is_missing) {
   EXPECT_EQ(kq.run({"keygen", "--keys", "/tmp/x", "--name", "ann"}), 2);
   EXPECT_EQ(kq.err.str(), "kq-ctl keygen: whose key? say --name NAME and --role submit, work or admin\n");
   EXPECT_EQ(kq.run({"keygen", "--keys", "/tmp/x", "--name", "../ann", "--role", "submit"}), 2);
-  EXPECT_EQ(kq.err.str(), "kq-ctl keygen: --name '../ann' cannot name a file here: say where the key goes with -o FILE\n");
+  EXPECT_EQ(kq.err.str(),
+            "kq-ctl keygen: --name '../ann' cannot name a file here: say where the key goes with -o FILE\n");
 }
 
 }  // namespace

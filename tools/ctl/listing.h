@@ -13,7 +13,8 @@ namespace kq {
 
 inline constexpr std::size_t kListingPage = 256;  // rows that share their widths, and are printed together
 
-// As text a table, heading first, or nothing at all without rows; as JSON {"NAME": [OBJECT, ...], ...}, an object a line.
+// As text a table, heading first, or nothing at all without rows; as JSON {"NAME": [OBJECT, ...], ...}, an object a
+// line.
 class Listing {
  public:
   Listing(std::ostream& out, bool json, std::string name, std::vector<TableColumn> columns);

@@ -57,16 +57,18 @@ Expected<ExitCode> ctl_jobs(int argc, const char* const* argv, const CtlWorld& w
   auto client = connect(world, broker);
   if (!client) return failure(client.error());
 
-  Listing listing(world.out, broker.json, "jobs",
-                  {{"job", true}, {"priority"}, {"submitter"}, {"run"}, {"label"}, {"attempt", true}, {"worker"}, {state, true}});
+  Listing listing(
+      world.out, broker.json, "jobs",
+      {{"job", true}, {"priority"}, {"submitter"}, {"run"}, {"label"}, {"attempt", true}, {"worker"}, {state, true}});
   const JobsQuery query{.state = *parse_enum<JobState>(state)};
   const auto listed = each_page(*client, query, [&](const JobsReply& page) {
     for (const JobRow& row : page.jobs) {
       const JobRecord& job = row.job;
       if (!submitter.empty() && job.submitter != submitter) continue;
-      listing.add({std::to_string(job.seq), std::string(to_string(job.priority)), or_dash(job.submitter), or_dash(job.run), row.label,
-                   std::to_string(job.attempt), or_dash(row.worker), age_text(world.unix_now_ms() - since_ms(job))},
-                  job_object(row));
+      listing.add(
+          {std::to_string(job.seq), std::string(to_string(job.priority)), or_dash(job.submitter), or_dash(job.run),
+           row.label, std::to_string(job.attempt), or_dash(row.worker), age_text(world.unix_now_ms() - since_ms(job))},
+          job_object(row));
     }
     return Expected<void>();
   });
@@ -78,20 +80,23 @@ Expected<ExitCode> ctl_jobs(int argc, const char* const* argv, const CtlWorld& w
 Expected<ExitCode> ctl_dead_letters(int argc, const char* const* argv, const CtlWorld& world) {
   BrokerFlags broker;
   Flags flags(argv[0],
-              "Lists the jobs that ended as abandoned, by our own failures, and that nobody has dealt with: kq-ctl requeue tries them again, "
+              "Lists the jobs that ended as abandoned, by our own failures, and that nobody has dealt with: kq-ctl "
+              "requeue tries them again, "
               "kq-ctl purge strikes them off. Exit code 5 when there is none.");
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   auto client = connect(world, broker);
   if (!client) return failure(client.error());
-  Listing listing(world.out, broker.json, "jobs",
-                  {{"job", true}, {"submitter"}, {"run"}, {"label"}, {"attempt", true}, {"dead for", true}, {"last failure"}});
+  Listing listing(
+      world.out, broker.json, "jobs",
+      {{"job", true}, {"submitter"}, {"run"}, {"label"}, {"attempt", true}, {"dead for", true}, {"last failure"}});
   const auto listed = each_page(*client, DeadQuery{}, [&](const JobsReply& page) {
     for (const JobRow& row : page.jobs) {
       const JobRecord& job = row.job;
-      listing.add({std::to_string(job.seq), or_dash(job.submitter), or_dash(job.run), row.label, std::to_string(job.attempt),
-                   age_text(world.unix_now_ms() - job.finished_at_ms), or_dash(job.last_error)},
-                  job_object(row));
+      listing.add(
+          {std::to_string(job.seq), or_dash(job.submitter), or_dash(job.run), row.label, std::to_string(job.attempt),
+           age_text(world.unix_now_ms() - job.finished_at_ms), or_dash(job.last_error)},
+          job_object(row));
     }
     return Expected<void>();
   });
@@ -102,7 +107,9 @@ Expected<ExitCode> ctl_dead_letters(int argc, const char* const* argv, const Ctl
 
 Expected<ExitCode> ctl_runs(int argc, const char* const* argv, const CtlWorld& world) {
   BrokerFlags broker;
-  Flags flags(argv[0], "Lists the runs that the broker knows, by name, with who submitted one of its jobs and when. Exit code 5 when there is none.");
+  Flags flags(argv[0],
+              "Lists the runs that the broker knows, by name, with who submitted one of its jobs and when. Exit code 5 "
+              "when there is none.");
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   auto client = connect(world, broker);
@@ -114,10 +121,13 @@ Expected<ExitCode> ctl_runs(int argc, const char* const* argv, const CtlWorld& w
     if (!page) return failure(page.error());
     for (const KnownRun& row : page->runs) {
       listing.add({row.run, or_dash(row.submitter), age_text(world.unix_now_ms() - row.submitted_at_ms)},
-                  {{"run", json_text(row.run)}, {"submitter", json_text(row.submitter)}, {"submitted_at_ms", json_time(row.submitted_at_ms)}});
+                  {{"run", json_text(row.run)},
+                   {"submitter", json_text(row.submitter)},
+                   {"submitted_at_ms", json_time(row.submitted_at_ms)}});
     }
     more = page->more;
-    if (more && (page->runs.empty() || page->runs.back().run <= query.after)) return our_fault("broker " + client->url() + " gave the same page of runs twice");
+    if (more && (page->runs.empty() || page->runs.back().run <= query.after))
+      return our_fault("broker " + client->url() + " gave the same page of runs twice");
     if (more) query.after = page->runs.back().run;
   }
   listing.finish();

@@ -16,13 +16,18 @@ struct ScriptedWorld {
   std::ostringstream err;
   ScriptedBroker broker;
   std::int64_t unix_now_ms = 1'795'284'000'000;  // 2026-11-21T18:00:00Z
-  CtlWorld world{.out = out,
-                 .err = err,
-                 .connect = [this](const std::string&, const std::string&) { return Expected<Client>(broker.client()); },
-                 .unix_now_ms = [this] { return unix_now_ms; },
-                 .nap = [this](std::int64_t ms) { broker.now_ms += ms; return false; },
-                 .verify = {},
-                 .restore = {}};
+  CtlWorld world{
+      .out = out,
+      .err = err,
+      .connect = [this](const std::string&, const std::string&) { return Expected<Client>(broker.client()); },
+      .unix_now_ms = [this] { return unix_now_ms; },
+      .nap =
+          [this](std::int64_t ms) {
+            broker.now_ms += ms;
+            return false;
+          },
+      .verify = {},
+      .restore = {}};
 
   // What the broker says to requests of one kind.
   template <class Request, class Answer>

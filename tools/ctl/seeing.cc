@@ -24,7 +24,8 @@ std::string value_text(const Metric& metric) {
   const auto is = [&](std::string_view unit) { return metric.name.ends_with(unit); };
   if (is("_seconds") || is("_seconds_sum")) return age_text(static_cast<std::int64_t>(metric.value * 1000));
   if (is("_bytes") && metric.value >= 0) return bytes_text(static_cast<std::uint64_t>(metric.value));
-  if (std::abs(metric.value) < 1e15 && metric.value == std::floor(metric.value)) return std::to_string(static_cast<std::int64_t>(metric.value));
+  if (std::abs(metric.value) < 1e15 && metric.value == std::floor(metric.value))
+    return std::to_string(static_cast<std::int64_t>(metric.value));
   return to_text(Json{metric.value});
 }
 
@@ -55,21 +56,28 @@ void list_lane(Listing& listing, const LaneRow& lane, std::int64_t now_ms) {
                     {"oldest_ms", json_time(lane.oldest_ms)},
                     {"served", Json{lane.served}},
                     {"paused", Json{lane.paused}}};
-  listing.add({std::string(to_string(lane.priority)), lane.submitter.empty() ? "-" : lane.submitter, needs_text(lane.needs),
-               std::string(to_string(lane.needs.backend)), std::to_string(lane.queued), age_text(now_ms - lane.oldest_ms), lane_state(lane)},
+  listing.add({std::string(to_string(lane.priority)), lane.submitter.empty() ? "-" : lane.submitter,
+               needs_text(lane.needs), std::string(to_string(lane.needs.backend)), std::to_string(lane.queued),
+               age_text(now_ms - lane.oldest_ms), lane_state(lane)},
               std::move(object));
 }
 
 // What a worker without devices builds for: "sm_90".
-std::string target_text(const DeviceInfo& target) { return target.arch.empty() ? std::string(to_string(target.kind)) : target.arch; }
+std::string target_text(const DeviceInfo& target) {
+  return target.arch.empty() ? std::string(to_string(target.kind)) : target.arch;
+}
 
 std::string devices_text(const WorkerStatus& worker) {
   std::map<std::string, std::size_t> count;
-  for (const DeviceInfo& device : worker.devices) ++count[device.model.empty() ? std::string(to_string(device.kind)) : device.model];
+  for (const DeviceInfo& device : worker.devices)
+    ++count[device.model.empty() ? std::string(to_string(device.kind)) : device.model];
   std::string text;
-  for (const auto& [model, n] : count) text += (text.empty() ? "" : ", ") + (n > 1 ? std::to_string(n) + " x " : "") + model;
-  for (const DeviceInfo& target : worker.builds_for) text += (text.empty() ? "builds for " : ", ") + target_text(target);
-  for (const std::string& sentence : worker.quarantined) text += (text.empty() ? "" : "; ") + ("quarantined: " + sentence);
+  for (const auto& [model, n] : count)
+    text += (text.empty() ? "" : ", ") + (n > 1 ? std::to_string(n) + " x " : "") + model;
+  for (const DeviceInfo& target : worker.builds_for)
+    text += (text.empty() ? "builds for " : ", ") + target_text(target);
+  for (const std::string& sentence : worker.quarantined)
+    text += (text.empty() ? "" : "; ") + ("quarantined: " + sentence);
   return text;
 }
 
@@ -105,12 +113,16 @@ JsonObject worker_object(const WorkerStatus& worker) {
                                       {"uuid", json_text(device.uuid)},
                                       {"memory_bytes", json_number(device.memory_bytes)}}});
   }
-  return {{"worker", json_text(worker.worker)},       {"state", json_text(worker_state(worker))},
-          {"running", json_number(worker.running)},   {"devices", Json{std::move(devices)}},
+  return {{"worker", json_text(worker.worker)},
+          {"state", json_text(worker_state(worker))},
+          {"running", json_number(worker.running)},
+          {"devices", Json{std::move(devices)}},
           {"backends", worker.backends.empty() ? Json{nullptr} : json_texts(backends_of(worker))},
           {"quarantined", json_texts(worker.quarantined)},
-          {"builds_for", json_texts(targets_of(worker))}, {"built", json_number(worker.built_n)},
-          {"labels", json_texts(worker.labels)},      {"last_seen_ms", json_time(worker.last_seen_ms)}};
+          {"builds_for", json_texts(targets_of(worker))},
+          {"built", json_number(worker.built_n)},
+          {"labels", json_texts(worker.labels)},
+          {"last_seen_ms", json_time(worker.last_seen_ms)}};
 }
 
 }  // namespace
@@ -136,7 +148,8 @@ Expected<ExitCode> ctl_stats(int argc, const char* const* argv, const CtlWorld& 
 Expected<ExitCode> ctl_queue(int argc, const char* const* argv, const CtlWorld& world) {
   BrokerFlags broker;
   Flags flags(argv[0],
-              "Prints what waits, a line for each lane: jobs of one priority, of one submitter, that need the same. The lane that is due "
+              "Prints what waits, a line for each lane: jobs of one priority, of one submitter, that need the same. "
+              "The lane that is due "
               "next comes first.");
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
@@ -161,7 +174,8 @@ Expected<ExitCode> ctl_queue(int argc, const char* const* argv, const CtlWorld& 
   listing.finish({{"waiting", json_number(waiting)}});
   if (broker.json) return ExitCode::ok;
   world.out << counted(queued, "job") << " in " << counted(listing.rows_n(), "lane");
-  if (waiting > 0) world.out << "; " << counted(waiting, "job") << (waiting == 1 ? " waits" : " wait") << " for a later time";
+  if (waiting > 0)
+    world.out << "; " << counted(waiting, "job") << (waiting == 1 ? " waits" : " wait") << " for a later time";
   world.out << '\n';
   return ExitCode::ok;
 }
@@ -175,10 +189,13 @@ Expected<ExitCode> ctl_workers(int argc, const char* const* argv, const CtlWorld
   if (!client) return failure(client.error());
   const auto status = ask<BrokerReply>(*client, BrokerQuery{});
   if (!status) return failure(status.error());
-  Listing listing(world.out, broker.json, "workers", {{"worker"}, {"state"}, {"running", true}, {"devices"}, {"backends"}, {"labels"}, {"heard", true}});
+  Listing listing(world.out, broker.json, "workers",
+                  {{"worker"}, {"state"}, {"running", true}, {"devices"}, {"backends"}, {"labels"}, {"heard", true}});
   for (const WorkerStatus& worker : status->workers) {
     listing.add({worker.worker, worker_state(worker), std::to_string(worker.running), devices_text(worker),
-                 worker.backends.empty() ? "all" : joined(backends_of(worker)), worker.labels.empty() ? "-" : joined(worker.labels), age_text(world.unix_now_ms() - worker.last_seen_ms) + " ago"},
+                 worker.backends.empty() ? "all" : joined(backends_of(worker)),
+                 worker.labels.empty() ? "-" : joined(worker.labels),
+                 age_text(world.unix_now_ms() - worker.last_seen_ms) + " ago"},
                 worker_object(worker));
   }
   listing.finish();

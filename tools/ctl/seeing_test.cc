@@ -24,7 +24,8 @@ TEST(ctl_seeing, stats_are_a_table_with_units_and_json_without) {
             "kq_queue_bytes                             1.50 KiB\n"
             "kq_ratio                                       0.25\n");
   EXPECT_EQ(kq.run({"stats", "--json"}), 0);
-  EXPECT_TRUE(kq.out.str().starts_with("{\"metrics\": [\n{\"name\": \"kq_queue_jobs\", \"labels\": {\"state\": \"queued\"}, \"value\": 12.0},\n"))
+  EXPECT_TRUE(kq.out.str().starts_with(
+      "{\"metrics\": [\n{\"name\": \"kq_queue_jobs\", \"labels\": {\"state\": \"queued\"}, \"value\": 12.0},\n"))
       << kq.out.str();
   EXPECT_NE(kq.out.str().find("kq_job_wait_seconds_bucket"), std::string::npos);
 }
@@ -34,8 +35,17 @@ TEST(ctl_seeing, the_queue_is_told_by_lane_in_the_order_of_the_broker) {
   kq.on<QueueQuery>([&](const auto&) {
     QueueReply reply{.lanes = {}, .waiting = 1};
     Requirements gpu{.gpu_model = "NVIDIA H200", .backend = Backend::triton, .labels = {"big"}};
-    reply.lanes.push_back({.needs = gpu, .priority = Priority::high, .submitter = "ann", .queued = 3, .oldest_ms = kq.unix_now_ms - 7'200'000});
-    reply.lanes.push_back({.needs = {}, .priority = Priority::low, .submitter = "", .queued = 1, .oldest_ms = kq.unix_now_ms - 5'000, .served = true});
+    reply.lanes.push_back({.needs = gpu,
+                           .priority = Priority::high,
+                           .submitter = "ann",
+                           .queued = 3,
+                           .oldest_ms = kq.unix_now_ms - 7'200'000});
+    reply.lanes.push_back({.needs = {},
+                           .priority = Priority::low,
+                           .submitter = "",
+                           .queued = 1,
+                           .oldest_ms = kq.unix_now_ms - 5'000,
+                           .served = true});
     return reply;
   });
   EXPECT_EQ(kq.run({"queue"}), 0);
@@ -51,7 +61,8 @@ TEST(ctl_seeing, a_queue_of_many_lanes_is_read_page_by_page) {
   kq.on<QueueQuery>([&](const QueueQuery& query) {
     QueueReply reply{.lanes = {}, .more = query.skip < 512};
     for (std::uint32_t i = query.skip; i < std::min(query.skip + query.limit, 600u); ++i) {
-      reply.lanes.push_back({.needs = {}, .submitter = "s" + std::to_string(i), .queued = 1, .oldest_ms = kq.unix_now_ms});
+      reply.lanes.push_back(
+          {.needs = {}, .submitter = "s" + std::to_string(i), .queued = 1, .oldest_ms = kq.unix_now_ms});
     }
     return reply;
   });
@@ -69,8 +80,13 @@ TEST(ctl_seeing, workers_are_told_with_devices_and_labels_and_none_is_exit_code_
   EXPECT_EQ(kq.run({"workers", "--json"}), 5);
   EXPECT_EQ(kq.out.str(), "{\"workers\": []}\n");
 
-  const DeviceInfo gpu{.kind = DeviceKind::cuda, .model = "NVIDIA H200", .uuid = "u", .arch = "sm_90", .memory_bytes = 1};
-  status.workers = {{.worker = "n1:7", .devices = {gpu, gpu}, .running = 2, .last_seen_ms = kq.unix_now_ms - 1'000, .labels = {"big", "lab"},
+  const DeviceInfo gpu{
+      .kind = DeviceKind::cuda, .model = "NVIDIA H200", .uuid = "u", .arch = "sm_90", .memory_bytes = 1};
+  status.workers = {{.worker = "n1:7",
+                     .devices = {gpu, gpu},
+                     .running = 2,
+                     .last_seen_ms = kq.unix_now_ms - 1'000,
+                     .labels = {"big", "lab"},
                      .backends = {Backend::torch, Backend::cuda}},
                     {.worker = "n2:8", .devices = {{}}, .last_seen_ms = kq.unix_now_ms, .draining = true}};
   EXPECT_EQ(kq.run({"workers"}), 0);
@@ -82,10 +98,12 @@ TEST(ctl_seeing, workers_are_told_with_devices_and_labels_and_none_is_exit_code_
 
 TEST(ctl_seeing, a_quarantined_device_is_told_with_its_reason) {
   ScriptedWorld kq;
-  const DeviceInfo gpu{.kind = DeviceKind::cuda, .model = "NVIDIA H200", .uuid = "u", .arch = "sm_90", .memory_bytes = 1};
+  const DeviceInfo gpu{
+      .kind = DeviceKind::cuda, .model = "NVIDIA H200", .uuid = "u", .arch = "sm_90", .memory_bytes = 1};
   BrokerReply status;
-  status.workers = {{.worker = "n1:7", .devices = {gpu}, .last_seen_ms = kq.unix_now_ms, .quarantined = {"GPU-1: Xid 79"}},
-                    {.worker = "n2:8", .devices = {}, .last_seen_ms = kq.unix_now_ms, .quarantined = {"cpu: 2 processes are left"}}};
+  status.workers = {
+      {.worker = "n1:7", .devices = {gpu}, .last_seen_ms = kq.unix_now_ms, .quarantined = {"GPU-1: Xid 79"}},
+      {.worker = "n2:8", .devices = {}, .last_seen_ms = kq.unix_now_ms, .quarantined = {"cpu: 2 processes are left"}}};
   kq.on<BrokerQuery>([&](const auto&) { return status; });
   EXPECT_EQ(kq.run({"workers"}), 0);
   EXPECT_EQ(kq.out.str(),
@@ -100,7 +118,12 @@ TEST(ctl_seeing, a_worker_that_only_builds_says_what_for_and_how_much) {
   ScriptedWorld kq;
   const DeviceInfo gpu{.kind = DeviceKind::cuda, .model = {}, .uuid = {}, .arch = "sm_90"};
   BrokerReply status;
-  status.workers = {{.worker = "n1:7", .devices = {}, .running = 2, .last_seen_ms = kq.unix_now_ms, .builds_for = {gpu, {}}, .built_n = 17}};
+  status.workers = {{.worker = "n1:7",
+                     .devices = {},
+                     .running = 2,
+                     .last_seen_ms = kq.unix_now_ms,
+                     .builds_for = {gpu, {}},
+                     .built_n = 17}};
   kq.on<BrokerQuery>([&](const auto&) { return status; });
   EXPECT_EQ(kq.run({"workers"}), 0);
   EXPECT_NE(kq.out.str().find("n1:7    busy         2  builds for sm_90, cpu"), std::string::npos) << kq.out.str();

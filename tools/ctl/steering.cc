@@ -21,15 +21,18 @@ void tell(const CtlWorld& world, bool json, JsonObject object, const std::string
 Expected<ExitCode> set_paused(int argc, const char* const* argv, const CtlWorld& world, bool paused) {
   BrokerFlags broker;
   std::string submitter;
-  Flags flags(argv[0], paused ? "Leases nothing more until kq-ctl resume; what runs goes on. It outlives a restart of the broker."
-                              : "Leases again. A pause of everybody and one of a submitter are ended apart.");
+  Flags flags(argv[0],
+              paused
+                  ? "Leases nothing more until kq-ctl resume; what runs goes on. It outlives a restart of the broker."
+                  : "Leases again. A pause of everybody and one of a submitter are ended apart.");
   flags.option("--submitter", "NAME", "only this submitter's jobs (default: everybody's)", submitter);
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   auto client = connect(world, broker);
   if (!client) return failure(client.error());
   if (const auto done = ask<Done>(*client, Pause{submitter, paused}); !done) return failure(done.error());
-  tell(world, broker.json, {{"submitter", submitter.empty() ? Json{nullptr} : json_text(submitter)}, {"paused", Json{paused}}},
+  tell(world, broker.json,
+       {{"submitter", submitter.empty() ? Json{nullptr} : json_text(submitter)}, {"paused", Json{paused}}},
        (submitter.empty() ? std::string("the queue") : "submitter " + submitter) +
            (paused ? " is paused: nothing more is leased, what runs goes on" : " is leased again"));
   return ExitCode::ok;
@@ -37,12 +40,14 @@ Expected<ExitCode> set_paused(int argc, const char* const* argv, const CtlWorld&
 
 // Null: no such worker is connected.
 const WorkerStatus* find(const BrokerReply& status, const std::string& name) {
-  const auto found = std::find_if(status.workers.begin(), status.workers.end(), [&](const auto& worker) { return worker.worker == name; });
+  const auto found = std::find_if(status.workers.begin(), status.workers.end(),
+                                  [&](const auto& worker) { return worker.worker == name; });
   return found == status.workers.end() ? nullptr : &*found;
 }
 
 // Until the worker has nothing left or is gone. An Error: gave up, or interrupted.
-Expected<void> wait_until_idle(const CtlWorld& world, Client& client, const std::string& name, std::optional<double> timeout_s) {
+Expected<void> wait_until_idle(const CtlWorld& world, Client& client, const std::string& name,
+                               std::optional<double> timeout_s) {
   const std::int64_t start_ms = client.now_ms();
   for (;;) {
     const auto status = ask<BrokerReply>(client, BrokerQuery{});
@@ -50,9 +55,11 @@ Expected<void> wait_until_idle(const CtlWorld& world, Client& client, const std:
     const WorkerStatus* worker = find(*status, name);
     if (worker == nullptr || worker->running == 0) return {};
     if (timeout_s && static_cast<double>(client.now_ms() - start_ms) >= *timeout_s * 1000) {
-      return failure(Error{ExitCode::gave_up, "worker " + name + " still has " + counted(worker->running, "job") + "; it goes on draining"});
+      return failure(Error{ExitCode::gave_up, "worker " + name + " still has " + counted(worker->running, "job") +
+                                                  "; it goes on draining"});
     }
-    if (world.nap(kDrainPollMs)) return failure(Error{ExitCode::interrupted, "interrupted; worker " + name + " goes on draining"});
+    if (world.nap(kDrainPollMs))
+      return failure(Error{ExitCode::interrupted, "interrupted; worker " + name + " goes on draining"});
   }
 }
 
@@ -72,7 +79,8 @@ Expected<ExitCode> ctl_drain(int argc, const char* const* argv, const CtlWorld& 
   bool undo = false;
   bool wait = false;
   std::optional<double> timeout_s;
-  Flags flags(argv[0], "Gives a worker nothing new; what it has goes on. It outlives restarts of the broker and of the worker.");
+  Flags flags(argv[0],
+              "Gives a worker nothing new; what it has goes on. It outlives restarts of the broker and of the worker.");
   flags.argument("worker", "its name, as kq-ctl workers prints it", name);
   flags.flag("--undo", "give it jobs again", undo);
   flags.flag("--wait", "return when it has nothing left", wait);
@@ -86,13 +94,17 @@ Expected<ExitCode> ctl_drain(int argc, const char* const* argv, const CtlWorld& 
   if (!status) return failure(status.error());
   const bool connected = find(*status, name) != nullptr;
   // An unknown name is most likely a slip; but a drain may be undone after its worker has gone.
-  if (!connected && !undo) return failure(Error{ExitCode::nothing, "no worker '" + name + "' is connected; kq-ctl workers lists them"});
+  if (!connected && !undo)
+    return failure(Error{ExitCode::nothing, "no worker '" + name + "' is connected; kq-ctl workers lists them"});
   if (const auto done = ask<Done>(*client, Drain{name, !undo}); !done) return failure(done.error());
   if (wait) {
     if (const auto idle = wait_until_idle(world, *client, name, timeout_s); !idle) return failure(idle.error());
   }
   tell(world, broker.json, {{"worker", json_text(name)}, {"draining", Json{!undo}}},
-       "worker " + name + (undo ? " gets jobs again" : wait ? " gets nothing new and has nothing left" : " gets nothing new; what it has goes on"));
+       "worker " + name +
+           (undo   ? " gets jobs again"
+            : wait ? " gets nothing new and has nothing left"
+                   : " gets nothing new; what it has goes on"));
   return ExitCode::ok;
 }
 

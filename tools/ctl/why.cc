@@ -17,11 +17,13 @@ namespace kq {
 namespace {
 
 bool has_device(const WorkerStatus& worker, const Requirements& needs) {
-  return std::any_of(worker.devices.begin(), worker.devices.end(), [&](const DeviceInfo& device) { return serves(device, needs); });
+  return std::any_of(worker.devices.begin(), worker.devices.end(),
+                     [&](const DeviceInfo& device) { return serves(device, needs); });
 }
 
 bool builds(const WorkerStatus& worker, Backend backend) {
-  return worker.backends.empty() || std::find(worker.backends.begin(), worker.backends.end(), backend) != worker.backends.end();
+  return worker.backends.empty() ||
+         std::find(worker.backends.begin(), worker.backends.end(), backend) != worker.backends.end();
 }
 
 // Those with the device and the labels.
@@ -37,32 +39,38 @@ std::vector<WorkerStatus> able_of(const Requirements& needs, const std::vector<W
 std::string all_drain(const Requirements& needs, const std::vector<WorkerStatus>& workers) {
   std::vector<WorkerStatus> able = able_of(needs, workers);
   std::erase_if(able, [&](const WorkerStatus& worker) { return !builds(worker, needs.backend); });
-  return "waits for a worker: " + (able.size() == 1 ? able.front().worker + ", the only one that could run it, is draining"
-                                                    : "all that could run it are draining");
+  return "waits for a worker: " + (able.size() == 1
+                                       ? able.front().worker + ", the only one that could run it, is draining"
+                                       : "all that could run it are draining");
 }
 
 // What is missing for a job that no worker serves: workers are looked at as the broker does, one wish after the other.
 std::string nobody_serves(const Requirements& needs, std::vector<WorkerStatus> workers) {
   std::erase_if(workers, [](const WorkerStatus& worker) { return !worker.builds_for.empty(); });  // they run nothing
   if (workers.empty()) return "waits for a worker: none is connected";
-  if (std::none_of(workers.begin(), workers.end(), [&](const WorkerStatus& worker) { return has_device(worker, needs); })) {
+  if (std::none_of(workers.begin(), workers.end(),
+                   [&](const WorkerStatus& worker) { return has_device(worker, needs); })) {
     Requirements device = needs;
     device.labels.clear();
     return "waits for " + needs_text(device) + ": " +
-           (workers.size() == 1 ? "the only worker has none" : "none of the " + counted(workers.size(), "worker") + " has one");
+           (workers.size() == 1 ? "the only worker has none"
+                                : "none of the " + counted(workers.size(), "worker") + " has one");
   }
-  if (able_of(needs, workers).empty()) return "waits for " + needs_text(needs) + ": no worker has both, or all of the labels";
+  if (able_of(needs, workers).empty())
+    return "waits for " + needs_text(needs) + ": no worker has both, or all of the labels";
   return "waits for a worker that can build " + std::string(to_string(needs.backend)) + " kernels";
 }
 
 std::string turn_text(const JobStatus& status) {
   std::string text = "waits its turn: ";
-  text += status.ahead == 0 ? "it is the next" : counted(status.ahead, "job") + (status.ahead == 1 ? " is" : " are") + " ahead of it";
+  text += status.ahead == 0 ? "it is the next"
+                            : counted(status.ahead, "job") + (status.ahead == 1 ? " is" : " are") + " ahead of it";
   if (status.position > 0) text += ", it is its submitter's " + ordinal_text(status.position) + " of its kind";
   return text;
 }
 
-std::string waiting_text(const JobStatus& status, const JobRecord& job, const std::vector<WorkerStatus>& workers, std::int64_t now_ms) {
+std::string waiting_text(const JobStatus& status, const JobRecord& job, const std::vector<WorkerStatus>& workers,
+                         std::int64_t now_ms) {
   const std::string until = when_text(status.until_ms) + ", in " + age_text(status.until_ms - now_ms);
   switch (status.why) {
     case WaitReason::behind:
@@ -72,10 +80,11 @@ std::string waiting_text(const JobStatus& status, const JobRecord& job, const st
     case WaitReason::not_before:
       return "may not run before " + until;
     case WaitReason::after_failure:
-      return "failed " + counted(job.failures, "time") + " by our own fault" + (job.last_error.empty() ? "" : " (" + job.last_error + ")") +
-             " and is tried again at " + until;
+      return "failed " + counted(job.failures, "time") + " by our own fault" +
+             (job.last_error.empty() ? "" : " (" + job.last_error + ")") + " and is tried again at " + until;
     case WaitReason::paused:
-      return "waits because " + (job.submitter.empty() ? "the queue" : "the queue, or its submitter " + job.submitter + ",") +
+      return "waits because " +
+             (job.submitter.empty() ? "the queue" : "the queue, or its submitter " + job.submitter + ",") +
              " is paused; kq-ctl resume goes on";
     case WaitReason::draining:
       return all_drain(job.needs, workers);
@@ -89,13 +98,15 @@ std::string waiting_text(const JobStatus& status, const JobRecord& job, const st
 std::string where_to_look(const JobStatus& status, const JobRecord& job) {
   if (job.run.empty()) return "";
   const bool passed = status.verdict == to_string(VerdictName::passed);
-  return "; " + std::string(passed ? "its figures" : "why") + ": kq results " + shell_quoted(job.run) + (passed ? "" : " --failed");
+  return "; " + std::string(passed ? "its figures" : "why") + ": kq results " + shell_quoted(job.run) +
+         (passed ? "" : " --failed");
 }
 
 // Answers about jobs, gathered page by page.
 class Explainer {
  public:
-  Explainer(const CtlWorld& world, Client& client, bool json) : world_(world), client_(client), listing_(world.out, json, "jobs", {}), json_(json) {}
+  Explainer(const CtlWorld& world, Client& client, bool json)
+      : world_(world), client_(client), listing_(world.out, json, "jobs", {}), json_(json) {}
 
   // `jobs` are what is known of them already; the others are looked up where they wait.
   Expected<void> explain(const std::vector<Sequence>& seqs, const std::map<Sequence, JobRecord>& jobs) {
@@ -167,13 +178,15 @@ Expected<void> explain_run(Client& client, const std::string& run, Explainer& ex
 
 }  // namespace
 
-std::string why_text(const JobStatus& status, const JobRecord& job, const std::vector<WorkerStatus>& workers, std::int64_t unix_now_ms) {
+std::string why_text(const JobStatus& status, const JobRecord& job, const std::vector<WorkerStatus>& workers,
+                     std::int64_t unix_now_ms) {
   const std::string name = "job " + std::to_string(status.seq) + " ";
   switch (status.state) {
     case JobState::queued:
       return name + waiting_text(status, job, workers, unix_now_ms);
     case JobState::leased:
-      return name + "runs since " + age_text(unix_now_ms - job.leased_at_ms) + ", attempt " + std::to_string(status.attempt);
+      return name + "runs since " + age_text(unix_now_ms - job.leased_at_ms) + ", attempt " +
+             std::to_string(status.attempt);
     case JobState::finished:
       return name + "is finished: " + status.verdict + where_to_look(status, job);
   }
@@ -185,7 +198,8 @@ Expected<ExitCode> ctl_why(int argc, const char* const* argv, const CtlWorld& wo
   std::vector<std::string> words;
   std::string run;
   Flags flags(argv[0],
-              "Says of each job why it is not done yet: its place in the queue, or that no worker has its GPU. Exit code 5 when none of them is "
+              "Says of each job why it is not done yet: its place in the queue, or that no worker has its GPU. Exit "
+              "code 5 when none of them is "
               "known.");
   flags.option("--run", "NAME", "the unfinished jobs of this run", run);
   flags.arguments("JOB", "numbers of jobs, as kq submit prints them", words);
@@ -201,10 +215,12 @@ Expected<ExitCode> ctl_why(int argc, const char* const* argv, const CtlWorld& wo
   const auto explained = run.empty() ? explainer.explain(*seqs, {}) : explain_run(*client, run, explainer);
   if (!explained) return failure(explained.error());
   explainer.finish();
-  if (explainer.known_n() == 0 && !run.empty() && !broker.json) world.out << "every job of run " << printable(run) << " is finished\n";
+  if (explainer.known_n() == 0 && !run.empty() && !broker.json)
+    world.out << "every job of run " << printable(run) << " is finished\n";
   if (explainer.known_n() < seqs->size()) {
     const std::size_t unknown = seqs->size() - explainer.known_n();
-    return failure(Error{ExitCode::nothing, counted(unknown, "job") + (unknown == 1 ? " is" : " are") + " unknown to broker " + client->url()});
+    return failure(Error{ExitCode::nothing, counted(unknown, "job") + (unknown == 1 ? " is" : " are") +
+                                                " unknown to broker " + client->url()});
   }
   return ExitCode::ok;
 }

@@ -21,17 +21,21 @@ JobRecord job(Requirements needs = {}) {
   return record;
 }
 WorkerStatus worker(DeviceKind kind, const std::string& model, std::vector<std::string> labels = {}) {
-  return {.worker = "n1:7", .devices = {{.kind = kind, .model = model, .uuid = "", .arch = ""}}, .labels = std::move(labels)};
+  return {.worker = "n1:7",
+          .devices = {{.kind = kind, .model = model, .uuid = "", .arch = ""}},
+          .labels = std::move(labels)};
 }
 
 TEST(ctl_why, a_job_that_waits_its_turn_knows_its_place) {
   JobStatus status = waiting(WaitReason::behind);
   status.position = 3;
   status.ahead = 12;
-  EXPECT_EQ(why_text(status, job(), {}, kNow), "job 7 waits its turn: 12 jobs are ahead of it, it is its submitter's 3rd of its kind");
+  EXPECT_EQ(why_text(status, job(), {}, kNow),
+            "job 7 waits its turn: 12 jobs are ahead of it, it is its submitter's 3rd of its kind");
   status.position = 1;
   status.ahead = 0;
-  EXPECT_EQ(why_text(status, job(), {}, kNow), "job 7 waits its turn: it is the next, it is its submitter's 1st of its kind");
+  EXPECT_EQ(why_text(status, job(), {}, kNow),
+            "job 7 waits its turn: it is the next, it is its submitter's 1st of its kind");
 }
 
 TEST(ctl_why, a_job_that_no_worker_serves_says_what_is_missing) {
@@ -45,10 +49,12 @@ TEST(ctl_why, a_job_that_no_worker_serves_says_what_is_missing) {
   builder.builds_for = {{.kind = DeviceKind::cuda, .model = "", .uuid = "", .arch = "sm_90"}};
   EXPECT_EQ(text({.wish = DeviceWish::cuda}, {builder}), "job 7 waits for a worker: none is connected");
   EXPECT_EQ(text({.wish = DeviceWish::cuda}, {cpu}), "job 7 waits for a cuda device: the only worker has none");
-  EXPECT_EQ(text({.gpu_model = "NVIDIA B200"}, {cpu, gpu}), "job 7 waits for a NVIDIA B200: none of the 2 workers has one");
+  EXPECT_EQ(text({.gpu_model = "NVIDIA B200"}, {cpu, gpu}),
+            "job 7 waits for a NVIDIA B200: none of the 2 workers has one");
   EXPECT_EQ(text({.labels = {"big"}}, {cpu, gpu}),
             "job 7 waits for a worker labelled big with any device: no worker has both, or all of the labels");
-  EXPECT_EQ(text({.backend = Backend::cuda, .labels = {"lab"}}, {cpu, gpu}), "job 7 waits for a worker that can build cuda kernels");
+  EXPECT_EQ(text({.backend = Backend::cuda, .labels = {"lab"}}, {cpu, gpu}),
+            "job 7 waits for a worker that can build cuda kernels");
 }
 
 TEST(ctl_why, a_job_whose_workers_all_drain_says_so) {
@@ -60,7 +66,8 @@ TEST(ctl_why, a_job_whose_workers_all_drain_says_so) {
   const auto text = [&](std::vector<WorkerStatus> workers) {
     return why_text(waiting(WaitReason::draining), job({.labels = {"lab"}}), workers, kNow);
   };
-  EXPECT_EQ(text({worker(DeviceKind::cpu, "EPYC"), draining}), "job 7 waits for a worker: n1:7, the only one that could run it, is draining");
+  EXPECT_EQ(text({worker(DeviceKind::cpu, "EPYC"), draining}),
+            "job 7 waits for a worker: n1:7, the only one that could run it, is draining");
   EXPECT_EQ(text({other, draining}), "job 7 waits for a worker: all that could run it are draining");
   other.backends = {Backend::triton};
   EXPECT_EQ(text({other, draining}), "job 7 waits for a worker: n1:7, the only one that could run it, is draining");
@@ -73,10 +80,12 @@ TEST(ctl_why, times_and_pauses_are_told) {
   status.why = WaitReason::after_failure;
   JobRecord failed = job();
   failed.last_error = "the judge died";
-  EXPECT_EQ(why_text(status, failed, {}, kNow),
-            "job 7 failed 1 time by our own fault (the judge died) and is tried again at 2026-11-21T18:10:00Z, in 10 min");
+  EXPECT_EQ(
+      why_text(status, failed, {}, kNow),
+      "job 7 failed 1 time by our own fault (the judge died) and is tried again at 2026-11-21T18:10:00Z, in 10 min");
   status.why = WaitReason::paused;
-  EXPECT_EQ(why_text(status, job(), {}, kNow), "job 7 waits because the queue, or its submitter ann, is paused; kq-ctl resume goes on");
+  EXPECT_EQ(why_text(status, job(), {}, kNow),
+            "job 7 waits because the queue, or its submitter ann, is paused; kq-ctl resume goes on");
 }
 
 TEST(ctl_why, a_running_and_a_finished_job_are_told_too) {
@@ -86,9 +95,12 @@ TEST(ctl_why, a_running_and_a_finished_job_are_told_too) {
     return StatusReply{{{.seq = 8, .state = JobState::leased, .attempt = 2, .verdict = ""},
                         {.seq = 9, .state = JobState::finished, .verdict = "passed"}}};
   });
-  kq.on<JobsQuery>([](const JobsQuery& query) { return page_of({job_row(8, JobState::leased), job_row(9, JobState::finished)}, query, 10); });
+  kq.on<JobsQuery>([](const JobsQuery& query) {
+    return page_of({job_row(8, JobState::leased), job_row(9, JobState::finished)}, query, 10);
+  });
   EXPECT_EQ(kq.run({"why", "8", "9"}), 0);
-  EXPECT_EQ(kq.out.str(), "job 8 runs since 3 min, attempt 2\njob 9 is finished: passed; its figures: kq results monday\n");
+  EXPECT_EQ(kq.out.str(),
+            "job 8 runs since 3 min, attempt 2\njob 9 is finished: passed; its figures: kq results monday\n");
   EXPECT_EQ(kq.run({"why", "8", "9", "10"}), 5);
   EXPECT_EQ(kq.err.str(), "kq-ctl why: 1 job is unknown to broker ipc:///tmp/kq.sock\n");
 }
@@ -106,7 +118,8 @@ TEST(ctl_why, a_run_is_explained_from_its_rows_alone) {
   kq.on<BrokerQuery>([](const auto&) { return BrokerReply{}; });
   kq.on<StatusQuery>([](const StatusQuery& query) {
     StatusReply reply;
-    for (const Sequence seq : query.seqs) reply.jobs.push_back({.seq = seq, .verdict = "", .why = WaitReason::no_worker});
+    for (const Sequence seq : query.seqs)
+      reply.jobs.push_back({.seq = seq, .verdict = "", .why = WaitReason::no_worker});
     return reply;
   });
   kq.on<RunQuery>([](const RunQuery& query) {

@@ -8,7 +8,8 @@ namespace {
 // What a spreadsheet would take for a formula gets an apostrophe in front: names and messages are written by strangers.
 Cell defused(const Cell& cell) {
   const auto* text = std::get_if<std::string>(&cell);
-  const bool is_formula = text != nullptr && !text->empty() && std::string_view("=+-@\t\r").find(text->front()) != std::string_view::npos;
+  const bool is_formula =
+      text != nullptr && !text->empty() && std::string_view("=+-@\t\r").find(text->front()) != std::string_view::npos;
   return is_formula ? Cell("'" + *text) : cell;
 }
 

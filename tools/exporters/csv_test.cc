@@ -9,8 +9,9 @@ namespace kq {
 namespace {
 
 TEST(csv_exporter, every_row_has_a_field_for_every_column) {
-  const std::string text = exported("csv", {passed_row("relu/fast", 12'500, 25'000),
-                                            ended_row("relu/odd", VerdictName::crashed, evidence("", "a,b\n\"c\"")), RunRow{}});
+  const std::string text =
+      exported("csv", {passed_row("relu/fast", 12'500, 25'000),
+                       ended_row("relu/odd", VerdictName::crashed, evidence("", "a,b\n\"c\"")), RunRow{}});
   const auto lines = parse_csv(text);
   ASSERT_TRUE(lines) << lines.error().message;
   ASSERT_EQ(lines->size(), 4u);
@@ -26,7 +27,8 @@ TEST(csv_exporter, a_message_survives) {
 TEST(csv_exporter, formulas_are_exact_unless_a_spreadsheet_reads_them) {
   const RunRow row = ended_row("=cmd()", VerdictName::crashed, evidence("", "-1"));
   EXPECT_EQ(exported("csv", {row}, {.columns = "label,message,attempt"}), "label,message,attempt\n=cmd(),-1,1\n");
-  EXPECT_EQ(exported("csv", {row}, {.columns = "label,message,attempt"}, {.excel_safe = true}), "label,message,attempt\n'=cmd(),'-1,1\n");
+  EXPECT_EQ(exported("csv", {row}, {.columns = "label,message,attempt"}, {.excel_safe = true}),
+            "label,message,attempt\n'=cmd(),'-1,1\n");
 }
 
 }  // namespace

@@ -8,7 +8,8 @@ namespace {
 constexpr Exporter kExporters[] = {
     {"csv", "RFC 4180, one header line, LF", false, open_csv},
     {"jsonl", "one JSON object per line, as share/kq.result-1.schema.json says", false, open_jsonl},
-    {"kernelbench", "eval_results.json, pass_at_k_results.json and baseline files, for KernelBench's own scripts", true, open_kernelbench},
+    {"kernelbench", "eval_results.json, pass_at_k_results.json and baseline files, for KernelBench's own scripts", true,
+     open_kernelbench},
 };
 
 class Lines final : public Export {
@@ -52,13 +53,17 @@ const Exporter* find_exporter(std::string_view name) {
 
 Error unknown_format(const std::string& name) {
   std::string sentence = "--format must be one of ";
-  for (const Exporter& exporter : kExporters) sentence += (&exporter == kExporters ? "" : ", ") + std::string(exporter.name);
+  for (const Exporter& exporter : kExporters)
+    sentence += (&exporter == kExporters ? "" : ", ") + std::string(exporter.name);
   sentence += ", got '" + printable(name) + "'";
-  if (name == "parquet") sentence += "; Parquet is made of JSON Lines: kq-dump --run NAME --format jsonl | python -m kq export -o FILE.parquet";
+  if (name == "parquet")
+    sentence +=
+        "; Parquet is made of JSON Lines: kq-dump --run NAME --format jsonl | python -m kq export -o FILE.parquet";
   return {ExitCode::bad_input, sentence};
 }
 
-Expected<std::unique_ptr<Export>> open_lines(const ExportOptions& options, const Selection& selection, std::string header, AppendLine append) {
+Expected<std::unique_ptr<Export>> open_lines(const ExportOptions& options, const Selection& selection,
+                                             std::string header, AppendLine append) {
   Expected<OutputFile> file = OutputFile::open(options.out);
   if (!file) return failure(file.error());
   auto lines = std::make_unique<Lines>(std::move(*file), selection, std::move(append));

@@ -19,7 +19,8 @@ RunRow sample_of(std::uint32_t sample, Verdict verdict) {
 }
 std::vector<RunRow> rows() {
   const RunRow passed = passed_row("x", 12'500, 25'000);
-  return {sample_of(0, passed.result->verdict), sample_of(1, ended(VerdictName::crashed, evidence("", "\xff,\"\n\r\x1b[2J"))), queued_row("x/y"), RunRow{}};
+  return {sample_of(0, passed.result->verdict),
+          sample_of(1, ended(VerdictName::crashed, evidence("", "\xff,\"\n\r\x1b[2J"))), queued_row("x/y"), RunRow{}};
 }
 
 class EveryExporter : public ::testing::TestWithParam<const Exporter*> {
@@ -47,7 +48,8 @@ TEST_P(EveryExporter, any_row_can_be_written_and_nothing_of_a_result_is_lost) {
   const std::string text = everything();
   for (const char* piece : {"passed", "crashed", "12.5"}) {
     const bool is_time = piece[0] == '1';  // in us or in ms
-    EXPECT_TRUE(text.find(piece) != std::string::npos || (is_time && text.find("0.0125") != std::string::npos)) << piece;
+    EXPECT_TRUE(text.find(piece) != std::string::npos || (is_time && text.find("0.0125") != std::string::npos))
+        << piece;
   }
 }
 
@@ -57,7 +59,9 @@ TEST_P(EveryExporter, there_is_nothing_until_all_is_there) {
   ASSERT_TRUE(opened) << opened.error().message;
   for (const RunRow& row : rows()) EXPECT_TRUE((*opened)->add(row));
   EXPECT_FALSE(fs::is_regular_file(folder / "out"));
-  if (fs::is_directory(folder / "out")) { EXPECT_TRUE(fs::is_empty(folder / "out")); }
+  if (fs::is_directory(folder / "out")) {
+    EXPECT_TRUE(fs::is_empty(folder / "out"));
+  }
   opened->reset();  // as one that fails half way
   EXPECT_EQ(everything(), "");
 }

@@ -1,11 +1,13 @@
 // A run as KernelBench's own scripts want it, in a folder:
 //
-//   eval_results.json         every sample's result; pass_at_k_results.json beside it where a problem has more than one sample
-//   timing/GPU/baseline_time_torch.json    the references of the run, all levels in one file, one file per device model; of those under
+//   eval_results.json         every sample's result; pass_at_k_results.json beside it where a problem has more than one
+//   sample timing/GPU/baseline_time_torch.json    the references of the run, all levels in one file, one file per
+//   device model; of those under
 //                                          torch.compile another, named as KernelBench does
 //
-// A run of several levels has the first two in level1, level2, ... Their numbers are milliseconds with all digits. Results are ordered by
-// problem and sample, rows come by label: entries wait in a file without a name, and only their places are kept in memory.
+// A run of several levels has the first two in level1, level2, ... Their numbers are milliseconds with all digits.
+// Results are ordered by problem and sample, rows come by label: entries wait in a file without a name, and only their
+// places are kept in memory.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -28,7 +30,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kEntryStep = 4;
 constexpr std::size_t kPassAtKStep = 2;
-constexpr const char* kBaselineFiles[] = {"baseline_time_torch.json", "baseline_time_torch_compile_inductor_default.json"};  // by Baseline
+constexpr const char* kBaselineFiles[] = {"baseline_time_torch.json",
+                                          "baseline_time_torch_compile_inductor_default.json"};  // by Baseline
 
 struct Entry {
   std::uint32_t level, problem, sample, bytes;
@@ -36,8 +39,13 @@ struct Entry {
 };
 
 Json null_stats(const DeviceInfo& device) {
-  return Json{JsonObject{{"mean", Json{nullptr}}, {"std", Json{nullptr}}, {"min", Json{nullptr}}, {"max", Json{nullptr}},
-                         {"num_trials", Json{std::int64_t{0}}}, {"hardware", Json{device.model}}, {"device", Json{std::string(to_string(device.kind))}}}};
+  return Json{JsonObject{{"mean", Json{nullptr}},
+                         {"std", Json{nullptr}},
+                         {"min", Json{nullptr}},
+                         {"max", Json{nullptr}},
+                         {"num_trials", Json{std::int64_t{0}}},
+                         {"hardware", Json{device.model}},
+                         {"device", Json{std::string(to_string(device.kind))}}}};
 }
 
 std::string file_name_of(const std::string& device_model) {
@@ -61,12 +69,23 @@ class KernelBenchExport final : public Export {
     ++rows_n_;
     const auto place = figures_.add(row, options_.strict);
     switch (place.added) {
-      case KernelBenchFigures::Added::no_problem: ++no_problem_n_; return {};
-      case KernelBenchFigures::Added::no_result: ++no_result_n_; return {};
-      case KernelBenchFigures::Added::only_compiled: ++only_compiled_n_; return {};
-      case KernelBenchFigures::Added::older_result: ++older_n_; return {};
-      case KernelBenchFigures::Added::newer_result: ++older_n_; break;
-      case KernelBenchFigures::Added::result: break;
+      case KernelBenchFigures::Added::no_problem:
+        ++no_problem_n_;
+        return {};
+      case KernelBenchFigures::Added::no_result:
+        ++no_result_n_;
+        return {};
+      case KernelBenchFigures::Added::only_compiled:
+        ++only_compiled_n_;
+        return {};
+      case KernelBenchFigures::Added::older_result:
+        ++older_n_;
+        return {};
+      case KernelBenchFigures::Added::newer_result:
+        ++older_n_;
+        break;
+      case KernelBenchFigures::Added::result:
+        break;
     }
     if (devices_.size() < kDevicesNoted) devices_.insert(row.result->device.model);
     KernelBenchOutcome outcome = kernelbench_outcome(row, options_.strict);
@@ -77,14 +96,17 @@ class KernelBenchExport final : public Export {
                                                            {"runtime", Json{outcome.runtime_ms}},
                                                            {"runtime_stats", std::move(outcome.runtime_stats)}}},
                                            kEntryStep, 2 * kEntryStep);
-    entries_.push_back({place.level, place.problem, place.sample, static_cast<std::uint32_t>(text.size()), waiting_bytes_});
+    entries_.push_back(
+        {place.level, place.problem, place.sample, static_cast<std::uint32_t>(text.size()), waiting_bytes_});
     return keep(text);
   }
 
   Expected<void> finish() override {
     sort_entries();
     const std::vector<std::uint32_t> levels = figures_.levels();
-    if (options_.merge && levels.size() > 1) return bad_input("--merge needs a run of one level: KernelBench has one in a file; choose one with --where label~level_1_");
+    if (options_.merge && levels.size() > 1)
+      return bad_input(
+          "--merge needs a run of one level: KernelBench has one in a file; choose one with --where label~level_1_");
     for (const std::uint32_t level : levels) {
       if (options_.merge) {
         if (const auto merged = take_over(level); !merged) return merged;
@@ -103,13 +125,20 @@ class KernelBenchExport final : public Export {
     const auto note = [&](std::uint64_t n, const std::string& why) {
       if (n > 0) notes.push_back(std::to_string(n) + (n == 1 ? " row was" : " rows were") + " left out: " + why);
     };
-    note(no_result_n_, "not finished, or ended by something that says nothing about the kernel (cancelled, expired, abandoned, too_large, ...)");
+    note(no_result_n_,
+         "not finished, or ended by something that says nothing about the kernel (cancelled, expired, abandoned, "
+         "too_large, ...)");
     note(no_problem_n_, "neither tags level and problem_id, nor a label or problem named as KernelBench does");
     note(only_compiled_n_, "compiled_only, which no device has run; connect a worker with a GPU and submit again");
     note(older_n_, "a newer row of the run has the same level, problem and sample");
     notes.insert(notes.end(), warnings_.begin(), warnings_.end());
-    if (merged_n_ > 0) notes.push_back(std::to_string(merged_n_) + (merged_n_ == 1 ? " result" : " results") + " of other samples stayed in eval_results.json");
-    if (devices_.size() > 1) notes.push_back("the run has results of several device models, KernelBench's scripts know one; dump one with --where device_model=NAME");
+    if (merged_n_ > 0)
+      notes.push_back(std::to_string(merged_n_) + (merged_n_ == 1 ? " result" : " results") +
+                      " of other samples stayed in eval_results.json");
+    if (devices_.size() > 1)
+      notes.push_back(
+          "the run has results of several device models, KernelBench's scripts know one; dump one with --where "
+          "device_model=NAME");
     return notes;
   }
 
@@ -130,7 +159,8 @@ class KernelBenchExport final : public Export {
   Expected<std::string> read_back(const Entry& entry) const {
     std::string text(entry.bytes, '\0');
     for (std::size_t done = 0; done < text.size();) {
-      const ssize_t n = ::pread(waiting_, text.data() + done, text.size() - done, static_cast<off_t>(entry.offset + done));
+      const ssize_t n =
+          ::pread(waiting_, text.data() + done, text.size() - done, static_cast<off_t>(entry.offset + done));
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) return our_fault("cannot read back what was written in " + folder_.string());
       done += static_cast<std::size_t>(n);
@@ -208,12 +238,14 @@ class KernelBenchExport final : public Export {
       if (problem->level != level || problem->samples_n < 2) continue;
       const std::vector<std::string> warnings = figures_.pass_at_k_warnings(level, options_.pass_at_k);
       warnings_.insert(warnings_.end(), warnings.begin(), warnings.end());
-      return write_whole(folder / "pass_at_k_results.json", indented_text(figures_.pass_at_k_results(level, options_.pass_at_k), kPassAtKStep));
+      return write_whole(folder / "pass_at_k_results.json",
+                         indented_text(figures_.pass_at_k_results(level, options_.pass_at_k), kPassAtKStep));
     }
     return {};
   }
 
-  // A problem that no sample got so far as to be timed on stands there without figures: KernelBench's analysis leaves out what is not there.
+  // A problem that no sample got so far as to be timed on stands there without figures: KernelBench's analysis leaves
+  // out what is not there.
   Expected<void> write_baselines() const {
     std::map<std::pair<std::string, Baseline>, DeviceInfo> devices;
     for (const KernelBenchProblem* problem : figures_.problems()) {
@@ -224,14 +256,18 @@ class KernelBenchExport final : public Export {
       for (const KernelBenchProblem* problem : figures_.problems()) {
         if (problem->file.empty()) continue;  // only known from a file that was merged
         const auto reference = problem->references.find(which);
-        Json stats = reference != problem->references.end() ? kernelbench_stats(reference->second.second, device) : null_stats(device);
+        Json stats = reference != problem->references.end() ? kernelbench_stats(reference->second.second, device)
+                                                            : null_stats(device);
         std::get<JsonObject>(stats.value).emplace_back("precision", Json{std::string(to_string(problem->precision))});
         levels[problem->level].emplace_back(problem->file, std::move(stats));
       }
       JsonObject baseline;
-      for (auto& [level, problems] : levels) baseline.emplace_back("level" + std::to_string(level), Json{std::move(problems)});
-      const fs::path path = folder_ / "timing" / file_name_of(which.first) / kBaselineFiles[static_cast<std::size_t>(which.second)];
-      if (const auto written = write_whole(path, indented_text(Json{std::move(baseline)}, kEntryStep)); !written) return written;
+      for (auto& [level, problems] : levels)
+        baseline.emplace_back("level" + std::to_string(level), Json{std::move(problems)});
+      const fs::path path =
+          folder_ / "timing" / file_name_of(which.first) / kBaselineFiles[static_cast<std::size_t>(which.second)];
+      if (const auto written = write_whole(path, indented_text(Json{std::move(baseline)}, kEntryStep)); !written)
+        return written;
     }
     return {};
   }

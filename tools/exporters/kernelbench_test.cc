@@ -14,7 +14,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 RunRow sample(std::uint32_t level, std::uint32_t problem, std::uint32_t sample_id, RunRow row) {
-  row.entry.submission.label = "level_" + std::to_string(level) + "_problem_" + std::to_string(problem) + "_sample_" + std::to_string(sample_id);
+  row.entry.submission.label =
+      "level_" + std::to_string(level) + "_problem_" + std::to_string(problem) + "_sample_" + std::to_string(sample_id);
   row.entry.submission.problem.file = std::to_string(problem) + "_p_.py";
   row.result->device.model = "GPU A/1";
   return row;
@@ -108,9 +109,10 @@ TEST(kernelbench_exporter, a_problem_nobody_solved_stands_in_the_baseline_withou
   dump(folder, {right(1, 1, 0), wrong(1, 2, 0), right(2, 1, 0)});
   const auto baseline = parse_json(folder.read("timing/GPU_A_1/baseline_time_torch.json"));
   ASSERT_TRUE(baseline);
-  EXPECT_EQ(to_text(*baseline->find("level1")),
-            R"({"1_p_.py": {"mean": 2.0, "std": 0.0, "min": 0.0, "max": 0.0, "num_trials": 20, "hardware": "GPU A/1", "device": "cpu", "precision": "as_given"}, )"
-            R"("2_p_.py": {"mean": null, "std": null, "min": null, "max": null, "num_trials": 0, "hardware": "GPU A/1", "device": "cpu", "precision": "as_given"}})");
+  EXPECT_EQ(
+      to_text(*baseline->find("level1")),
+      R"({"1_p_.py": {"mean": 2.0, "std": 0.0, "min": 0.0, "max": 0.0, "num_trials": 20, "hardware": "GPU A/1", "device": "cpu", "precision": "as_given"}, )"
+      R"("2_p_.py": {"mean": null, "std": null, "min": null, "max": null, "num_trials": 0, "hardware": "GPU A/1", "device": "cpu", "precision": "as_given"}})");
   EXPECT_NE(baseline->find("level2"), nullptr);
 }
 
@@ -154,16 +156,19 @@ TEST(kernelbench_exporter, of_two_rows_of_one_sample_the_newer_is_written) {
 
 TEST(kernelbench_exporter, what_was_only_compiled_is_left_out_and_counted) {
   const ExportFolder folder;
-  EXPECT_THAT(dump(folder, {right(1, 1, 0), sample(1, 1, 1, ended_row("x", VerdictName::compiled_only, evidence_at(Stage::build)))}),
+  EXPECT_THAT(dump(folder, {right(1, 1, 0),
+                            sample(1, 1, 1, ended_row("x", VerdictName::compiled_only, evidence_at(Stage::build)))}),
               ElementsAre(HasSubstr("1 row was left out: compiled_only")));
   EXPECT_FALSE(fs::exists(folder / "pass_at_k_results.json"));
 }
 
 TEST(kernelbench_exporter, what_is_left_out_is_counted) {
   const ExportFolder folder;
-  EXPECT_THAT(dump(folder, {right(1, 1, 0), right(1, 1, 0), queued_row("level_1_problem_2_sample_0"), queued_row("relu/x"), queued_row("relu/y")}),
-              ElementsAre(HasSubstr("1 row was left out: not finished"), HasSubstr("2 rows were left out: neither tags"),
-                          HasSubstr("1 row was left out: a newer row")));
+  EXPECT_THAT(
+      dump(folder, {right(1, 1, 0), right(1, 1, 0), queued_row("level_1_problem_2_sample_0"), queued_row("relu/x"),
+                    queued_row("relu/y")}),
+      ElementsAre(HasSubstr("1 row was left out: not finished"), HasSubstr("2 rows were left out: neither tags"),
+                  HasSubstr("1 row was left out: a newer row")));
   RunRow other = right(1, 3, 0);
   other.result->device.model = "GPU B";
   EXPECT_THAT(dump(folder, {right(1, 1, 0), other}), ElementsAre(HasSubstr("several device models")));
@@ -182,9 +187,11 @@ TEST(kernelbench_exporter, a_run_of_nothing_leaves_no_folder_and_none_that_was_t
 
 TEST(kernelbench_exporter, what_was_evaluated_before_can_stay) {
   const ExportFolder folder;
-  std::ofstream(folder / "eval_results.json") << R"({"2": [{"sample_id": 0, "compiled": true, "correctness": true}, {"sample_id": 1, "compiled": false}],)"
-                                              << R"( "7": {"sample_id": 0, "compiled": true, "correctness": false}})";
-  const auto notes = export_rows(*find_exporter("kernelbench"), {.out = folder.path().string(), .merge = true}, {}, {right(1, 2, 1), right(1, 10, 0)});
+  std::ofstream(folder / "eval_results.json")
+      << R"({"2": [{"sample_id": 0, "compiled": true, "correctness": true}, {"sample_id": 1, "compiled": false}],)"
+      << R"( "7": {"sample_id": 0, "compiled": true, "correctness": false}})";
+  const auto notes = export_rows(*find_exporter("kernelbench"), {.out = folder.path().string(), .merge = true}, {},
+                                 {right(1, 2, 1), right(1, 10, 0)});
   EXPECT_THAT(notes, ElementsAre(HasSubstr("2 results of other samples stayed")));
   const auto results = parse_json(folder.read("eval_results.json"));
   ASSERT_TRUE(results);

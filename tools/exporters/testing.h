@@ -34,8 +34,8 @@ class ExportFolder {
 };
 
 // Dumps the rows to a file, or into a folder, of that name; gives back what a person is told.
-inline std::vector<std::string> export_rows(const Exporter& exporter, ExportOptions options, const SelectionWords& words,
-                                            const std::vector<RunRow>& rows) {
+inline std::vector<std::string> export_rows(const Exporter& exporter, ExportOptions options,
+                                            const SelectionWords& words, const std::vector<RunRow>& rows) {
   const auto selection = Selection::make(words, 0);
   KQ_CHECK(selection.has_value());
   auto opened = exporter.open(options, *selection);
@@ -46,7 +46,8 @@ inline std::vector<std::string> export_rows(const Exporter& exporter, ExportOpti
 }
 
 // The text of a format that is one file.
-inline std::string exported(std::string_view format, const std::vector<RunRow>& rows, const SelectionWords& words = {}, ExportOptions options = {}) {
+inline std::string exported(std::string_view format, const std::vector<RunRow>& rows, const SelectionWords& words = {},
+                            ExportOptions options = {}) {
   const ExportFolder folder;
   options.out = (folder / "out").string();
   export_rows(*find_exporter(format), options, words, rows);

@@ -47,7 +47,8 @@ Statistics pooled(const Statistics& a, const Statistics& b) {
   Statistics both;
   both.samples_n = a.samples_n + b.samples_n;
   both.mean_ns = (n * a.mean_ns + m * b.mean_ns) / (n + m);
-  const double squares = (n - 1) * a.std_ns * a.std_ns + (m - 1) * b.std_ns * b.std_ns + n * m / (n + m) * (a.mean_ns - b.mean_ns) * (a.mean_ns - b.mean_ns);
+  const double squares = (n - 1) * a.std_ns * a.std_ns + (m - 1) * b.std_ns * b.std_ns +
+                         n * m / (n + m) * (a.mean_ns - b.mean_ns) * (a.mean_ns - b.mean_ns);
   both.std_ns = std::sqrt(squares / (n + m - 1));
   both.min_ns = std::min(a.min_ns, b.min_ns);
   both.max_ns = std::max(a.max_ns, b.max_ns);
@@ -56,7 +57,8 @@ Statistics pooled(const Statistics& a, const Statistics& b) {
 
 std::optional<double> KernelBenchProblem::baseline_ms(const std::string& device) const {
   for (const Baseline baseline : {Baseline::eager, Baseline::compile}) {
-    if (const auto found = references.find({device, baseline}); found != references.end()) return found->second.second.mean_ns / 1e6;
+    if (const auto found = references.find({device, baseline}); found != references.end())
+      return found->second.second.mean_ns / 1e6;
   }
   return std::nullopt;
 }
@@ -64,15 +66,20 @@ std::optional<double> KernelBenchProblem::baseline_ms(const std::string& device)
 Expected<KernelBenchBaseline> read_kernelbench_baseline(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(file)), {});
-  if (!file.is_open()) return bad_input("cannot read " + path + ": a baseline file of KernelBench is needed, such as results/timing/GPU/baseline_time_torch.json");
+  if (!file.is_open())
+    return bad_input("cannot read " + path +
+                     ": a baseline file of KernelBench is needed, such as results/timing/GPU/baseline_time_torch.json");
   const Expected<Json> json = parse_json(text);
   if (!json) return bad_input(path + ": not JSON, " + json.error().message);
-  if (json->object() == nullptr) return bad_input(path + R"(: a baseline file is {"level1": {"1_name.py": {"mean": ms, ...}}}, got )" + described(*json));
+  if (json->object() == nullptr)
+    return bad_input(path + R"(: a baseline file is {"level1": {"1_name.py": {"mean": ms, ...}}}, got )" +
+                     described(*json));
   KernelBenchBaseline baseline;
   for (const auto& [name, problems] : *json->object()) {
     std::uint32_t level = 0;
     const char* const end = name.data() + name.size();
-    if (!name.starts_with("level") || std::from_chars(name.data() + 5, end, level).ptr != end || problems.object() == nullptr) {
+    if (!name.starts_with("level") || std::from_chars(name.data() + 5, end, level).ptr != end ||
+        problems.object() == nullptr) {
       return bad_input(path + ": '" + printable(name) + "' must be level1, level2, ... with an object of problems");
     }
     for (const auto& [problem, entry] : *problems.object()) baseline[level][problem] = mean_in(entry);
@@ -129,15 +136,18 @@ Expected<std::vector<KernelBenchResult>> read_kernelbench_results(const std::fil
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   const Expected<Json> json = parse_json(text);
   if (!json) return bad_input(path.string() + ": not JSON, " + json.error().message);
-  if (json->object() == nullptr) return bad_input(path.string() + ": results by problem are needed, got " + described(*json));
+  if (json->object() == nullptr)
+    return bad_input(path.string() + ": results by problem are needed, got " + described(*json));
   for (const auto& [name, results] : *json->object()) {
     std::uint32_t problem = 0;
     const auto [end, wrong] = std::from_chars(name.data(), name.data() + name.size(), problem);
-    if (wrong != std::errc{} || end != name.data() + name.size()) return bad_input(path.string() + ": '" + printable(name) + "' is no number of a problem");
+    if (wrong != std::errc{} || end != name.data() + name.size())
+      return bad_input(path.string() + ": '" + printable(name) + "' is no number of a problem");
     const JsonArray one{results};
     for (const Json& result : results.array() != nullptr ? *results.array() : one) {
       const Json* sample = result.find("sample_id");
-      if (sample == nullptr || sample->integer() == nullptr || *sample->integer() < 0 || *sample->integer() > kSampleMax) {
+      if (sample == nullptr || sample->integer() == nullptr || *sample->integer() < 0 ||
+          *sample->integer() > kSampleMax) {
         return bad_input(path.string() + ": a result of problem " + name + " has no sample_id");
       }
       found.push_back({problem, static_cast<std::uint32_t>(*sample->integer()), result});
@@ -175,7 +185,8 @@ std::vector<std::uint32_t> KernelBenchFigures::levels() const {
   return found;
 }
 
-std::optional<double> KernelBenchFigures::speedup_0(const KernelBenchProblem& problem, const KernelBenchBaseline* baseline) {
+std::optional<double> KernelBenchFigures::speedup_0(const KernelBenchProblem& problem,
+                                                    const KernelBenchBaseline* baseline) {
   if (!problem.correct_0.value_or(false) || problem.mean_ms_0 <= 0) return std::nullopt;
   const auto reference_ms = baseline != nullptr ? mean_of(*baseline, problem) : problem.baseline_ms(problem.device_0);
   return reference_ms ? std::optional(*reference_ms / problem.mean_ms_0) : std::nullopt;
@@ -203,7 +214,8 @@ KernelBenchLevel KernelBenchFigures::level(std::uint32_t level, const KernelBenc
     logs += std::log(*speedup);  // a product of ten thousand speedups does not fit a double
     ++timed_n;
   }
-  if (whole && level < std::size(kProblemsOfLevel)) figures.problems_n = std::max(figures.problems_n, kProblemsOfLevel[level]);
+  if (whole && level < std::size(kProblemsOfLevel))
+    figures.problems_n = std::max(figures.problems_n, kProblemsOfLevel[level]);
   if (whole && baseline == nullptr) figures.aligned_n = figures.problems_n;
   if (whole && entries != nullptr) figures.aligned_n = static_cast<std::uint32_t>(entries->size());
   figures.geometric_mean_speedup = timed_n > 0 ? std::exp(logs / timed_n) : 0;
@@ -224,8 +236,11 @@ Json KernelBenchFigures::pass_at_k_results(std::uint32_t level, const std::vecto
     samples_n += problem.samples_n;
     correct_n += problem.correct_n;
     std::map<std::uint32_t, double> values;  // a k above n counts as n, under that name
-    for (const std::uint32_t k : ks) values[std::min(k, problem.samples_n)] = pass_at_k(problem.samples_n, problem.correct_n, std::min(k, problem.samples_n));
-    JsonObject entry{{"total_samples", Json{std::int64_t{problem.samples_n}}}, {"correct_samples", Json{std::int64_t{problem.correct_n}}}};
+    for (const std::uint32_t k : ks)
+      values[std::min(k, problem.samples_n)] =
+          pass_at_k(problem.samples_n, problem.correct_n, std::min(k, problem.samples_n));
+    JsonObject entry{{"total_samples", Json{std::int64_t{problem.samples_n}}},
+                     {"correct_samples", Json{std::int64_t{problem.correct_n}}}};
     for (const auto& [k, value] : values) {
       entry.emplace_back("pass@" + std::to_string(k), Json{value});
       sums[k].first += value;
@@ -238,13 +253,17 @@ Json KernelBenchFigures::pass_at_k_results(std::uint32_t level, const std::vecto
                       {"total_evaluated_samples", Json{samples_n}},
                       {"total_correct_samples", Json{correct_n}}};
   for (const std::uint32_t k : ks) {
-    if (problems_n > 0) averages.emplace_back("avg_pass@" + std::to_string(k), Json{sums[k].first / static_cast<double>(problems_n)});
+    if (problems_n > 0)
+      averages.emplace_back("avg_pass@" + std::to_string(k), Json{sums[k].first / static_cast<double>(problems_n)});
     metadata.emplace_back("pass@" + std::to_string(k) + "_count", Json{sums[k].second});
   }
-  return Json{JsonObject{{"averages", Json{std::move(averages)}}, {"metadata", Json{std::move(metadata)}}, {"problems", Json{std::move(problems)}}}};
+  return Json{JsonObject{{"averages", Json{std::move(averages)}},
+                         {"metadata", Json{std::move(metadata)}},
+                         {"problems", Json{std::move(problems)}}}};
 }
 
-std::vector<std::string> KernelBenchFigures::pass_at_k_warnings(std::uint32_t level, const std::vector<std::uint32_t>& ks) const {
+std::vector<std::string> KernelBenchFigures::pass_at_k_warnings(std::uint32_t level,
+                                                                const std::vector<std::uint32_t>& ks) const {
   std::vector<std::string> warnings;
   for (const std::uint32_t k : ks) {
     std::size_t problems_n = 0, too_few_n = 0;
@@ -254,9 +273,10 @@ std::vector<std::string> KernelBenchFigures::pass_at_k_warnings(std::uint32_t le
       too_few_n += problem.samples_n < k ? 1 : 0;
     }
     if (too_few_n == 0) continue;
-    warnings.push_back("level " + std::to_string(level) + ": " + std::to_string(too_few_n) + " of " + std::to_string(problems_n) +
-                       (problems_n == 1 ? " problem has" : " problems have") + " fewer than " + std::to_string(k) + " samples, which counts as 0 in pass@" +
-                       std::to_string(k) + ", as KernelBench has it");
+    warnings.push_back("level " + std::to_string(level) + ": " + std::to_string(too_few_n) + " of " +
+                       std::to_string(problems_n) + (problems_n == 1 ? " problem has" : " problems have") +
+                       " fewer than " + std::to_string(k) + " samples, which counts as 0 in pass@" + std::to_string(k) +
+                       ", as KernelBench has it");
   }
   return warnings;
 }
@@ -267,8 +287,10 @@ Expected<std::vector<std::uint32_t>> parse_pass_at_k(const std::string& words) {
     const std::size_t end = std::min(words.find(',', start), words.size());
     std::uint32_t k = 0;
     const auto [stop, wrong] = std::from_chars(words.data() + start, words.data() + end, k);
-    if (wrong != std::errc{} || stop != words.data() + end || k < 1 || k > kPassAtKMax || std::find(ks.begin(), ks.end(), k) != ks.end()) {
-      return bad_input("--pass-at-k must be different numbers from 1 to " + std::to_string(kPassAtKMax) + " like 1,5,10, got '" + printable(words) + "'");
+    if (wrong != std::errc{} || stop != words.data() + end || k < 1 || k > kPassAtKMax ||
+        std::find(ks.begin(), ks.end(), k) != ks.end()) {
+      return bad_input("--pass-at-k must be different numbers from 1 to " + std::to_string(kPassAtKMax) +
+                       " like 1,5,10, got '" + printable(words) + "'");
     }
     ks.push_back(k);
     start = end + 1;

@@ -1,8 +1,10 @@
-// KernelBench's own figures of a run, by its own definitions (scripts/benchmark_eval_analysis.py, src/kernelbench/score.py,
-// calculate_pass_at_k): rates, the geometric mean of the speedups, fast_p and pass@k, per level and per problem.
+// KernelBench's own figures of a run, by its own definitions (scripts/benchmark_eval_analysis.py,
+// src/kernelbench/score.py, calculate_pass_at_k): rates, the geometric mean of the speedups, fast_p and pass@k, per
+// level and per problem.
 //
-// A speedup here is a mean by a mean, unlike that of kq's boards, which are of medians. The baseline of a problem is the reference as it was
-// timed beside all samples of the run on that device, or a baseline file. Rates, fast_p and the mean are of sample 0 alone.
+// A speedup here is a mean by a mean, unlike that of kq's boards, which are of medians. The baseline of a problem is
+// the reference as it was timed beside all samples of the run on that device, or a baseline file. Rates, fast_p and the
+// mean are of sample 0 alone.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +32,7 @@ Statistics pooled(const Statistics& a, const Statistics& b);
 struct KernelBenchProblem {
   std::uint32_t level = 0;
   std::uint32_t id = 0;
-  std::string file;            // "19_ReLU.py", the key of a baseline file
+  std::string file;  // "19_ReLU.py", the key of a baseline file
   Precision precision = Precision::as_given;
   std::uint32_t samples_n = 0;  // with a result
   std::uint32_t compiled_n = 0;
@@ -50,7 +52,8 @@ struct KernelBenchLevel {
   std::uint32_t evaluated_n = 0;  // problems with a result
   std::uint32_t compiled_n = 0;
   std::uint32_t correct_n = 0;
-  std::uint32_t aligned_n = 0;    // what fast_p is a fraction of: problems with a baseline entry, all where there is no baseline file
+  std::uint32_t aligned_n =
+      0;  // what fast_p is a fraction of: problems with a baseline entry, all where there is no baseline file
   double geometric_mean_speedup = 0;
   std::vector<std::pair<double, double>> fast_p;
   std::set<std::string> devices;
@@ -60,8 +63,8 @@ struct KernelBenchLevel {
 using KernelBenchBaseline = std::map<std::uint32_t, std::map<std::string, std::optional<double>>>;
 Expected<KernelBenchBaseline> read_kernelbench_baseline(const std::string& path);
 
-// What an eval_results.json has: problem, sample and the result itself. A file that is not there has none; older ones have one result instead
-// of a list.
+// What an eval_results.json has: problem, sample and the result itself. A file that is not there has none; older ones
+// have one result instead of a list.
 struct KernelBenchResult {
   std::uint32_t problem = 0;
   std::uint32_t sample = 0;
@@ -78,7 +81,7 @@ class KernelBenchFigures {
     older_result,   // another row of the same sample is newer: it stays
     only_compiled,  // no device has run it
     no_result,
-    no_problem,     // of no KernelBench problem
+    no_problem,  // of no KernelBench problem
   };
   struct Place {
     Added added = Added::no_problem;
@@ -93,8 +96,8 @@ class KernelBenchFigures {
   // In the order of level and number.
   std::vector<const KernelBenchProblem*> problems() const;
   std::vector<std::uint32_t> levels() const;
-  // `whole`: problems of KernelBench that the run lacks count as failures, as its script has it; with a baseline fast_p is of those that the
-  // baseline has, as there.
+  // `whole`: problems of KernelBench that the run lacks count as failures, as its script has it; with a baseline fast_p
+  // is of those that the baseline has, as there.
   KernelBenchLevel level(std::uint32_t level, const KernelBenchBaseline* baseline = nullptr, bool whole = false) const;
   // KernelBench's pass_at_k_results.json. A problem with fewer than k samples counts as 0 in avg_pass@k, as it has it.
   Json pass_at_k_results(std::uint32_t level, const std::vector<std::uint32_t>& ks) const;

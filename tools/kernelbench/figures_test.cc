@@ -16,7 +16,8 @@ using P = std::pair<double, double>;
 using Added = KernelBenchFigures::Added;
 
 RunRow sample(std::uint32_t level, std::uint32_t problem, std::uint32_t sample_id, RunRow row) {
-  row.entry.submission.label = "level_" + std::to_string(level) + "_problem_" + std::to_string(problem) + "_sample_" + std::to_string(sample_id);
+  row.entry.submission.label =
+      "level_" + std::to_string(level) + "_problem_" + std::to_string(problem) + "_sample_" + std::to_string(sample_id);
   row.entry.submission.problem.file = std::to_string(problem) + "_p.py";
   return row;
 }
@@ -54,13 +55,15 @@ TEST(kernelbench_figures, pooled_times_are_those_of_all_samples_together) {
 }
 
 TEST(kernelbench_figures, rates_and_fast_p_are_of_sample_0_over_all_problems) {
-  const auto figures = gathered({right(1, 0, 1e6, 2e6), right(2, 0, 1e6, 0.9e6), right(2, 1, 0.1e6, 0.9e6), wrong(3, 0), right(3, 1, 1e6, 9e6)});
+  const auto figures = gathered(
+      {right(1, 0, 1e6, 2e6), right(2, 0, 1e6, 0.9e6), right(2, 1, 0.1e6, 0.9e6), wrong(3, 0), right(3, 1, 1e6, 9e6)});
   const KernelBenchLevel level = figures.level(1);
   EXPECT_EQ(level.problems_n, 3u);
   EXPECT_EQ(level.compiled_n, 3u);
   EXPECT_EQ(level.correct_n, 2u);
   EXPECT_DOUBLE_EQ(level.geometric_mean_speedup, std::sqrt(2 * 0.9));
-  EXPECT_THAT(level.fast_p, ElementsAre(P{0, 2. / 3}, P{0.5, 2. / 3}, P{0.8, 2. / 3}, P{1, 1. / 3}, P{1.5, 1. / 3}, P{2, 0}));
+  EXPECT_THAT(level.fast_p,
+              ElementsAre(P{0, 2. / 3}, P{0.5, 2. / 3}, P{0.8, 2. / 3}, P{1, 1. / 3}, P{1.5, 1. / 3}, P{2, 0}));
 }
 
 TEST(kernelbench_figures, a_product_of_ten_thousand_speedups_does_not_overflow) {
@@ -88,7 +91,8 @@ TEST(kernelbench_figures, what_is_not_counted_is_said) {
   RunRow newer = right(1, 0, 1, 2);
   newer.job.seq = 2;
   EXPECT_EQ(figures.add(newer, false).added, Added::newer_result);
-  EXPECT_EQ(figures.add(sample(1, 1, 1, ended_row("x", VerdictName::compiled_only)), false).added, Added::only_compiled);
+  EXPECT_EQ(figures.add(sample(1, 1, 1, ended_row("x", VerdictName::compiled_only)), false).added,
+            Added::only_compiled);
   EXPECT_EQ(figures.add(sample(1, 1, 1, ended_row("x", VerdictName::abandoned)), false).added, Added::no_result);
   EXPECT_EQ(figures.add(sample(1, 1, 1, queued_row("x")), false).added, Added::no_result);
   EXPECT_EQ(figures.add(passed_row("relu/fast", 1, 2), false).added, Added::no_problem);
@@ -116,18 +120,21 @@ TEST(kernelbench_figures, of_two_rows_of_one_sample_the_newer_counts) {
 
 TEST(kernelbench_figures, pass_at_k_results_are_kernelbenchs) {
   const auto figures = gathered({right(1, 0, 1, 2), wrong(1, 1), wrong(2, 0), wrong(2, 1)});
-  EXPECT_EQ(to_text(figures.pass_at_k_results(1, {1, 5})),
-            R"({"averages": {"avg_pass@1": 0.25, "avg_pass@5": 0.0}, "metadata": {"total_problems": 2, "problems_with_samples": 2, )"
-            R"("total_evaluated_samples": 4, "total_correct_samples": 1, "pass@1_count": 2, "pass@5_count": 0}, )"
-            R"("problems": {"1": {"total_samples": 2, "correct_samples": 1, "pass@1": 0.5, "pass@2": 1.0}, )"
-            R"("2": {"total_samples": 2, "correct_samples": 0, "pass@1": 0.0, "pass@2": 0.0}}})");
+  EXPECT_EQ(
+      to_text(figures.pass_at_k_results(1, {1, 5})),
+      R"({"averages": {"avg_pass@1": 0.25, "avg_pass@5": 0.0}, "metadata": {"total_problems": 2, "problems_with_samples": 2, )"
+      R"("total_evaluated_samples": 4, "total_correct_samples": 1, "pass@1_count": 2, "pass@5_count": 0}, )"
+      R"("problems": {"1": {"total_samples": 2, "correct_samples": 1, "pass@1": 0.5, "pass@2": 1.0}, )"
+      R"("2": {"total_samples": 2, "correct_samples": 0, "pass@1": 0.0, "pass@2": 0.0}}})");
 }
 
 TEST(kernelbench_figures, problems_with_fewer_than_k_samples_are_counted) {
   const auto figures = gathered({right(1, 0, 1, 2), wrong(1, 1), wrong(2, 0), sample(1, 3, 0, queued_row("x"))});
-  EXPECT_THAT(figures.pass_at_k_warnings(1, {1, 2, 5}),
-              ElementsAre("level 1: 1 of 2 problems have fewer than 2 samples, which counts as 0 in pass@2, as KernelBench has it",
-                          "level 1: 2 of 2 problems have fewer than 5 samples, which counts as 0 in pass@5, as KernelBench has it"));
+  EXPECT_THAT(
+      figures.pass_at_k_warnings(1, {1, 2, 5}),
+      ElementsAre(
+          "level 1: 1 of 2 problems have fewer than 2 samples, which counts as 0 in pass@2, as KernelBench has it",
+          "level 1: 2 of 2 problems have fewer than 5 samples, which counts as 0 in pass@5, as KernelBench has it"));
 }
 
 TEST(kernelbench_figures, baseline_files_are_read_with_their_holes) {
@@ -136,7 +143,8 @@ TEST(kernelbench_figures, baseline_files_are_read_with_their_holes) {
     std::ofstream(folder / "b.json") << text;
     return read_kernelbench_baseline((folder / "b.json").string());
   };
-  const auto baseline = read(R"({"level1": {"1_p.py": {"mean": 2.5, "std": 0}, "2_p.py": null, "3_p.py": {"mean": null}}, "level2": {"1_q.py": {"mean": 3}}})");
+  const auto baseline = read(
+      R"({"level1": {"1_p.py": {"mean": 2.5, "std": 0}, "2_p.py": null, "3_p.py": {"mean": null}}, "level2": {"1_q.py": {"mean": 3}}})");
   ASSERT_TRUE(baseline) << baseline.error().message;
   EXPECT_EQ(baseline->at(1).at("1_p.py"), 2.5);
   EXPECT_EQ(baseline->at(1).at("2_p.py"), std::nullopt);

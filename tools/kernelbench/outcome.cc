@@ -74,7 +74,8 @@ void add_evidence(VerdictName verdict, const Evidence& evidence, JsonObject& met
   for (const Words& words : kWords) {
     if (words.verdict != verdict) continue;
     metadata.emplace_back(words.key, Json{message_of(verdict, evidence)});
-    if (words.name_key != nullptr) metadata.emplace_back(words.name_key, Json{error_name(evidence, to_string(verdict))});
+    if (words.name_key != nullptr)
+      metadata.emplace_back(words.name_key, Json{error_name(evidence, to_string(verdict))});
   }
   if (evidence.mismatch) {
     char text[64];
@@ -99,7 +100,8 @@ std::optional<KernelBenchId> kernelbench_id(const Submission& submission) {
   if (level && problem) return KernelBenchId{*level, *problem, sample};
   // kq-submit once gave a single file the name of the file as its label, down to "_kernel".
   for (const char* ending : {"_kernel.py", ".py"}) {
-    if (const auto name = parse_sample_name(submission.label + ending)) return KernelBenchId{name->level, name->problem, name->sample};
+    if (const auto name = parse_sample_name(submission.label + ending))
+      return KernelBenchId{name->level, name->problem, name->sample};
   }
   auto id = id_of_problem(submission.problem.name);
   if (id) id->sample = sample;
@@ -109,7 +111,8 @@ std::optional<KernelBenchId> kernelbench_id(const Submission& submission) {
 bool is_kernelbench_result(const RunRow& row) {
   if (!row.result) return false;
   const VerdictRow& verdict = row_of(name_of(row.result->verdict));
-  const bool is_of_the_kernel = verdict.fault != Fault::problem && verdict.fault != Fault::nobody && verdict.fault != Fault::ours;
+  const bool is_of_the_kernel =
+      verdict.fault != Fault::problem && verdict.fault != Fault::nobody && verdict.fault != Fault::ours;
   return is_of_the_kernel && verdict.name != VerdictName::cancelled && verdict.name != VerdictName::compiled_only;
 }
 
@@ -117,8 +120,10 @@ KernelBenchOutcome kernelbench_outcome(const RunRow& row, bool strict) {
   const Result& result = *row.result;
   const VerdictName verdict = name_of(result.verdict);
   const Evidence* evidence = evidence_of(result.verdict);
-  KernelBenchOutcome outcome{.compiled = is_compiled(verdict, evidence, strict), .correct = verdict == VerdictName::passed};
-  JsonObject metadata{{"hardware", Json{result.device.model}}, {"device", Json{std::string(to_string(result.device.kind))}}};
+  KernelBenchOutcome outcome{.compiled = is_compiled(verdict, evidence, strict),
+                             .correct = verdict == VerdictName::passed};
+  JsonObject metadata{{"hardware", Json{result.device.model}},
+                      {"device", Json{std::string(to_string(result.device.kind))}}};
   if (const Correctness* right = correctness_of(result.verdict)) {
     const std::string n = std::to_string(right->trials_passed);
     metadata.emplace_back("correctness_trials", Json{"(" + n + " / " + n + ")"});

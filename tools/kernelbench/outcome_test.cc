@@ -38,7 +38,8 @@ TEST(kernelbench_outcome, a_sample_is_known_by_tags_label_or_problem) {
   EXPECT_EQ(by_problem.level, 3u);
   EXPECT_EQ(by_problem.problem, 44u);
   EXPECT_EQ(by_problem.sample, std::nullopt);
-  for (const char* other : {"relu", "level1/relu", "levels/1_relu", "x/1_relu"}) EXPECT_EQ(id_of("mine", {}, other).level, 0u) << other;
+  for (const char* other : {"relu", "level1/relu", "levels/1_relu", "x/1_relu"})
+    EXPECT_EQ(id_of("mine", {}, other).level, 0u) << other;
 }
 
 TEST(kernelbench_outcome, a_passed_row_has_full_digits_in_milliseconds) {
@@ -52,14 +53,19 @@ TEST(kernelbench_outcome, a_passed_row_has_full_digits_in_milliseconds) {
   EXPECT_TRUE(outcome.compiled);
   EXPECT_TRUE(outcome.correct);
   EXPECT_EQ(outcome.runtime_ms, 1.23456725);
-  EXPECT_EQ(to_text(outcome.runtime_stats),
-            R"({"mean": 1.23456725, "std": 0.0017320508075688772, "min": 1.0, "max": 2.0, "num_trials": 4, "hardware": "Test CPU", "device": "cpu"})");
-  EXPECT_EQ(to_text(outcome.metadata), R"json({"hardware": "Test CPU", "device": "cpu", "correctness_trials": "(27 / 27)", "kq_verdict": "passed", "kq_job_id": 1})json");
+  EXPECT_EQ(
+      to_text(outcome.runtime_stats),
+      R"({"mean": 1.23456725, "std": 0.0017320508075688772, "min": 1.0, "max": 2.0, "num_trials": 4, "hardware": "Test CPU", "device": "cpu"})");
+  EXPECT_EQ(
+      to_text(outcome.metadata),
+      R"json({"hardware": "Test CPU", "device": "cpu", "correctness_trials": "(27 / 27)", "kq_verdict": "passed", "kq_job_id": 1})json");
 }
 
 TEST(kernelbench_outcome, what_failed_is_said_in_its_words) {
-  EXPECT_EQ(metadata(ended_at(VerdictName::build_failed, Stage::build, "x.cu:3: no"), "compilation_error"), R"("x.cu:3: no")");
-  EXPECT_EQ(metadata(ended_at(VerdictName::runtime_error, Stage::run, "ValueError: no"), "runtime_error_name"), R"("ValueError")");
+  EXPECT_EQ(metadata(ended_at(VerdictName::build_failed, Stage::build, "x.cu:3: no"), "compilation_error"),
+            R"("x.cu:3: no")");
+  EXPECT_EQ(metadata(ended_at(VerdictName::runtime_error, Stage::run, "ValueError: no"), "runtime_error_name"),
+            R"("ValueError")");
   EXPECT_EQ(metadata(ended_at(VerdictName::timed_out, Stage::run, ""), "error"), R"("Evaluation timed out")");
   Evidence differs = evidence_at(Stage::judge);
   differs.mismatch = Mismatch{.max_abs_err = 0.25};
@@ -86,7 +92,8 @@ TEST(kernelbench_outcome, every_verdict_has_an_entry_or_none) {
     if (verdict.measured) continue;
     const RunRow row = ended_at(verdict.name, Stage::run, "why");
     const bool is_kernels = verdict.fault == Fault::user || verdict.fault == Fault::policy;
-    EXPECT_EQ(is_kernelbench_result(row), is_kernels && verdict.name != VerdictName::cancelled) << to_string(verdict.name);
+    EXPECT_EQ(is_kernelbench_result(row), is_kernels && verdict.name != VerdictName::cancelled)
+        << to_string(verdict.name);
     if (!is_kernelbench_result(row)) continue;
     const KernelBenchOutcome outcome = kernelbench_outcome(row, false);
     EXPECT_FALSE(outcome.correct);

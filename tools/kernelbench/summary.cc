@@ -48,10 +48,14 @@ constexpr ProblemColumn kProblemColumns[] = {
     {"level", [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return std::uint64_t{p.level}; }},
     {"problem_id", [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return std::uint64_t{p.id}; }},
     {"name", [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return p.file; }},
-    {"samples_n", [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return std::uint64_t{p.samples_n}; }},
-    {"compiled_n", [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return std::uint64_t{p.compiled_n}; }},
-    {"correct_n", [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return std::uint64_t{p.correct_n}; }},
-    {"runtime_ms", [](const KernelBenchProblem& p, const KernelBenchBaseline*) { return p.mean_ms_0 > 0 ? Cell(p.mean_ms_0) : Cell(); }},
+    {"samples_n",
+     [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return std::uint64_t{p.samples_n}; }},
+    {"compiled_n",
+     [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return std::uint64_t{p.compiled_n}; }},
+    {"correct_n",
+     [](const KernelBenchProblem& p, const KernelBenchBaseline*) -> Cell { return std::uint64_t{p.correct_n}; }},
+    {"runtime_ms", [](const KernelBenchProblem& p,
+                      const KernelBenchBaseline*) { return p.mean_ms_0 > 0 ? Cell(p.mean_ms_0) : Cell(); }},
     {"speedup",
      [](const KernelBenchProblem& p, const KernelBenchBaseline* baseline) {
        const auto speedup = KernelBenchFigures::speedup_0(p, baseline);
@@ -64,10 +68,12 @@ JsonArray problems_json(const KernelBenchSummary& summary, std::uint32_t level) 
   for (const KernelBenchProblem* problem : summary.figures.problems()) {
     if (problem->level != level) continue;
     JsonObject object;
-    for (const ProblemColumn& column : kProblemColumns) object.emplace_back(column.name, to_json(column.get(*problem, summary.baseline)));
+    for (const ProblemColumn& column : kProblemColumns)
+      object.emplace_back(column.name, to_json(column.get(*problem, summary.baseline)));
     for (const std::uint32_t k : summary.ks) {
       const bool has = problem->samples_n >= k;
-      object.emplace_back("pass@" + std::to_string(k), has ? Json{pass_at_k(problem->samples_n, problem->correct_n, k)} : Json{nullptr});
+      object.emplace_back("pass@" + std::to_string(k),
+                          has ? Json{pass_at_k(problem->samples_n, problem->correct_n, k)} : Json{nullptr});
     }
     problems.push_back(Json{std::move(object)});
   }
@@ -75,11 +81,11 @@ JsonArray problems_json(const KernelBenchSummary& summary, std::uint32_t level) 
 }
 
 std::string level_text(const KernelBenchLevel& level, const std::string& passes) {
-  std::string text = "level " + std::to_string(level.level) + ": " + std::to_string(level.evaluated_n) + " of " + std::to_string(level.problems_n) +
-                     (level.problems_n == 1 ? " problem" : " problems") + " evaluated, compiled " +
-                     decimal("%.1f%%", 100 * rate(level.compiled_n, level.problems_n)) + ", correct " +
-                     decimal("%.1f%%", 100 * rate(level.correct_n, level.problems_n)) + ", geometric mean speedup " +
-                     decimal("%.4f", level.geometric_mean_speedup) + ", fast_p";
+  std::string text = "level " + std::to_string(level.level) + ": " + std::to_string(level.evaluated_n) + " of " +
+                     std::to_string(level.problems_n) + (level.problems_n == 1 ? " problem" : " problems") +
+                     " evaluated, compiled " + decimal("%.1f%%", 100 * rate(level.compiled_n, level.problems_n)) +
+                     ", correct " + decimal("%.1f%%", 100 * rate(level.correct_n, level.problems_n)) +
+                     ", geometric mean speedup " + decimal("%.4f", level.geometric_mean_speedup) + ", fast_p";
   for (const auto& [p, fraction] : level.fast_p) text += " " + threshold(p) + ":" + decimal("%.4g", fraction);
   return text + "," + passes + "\n";
 }
@@ -91,11 +97,19 @@ std::string kernelbench_table(const KernelBenchSummary& summary) {
   for (const KernelBenchProblem* problem : summary.figures.problems()) {
     const auto speedup = KernelBenchFigures::speedup_0(*problem, summary.baseline);
     const std::string n = std::to_string(problem->samples_n);
-    rows.push_back({std::to_string(problem->level), std::to_string(problem->id), problem->file, std::to_string(problem->compiled_n) + "/" + n,
-                    std::to_string(problem->correct_n) + "/" + n, problem->mean_ms_0 > 0 ? time_text(problem->mean_ms_0 * 1e6) : "-",
+    rows.push_back({std::to_string(problem->level), std::to_string(problem->id), problem->file,
+                    std::to_string(problem->compiled_n) + "/" + n, std::to_string(problem->correct_n) + "/" + n,
+                    problem->mean_ms_0 > 0 ? time_text(problem->mean_ms_0 * 1e6) : "-",
                     speedup ? speedup_text(*speedup) : "-"});
   }
-  std::string text = table({{"level", true}, {"problem", true}, {"name"}, {"compiled", true}, {"correct", true}, {"runtime", true}, {"speedup", true}}, rows);
+  std::string text = table({{"level", true},
+                            {"problem", true},
+                            {"name"},
+                            {"compiled", true},
+                            {"correct", true},
+                            {"runtime", true},
+                            {"speedup", true}},
+                           rows);
   for (const std::uint32_t level : summary.figures.levels()) {
     const Json passes = summary.figures.pass_at_k_results(level, summary.ks);
     text += level_text(summary.figures.level(level, summary.baseline, summary.whole), pass_text(passes));
@@ -137,7 +151,9 @@ Json kernelbench_json(const KernelBenchSummary& summary) {
                                      {"pass_at_k", Json{std::move(pass_at_k)}},
                                      {"problems", Json{problems_json(summary, number)}}}});
   }
-  return Json{JsonObject{{"schema", Json{std::string("kq.kernelbench/1")}}, {"run", Json{summary.run}}, {"levels", Json{std::move(levels)}}}};
+  return Json{JsonObject{{"schema", Json{std::string("kq.kernelbench/1")}},
+                         {"run", Json{summary.run}},
+                         {"levels", Json{std::move(levels)}}}};
 }
 
 }  // namespace kq

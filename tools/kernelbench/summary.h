@@ -19,7 +19,8 @@ struct KernelBenchSummary {
 std::string kernelbench_table(const KernelBenchSummary& summary);
 std::string kernelbench_csv(const KernelBenchSummary& summary);  // a line per problem
 
-// {schema, run, levels: [...]}, where a level has the keys that KernelBench's benchmark_eval_analysis.py writes, and its problems.
+// {schema, run, levels: [...]}, where a level has the keys that KernelBench's benchmark_eval_analysis.py writes, and
+// its problems.
 Json kernelbench_json(const KernelBenchSummary& summary);
 
 }  // namespace kq

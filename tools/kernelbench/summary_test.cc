@@ -32,21 +32,25 @@ TEST(kernelbench_summary, people_see_problems_in_numeric_order_and_a_line_per_le
             "    1        1  1_p.py        2/2      1/2  1.00 ms    2.00x\n"
             "    1        2  2_p.py        0/1      0/1        -        -\n"
             "    1       10  10_p.py       0/0      0/0        -        -\n"
-            "level 1: 2 of 3 problems evaluated, compiled 33.3%, correct 33.3%, geometric mean speedup 2.0000, fast_p 0.0:0.3333 0.5:0.3333 "
+            "level 1: 2 of 3 problems evaluated, compiled 33.3%, correct 33.3%, geometric mean speedup 2.0000, fast_p "
+            "0.0:0.3333 0.5:0.3333 "
             "0.8:0.3333 1.0:0.3333 1.5:0.3333 2.0:0, pass@1 0.2500\n");
 }
 
 TEST(kernelbench_summary, a_k_above_all_numbers_of_samples_has_no_figure_for_people) {
   const KernelBenchFigures figures = example();
-  EXPECT_THAT(kernelbench_table({.run = "r1", .figures = figures, .ks = {1, 2, 5}}), HasSubstr("pass@1 0.2500 pass@2 0.5000 pass@5 -\n"));
+  EXPECT_THAT(kernelbench_table({.run = "r1", .figures = figures, .ks = {1, 2, 5}}),
+              HasSubstr("pass@1 0.2500 pass@2 0.5000 pass@5 -\n"));
 }
 
 TEST(kernelbench_summary, json_has_the_keys_of_its_analysis) {
   const KernelBenchFigures figures = example();
   const std::string json = to_text(kernelbench_json({.run = "r1", .figures = figures, .ks = {1, 2}}));
-  EXPECT_EQ(json.find(R"({"schema": "kq.kernelbench/1", "run": "r1", "levels": [{"run_name": "r1", "level": 1, "hardware": "Test CPU", "total_count": 3, )"
-                      R"("total_eval": 2, "compiled_count": 1, "correct_count": 1, "compilation_rate": 0.3333333333333333, )"),
-            0u)
+  EXPECT_EQ(
+      json.find(
+          R"({"schema": "kq.kernelbench/1", "run": "r1", "levels": [{"run_name": "r1", "level": 1, "hardware": "Test CPU", "total_count": 3, )"
+          R"("total_eval": 2, "compiled_count": 1, "correct_count": 1, "compilation_rate": 0.3333333333333333, )"),
+      0u)
       << json;
   EXPECT_THAT(json, HasSubstr(R"("fast_p": {"0.0": 0.3333333333333333, "0.5": )"));
   EXPECT_THAT(json, HasSubstr(R"("pass@1": 0.5, "pass@2": 1.0})"));
@@ -56,7 +60,8 @@ TEST(kernelbench_summary, json_has_the_keys_of_its_analysis) {
 TEST(kernelbench_summary, csv_is_a_line_per_problem) {
   const KernelBenchFigures figures = example();
   EXPECT_THAT(kernelbench_csv({.run = "r1", .figures = figures}),
-              HasSubstr("level,problem_id,name,samples_n,compiled_n,correct_n,runtime_ms,speedup\n1,1,1_p.py,2,2,1,1,2\n1,2,2_p.py,1,0,0,,\n"));
+              HasSubstr("level,problem_id,name,samples_n,compiled_n,correct_n,runtime_ms,speedup\n1,1,1_p.py,2,2,1,1,"
+                        "2\n1,2,2_p.py,1,0,0,,\n"));
 }
 
 }  // namespace

@@ -49,7 +49,11 @@ def kernel_of(module: ModuleType, spec: KernelSpec, entry: str) -> Any:
         if not is_kernel(kernel):
             raise misfit(f"{entry}: {spec.kernel_name} is no @triton.jit function")
         return kernel
-    kernels = {name: value for name, value in vars(module).items() if is_kernel(value) and function_of(value).__module__ == module.__name__}
+    kernels = {
+        name: value
+        for name, value in vars(module).items()
+        if is_kernel(value) and function_of(value).__module__ == module.__name__
+    }
     called = {name for kernel in kernels.values() for name in function_of(kernel).__code__.co_names}
     top = [kernel for name, kernel in kernels.items() if name not in called]
     if not top:

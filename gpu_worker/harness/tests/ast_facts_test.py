@@ -36,8 +36,14 @@ FOLLOWED = [
     ("import torch\ngetattr(*(torch.cuda, 'Stream'))()", "2 call torch.cuda.Stream"),
     ("import sys\nsys.modules.copy()['torch.cuda'].Stream()", "2 call torch.cuda.Stream"),
     ("import torch\ndict(vars(torch.cuda))['Stream']()", "2 call torch.cuda.Stream"),
-    ("import torch\ns = torch.cuda.current_stream() if x else None\nwith torch.cuda.stream(s):\n    ...", "3 call torch.cuda.stream torch.cuda.current_stream()"),
-    ("import torch\ns = torch.cuda.current_stream() if x else y()\nwith torch.cuda.stream(s):\n    ...", "3 call torch.cuda.stream ?"),
+    (
+        "import torch\ns = torch.cuda.current_stream() if x else None\nwith torch.cuda.stream(s):\n    ...",
+        "3 call torch.cuda.stream torch.cuda.current_stream()",
+    ),
+    (
+        "import torch\ns = torch.cuda.current_stream() if x else y()\nwith torch.cuda.stream(s):\n    ...",
+        "3 call torch.cuda.stream ?",
+    ),
     (
         "import torch\nclass M:\n    def __init__(self):\n        self.s = torch.cuda.Stream\n    def f(self):\n        self.s()",
         "6 call torch.cuda.Stream",
@@ -74,9 +80,15 @@ FOLLOWED = [
     ("import torch\n(lambda S: S())(torch.cuda.Stream)", "2 value torch.cuda.Stream"),
     # Texts that are built, decoded or picked apart.
     ("import torch\ngetattr(torch.cuda, bytes([83, 116, 114, 101, 97, 109]).decode())()", "2 call torch.cuda.Stream"),
-    ("import torch\ngetattr(torch.cuda, ''.join(map(chr, [83, 116, 114, 101, 97, 109])))()", "2 call torch.cuda.Stream"),
+    (
+        "import torch\ngetattr(torch.cuda, ''.join(map(chr, [83, 116, 114, 101, 97, 109])))()",
+        "2 call torch.cuda.Stream",
+    ),
     ("import torch\ngetattr(torch.cuda, ''.join(chr(c ^ 1) for c in b'Rusd`l'))()", "2 call torch.cuda.Stream"),
-    ("import torch\ngetattr(torch.cuda, ''.join([c for c in 'S-t-r-e-a-m' if c != '-']))()", "2 call torch.cuda.Stream"),
+    (
+        "import torch\ngetattr(torch.cuda, ''.join([c for c in 'S-t-r-e-a-m' if c != '-']))()",
+        "2 call torch.cuda.Stream",
+    ),
     ("import torch\ngetattr(torch.cuda, '%s%s' % ('Str', 'eam'))()", "2 call torch.cuda.Stream"),
     ("import torch\ngetattr(torch.cuda, '{}eam'.format('Str'))()", "2 call torch.cuda.Stream"),
     ("import torch\ngetattr(torch.cuda, 'Xtream'.replace('X', 'S'))()", "2 call torch.cuda.Stream"),
@@ -111,9 +123,15 @@ FOLLOWED = [
     ("import torch\ngetattr(torch.cuda, input())()", "2 call torch.cuda.?"),
     # exec, as if it stood there.
     ("exec('import torch as t; K = t.cuda.Stream')\nK()", "2 call torch.cuda.Stream"),
-    ("import base64\nexec(base64.b64decode('aW1wb3J0IHRvcmNoCnRvcmNoLmN1ZGEuU3RyZWFtKCk='))", "2 call torch.cuda.Stream"),
+    (
+        "import base64\nexec(base64.b64decode('aW1wb3J0IHRvcmNoCnRvcmNoLmN1ZGEuU3RyZWFtKCk='))",
+        "2 call torch.cuda.Stream",
+    ),
     ("import base64\nexec(base64.b64decode('eA=='))", "2 call exec base64.b64decode"),
-    ("import builtins\nrun = getattr(builtins, 'ex' + 'ec')\nrun('import torch; torch.cuda.Stream()')", "3 call torch.cuda.Stream"),
+    (
+        "import builtins\nrun = getattr(builtins, 'ex' + 'ec')\nrun('import torch; torch.cuda.Stream()')",
+        "3 call torch.cuda.Stream",
+    ),
     ("exec(compile('import torch\\ntorch.cuda.Stream()', 'x', 'exec'))", "1 call torch.cuda.Stream"),
     # What is assigned to.
     ("import torch\ntorch.cuda.synchronize = f", "2 set torch.cuda.synchronize ?"),
@@ -130,7 +148,10 @@ FOLLOWED = [
     ("import os\nos.environ['A'] = 'b'", "2 set os.environ.A b"),
     # Options, and how the source is written.
     ("import torch\ntorch.compile(f, mode='reduce-overhead')", "2 option torch.compile(mode) reduce-overhead"),
-    ("import torch\nk = {'mode': 'reduce-overhead'}\ntorch.compile(f, **k)", "3 option torch.compile(mode) reduce-overhead"),
+    (
+        "import torch\nk = {'mode': 'reduce-overhead'}\ntorch.compile(f, **k)",
+        "3 option torch.compile(mode) reduce-overhead",
+    ),
     ("# coding: latin-1\nx = 1", "1 note source.encoding latin-1"),
     ("import torch\ntorch.cuda.\uff33tream()", "2 note source.identifier Stream"),
     ("import torch\ntorch.cuda.\uff33tream()", "2 call torch.cuda.Stream"),
@@ -149,14 +170,20 @@ FOLLOWED = [
     ),
     ("import torch\ndef debug():\n    torch.cuda.Stream()", "3 call torch.cuda.Stream"),
     # What only looks as if it never ran.
-    ("import torch\n__name__ = '__main__'\nif __name__ == '__main__':\n    torch.cuda.Stream()", "4 call torch.cuda.Stream"),
+    (
+        "import torch\n__name__ = '__main__'\nif __name__ == '__main__':\n    torch.cuda.Stream()",
+        "4 call torch.cuda.Stream",
+    ),
     ("import torch\nTYPE_CHECKING = True\nif TYPE_CHECKING:\n    torch.cuda.Stream()", "4 call torch.cuda.Stream"),
     ("import torch\nclass ModelNew: ...\ndef __getattr__(name):\n    torch.cuda.Stream()", "4 call torch.cuda.Stream"),
     (
         "import torch, new\nclass ModelNew: ...\ndef debug():\n    torch.cuda.Stream()\ngetattr(new, 'de' + 'bug')()",
         "4 call torch.cuda.Stream",
     ),
-    ("import torch\nclass ModelNew: ...\ndef debug():\n    torch.cuda.Stream()\nnew.debug()", "4 call torch.cuda.Stream"),
+    (
+        "import torch\nclass ModelNew: ...\ndef debug():\n    torch.cuda.Stream()\nnew.debug()",
+        "4 call torch.cuda.Stream",
+    ),
     # C++ in texts.
     ('load_inline(cuda_sources="cuda" "StreamCreate(&s);")', "1 code cudaStreamCreate(&s);\\n 1"),
     ("A = 'cudaStream'\nload_inline('x', '', A + 'Create(&s);')", "2 code cudaStreamCreate(&s);\\n 1"),

@@ -72,7 +72,9 @@ class Backends(WorldTest):
         x = array.array("f", (i - 16 for i in range(32)))
         child.put(child.page.inputs[0], x.tobytes())
         self.assert_ok(child.do(Command.CALL))
-        self.assertEqual(child.bytes_of(child.page.outputs[0]), array.array("f", (max(value, 0) for value in x)).tobytes())
+        self.assertEqual(
+            child.bytes_of(child.page.outputs[0]), array.array("f", (max(value, 0) for value in x)).tobytes()
+        )
 
     def test_a_bare_triton_kernel_is_launched_as_its_contract_says(self) -> None:
         self.assert_relu(BARE, BARE_SPEC, backend="triton")
@@ -91,9 +93,17 @@ class Backends(WorldTest):
     def test_what_a_contract_gets_wrong_is_said_in_words(self) -> None:
         unknown = [{**TENSORS[0], "name": "y"}, BLOCK, TENSORS[1], BARE_SPEC["args"][3]]
         for backend, spec, words in (
-            ("triton", {**BARE_SPEC, "args": unknown}, "argument y is neither a parameter of forward() (x) nor a state of the reference (it has none)"),
+            (
+                "triton",
+                {**BARE_SPEC, "args": unknown},
+                "argument y is neither a parameter of forward() (x) nor a state of the reference (it has none)",
+            ),
             ("triton", {**BARE_SPEC, "kernel_name": "missing"}, "new.py defines no missing"),
-            ("triton", {**BARE_SPEC, "args": [*TENSORS, {**BLOCK, "name": "SIZE"}]}, "meta argument SIZE is no parameter of the kernel, which has x_ptr, BLOCK"),
+            (
+                "triton",
+                {**BARE_SPEC, "args": [*TENSORS, {**BLOCK, "name": "SIZE"}]},
+                "meta argument SIZE is no parameter of the kernel, which has x_ptr, BLOCK",
+            ),
             ("multi_kernel", {}, "backend multi_kernel needs an entry_point in new.json"),
             ("torch", {"function_name": 3}, "new.json: function_name is 3, expected a name"),
         ):
@@ -145,7 +155,9 @@ class Backends(WorldTest):
 
     def test_an_unknown_backend_lists_the_known_ones(self) -> None:
         _, submission = self.pair(RELU, "", backend="metal")
-        self.assert_failed(submission.do(Command.LOAD), Failure.LOAD_FAILED, "known are torch, triton, cuda, torch_cuda, multi_kernel")
+        self.assert_failed(
+            submission.do(Command.LOAD), Failure.LOAD_FAILED, "known are torch, triton, cuda, torch_cuda, multi_kernel"
+        )
 
 
 class State(unittest.TestCase):

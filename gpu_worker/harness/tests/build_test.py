@@ -68,7 +68,10 @@ class Builds(WorldTest):
 
     def test_a_call_in_what_a_contract_names_is_recorded(self) -> None:
         source = "from torch.utils.cpp_extension import load_inline\ndef entry(x, k):\n    return load_inline('m', f'int k = {k};').run(x)\n"
-        contract = {"entry_point": "entry", "args": [{"name": "x", "type": "tensor"}, {"name": "k", "type": "int", "value": 3}]}
+        contract = {
+            "entry_point": "entry",
+            "args": [{"name": "x", "type": "tensor"}, {"name": "k", "type": "int", "value": 3}],
+        }
         out = self.build({"new.py": source, "new.json": json.dumps(contract)}, role="record", backend="multi_kernel")
         (call,) = json.loads((out / "calls").read_text())["calls"]
         self.assertEqual((call["cpp"], call["place"]), (["int k = 3;"], "new.py:3"))
@@ -91,7 +94,8 @@ class Builds(WorldTest):
         # Those of the wheels that NVRTC comes in are not all there: of what g++ reads, cuda.h alone needs no other.
         out = self.build(
             {
-                "add.cu": '#include "own.h"\n#include <cuda.h>\n\nHANDLE lane() { return CU_STREAM_PER_THREAD; }\n' + ADD.replace("#include <cuda_fp16.h>", ""),
+                "add.cu": '#include "own.h"\n#include <cuda.h>\n\nHANDLE lane() { return CU_STREAM_PER_THREAD; }\n'
+                + ADD.replace("#include <cuda_fp16.h>", ""),
                 "own.h": "#define HANDLE CUstream\nint own;\n",
                 "add.json": json.dumps(SPEC),
             },
@@ -113,8 +117,19 @@ class Builds(WorldTest):
         self.assertTrue(kernel.startswith("_Z3addILi4"), kernel)
 
     def test_one_of_several_kernels_by_either_compiler(self) -> None:
-        source = '#include <cuda_fp16.h>\nextern "C" __global__ void other() {}\nnamespace my {\ntemplate <class T, int K>' + ADD.replace("#include <cuda_fp16.h>", "") + "}\n"
-        spec = {**SPEC, "metadata": {"kernel_name": "my::add", "name_expressions": ["my::add<float, 4>"], "compiler_options": ["-O3", "-arch=sm_90a", "-DK0=1"]}}
+        source = (
+            '#include <cuda_fp16.h>\nextern "C" __global__ void other() {}\nnamespace my {\ntemplate <class T, int K>'
+            + ADD.replace("#include <cuda_fp16.h>", "")
+            + "}\n"
+        )
+        spec = {
+            **SPEC,
+            "metadata": {
+                "kernel_name": "my::add",
+                "name_expressions": ["my::add<float, 4>"],
+                "compiler_options": ["-O3", "-arch=sm_90a", "-DK0=1"],
+            },
+        }
         for compiler in ("nvrtc", "nvcc"):
             if compiler == "nvcc" and find_cuda() is None:
                 continue
@@ -125,14 +140,24 @@ class Builds(WorldTest):
 
     def test_scalars_are_as_wide_as_the_kernels_parameters(self) -> None:
         args = [{"name": "out", "type": "tensor", "role": "output", "tensor_spec": {"shape": [4, 8]}}]
-        args += [{"name": name, "type": "float", "value": 1.5} for name in "ad"] + [{"name": "n", "type": "int", "value": 3}, {"name": "b", "type": "bool", "value": True}]
-        source = 'extern "C" __global__ void k(float* out, float a, double d, long long n, bool b) { out[n] = a + d + b; }'
+        args += [{"name": name, "type": "float", "value": 1.5} for name in "ad"] + [
+            {"name": "n", "type": "int", "value": 3},
+            {"name": "b", "type": "bool", "value": True},
+        ]
+        source = (
+            'extern "C" __global__ void k(float* out, float a, double d, long long n, bool b) { out[n] = a + d + b; }'
+        )
         lines = (self.cuda(source, {"args": args}) / "launch").read_text().splitlines()[4:]
         self.assertEqual([line.split("\t")[4] for line in lines], ["float32", "float32", "float64", "int64", "int8"])
         self.assert_failed(self.cuda(source, {"args": args[1:]}), "add.json: 4 arguments are given, k has 5 parameters")
 
     def test_ptx_and_cubins_are_taken_as_they_are(self) -> None:
-        launch = {"args": [{"name": "out", "type": "tensor", "role": "output", "tensor_spec": {"shape": [4, 8]}}, {"name": "n", "type": "int", "value": 3}]}
+        launch = {
+            "args": [
+                {"name": "out", "type": "tensor", "role": "output", "tensor_spec": {"shape": [4, 8]}},
+                {"name": "n", "type": "int", "value": 3},
+            ]
+        }
         files: dict[str, str | bytes] = {"add.ptx": PTX, "add.json": json.dumps(launch)}
         out = self.build(files, backend="cuda", entry="add.ptx")
         self.assertEqual((out / "status").read_text(), "ok\n", (out / "message").read_text())
@@ -143,8 +168,12 @@ class Builds(WorldTest):
         self.assertEqual((again / "launch").read_text(), (out / "launch").read_text())
         older = self.build({**files, "add.cubin": code}, backend="cuda", entry="add.cubin", arch="sm_80")
         self.assert_failed(older, "add.cubin: is for sm_90, the device is sm_80")
-        self.assert_failed(self.build({**files, "add.cubin": b"MZ"}, backend="cuda", entry="add.cubin"), "add.cubin: is no cubin")
-        self.assert_failed(self.build({**files, "add.ptx": PTX.replace("ret", "rat")}, backend="cuda", entry="add.ptx"), "add.ptx:6: ")
+        self.assert_failed(
+            self.build({**files, "add.cubin": b"MZ"}, backend="cuda", entry="add.cubin"), "add.cubin: is no cubin"
+        )
+        self.assert_failed(
+            self.build({**files, "add.ptx": PTX.replace("ret", "rat")}, backend="cuda", entry="add.ptx"), "add.ptx:6: "
+        )
 
     def kernel_of(self, out: Path) -> str:
         word, name = (out / "launch").read_text().splitlines()[0].split("\t")

@@ -9,7 +9,17 @@ import unittest
 import unittest.mock
 from pathlib import Path
 
-from harness.cgroup import MARGIN_BYTES, OF_A_BUILD, PREFIX, Cgroups, legacy, namespace, own_name, remove_abandoned, unified
+from harness.cgroup import (
+    MARGIN_BYTES,
+    OF_A_BUILD,
+    PREFIX,
+    Cgroups,
+    legacy,
+    namespace,
+    own_name,
+    remove_abandoned,
+    unified,
+)
 
 assert MARGIN_BYTES > 0
 
@@ -86,7 +96,14 @@ class Trees(unittest.TestCase):
             os.sched_setaffinity(0, {cpu})
 
         names = ["build"] * 5 + ["child"]
-        spinning = [subprocess.Popen([sys.executable, "-c", spin, str(begin)], stdout=subprocess.PIPE, preexec_fn=lambda name=name: enter(name)) for name in names]
+        spinning = [
+            subprocess.Popen(
+                [sys.executable, "-c", spin, str(begin)],
+                stdout=subprocess.PIPE,
+                preexec_fn=lambda name=name: enter(name),
+            )
+            for name in names
+        ]
         took_s = [float(one.communicate()[0]) for one in spinning]
         for name in ("build", "child"):
             groups.remove(name)
@@ -124,7 +141,10 @@ class Trees(unittest.TestCase):
             group.rmdir()
 
         # Between pathlib's two looks, at whether it is a directory and into it.
-        with unittest.mock.patch("harness.cgroup.start_of", removed_meanwhile), unittest.mock.patch.object(Path, "is_dir", lambda self: True):
+        with (
+            unittest.mock.patch("harness.cgroup.start_of", removed_meanwhile),
+            unittest.mock.patch.object(Path, "is_dir", lambda self: True),
+        ):
             remove_abandoned([self.root])
         self.assertEqual(list(self.root.iterdir()), [])
 

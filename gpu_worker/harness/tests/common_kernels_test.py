@@ -12,7 +12,9 @@ common_kernels.load(torch.device("{device}"), lambda: print("asks"))
 
 
 def load(device: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([sys.executable, "-c", LOAD.format(device=device)], capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        [sys.executable, "-c", LOAD.format(device=device)], capture_output=True, text=True, timeout=120, check=False
+    )
 
 
 class CommonKernelsTest(unittest.TestCase):

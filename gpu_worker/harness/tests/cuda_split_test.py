@@ -31,8 +31,13 @@ class Split(unittest.TestCase):
     def test_the_host_launches_and_the_device_computes(self) -> None:
         halves = split(ADD)
         self.assertEqual([(kernel.name, kernel.is_template) for kernel in halves.kernels], [("add", False)])
-        self.assertIn("(__cudaPushCallConfiguration(blocks(x.numel()), kBlock)) ? (void)0 : add(x.data_ptr<float>()", halves.host)
-        self.assertIn("(void*)__builtin_addressof(x), (void*)__builtin_addressof(out), (void*)__builtin_addressof(n), (void*)__builtin_addressof(scale)", halves.host)
+        self.assertIn(
+            "(__cudaPushCallConfiguration(blocks(x.numel()), kBlock)) ? (void)0 : add(x.data_ptr<float>()", halves.host
+        )
+        self.assertIn(
+            "(void*)__builtin_addressof(x), (void*)__builtin_addressof(out), (void*)__builtin_addressof(n), (void*)__builtin_addressof(scale)",
+            halves.host,
+        )
         for words in ("tile", "2 * x", "__fmul_rn", "cub/"):
             self.assertNotIn(words, halves.host)
         for words in ("torch", "static"):
@@ -45,7 +50,7 @@ class Split(unittest.TestCase):
     def test_a_template_is_told_by_its_parameters(self) -> None:
         halves = split(
             "namespace { template <typename T, int N = 4> __global__ void k(T* x) { x[0] = N; } }\n"
-            "void f(torch::Tensor x) { AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), \"k\", ([&] { k<scalar_t, 8><<<dim3(1, 2), 32, 0, at::cuda::getCurrentCUDAStream()>>>(x.data_ptr<scalar_t>()); })); }"
+            'void f(torch::Tensor x) { AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "k", ([&] { k<scalar_t, 8><<<dim3(1, 2), 32, 0, at::cuda::getCurrentCUDAStream()>>>(x.data_ptr<scalar_t>()); })); }'
         )
         self.assertTrue(halves.kernels[0].is_template)
         self.assertIn("kq_launch((const void*)&k<T, N>, kq_arguments)", halves.host)
@@ -53,7 +58,9 @@ class Split(unittest.TestCase):
         self.assertIn("inline namespace kq_local", halves.device)
 
     def test_variables_of_the_device_are_not_the_hosts(self) -> None:
-        halves = split("__constant__ float w[4];\n__device__ int count = 0;\n__global__ void k(int n) { count += w[n]; }\nvoid f() { k<<<1, 1>>>(2); }")
+        halves = split(
+            "__constant__ float w[4];\n__device__ int count = 0;\n__global__ void k(int n) { count += w[n]; }\nvoid f() { k<<<1, 1>>>(2); }"
+        )
         self.assertNotIn("count", halves.host)
         self.assertNotIn("w[4]", halves.host)
         self.assertIn("count = 0", halves.device)
@@ -64,26 +71,47 @@ class Split(unittest.TestCase):
             "__device__ int unnamed;\n__global__ void k(int n) { count += w[n]; }\n}\n"
             "void g(void* v) { cudaMemcpyToSymbol(f::w, v, 16); cudaMemcpyFromSymbol(v, f::scale, 8); cudaMemcpyFromSymbol(v, f::count, 4); f::k<<<1, 1>>>(2); }"
         )
-        self.assertEqual([(variable.name, variable.is_constant) for variable in halves.variables], [("w", True), ("scale", False)])
+        self.assertEqual(
+            [(variable.name, variable.is_constant) for variable in halves.variables], [("w", True), ("scale", False)]
+        )
         self.assertIn('\n __attribute__((visibility("hidden"))) float w[2 * 2];', halves.host)
-        self.assertIn(' float3* scale = nullptr;', halves.host)
+        self.assertIn(" float3* scale = nullptr;", halves.host)
         for words in ("unnamed", "count = 0"):
             self.assertNotIn(words, halves.host)
         self.assertIn("\n __constant__ float w[2 * 2];", halves.device, "a static one could not be found by name")
         self.assertEqual(halves.host.count("\n"), halves.device.count("\n"))
-        for declared in ("__constant__ const float w[4] = {1, 2, 3, 4};", "extern __constant__ float w[4];", "template <int N> __device__ float w[N];"):
-            left = split(declared + "\n__global__ void k(int n) { }\nvoid f(void* v) { cudaMemcpyToSymbol(w, v, 16); k<<<1, 1>>>(2); }")
+        for declared in (
+            "__constant__ const float w[4] = {1, 2, 3, 4};",
+            "extern __constant__ float w[4];",
+            "template <int N> __device__ float w[N];",
+        ):
+            left = split(
+                declared
+                + "\n__global__ void k(int n) { }\nvoid f(void* v) { cudaMemcpyToSymbol(w, v, 16); k<<<1, 1>>>(2); }"
+            )
             self.assertEqual(left.variables, [], declared)
             self.assertNotIn("float w", left.host, declared)
         kernel = "__global__ void k(int n) { }\nvoid f(void* v) { cudaMemcpyToSymbol(w, v, 16); k<<<1, 1>>>(2); }"
-        for declared in ("__constant__ __align__(16) float4 w;", "__device__ alignas(8) int2 w;", "__constant__ float w[2];"):
-            self.assertNotIn(declared.partition(" ")[2], split(declared + "\n" + kernel).host.replace("float w[2];", ""), declared)
-        for declared in ("__device__ unsigned w(0);", "__device__ float (*w)(float);", "__constant__ unsigned w(kOther);"):
+        for declared in (
+            "__constant__ __align__(16) float4 w;",
+            "__device__ alignas(8) int2 w;",
+            "__constant__ float w[2];",
+        ):
+            self.assertNotIn(
+                declared.partition(" ")[2], split(declared + "\n" + kernel).host.replace("float w[2];", ""), declared
+            )
+        for declared in (
+            "__device__ unsigned w(0);",
+            "__device__ float (*w)(float);",
+            "__constant__ unsigned w(kOther);",
+        ):
             with self.assertRaisesRegex(Refused, "not known"):
                 split(declared + "\n" + kernel)
         self.assertIn("float twice(float x);", split("__device__ float twice(float x);\n" + kernel).host)
         with self.assertRaisesRegex(Refused, "one name"):
-            split("namespace a { __device__ int n; }\nnamespace b { __device__ int n; }\n__global__ void k() { }\nvoid f() { use(a::n, b::n); k<<<1, 1>>>(); }")
+            split(
+                "namespace a { __device__ int n; }\nnamespace b { __device__ int n; }\n__global__ void k() { }\nvoid f() { use(a::n, b::n); k<<<1, 1>>>(); }"
+            )
 
     def test_what_is_not_known_for_certain_is_left_to_nvcc(self) -> None:
         kernel = "__global__ void k(int n) { }\n"
@@ -91,7 +119,7 @@ class Split(unittest.TestCase):
             ("void f() {}", "no kernel"),
             ("#define K __global__ void\n" + kernel, "macro"),
             (kernel + "#ifdef __CUDACC__\n#endif", "condition"),
-            (kernel + "#include \"own.h\"", "file of its own"),
+            (kernel + '#include "own.h"', "file of its own"),
             (kernel + "#include <ATen/cuda/Atomic.cuh>", "Atomic.cuh"),
             ("__global__ void k(int) { }", "without a name"),
             ("template <typename... T> __global__ void k(T... x) { }", "pack"),

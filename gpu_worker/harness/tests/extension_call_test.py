@@ -33,7 +33,11 @@ class ExtensionCall(unittest.TestCase):
 
     def test_there_are_so_many_sources_and_functions_and_no_more(self) -> None:
         self.assertEqual(len(call(cpp_sources=[""] * SOURCES_MAX).cpp), SOURCES_MAX)
-        for arguments in ({"cpp_sources": [""] * 1_900_000}, {"cuda_sources": [""] * (SOURCES_MAX + 1)}, {"functions": ["f"] * (FUNCTIONS_MAX + 1)}):
+        for arguments in (
+            {"cpp_sources": [""] * 1_900_000},
+            {"cuda_sources": [""] * (SOURCES_MAX + 1)},
+            {"functions": ["f"] * (FUNCTIONS_MAX + 1)},
+        ):
             with self.assertRaises(BadCall):
                 call(**arguments)
 

@@ -23,7 +23,10 @@ RELU_JSON = {
 
 # Tuned in its first call.
 AUTOTUNED = (
-    TRITON.replace("@triton.jit", "@triton.autotune([triton.Config({'BLOCK': 16}), triton.Config({'BLOCK': 32})], key=['n'])\n@triton.jit")
+    TRITON.replace(
+        "@triton.jit",
+        "@triton.autotune([triton.Config({'BLOCK': 16}), triton.Config({'BLOCK': 32})], key=['n'])\n@triton.jit",
+    )
     .replace(", BLOCK=16)", ")")
     .replace("(triton.cdiv(x.numel(), 16),)", "lambda m: (triton.cdiv(32, m['BLOCK']),)")
 )
@@ -121,7 +124,13 @@ class OnGpu(WorldTest):
         compiled = "self.f = self.f if hasattr(self, 'f') else torch.compile(lambda x: torch.relu(x) * 1)\n        return self.f(x)"
         for words, new, backend in (
             ("torch", RELU_NEW, "torch"),
-            ("several steps", RELU_NEW.replace("torch.relu(x)", "(torch.relu(x) @ torch.eye(8, device=x.device)).view(-1).view(4, 8)"), "torch"),
+            (
+                "several steps",
+                RELU_NEW.replace(
+                    "torch.relu(x)", "(torch.relu(x) @ torch.eye(8, device=x.device)).view(-1).view(4, 8)"
+                ),
+                "torch",
+            ),
             ("inductor", RELU_NEW.replace("return torch.relu(x)", compiled), "torch"),
             ("triton", TRITON, "triton"),
             ("autotuned", AUTOTUNED, "triton"),
@@ -131,13 +140,19 @@ class OnGpu(WorldTest):
 
     def test_an_output_that_the_model_keeps_is_brought(self) -> None:
         again = "torch.clamp(x, min=0, out=vars(self).setdefault('y', torch.empty_like(x)))"
-        for words, output in (("again", again), ("a part", "vars(self).setdefault('y', torch.zeros(9, 8, device=x.device))[:4]"), ("the input", "x")):
+        for words, output in (
+            ("again", again),
+            ("a part", "vars(self).setdefault('y', torch.zeros(9, 8, device=x.device))[:4]"),
+            ("the input", "x"),
+        ):
             with self.subTest(words):
                 self.assertEqual(self.place_of_output(RELU_NEW.replace("torch.relu(x)", output)), Place.WINDOW)
 
     def test_a_triton_kernel_that_was_compiled_ahead(self) -> None:
         count = "len([path for path in pathlib.Path(os.environ['TRITON_CACHE_DIR']).rglob('*') if path.is_file()])"
-        source = TRITON.replace("import torch, triton\n", f"import os, pathlib, torch, triton\nBEFORE = {count}\n").replace(
+        source = TRITON.replace(
+            "import torch, triton\n", f"import os, pathlib, torch, triton\nBEFORE = {count}\n"
+        ).replace(
             "        return out", f"        print('new files:', {count} - BEFORE, flush=True)\n        return out"
         )
         record = self.child({"problem.py": RELU, "new.py": source}, role="record", backend="triton")
@@ -149,7 +164,9 @@ class OnGpu(WorldTest):
             self.assert_ok(submission.do(Command.LOAD, 7))
             loaded = time.monotonic()
             self.assert_ok(submission.do(Command.CALL, 1))
-            print(f"compiled {words}: load {(loaded - begun) * 1000:.0f} ms, first call {(time.monotonic() - loaded) * 1000:.0f} ms")
+            print(
+                f"compiled {words}: load {(loaded - begun) * 1000:.0f} ms, first call {(time.monotonic() - loaded) * 1000:.0f} ms"
+            )
             self.compare(reference, submission)
             new = [line for line in submission.log(0.5).splitlines() if line.startswith("new files:")]
             self.assertEqual(set(new) != {"new files: 0"}, is_new, new)
@@ -177,9 +194,9 @@ class OnGpu(WorldTest):
         self.assert_failed(submission.do(Command.CALL), Failure.RUNTIME_ERROR, "launching")
 
     def test_a_cuda_kernel_of_numbers_and_a_changed_input(self) -> None:
-        source = RELU_CU.replace("const float* x, float* out, int n", "float* x, float limit, bool on, long long n").replace(
-            "out[i] = x[i] > 0 ? x[i] : 0", "x[i] = on && x[i] > limit ? x[i] : 0"
-        )
+        source = RELU_CU.replace(
+            "const float* x, float* out, int n", "float* x, float limit, bool on, long long n"
+        ).replace("out[i] = x[i] > 0 ? x[i] : 0", "x[i] = on && x[i] > limit ? x[i] : 0")
         args = [
             {"name": "x", "type": "tensor", "role": "inout"},
             {"name": "limit", "type": "float", "value": 0},

@@ -19,7 +19,9 @@ FORWARD = """import ctypes
 
 class Heap(WorldTest):
     def test_what_is_freed_is_kept(self) -> None:
-        _, submission = self.pair(RELU, RELU.replace("class Model", "class ModelNew").replace("return torch.relu(x)", FORWARD))
+        _, submission = self.pair(
+            RELU, RELU.replace("class Model", "class ModelNew").replace("return torch.relu(x)", FORWARD)
+        )
         self.assert_ok(submission.do(Command.LOAD, 7))
         self.assert_ok(submission.do(Command.CALL, 1))
 

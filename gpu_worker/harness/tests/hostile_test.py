@@ -135,7 +135,10 @@ class Hostile(WorldTest):
         self.assertEqual(self.value(body), "2")
 
     def test_it_has_no_network(self) -> None:
-        self.assertEqual(self.value("value = [line.split(':')[0].strip() for line in open('/proc/net/dev') if ':' in line]"), "['lo']")
+        self.assertEqual(
+            self.value("value = [line.split(':')[0].strip() for line in open('/proc/net/dev') if ':' in line]"),
+            "['lo']",
+        )
 
     def test_a_file_name_of_the_harness_is_no_trouble(self) -> None:
         submission = self.submission(RELU_NEW, entry="channel.py")
@@ -217,7 +220,9 @@ class ZygoteItself(unittest.TestCase):
         child = Child(zygote, Path(root.name) / "1", {"problem.py": RELU, "new.py": RELU_NEW})
         self.addCleanup(child.close)
         self.assertEqual(os.sched_getaffinity(child.pid), {core})
-        self.assertEqual(os.sched_getaffinity(zygote.process.pid), os.sched_getaffinity(0), "builds are forked there, too")
+        self.assertEqual(
+            os.sched_getaffinity(zygote.process.pid), os.sched_getaffinity(0), "builds are forked there, too"
+        )
 
     def test_its_death_ends_its_children(self) -> None:
         zygote = take_shared_zygote("cpu")

@@ -43,7 +43,9 @@ def tell_of_heap() -> None:
     libc.prctl(huge_pages.PR_SET_THP_DISABLE, *(ctypes.c_ulong(value) for value in (1, 0, 0, 0)))
     heap.keep_what_is_freed()
     huge_pages.use_for_heap()
-    middle = libc.malloc(ctypes.c_size_t(4 * huge_pages.HUGE_BYTES)) + 2 * huge_pages.HUGE_BYTES  # it may begin in what the heap had
+    middle = (
+        libc.malloc(ctypes.c_size_t(4 * huge_pages.HUGE_BYTES)) + 2 * huge_pages.HUGE_BYTES
+    )  # it may begin in what the heap had
     print(mapping_of(middle).endswith("[heap]"), "hg" in flags_of(middle), libc.prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0))
 
 
@@ -67,7 +69,9 @@ class HugePages(unittest.TestCase):
         """In a process that was started as a zygote is."""
         code = "import huge_pages_test; huge_pages_test.tell_of_heap()"
         tunables = {**os.environ, "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
-        told = subprocess.run([sys.executable, "-c", code], env=tunables, stdout=subprocess.PIPE, text=True, check=True).stdout
+        told = subprocess.run(
+            [sys.executable, "-c", code], env=tunables, stdout=subprocess.PIPE, text=True, check=True
+        ).stdout
         self.assertEqual(told.split(), ["True", "True", "0"] if huge_pages.SETTING.exists() else ["True", "False", "0"])
 
     def test_what_lies_in_memory_stays(self) -> None:

@@ -20,7 +20,16 @@ class Layout(unittest.TestCase):
                 self.assertEqual(getattr(structure, name).offset, self.stub.layout(field), field)
 
     def test_every_limit_is_the_same(self) -> None:
-        for name in ("magic", "inputs_max", "outputs_max", "states_max", "dims_max", "answers_max", "text_max", "align"):
+        for name in (
+            "magic",
+            "inputs_max",
+            "outputs_max",
+            "states_max",
+            "dims_max",
+            "answers_max",
+            "text_max",
+            "align",
+        ):
             self.assertEqual(getattr(page, name.upper()), self.stub.layout(name), name)
 
     def test_every_dtype_has_its_element_size(self) -> None:

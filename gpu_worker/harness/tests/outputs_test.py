@@ -45,7 +45,10 @@ class Own(torch.autograd.Function):
 
 
 def written(body: str) -> str:
-    return RELU.replace("class Model", f"{OWN}\nclass ModelNew").replace("return torch.relu(x)", body) + ARENA_IS_EVERYWHERE
+    return (
+        RELU.replace("class Model", f"{OWN}\nclass ModelNew").replace("return torch.relu(x)", body)
+        + ARENA_IS_EVERYWHERE
+    )
 
 
 class Outputs(WorldTest):

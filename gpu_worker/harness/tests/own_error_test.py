@@ -16,9 +16,13 @@ TWO = ["int f() { return g(lenght); }", "#include <torch/extension.h>\n#include 
 
 
 class OwnError(unittest.TestCase):
-    def own(self, words: str, compiled: str | None = None, source: list[str] | None = None, flags: tuple[str, ...] = ()) -> bool:
+    def own(
+        self, words: str, compiled: str | None = None, source: list[str] | None = None, flags: tuple[str, ...] = ()
+    ) -> bool:
         source = source or TWO
-        return is_own(words, source, "\n".join(source) if compiled is None else compiled, NAMES, ["torch/extension.h"], flags)
+        return is_own(
+            words, source, "\n".join(source) if compiled is None else compiled, NAMES, ["torch/extension.h"], flags
+        )
 
     def test_an_unknown_name_that_nothing_left_out_can_have_is_the_sources_own(self) -> None:
         for words in (
@@ -38,7 +42,9 @@ class OwnError(unittest.TestCase):
         self.assertFalse(self.own('identifier "__shfl" is undefined'), "compilers know such")
         self.assertFalse(self.own("expected ‘;’ before ‘return’"), "an unknown macro could be the cause")
         self.assertFalse(self.own(unknown, compiled=TWO[0]), "an include of another header is missing")
-        self.assertFalse(self.own(unknown, source=[*TWO, "int lenght;"], compiled="\n".join(TWO)), "that part was left out")
+        self.assertFalse(
+            self.own(unknown, source=[*TWO, "int lenght;"], compiled="\n".join(TWO)), "that part was left out"
+        )
         self.assertFalse(self.own(unknown, flags=("-Dlenght=3",)), "a flag defines it")
         self.assertTrue(self.own(unknown, compiled=TWO[0] + "\n#include <cub/cub.cuh>"), "the header left out is known")
 
@@ -51,8 +57,22 @@ class OwnError(unittest.TestCase):
             (place / "src/variant").write_text("cpp-O1")
             (place / "shared/cpp-O1/header.h").write_text("")
             (place / "shared/cpp-O1/header.names").write_bytes(NAMES)
-            (place / "src/call.json").write_text(Call("m", True, cpp=[source], functions=functions, implicit_headers=False, error_handling=False).text())
-            job = Job("compile", torch.device("cpu"), "torch_cuda", place / "src", place / "work", place / "out", "", "", None, "sm_90", shared=place / "shared")
+            (place / "src/call.json").write_text(
+                Call("m", True, cpp=[source], functions=functions, implicit_headers=False, error_handling=False).text()
+            )
+            job = Job(
+                "compile",
+                torch.device("cpu"),
+                "torch_cuda",
+                place / "src",
+                place / "work",
+                place / "out",
+                "",
+                "",
+                None,
+                "sm_90",
+                shared=place / "shared",
+            )
             self.assertEqual(extension_compile.main(job), 0)
             self.assertEqual((place / "out/status").read_text(), "failed\n")
             return sorted(path.name for path in (place / "out").glob("log-*"))

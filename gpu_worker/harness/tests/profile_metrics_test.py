@@ -36,12 +36,24 @@ class Kernels(unittest.TestCase):
         self.assertGreater(metrics["stall_metrics.stall_long_scoreboard_pct"], 50)
 
     def test_what_ncu_does_not_have_is_left_out(self) -> None:
-        row = {"Kernel Name": "k", "gpu__time_duration.sum": "1,000", "sm__cycles_active.avg": "5", "sm__cycles_elapsed.max": "0"}
+        row = {
+            "Kernel Name": "k",
+            "gpu__time_duration.sum": "1,000",
+            "sm__cycles_active.avg": "5",
+            "sm__cycles_elapsed.max": "0",
+        }
         found = profile_metrics.kernel_of(row)
-        self.assertEqual(found["metrics"], {"timing_metrics.gpu_time_duration_sum": 1000, "timing_metrics.gpu_time_duration_seconds": 1e-6})
+        self.assertEqual(
+            found["metrics"],
+            {"timing_metrics.gpu_time_duration_sum": 1000, "timing_metrics.gpu_time_duration_seconds": 1e-6},
+        )
 
     def test_bandwidths_are_in_the_units_of_those_whose_names_they_have(self) -> None:
-        row = {"Kernel Name": "k", "dram__bytes.sum.per_second": str(3 << 30), "dram__bytes.avg.per_second": str(1 << 29)}
+        row = {
+            "Kernel Name": "k",
+            "dram__bytes.sum.per_second": str(3 << 30),
+            "dram__bytes.avg.per_second": str(1 << 29),
+        }
         self.assertEqual(
             profile_metrics.kernel_of(row)["metrics"],
             {"memory_metrics.dram_total_bandwidth_gb_s": 3, "memory_metrics.dram_avg_bandwidth_gb_s": 0.5},

@@ -36,7 +36,9 @@ class Profile(unittest.TestCase):
         ncu = self.folder / "ncu"
         ncu.write_text(NCU.format(folder=self.folder, recorded=RECORDED, ending=ending))
         ncu.chmod(0o755)
-        job = Job.from_order({"role": "profile", "device": "cuda", "backend": "cuda", "profiler": str(ncu)}, *[self.folder] * 3)
+        job = Job.from_order(
+            {"role": "profile", "device": "cuda", "backend": "cuda", "profiler": str(ncu)}, *[self.folder] * 3
+        )
         self.assertEqual(profile.run(job, "stub", "launcher"), 0)
         return json.loads((self.folder / "metrics.json").read_text())
 
@@ -54,7 +56,9 @@ class Profile(unittest.TestCase):
 
     def test_its_own_complaint_is_the_message(self) -> None:
         told = self.run_with("echo '==ERROR== ERR_NVGPUCTRPERM - The user does not have permission' > \"$log\"; exit 1")
-        self.assertEqual((told["message"], told["kernels"]), ("ERR_NVGPUCTRPERM - The user does not have permission", []))
+        self.assertEqual(
+            (told["message"], told["kernels"]), ("ERR_NVGPUCTRPERM - The user does not have permission", [])
+        )
 
     def test_without_one_it_is_how_it_ended(self) -> None:
         self.assertEqual(self.run_with("exit 9")["message"], "ncu ended with 9 and saw no kernel")

@@ -43,7 +43,9 @@ class Roundtrip(WorldTest):
         self.assertEqual(len(seen), 2, "equal seeds give equal inputs, other seeds others")
 
     def test_a_problem_that_seeds_itself_gives_other_inputs_to_each_call(self) -> None:
-        reference, _ = self.pair(RELU.replace("    return [torch.randn", "    torch.manual_seed(0)\n    return [torch.randn"), RELU_NEW)
+        reference, _ = self.pair(
+            RELU.replace("    return [torch.randn", "    torch.manual_seed(0)\n    return [torch.randn"), RELU_NEW
+        )
         seen = []
         for seed in (11, 12, 11):
             self.assert_ok(reference.do(Command.MAKE_INPUTS, seed))
@@ -169,7 +171,9 @@ class Roundtrip(WorldTest):
                 page.inputs[0].place = place
                 is_asked = place == Place.ARENA
                 self.assert_ok(reference.do(Command.ANSWER, 7))
-                self.assertEqual((page.inputs[0].place, page.inputs[0].offset), (1, 12345) if is_asked and stays else (0, x.offset))
+                self.assertEqual(
+                    (page.inputs[0].place, page.inputs[0].offset), (1, 12345) if is_asked and stays else (0, x.offset)
+                )
                 self.assertEqual(reference.bytes_of(x) == bytes(x.bytes), is_asked and stays)
         # Of this model nobody knew that it changes what it is given: it is asked again, and gets a copy.
         reference, _ = self.pair(RELU.replace("torch.relu(x)", "x.mul_(2)") + patch, RELU_NEW)

@@ -13,7 +13,13 @@ def arg(kind: str, value: object = None, dtype: str = "float32") -> Arg:
 
 class Scalars(unittest.TestCase):
     def test_halves_are_handed_over_as_their_bits(self) -> None:
-        for value, half, bfloat in ((1.5, 0x3E00, 0x3FC0), (-2.0, 0xC000, 0xC000), (1e6, 0x7C00, 0x4974), (float("-inf"), 0xFC00, 0xFF80), (3.14159, 0x4248, 0x4049)):
+        for value, half, bfloat in (
+            (1.5, 0x3E00, 0x3FC0),
+            (-2.0, 0xC000, 0xC000),
+            (1e6, 0x7C00, 0x4974),
+            (float("-inf"), 0xFC00, 0xFF80),
+            (3.14159, 0x4248, 0x4049),
+        ):
             self.assertEqual((bits_of_half(value, "float16"), bits_of_half(value, "bfloat16")), (half, bfloat))
         (fitting,) = fitted([arg("float", 1.5, "float16")], [2], "k", "k.json")
         self.assertEqual((fitting.type, fitting.value, fitting.dtype), ("int", 0x3E00, "int16"))
@@ -30,9 +36,15 @@ class Scalars(unittest.TestCase):
                 fitted([one], [size], "k", "k.json")
 
     def test_a_kernel_is_found_by_its_plain_name_where_that_is_one(self) -> None:
-        self.assertEqual([plain_name(name) for name in ("add", "_Z3addPf", "_ZN2my3addIfEEvPT_", "_ZN12_GLOBAL__N_13addEPf")], ["add"] * 4)
+        self.assertEqual(
+            [plain_name(name) for name in ("add", "_Z3addPf", "_ZN2my3addIfEEvPT_", "_ZN12_GLOBAL__N_13addEPf")],
+            ["add"] * 4,
+        )
         two = Cubin(90, {"_Z3addIfEvPT_": (8,), "_Z3addIdEvPT_": (8,), "_ZN2my3subEv": ()})
-        self.assertEqual([find(two, name) for name in ("_Z3addIfEvPT_", "my::sub", "sub", "add", None)], ["_Z3addIfEvPT_", "_ZN2my3subEv", "_ZN2my3subEv", None, None])
+        self.assertEqual(
+            [find(two, name) for name in ("_Z3addIfEvPT_", "my::sub", "sub", "add", None)],
+            ["_Z3addIfEvPT_", "_ZN2my3subEv", "_ZN2my3subEv", None, None],
+        )
 
     def test_parameters_told_in_another_way_are_not_known(self) -> None:
         size, one = b"\3\x19\x08\0", b"\4\x17\x0c\0" + b"\0" * 10 + b"\x21\0"

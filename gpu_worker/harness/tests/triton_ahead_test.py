@@ -30,10 +30,13 @@ from triton.runtime import build
 from world import RELU
 
 LINEAR = RELU.replace("return torch.relu(x)", "return torch.relu(self.linear(x))").replace(
-    "    def forward", "    def __init__(self):\n        super().__init__()\n        self.linear = torch.nn.Linear(8, 8)\n    def forward"
+    "    def forward",
+    "    def __init__(self):\n        super().__init__()\n        self.linear = torch.nn.Linear(8, 8)\n    def forward",
 )
 CONFIGS = "[triton.Config({'BLOCK': 16}), triton.Config({'BLOCK': 32}, num_warps=2)]"
-TUNED = TRITON.replace("@triton.jit", f"@triton.autotune({CONFIGS}, key=['n'], cache_results=True)\n@triton.jit").replace(", BLOCK=16)", ")")
+TUNED = TRITON.replace(
+    "@triton.jit", f"@triton.autotune({CONFIGS}, key=['n'], cache_results=True)\n@triton.jit"
+).replace(", BLOCK=16)", ")")
 TUNED = TUNED.replace("(triton.cdiv(x.numel(), 16),)", "lambda m: (triton.cdiv(32, m['BLOCK']),)")
 
 
@@ -42,7 +45,16 @@ class CompiledAhead(unittest.TestCase):
     def setUpClass(cls) -> None:
         # The linker asks for a driver, but for nothing in it.
         cls.libraries = tempfile.TemporaryDirectory()
-        empty = ["gcc", "-shared", "-x", "c", "/dev/null", "-Wl,-soname,libcuda.so.1", "-o", f"{cls.libraries.name}/libcuda.so.1"]
+        empty = [
+            "gcc",
+            "-shared",
+            "-x",
+            "c",
+            "/dev/null",
+            "-Wl,-soname,libcuda.so.1",
+            "-o",
+            f"{cls.libraries.name}/libcuda.so.1",
+        ]
         subprocess.run(empty, check=True)
         mock.patch.dict(os.environ, {"TRITON_LIBCUDA_PATH": cls.libraries.name}).start()
         triton_ahead.prepare()
@@ -66,8 +78,21 @@ class CompiledAhead(unittest.TestCase):
             (self.root / "src" / name).write_text(text)
         job = Job(
             **{
-                **{"role": "record", "device": torch.device("cuda"), "backend": "triton", "source": self.root / "src", "work": self.root / "work"},
-                **{"out": self.root / "out", "entry": "new.py", "problem": "problem.py", "precision": None, "arch": "sm_90", **changes},
+                **{
+                    "role": "record",
+                    "device": torch.device("cuda"),
+                    "backend": "triton",
+                    "source": self.root / "src",
+                    "work": self.root / "work",
+                },
+                **{
+                    "out": self.root / "out",
+                    "entry": "new.py",
+                    "problem": "problem.py",
+                    "precision": None,
+                    "arch": "sm_90",
+                    **changes,
+                },
             }
         )
         self.assertEqual(in_child(lambda: triton_ahead.run(job), self.root / "first"), 0)
@@ -99,11 +124,17 @@ class CompiledAhead(unittest.TestCase):
         self.assertEqual([Path(path).name for path in found["new"]], ["relu_kernel.autotune.json"])
 
     def test_parameters_and_precision_of_a_module(self) -> None:
-        new = LINEAR.replace("class Model", TRITON.replace("class ModelNew", "class Relu") + "\nclass ModelNew").replace("torch.relu(", "Relu()(")
+        new = LINEAR.replace(
+            "class Model", TRITON.replace("class ModelNew", "class Relu") + "\nclass ModelNew"
+        ).replace("torch.relu(", "Relu()(")
         self.assert_found(self.ahead(new, {"problem.py": LINEAR}, precision=torch.float16), 1)
 
     def test_what_depends_on_values_ends_it_and_what_was_compiled_stays(self) -> None:
-        job = self.ahead(TRITON.replace("        return out", "        if out.sum().item() > 0:\n            out = out + 0\n        return out"))
+        job = self.ahead(
+            TRITON.replace(
+                "        return out", "        if out.sum().item() > 0:\n            out = out + 0\n        return out"
+            )
+        )
         self.assert_found(job, 1)
 
     def test_more_kernels_than_a_build_should_compile(self) -> None:
@@ -164,7 +195,9 @@ def launch(job: Job) -> dict[str, Any]:
 
     build._load_module_from_path = load
     build._build = triton.compiler.ASTSource.make_ir = compile_nothing
-    triton.knobs.compilation.listener = lambda *, metadata, **_: found["kernels"].append((metadata["name"], metadata["num_warps"], metadata["num_stages"]))
+    triton.knobs.compilation.listener = lambda *, metadata, **_: found["kernels"].append(
+        (metadata["name"], metadata["num_warps"], metadata["num_stages"])
+    )
     triton_ahead.fill_common()
     triton_ahead.fill(job)
     before = set(cache.rglob("*"))

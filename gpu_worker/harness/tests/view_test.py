@@ -12,12 +12,17 @@ class GpuNodes(unittest.TestCase):
     def test_a_gpu_is_found_by_its_uuid_whatever_its_number(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             for i, (uuid, minor) in enumerate([("GPU-aa", "2"), ("GPU-bb", "0"), ("GPU-cc", "7"), ("GPU-dd", "none")]):
-                (Path(folder) / str(i)).write_text(f"Model: \t NVIDIA H200\nGPU UUID: \t {uuid}\nDevice Minor: \t {minor}\n")
+                (Path(folder) / str(i)).write_text(
+                    f"Model: \t NVIDIA H200\nGPU UUID: \t {uuid}\nDevice Minor: \t {minor}\n"
+                )
             with patch("os.path.exists", lambda path: path in ("/dev/nvidia0", "/dev/nvidia2")):
                 self.assertEqual(view.minors_by_uuid(f"{folder}/*"), {"GPU-aa": 2, "GPU-bb": 0})
 
     def test_where_it_cannot_be_told_all_are_there(self) -> None:
-        with patch.dict("os.environ", {"CUDA_VISIBLE_DEVICES": "GPU-ff"}), patch("glob.glob", lambda pattern: ["/dev/nvidia1", "/dev/nvidia0"] if pattern.startswith("/dev") else []):
+        with (
+            patch.dict("os.environ", {"CUDA_VISIBLE_DEVICES": "GPU-ff"}),
+            patch("glob.glob", lambda pattern: ["/dev/nvidia1", "/dev/nvidia0"] if pattern.startswith("/dev") else []),
+        ):
             self.assertEqual(view.gpu_nodes()[-2:], ["/dev/nvidia0", "/dev/nvidia1"])
 
 

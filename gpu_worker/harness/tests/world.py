@@ -52,7 +52,9 @@ harness.role.Role._arena = property(lambda self: (0, 1 << 62), lambda self, valu
 class Zygote:
     """Control's end of one zygote."""
 
-    def __init__(self, python: str = PYTHON, device: str = "cpu", harness: Path = HARNESS, more: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, python: str = PYTHON, device: str = "cpu", harness: Path = HARNESS, more: tuple[str, ...] = ()
+    ) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket = ours
         self.device = device
@@ -154,7 +156,9 @@ class Child:
         self.pid = answer.get("pid")
         if role not in BUILDS and self.error is None:
             self.channel.send(b"go")
-            self.channel.send(json.dumps({name: told[name] for name in ("role", "backend", "entry", "problem", "precision")}).encode())
+            self.channel.send(
+                json.dumps({name: told[name] for name in ("role", "backend", "entry", "problem", "precision")}).encode()
+            )
             self.page = self.share_page()
             self.window: mmap.mmap | CudaWindow | None = None
 
