@@ -14,13 +14,13 @@
 #include "core/base/error.h"
 #include "store/store.h"
 
-namespace kq {
+namespace kq::broker {
 
 class Broker {
  public:
   // Reads the unfinished jobs back. Leased ones wait one lease for their worker to come back and list them. `store`
   // outlives the broker.
-  static Expected<Broker> recover(const Store& store, const BrokerOptions& options, std::int64_t now_ms);
+  static Expected<Broker> recover(const store::Store& store, const BrokerOptions& options, std::int64_t now_ms);
 
   // `now_ms` is Unix time that never goes back. An Error means that the store could not be read: the process ends, as
   // after a failed commit.
@@ -37,4 +37,4 @@ class Broker {
   State state_;
 };
 
-}  // namespace kq
+}  // namespace kq::broker

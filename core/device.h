@@ -11,8 +11,9 @@
 namespace kq {
 
 enum class DeviceKind { cpu, cuda };
-template <>
-inline constexpr std::array<std::string_view, 2> kEnumNames<DeviceKind>{"cpu", "cuda"};
+constexpr std::array<std::string_view, 2> enum_names(DeviceKind) {
+  return {"cpu", "cuda"};
+}
 
 struct DeviceInfo {
   DeviceKind kind = DeviceKind::cpu;

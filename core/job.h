@@ -17,8 +17,9 @@
 namespace kq {
 
 enum class JobState { queued, leased, finished };
-template <>
-inline constexpr std::array<std::string_view, 3> kEnumNames<JobState>{"queued", "leased", "finished"};
+constexpr std::array<std::string_view, 3> enum_names(JobState) {
+  return {"queued", "leased", "finished"};
+}
 
 enum class JobEvent { lease, requeue, finish, revive };
 

@@ -20,15 +20,16 @@ namespace kq {
 // them as far as their calls of load_inline. compile: compiles what those asked for. ready_build: a build's child that
 // is forked ahead. profile: a submission under a profiler.
 enum class ChildRole { reference, submission, build, calibrator, record, compile, ready, profile, ready_build };
-template <>
-inline constexpr std::array<std::string_view, 9> kEnumNames<ChildRole>{
-    "reference", "submission", "build", "calibrator", "record", "compile", "ready", "profile", "ready_build"};
+constexpr std::array<std::string_view, 9> enum_names(ChildRole) {
+  return {"reference", "submission", "build", "calibrator", "record", "compile", "ready", "profile", "ready_build"};
+}
 
 // When calls that are short enough are also timed several at once (gpu_worker/judge/trial/burst.h). doubt: where the
 // submission's clock says less than the judge's can agree with.
 enum class Bursts { never, doubt, always };
-template <>
-inline constexpr std::array<std::string_view, 3> kEnumNames<Bursts>{"never", "doubt", "always"};
+constexpr std::array<std::string_view, 3> enum_names(Bursts) {
+  return {"never", "doubt", "always"};
+}
 
 // Limits of one attempt. A call's limit is call_limit_ms plus call_limit_factor times the reference's own time for that
 // call.

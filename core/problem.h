@@ -13,8 +13,9 @@ namespace kq {
 // What floating-point inputs, parameters and buffers are cast to before anything runs. Integers and booleans are never
 // cast.
 enum class Precision { as_given, fp32, fp16, bf16 };
-template <>
-inline constexpr std::array<std::string_view, 4> kEnumNames<Precision>{"as_given", "fp32", "fp16", "bf16"};
+constexpr std::array<std::string_view, 4> enum_names(Precision) {
+  return {"as_given", "fp32", "fp16", "bf16"};
+}
 
 // One shape and seed policy of a problem. KernelBench problems have exactly one: what get_inputs() returns.
 struct Workload {

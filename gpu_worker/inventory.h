@@ -11,7 +11,7 @@
 #include "core/result.h"
 #include "gpu_worker/lane/lane.h"
 
-namespace kq {
+namespace kq::worker {
 
 struct Inventory {
   std::vector<DeviceInfo> devices;  // that could be opened
@@ -41,4 +41,4 @@ bool is_without_sandbox(const std::string& layers);
 // "sandbox_missing": [...], "backends": [...]}.
 std::string to_json(const Inventory& inventory);
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -10,7 +10,7 @@
 
 #include "store/rocks/rocks_store.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -107,4 +107,4 @@ Expected<Verified> restore(const std::string& from, const std::string& dir,
   }
 }
 
-}  // namespace kq
+}  // namespace kq::store

@@ -14,7 +14,7 @@
 #include "core/base/error.h"
 #include "store/store.h"
 
-namespace kq {
+namespace kq::store {
 
 struct SpaceMarks {
   std::uint64_t reserve_bytes = 64u << 20;  // some ten thousand results; 0: none
@@ -48,4 +48,4 @@ class DiskSpace {
 // What a user who is not root may still write on the file system of `dir`.
 Expected<std::uint64_t> free_bytes(const std::string& dir);
 
-}  // namespace kq
+}  // namespace kq::store

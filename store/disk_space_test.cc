@@ -16,7 +16,7 @@
 #include "store/rocks/rocks_store.h"
 #include "store/temporary_directory.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -196,4 +196,4 @@ TEST(DiskSpace, a_directory_that_is_gone_is_said) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

@@ -10,7 +10,7 @@
 #include "store/keys.h"
 #include "store/reader.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 // First every job, then every label of every run, which tells a job its run. A place is the part's letter and the last
@@ -156,4 +156,4 @@ Expected<std::string> migrate_1_to_2(const Store& store, const std::string& plac
   return part == kJobs ? std::string(1, kRuns) : std::string();
 }
 
-}  // namespace kq
+}  // namespace kq::store

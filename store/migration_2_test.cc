@@ -11,7 +11,7 @@
 #include "store/migration.h"
 #include "store/reader.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 using testing::HasSubstr;
@@ -118,4 +118,4 @@ TEST_F(Migration2Test, a_job_without_a_submission_is_damage) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

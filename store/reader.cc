@@ -8,7 +8,7 @@
 #include "core/limits.h"
 #include "store/keys.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 constexpr std::size_t kWalkedPerValueMax = 4;  // keys
@@ -249,4 +249,4 @@ Expected<BoardReply> read_board(const Store& store, const BoardQuery& query) {
   return reply;
 }
 
-}  // namespace kq
+}  // namespace kq::store

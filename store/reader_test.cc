@@ -9,7 +9,7 @@
 #include "store/keys.h"
 #include "store/memory_store.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 using testing::ElementsAre;
@@ -257,4 +257,4 @@ TEST_F(ReaderTest, a_finished_job_whose_result_is_missing_is_our_fault) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

@@ -10,7 +10,7 @@
 
 #include "core/base/check.h"
 
-namespace kq {
+namespace kq::store {
 
 class TemporaryDirectory {
  public:
@@ -34,4 +34,4 @@ class TemporaryDirectory {
   std::string path_;
 };
 
-}  // namespace kq
+}  // namespace kq::store

@@ -14,7 +14,7 @@
 #include "store/keys.h"
 #include "store/reader.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 std::string job_text(Sequence seq) {
@@ -331,4 +331,4 @@ Expected<Verified> verify(const Store& store, const std::function<void(const std
   return Verification(store, report).run();
 }
 
-}  // namespace kq
+}  // namespace kq::store

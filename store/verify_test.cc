@@ -18,7 +18,7 @@
 #include "store/rocks/rocks_store.h"
 #include "store/temporary_directory.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 using testing::Contains;
@@ -227,4 +227,4 @@ TEST_F(VerifyTest, a_board_is_a_refold_of_who_passed) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

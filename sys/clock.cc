@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-namespace kq {
+namespace kq::sys {
 namespace {
 
 template <class Clock>
@@ -19,4 +19,4 @@ std::int64_t monotonic_now_ms() {
   return now_ms<std::chrono::steady_clock>();
 }
 
-}  // namespace kq
+}  // namespace kq::sys

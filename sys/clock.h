@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-namespace kq {
+namespace kq::sys {
 
 std::int64_t unix_now_ms();       // wall clock, for timestamps people read
 std::int64_t monotonic_now_ms();  // never goes back, for deadlines
 
-}  // namespace kq
+}  // namespace kq::sys

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::sys {
 namespace {
 
 TEST(Clock, unix_time_is_in_milliseconds) {
@@ -22,4 +22,4 @@ TEST(Clock, monotonic_time_never_goes_back) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::sys

@@ -8,7 +8,7 @@
 #include <thread>
 #include <tuple>
 
-namespace kq {
+namespace kq::sys {
 namespace {
 
 // Fewer are no share: the judge and who is judged have one each.
@@ -85,4 +85,4 @@ std::vector<int> parse_core_list(std::string_view text) {
   return cores;
 }
 
-}  // namespace kq
+}  // namespace kq::sys

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace kq {
+namespace kq::sys {
 
 std::uint32_t usable_cores();  // at least 1
 
@@ -24,4 +24,4 @@ void keep_to(const std::vector<int>& cores);
 std::string core_list(const std::vector<int>& cores);
 std::vector<int> parse_core_list(std::string_view text);
 
-}  // namespace kq
+}  // namespace kq::sys

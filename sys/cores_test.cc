@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::sys {
 namespace {
 
 namespace fs = std::filesystem;
@@ -86,4 +86,4 @@ TEST(core_list, is_read_as_it_is_written) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::sys

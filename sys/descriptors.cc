@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace kq {
+namespace kq::sys {
 
 std::size_t connections_possible(std::size_t wanted) {
   rlimit limit{};
@@ -19,4 +19,4 @@ std::size_t connections_possible(std::size_t wanted) {
   return std::min<std::size_t>(wanted, limit.rlim_cur - kept);
 }
 
-}  // namespace kq
+}  // namespace kq::sys

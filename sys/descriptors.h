@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace kq {
+namespace kq::sys {
 
 // For the store, which keeps its files open, the log and the process itself.
 inline constexpr std::size_t kDescriptorsKept = 2'048;
@@ -12,4 +12,4 @@ inline constexpr std::size_t kDescriptorsKept = 2'048;
 // beside kDescriptorsKept, or into half of the limit where it is that low.
 std::size_t connections_possible(std::size_t wanted);
 
-}  // namespace kq
+}  // namespace kq::sys

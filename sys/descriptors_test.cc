@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-namespace kq {
+namespace kq::sys {
 namespace {
 
 class Descriptors : public testing::Test {
@@ -41,4 +41,4 @@ TEST_F(Descriptors, the_hard_limit_bounds_the_connections) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::sys

@@ -11,7 +11,7 @@
 
 #include "core/base/check.h"
 
-namespace kq {
+namespace kq::sys {
 namespace {
 
 std::string system_error(const char* what) {
@@ -88,4 +88,4 @@ Expected<std::optional<FdPacket>> receive_packet(int socket, std::int64_t timeou
   return std::optional<FdPacket>(std::move(packet));
 }
 
-}  // namespace kq
+}  // namespace kq::sys

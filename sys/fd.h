@@ -12,7 +12,7 @@
 
 #include "core/base/error.h"
 
-namespace kq {
+namespace kq::sys {
 
 // Closes its descriptor.
 class Fd {
@@ -49,4 +49,4 @@ struct FdPacket {
 // The next packet; nothing on timeout. An Error when the other end has closed. timeout_ms < 0 waits for ever.
 Expected<std::optional<FdPacket>> receive_packet(int socket, std::int64_t timeout_ms);
 
-}  // namespace kq
+}  // namespace kq::sys

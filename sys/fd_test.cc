@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::sys {
 namespace {
 
 TEST(Fd, closes_when_it_goes_away) {
@@ -52,4 +52,4 @@ TEST(Packets, tell_a_timeout_from_a_closed_end) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::sys

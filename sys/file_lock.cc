@@ -10,7 +10,7 @@
 
 #include "sys/printable.h"
 
-namespace kq {
+namespace kq::sys {
 namespace {
 
 constexpr mode_t kModeOfAll = 0666;
@@ -56,4 +56,4 @@ std::string FileLock::holder_of(const std::string& path) {
   return printable(text.substr(0, text.find('\n')), kHolderBytesMax);
 }
 
-}  // namespace kq
+}  // namespace kq::sys

@@ -7,7 +7,7 @@
 
 #include "sys/fd.h"
 
-namespace kq {
+namespace kq::sys {
 
 class FileLock {
  public:
@@ -23,4 +23,4 @@ class FileLock {
   Fd file_;
 };
 
-}  // namespace kq
+}  // namespace kq::sys

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::sys {
 namespace {
 
 namespace fs = std::filesystem;
@@ -70,4 +70,4 @@ TEST_F(FileLockTest, who_has_it_is_text_of_anybody) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::sys

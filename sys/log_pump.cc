@@ -11,7 +11,7 @@
 #include <chrono>
 #include <cstring>
 
-namespace kq {
+namespace kq::sys {
 
 void CappedLog::append(std::string_view bytes) {
   const std::size_t to_head = std::min(bytes.size(), half_ - head_.size());
@@ -102,4 +102,4 @@ std::string LogPump::so_far() {
   return state_->text();
 }
 
-}  // namespace kq
+}  // namespace kq::sys

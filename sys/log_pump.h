@@ -10,7 +10,7 @@
 #include "core/limits.h"
 #include "sys/fd.h"
 
-namespace kq {
+namespace kq::sys {
 
 // Keeps the first and the last half of `bytes_max` bytes.
 class CappedLog {
@@ -48,4 +48,4 @@ class LogPump {
   std::thread thread_;
 };
 
-}  // namespace kq
+}  // namespace kq::sys

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::sys {
 namespace {
 
 TEST(CappedLog, keeps_a_short_text_whole) {
@@ -85,4 +85,4 @@ TEST(LogPump, gives_up_after_a_signal_has_interrupted_it_too) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::sys

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace kq {
+namespace kq::sys {
 namespace {
 
 // Bytes of the printable UTF-8 character that `text` begins with; 0 where it begins with something else.
@@ -40,4 +40,4 @@ std::string printable(std::string_view text, std::size_t bytes_max) {
   return clean;
 }
 
-}  // namespace kq
+}  // namespace kq::sys

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::sys {
 namespace {
 
 TEST(Printable, replaces_control_characters_and_cuts) {
@@ -15,4 +15,4 @@ TEST(Printable, replaces_control_characters_and_cuts) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::sys

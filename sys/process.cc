@@ -20,7 +20,7 @@
 
 extern char** environ;
 
-namespace kq {
+namespace kq::sys {
 namespace {
 
 std::vector<std::string> environment_of(const ProcessOptions& options) {
@@ -121,4 +121,4 @@ std::string default_worker_state() {
   return "/tmp/kq-worker";
 }
 
-}  // namespace kq
+}  // namespace kq::sys

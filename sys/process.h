@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 
-namespace kq {
+namespace kq::sys {
 
 struct ProcessOptions {
   std::vector<std::string> argv;                                 // argv[0] is looked up in PATH
@@ -37,4 +37,4 @@ std::string program_directory();
 // Where a worker keeps its build cache and scratch files unless it is told.
 std::string default_worker_state();
 
-}  // namespace kq
+}  // namespace kq::sys

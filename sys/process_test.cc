@@ -6,7 +6,7 @@
 
 #include "sys/fd.h"
 
-namespace kq {
+namespace kq::sys {
 namespace {
 
 TEST(Process, gets_its_socket_at_descriptor_3_and_the_added_environment) {
@@ -56,4 +56,4 @@ TEST(Process, end_of_an_endless_program_returns) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::sys

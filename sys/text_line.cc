@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace kq {
+namespace kq::sys {
 
 std::string_view value_of(std::string_view text, std::string_view key, char separator) {
   constexpr std::string_view kBlanks = " \t\r";
@@ -18,4 +18,4 @@ std::string_view value_of(std::string_view text, std::string_view key, char sepa
   return {};
 }
 
-}  // namespace kq
+}  // namespace kq::sys

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::sys {
 namespace {
 
 TEST(text_line, the_first_line_that_begins_with_the_key_tells) {
@@ -19,4 +19,4 @@ TEST(text_line, what_is_not_there_is_empty) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::sys

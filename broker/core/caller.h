@@ -8,7 +8,7 @@
 #include "broker/core/state.h"
 #include "core/identity.h"
 
-namespace kq {
+namespace kq::broker {
 
 struct Caller {
   std::string peer;
@@ -28,4 +28,4 @@ inline bool may_rule(Step& step, const Caller& caller) {
   return false;
 }
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -12,7 +12,7 @@
 #include "core/messages.h"
 #include "store/store.h"
 
-namespace kq {
+namespace kq::broker {
 
 struct FromClient {
   std::string peer;
@@ -40,7 +40,7 @@ struct Tick {
 };
 // A turn ends: jobs go to workers, those that came in this turn too.
 struct Dispatch {};
-using Event = std::variant<FromClient, FromWorker, Undelivered, Space, Tick, Dispatch>;
+using Event = std::variant<FromClient, FromWorker, Undelivered, store::Space, Tick, Dispatch>;
 
 struct ToClient {
   std::string peer;
@@ -53,8 +53,9 @@ struct ToWorker {
 using Send = std::variant<ToClient, ToWorker>;
 
 enum class NoteLevel { debug, info, warning };
-template <>
-inline constexpr std::array<std::string_view, 3> kEnumNames<NoteLevel>{"debug", "info", "warning"};
+constexpr std::array<std::string_view, 3> enum_names(NoteLevel) {
+  return {"debug", "info", "warning"};
+}
 
 // For the log. The core has none of its own.
 struct Note {
@@ -62,4 +63,4 @@ struct Note {
   std::string text;
 };
 
-}  // namespace kq
+}  // namespace kq::broker

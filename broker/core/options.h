@@ -7,7 +7,7 @@
 #include "broker/tables/queue_lane.h"
 #include "core/limits.h"
 
-namespace kq {
+namespace kq::broker {
 
 struct BrokerOptions {
   std::uint32_t lease_ms = 30'000;            // a lease not renewed for this long is over
@@ -62,4 +62,4 @@ struct BrokerOptions {
   std::size_t lease_batch_bytes_max = 16u << 20;  // one LeaseBatch is closed once its blobs are as long as this
 };
 
-}  // namespace kq
+}  // namespace kq::broker

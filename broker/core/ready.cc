@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 template <class T>
@@ -14,11 +14,11 @@ void append(std::vector<T>& to, std::vector<T> from) {
 
 }  // namespace
 
-void Ready::write(Family family, std::string key, std::string value) {
+void Ready::write(store::Family family, std::string key, std::string value) {
   writes_.push_back({family, std::move(key), std::move(value)});
 }
 
-void Ready::erase(Family family, std::string key) {
+void Ready::erase(store::Family family, std::string key) {
   writes_.push_back({family, std::move(key), std::nullopt});
 }
 
@@ -70,11 +70,11 @@ void Ready::merge(Ready later) {
   if (later.wake_at_ms_) wake_at(*later.wake_at_ms_);
 }
 
-Expected<std::vector<Send>> commit(Ready ready, Store& store) {
+Expected<std::vector<Send>> commit(Ready ready, store::Store& store) {
   if (!ready.writes_.empty()) {
     if (auto committed = store.commit(ready.writes_); !committed) return failure(std::move(committed.error()));
   }
   return std::move(ready.sends_);
 }
 
-}  // namespace kq
+}  // namespace kq::broker

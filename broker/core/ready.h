@@ -13,7 +13,7 @@
 #include "broker/core/event.h"
 #include "store/store.h"
 
-namespace kq {
+namespace kq::broker {
 
 struct BackupOrder {
   std::string peer;
@@ -23,8 +23,8 @@ struct BackupOrder {
 
 class Ready {
  public:
-  void write(Family family, std::string key, std::string value);
-  void erase(Family family, std::string key);
+  void write(store::Family family, std::string key, std::string value);
+  void erase(store::Family family, std::string key);
   void send_to_client(const std::string& peer, std::uint64_t request_id, ClientReply reply);
   void send_to_worker(const std::string& peer, std::uint64_t request_id, WorkerReply reply);
   void note(NoteLevel level, std::string text);
@@ -38,13 +38,13 @@ class Ready {
   // Appends what a later step of the same turn wants, to be committed together.
   void merge(Ready later);
 
-  const std::vector<Write>& writes() const { return writes_; }
+  const std::vector<store::Write>& writes() const { return writes_; }
   const std::vector<Note>& notes() const { return notes_; }
   const std::vector<BackupOrder>& backups() const { return backups_; }
   std::optional<std::int64_t> wake_at_ms() const { return wake_at_ms_; }
 
  private:
-  friend Expected<std::vector<Send>> commit(Ready ready, Store& store);
+  friend Expected<std::vector<Send>> commit(Ready ready, store::Store& store);
 
   struct Warned {
     std::size_t note = 0;  // among notes_
@@ -53,7 +53,7 @@ class Ready {
   };
   void retell(const std::string& kind, const Warned& warned);
 
-  std::vector<Write> writes_;
+  std::vector<store::Write> writes_;
   std::vector<Send> sends_;
   std::vector<Note> notes_;
   std::map<std::string, Warned> warned_;  // by kind
@@ -62,6 +62,6 @@ class Ready {
 };
 
 // Makes the writes durable, then gives the messages free. After an error nothing may be sent and the process ends.
-Expected<std::vector<Send>> commit(Ready ready, Store& store);
+Expected<std::vector<Send>> commit(Ready ready, store::Store& store);
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -4,26 +4,26 @@
 
 #include "store/memory_store.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 TEST(Ready, gives_its_messages_free_once_its_writes_are_committed) {
-  MemoryStore store;
+  store::MemoryStore store;
   Ready ready;
-  ready.write(Family::meta, "key", "value");
+  ready.write(store::Family::meta, "key", "value");
   ready.send_to_client("c", 7, Refused{"no"});
   const auto sends = commit(std::move(ready), store);
   ASSERT_TRUE(sends);
   ASSERT_EQ(sends->size(), 1u);
   EXPECT_EQ(std::get<ToClient>(sends->front()).message.request_id, 7u);
-  EXPECT_EQ(**store.get(Family::meta, "key"), "value");
+  EXPECT_EQ(**store.get(store::Family::meta, "key"), "value");
 }
 
 TEST(Ready, keeps_its_messages_when_the_commit_fails) {
-  MemoryStore store;
+  store::MemoryStore store;
   store.fail_next_commit("disk full");
   Ready ready;
-  ready.write(Family::meta, "key", "value");
+  ready.write(store::Family::meta, "key", "value");
   ready.send_to_client("c", 7, Refused{"no"});
   const auto sends = commit(std::move(ready), store);
   ASSERT_FALSE(sends);
@@ -31,7 +31,7 @@ TEST(Ready, keeps_its_messages_when_the_commit_fails) {
 }
 
 TEST(Ready, needs_no_commit_for_messages_alone) {
-  MemoryStore store;
+  store::MemoryStore store;
   store.fail_next_commit("not called");
   Ready ready;
   ready.send_to_worker("w", 0, Unknown{});
@@ -40,10 +40,10 @@ TEST(Ready, needs_no_commit_for_messages_alone) {
 
 TEST(Ready, merges_in_order_and_wakes_at_the_earliest) {
   Ready turn;
-  turn.write(Family::meta, "first", "");
+  turn.write(store::Family::meta, "first", "");
   turn.wake_at(50);
   Ready later;
-  later.write(Family::meta, "second", "");
+  later.write(store::Family::meta, "second", "");
   later.note(NoteLevel::info, "said");
   later.wake_at(30);
   turn.merge(std::move(later));
@@ -73,4 +73,4 @@ TEST(Ready, tells_of_each_kind_of_warning_once_in_a_turn) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

@@ -24,11 +24,11 @@
 #include "core/bytes/compress.h"
 #include "store/store.h"
 
-namespace kq {
+namespace kq::broker {
 
 struct State {
   BrokerOptions options;
-  const Store* store = nullptr;  // never null; shows what earlier turns committed
+  const store::Store* store = nullptr;  // never null; shows what earlier turns committed
   Sequence next_sequence = 1;
   JobTable jobs{};
   Scheduler scheduler{};  // exactly the queued jobs whose time has come
@@ -39,7 +39,7 @@ struct State {
   Metrics metrics{};
   std::set<std::string> paused{};                  // submitters; "" is everybody
   std::map<std::string, std::int64_t> draining{};  // workers, and since when; 0: since before this broker began
-  Space space{};
+  store::Space space{};
   std::int64_t note_classes_ms = 0;  // before this nobody is told again who has most of the different requirements
   std::vector<std::string> unused_names{};  // keys of family meta that the next Tick deletes
   Decompressor decompressor{};
@@ -57,4 +57,4 @@ struct Step {
   std::int64_t now_ms;
 };
 
-}  // namespace kq
+}  // namespace kq::broker

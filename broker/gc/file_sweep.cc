@@ -9,7 +9,7 @@
 #include "core/bytes/codec.h"
 #include "store/keys.h"
 
-namespace kq {
+namespace kq::broker {
 
 bool wants_files_swept(const State& state, std::int64_t now_ms) {
   const Retention& walk = state.retention;
@@ -28,7 +28,7 @@ Expected<bool> name_some(Step& step) {
     is_whole = read_n++ < step.state.options.records_read_per_step_max;
     if (!is_whole) return false;
     const auto submission = decode<Submission>(value);
-    const auto seq = sequence_from(key);
+    const auto seq = store::sequence_from(key);
     if (!submission || !seq) {
       damage = Error{ExitCode::our_fault,
                      "store, family 'body': " + (submission ? "a key is unreadable" : submission.error().message)};
@@ -38,7 +38,9 @@ Expected<bool> name_some(Step& step) {
     walk.at = *seq + 1;
     return true;
   };
-  if (auto scanned = step.state.store->scan(Family::body, sequence_key(walk.at), sequence_key(end), visit); !scanned) {
+  if (auto scanned =
+          step.state.store->scan(store::Family::body, store::sequence_key(walk.at), store::sequence_key(end), visit);
+      !scanned) {
     return failure(std::move(scanned.error()));
   }
   if (damage) return failure(std::move(*damage));
@@ -59,13 +61,13 @@ Expected<bool> remove_some_files(Step& step) {
     if (!well_formed) return false;
     walk.file_at = std::string(key) + '\0';
     if (walk.named.may_hold(*hash)) return true;
-    step.ready.erase(Family::blob, std::string(key));
+    step.ready.erase(store::Family::blob, std::string(key));
     step.state.blobs.forget(*hash);
     step.state.metrics.removed_file();
     walk.removed_files.insert(*hash);
     return true;
   };
-  if (auto scanned = step.state.store->scan(Family::blob, walk.file_at, "", visit); !scanned)
+  if (auto scanned = step.state.store->scan(store::Family::blob, walk.file_at, "", visit); !scanned)
     return failure(std::move(scanned.error()));
   if (!well_formed) return our_fault("store, family 'blob': a key is no hash");
   return is_over;
@@ -77,4 +79,4 @@ void Retention::name_files(const Submission& submission) {
   named.add(submission.problem.hash);
 }
 
-}  // namespace kq
+}  // namespace kq::broker

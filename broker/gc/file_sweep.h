@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 
-namespace kq {
+namespace kq::broker {
 
 struct State;
 struct Step;
@@ -17,4 +17,4 @@ bool wants_files_swept(const State& state, std::int64_t now_ms);
 Expected<bool> name_some(Step& step);
 Expected<bool> remove_some_files(Step& step);
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -10,7 +10,7 @@
 
 #include "core/bytes/hash.h"
 
-namespace kq {
+namespace kq::broker {
 
 class HashFilter {
  public:
@@ -50,4 +50,4 @@ class HashFilter {
   std::uint64_t salt_ = 0;
 };
 
-}  // namespace kq
+}  // namespace kq::broker

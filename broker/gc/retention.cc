@@ -15,7 +15,7 @@
 #include "core/records.h"
 #include "store/keys.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 // Sequences are in the order of submission but for jobs that were brought back. After so many in a row that are too
@@ -25,7 +25,7 @@ constexpr std::uint64_t kYoungInARow = 4'096;
 // A walk may take a while where much is left. It rests for so many times as long.
 constexpr std::int64_t kRestPerWalk = 10;
 
-tl::unexpected<Error> damaged(Family family, const std::string& what) {
+tl::unexpected<Error> damaged(store::Family family, const std::string& what) {
   return our_fault("store, family '" + std::string(to_string(family)) + "': " + what);
 }
 
@@ -99,7 +99,7 @@ class JobsStep {
         return false;
       }
       auto record = decode<JobRecord>(value);
-      const auto seq = sequence_from(key);
+      const auto seq = store::sequence_from(key);
       if (!record || !seq) {
         damage = Error{ExitCode::our_fault,
                        "store, family 'state': " + (record ? "a key is unreadable" : record.error().message)};
@@ -122,7 +122,9 @@ class JobsStep {
       }
       return true;
     };
-    if (auto scanned = store_.scan(Family::state, sequence_key(walk_.at), sequence_key(end), visit); !scanned) {
+    if (auto scanned =
+            store_.scan(store::Family::state, store::sequence_key(walk_.at), store::sequence_key(end), visit);
+        !scanned) {
       return failure(std::move(scanned.error()));
     }
     if (damage) return failure(std::move(*damage));
@@ -151,8 +153,8 @@ class JobsStep {
   Expected<void> spare_reused() {
     bool well_formed = true;
     const auto visit = [&](std::string_view key, std::string_view value) {
-      const auto place = reuse_place_from(key);
-      const auto at_ms = reused_at_ms_from(value);
+      const auto place = store::reuse_place_from(key);
+      const auto at_ms = store::reused_at_ms_from(value);
       well_formed = place && at_ms;
       if (!well_formed) return false;
       Old* old = find(place->seq);
@@ -162,10 +164,11 @@ class JobsStep {
       if (*at_ms + *terms_.of(place->seq) > step_.now_ms) old->is_spared = true;
       return true;
     };
-    const std::string end = sequence_key(old_.back().record.seq + 1);
-    if (auto scanned = store_.scan(Family::reuse, sequence_key(old_.front().record.seq), end, visit); !scanned)
+    const std::string end = store::sequence_key(old_.back().record.seq + 1);
+    if (auto scanned = store_.scan(store::Family::reuse, store::sequence_key(old_.front().record.seq), end, visit);
+        !scanned)
       return scanned;
-    if (!well_formed) return damaged(Family::reuse, "an entry is unreadable");
+    if (!well_formed) return damaged(store::Family::reuse, "an entry is unreadable");
     drop_spared();
     return {};
   }
@@ -173,8 +176,8 @@ class JobsStep {
   // Whose submission is lost stays: which boards and runs name it cannot be told.
   Expected<void> read_bodies() {
     std::vector<std::string> seq_keys;
-    for (const Old& old : old_) seq_keys.push_back(sequence_key(old.record.seq));
-    const auto bodies = store_.get_many(Family::body, seq_keys);
+    for (const Old& old : old_) seq_keys.push_back(store::sequence_key(old.record.seq));
+    const auto bodies = store_.get_many(store::Family::body, seq_keys);
     if (!bodies) return failure(bodies.error());
     for (std::size_t i = 0; i < old_.size(); ++i) {
       Old& old = old_[i];
@@ -184,7 +187,8 @@ class JobsStep {
         continue;
       }
       auto submission = decode<Submission>(*body);
-      if (!submission) return damaged(Family::body, job_text(old.record.seq) + ": " + submission.error().message);
+      if (!submission)
+        return damaged(store::Family::body, job_text(old.record.seq) + ": " + submission.error().message);
       old.board = board_hash(submission->problem);
       old.first_label = std::move(submission->label);
     }
@@ -207,7 +211,7 @@ class JobsStep {
         if (Old* old = find(row->seq)) old->is_spared = true;
         return true;
       };
-      if (auto scanned = store_.scan(Family::board, as_bytes(board), "", visit); !scanned) return scanned;
+      if (auto scanned = store_.scan(store::Family::board, as_bytes(board), "", visit); !scanned) return scanned;
       if (damage) return failure(std::move(*damage));
     }
     drop_spared();
@@ -218,12 +222,12 @@ class JobsStep {
   Expected<void> find_labels() {
     std::vector<std::string> keys;
     for (Old& old : old_) {
-      std::string first = run_key(old.record.run, old.first_label);
+      std::string first = store::run_key(old.record.run, old.first_label);
       if (std::find(old.labels.begin(), old.labels.end(), first) == old.labels.end())
         old.labels.push_back(std::move(first));
       keys.insert(keys.end(), old.labels.begin(), old.labels.end());
     }
-    const auto entries = store_.get_many(Family::run, keys);
+    const auto entries = store_.get_many(store::Family::run, keys);
     if (!entries) return failure(entries.error());
     auto entry = entries->begin();
     for (Old& old : old_) {
@@ -232,7 +236,7 @@ class JobsStep {
         const std::optional<std::string>& bytes = *entry++;
         if (!bytes) continue;
         const auto read = decode<RunEntry>(*bytes);
-        if (!read) return damaged(Family::run, read.error().message);
+        if (!read) return damaged(store::Family::run, read.error().message);
         if (read->seq == old.record.seq) its.push_back(std::move(label));
       }
       old.labels = std::move(its);
@@ -242,25 +246,26 @@ class JobsStep {
 
   Expected<void> find_dead() {
     const auto visit = [&](std::string_view key, std::string_view) {
-      if (Old* old = find(sequence_from(key).value_or(0))) old->is_dead = true;
+      if (Old* old = find(store::sequence_from(key).value_or(0))) old->is_dead = true;
       return true;
     };
-    return store_.scan(Family::dead, sequence_key(old_.front().record.seq), sequence_key(old_.back().record.seq + 1),
-                       visit);
+    return store_.scan(store::Family::dead, store::sequence_key(old_.front().record.seq),
+                       store::sequence_key(old_.back().record.seq + 1), visit);
   }
 
   void remove(Old& old) {
     const JobRecord& record = old.record;
     Ready& ready = step_.ready;
-    for (std::string& label : old.labels) ready.erase(Family::run, std::move(label));
-    for (std::string& key : old.reuse_keys) ready.erase(Family::reuse, std::move(key));
-    ready.erase(Family::ids, hash_key(record.key));
-    for (const Family family : {Family::state, Family::body, Family::result, Family::samples})
-      ready.erase(family, sequence_key(record.seq));
-    if (old.is_dead) ready.erase(Family::dead, sequence_key(record.seq));
+    for (std::string& label : old.labels) ready.erase(store::Family::run, std::move(label));
+    for (std::string& key : old.reuse_keys) ready.erase(store::Family::reuse, std::move(key));
+    ready.erase(store::Family::ids, store::hash_key(record.key));
+    for (const store::Family family :
+         {store::Family::state, store::Family::body, store::Family::result, store::Family::samples})
+      ready.erase(family, store::sequence_key(record.seq));
+    if (old.is_dead) ready.erase(store::Family::dead, store::sequence_key(record.seq));
     // Of a job that began before its deadline it may not have come.
     if (record.deadline_ms != 0)
-      clear_timer(step_, {.at_ms = record.deadline_ms, .kind = TimerKind::expires, .seq = record.seq});
+      clear_timer(step_, {.at_ms = record.deadline_ms, .kind = store::TimerKind::expires, .seq = record.seq});
     walk_.removed.insert(record.seq);
     ++walk_.removed_n;
     state_.metrics.removed_job();
@@ -270,12 +275,12 @@ class JobsStep {
     const Sequence from = walk_.survivor != 0 ? walk_.survivor : walk_.at;
     if (from <= walk_.from) return;
     walk_.from = from;
-    step_.ready.write(Family::meta, std::string(kRetainedFromKey), sequence_key(from));
+    step_.ready.write(store::Family::meta, std::string(store::kRetainedFromKey), store::sequence_key(from));
   }
 
   Step& step_;
   State& state_;
-  const Store& store_;
+  const store::Store& store_;
   Retention& walk_;
   const Terms terms_;
   std::vector<Old> old_;  // by sequence
@@ -356,4 +361,4 @@ Expected<void> retain(Step& step) {
   return {};
 }
 
-}  // namespace kq
+}  // namespace kq::broker

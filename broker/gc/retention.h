@@ -21,7 +21,7 @@
 #include "core/job.h"
 #include "core/submission.h"
 
-namespace kq {
+namespace kq::broker {
 
 struct Step;
 
@@ -57,4 +57,4 @@ struct Retention {
 // The part of a Tick that removes. The last one: what the others ended is not old.
 Expected<void> retain(Step& step);
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -12,7 +12,7 @@
 #include "store/memory_store.h"
 #include "store/reader.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 constexpr std::int64_t kDay = 86'400'000;
@@ -25,8 +25,8 @@ BrokerOptions keep_a_day() {
 
 class RetentionTest : public testing::Test {
  protected:
-  void put(Family family, std::string key, std::string value) {
-    const Write write{family, std::move(key), std::move(value)};
+  void put(store::Family family, std::string key, std::string value) {
+    const store::Write write{family, std::move(key), std::move(value)};
     ASSERT_TRUE(store.commit({&write, 1}));
   }
 
@@ -38,7 +38,7 @@ class RetentionTest : public testing::Test {
     submission.files = {{"kernel.py", sha256(source)}, {"shared.h", sha256("shared")}};
     submission.problem.hash = sha256("problem");
     const Hash key = submission_key(submission);
-    put(Family::state, sequence_key(seq),
+    put(store::Family::state, store::sequence_key(seq),
         encode(JobRecord{.seq = seq,
                          .key = key,
                          .state = JobState::finished,
@@ -47,13 +47,14 @@ class RetentionTest : public testing::Test {
                          .last_error = "",
                          .run = "r",
                          .problem = submission.problem.hash}));
-    put(Family::ids, hash_key(key), sequence_key(seq));
-    put(Family::body, sequence_key(seq), encode(submission));
-    put(Family::result, sequence_key(seq), encode(examples::result(ended(VerdictName::wrong_answer, {}))));
-    put(Family::run, run_key("r", submission.label), encode(RunEntry{seq, {}}));
+    put(store::Family::ids, store::hash_key(key), store::sequence_key(seq));
+    put(store::Family::body, store::sequence_key(seq), encode(submission));
+    put(store::Family::result, store::sequence_key(seq),
+        encode(examples::result(ended(VerdictName::wrong_answer, {}))));
+    put(store::Family::run, store::run_key("r", submission.label), encode(RunEntry{seq, {}}));
     for (const std::string& text : {source, std::string("shared"), std::string("problem")})
-      put(Family::blob, hash_key(sha256(text)), text);
-    put(Family::meta, std::string(kNextSequenceKey), sequence_key(seq + 1));
+      put(store::Family::blob, store::hash_key(sha256(text)), text);
+    put(store::Family::meta, std::string(store::kNextSequenceKey), store::sequence_key(seq + 1));
   }
 
   // Turns until the next walk rests, each a new process where `restarts`.
@@ -70,18 +71,18 @@ class RetentionTest : public testing::Test {
     FAIL() << "no end";
   }
 
-  std::size_t count(Family family) const {
+  std::size_t count(store::Family family) const {
     std::size_t n = 0;
     EXPECT_TRUE(store.scan(family, "", "", [&](std::string_view, std::string_view) { return ++n > 0; }));
     return n;
   }
 
-  MemoryStore store;
+  store::MemoryStore store;
 };
 
 TEST_F(RetentionTest, the_same_is_left_whatever_the_size_of_a_step) {
   for (Sequence seq = 1; seq <= 40; ++seq) add_job(seq, seq % 3 == 0 ? 10 * kDay : kDay);
-  const MemoryStore before = store;
+  const store::MemoryStore before = store;
   for (const std::size_t size : {1, 2, 7, 100}) {
     store = before;
     BrokerOptions options = keep_a_day();
@@ -89,10 +90,12 @@ TEST_F(RetentionTest, the_same_is_left_whatever_the_size_of_a_step) {
     options.records_read_per_step_max = size;
     options.files_read_per_step_max = size;
     walk(options, 10 * kDay);
-    EXPECT_EQ(count(Family::state), 13u);
-    for (const Family family : {Family::ids, Family::body, Family::result, Family::run}) EXPECT_EQ(count(family), 13u);
-    EXPECT_EQ(count(Family::blob), 13u + 2u) << "each its own, and the two that all share";
-    EXPECT_EQ(sequence_from(*store.get(Family::meta, kRetainedFromKey).value()), 3u);
+    EXPECT_EQ(count(store::Family::state), 13u);
+    for (const store::Family family :
+         {store::Family::ids, store::Family::body, store::Family::result, store::Family::run})
+      EXPECT_EQ(count(family), 13u);
+    EXPECT_EQ(count(store::Family::blob), 13u + 2u) << "each its own, and the two that all share";
+    EXPECT_EQ(store::sequence_from(*store.get(store::Family::meta, store::kRetainedFromKey).value()), 3u);
   }
 }
 
@@ -101,10 +104,10 @@ TEST_F(RetentionTest, a_broker_that_ended_meanwhile_goes_on) {
   BrokerOptions options = keep_a_day();
   options.jobs_removed_per_step_max = 2;
   walk(options, 10 * kDay, true);
-  EXPECT_EQ(count(Family::state), 0u);
+  EXPECT_EQ(count(store::Family::state), 0u);
   // Its files are swept some time after the start.
   walk(options, 11 * kDay);
-  EXPECT_EQ(count(Family::blob), 0u);
+  EXPECT_EQ(count(store::Family::blob), 0u);
 }
 
 TEST_F(RetentionTest, nothing_goes_where_nothing_was_asked_for) {
@@ -148,4 +151,4 @@ TEST(HashFilter, never_forgets_and_seldom_takes_a_stranger_in) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

@@ -13,7 +13,7 @@
 #include "store/keys.h"
 #include "store/reader.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 // A worker that missed this many heartbeats is probably gone: what it has may still come, but it gets nothing new.
@@ -158,7 +158,7 @@ class Handout {
 };
 
 // The next jobs of the lane in the index, at most as many as the window lacks.
-Expected<void> refill(Step& step, const LaneId& id) {
+Expected<void> refill(Step& step, const store::LaneId& id) {
   const Lane& lane = *step.state.scheduler.find(id);
   const LaneWindow& window = step.state.options.lane_window;
   std::vector<Lane::Waiting> more;
@@ -169,15 +169,16 @@ Expected<void> refill(Step& step, const LaneId& id) {
       exhausted = false;
       return false;
     }
-    const auto place = queue_place_from(key);
-    const auto entry = queue_entry_from(value);
+    const auto place = store::queue_place_from(key);
+    const auto entry = store::queue_entry_from(value);
     well_formed = place && entry;
     if (!well_formed) return false;
     if (!entry->leased)
       more.push_back({.seq = place->seq, .problem = entry->problem, .submitted_at_ms = entry->submitted_at_ms});
     return true;
   };
-  auto scanned = step.state.store->scan(Family::queue, queue_key(id, lane.window_end()), queue_end(id), visit);
+  auto scanned = step.state.store->scan(store::Family::queue, store::queue_key(id, lane.window_end()),
+                                        store::queue_end(id), visit);
   if (!scanned) return scanned;
   if (!well_formed) return our_fault("store, family 'queue': an entry is unreadable");
   step.state.scheduler.refill(id, more, exhausted);
@@ -187,9 +188,9 @@ Expected<void> refill(Step& step, const LaneId& id) {
 }  // namespace
 
 Expected<void> refill_windows(Step& step) {
-  const std::set<LaneId> hungry = step.state.scheduler.hungry();
+  const std::set<store::LaneId> hungry = step.state.scheduler.hungry();
   std::size_t refilled_n = 0;
-  for (const LaneId& id : hungry) {
+  for (const store::LaneId& id : hungry) {
     if (refilled_n++ >= step.state.options.refills_per_step_max) {
       step.ready.wake_at(step.now_ms);
       break;
@@ -260,4 +261,4 @@ Expected<void> dispatch(Step& step) {
   return {};
 }
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -6,7 +6,7 @@
 
 #include "broker/core/state.h"
 
-namespace kq {
+namespace kq::broker {
 
 // Fills the lanes' windows up from the index. First in a turn: nothing that is queued has changed since the last
 // commit.
@@ -27,4 +27,4 @@ std::size_t bytes_of(const Lease& lease);
 // yet, because it came in this turn, is in RAM.
 Expected<void> dispatch(Step& step);
 
-}  // namespace kq
+}  // namespace kq::broker

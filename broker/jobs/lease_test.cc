@@ -5,7 +5,7 @@
 #include "broker/script/script.h"
 #include "store/memory_store.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 class LeasingTest : public testing::Test {
@@ -16,7 +16,7 @@ class LeasingTest : public testing::Test {
     return sent.substr(std::min(sent.find("send"), sent.size()));
   }
 
-  MemoryStore store;
+  store::MemoryStore store;
   Script script{store};
 };
 
@@ -47,4 +47,4 @@ TEST_F(LeasingTest, what_was_accepted_in_a_turn_is_leased_at_its_end) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

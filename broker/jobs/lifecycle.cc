@@ -11,7 +11,7 @@
 #include "store/keys.h"
 #include "store/reader.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 constexpr std::int64_t kNoteClassesMs = 10'000;  // between two notes of the same
@@ -30,33 +30,34 @@ std::string holder_of(const Job& job) {
 }
 
 void write_record(Step& step, const Job& job) {
-  step.ready.write(Family::state, sequence_key(job.record.seq), encode(job.record));
+  step.ready.write(store::Family::state, store::sequence_key(job.record.seq), encode(job.record));
 }
 
 bool is_waiting(const JobRecord& record) {
   return record.state == JobState::queued && record.not_before_ms != 0;
 }
 
-TimerPlace may_run(const JobRecord& record) {
-  return {.at_ms = record.not_before_ms, .kind = TimerKind::may_run, .seq = record.seq};
+store::TimerPlace may_run(const JobRecord& record) {
+  return {.at_ms = record.not_before_ms, .kind = store::TimerKind::may_run, .seq = record.seq};
 }
-TimerPlace expires(const JobRecord& record) {
-  return {.at_ms = record.deadline_ms, .kind = TimerKind::expires, .seq = record.seq};
+store::TimerPlace expires(const JobRecord& record) {
+  return {.at_ms = record.deadline_ms, .kind = store::TimerKind::expires, .seq = record.seq};
 }
 
 Lane::Waiting waiting_of(const JobRecord& record) {
-  const QueueEntry entry = entry_of(record);
+  const store::QueueEntry entry = entry_of(record);
   return {.seq = record.seq, .problem = entry.problem, .submitted_at_ms = entry.submitted_at_ms};
 }
 
 void write_entry(Step& step, const Job& job) {
-  step.ready.write(Family::queue, queue_key(job.lane, job.record.seq), queue_value(entry_of(job.record)));
+  step.ready.write(store::Family::queue, store::queue_key(job.lane, job.record.seq),
+                   store::queue_value(entry_of(job.record)));
 }
 
 // A queued job gets its place: in its lane, or among the timers until its time comes.
 void stand(Step& step, Job& job) {
   if (is_waiting(job.record)) {
-    set_timer(step, may_run(job.record), timer_value(job.lane, entry_of(job.record)));
+    set_timer(step, may_run(job.record), store::timer_value(job.lane, entry_of(job.record)));
   } else {
     step.state.scheduler.add(job.lane, waiting_of(job.record));
     write_entry(step, job);
@@ -72,7 +73,7 @@ void release(Step& step, Job& job, bool keeps_entry) {
   }
   if (job.record.state == JobState::queued) step.state.scheduler.remove(job.lane, job.record.seq);
   if (job.tenure) orphan(step, job);
-  if (!keeps_entry) step.ready.erase(Family::queue, queue_key(job.lane, job.record.seq));
+  if (!keeps_entry) step.ready.erase(store::Family::queue, store::queue_key(job.lane, job.record.seq));
 }
 
 // What no unfinished job has any more. Seldom: most names are used again and again.
@@ -84,7 +85,7 @@ void drop_unused(Step& step, Numbering<Name>& names, std::string_view prefix, co
   });
   for (const std::uint32_t number : unused) {
     names.remove(number);
-    step.ready.erase(Family::meta, numbered_key(prefix, number));
+    step.ready.erase(store::Family::meta, store::numbered_key(prefix, number));
   }
   step.state.scheduler.forget_nameless();
 }
@@ -98,7 +99,7 @@ Expected<std::uint32_t> number_for(Step& step, Numbering<Name>& names, const Nam
   if (names.size() >= names_max)
     return bad_input("unfinished jobs have " + std::to_string(names_max) + " different " + what + ", the limit");
   const std::uint32_t number = names.add(name);
-  step.ready.write(Family::meta, numbered_key(prefix, number), bytes);
+  step.ready.write(store::Family::meta, store::numbered_key(prefix, number), bytes);
   return number;
 }
 
@@ -114,7 +115,7 @@ void note_most_classes(Step& step, const std::string& complaint) {
 }
 
 // bad_input: there are too many different lanes, of all or of this submitter, until jobs of some of them have ended.
-Expected<LaneId> lane_for(Step& step, const JobRecord& record) {
+Expected<store::LaneId> lane_for(Step& step, const JobRecord& record) {
   Scheduler& scheduler = step.state.scheduler;
   const Accounts& accounts = step.state.accounts;
   const BrokerOptions& options = step.state.options;
@@ -122,7 +123,7 @@ Expected<LaneId> lane_for(Step& step, const JobRecord& record) {
   const auto known_needs = scheduler.classes.find(record.needs);
   const auto known_submitter = scheduler.submitters.find(record.submitter);
   if (known_needs && known_submitter && accounts.uses(*known_submitter, *known_needs)) {
-    return LaneId{.needs = *known_needs, .priority = record.priority, .submitter = *known_submitter};
+    return store::LaneId{.needs = *known_needs, .priority = record.priority, .submitter = *known_submitter};
   }
   if (known_submitter && accounts.of(*known_submitter).classes >= options.submitter_classes_max) {
     return bad_input("submitter '" + record.submitter + "' has unfinished jobs with " +
@@ -130,18 +131,18 @@ Expected<LaneId> lane_for(Step& step, const JobRecord& record) {
                      " different requirements, the limit of one submitter");
   }
   const auto needs =
-      number_for(step, scheduler.classes, record.needs, kClassPrefix, options.classes_max, encode(record.needs),
+      number_for(step, scheduler.classes, record.needs, store::kClassPrefix, options.classes_max, encode(record.needs),
                  "requirements", [&](std::uint32_t number) { return accounts.uses_needs(number); });
   if (!needs) {
     note_most_classes(step, needs.error().message);
     return failure(needs.error());
   }
   const auto submitter =
-      number_for(step, scheduler.submitters, record.submitter, kSubmitterPrefix, options.submitters_max,
+      number_for(step, scheduler.submitters, record.submitter, store::kSubmitterPrefix, options.submitters_max,
                  record.submitter, "submitters", [&](std::uint32_t number) { return accounts.uses_submitter(number); });
   if (!submitter) return failure(submitter.error());
   if (step.state.paused.contains(record.submitter) && !record.submitter.empty()) scheduler.pause(*submitter, true);
-  return LaneId{.needs = *needs, .priority = record.priority, .submitter = *submitter};
+  return store::LaneId{.needs = *needs, .priority = record.priority, .submitter = *submitter};
 }
 
 // How long to wait after so many failures: twice as long each time.
@@ -195,7 +196,7 @@ Result without_run(VerdictName verdict, std::string reason, std::string message,
 // The time to beat for the board's place, as this turn will leave it; none where nobody holds it.
 Expected<std::optional<double>> time_to_beat_ns(State& state, const std::string& key) {
   if (const auto place = state.board_ns.find(key); place != state.board_ns.end()) return place->second;
-  const auto bytes = state.store->get(Family::board, key);
+  const auto bytes = state.store->get(store::Family::board, key);
   if (!bytes) return failure(bytes.error());
   if (!*bytes) return std::nullopt;
   const auto row = decode<LeaderboardRow>(**bytes);
@@ -211,18 +212,18 @@ Expected<void> enter_board(Step& step, Job& job, const Result& result) {
   if (*body == nullptr) return our_fault("store, family 'body': " + text_of(job) + " has none");
   auto row = board_row(**body, result, job.record.seq, job.record.finished_at_ms);
   if (!row) return {};
-  const std::string key = board_key(row->problem_hash, row->device_model);
+  const std::string key = store::board_key(row->problem_hash, row->device_model);
   const auto to_beat = time_to_beat_ns(step.state, key);
   if (!to_beat) return failure(to_beat.error());
   if (*to_beat && !is_better(*row, **to_beat)) return {};
-  step.ready.write(Family::board, key, encode(*row));
+  step.ready.write(store::Family::board, key, encode(*row));
   step.state.board_ns.insert_or_assign(key, row->median_ns);
   return {};
 }
 
 }  // namespace
 
-QueueEntry entry_of(const JobRecord& record) {
+store::QueueEntry entry_of(const JobRecord& record) {
   std::uint64_t problem = 0;
   for (std::size_t i = 0; i < sizeof problem; ++i)
     problem = problem << 8 | static_cast<unsigned char>(record.problem.bytes[i]);
@@ -234,7 +235,7 @@ QueueEntry entry_of(const JobRecord& record) {
 
 Expected<const Submission*> submission_of(Step& step, Job& job) {
   if (!job.submission) {
-    auto body = read_body(*step.state.store, job.record.seq);
+    auto body = store::read_body(*step.state.store, job.record.seq);
     if (!body) return failure(std::move(body.error()));
     if (!*body) return nullptr;
     job.submission = std::make_shared<const Submission>(std::move(**body));
@@ -244,7 +245,7 @@ Expected<const Submission*> submission_of(Step& step, Job& job) {
 
 Expected<Job*> load(Step& step, Sequence seq) {
   if (Job* job = step.state.jobs.find(seq)) return job->record.state == JobState::finished ? nullptr : job;
-  auto record = read_job(*step.state.store, seq);
+  auto record = store::read_job(*step.state.store, seq);
   if (!record) return failure(std::move(record.error()));
   if (!*record || (*record)->state == JobState::finished) return nullptr;
   const auto lane = lane_for(step, **record);
@@ -340,7 +341,7 @@ Expected<void> abandon(Step& step, Job& job, const std::string& message) {
     result.worker = job.tenure->worker;
   }
   step.ready.warn("abandoned jobs of " + holder_of(job), text_of_attempt(job) + ": abandoned, " + message);
-  step.ready.write(Family::dead, sequence_key(job.record.seq), "");
+  step.ready.write(store::Family::dead, store::sequence_key(job.record.seq), "");
   return finish(step, job, std::move(result));
 }
 
@@ -401,9 +402,9 @@ Expected<void> finish(Step& step, Job& job, Result result) {
   step.state.watchers.finished(seq);
   write_record(step, job);
   if (result.samples.submission_ns.size() + result.samples.reference_ns.size() > kSamplesInResultMax) {
-    step.ready.write(Family::samples, sequence_key(seq), encode(std::exchange(result.samples, {})));
+    step.ready.write(store::Family::samples, store::sequence_key(seq), encode(std::exchange(result.samples, {})));
   }
-  step.ready.write(Family::result, sequence_key(seq), encode(result));
+  step.ready.write(store::Family::result, store::sequence_key(seq), encode(result));
   if (step.state.options.notes_per_job)
     step.ready.note(NoteLevel::debug, text_of_attempt(job) + ": " + std::string(to_string(verdict)));
   return {};
@@ -420,4 +421,4 @@ bool is_held_by_another(State& state, const Job& job, std::uint64_t epoch) {
   return holder != nullptr && holder->epoch != epoch;
 }
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -9,7 +9,7 @@
 #include "core/result.h"
 #include "core/submission.h"
 
-namespace kq {
+namespace kq::broker {
 
 // The unfinished job, from RAM or from the store, or null.
 Expected<Job*> load(Step& step, Sequence seq);
@@ -65,6 +65,6 @@ Job* current(State& state, const LeaseId& lease);
 bool is_held_by_another(State& state, const Job& job, std::uint64_t epoch);
 
 // The entry of the job in the store's index.
-QueueEntry entry_of(const JobRecord& record);
+store::QueueEntry entry_of(const JobRecord& record);
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -9,7 +9,7 @@
 #include "store/memory_store.h"
 #include "store/reader.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 class LifecycleTest : public testing::Test {
@@ -28,13 +28,13 @@ class LifecycleTest : public testing::Test {
 
   // As its timer would have it.
   void come_due_now(Job& job) {
-    clear_timer(step, {.at_ms = job.record.not_before_ms, .kind = TimerKind::may_run, .seq = job.record.seq});
+    clear_timer(step, {.at_ms = job.record.not_before_ms, .kind = store::TimerKind::may_run, .seq = job.record.seq});
     come_due(step, job);
   }
 
   void TearDown() override { EXPECT_EQ(broken_invariant(state), std::nullopt); }
 
-  MemoryStore store;
+  store::MemoryStore store;
   State state{.options = {}, .store = &store};
   Ready ready;
   Step step{state, ready, 1000};
@@ -114,11 +114,11 @@ TEST_F(LifecycleTest, the_last_failure_abandons_with_its_evidence) {
     if (job.record.state == JobState::queued) come_due_now(job);
   }
   ASSERT_TRUE(commit(std::move(ready), store));
-  const auto result = read_result(store, 1, false);
+  const auto result = store::read_result(store, 1, false);
   ASSERT_TRUE(result && *result);
   EXPECT_EQ(name_of((*result)->verdict), VerdictName::abandoned);
   EXPECT_EQ(evidence_of((*result)->verdict)->message, "failure 2");
-  EXPECT_EQ((*read_job(store, 1))->state, JobState::finished);
+  EXPECT_EQ((*store::read_job(store, 1))->state, JobState::finished);
 }
 
 TEST_F(LifecycleTest, the_log_names_whose_jobs_have_most_of_the_different_requirements) {
@@ -155,9 +155,9 @@ TEST_F(LifecycleTest, samples_are_kept_with_the_result_and_many_beside_it) {
   }
   ASSERT_TRUE(commit(std::move(ready), store));
   for (const Sequence seq : {1, 2}) {
-    EXPECT_EQ((*read_result(store, seq, false))->samples, Samples{});
-    EXPECT_EQ((*read_result(store, seq, true))->samples.submission_ns.size(), kSamplesInResultMax + seq - 1);
-    EXPECT_EQ(store.get(Family::samples, sequence_key(seq))->has_value(), seq == 2);
+    EXPECT_EQ((*store::read_result(store, seq, false))->samples, Samples{});
+    EXPECT_EQ((*store::read_result(store, seq, true))->samples.submission_ns.size(), kSamplesInResultMax + seq - 1);
+    EXPECT_EQ(store.get(store::Family::samples, store::sequence_key(seq))->has_value(), seq == 2);
   }
 }
 
@@ -172,4 +172,4 @@ TEST_F(LifecycleTest, a_passed_job_without_its_body_is_damage) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

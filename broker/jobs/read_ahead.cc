@@ -9,25 +9,25 @@
 
 #include "core/bytes/codec.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 // The jobs of the lane that are not in RAM, with what the store has of them.
-Expected<std::vector<Job>> read_jobs(Step& step, const LaneId& lane, std::size_t jobs_max) {
+Expected<std::vector<Job>> read_jobs(Step& step, const store::LaneId& lane, std::size_t jobs_max) {
   std::vector<std::string> keys;
   for (const Sequence seq : step.state.scheduler.find(lane)->front(jobs_max)) {
-    if (step.state.jobs.find(seq) == nullptr) keys.push_back(sequence_key(seq));
+    if (step.state.jobs.find(seq) == nullptr) keys.push_back(store::sequence_key(seq));
   }
-  const auto records = step.state.store->get_many(Family::state, keys);
+  const auto records = step.state.store->get_many(store::Family::state, keys);
   if (!records) return failure(records.error());
-  const auto bodies = step.state.store->get_many(Family::body, keys);
+  const auto bodies = step.state.store->get_many(store::Family::body, keys);
   if (!bodies) return failure(bodies.error());
   std::vector<Job> jobs;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (!(*records)[i]) continue;
     auto record = decode<JobRecord>(*(*records)[i]);
     // Whoever leases it finds what is wrong with it.
-    if (!record || record->state != JobState::queued || sequence_key(record->seq) != keys[i]) continue;
+    if (!record || record->state != JobState::queued || store::sequence_key(record->seq) != keys[i]) continue;
     Job job{.record = std::move(*record), .lane = lane};
     if (auto body = (*bodies)[i] ? decode<Submission>(*(*bodies)[i]) : bad_input("none"); body) {
       job.submission = std::make_shared<const Submission>(std::move(*body));
@@ -52,7 +52,7 @@ Expected<void> read_files(Step& step, const std::vector<Job>& jobs) {
 
 }  // namespace
 
-Expected<void> read_ahead(Step& step, const LaneId& lane, std::size_t jobs_max) {
+Expected<void> read_ahead(Step& step, const store::LaneId& lane, std::size_t jobs_max) {
   auto jobs = read_jobs(step, lane, jobs_max);
   if (!jobs) return failure(std::move(jobs.error()));
   if (auto done = read_files(step, *jobs); !done) return done;
@@ -60,4 +60,4 @@ Expected<void> read_ahead(Step& step, const LaneId& lane, std::size_t jobs_max) 
   return {};
 }
 
-}  // namespace kq
+}  // namespace kq::broker

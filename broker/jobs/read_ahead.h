@@ -7,10 +7,10 @@
 #include "broker/core/state.h"
 #include "store/keys.h"
 
-namespace kq {
+namespace kq::broker {
 
 // Brings the first jobs of the lane into RAM, at most `jobs_max`, unless they are there. What the store has lost is
 // left to whoever asks for it.
-Expected<void> read_ahead(Step& step, const LaneId& lane, std::size_t jobs_max);
+Expected<void> read_ahead(Step& step, const store::LaneId& lane, std::size_t jobs_max);
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -7,20 +7,20 @@
 #include "broker/script/script.h"
 #include "store/memory_store.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 class ReadAheadTest : public testing::Test {
  protected:
   void SetUp() override {
     script.run("submit jobs=a,b,c,d");
-    for (const Family family : {Family::body, Family::state}) lost(family, 3);
-    lost(Family::body, 2);
+    for (const store::Family family : {store::Family::body, store::Family::state}) lost(family, 3);
+    lost(store::Family::body, 2);
     state.emplace(*recovered(store, {}, 2'000));
   }
   // The store keeps the place in the queue only.
-  void lost(Family family, Sequence seq) {
-    const Write write{family, sequence_key(seq), std::nullopt};
+  void lost(store::Family family, Sequence seq) {
+    const store::Write write{family, store::sequence_key(seq), std::nullopt};
     ASSERT_TRUE(store.commit({&write, 1}));
   }
   bool read(std::size_t jobs_max) {
@@ -29,7 +29,7 @@ class ReadAheadTest : public testing::Test {
     return read_ahead(step, state->scheduler.lanes().begin()->first, jobs_max).has_value();
   }
 
-  MemoryStore store;
+  store::MemoryStore store;
   Script script{store};
   std::optional<State> state;
 };
@@ -55,4 +55,4 @@ TEST_F(ReadAheadTest, what_the_store_has_lost_is_left_to_whoever_leases_it) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

@@ -5,7 +5,7 @@
 #include "broker/jobs/lifecycle.h"
 #include "broker/jobs/result_bounds.h"
 
-namespace kq {
+namespace kq::broker {
 
 Expected<void> take_results(Step& step, const std::string& peer, std::uint64_t request_id, ResultBatch batch) {
   // A result counts even from an unknown session: after a restart of the broker it may be the first thing that arrives.
@@ -47,4 +47,4 @@ Expected<void> take_results(Step& step, const std::string& peer, std::uint64_t r
   return {};
 }
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -6,8 +6,8 @@
 
 #include "broker/core/state.h"
 
-namespace kq {
+namespace kq::broker {
 
 Expected<void> take_results(Step& step, const std::string& peer, std::uint64_t request_id, ResultBatch batch);
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -6,7 +6,7 @@
 
 #include "core/submission.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 constexpr std::size_t kCutMarkBytesMax = 1'024;  // what a worker puts between head and tail of a log
@@ -101,4 +101,4 @@ std::string_view front_of(std::string_view text, std::size_t bytes_max) {
   return text.substr(0, end);
 }
 
-}  // namespace kq
+}  // namespace kq::broker

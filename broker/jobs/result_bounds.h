@@ -10,7 +10,7 @@
 #include "core/limits.h"
 #include "core/result.h"
 
-namespace kq {
+namespace kq::broker {
 
 inline constexpr std::size_t kSamplesMax = 4 * kTrialsMax;  // of one side; one for each timed trial is what there is
 
@@ -23,4 +23,4 @@ bool cut_to_limits(Result& result);
 // At most so many bytes of the text from its front, and no part of a UTF-8 character at their end.
 std::string_view front_of(std::string_view text, std::size_t bytes_max);
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -6,7 +6,7 @@
 
 #include "core/testing/examples.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 TEST(FrontOf, ends_with_a_whole_character) {
@@ -73,4 +73,4 @@ TEST(ResultBounds, what_no_worker_says_is_refused) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

@@ -7,11 +7,11 @@
 #include "store/memory_store.h"
 #include "store/reader.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 TEST(TakeResults, everything_in_a_batch_is_acknowledged_at_once) {
-  MemoryStore store;
+  store::MemoryStore store;
   Script script(store);
   script.run("submit jobs=a,b");
   script.run("hello credit=2");
@@ -28,7 +28,7 @@ TEST(TakeResults, everything_in_a_batch_is_acknowledged_at_once) {
 }
 
 TEST(TakeResults, a_result_ends_the_run_of_failures_of_its_worker) {
-  MemoryStore store;
+  store::MemoryStore store;
   Script script(store);
   script.run("hello");
   for (const char* line :
@@ -40,7 +40,7 @@ TEST(TakeResults, a_result_ends_the_run_of_failures_of_its_worker) {
 }
 
 TEST(TakeResults, what_no_worker_says_is_a_failed_attempt) {
-  MemoryStore store;
+  store::MemoryStore store;
   Script script(store);
   script.run("submit jobs=a");
   script.run("hello");
@@ -53,7 +53,7 @@ TEST(TakeResults, what_no_worker_says_is_a_failed_attempt) {
 }
 
 TEST(TakeResults, what_is_too_long_is_cut_and_counts) {
-  MemoryStore store;
+  store::MemoryStore store;
   Broker broker = *Broker::recover(store, {}, 1000);
   const auto happen = [&](Event event) {
     Ready turn;
@@ -77,11 +77,11 @@ TEST(TakeResults, what_is_too_long_is_cut_and_counts) {
   result.verdict = ended(VerdictName::timed_out, {});
   result.log.assign(40u << 20, 'x');
   happen(FromWorker{"w", {1, ResultBatch{.epoch = 1, .results = {{{1, 1}, result}}, .errors = {}}}});
-  const auto kept = read_result(store, 1, false);
+  const auto kept = store::read_result(store, 1, false);
   ASSERT_TRUE(kept && *kept);
   EXPECT_LT((*kept)->log.size(), kLogBytesMax + 2'000);
   EXPECT_EQ(name_of((*kept)->verdict), VerdictName::timed_out);
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

@@ -13,7 +13,7 @@
 #include "store/keys.h"
 #include "store/reader.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 constexpr std::string_view kDiskNearlyFull = "the broker's disk is nearly full; what is left is for results";
@@ -86,14 +86,14 @@ class Intake {
     // The broker names the work itself: a wrong key of a producer could answer one submission with another's result.
     const Hash key = submission_key(submission);
     if (Job* job = state_.jobs.find(key)) return again(submission, job->record, job->ending);
-    const auto seq = find_key(*state_.store, key);
+    const auto seq = store::find_key(*state_.store, key);
     if (!seq) return failure(seq.error());
     if (!*seq || state_.retention.removed.contains(**seq)) return anew(std::move(submission), key);
-    const auto record = read_job(*state_.store, **seq);
+    const auto record = store::read_job(*state_.store, **seq);
     if (!record) return failure(record.error());
     if (!*record) return our_fault("store: job " + std::to_string(**seq) + " has a key, but no record");
     if ((*record)->state != JobState::finished) return again(submission, **record, std::nullopt);
-    const auto result = read_result(*state_.store, **seq, false);
+    const auto result = store::read_result(*state_.store, **seq, false);
     if (!result) return failure(result.error());
     if (!*result) return our_fault("store: job " + std::to_string(**seq) + " is finished, but has no result");
     return again(submission, **record, Ending{name_of((*result)->verdict), (*result)->device.memory_bytes});
@@ -118,7 +118,8 @@ class Intake {
       keep_files(submission);  // the store may have lost them since: that is one way for a job to be abandoned
       step_.ready.note(NoteLevel::debug, "job " + std::to_string(record.seq) + ": queued again after " +
                                              std::string(to_string(ending->verdict)));
-      if (ending->verdict == VerdictName::abandoned) step_.ready.erase(Family::dead, sequence_key(record.seq));
+      if (ending->verdict == VerdictName::abandoned)
+        step_.ready.erase(store::Family::dead, store::sequence_key(record.seq));
     }
     const auto written = write_entry(record.seq, submission);
     if (!written) return failure(written.error());
@@ -147,9 +148,9 @@ class Intake {
     ++state_.next_sequence;
     keep_files(submission);
     state_.retention.name_files(submission);
-    step_.ready.write(Family::ids, hash_key(key), sequence_key(seq));
-    step_.ready.write(Family::body, sequence_key(seq), encode(submission));
-    step_.ready.write(Family::run, run_key(run_, submission.label), encode(ShortRunEntry{seq}));
+    step_.ready.write(store::Family::ids, store::hash_key(key), store::sequence_key(seq));
+    step_.ready.write(store::Family::body, store::sequence_key(seq), encode(submission));
+    step_.ready.write(store::Family::run, store::run_key(run_, submission.label), encode(ShortRunEntry{seq}));
     state_.metrics.submitted(submission.backend);
     took_new_ = true;
     return JobAck{.acceptance = Acceptance::accepted, .seq = seq, .state = JobState::queued, .reason = ""};
@@ -192,16 +193,16 @@ class Intake {
   // The label of a submission that is answered with a job that was there. False: there is no room for it, and it is not
   // there.
   Expected<bool> write_entry(Sequence seq, const Submission& submission) {
-    const std::string key = run_key(run_, submission.label);
+    const std::string key = store::run_key(run_, submission.label);
     if (state_.space.nearly_full) return is_entered(key, seq);
-    step_.ready.write(Family::run, key, encode(RunEntry{seq, submission}));
-    step_.ready.write(Family::reuse, reuse_key(seq, key), reuse_value(step_.now_ms));
+    step_.ready.write(store::Family::run, key, encode(RunEntry{seq, submission}));
+    step_.ready.write(store::Family::reuse, store::reuse_key(seq, key), store::reuse_value(step_.now_ms));
     return true;
   }
 
   // A message that is repeated finds its labels there.
   Expected<bool> is_entered(const std::string& key, Sequence seq) const {
-    const auto bytes = state_.store->get(Family::run, key);
+    const auto bytes = state_.store->get(store::Family::run, key);
     if (!bytes) return failure(bytes.error());
     if (!*bytes) return false;
     const auto entry = decode<RunEntry>(**bytes);
@@ -219,11 +220,12 @@ class Intake {
       if (!first) return failure(first.error());
       if (*first != nullptr) label = (*first)->label;
     } else {
-      const auto first = read_body(*state_.store, record.seq);
+      const auto first = store::read_body(*state_.store, record.seq);
       if (!first) return failure(first.error());
       if (*first) label = (*first)->label;
     }
-    step_.ready.write(Family::reuse, reuse_key(record.seq, run_key(record.run, label)), reuse_value(step_.now_ms));
+    step_.ready.write(store::Family::reuse, store::reuse_key(record.seq, store::run_key(record.run, label)),
+                      store::reuse_value(step_.now_ms));
     return {};
   }
 
@@ -297,7 +299,7 @@ class Intake {
   void keep(const Hash& hash) {
     const auto place = offered_.find(hash);
     if (place == offered_.end() || state_.blobs.has(hash)) return;
-    Write write = write_of(state_.blobs.put(std::move(*place->second.blob)));
+    store::Write write = write_of(state_.blobs.put(std::move(*place->second.blob)));
     step_.ready.write(write.family, std::move(write.key), std::move(*write.value));
   }
 
@@ -326,11 +328,12 @@ Expected<void> answer(Step& step, const Caller& caller, SubmitBatch&& batch) {
     ack.jobs.push_back(std::move(*one));
   }
   if (intake.took_new()) {
-    step.ready.write(Family::meta, std::string(kNextSequenceKey), sequence_key(step.state.next_sequence));
+    step.ready.write(store::Family::meta, std::string(store::kNextSequenceKey),
+                     store::sequence_key(step.state.next_sequence));
   }
   // From the commit of this step on the accepted jobs are durable.
   reply(step, caller, std::move(ack));
   return {};
 }
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -5,9 +5,9 @@
 #include "broker/core/caller.h"
 #include "core/messages.h"
 
-namespace kq {
+namespace kq::broker {
 
 // Takes the bytes of the blobs out of the batch.
 Expected<void> answer(Step& step, const Caller& caller, SubmitBatch&& batch);
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -8,7 +8,7 @@
 #include "store/memory_store.h"
 #include "store/reader.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 using testing::HasSubstr;
@@ -45,7 +45,7 @@ class IntakeTest : public testing::Test {
 
   std::string refusal_of(const SubmitBatch& batch) { return std::get<Refused>(reply_to(batch)).reason; }
 
-  MemoryStore store;
+  store::MemoryStore store;
   State state{.options = {}, .store = &store};
 };
 
@@ -53,10 +53,10 @@ TEST_F(IntakeTest, what_is_acknowledged_can_be_read_back) {
   const SubmitBatch sent = batch({"a"});
   const auto ack = std::get<SubmitAck>(reply_to(sent)).jobs.at(0);
   EXPECT_EQ(ack.acceptance, Acceptance::accepted);
-  EXPECT_EQ((*read_body(store, ack.seq)), sent.jobs[0]);
-  EXPECT_EQ((*read_job(store, ack.seq))->state, JobState::queued);
-  EXPECT_EQ(*find_key(store, submission_key(sent.jobs[0])), ack.seq);
-  EXPECT_EQ(read_run(store, {.run = "r", .after_label = "", .limit = 9})->rows.size(), 1u);
+  EXPECT_EQ((*store::read_body(store, ack.seq)), sent.jobs[0]);
+  EXPECT_EQ((*store::read_job(store, ack.seq))->state, JobState::queued);
+  EXPECT_EQ(*store::find_key(store, submission_key(sent.jobs[0])), ack.seq);
+  EXPECT_EQ(store::read_run(store, {.run = "r", .after_label = "", .limit = 9})->rows.size(), 1u);
 }
 
 TEST_F(IntakeTest, a_batch_is_bounded) {
@@ -86,7 +86,7 @@ TEST_F(IntakeTest, blobs_of_refused_jobs_are_not_kept) {
   SubmitBatch one = batch({"a"});
   one.jobs[0].files.clear();
   reply_to(one);
-  EXPECT_EQ(*store.get(Family::blob, as_bytes(sha256("a"))), std::nullopt);
+  EXPECT_EQ(*store.get(store::Family::blob, as_bytes(sha256("a"))), std::nullopt);
 }
 
 TEST_F(IntakeTest, a_blob_that_many_jobs_share_is_written_once) {
@@ -95,12 +95,13 @@ TEST_F(IntakeTest, a_blob_that_many_jobs_share_is_written_once) {
   Step step{state, ready, 1000};
   ASSERT_TRUE(answer(step, {.peer = "c", .request_id = 1}, batch({"b"})));
   std::size_t blobs_n = 0;
-  for (const Write& write : ready.writes()) blobs_n += write.family == Family::blob ? 1 : 0;
+  for (const store::Write& write : ready.writes()) blobs_n += write.family == store::Family::blob ? 1 : 0;
   EXPECT_EQ(blobs_n, 1u);  // b's own; the problem's is known to be there
 }
 
 TEST_F(IntakeTest, a_key_without_its_job_is_damage) {
-  const Write write{Family::ids, std::string(as_bytes(submission_key(job("a")))), std::string("\0\0\0\0\0\0\0\7", 8)};
+  const store::Write write{store::Family::ids, std::string(as_bytes(submission_key(job("a")))),
+                           std::string("\0\0\0\0\0\0\0\7", 8)};
   ASSERT_TRUE(store.commit(std::span(&write, 1)));
   Ready ready;
   Step step{state, ready, 1000};
@@ -110,4 +111,4 @@ TEST_F(IntakeTest, a_key_without_its_job_is_damage) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

@@ -12,7 +12,7 @@
 
 #include "core/operations.h"
 
-namespace kq {
+namespace kq::broker {
 
 template <std::size_t N>
 class Histogram {
@@ -52,4 +52,4 @@ class Histogram {
   double sum_ = 0;
 };
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -7,7 +7,7 @@
 #include "broker/core/state.h"
 #include "core/base/version.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 using Labels = std::map<std::string, std::string>;
@@ -97,4 +97,4 @@ std::vector<Metric> metrics_of(const State& state, std::int64_t now_ms) {
   return metrics;
 }
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -13,14 +13,15 @@
 #include "core/submission.h"
 #include "core/verdict.h"
 
-namespace kq {
+namespace kq::broker {
 
 struct State;
 
 // How a build for others ended: its object was taken, there was none to take, or its builder was given up.
 enum class BuildEnding { taken, declined, lapsed };
-template <>
-inline constexpr std::array<std::string_view, 3> kEnumNames<BuildEnding>{"taken", "declined", "lapsed"};
+constexpr std::array<std::string_view, 3> enum_names(BuildEnding) {
+  return {"taken", "declined", "lapsed"};
+}
 
 class Metrics {
  public:
@@ -64,4 +65,4 @@ class Metrics {
 // Counters and present figures.
 std::vector<Metric> metrics_of(const State& state, std::int64_t now_ms);
 
-}  // namespace kq
+}  // namespace kq::broker

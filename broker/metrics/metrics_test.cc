@@ -5,7 +5,7 @@
 #include "broker/core/state.h"
 #include "store/memory_store.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 class MetricsTest : public testing::Test {
@@ -17,7 +17,7 @@ class MetricsTest : public testing::Test {
     return -1;
   }
 
-  MemoryStore store;
+  store::MemoryStore store;
   State state{.options = {}, .store = &store};
 };
 
@@ -51,4 +51,4 @@ TEST_F(MetricsTest, shows_the_age_of_the_oldest_queued_job) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

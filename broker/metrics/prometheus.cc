@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 constexpr MetricFamily kFamilies[] = {
@@ -129,4 +129,4 @@ std::string MetricsBoard::text(std::int64_t now_ms) const {
   return prometheus_text(metrics);
 }
 
-}  // namespace kq
+}  // namespace kq::broker

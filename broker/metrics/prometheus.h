@@ -12,11 +12,12 @@
 
 #include "core/operations.h"
 
-namespace kq {
+namespace kq::broker {
 
 enum class MetricType { gauge, counter, histogram };
-template <>
-inline constexpr std::array<std::string_view, 3> kEnumNames<MetricType>{"gauge", "counter", "histogram"};
+constexpr std::array<std::string_view, 3> enum_names(MetricType) {
+  return {"gauge", "counter", "histogram"};
+}
 
 // A family of samples. A histogram's samples are named NAME_bucket, NAME_sum and NAME_count.
 struct MetricFamily {
@@ -50,4 +51,4 @@ class MetricsBoard {
   std::shared_ptr<const Snapshot> snapshot_ = std::make_shared<Snapshot>();
 };
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -14,7 +14,7 @@
 #include "broker/metrics/metrics.h"
 #include "store/memory_store.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 TEST(PrometheusTest, a_family_has_its_help_and_type_once_before_its_samples) {
@@ -59,7 +59,7 @@ TEST(PrometheusTest, names_follow_the_rules_and_none_begins_as_another_and_its_s
 }
 
 TEST(PrometheusTest, every_metric_of_the_broker_has_its_family_and_every_family_a_metric) {
-  MemoryStore store;
+  store::MemoryStore store;
   State state{.options = {}, .store = &store};
   state.metrics.finished(Backend::torch, VerdictName::passed);
   Result rejected;
@@ -112,4 +112,4 @@ TEST(PrometheusTest, promtool_finds_nothing_wrong) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

@@ -2,7 +2,7 @@
 
 #include "core/submission.h"
 
-namespace kq {
+namespace kq::broker {
 
 template <class Value>
 Value& ResultMetrics::named(ByName<Value>& values, std::string_view name) {
@@ -53,4 +53,4 @@ void ResultMetrics::append_to(std::vector<Metric>& metrics) const {
   }
 }
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -17,7 +17,7 @@
 #include "core/operations.h"
 #include "core/result.h"
 
-namespace kq {
+namespace kq::broker {
 
 class ResultMetrics {
  public:
@@ -53,4 +53,4 @@ class ResultMetrics {
   ByName<std::uint64_t> rejected_n_;  // by reason
 };
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -5,7 +5,7 @@
 #include "core/limits.h"
 #include "core/testing/examples.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 Verdict rejected(const std::string& reason) {
@@ -77,4 +77,4 @@ TEST_F(ResultMetricsTest, what_is_no_name_is_no_label) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 bool may_take(const State& state, const Session& session, const Requirements& needs) {
@@ -39,7 +39,7 @@ const Waits::Rivals& Waits::rivals_of(std::uint32_t needs, Priority priority) {
 // How many jobs will probably begin before this one: its submitter's older ones, as many of each other submitter of the
 // same priority as fair shares allow, and all of higher priority. Priorities are taken at their word here: ageing may
 // bring it forward.
-std::uint64_t Waits::ahead_of(const LaneId& own, Sequence seq) {
+std::uint64_t Waits::ahead_of(const store::LaneId& own, Sequence seq) {
   const Rivals& rivals = rivals_of(own.needs, own.priority);
   std::uint64_t older = 0;
   for (const std::uint32_t needs : rivals.classes) {
@@ -77,11 +77,11 @@ void Waits::explain(const JobRecord& record, JobStatus& status) {
   const auto needs = state_.scheduler.classes.find(record.needs);
   const auto submitter = state_.scheduler.submitters.find(record.submitter);
   if (!needs || !submitter) return;
-  const LaneId id{.needs = *needs, .priority = record.priority, .submitter = *submitter};
+  const store::LaneId id{.needs = *needs, .priority = record.priority, .submitter = *submitter};
   const Lane* lane = state_.scheduler.find(id);
   if (lane == nullptr) return;
   status.position = lane->position(record.seq);
   status.ahead = ahead_of(id, record.seq);
 }
 
-}  // namespace kq
+}  // namespace kq::broker

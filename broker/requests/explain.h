@@ -9,7 +9,7 @@
 #include "broker/core/state.h"
 #include "core/messages.h"
 
-namespace kq {
+namespace kq::broker {
 
 // One for each answer: nothing changes meanwhile, and what it finds out about one job it knows of those like it.
 class Waits {
@@ -28,10 +28,10 @@ class Waits {
   };
 
   const Rivals& rivals_of(std::uint32_t needs, Priority priority);
-  std::uint64_t ahead_of(const LaneId& own, Sequence seq);
+  std::uint64_t ahead_of(const store::LaneId& own, Sequence seq);
 
   const State& state_;
   std::map<std::pair<std::uint32_t, Priority>, Rivals> rivals_;
 };
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -5,7 +5,7 @@
 #include "broker/script/script.h"
 #include "store/memory_store.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 // What the broker says of a queued job's wait; testdata has the other reasons.
@@ -17,7 +17,7 @@ class WaitingTest : public testing::Test {
     return sent;
   }
 
-  MemoryStore store;
+  store::MemoryStore store;
   Script script{store};
 };
 
@@ -49,4 +49,4 @@ TEST_F(WaitingTest, what_other_workers_run_or_nobody_does_is_not_ahead) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

@@ -10,20 +10,20 @@
 #include "store/keys.h"
 #include "store/reader.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 // The job as it is now, finished ones included; nothing for a job that never was.
 Expected<std::optional<JobRecord>> record_of(const State& state, Sequence seq) {
   if (const Job* job = state.jobs.find(seq)) return std::optional(job->record);
   if (state.retention.removed.contains(seq)) return std::optional<JobRecord>();
-  return read_job(*state.store, seq);
+  return store::read_job(*state.store, seq);
 }
 
 // How it ended. The job is finished.
 Expected<VerdictName> verdict_of(const State& state, Sequence seq) {
   if (const Job* job = state.jobs.find(seq); job != nullptr && job->ending) return job->ending->verdict;
-  const auto result = read_result(*state.store, seq, false);
+  const auto result = store::read_result(*state.store, seq, false);
   if (!result) return failure(result.error());
   if (!*result) return our_fault("store: job " + std::to_string(seq) + " is finished, but has no result");
   return name_of((*result)->verdict);
@@ -91,7 +91,7 @@ Expected<void> retry_one(Step& step, JobRecord record, JobAction& action) {
     return {};
   }
   // Its end struck off the time before which it was not to run; what was asked for is in its body.
-  const auto body = read_body(*step.state.store, record.seq);
+  const auto body = store::read_body(*step.state.store, record.seq);
   if (!body) return failure(body.error());
   if (*body) record.not_before_ms = (*body)->not_before_ms;
   record.state = JobState::queued;
@@ -105,7 +105,7 @@ Expected<void> retry_one(Step& step, JobRecord record, JobAction& action) {
     action.reason = queued.error().message;
     return {};
   }
-  if (*verdict == VerdictName::abandoned) step.ready.erase(Family::dead, sequence_key(record.seq));
+  if (*verdict == VerdictName::abandoned) step.ready.erase(store::Family::dead, store::sequence_key(record.seq));
   action.done = true;
   action.state = JobState::queued;
   return {};
@@ -125,7 +125,7 @@ bool make_room_to_drain(Step& step) {
   step.ready.note(NoteLevel::warning, "worker " + oldest->first +
                                           ": it is not connected, and no longer known to be drained: " +
                                           std::to_string(state.draining.size()) + " workers are, the limit");
-  step.ready.erase(Family::meta, std::string(kDrainingPrefix) + oldest->first);
+  step.ready.erase(store::Family::meta, std::string(store::kDrainingPrefix) + oldest->first);
   state.draining.erase(oldest);
   return true;
 }
@@ -134,9 +134,9 @@ bool make_room_to_drain(Step& step) {
 void mark(Step& step, std::string_view prefix, const std::string& name, bool on) {
   const std::string key = std::string(prefix) + name;
   if (on) {
-    step.ready.write(Family::meta, key, "");
+    step.ready.write(store::Family::meta, key, "");
   } else {
-    step.ready.erase(Family::meta, key);
+    step.ready.erase(store::Family::meta, key);
   }
 }
 
@@ -156,12 +156,12 @@ Expected<void> answer(Step& step, const Caller& caller, const RetryJobs& request
 Expected<void> answer(Step& step, const Caller& caller, const PurgeDead& request) {
   if (!may_rule(step, caller)) return {};
   return for_each(step, caller, request.seqs, [&](const JobRecord& record, JobAction& action) -> Expected<void> {
-    const std::string key = sequence_key(record.seq);
-    const auto letter = step.state.store->get(Family::dead, key);
+    const std::string key = store::sequence_key(record.seq);
+    const auto letter = step.state.store->get(store::Family::dead, key);
     if (!letter) return failure(letter.error());
     action.done = letter->has_value();
     if (!action.done) action.reason = "job " + std::to_string(record.seq) + " is no dead letter";
-    if (action.done) step.ready.erase(Family::dead, key);
+    if (action.done) step.ready.erase(store::Family::dead, key);
     return {};
   });
 }
@@ -186,7 +186,7 @@ Expected<void> answer(Step& step, const Caller& caller, const Pause& request) {
   if (const auto number = state.scheduler.submitters.find(request.submitter); number && !request.submitter.empty()) {
     state.scheduler.pause(*number, request.paused);
   }
-  mark(step, kPausedPrefix, request.submitter, request.paused);
+  mark(step, store::kPausedPrefix, request.submitter, request.paused);
   const std::string whose = request.submitter.empty() ? "everybody" : "submitter " + request.submitter;
   step.ready.note(NoteLevel::info, whose + (request.paused ? ": paused" : ": resumed"));
   reply(step, caller, Done{});
@@ -209,7 +209,7 @@ Expected<void> answer(Step& step, const Caller& caller, const Drain& request) {
   } else {
     state.draining.erase(request.worker);
   }
-  mark(step, kDrainingPrefix, request.worker, request.draining);
+  mark(step, store::kDrainingPrefix, request.worker, request.draining);
   step.ready.note(NoteLevel::info,
                   "worker " + request.worker + (request.draining ? ": gets nothing new" : ": gets jobs again"));
   reply(step, caller, Done{});
@@ -226,4 +226,4 @@ Expected<void> answer(Step& step, const Caller& caller, const Backup& request) {
   return {};
 }
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -4,7 +4,7 @@
 #include "broker/core/caller.h"
 #include "core/messages.h"
 
-namespace kq {
+namespace kq::broker {
 
 Expected<void> answer(Step& step, const Caller& caller, const CancelJobs& request);
 Expected<void> answer(Step& step, const Caller& caller, const RetryJobs& request);
@@ -13,4 +13,4 @@ Expected<void> answer(Step& step, const Caller& caller, const Pause& request);
 Expected<void> answer(Step& step, const Caller& caller, const Drain& request);
 Expected<void> answer(Step& step, const Caller& caller, const Backup& request);
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -6,7 +6,7 @@
 #include "core/limits.h"
 #include "store/memory_store.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 class OperationsTest : public testing::Test {
@@ -20,7 +20,7 @@ class OperationsTest : public testing::Test {
     return std::get<Refused>(std::get<ToClient>(commit(std::move(ready), store)->at(0)).message.body).reason;
   }
 
-  MemoryStore store;
+  store::MemoryStore store;
   State state{.options = {}, .store = &store};
 };
 
@@ -62,4 +62,4 @@ TEST_F(OperationsTest, a_backup_waits_for_the_commit_of_its_turn) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

@@ -14,7 +14,7 @@
 #include "store/keys.h"
 #include "store/reader.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 constexpr std::size_t kRunReplyBytesMax =
@@ -29,7 +29,7 @@ Expected<std::optional<JobStatus>> status_of(const State& state, Waits& waits, S
     if (record.state == JobState::queued) waits.explain(record, status);
     return std::optional(std::move(status));
   }
-  const auto record = read_job(*state.store, seq);
+  const auto record = store::read_job(*state.store, seq);
   if (!record) return failure(record.error());
   if (!*record) return std::optional<JobStatus>();
   if ((*record)->state == JobState::queued) {
@@ -38,7 +38,7 @@ Expected<std::optional<JobStatus>> status_of(const State& state, Waits& waits, S
     waits.explain(**record, status);
     return std::optional(std::move(status));
   }
-  const auto result = read_result(*state.store, seq, false);
+  const auto result = store::read_result(*state.store, seq, false);
   if (!result) return failure(result.error());
   if (!*result) return our_fault("store: job " + std::to_string(seq) + " is not queued, not leased, and has no result");
   return std::optional(JobStatus{.seq = seq,
@@ -73,7 +73,7 @@ Expected<void> pass_on(Step& step, const Caller& caller, Expected<Reply> answer)
 // The job for a list, with its names from its submission.
 Expected<JobRow> row_for(const State& state, JobRecord record) {
   JobRow row{.job = std::move(record), .label = "", .author = "", .worker = ""};
-  const auto body = read_body(*state.store, row.job.seq);
+  const auto body = store::read_body(*state.store, row.job.seq);
   if (!body) return failure(body.error());
   if (*body) {
     row.label = (*body)->label;
@@ -134,17 +134,17 @@ Expected<void> answer_watchers(Step& step) {
 
 Expected<void> answer(Step& step, const Caller& caller, const RunQuery& query) {
   if (const auto wrong = name_complaint(query.run)) return pass_on<RunReply>(step, caller, bad_input("run " + *wrong));
-  auto page = read_run(*step.state.store, query);
+  auto page = store::read_run(*step.state.store, query);
   if (page) close_page(*page);
   return pass_on(step, caller, std::move(page));
 }
 
 Expected<void> answer(Step& step, const Caller& caller, const RunsQuery& query) {
-  return pass_on(step, caller, read_runs(*step.state.store, query));
+  return pass_on(step, caller, store::read_runs(*step.state.store, query));
 }
 
 Expected<void> answer(Step& step, const Caller& caller, const BoardQuery& query) {
-  return pass_on(step, caller, read_board(*step.state.store, query));
+  return pass_on(step, caller, store::read_board(*step.state.store, query));
 }
 
 Expected<void> answer(Step& step, const Caller& caller, const BrokerQuery&) {
@@ -177,7 +177,7 @@ Expected<void> answer(Step& step, const Caller& caller, const JobsQuery& query) 
       answers.more = true;
       return false;
     }
-    answers.last_seq = sequence_from(key).value_or(0);
+    answers.last_seq = store::sequence_from(key).value_or(0);
     auto record = decode<JobRecord>(value);
     if (!record) {
       damage = Error{ExitCode::our_fault, "store, family 'state': " + record.error().message};
@@ -189,7 +189,9 @@ Expected<void> answer(Step& step, const Caller& caller, const JobsQuery& query) 
   // Removed jobs cost as much as others: an answer looks at so many sequences, not at so many jobs.
   const Sequence first = std::max(query.after_seq + 1, step.state.retention.from);
   const Sequence end = std::min<Sequence>(first + kJobsLookedAtMax, step.state.next_sequence);
-  if (auto scanned = step.state.store->scan(Family::state, sequence_key(first), sequence_key(end), visit); !scanned)
+  if (auto scanned =
+          step.state.store->scan(store::Family::state, store::sequence_key(first), store::sequence_key(end), visit);
+      !scanned)
     return scanned;
   if (!answers.more && end < step.state.next_sequence) {
     answers.more = true;
@@ -209,13 +211,13 @@ Expected<void> answer(Step& step, const Caller& caller, const DeadQuery& query) 
   std::vector<Sequence> seqs;
   const auto visit = [&](std::string_view key, std::string_view) {
     answers.more = seqs.size() >= rows_max(query.limit);
-    if (!answers.more) seqs.push_back(sequence_from(key).value_or(0));
+    if (!answers.more) seqs.push_back(store::sequence_from(key).value_or(0));
     return !answers.more;
   };
-  const std::string first = sequence_key(query.after_seq + 1);
-  if (auto scanned = step.state.store->scan(Family::dead, first, "", visit); !scanned) return scanned;
+  const std::string first = store::sequence_key(query.after_seq + 1);
+  if (auto scanned = step.state.store->scan(store::Family::dead, first, "", visit); !scanned) return scanned;
   for (const Sequence seq : seqs) {
-    auto record = read_job(*step.state.store, seq);
+    auto record = store::read_job(*step.state.store, seq);
     if (!record) return failure(std::move(record.error()));
     if (!*record) return our_fault("store, family 'dead': job " + std::to_string(seq) + " has no record");
     auto row = row_for(step.state, std::move(**record));
@@ -232,7 +234,7 @@ Expected<void> answer(Step& step, const Caller& caller, const QueueQuery& query)
   // There may be a lane for each of many submitters: their names are copied for one page only.
   struct Ranked {
     std::tuple<bool, bool, int, std::int64_t> rank;
-    const LaneId* id;
+    const store::LaneId* id;
     const Lane* lane;
   };
   std::map<std::uint32_t, bool> served;
@@ -268,4 +270,4 @@ Expected<void> answer(Step& step, const Caller& caller, const StatsQuery&) {
   return pass_on<StatsReply>(step, caller, StatsReply{metrics_of(step.state, step.now_ms)});
 }
 
-}  // namespace kq
+}  // namespace kq::broker

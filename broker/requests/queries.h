@@ -4,7 +4,7 @@
 #include "broker/core/caller.h"
 #include "core/messages.h"
 
-namespace kq {
+namespace kq::broker {
 
 Expected<void> answer(Step& step, const Caller& caller, const StatusQuery& query);
 Expected<void> answer(Step& step, const Caller& caller, const RunQuery& query);
@@ -19,4 +19,4 @@ Expected<void> answer(Step& step, const Caller& caller, const RunsQuery& query);
 // At the end of a turn: the queries that waited for what it finished, and those that have waited long enough.
 Expected<void> answer_watchers(Step& step);
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -8,7 +8,7 @@
 #include "store/keys.h"
 #include "store/memory_store.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 class QueriesTest : public testing::Test {
@@ -21,7 +21,7 @@ class QueriesTest : public testing::Test {
     return std::get<ToClient>(commit(std::move(ready), store)->at(0)).message.body;
   }
 
-  MemoryStore store;
+  store::MemoryStore store;
   State state{.options = {}, .store = &store};
 };
 
@@ -47,10 +47,11 @@ TEST_F(QueriesTest, a_page_of_long_results_is_closed_before_a_message_ends) {
   for (const Sequence seq : {1, 2, 3}) {
     Submission submission;
     submission.label = std::to_string(seq);
-    const Write writes[] = {{Family::run, run_key("r", submission.label), encode(RunEntry{seq, submission})},
-                            {Family::state, sequence_key(seq),
-                             encode(JobRecord{.seq = seq, .key = {}, .state = JobState::finished, .last_error = ""})},
-                            {Family::result, sequence_key(seq), encode(result)}};
+    const store::Write writes[] = {
+        {store::Family::run, store::run_key("r", submission.label), encode(RunEntry{seq, submission})},
+        {store::Family::state, store::sequence_key(seq),
+         encode(JobRecord{.seq = seq, .key = {}, .state = JobState::finished, .last_error = ""})},
+        {store::Family::result, store::sequence_key(seq), encode(result)}};
     ASSERT_TRUE(store.commit(writes));
   }
   std::vector<std::string> labels;
@@ -65,7 +66,7 @@ TEST_F(QueriesTest, a_page_of_long_results_is_closed_before_a_message_ends) {
 }
 
 TEST_F(QueriesTest, a_store_that_cannot_be_read_is_our_error_not_the_clients) {
-  const Write write{Family::state, sequence_key(1), "damaged"};
+  const store::Write write{store::Family::state, store::sequence_key(1), "damaged"};
   ASSERT_TRUE(store.commit(std::span(&write, 1)));
   Ready ready;
   Step step{state, ready, 1000};
@@ -75,4 +76,4 @@ TEST_F(QueriesTest, a_store_that_cannot_be_read_is_our_error_not_the_clients) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

@@ -10,7 +10,7 @@
 #include "broker/jobs/lifecycle.h"
 #include "broker/tables/builds.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 std::optional<std::string> complaint_about(const Hello& hello, const State& state) {
@@ -204,4 +204,4 @@ Expected<void> forget_silent(Step& step) {
   return {};
 }
 
-}  // namespace kq
+}  // namespace kq::broker

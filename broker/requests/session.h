@@ -6,7 +6,7 @@
 
 #include "broker/core/state.h"
 
-namespace kq {
+namespace kq::broker {
 
 Expected<void> greet(Step& step, const std::string& peer, std::uint64_t request_id, const Hello& hello);
 Expected<void> heartbeat(Step& step, const std::string& peer, std::uint64_t request_id, const Heartbeat& heartbeat);
@@ -22,4 +22,4 @@ void excuse_all(Step& step, std::int64_t away_ms);
 // Forgets sessions that were silent for as long as a lease lasts, and says when the next one will be.
 Expected<void> forget_silent(Step& step);
 
-}  // namespace kq
+}  // namespace kq::broker

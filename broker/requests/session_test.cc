@@ -4,7 +4,7 @@
 
 #include "store/memory_store.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 class SessionsTest : public testing::Test {
@@ -24,7 +24,7 @@ class SessionsTest : public testing::Test {
 
   std::string refusal_of(const Hello& hello) { return std::get<Refused>(reply_to(hello)).reason; }
 
-  MemoryStore store;
+  store::MemoryStore store;
   State state{.options = {}, .store = &store};
   std::int64_t now_ms = 1000;
 };
@@ -92,4 +92,4 @@ TEST_F(SessionsTest, two_processes_never_share_an_address) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

@@ -9,7 +9,7 @@
 #include "broker/script/script_text.h"
 #include "store/keys.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 // ---- text -> event --------------------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ std::optional<Event> event_in(const Command& command) {
   const std::string worker = command.text("worker", "w");
   if (command.name == "undelivered") return Undelivered{worker, leases_in(command)};
   if (command.name == "disk")
-    return Space{.free_bytes = command.number("free", 0), .nearly_full = command.number("full", 0) != 0};
+    return store::Space{.free_bytes = command.number("free", 0), .nearly_full = command.number("full", 0) != 0};
   if (auto request = client_request_in(command)) {
     const std::string user = command.text("user");
     const Identity who{.name = user, .role = user.empty() || user == "root" ? Role::admin : Role::submit};
@@ -262,7 +262,7 @@ Command parse_command(std::string_view line) {
   return command;
 }
 
-Script::Script(Store& store) : store_(store), now_ms_(kStartMs) {
+Script::Script(store::Store& store) : store_(store), now_ms_(kStartMs) {
   start({});
 }
 
@@ -312,8 +312,9 @@ std::string Script::start(const Command& command) {
 
 // The disk loses a blob, given by its content, or the body of a job.
 std::string Script::lose(const Command& command) {
-  Write write{Family::blob, hash_key(sha256(command.text("blob"))), std::nullopt};
-  if (command.values.contains("body")) write = {Family::body, sequence_key(command.number("body", 0)), std::nullopt};
+  store::Write write{store::Family::blob, store::hash_key(sha256(command.text("blob"))), std::nullopt};
+  if (command.values.contains("body"))
+    write = {store::Family::body, store::sequence_key(command.number("body", 0)), std::nullopt};
   const auto committed = store_.commit(std::span(&write, 1));
   return committed ? "" : "script: " + committed.error().message + "\n";
 }
@@ -342,14 +343,14 @@ std::string Script::step(Event event, Ready& turn) {
 std::string Script::finish(Ready turn) {
   std::string text;
   for (const BackupOrder& order : turn.backups()) text += "backup to " + order.dir + " for " + order.peer + "\n";
-  for (const Write& write : turn.writes()) text += "write " + shown(write) + "\n";
+  for (const store::Write& write : turn.writes()) text += "write " + shown(write) + "\n";
   const auto sends = commit(std::move(turn), store_);
   if (!sends) return text + "commit: " + sends.error().message + "\n";
   for (const Send& send : *sends) text += "send " + shown(send) + "\n";
   return text;
 }
 
-std::string run_script(std::string_view text, Store& store) {
+std::string run_script(std::string_view text, store::Store& store) {
   Script script(store);
   std::string file, came_out;
   bool in_answer = false;
@@ -371,4 +372,4 @@ std::string run_script(std::string_view text, Store& store) {
   return file;
 }
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -15,7 +15,7 @@
 
 #include "broker/broker.h"
 
-namespace kq {
+namespace kq::broker {
 
 // A line of a script, taken apart.
 struct Command {
@@ -30,7 +30,7 @@ Command parse_command(std::string_view line);
 class Script {
  public:
   // `store` is empty and outlives the script.
-  explicit Script(Store& store);
+  explicit Script(store::Store& store);
 
   // What happened on one command line: zero or more lines. A mistake in the script comes out as text, too: "script:
   // ...".
@@ -44,7 +44,7 @@ class Script {
   std::string step(Event event, Ready& turn);
   std::string finish(Ready turn);
 
-  Store& store_;
+  store::Store& store_;
   BrokerOptions options_;
   std::optional<Broker> broker_;
   std::int64_t now_ms_ = 0;
@@ -53,6 +53,6 @@ class Script {
 
 // Runs a whole file: commands, a line `----`, then what must come out, until an empty line; lines with # are left
 // alone. Returns the file as it would have to be: equal to `text` when all is well.
-std::string run_script(std::string_view text, Store& store);
+std::string run_script(std::string_view text, store::Store& store);
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -12,7 +12,7 @@
 
 #include "store/memory_store.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 std::vector<std::string> names_of_scripts() {
@@ -28,7 +28,7 @@ TEST_P(ScriptTest, comes_out_as_written) {
   const std::string path = std::string(KQ_SCRIPTS) + "/" + GetParam() + ".txt";
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
-  MemoryStore store;
+  store::MemoryStore store;
   const std::string actual = run_script(text.str(), store);
   if (std::getenv("KQ_REWRITE") != nullptr) {
     std::ofstream(path) << actual;
@@ -49,4 +49,4 @@ TEST(ParseCommand, takes_names_values_and_quoted_values) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

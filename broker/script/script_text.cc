@@ -6,7 +6,7 @@
 #include "core/bytes/codec.h"
 #include "store/keys.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 std::string quoted(std::string_view text) {
@@ -48,33 +48,33 @@ std::string shown(const Requirements& needs) {
   return text;
 }
 
-std::string shown_meta(const Write& write) {
-  if (const auto number = number_from(kClassPrefix, write.key)) {
+std::string shown_meta(const store::Write& write) {
+  if (const auto number = store::number_from(store::kClassPrefix, write.key)) {
     const std::string name = "class " + std::to_string(*number);
     return write.value ? name + " = " + shown(*decode<Requirements>(*write.value)) : "no " + name;
   }
-  if (const auto number = number_from(kSubmitterPrefix, write.key)) {
+  if (const auto number = store::number_from(store::kSubmitterPrefix, write.key)) {
     const std::string name = "submitter " + std::to_string(*number);
     return write.value ? name + " = " + quoted(*write.value) : "no " + name;
   }
-  if (write.key == kNextSequenceKey || write.key == kRetainedFromKey)
-    return write.key + " = " + std::to_string(*sequence_from(*write.value));
+  if (write.key == store::kNextSequenceKey || write.key == store::kRetainedFromKey)
+    return write.key + " = " + std::to_string(*store::sequence_from(*write.value));
   return (write.value ? "" : "no ") + write.key;
 }
 
-std::string shown_queue(const Write& write) {
-  const QueuePlace place = *queue_place_from(write.key);
+std::string shown_queue(const store::Write& write) {
+  const store::QueuePlace place = *store::queue_place_from(write.key);
   const std::string job = "queue: job " + std::to_string(place.seq);
   if (!write.value) return job + " out";
-  if (queue_entry_from(*write.value)->leased) return job + " runs";
+  if (store::queue_entry_from(*write.value)->leased) return job + " runs";
   return job + " in lane " + std::to_string(place.lane.needs) + "/" + std::string(to_string(place.lane.priority)) +
          "/" + std::to_string(place.lane.submitter);
 }
 
-std::string shown_timer(const Write& write) {
-  const TimerPlace place = *timer_place_from(write.key);
-  const std::string what = place.kind == TimerKind::may_run ? "job " + std::to_string(place.seq) + " may run"
-                                                            : "job " + std::to_string(place.seq) + " expires";
+std::string shown_timer(const store::Write& write) {
+  const store::TimerPlace place = *store::timer_place_from(write.key);
+  const std::string what = place.kind == store::TimerKind::may_run ? "job " + std::to_string(place.seq) + " may run"
+                                                                   : "job " + std::to_string(place.seq) + " expires";
   return (write.value ? "timer: " : "no timer: ") + what + " at " + std::to_string(place.at_ms - kStartMs);
 }
 
@@ -84,20 +84,20 @@ std::string shown_label(std::string_view run_key) {
   return "run " + std::string(run_key.substr(0, nul)) + " " + std::string(run_key.substr(nul + 1));
 }
 
-std::string shown_removal(const Write& write) {
+std::string shown_removal(const store::Write& write) {
   const std::string name(to_string(write.family));
   switch (write.family) {
-    case Family::run:
+    case store::Family::run:
       return "no " + shown_label(write.key);
-    case Family::reuse: {
-      const ReusePlace place = *reuse_place_from(write.key);
+    case store::Family::reuse: {
+      const store::ReusePlace place = *store::reuse_place_from(write.key);
       return "no job " + std::to_string(place.seq) + " as " + shown_label(place.run_key);
     }
-    case Family::ids:
-    case Family::blob:
+    case store::Family::ids:
+    case store::Family::blob:
       return "no " + name + " of " + to_hex(*hash_from_bytes(write.key.substr(0, 32))).substr(0, 8);
     default:
-      return "no " + name + " of job " + std::to_string(sequence_from(write.key).value_or(0));
+      return "no " + name + " of job " + std::to_string(store::sequence_from(write.key).value_or(0));
   }
 }
 
@@ -227,41 +227,41 @@ struct BodyText {
 
 }  // namespace
 
-std::string shown(const Write& write) {
-  const std::string seq = std::to_string(sequence_from(write.key).value_or(0));
-  if (write.family == Family::meta) return shown_meta(write);
-  if (write.family == Family::queue) return shown_queue(write);
-  if (write.family == Family::timer) return shown_timer(write);
-  if (write.family == Family::dead) return (write.value ? "dead letter " : "no dead letter ") + seq;
+std::string shown(const store::Write& write) {
+  const std::string seq = std::to_string(store::sequence_from(write.key).value_or(0));
+  if (write.family == store::Family::meta) return shown_meta(write);
+  if (write.family == store::Family::queue) return shown_queue(write);
+  if (write.family == store::Family::timer) return shown_timer(write);
+  if (write.family == store::Family::dead) return (write.value ? "dead letter " : "no dead letter ") + seq;
   if (!write.value) return shown_removal(write);
   const std::string& value = *write.value;
   switch (write.family) {
-    case Family::meta:
-    case Family::queue:
-    case Family::timer:
-    case Family::dead:
+    case store::Family::meta:
+    case store::Family::queue:
+    case store::Family::timer:
+    case store::Family::dead:
       break;
-    case Family::reuse: {
-      const ReusePlace place = *reuse_place_from(write.key);
+    case store::Family::reuse: {
+      const store::ReusePlace place = *store::reuse_place_from(write.key);
       return "job " + std::to_string(place.seq) + " is also " + shown_label(place.run_key);
     }
-    case Family::state:
+    case store::Family::state:
       return "job " + seq + " " + shown(*decode<JobRecord>(value));
-    case Family::ids:
-      return "key of job " + std::to_string(*sequence_from(value));
-    case Family::body:
+    case store::Family::ids:
+      return "key of job " + std::to_string(*store::sequence_from(value));
+    case store::Family::body:
       return "body of job " + seq + " " + decode<Submission>(value)->label;
-    case Family::result:
+    case store::Family::result:
       return "result of job " + seq + " " + shown(*decode<Result>(value));
-    case Family::samples:
+    case store::Family::samples:
       return "samples of job " + seq;
-    case Family::blob:
+    case store::Family::blob:
       return "blob " + quoted(value);
-    case Family::run:
+    case store::Family::run:
       return shown_label(write.key) + " = job " + std::to_string(decode<RunEntry>(value)->seq);
-    case Family::object:
+    case store::Family::object:
       return "object of job " + seq + " " + quoted(decode<BuildObject>(value)->bytes);
-    case Family::board:
+    case store::Family::board:
       return "board " + shown(*decode<LeaderboardRow>(value));
   }
   return "";
@@ -280,4 +280,4 @@ std::string shown(const Send& send) {
       send);
 }
 
-}  // namespace kq
+}  // namespace kq::broker

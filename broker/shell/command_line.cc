@@ -10,7 +10,7 @@
 
 #include "core/base/version.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 constexpr const char* kDefaultBind = "tcp://127.0.0.1:5570";  // net/endpoint.h, kDefaultBrokerUrl
@@ -147,4 +147,4 @@ std::variant<CommandLine, EarlyEnd> parse_command_line(int argc, const char* con
   return line;
 }
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -9,7 +9,7 @@
 #include "broker/core/options.h"
 #include "core/base/error.h"
 
-namespace kq {
+namespace kq::broker {
 
 struct CommandLine {
   std::string bind;  // the broker's URL
@@ -31,4 +31,4 @@ struct EarlyEnd {
 
 std::variant<CommandLine, EarlyEnd> parse_command_line(int argc, const char* const* argv);
 
-}  // namespace kq
+}  // namespace kq::broker

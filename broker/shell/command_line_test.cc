@@ -7,7 +7,7 @@
 #include <initializer_list>
 #include <vector>
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 using testing::HasSubstr;
@@ -113,4 +113,4 @@ TEST_F(CommandLineTest, help_and_version_are_no_mistakes) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-namespace kq {
+namespace kq::broker {
 
 Expected<LockFile> LockFile::take(const std::string& path, const std::string& what) {
   // Close-on-exec, so that no child keeps the lock after us. Never removed: a lock on a file that someone unlinked
@@ -27,4 +27,4 @@ LockFile::~LockFile() {
   if (fd_ >= 0) close(fd_);
 }
 
-}  // namespace kq
+}  // namespace kq::broker

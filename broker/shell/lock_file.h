@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 
-namespace kq {
+namespace kq::broker {
 
 class LockFile {
  public:
@@ -24,4 +24,4 @@ class LockFile {
   int fd_;
 };
 
-}  // namespace kq
+}  // namespace kq::broker

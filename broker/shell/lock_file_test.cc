@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 class LockFileTest : public testing::Test {
@@ -37,4 +37,4 @@ TEST_F(LockFileTest, a_place_that_cannot_be_written_is_said_so) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

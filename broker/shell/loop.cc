@@ -10,7 +10,7 @@
 
 #include "core/bytes/codec.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 // A turn is closed here too: its first sender waits for its last.
@@ -43,9 +43,9 @@ void log(Note note) {
 
 // The event in a packet. What cannot be read is answered in words to a client; a worker resends or lapses. The link
 // notes it of both, and takes less from them.
-std::optional<Event> event_in(Packet packet, ServerLink& link, Ready& turn) {
+std::optional<Event> event_in(net::Packet packet, net::ServerLink& link, Ready& turn) {
   std::string& peer = packet.peer.id;
-  if (packet.peer.side == Side::client) {
+  if (packet.peer.side == net::Side::client) {
     auto message = decode_message<ClientRequest>(packet.bytes);
     if (message) return FromClient{std::move(peer), std::move(*message), std::move(packet.who)};
     link.blame(packet, message.error().message);
@@ -60,7 +60,7 @@ std::optional<Event> event_in(Packet packet, ServerLink& link, Ready& turn) {
 
 }  // namespace
 
-Loop::Loop(Broker& broker, Store& store, ServerLink& link, std::function<std::int64_t()> now_ms)
+Loop::Loop(Broker& broker, store::Store& store, net::ServerLink& link, std::function<std::int64_t()> now_ms)
     : broker_(broker), store_(store), link_(link), now_ms_(std::move(now_ms)) {}
 
 void Loop::watch(std::function<void(std::int64_t)> look) {
@@ -112,8 +112,8 @@ Expected<void> Loop::turn() {
 }
 
 // What the last turn left comes first, but behind what workers have sent since.
-Expected<std::vector<Packet>> Loop::receive(std::int64_t wait_ms) {
-  std::vector<Packet> packets = std::exchange(left_, {});
+Expected<std::vector<net::Packet>> Loop::receive(std::int64_t wait_ms) {
+  std::vector<net::Packet> packets = std::exchange(left_, {});
   const bool has_left = !packets.empty();
   std::size_t bytes = 0;
   for (std::size_t counted = 0;;) {
@@ -126,7 +126,8 @@ Expected<std::vector<Packet>> Loop::receive(std::int64_t wait_ms) {
     if (!may_be_more) break;
   }
   if (has_left)
-    std::ranges::stable_partition(packets, [](const Packet& packet) { return packet.peer.side == Side::worker; });
+    std::ranges::stable_partition(packets,
+                                  [](const net::Packet& packet) { return packet.peer.side == net::Side::worker; });
   return packets;
 }
 
@@ -177,7 +178,7 @@ void Loop::tell_of_backup() {
 Expected<void> Loop::finish(Ready turn) {
   for (const Note& note : turn.notes()) log(note);
   const std::vector<BackupOrder> backups = turn.backups();
-  for (const Write& write : turn.writes())
+  for (const store::Write& write : turn.writes())
     committed_bytes_ += write.key.size() + (write.value ? write.value->size() : 0);
   auto sends = commit(std::move(turn), store_);
   if (!sends) return failure(std::move(sends.error()));
@@ -190,11 +191,12 @@ Expected<void> Loop::finish(Ready turn) {
 
 void Loop::deliver(const Send& send) {
   if (const auto* to_client = std::get_if<ToClient>(&send)) {
-    (void)link_.send({Side::client, to_client->peer}, encode_message(to_client->message));  // the client asks again
+    (void)link_.send({net::Side::client, to_client->peer},
+                     encode_message(to_client->message));  // the client asks again
     return;
   }
   const auto& to_worker = std::get<ToWorker>(send);
-  if (link_.send({Side::worker, to_worker.peer}, encode_message(to_worker.message))) return;
+  if (link_.send({net::Side::worker, to_worker.peer}, encode_message(to_worker.message))) return;
   const auto* batch = std::get_if<LeaseBatch>(&to_worker.message.body);
   const auto* builds = std::get_if<BuildBatch>(&to_worker.message.body);
   if (batch == nullptr && builds == nullptr) return;
@@ -204,4 +206,4 @@ void Loop::deliver(const Send& send) {
   for (const Lease& lease : batch != nullptr ? batch->leases : builds->builds) lost->leases.push_back(lease.id);
 }
 
-}  // namespace kq
+}  // namespace kq::broker

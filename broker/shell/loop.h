@@ -12,7 +12,7 @@
 #include "net/link.h"
 #include "store/store.h"
 
-namespace kq {
+namespace kq::broker {
 
 inline constexpr std::int64_t kWatchMs = 1'000;
 inline constexpr std::size_t kTurnBytesMax =
@@ -22,7 +22,7 @@ inline constexpr std::uint64_t kSpaceBytes = 32u << 20;  // committed between tw
 class Loop {
  public:
   // `now_ms` is Unix time that never goes back. All outlive the loop.
-  Loop(Broker& broker, Store& store, ServerLink& link, std::function<std::int64_t()> now_ms);
+  Loop(Broker& broker, store::Store& store, net::ServerLink& link, std::function<std::int64_t()> now_ms);
 
   // Has `look` called between turns, at once and then every kWatchMs or a little later. It is waited for.
   void watch(std::function<void(std::int64_t now_ms)> look);
@@ -36,7 +36,7 @@ class Loop {
   Expected<void> turn();
 
  private:
-  Expected<std::vector<Packet>> receive(std::int64_t wait_ms);
+  Expected<std::vector<net::Packet>> receive(std::int64_t wait_ms);
   // How long nobody was heard: this receive() returned late, and the turn before it was long. 0 where that is little.
   std::int64_t away_ms(std::int64_t asked_at_ms, std::int64_t wait_ms);
   Expected<void> step(Event event, Ready& turn);
@@ -47,8 +47,8 @@ class Loop {
   void tell_of_backup();
 
   Broker& broker_;
-  Store& store_;
-  ServerLink& link_;
+  store::Store& store_;
+  net::ServerLink& link_;
   std::function<std::int64_t()> now_ms_;
   std::function<void(std::int64_t)> look_;
   std::int64_t look_at_ms_ = 0;
@@ -56,11 +56,11 @@ class Loop {
   std::int64_t look_at_space_ms_ = 0;
   std::uint64_t committed_bytes_ = 0;     // since the last look at the disk
   std::int64_t heard_at_ms_ = 0;          // when the last receive() returned
-  std::vector<Packet> left_;              // by a turn that was long
+  std::vector<net::Packet> left_;         // by a turn that was long
   std::vector<Undelivered> undelivered_;  // of the last turn
   BackupOrder backup_;                    // the last one
   std::future<Expected<void>> copying_;   // valid while backup_ is made; waited for at the end
   std::optional<ClientReply> backed_up_;  // what came of backup_: whoever did not hear it asks again
 };
 
-}  // namespace kq
+}  // namespace kq::broker

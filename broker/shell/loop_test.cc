@@ -9,16 +9,16 @@
 #include "core/limits.h"
 #include "store/memory_store.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 // What arrives is set by the test; what is sent is kept, unless the peer is gone.
-class FakeLink final : public ServerLink {
+class FakeLink final : public net::ServerLink {
  public:
-  Expected<std::vector<Packet>> receive(std::int64_t timeout_ms, std::size_t packets_max) override {
+  Expected<std::vector<net::Packet>> receive(std::int64_t timeout_ms, std::size_t packets_max) override {
     waits_ms.push_back(timeout_ms);
     if (when_asked) when_asked(timeout_ms);
-    std::vector<Packet> packets;
+    std::vector<net::Packet> packets;
     while (!arriving.empty() && packets.size() < packets_max) {
       packets.push_back(std::move(arriving.front()));
       arriving.erase(arriving.begin());
@@ -26,51 +26,52 @@ class FakeLink final : public ServerLink {
     return packets;
   }
 
-  bool send(const Peer& peer, std::string bytes) override {
+  bool send(const net::Peer& peer, std::string bytes) override {
     if (peer.id == gone) return false;
     sent.push_back({peer, std::move(bytes)});
     return true;
   }
 
-  void blame(const Packet& packet, std::string_view why) override {
+  void blame(const net::Packet& packet, std::string_view why) override {
     blamed.push_back(packet.peer.id + ": " + std::string(why));
   }
 
   std::vector<std::string> blamed;
-  std::vector<Packet> arriving;
-  std::vector<Packet> sent;
+  std::vector<net::Packet> arriving;
+  std::vector<net::Packet> sent;
   std::vector<std::int64_t> waits_ms;
   std::string gone;
   std::function<void(std::int64_t timeout_ms)> when_asked;
 };
 
 // A disk on which a copy goes into a directory that is not there yet.
-class CopiedStore final : public Store {
+class CopiedStore final : public store::Store {
  public:
-  Expected<void> commit(std::span<const Write> writes) override { return memory.commit(writes); }
-  Expected<std::optional<std::string>> get(Family family, std::string_view key) const override {
+  Expected<void> commit(std::span<const store::Write> writes) override { return memory.commit(writes); }
+  Expected<std::optional<std::string>> get(store::Family family, std::string_view key) const override {
     return memory.get(family, key);
   }
-  Expected<void> scan(Family family, std::string_view first, std::string_view end, const Visit& visit) const override {
+  Expected<void> scan(store::Family family, std::string_view first, std::string_view end,
+                      const Visit& visit) const override {
     return memory.scan(family, first, end, visit);
   }
-  Expected<Space> space() override { return memory.space(); }
+  Expected<store::Space> space() override { return memory.space(); }
   Expected<void> checkpoint(const std::string& dir) override {
     if (!copies.insert(dir).second) return bad_input(dir + " is there already");
     return {};
   }
 
-  MemoryStore memory;
+  store::MemoryStore memory;
   std::set<std::string> copies;
 };
 
 class LoopTest : public testing::Test {
  protected:
   void arrive(const ClientRequest& request) {
-    link.arriving.push_back({{Side::client, "c"}, encode_message(Message<ClientRequest>{7, request})});
+    link.arriving.push_back({{net::Side::client, "c"}, encode_message(Message<ClientRequest>{7, request})});
   }
   void arrive(const WorkerRequest& request) {
-    link.arriving.push_back({{Side::worker, "w"}, encode_message(Message<WorkerRequest>{7, request})});
+    link.arriving.push_back({{net::Side::worker, "w"}, encode_message(Message<WorkerRequest>{7, request})});
   }
 
   static SubmitBatch one_job() {
@@ -94,7 +95,7 @@ class LoopTest : public testing::Test {
     return std::get<Body>(decode_message<Reply>(link.sent.at(i).bytes)->body);
   }
 
-  MemoryStore store;
+  store::MemoryStore store;
   FakeLink link;
   std::int64_t now_ms = 1000;
   std::int64_t look_takes_ms = 0;  // at the clock: a slow loop
@@ -129,7 +130,7 @@ TEST_F(LoopTest, nothing_is_said_when_the_commit_fails) {
 }
 
 TEST_F(LoopTest, bytes_that_mean_nothing_are_blamed_on_their_sender) {
-  link.arriving = {{{Side::client, "c"}, "?"}, {{Side::worker, "w"}, "?"}};
+  link.arriving = {{{net::Side::client, "c"}, "?"}, {{net::Side::worker, "w"}, "?"}};
   ASSERT_TRUE(loop.turn());
   ASSERT_EQ(link.sent.size(), 1u);
   EXPECT_THAT((sent<Refused, ClientReply>(0).reason), testing::HasSubstr("malformed message"));
@@ -195,7 +196,7 @@ TEST_F(LoopTest, a_long_turn_leaves_the_rest_for_the_next_and_workers_go_before_
   arrive(hello());
   ASSERT_TRUE(loop.turn());
   EXPECT_EQ(link.waits_ms.back(), 0);
-  EXPECT_EQ(link.sent.at(answered_n).peer.side, Side::worker);
+  EXPECT_EQ(link.sent.at(answered_n).peer.side, net::Side::worker);
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(loop.turn());
   EXPECT_EQ(link.sent.size(), 6u);
 }
@@ -218,8 +219,8 @@ TEST_F(LoopTest, a_backup_whose_answer_was_lost_is_answered_again_and_not_made_a
   Loop turns{of_disk, disk, link, [this] { return now_ms; }};
   const auto ask = [&](std::uint64_t request_id) {
     link.sent.clear();
-    link.arriving.push_back(
-        {{Side::client, "c"}, encode_message(Message<ClientRequest>{request_id, Backup{.dir = "/backup/monday"}})});
+    link.arriving.push_back({{net::Side::client, "c"},
+                             encode_message(Message<ClientRequest>{request_id, Backup{.dir = "/backup/monday"}})});
     while (link.sent.empty()) ASSERT_TRUE(turns.turn());
   };
   for (int i = 0; i < 2; ++i) {
@@ -293,4 +294,4 @@ TEST_F(LoopTest, stops_when_told) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

@@ -10,7 +10,7 @@
 #include "core/base/check.h"
 #include "store/keys.h"
 
-namespace kq {
+namespace kq::broker {
 
 struct Account {
   std::uint64_t jobs = 0;
@@ -22,7 +22,7 @@ struct Account {
 
 class Accounts {
  public:
-  void add(const LaneId& lane, std::uint32_t bytes) {
+  void add(const store::LaneId& lane, std::uint32_t bytes) {
     Account& own = accounts_[lane.submitter];
     for (Account* account : {&all_, &own}) {
       account->jobs += 1;
@@ -32,7 +32,7 @@ class Accounts {
     own.classes += 1;
     ++submitters_n_[lane.needs];
   }
-  void remove(const LaneId& lane, std::uint32_t bytes) {
+  void remove(const store::LaneId& lane, std::uint32_t bytes) {
     const auto place = accounts_.find(lane.submitter);
     const auto jobs_n = jobs_n_.find(pair_of(lane));
     KQ_CHECK(place != accounts_.end() && jobs_n != jobs_n_.end());
@@ -64,7 +64,7 @@ class Accounts {
  private:
   using Pair = std::pair<std::uint32_t, std::uint32_t>;  // submitter, needs
 
-  static Pair pair_of(const LaneId& lane) { return {lane.submitter, lane.needs}; }
+  static Pair pair_of(const store::LaneId& lane) { return {lane.submitter, lane.needs}; }
 
   Account all_;
   std::map<std::uint32_t, Account> accounts_;          // none empty
@@ -72,4 +72,4 @@ class Accounts {
   std::map<std::uint32_t, std::size_t> submitters_n_;  // by needs, none 0
 };
 
-}  // namespace kq
+}  // namespace kq::broker

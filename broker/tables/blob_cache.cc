@@ -7,7 +7,7 @@
 
 #include "store/keys.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 constexpr std::array kLikeliestFirst{Packing::lz4, Packing::zstd, Packing::raw};
@@ -30,7 +30,7 @@ const Blob& BlobCache::put(Blob blob) {
   return place->second->blob;
 }
 
-Expected<const Blob*> BlobCache::find(const Store& store, const Hash& hash) {
+Expected<const Blob*> BlobCache::find(const store::Store& store, const Hash& hash) {
   if (const auto place = places_.find(hash); place != places_.end()) {
     Entry& entry = *place->second;
     to_front_of(entry.is_shared || entry.is_asked ? kept_ : asked_, place->second);
@@ -43,13 +43,13 @@ Expected<const Blob*> BlobCache::find(const Store& store, const Hash& hash) {
   return find(store, hash);
 }
 
-Expected<void> BlobCache::read(const Store& store, const std::vector<Hash>& hashes) {
+Expected<void> BlobCache::read(const store::Store& store, const std::vector<Hash>& hashes) {
   std::vector<Hash> left = hashes;
   for (const Packing packing : kLikeliestFirst) {
     if (left.empty()) break;
     std::vector<std::string> keys;
-    for (const Hash& hash : left) keys.push_back(blob_key(hash, packing));
-    auto values = store.get_many(Family::blob, keys);
+    for (const Hash& hash : left) keys.push_back(store::blob_key(hash, packing));
+    auto values = store.get_many(store::Family::blob, keys);
     if (!values) return failure(std::move(values.error()));
     std::vector<Hash> missing;
     for (std::size_t i = 0; i < left.size(); ++i) {
@@ -91,17 +91,17 @@ void BlobCache::drop(Place place) {
   entries.list.erase(place);
 }
 
-Expected<std::optional<Blob>> read_blob(const Store& store, const Hash& hash) {
+Expected<std::optional<Blob>> read_blob(const store::Store& store, const Hash& hash) {
   for (const Packing packing : kLikeliestFirst) {
-    auto bytes = store.get(Family::blob, blob_key(hash, packing));
+    auto bytes = store.get(store::Family::blob, store::blob_key(hash, packing));
     if (!bytes) return failure(std::move(bytes.error()));
     if (*bytes) return Blob{.hash = hash, .bytes = std::move(**bytes), .packing = packing};
   }
   return std::nullopt;
 }
 
-Write write_of(const Blob& blob) {
-  return {Family::blob, blob_key(blob.hash, blob.packing), std::string(blob.bytes)};
+store::Write write_of(const Blob& blob) {
+  return {store::Family::blob, store::blob_key(blob.hash, blob.packing), std::string(blob.bytes)};
 }
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -13,7 +13,7 @@
 #include "core/messages.h"
 #include "store/store.h"
 
-namespace kq {
+namespace kq::broker {
 
 class BlobCache {
  public:
@@ -25,10 +25,10 @@ class BlobCache {
   bool has(const Hash& hash) const { return places_.contains(hash); }
 
   // From RAM or from the store, or null. Good until the next call.
-  Expected<const Blob*> find(const Store& store, const Hash& hash);
+  Expected<const Blob*> find(const store::Store& store, const Hash& hash);
 
   // Brings those of them here that the store has: cheaper than as many calls of find(). They stay as what was put.
-  Expected<void> read(const Store& store, const std::vector<Hash>& hashes);
+  Expected<void> read(const store::Store& store, const std::vector<Hash>& hashes);
 
   // It is no longer in the store.
   void forget(const Hash& hash);
@@ -65,8 +65,8 @@ class BlobCache {
 };
 
 // Reads a blob as it lies in the store; nothing if it is not there.
-Expected<std::optional<Blob>> read_blob(const Store& store, const Hash& hash);
+Expected<std::optional<Blob>> read_blob(const store::Store& store, const Hash& hash);
 // Where it lies: raw bytes under its hash, packed ones beside it.
-Write write_of(const Blob& blob);
+store::Write write_of(const Blob& blob);
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -4,7 +4,7 @@
 
 #include "store/memory_store.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 Blob blob(char content, std::size_t size = 1, Packing packing = Packing::raw) {
@@ -12,13 +12,13 @@ Blob blob(char content, std::size_t size = 1, Packing packing = Packing::raw) {
   return {.hash = sha256(bytes), .bytes = bytes, .packing = packing};
 }
 
-void save(MemoryStore& store, const Blob& blob) {
-  const Write write = write_of(blob);
+void save(store::MemoryStore& store, const Blob& blob) {
+  const store::Write write = write_of(blob);
   ASSERT_TRUE(store.commit(std::span(&write, 1)));
 }
 
 TEST(BlobCache, finds_what_is_in_ram_or_on_disk_raw_or_packed) {
-  MemoryStore store;
+  store::MemoryStore store;
   BlobCache blobs;
   blobs.put(blob('a'));
   save(store, blob('b'));
@@ -30,19 +30,19 @@ TEST(BlobCache, finds_what_is_in_ram_or_on_disk_raw_or_packed) {
 }
 
 TEST(BlobCache, reads_many_at_once_and_leaves_out_what_is_nowhere) {
-  MemoryStore store;
+  store::MemoryStore store;
   BlobCache blobs;
   save(store, blob('b'));
   save(store, blob('c', 1, Packing::zstd));
   ASSERT_TRUE(blobs.read(store, {blob('b').hash, blob('c').hash, blob('d').hash}));
-  const MemoryStore empty;
+  const store::MemoryStore empty;
   EXPECT_EQ(**blobs.find(empty, blob('b').hash), blob('b'));
   EXPECT_EQ(**blobs.find(empty, blob('c').hash), blob('c', 1, Packing::zstd));
   EXPECT_FALSE(blobs.has(blob('d').hash));
 }
 
 TEST(BlobCache, forgets_what_is_no_longer_in_the_store) {
-  MemoryStore store;
+  store::MemoryStore store;
   BlobCache blobs;
   blobs.put(blob('a'));
   blobs.forget(blob('a').hash);
@@ -52,7 +52,7 @@ TEST(BlobCache, forgets_what_is_no_longer_in_the_store) {
 }
 
 TEST(BlobCache, forgets_what_was_not_used_for_longest) {
-  MemoryStore store;
+  store::MemoryStore store;
   BlobCache blobs;
   const std::size_t third = BlobCache::kBytesMax / 3;
   const Blob a = blob('a', third), b = blob('b', third), c = blob('c', third), d = blob('d', third);
@@ -69,7 +69,7 @@ TEST(BlobCache, forgets_what_was_not_used_for_longest) {
 }
 
 TEST(BlobCache, forgets_what_was_asked_for_once_sooner_than_what_is_shared_or_waits) {
-  MemoryStore store;
+  store::MemoryStore store;
   BlobCache blobs;
   const std::size_t half = BlobCache::kAskedBytesMax / 2;
   const Blob shared = blob('s', half), waits = blob('w', half);
@@ -88,4 +88,4 @@ TEST(BlobCache, forgets_what_was_asked_for_once_sooner_than_what_is_shared_or_wa
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

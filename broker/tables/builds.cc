@@ -10,7 +10,7 @@
 #include "core/bytes/codec.h"
 #include "store/keys.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 constexpr std::size_t kLanesLookedAt = 1'024;  // in one look
@@ -152,7 +152,7 @@ std::optional<std::string> complaint_about(const BuildObject& object, const Devi
 
 void keep(Step& step, Sequence seq, BuildObject object) {
   Builds& builds = step.state.builds;
-  step.ready.write(Family::object, sequence_key(seq), encode(object));
+  step.ready.write(store::Family::object, store::sequence_key(seq), encode(object));
   builds.objects.emplace(seq, Builds::Object{object.kind, object.arch, object.bytes.size()});
   builds.bytes_n += object.bytes.size();
   builds.fresh.emplace(seq, std::move(object));
@@ -163,7 +163,7 @@ void keep(Step& step, Sequence seq, BuildObject object) {
 Expected<void> recover_builds(State& state) {
   Expected<void> done;
   const auto visit = [&](std::string_view key, std::string_view value) {
-    const auto seq = sequence_from(key);
+    const auto seq = store::sequence_from(key);
     const auto object = decode<BuildObject>(value);
     if (!seq || !object) {
       done = our_fault("store, family 'object': an entry is unreadable");
@@ -173,7 +173,7 @@ Expected<void> recover_builds(State& state) {
     state.builds.bytes_n += object->bytes.size();
     return true;
   };
-  if (auto scanned = state.store->scan(Family::object, "", "", visit); !scanned) return scanned;
+  if (auto scanned = state.store->scan(store::Family::object, "", "", visit); !scanned) return scanned;
   return done;
 }
 
@@ -274,7 +274,7 @@ Expected<std::optional<BuildObject>> object_for(Step& step, Sequence seq, const 
   const auto found = builds.objects.find(seq);
   if (found == builds.objects.end() || !is_for(found->second, device)) return std::nullopt;
   if (const auto fresh = builds.fresh.find(seq); fresh != builds.fresh.end()) return fresh->second;
-  const auto bytes = step.state.store->get(Family::object, sequence_key(seq));
+  const auto bytes = step.state.store->get(store::Family::object, store::sequence_key(seq));
   if (!bytes) return failure(bytes.error());
   auto object = *bytes ? decode<BuildObject>(**bytes) : Expected<BuildObject>(our_fault("it is gone"));
   if (object) return std::optional(std::move(*object));
@@ -300,7 +300,7 @@ void forget_build(Step& step, Sequence seq) {
   const auto object = builds.objects.extract(seq);
   if (object.empty()) return;
   builds.bytes_n -= object.mapped().bytes_n;
-  step.ready.erase(Family::object, sequence_key(seq));
+  step.ready.erase(store::Family::object, store::sequence_key(seq));
 }
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -19,7 +19,7 @@
 #include "core/base/error.h"
 #include "core/messages.h"
 
-namespace kq {
+namespace kq::broker {
 
 struct State;
 struct Step;
@@ -69,4 +69,4 @@ void stop_build(Step& step, Sequence seq);
 // The job has ended.
 void forget_build(Step& step, Sequence seq);
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -5,7 +5,7 @@
 #include "broker/script/script.h"
 #include "store/memory_store.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 class BuildsTest : public testing::Test {
@@ -18,11 +18,11 @@ class BuildsTest : public testing::Test {
   }
   std::size_t objects_n() const {
     std::size_t n = 0;
-    (void)store.scan(Family::object, "", "", [&](auto, auto) { return ++n > 0; });
+    (void)store.scan(store::Family::object, "", "", [&](auto, auto) { return ++n > 0; });
     return n;
   }
 
-  MemoryStore store;
+  store::MemoryStore store;
   Script script{store};
   const char* builder = "hello worker=b builds_for=sm_90 credit=2";
 };
@@ -213,4 +213,4 @@ TEST_F(BuildsTest, what_a_builder_had_when_another_build_found_it_gone_is_not_of
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

@@ -2,7 +2,7 @@
 
 #include "core/base/check.h"
 
-namespace kq {
+namespace kq::broker {
 
 Job* JobTable::find(Sequence seq) {
   const auto place = jobs_.find(seq);
@@ -119,4 +119,4 @@ void JobTable::enter(Job& job, JobEvent event) {
   if (*next == JobState::queued) ++queued_n_;
 }
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -21,7 +21,7 @@
 #include "core/verdict.h"
 #include "store/keys.h"
 
-namespace kq {
+namespace kq::broker {
 
 // Counts sessions of workers since the broker started; 0 is nobody.
 using SessionId = std::uint64_t;
@@ -48,7 +48,7 @@ struct Ending {
 
 struct Job {
   JobRecord record;                                // as on disk, or as the writes of this turn will make it
-  LaneId lane{};                                   // where it is queued when it is queued and its time has come
+  store::LaneId lane{};                            // where it is queued when it is queued and its time has come
   std::optional<Tenure> tenure{};                  // exactly while leased
   std::optional<Ending> ending{};                  // exactly when finished
   std::shared_ptr<const Submission> submission{};  // perhaps: as in family body
@@ -104,4 +104,4 @@ class JobTable {
   std::size_t queued_n_ = 0;                               // of those here
 };
 
-}  // namespace kq
+}  // namespace kq::broker

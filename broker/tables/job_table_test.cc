@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 constexpr std::size_t kKept = 100;
@@ -90,4 +90,4 @@ TEST(JobTableDeathTest, a_change_that_the_life_of_a_job_does_not_know_is_a_mista
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

@@ -6,7 +6,7 @@
 #include <map>
 #include <optional>
 
-namespace kq {
+namespace kq::broker {
 
 template <class Name>
 class Numbering {
@@ -57,4 +57,4 @@ class Numbering {
   std::uint32_t next_ = 0;
 };
 
-}  // namespace kq
+}  // namespace kq::broker

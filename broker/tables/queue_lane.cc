@@ -4,7 +4,7 @@
 
 #include "core/base/check.h"
 
-namespace kq {
+namespace kq::broker {
 
 void Lane::add(const Waiting& waiting) {
   ++total_;
@@ -107,4 +107,4 @@ void Lane::close_window_if_whole() {
   if (total_ == window_.size()) window_end_ = kNoRest;
 }
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -14,7 +14,7 @@
 
 #include "core/job.h"
 
-namespace kq {
+namespace kq::broker {
 
 // What is warm where: a problem's reference child and inputs are there, from the last job of that problem on.
 struct Warmth {
@@ -90,4 +90,4 @@ class Lane {
   std::uint32_t passed_by_ = 0;  // how often its head was
 };
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 Lane::Waiting waiting(Sequence seq, std::uint64_t problem = 0) {
@@ -138,4 +138,4 @@ TEST(Lane, hands_out_every_job_once_and_in_order_whatever_happens) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

@@ -4,7 +4,7 @@
 
 #include "core/base/check.h"
 
-namespace kq {
+namespace kq::broker {
 
 bool has(const Offer& offer, const Requirements& needs) {
   if (!offer.backends.empty() &&
@@ -19,19 +19,19 @@ bool fits(const Offer& offer, const DeviceInfo& device, const Requirements& need
   return device.kind == DeviceKind::cuda || needs.wish == DeviceWish::cpu || offer.cpu_takes_any;
 }
 
-void Scheduler::add(const LaneId& id, const Lane::Waiting& waiting) {
+void Scheduler::add(const store::LaneId& id, const Lane::Waiting& waiting) {
   entry(id).lane.add(waiting);
   ++size_;
   settle(id);
 }
 
-void Scheduler::restore(const LaneId& id, const Lane::Waiting& waiting) {
+void Scheduler::restore(const store::LaneId& id, const Lane::Waiting& waiting) {
   entry(id).lane.restore(waiting);
   ++size_;
   settle(id);
 }
 
-void Scheduler::remove(const LaneId& id, Sequence seq) {
+void Scheduler::remove(const store::LaneId& id, Sequence seq) {
   const auto place = lanes_.find(id);
   KQ_CHECK(place != lanes_.end());
   place->second.lane.remove(seq);
@@ -39,7 +39,7 @@ void Scheduler::remove(const LaneId& id, Sequence seq) {
   settle(id);
 }
 
-void Scheduler::refill(const LaneId& id, std::span<const Lane::Waiting> more, bool exhausted) {
+void Scheduler::refill(const store::LaneId& id, std::span<const Lane::Waiting> more, bool exhausted) {
   const auto place = lanes_.find(id);
   if (place == lanes_.end()) return;
   place->second.lane.refill(more, exhausted);
@@ -84,7 +84,7 @@ std::optional<Scheduler::Place> Scheduler::choose(const Offer& offer, const Warm
   std::optional<Place> oldest;
   const Lane* chosen = nullptr;
   for (const Candidate& candidate : fitting) {
-    const LaneId id{.needs = candidate.id.second, .priority = candidate.id.first, .submitter = submitter};
+    const store::LaneId id{.needs = candidate.id.second, .priority = candidate.id.first, .submitter = submitter};
     const auto place = lanes_.find(id);
     if (place == lanes_.end() || !place->second.listed) continue;
     const Lane& lane = place->second.lane;
@@ -100,20 +100,20 @@ std::optional<Scheduler::Place> Scheduler::choose(const Offer& offer, const Warm
 void Scheduler::level(std::uint32_t number, std::uint64_t share) {
   Submitter& submitter = shares_[number];
   submitter.share = share;
-  for (const LaneId& id : submitter.lanes) settle(id);
+  for (const store::LaneId& id : submitter.lanes) settle(id);
 }
 
 void Scheduler::charge(std::uint32_t number) {
   Submitter& submitter = shares_[number];
   share_now_ = std::max(share_now_, submitter.share);
   submitter.share += 1;
-  for (const LaneId& id : submitter.lanes) settle(id);
+  for (const store::LaneId& id : submitter.lanes) settle(id);
 }
 
 void Scheduler::pause(std::uint32_t number, bool paused) {
   Submitter& submitter = shares_[number];
   submitter.paused = paused;
-  for (const LaneId& id : submitter.lanes) settle(id);
+  for (const store::LaneId& id : submitter.lanes) settle(id);
 }
 
 void Scheduler::forget_nameless() {
@@ -121,13 +121,13 @@ void Scheduler::forget_nameless() {
                 [this](const auto& one) { return one.second.lanes.empty() && submitters.name(one.first) == nullptr; });
 }
 
-const Lane* Scheduler::find(const LaneId& id) const {
+const Lane* Scheduler::find(const store::LaneId& id) const {
   const auto place = lanes_.find(id);
   return place == lanes_.end() ? nullptr : &place->second.lane;
 }
 
 // The lane, perhaps a new one: its submitter then begins where the others are.
-Scheduler::Entry& Scheduler::entry(const LaneId& id) {
+Scheduler::Entry& Scheduler::entry(const store::LaneId& id) {
   const auto [place, is_new] = lanes_.try_emplace(id, Entry{.lane = Lane(window_)});
   if (is_new) {
     Submitter& submitter = shares_[id.submitter];
@@ -137,13 +137,13 @@ Scheduler::Entry& Scheduler::entry(const LaneId& id) {
   return place->second;
 }
 
-void Scheduler::list(const LaneId& id, Entry& entry) {
+void Scheduler::list(const store::LaneId& id, Entry& entry) {
   Group& group = groups_[{id.priority, id.needs}];
   group.by_share.emplace(entry.listed->first, id.submitter);
   group.by_age.emplace(entry.listed->second, id.submitter);
 }
 
-void Scheduler::unlist(const LaneId& id, Entry& entry) {
+void Scheduler::unlist(const store::LaneId& id, Entry& entry) {
   const auto place = groups_.find({id.priority, id.needs});
   place->second.by_share.erase({entry.listed->first, id.submitter});
   place->second.by_age.erase({entry.listed->second, id.submitter});
@@ -151,7 +151,7 @@ void Scheduler::unlist(const LaneId& id, Entry& entry) {
 }
 
 // Brings the lists in line with the lane after any change; an empty lane goes.
-void Scheduler::settle(const LaneId& id) {
+void Scheduler::settle(const store::LaneId& id) {
   const auto place = lanes_.find(id);
   Entry& entry = place->second;
   Submitter& submitter = shares_[id.submitter];
@@ -173,4 +173,4 @@ void Scheduler::settle(const LaneId& id) {
   lanes_.erase(place);
 }
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -31,7 +31,7 @@
 #include "core/device.h"
 #include "store/keys.h"
 
-namespace kq {
+namespace kq::broker {
 
 // A worker that asks for a job.
 struct Offer {
@@ -50,7 +50,7 @@ class Scheduler {
  public:
   static constexpr std::int64_t kHeadStartMs = 600'000;
 
-  using Place = QueuePlace;
+  using Place = store::QueuePlace;
 
   explicit Scheduler(LaneWindow window = {}) : window_(window) {}
 
@@ -58,10 +58,10 @@ class Scheduler {
   Numbering<Requirements> classes;
   Numbering<std::string> submitters;
 
-  void add(const LaneId& lane, const Lane::Waiting& waiting);
-  void restore(const LaneId& lane, const Lane::Waiting& waiting);  // at a restart, in the order of the index
-  void remove(const LaneId& lane, Sequence seq);
-  void refill(const LaneId& lane, std::span<const Lane::Waiting> more, bool exhausted);
+  void add(const store::LaneId& lane, const Lane::Waiting& waiting);
+  void restore(const store::LaneId& lane, const Lane::Waiting& waiting);  // at a restart, in the order of the index
+  void remove(const store::LaneId& lane, Sequence seq);
+  void refill(const store::LaneId& lane, std::span<const Lane::Waiting> more, bool exhausted);
 
   // What is warm on the device that would get a job of such a lane; empty: nobody knows.
   using WarmthFor = std::function<Warmth(const Requirements&)>;
@@ -75,9 +75,9 @@ class Scheduler {
   void forget_nameless();
 
   // Lanes whose windows want to be filled up.
-  const std::set<LaneId>& hungry() const { return hungry_; }
+  const std::set<store::LaneId>& hungry() const { return hungry_; }
 
-  const Lane* find(const LaneId& lane) const;
+  const Lane* find(const store::LaneId& lane) const;
   std::uint64_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
 
@@ -87,7 +87,7 @@ class Scheduler {
     // Under what it stands in its group's lists, while it does.
     std::optional<std::pair<std::uint64_t, std::int64_t>> listed{};  // share, submitted_at_ms of its head
   };
-  const std::map<LaneId, Entry>& lanes() const { return lanes_; }
+  const std::map<store::LaneId, Entry>& lanes() const { return lanes_; }
 
  private:
   // Lanes with a head, of submitters that are not paused.
@@ -99,22 +99,22 @@ class Scheduler {
   struct Submitter {
     std::uint64_t share = 0;  // got so far, in leases; of one that comes back at least what the others have
     bool paused = false;
-    std::set<LaneId> lanes{};  // that are not empty
+    std::set<store::LaneId> lanes{};  // that are not empty
   };
 
-  Entry& entry(const LaneId& lane);
-  void list(const LaneId& id, Entry& entry);
-  void unlist(const LaneId& id, Entry& entry);
-  void settle(const LaneId& id);
+  Entry& entry(const store::LaneId& lane);
+  void list(const store::LaneId& id, Entry& entry);
+  void unlist(const store::LaneId& id, Entry& entry);
+  void settle(const store::LaneId& id);
   void level(std::uint32_t submitter, std::uint64_t share);
 
   LaneWindow window_;  // of every lane
-  std::map<LaneId, Entry> lanes_;
+  std::map<store::LaneId, Entry> lanes_;
   std::map<GroupId, Group> groups_;  // none empty
   std::map<std::uint32_t, Submitter> shares_;
-  std::set<LaneId> hungry_;
+  std::set<store::LaneId> hungry_;
   std::uint64_t share_now_ = 0;  // of the submitter charged last: where one that comes back begins
   std::uint64_t size_ = 0;
 };
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 constexpr std::uint64_t kRelu = 1;
@@ -24,7 +24,8 @@ const std::vector<DeviceInfo> kH200{device(DeviceKind::cuda, "H200")};
 
 class SchedulerTest : public testing::Test {
  protected:
-  LaneId lane(const Requirements& needs, const std::string& submitter = "", Priority priority = Priority::normal) {
+  store::LaneId lane(const Requirements& needs, const std::string& submitter = "",
+                     Priority priority = Priority::normal) {
     return {.needs = number(scheduler.classes, needs),
             .priority = priority,
             .submitter = number(scheduler.submitters, submitter)};
@@ -36,7 +37,7 @@ class SchedulerTest : public testing::Test {
     return known ? *known : names.add(name);
   }
 
-  void add(const LaneId& id, Sequence seq, std::uint64_t problem = kRelu) {
+  void add(const store::LaneId& id, Sequence seq, std::uint64_t problem = kRelu) {
     scheduler.add(id, {.seq = seq, .problem = problem, .submitted_at_ms = static_cast<std::int64_t>(seq)});
   }
 
@@ -201,11 +202,11 @@ TEST_F(SchedulerTest, an_empty_lane_is_gone) {
 }
 
 TEST_F(SchedulerTest, says_which_lanes_are_hungry) {
-  const LaneId id = lane({});
+  const store::LaneId id = lane({});
   for (Sequence seq = 1; seq <= 2 * Lane::kWindowMax; ++seq) add(id, seq);
   EXPECT_TRUE(scheduler.hungry().empty());
   for (Sequence seq = 1; seq <= Lane::kWindowMax; ++seq) scheduler.remove(id, seq);
-  EXPECT_EQ(scheduler.hungry(), std::set<LaneId>{id});
+  EXPECT_EQ(scheduler.hungry(), std::set<store::LaneId>{id});
   EXPECT_EQ(chosen({.devices = kCpu}), std::nullopt) << "nothing is known of the rest yet";
   const std::vector<Lane::Waiting> more{{.seq = Lane::kWindowMax + 1}, {.seq = Lane::kWindowMax + 2}};
   scheduler.refill(id, more, false);
@@ -213,4 +214,4 @@ TEST_F(SchedulerTest, says_which_lanes_are_hungry) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

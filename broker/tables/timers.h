@@ -11,7 +11,7 @@
 #include "store/keys.h"
 #include "store/store.h"
 
-namespace kq {
+namespace kq::broker {
 
 struct Job;
 struct Step;
@@ -23,15 +23,16 @@ struct Timers {
   std::uint64_t waiting_n = 0;          // jobs whose time to be queued has not come
 };
 
-void set_timer(Step& step, const TimerPlace& place, std::string value);
-void clear_timer(Step& step, const TimerPlace& place);
+void set_timer(Step& step, const store::TimerPlace& place, std::string value);
+void clear_timer(Step& step, const store::TimerPlace& place);
 
 // Queues the jobs whose time has come, ends those whose deadline has passed before they began. In a Tick before any
 // timer is set.
 Expected<void> fire_timers(Step& step);
 
 // At a restart: visits what waits, so that it is counted, and finds the earliest.
-Expected<void> recover_timers(Timers& timers, const Store& store,
-                              const std::function<Expected<void>(Sequence, const LaneId&, const QueueEntry&)>& waits);
+Expected<void> recover_timers(
+    Timers& timers, const store::Store& store,
+    const std::function<Expected<void>(Sequence, const store::LaneId&, const store::QueueEntry&)>& waits);
 
-}  // namespace kq
+}  // namespace kq::broker

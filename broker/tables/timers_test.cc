@@ -7,7 +7,7 @@
 #include "broker/recovery.h"
 #include "store/memory_store.h"
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 class TimersTest : public testing::Test {
@@ -35,11 +35,12 @@ class TimersTest : public testing::Test {
   }
   std::size_t timers_n() const {
     std::size_t n = 0;
-    EXPECT_TRUE(store.scan(Family::timer, "", "", [&](std::string_view, std::string_view) { return ++n, true; }));
+    EXPECT_TRUE(
+        store.scan(store::Family::timer, "", "", [&](std::string_view, std::string_view) { return ++n, true; }));
     return n;
   }
 
-  MemoryStore store;
+  store::MemoryStore store;
   State state{.options = {}, .store = &store};
 };
 
@@ -98,10 +99,10 @@ TEST_F(TimersTest, a_clock_that_went_back_over_a_restart_loses_nothing) {
 
 TEST_F(TimersTest, a_key_that_is_none_is_damage) {
   submit(1, 9'000, 0, 1'000);
-  const Write write{Family::timer, std::string(8, '\0'), ""};
+  const store::Write write{store::Family::timer, std::string(8, '\0'), ""};
   ASSERT_TRUE(store.commit(std::span(&write, 1)));
   EXPECT_FALSE(recovered(store, {}, 1'000));
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

@@ -1,6 +1,6 @@
 #include "broker/tables/watchers.h"
 
-namespace kq {
+namespace kq::broker {
 
 bool Watchers::add(Watcher watcher) {
   drop(watcher.peer, watcher.request_id);
@@ -62,4 +62,4 @@ std::vector<Sequence> Watchers::watched() const {
   return seqs;
 }
 
-}  // namespace kq
+}  // namespace kq::broker

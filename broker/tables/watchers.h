@@ -16,7 +16,7 @@
 
 #include "core/job.h"
 
-namespace kq {
+namespace kq::broker {
 
 struct Watcher {
   std::string peer;
@@ -58,4 +58,4 @@ class Watchers {
   std::set<Number> due_;
 };
 
-}  // namespace kq
+}  // namespace kq::broker

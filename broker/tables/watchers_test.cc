@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 Watcher watcher(const std::string& peer, std::uint64_t request_id, std::vector<Sequence> seqs,
@@ -68,4 +68,4 @@ TEST(watchers, leave_one_job_that_all_of_them_watch_often) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

@@ -4,7 +4,7 @@
 
 #include "core/base/check.h"
 
-namespace kq {
+namespace kq::broker {
 
 Offer Session::offer(bool cpu_takes_any) const {
   return {.devices = devices, .labels = labels, .backends = backends, .cpu_takes_any = cpu_takes_any};
@@ -95,4 +95,4 @@ bool WorkerPool::serves(const Requirements& needs) const {
   return std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& entry) { return entry.second.serves(needs); });
 }
 
-}  // namespace kq
+}  // namespace kq::broker

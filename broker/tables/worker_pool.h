@@ -17,7 +17,7 @@
 #include "broker/tables/scheduler.h"
 #include "core/messages.h"
 
-namespace kq {
+namespace kq::broker {
 
 struct Session {
   SessionId id = kNobody;
@@ -88,4 +88,4 @@ class WorkerPool {
   SessionId last_id_ = kNobody;
 };
 
-}  // namespace kq
+}  // namespace kq::broker

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::broker {
 namespace {
 
 Hello hello(const std::string& worker, std::uint64_t epoch) {
@@ -84,4 +84,4 @@ TEST(WorkerPool, serves_a_lane_if_any_device_of_any_session_does) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::broker

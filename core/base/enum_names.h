@@ -1,6 +1,11 @@
-// The spelling of an enumerator, the same in C++, on the wire, on disk, in every output and in the docs.
+// The spelling of an enumerator, the same in C++, on the wire, on disk, in every output and in the documents.
 //
-// An enum opts in by specialising kEnumNames with one name per enumerator, in order, starting at 0.
+// An enum opts in with a function beside it, in its own namespace, that returns one name per enumerator, in order:
+//
+//   enum class Side { client, worker };
+//   constexpr std::array<std::string_view, 2> enum_names(Side) { return {"client", "worker"}; }
+//
+// The enumerators must count from 0 without gaps.
 #pragma once
 
 #include <array>
@@ -8,14 +13,18 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace kq {
 
 template <class E>
-inline constexpr std::array<std::string_view, 0> kEnumNames{};
+concept NamedEnum = std::is_enum_v<E> && requires(E value) {
+  enum_names(value);
+};
 
-template <class E>
-concept NamedEnum = std::is_enum_v<E> &&(kEnumNames<E>.size() > 0);
+// The names of all enumerators of E, in their order.
+template <NamedEnum E>
+inline constexpr auto kEnumNames = enum_names(E{});
 
 template <NamedEnum E>
 constexpr std::string_view to_string(E value) {

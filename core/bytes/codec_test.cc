@@ -380,8 +380,8 @@ TEST(Codec, many_small_arrays_are_refused_by_their_sum) {
       nested += array_of(kMessageItemsMax) + std::string(kMessageItemsMax, 1);
     return map({{"invented_later", nested}});
   };
-  EXPECT_EQ(refusal<Samples>(samples(15)), "accepted");
-  EXPECT_EQ(refusal<Samples>(samples(16)), "message of more than 1048576 items");
+  EXPECT_EQ(refusal<Samples>(examples::samples(15)), "accepted");
+  EXPECT_EQ(refusal<Samples>(examples::samples(16)), "message of more than 1048576 items");
 }
 
 TEST(Codec, depth_beyond_the_limit_is_refused) {

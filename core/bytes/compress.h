@@ -20,8 +20,9 @@ namespace kq {
 // How the bytes of a file travel and rest. `zstd`: one frame that names its content's size. `lz4`: the content's size
 // in four bytes, big-endian, then one block.
 enum class Packing { raw, zstd, lz4 };
-template <>
-inline constexpr std::array<std::string_view, 3> kEnumNames<Packing>{"raw", "zstd", "lz4"};
+constexpr std::array<std::string_view, 3> enum_names(Packing) {
+  return {"raw", "zstd", "lz4"};
+}
 
 // How long the content says that it is; 0 where it does not say. Not believed by who unpacks it.
 std::size_t content_bytes(Packing packing, std::string_view packed);

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-namespace kq {
+namespace kq::channel {
 namespace {
 
 constexpr std::size_t kBytes = 4096;
@@ -15,13 +15,13 @@ constexpr std::size_t kBytes = 4096;
 }  // namespace
 
 Expected<Warming> Warming::make() {
-  Fd file(::memfd_create("kq-warming", MFD_CLOEXEC));
+  sys::Fd file(::memfd_create("kq-warming", MFD_CLOEXEC));
   if (!file || ::ftruncate(file.get(), kBytes) != 0)
     return our_fault(std::string("memfd_create: ") + std::strerror(errno));
   return map(std::move(file));
 }
 
-Expected<Warming> Warming::map(Fd file) {
+Expected<Warming> Warming::map(sys::Fd file) {
   void* const at = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (at == MAP_FAILED)
     return our_fault(std::string("mmap of the page that tells who warms up: ") + std::strerror(errno));
@@ -39,4 +39,4 @@ Warming::~Warming() {
   if (page_ != nullptr) ::munmap(page_, kBytes);
 }
 
-}  // namespace kq
+}  // namespace kq::channel

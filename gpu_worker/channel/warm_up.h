@@ -16,7 +16,7 @@
 #include "core/base/error.h"
 #include "sys/fd.h"
 
-namespace kq {
+namespace kq::channel {
 
 // As many at once.
 inline constexpr std::size_t kWarmingMax = 5;
@@ -25,7 +25,7 @@ class Warming {
  public:
   static Expected<Warming> make();
   // The other end's, of its descriptor.
-  static Expected<Warming> map(Fd file);
+  static Expected<Warming> map(sys::Fd file);
   Warming(Warming&& other) noexcept;
   Warming& operator=(Warming&& other) noexcept;
   ~Warming();
@@ -46,8 +46,8 @@ class Warming {
     std::array<std::atomic<std::int32_t>, kWarmingMax> children;
     std::atomic<std::int32_t> is_preparing;
   };
-  Warming(Fd file, Page* page) : file_(std::move(file)), page_(page) {}
-  Fd file_;
+  Warming(sys::Fd file, Page* page) : file_(std::move(file)), page_(page) {}
+  sys::Fd file_;
   Page* page_ = nullptr;
 };
 static_assert(std::atomic<std::int32_t>::is_always_lock_free);
@@ -68,4 +68,4 @@ class Preparing {
   Warming* warming_;
 };
 
-}  // namespace kq
+}  // namespace kq::channel

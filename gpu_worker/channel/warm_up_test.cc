@@ -4,13 +4,13 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::channel {
 namespace {
 
 TEST(Warming, what_one_end_says_the_other_reads) {
   auto control = Warming::make();
   ASSERT_TRUE(control);
-  auto judge = Warming::map(Fd(::dup(control->fd())));
+  auto judge = Warming::map(sys::Fd(::dup(control->fd())));
   ASSERT_TRUE(judge);
   EXPECT_FALSE(judge->any());
   control->set(3, true);
@@ -24,7 +24,7 @@ TEST(Warming, what_one_end_says_the_other_reads) {
 TEST(Warming, the_judge_says_when_nobody_should_begin) {
   auto control = Warming::make();
   ASSERT_TRUE(control);
-  auto judge = Warming::map(Fd(::dup(control->fd())));
+  auto judge = Warming::map(sys::Fd(::dup(control->fd())));
   ASSERT_TRUE(judge);
   EXPECT_FALSE(control->is_preparing());
   {
@@ -37,8 +37,8 @@ TEST(Warming, the_judge_says_when_nobody_should_begin) {
 }
 
 TEST(Warming, a_descriptor_that_is_no_page_is_an_error) {
-  EXPECT_FALSE(Warming::map(Fd()));
+  EXPECT_FALSE(Warming::map(sys::Fd()));
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::channel

@@ -16,7 +16,7 @@
 #include "sys/clock.h"
 #include "sys/printable.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -49,7 +49,7 @@ bool asks_for_trigraphs_in(std::string_view contract) {
   constexpr int kDepthMax = 16;
   const auto look = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
     asks = asks || (event == nlohmann::json::parse_event_t::value && value.is_string() &&
-                    asks_for_trigraphs(value.get_ref<const std::string&>()));
+                    guard::asks_for_trigraphs(value.get_ref<const std::string&>()));
     return depth <= kDepthMax;
   };
   return nlohmann::json::parse(contract, look, false).is_discarded() || asks;  // Python may read what is none here
@@ -58,7 +58,7 @@ bool asks_for_trigraphs_in(std::string_view contract) {
 // C++ files need no compiler to be read, and binaries cannot be: what breaks a rule is told before anything runs.
 Expected<std::optional<Built>> judge_files(const Lease& lease, const BuildTime& time) {
   std::vector<std::string> bytes;
-  std::vector<CppSource> sources;
+  std::vector<guard::CppSource> sources;
   bytes.reserve(lease.submission.files.size());
   for (const SourceFile& file : lease.submission.files) {
     auto content = file_of(lease, file.hash);
@@ -66,18 +66,20 @@ Expected<std::optional<Built>> judge_files(const Lease& lease, const BuildTime& 
     sources.push_back({.name = file.name, .text = bytes.emplace_back(std::move(*content))});
   }
   const bool has_trigraphs =
-      lease.submission.backend == Backend::cuda && std::ranges::any_of(sources, [](const CppSource& source) {
+      lease.submission.backend == Backend::cuda && std::ranges::any_of(sources, [](const guard::CppSource& source) {
         return source.name.ends_with(".json") && asks_for_trigraphs_in(source.text);
       });
-  for (const CppSource& source : sources) {
+  for (const guard::CppSource& source : sources) {
     if (auto over = time.over())
       return over->map([](Verdict& verdict) { return std::optional(ended_build(std::move(verdict))); });
-    const auto binary = judge_binary(source.text, source.name);
-    if (const Finding* finding = first_rejected(binary)) return std::optional(ended_build(rejected(*finding)));
+    const auto binary = guard::judge_binary(source.text, source.name);
+    if (const guard::Finding* finding = guard::first_rejected(binary))
+      return std::optional(ended_build(rejected(*finding)));
     if (!is_cpp(source.name)) continue;
-    auto findings = has_trigraphs ? judge_trigraphs(source) : std::vector<Finding>();
-    std::ranges::move(judge_cuda(source, sources), std::back_inserter(findings));
-    if (const Finding* finding = first_rejected(findings)) return std::optional(ended_build(rejected(*finding)));
+    auto findings = has_trigraphs ? guard::judge_trigraphs(source) : std::vector<guard::Finding>();
+    std::ranges::move(guard::judge_cuda(source, sources), std::back_inserter(findings));
+    if (const guard::Finding* finding = guard::first_rejected(findings))
+      return std::optional(ended_build(rejected(*finding)));
   }
   return std::optional<Built>();
 }
@@ -127,7 +129,7 @@ Toolchain toolchain_in(const std::string& dir) {
   const std::size_t end = std::min(text.find('\n'), text.size());
   const std::size_t second = std::min(end + 1, text.size());
   const auto line = [&](std::size_t from, std::size_t size) {
-    return printable(std::string_view(text).substr(from, size), kToolchainBytesMax);
+    return sys::printable(std::string_view(text).substr(from, size), kToolchainBytesMax);
   };
   return {.compiler = line(0, end), .flags = line(second, text.find('\n', second) - second)};
 }
@@ -177,7 +179,7 @@ Expected<Builder::Job> Builder::begin(const Lease& lease, std::stop_token stop, 
 
 BuildTime Builder::time_to_judge(const Lease& lease, const std::stop_token& stop, std::int64_t end_ms) const {
   return {.stop = stop,
-          .end_ms = std::min(end_ms, monotonic_now_ms() + options_.limit_ms),
+          .end_ms = std::min(end_ms, sys::monotonic_now_ms() + options_.limit_ms),
           .limit_ms = limit_of(lease.submission, options_.limit_ms)};
 }
 
@@ -188,7 +190,7 @@ Hash Builder::key_of(const Job& job) {
 
 Expected<Built> Builder::build(const Lease& lease, std::stop_token stop, std::size_t slot) {
   if (stop.stop_requested()) return our_fault("stopped before it began");
-  const std::int64_t start_ms = monotonic_now_ms();
+  const std::int64_t start_ms = sys::monotonic_now_ms();
   auto judged = judge_files(lease, time_to_judge(lease, stop, start_ms + limit_of(lease.submission, kNoLimitMs)));
   if (!judged) return failure(judged.error());
   if (*judged) return std::move(**judged);
@@ -202,14 +204,14 @@ Expected<Built> Builder::build(const Lease& lease, std::stop_token stop, std::si
   if (lease.object) adopt(*job, key);
   auto cached = from_cache(*job, key);
   auto built = cached ? Expected<Built>(std::move(*cached)) : run(*job, key);
-  if (built) built->ms = monotonic_now_ms() - start_ms;
+  if (built) built->ms = sys::monotonic_now_ms() - start_ms;
   return built;
 }
 
 Expected<Built> Builder::build_object(const Lease& lease, std::stop_token stop, std::size_t slot) {
   auto built = build(lease, stop, slot);
   if (!built || built->dir.empty()) return built;
-  const auto job = begin(lease, std::move(stop), slot, monotonic_now_ms());
+  const auto job = begin(lease, std::move(stop), slot, sys::monotonic_now_ms());
   if (!job) return failure(job.error());
   std::error_code error;
   if (!is_as_the_key_says(*job->zygote, built->dir))
@@ -255,14 +257,14 @@ Expected<Scratch> Builder::scratch(const Job& job, const std::string& name) cons
 }
 
 BuildChild Builder::child_of(const Job& job, ChildRole role, std::uint32_t limit_ms, const std::string& shared) const {
-  return {
-      .role = role,
-      .arch = job.arch,
-      .shared = shared,
-      .uid = options_.uid == 0 ? 0 : options_.uid + static_cast<std::uint32_t>(job.slot),
-      .host_bytes = options_.host_bytes,
-      .limit_ms = static_cast<std::uint32_t>(std::clamp<std::int64_t>(job.end_ms - monotonic_now_ms(), 1, limit_ms)),
-      .whole_limit_ms = static_cast<std::uint32_t>(limit_of(job.lease.submission, limit_ms))};
+  return {.role = role,
+          .arch = job.arch,
+          .shared = shared,
+          .uid = options_.uid == 0 ? 0 : options_.uid + static_cast<std::uint32_t>(job.slot),
+          .host_bytes = options_.host_bytes,
+          .limit_ms =
+              static_cast<std::uint32_t>(std::clamp<std::int64_t>(job.end_ms - sys::monotonic_now_ms(), 1, limit_ms)),
+          .whole_limit_ms = static_cast<std::uint32_t>(limit_of(job.lease.submission, limit_ms))};
 }
 
 Expected<BuildEnd> Builder::run_child(const Job& job, ChildRole role, const Scratch& scratch, std::uint32_t limit_ms,
@@ -439,4 +441,4 @@ Built Builder::outcome(const Job& job, const std::string& dir, bool cached) cons
   return built;
 }
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -28,7 +28,7 @@
 #include "gpu_worker/core/worker.h"
 #include "gpu_worker/zygote/zygote.h"
 
-namespace kq {
+namespace kq::worker {
 
 inline constexpr std::uint32_t kReadyUids = 1024;
 
@@ -100,4 +100,4 @@ class Builder {
   std::string toolchain_;  // of this machine, as the last build's child told it
 };
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -17,7 +17,7 @@
 #include "gpu_worker/compile/object.h"
 #include "gpu_worker/lane/lane_of_tests.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -666,4 +666,4 @@ TEST_F(ExtensionRunTest, what_is_computed_anew_in_each_process_is_not_compiled_o
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

@@ -19,7 +19,7 @@
 #include "sys/clock.h"
 #include "sys/fd.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -37,14 +37,14 @@ tl::unexpected<Error> cannot(const std::string& what, const std::string& path) {
 }
 
 Expected<void> sync_directory(const std::string& path) {
-  const Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const sys::Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory || ::fsync(directory.get()) != 0) return cannot("sync", path);
   return {};
 }
 
 // Read-only, and on the disk when it returns.
 Expected<void> write_synced(const std::string& path, std::string_view bytes) {
-  const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444));
+  const sys::Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444));
   if (!file) return cannot("create", path);
   while (!bytes.empty()) {
     const ssize_t size = ::write(file.get(), bytes.data(), bytes.size());
@@ -318,9 +318,9 @@ std::size_t BuildCache::prune(std::uintmax_t bytes_max) const {
 std::optional<BuildCache::Pruned> BuildCache::prune_to(std::uintmax_t bytes_max, std::int64_t in_use_ms) const {
   std::error_code error;
   fs::create_directories(dir_, error);
-  const Fd lock(::open((dir_ + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  const sys::Fd lock(::open((dir_ + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return std::nullopt;
-  const std::int64_t now_ms = unix_now_ms();
+  const std::int64_t now_ms = sys::unix_now_ms();
   for (const std::string& name : directories_in(dir_ + "/tmp")) {
     if (changed_at_ms(dir_ + "/tmp/" + name) + kAbandonedMs < now_ms) remove_entry(dir_ + "/tmp/" + name);
   }
@@ -337,4 +337,4 @@ std::optional<BuildCache::Pruned> BuildCache::prune_to(std::uintmax_t bytes_max,
   return pruned;
 }
 
-}  // namespace kq
+}  // namespace kq::worker

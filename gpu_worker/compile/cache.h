@@ -26,7 +26,7 @@
 #include "core/result.h"
 #include "core/submission.h"
 
-namespace kq {
+namespace kq::worker {
 
 inline constexpr std::string_view kEntryListName = ".entry";
 inline constexpr std::size_t kEntryListBytesMax = 64u << 10;
@@ -96,4 +96,4 @@ class BuildCache {
   std::shared_ptr<Count> count_ = std::make_shared<Count>();
 };
 
-}  // namespace kq
+}  // namespace kq::worker

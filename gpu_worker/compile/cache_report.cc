@@ -3,7 +3,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 using nlohmann::json;
@@ -93,4 +93,4 @@ CacheAnswer ask_cache(const BuildCache& cache, CacheVerb verb, std::uintmax_t by
   return {};
 }
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -7,11 +7,12 @@
 
 #include "gpu_worker/compile/cache.h"
 
-namespace kq {
+namespace kq::worker {
 
 enum class CacheVerb { ls, stats, verify, prune };
-template <>
-inline constexpr std::array<std::string_view, 4> kEnumNames<CacheVerb>{"ls", "stats", "verify", "prune"};
+constexpr std::array<std::string_view, 4> enum_names(CacheVerb) {
+  return {"ls", "stats", "verify", "prune"};
+}
 
 struct CacheAnswer {
   std::string text;
@@ -21,4 +22,4 @@ struct CacheAnswer {
 // Does what the verb says. `bytes_max`: what prune leaves.
 CacheAnswer ask_cache(const BuildCache& cache, CacheVerb verb, std::uintmax_t bytes_max, bool as_json);
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -53,4 +53,4 @@ TEST_F(CacheReportTest, what_is_there_is_listed_verified_and_removed) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -213,4 +213,4 @@ TEST(BuildKey, changes_with_everything_that_shapes_a_build) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

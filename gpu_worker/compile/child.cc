@@ -9,7 +9,7 @@
 #include "sys/clock.h"
 #include "sys/log_pump.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 constexpr std::int64_t kLookMs = 20;       // how often a build looks whether it is still wanted
@@ -30,14 +30,14 @@ struct Waited {
 
 Expected<Waited> wait_or_stop(Zygote& zygote, std::uint64_t child, std::int64_t limit_ms, const std::stop_token& stop,
                               const std::string& dir) {
-  const std::int64_t deadline_ms = monotonic_now_ms() + limit_ms;
-  std::int64_t look_ms = monotonic_now_ms() + kDiskLookMs;
+  const std::int64_t deadline_ms = sys::monotonic_now_ms() + limit_ms;
+  std::int64_t look_ms = sys::monotonic_now_ms() + kDiskLookMs;
   for (;;) {
-    const std::int64_t now_ms = monotonic_now_ms();
+    const std::int64_t now_ms = sys::monotonic_now_ms();
     if (stop.stop_requested() || now_ms >= deadline_ms) return Waited{};
     if (now_ms >= look_ms) {
       if (holds_more_than(dir, kBuildDiskMax)) return Waited{.has_filled_disk = true};
-      look_ms = monotonic_now_ms() + kDiskLookMs;
+      look_ms = sys::monotonic_now_ms() + kDiskLookMs;
     }
     const auto status = zygote.wait(child, std::min(deadline_ms - now_ms, kLookMs));
     if (!status) return failure(status.error());
@@ -46,7 +46,7 @@ Expected<Waited> wait_or_stop(Zygote& zygote, std::uint64_t child, std::int64_t 
 }
 
 // Of one that runs: until it is gone, or its time is.
-Expected<BuildEnd> end_of(const BuildChild& child, Zygote& zygote, std::uint64_t id, LogPump& log,
+Expected<BuildEnd> end_of(const BuildChild& child, Zygote& zygote, std::uint64_t id, sys::LogPump& log,
                           const std::string& dir, const std::stop_token& stop) {
   const auto waited = wait_or_stop(zygote, id, child.limit_ms, stop, dir);
   const auto status = waited.map([](const Waited& how) { return how.status; });
@@ -101,7 +101,7 @@ Verdict build_out_of_memory(std::uint64_t host_bytes) {
 
 Expected<BuildEnd> run_build_child(const BuildChild& child, const Lease& lease, const Scratch& scratch, Zygote& zygote,
                                    const std::stop_token& stop) {
-  auto log = LogPump::open();
+  auto log = sys::LogPump::open();
   if (!log) return failure(log.error());
   const auto id =
       zygote.fork({.role = child.role,
@@ -117,7 +117,7 @@ Expected<BuildEnd> run_build_child(const BuildChild& child, const Lease& lease, 
                    .scratch_bytes = kBuildScratchBytes,
                    .window_bytes = 0},
                   log->second.get(), -1);
-  log->second = Fd();
+  log->second = sys::Fd();
   if (!id) return failure(id.error());
   return end_of(child, zygote, *id, log->first, scratch.dir(), stop);
 }
@@ -127,4 +127,4 @@ Expected<BuildEnd> run_ready_build(const BuildChild& child, ReadyBuild& ready, c
   return end_of(child, *ready.zygote, ready.id, ready.log, scratch.dir(), stop);
 }
 
-}  // namespace kq
+}  // namespace kq::worker

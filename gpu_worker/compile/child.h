@@ -11,7 +11,7 @@
 #include "gpu_worker/machine/scratch.h"
 #include "gpu_worker/zygote/zygote.h"
 
-namespace kq {
+namespace kq::worker {
 
 inline constexpr std::uint64_t kBuildScratchBytes = 1ull << 30;
 // What its directories on the host's disk may hold: a precompiled header of torch's has 0.5 GB. Looked at a few times a
@@ -44,4 +44,4 @@ Verdict build_ended(VerdictName name, std::string reason, std::string message);
 Verdict build_timed_out(std::int64_t limit_ms);
 Verdict build_out_of_memory(std::uint64_t host_bytes);
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -6,7 +6,7 @@
 
 #include "core/limits.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 TEST(BuildEnding, says_its_stage_and_no_more_than_a_sentence_may) {
@@ -24,4 +24,4 @@ TEST(BuildEnding, of_too_much_memory_names_the_limit) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

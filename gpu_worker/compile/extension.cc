@@ -9,7 +9,7 @@
 #include "gpu_worker/compile/outcome.h"
 #include "guard/guard.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 using nlohmann::json;
@@ -152,22 +152,22 @@ ExtensionCall call_of(const json& object, std::string key) {
   return call;
 }
 
-std::vector<Finding> judge_flags(const ExtensionCall& call) {
+std::vector<guard::Finding> judge_flags(const ExtensionCall& call) {
   std::map<std::string, std::string> joined;  // "-default-stream", "per-thread"
   for (const auto& [kind, flag] : call.flags) joined[kind] += (joined[kind].empty() ? "" : " ") + flag;
   std::deque<std::string> names;
-  std::vector<Fact> facts;
+  std::vector<guard::Fact> facts;
   std::uint32_t line = 0;  // one each, so that no rule is told once for all of them
   const auto add = [&](const std::string& kind, const std::string& flag) {
     facts.push_back({.file = call.place,
                      .line = ++line,
-                     .kind = FactKind::option,
+                     .kind = guard::FactKind::option,
                      .name = names.emplace_back("torch.utils.cpp_extension.load_inline(" + kind + ")"),
                      .argument = flag});
   };
   for (const auto& [kind, flag] : call.flags) add(kind, flag);
   for (const auto& [kind, flags] : joined) add(kind, flags);
-  return judge(facts);
+  return guard::judge(facts);
 }
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -226,9 +226,9 @@ class Joined {
   }
 
   // What is found before the first source, as of a flag's definition, is of its first line.
-  std::vector<Finding> judged(std::span<const CppSource> others) const {
-    auto findings = judge_cuda({.name = kName, .text = text_}, others);
-    for (Finding& finding : findings) {
+  std::vector<guard::Finding> judged(std::span<const guard::CppSource> others) const {
+    auto findings = guard::judge_cuda({.name = kName, .text = text_}, others);
+    for (guard::Finding& finding : findings) {
       if (finding.file != kName) continue;
       const Part* part = &parts_.front();
       for (const Part& each : parts_) part = each.lines_before < finding.line ? &each : part;
@@ -282,7 +282,7 @@ std::vector<Joined> texts_of(const ExtensionCall& call) {
 }
 
 // In lines of the submission's file where the source stands there word for word.
-Finding placed(const ExtensionCall& call, Finding finding) {
+guard::Finding placed(const ExtensionCall& call, guard::Finding finding) {
   const auto line = call.lines.find(finding.file);
   const std::string file = call.place.substr(0, call.place.find(':'));
   if (line != call.lines.end() && !file.empty()) {
@@ -323,25 +323,26 @@ Expected<std::vector<ExtensionCall>> parse_calls(std::string_view text) {
 
 std::optional<Verdict> judge_call(const ExtensionCall& call, const std::function<bool()>& may_go_on) {
   const auto flags = judge_flags(call);
-  if (const Finding* finding = first_rejected(flags)) {
-    Finding told = *finding;
+  if (const guard::Finding* finding = guard::first_rejected(flags)) {
+    guard::Finding told = *finding;
     told.file = call.place.empty() ? "load_inline" : call.place;
     told.line = 0;
     return rejected(told);
   }
   const bool reads_trigraphs =
-      std::ranges::any_of(call.flags, [](const auto& flag) { return asks_for_trigraphs(flag.second); });
+      std::ranges::any_of(call.flags, [](const auto& flag) { return guard::asks_for_trigraphs(flag.second); });
   for (const auto& [name, text] : call.sources) {
-    const auto findings = reads_trigraphs ? judge_trigraphs({.name = name, .text = text}) : std::vector<Finding>();
-    if (const Finding* finding = first_rejected(findings)) return rejected(placed(call, *finding));
+    const auto findings =
+        reads_trigraphs ? guard::judge_trigraphs({.name = name, .text = text}) : std::vector<guard::Finding>();
+    if (const guard::Finding* finding = guard::first_rejected(findings)) return rejected(placed(call, *finding));
   }
-  std::vector<CppSource> files;  // what a source may include
+  std::vector<guard::CppSource> files;  // what a source may include
   for (const auto& [name, text] : std::span(call.sources).subspan(call.files_at))
     files.push_back({.name = name, .text = text});
   for (const Joined& text : texts_of(call)) {
     if (!may_go_on()) return std::nullopt;
     const auto findings = text.judged(files);
-    if (const Finding* finding = first_rejected(findings)) return rejected(placed(call, *finding));
+    if (const guard::Finding* finding = guard::first_rejected(findings)) return rejected(placed(call, *finding));
   }
   return std::nullopt;
 }
@@ -372,4 +373,4 @@ std::string header_variant(const ExtensionCall& call) {
          (is_optimised && (!call.has_cuda_sources || call.has_loops) ? "-O2" : "-O1");
 }
 
-}  // namespace kq
+}  // namespace kq::worker

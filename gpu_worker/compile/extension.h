@@ -17,7 +17,7 @@
 #include "core/bytes/hash.h"
 #include "core/verdict.h"
 
-namespace kq {
+namespace kq::worker {
 
 inline constexpr std::size_t kExtensionCallsMax = 16;
 inline constexpr std::size_t kExtensionCallBytesMax = 8u << 20;  // of all calls of a submission, as JSON
@@ -60,4 +60,4 @@ Hash extension_key(const ExtensionCall& call, const std::string& arch, const std
 // torch.
 std::string header_variant(const ExtensionCall& call);
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 // Every field that a call has; `fields` come behind it and are what counts.
@@ -177,4 +177,4 @@ TEST(ExtensionHeader, is_chosen_by_what_is_compiled) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

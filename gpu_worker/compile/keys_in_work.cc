@@ -6,17 +6,17 @@
 #include "gpu_worker/compile/child.h"
 #include "sys/clock.h"
 
-namespace kq {
+namespace kq::worker {
 
 std::optional<Expected<Verdict>> BuildTime::over() const {
   if (stop.stop_requested()) return our_fault("stopped");
-  if (monotonic_now_ms() >= end_ms) return build_timed_out(limit_ms);
+  if (sys::monotonic_now_ms() >= end_ms) return build_timed_out(limit_ms);
   return std::nullopt;
 }
 
 KeysInWork::Hold::Hold(KeysInWork& keys, Hash key, const BuildTime& time) : keys_(keys), key_(key) {
   std::unique_lock lock(keys_.mutex_);
-  const auto left = std::chrono::milliseconds(std::max<std::int64_t>(time.end_ms - monotonic_now_ms(), 0));
+  const auto left = std::chrono::milliseconds(std::max<std::int64_t>(time.end_ms - sys::monotonic_now_ms(), 0));
   is_held_ = keys_.changed_.wait_for(lock, time.stop, left, [&] { return !keys_.keys_.contains(key_); });
   if (is_held_) keys_.keys_.insert(key_);
 }
@@ -35,4 +35,4 @@ KeysInWork::Hold::~Hold() {
   keys_.changed_.notify_all();
 }
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -12,7 +12,7 @@
 #include "core/bytes/hash.h"
 #include "core/verdict.h"
 
-namespace kq {
+namespace kq::worker {
 
 // How long a build may go on in our own threads, where it reads for the guard or waits: no child's limit ends that.
 struct BuildTime {
@@ -48,4 +48,4 @@ class KeysInWork {
   std::set<Hash> keys_;
 };
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -6,11 +6,11 @@
 
 #include "sys/clock.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 BuildTime minutes(std::stop_token stop = {}) {
-  return {.stop = std::move(stop), .end_ms = monotonic_now_ms() + 600'000, .limit_ms = 600'000};
+  return {.stop = std::move(stop), .end_ms = sys::monotonic_now_ms() + 600'000, .limit_ms = 600'000};
 }
 
 TEST(BuildTime, is_over_with_a_verdict_at_its_end_and_with_an_error_at_a_stop) {
@@ -42,4 +42,4 @@ TEST(KeysInWork, are_waited_for_while_there_is_time) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

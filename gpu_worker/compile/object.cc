@@ -7,7 +7,7 @@
 #include "gpu_worker/compile/cache.h"
 #include "gpu_worker/machine/scratch.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 constexpr std::string_view kEnd = "\n\n";
@@ -87,4 +87,4 @@ Expected<void> unpack_object(const BuildObject& object, const std::string& dir) 
   return {};
 }
 
-}  // namespace kq
+}  // namespace kq::worker

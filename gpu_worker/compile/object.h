@@ -13,7 +13,7 @@
 #include "core/base/error.h"
 #include "core/build_object.h"
 
-namespace kq {
+namespace kq::worker {
 
 inline constexpr std::size_t kObjectContentBytesMax = 64u << 20;  // unpacked
 
@@ -32,4 +32,4 @@ Expected<BuildObject> pack_object(const std::string& entry, DeviceKind kind, con
 // Writes the files into `dir`, which is there and empty. Bad input says what is wrong with the object.
 Expected<void> unpack_object(const BuildObject& object, const std::string& dir);
 
-}  // namespace kq
+}  // namespace kq::worker

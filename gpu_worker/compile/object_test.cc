@@ -10,7 +10,7 @@
 
 #include "gpu_worker/compile/cache.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -123,4 +123,4 @@ TEST_F(BuildObjectTest, no_changed_byte_gets_through) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

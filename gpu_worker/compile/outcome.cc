@@ -10,7 +10,7 @@
 #include "guard/facts.h"
 #include "sys/printable.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -46,11 +46,11 @@ std::optional<Verdict> judge_built(const std::string& dir) {
   for (const fs::directory_entry& entry : fs::directory_iterator(dir, error)) {
     const std::string path = entry.path().string();
     const auto start = read_child_file(path, kElfMagicBytes);
-    if (!start || !is_elf(*start)) continue;
+    if (!start || !guard::is_elf(*start)) continue;
     const auto bytes = read_child_file(path, kBuildBytesMax);
     if (!bytes) return failed(Stage::guard, bytes.error().message);
-    const auto findings = judge_elf(*bytes, entry.path().filename().string());
-    if (const Finding* finding = first_rejected(findings)) return rejected(*finding);
+    const auto findings = guard::judge_elf(*bytes, entry.path().filename().string());
+    if (const guard::Finding* finding = guard::first_rejected(findings)) return rejected(*finding);
   }
   return std::nullopt;
 }
@@ -59,15 +59,15 @@ std::optional<Verdict> judge_built(const std::string& dir) {
 
 std::optional<Verdict> read_outcome(const std::string& dir) {
   // One byte more than there may be: facts that were cut off at a line's end would look whole.
-  if (const auto facts = read_child_file(dir + "/facts", kFactsBytesMax + 1)) {
-    const auto findings = judge_facts(*facts);
+  if (const auto facts = read_child_file(dir + "/facts", guard::kFactsBytesMax + 1)) {
+    const auto findings = guard::judge_facts(*facts);
     if (!findings) return failed(Stage::guard, findings.error().message);
-    if (const Finding* finding = first_rejected(*findings)) return rejected(*finding);
+    if (const guard::Finding* finding = guard::first_rejected(*findings)) return rejected(*finding);
   }
   // What macros of headers made of the source.
   if (const auto text = read_child_file(dir + "/source.ii", kPreprocessedBytesMax)) {
-    const auto findings = judge_preprocessed({.name = "source.ii", .text = *text});
-    if (const Finding* finding = first_rejected(findings)) return rejected(*finding);
+    const auto findings = guard::judge_preprocessed({.name = "source.ii", .text = *text});
+    if (const guard::Finding* finding = guard::first_rejected(findings)) return rejected(*finding);
   }
   const auto status = read_child_file(dir + "/status", kStatusBytesMax);
   const std::string word = status ? status->substr(0, status->find_first_of(" \n")) : "missing";
@@ -94,7 +94,7 @@ std::optional<Verdict> read_outcome(const std::string& dir) {
   return failed(Stage::build, message.empty() ? "the build left no result" : message);
 }
 
-Verdict rejected(const Finding& finding) {
+Verdict rejected(const guard::Finding& finding) {
   return ended(
       VerdictName::rejected,
       {.stage = Stage::guard,
@@ -107,7 +107,7 @@ Verdict rejected(const Finding& finding) {
 }
 
 std::string shortened(std::string_view text) {
-  return printable(text, kMessageTextMax);
+  return sys::printable(text, kMessageTextMax);
 }
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -10,7 +10,7 @@
 #include "core/limits.h"
 #include "guard/facts.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -116,9 +116,9 @@ TEST_F(BuildOutcomeTest, nothing_in_a_message_is_a_command_to_a_terminal) {
 TEST_F(BuildOutcomeTest, facts_that_are_too_many_are_not_cut_off) {
   leave("status", "ok\n");
   std::string facts = "file\tk.py\t2\n";
-  while (facts.size() + 200 <= kFactsBytesMax) facts += "1\tcall\t" + std::string(92, 'x') + "\n";
-  facts += "1\tcall\t" + std::string(kFactsBytesMax - facts.size() - 8, 'x') + "\n";
-  ASSERT_EQ(facts.size(), kFactsBytesMax);
+  while (facts.size() + 200 <= guard::kFactsBytesMax) facts += "1\tcall\t" + std::string(92, 'x') + "\n";
+  facts += "1\tcall\t" + std::string(guard::kFactsBytesMax - facts.size() - 8, 'x') + "\n";
+  ASSERT_EQ(facts.size(), guard::kFactsBytesMax);
   leave("facts", facts);
   EXPECT_EQ(read(), "built");
   leave("facts", facts + "2\tcall\ttorch.cuda.Stream\n");
@@ -126,4 +126,4 @@ TEST_F(BuildOutcomeTest, facts_that_are_too_many_are_not_cut_off) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

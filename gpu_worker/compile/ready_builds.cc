@@ -5,7 +5,7 @@
 
 #include "gpu_worker/zygote/packets.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 constexpr std::int64_t kEndLimitMs = 60'000;  // gpu_worker/lane/children.cc says what may take so long
@@ -14,7 +14,7 @@ constexpr std::int64_t kEndLimitMs = 60'000;  // gpu_worker/lane/children.cc say
 
 Expected<void> ReadyBuild::assign(const Lease& lease) const {
   return put_sources(scratch, lease, true).and_then([&] {
-    return send_packet(channel.get(), assignment(ChildRole::build, lease.submission, problem_file(lease)));
+    return sys::send_packet(channel.get(), assignment(ChildRole::build, lease.submission, problem_file(lease)));
   });
 }
 
@@ -73,9 +73,9 @@ Expected<ReadyBuild> ReadyBuilds::make(std::shared_ptr<Zygote> zygote, const std
   const std::uint32_t uid = options_.first_uid == 0 ? 0 : options_.first_uid + *place;
   auto scratch = Scratch::make(options_.scratch, "ready" + std::to_string(*place), uid);
   if (!scratch) return failure(scratch.error());
-  auto log = LogPump::open();
+  auto log = sys::LogPump::open();
   if (!log) return failure(log.error());
-  auto ends = packet_pair();
+  auto ends = sys::packet_pair();
   if (!ends) return failure(ends.error());
   const auto id = zygote->fork({.role = ChildRole::ready_build,
                                 .backend = Backend::cuda,
@@ -133,4 +133,4 @@ void ReadyBuilds::work() {
   }
 }
 
-}  // namespace kq
+}  // namespace kq::worker

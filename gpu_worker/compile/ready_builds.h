@@ -19,7 +19,7 @@
 #include "gpu_worker/zygote/zygote.h"
 #include "sys/log_pump.h"
 
-namespace kq {
+namespace kq::worker {
 
 inline constexpr std::size_t kReadyBuildsMax = 2;       // that wait for kernels for one architecture; each takes 60 MB
 inline constexpr std::size_t kReadyBuildsOfAllMax = 4;  // the oldest goes
@@ -30,8 +30,8 @@ struct ReadyBuild {
   std::uint64_t id = 0;
   std::shared_ptr<const std::uint32_t> place;  // its directory and its user, nobody else's until this goes
   Scratch scratch;
-  LogPump log;
-  Fd channel;
+  sys::LogPump log;
+  sys::Fd channel;
 
   // The job's files and what it is to build.
   Expected<void> assign(const Lease& lease) const;
@@ -82,4 +82,4 @@ class ReadyBuilds {
   std::thread worker_;
 };
 
-}  // namespace kq
+}  // namespace kq::worker

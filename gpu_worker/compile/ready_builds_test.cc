@@ -15,7 +15,7 @@
 #include "gpu_worker/compile/child.h"
 #include "gpu_worker/lane/lane_of_tests.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -79,7 +79,7 @@ TEST_F(ReadyBuildsTest, none_waits_before_one_was_wanted_and_each_has_a_place_of
   EXPECT_EQ(places.size(), 4u);
   for (ReadyBuild& child : children) {
     EXPECT_FALSE(*zygote_->wait(child.id, 0)) << "it waits";
-    child.channel = Fd();
+    child.channel = sys::Fd();
     EXPECT_EQ(*zygote_->wait(child.id, 20'000), std::optional(0)) << "nobody is there to tell it what to build";
     zygote_->forget(child.id);
   }
@@ -130,4 +130,4 @@ TEST_F(ReadyBuildsTest, none_is_left_of_a_pool_that_is_gone) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace kq {
+namespace kq::worker {
 
 Expected<std::shared_ptr<Zygote>> BuildZygotes::get(DeviceKind kind) {
   const std::lock_guard lock(mutex_);
@@ -17,4 +17,4 @@ Expected<std::shared_ptr<Zygote>> BuildZygotes::get(DeviceKind kind) {
   return zygote;
 }
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -10,7 +10,7 @@
 #include "core/device.h"
 #include "gpu_worker/zygote/zygote.h"
 
-namespace kq {
+namespace kq::worker {
 
 class BuildZygotes {
  public:
@@ -25,4 +25,4 @@ class BuildZygotes {
   std::map<DeviceKind, std::shared_ptr<Zygote>> zygotes_;
 };
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -4,7 +4,7 @@
 
 #include "gpu_worker/lane/lane_of_tests.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 TEST(BuildZygotesTest, each_kind_has_one_and_a_dead_one_is_started_again) {
@@ -25,4 +25,4 @@ TEST(BuildZygotesTest, each_kind_has_one_and_a_dead_one_is_started_again) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

@@ -6,7 +6,7 @@
 
 #include "gpu_worker/core/limit.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 constexpr std::string_view kTotal = "total";  // of the verdict where the run's time was over
@@ -69,4 +69,4 @@ bool ran_out_of_time(const Report& report) {
   return why != nullptr && name_of(*report.verdict) == VerdictName::timed_out && why->reason == kTotal;
 }
 
-}  // namespace kq
+}  // namespace kq::worker

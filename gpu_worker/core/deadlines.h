@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "core/plan.h"
 
-namespace kq {
+namespace kq::worker {
 
 // Whether a submission that was killed is gone. One that is not, with all it started, keeps its judge waiting by its
 // own doing.
@@ -23,4 +23,4 @@ Expected<Report> without_answer(std::uint64_t plan, Killed submission, std::int6
 // Whether a report says so of a submission.
 bool ran_out_of_time(const Report& report);
 
-}  // namespace kq
+}  // namespace kq::worker

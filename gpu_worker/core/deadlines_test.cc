@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 constexpr std::int64_t kLimitMs = 500;
@@ -59,4 +59,4 @@ TEST(Overtime, is_the_submissions_where_that_would_not_go) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

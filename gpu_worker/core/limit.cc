@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace kq {
+namespace kq::worker {
 
 std::int64_t limit_of(const Submission& submission, std::int64_t workers_ms) {
   return submission.time_limit_ms == 0 ? workers_ms : std::min<std::int64_t>(submission.time_limit_ms, workers_ms);
@@ -24,4 +24,4 @@ bool RunTime::has_room(std::int64_t now_ms, std::int64_t expected_ms) const {
   return left_ms(now_ms) >= std::max(expected_ms, kAnotherAttemptMs);
 }
 
-}  // namespace kq
+}  // namespace kq::worker

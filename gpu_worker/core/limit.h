@@ -8,7 +8,7 @@
 
 #include "core/submission.h"
 
-namespace kq {
+namespace kq::worker {
 
 std::int64_t limit_of(const Submission& submission, std::int64_t workers_ms);
 
@@ -35,4 +35,4 @@ class RunTime {
   std::optional<std::int64_t> end_ms_;
 };
 
-}  // namespace kq
+}  // namespace kq::worker

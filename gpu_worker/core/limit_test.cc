@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 TEST(limit, a_job_may_ask_for_less_than_its_worker_allows_and_not_for_more) {
@@ -41,4 +41,4 @@ TEST(RunTime, has_room_for_what_takes_no_longer_than_what_is_left) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 constexpr std::string_view kQuietRule = "quiet";  // of judge/trials.cc
@@ -54,4 +54,4 @@ Expected<void> blame_foreigners(const Verdict& verdict, const std::optional<Cond
                    "; a worker needs a GPU of its own");
 }
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -14,7 +14,7 @@
 #include "core/base/error.h"
 #include "core/plan.h"
 
-namespace kq {
+namespace kq::worker {
 
 inline constexpr double kDoubtfulShare = 0.01;         // published above the child's own time by more than this
 inline constexpr double kDoubtfulBelowNs = 1'000'000;  // what takes longer knows no such error
@@ -48,4 +48,4 @@ Expected<void> reject_forged_clock(Report& report, const Trials& trials, Looks l
 // verdict.
 Expected<void> blame_foreigners(const Verdict& verdict, const std::optional<Conditions>& conditions);
 
-}  // namespace kq
+}  // namespace kq::worker

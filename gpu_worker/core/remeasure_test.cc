@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 Report report(double published_ns, double event_ns) {
@@ -127,4 +127,4 @@ TEST(BlameForeigners, other_rules_ask_nothing_of_the_device) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

@@ -7,7 +7,7 @@
 #include "core/bytes/codec.h"
 #include "core/limits.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 // How often leases of the problem that is up may run before an older one of another problem.
@@ -386,4 +386,4 @@ std::size_t Worker::count(Phase phase) const {
       std::count_if(held_.begin(), held_.end(), [phase](const auto& entry) { return entry.second.phase == phase; }));
 }
 
-}  // namespace kq
+}  // namespace kq::worker

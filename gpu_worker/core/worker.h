@@ -24,7 +24,7 @@
 
 #include "core/messages.h"
 
-namespace kq {
+namespace kq::worker {
 
 struct WorkerOptions {
   std::string name;
@@ -145,4 +145,4 @@ class Worker {
   std::int64_t next_heartbeat_ms_ = 0;
 };
 
-}  // namespace kq
+}  // namespace kq::worker

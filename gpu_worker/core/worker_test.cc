@@ -4,7 +4,7 @@
 
 #include "core/limits.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 const DeviceInfo kCpu{.kind = DeviceKind::cpu, .model = "test", .uuid = {}, .arch = {}, .memory_bytes = 1};
@@ -462,4 +462,4 @@ TEST_F(CompileOnlyTest, drains_after_what_it_builds) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

@@ -8,7 +8,7 @@
 
 #include "gpu_worker/child/runtime/audit.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 constexpr std::size_t kMessageBytesMax = 600;
@@ -139,7 +139,8 @@ AuditReport read_audit(std::string_view text, std::uint32_t calls, std::string_v
   }
   if (!report.is_on && report.off.empty()) report.off = "its child said nothing";
   // Beside a stream it made, that it also silenced the audit is no news.
-  if (report.is_on && !report.rejection && (is_silent || heard < std::min<std::uint32_t>(calls, kAuditAnswersMax)))
+  if (report.is_on && !report.rejection &&
+      (is_silent || heard < std::min<std::uint32_t>(calls, runtime::kAuditAnswersMax)))
     report.rejection = silenced();
   return report;
 }
@@ -164,4 +165,4 @@ bool makes_streams_by_itself(std::string_view named, std::string_view python_hom
   return path.starts_with('/') && !is_jobs && begins_with_any(file_of(path), kLibraries);
 }
 
-}  // namespace kq
+}  // namespace kq::worker

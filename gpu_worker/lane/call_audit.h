@@ -11,7 +11,7 @@
 
 #include "core/verdict.h"
 
-namespace kq {
+namespace kq::worker {
 
 struct AuditReport {
   bool is_on = false;    // CUPTI was there
@@ -28,4 +28,4 @@ AuditReport read_audit(std::string_view text, std::uint32_t calls, std::string_v
 // lies. What lies where jobs write, or has no file, is the submission's whatever its name.
 bool makes_streams_by_itself(std::string_view path, std::string_view python_home = {});
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 constexpr std::string_view kOn = "on\t/usr/lib/libcupti.so.13\n";
@@ -94,4 +94,4 @@ TEST(read_audit, bytes_that_are_no_lines_say_nothing) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

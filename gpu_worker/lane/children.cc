@@ -8,7 +8,7 @@
 
 #include "gpu_worker/zygote/packets.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 constexpr std::uint64_t kScratchBytes = 1ull << 30;  // of a child's /tmp and work
@@ -26,7 +26,7 @@ constexpr auto kMomentLook = std::chrono::microseconds(200);
 // Places in Warming: one for each forker, and one for the end of who is retired in time; who is forked elsewhere is
 // told to nobody.
 constexpr std::size_t kEnding = kForkers;
-constexpr std::size_t kUntold = kWarmingMax;
+constexpr std::size_t kUntold = channel::kWarmingMax;
 constexpr std::uint64_t kReferenceHostBytes =
     2ull << 30;                          // whose limit is less has no half a GB for kernels (harness/common_kernels.py)
 constexpr std::size_t kSlotsSpared = 4;  // by children that are forked ahead, for those that are wanted now
@@ -36,10 +36,10 @@ bool is_submission(ChildRole role) {
 }
 
 // Neither end blocks: what finds no room is dropped by who writes, who is the submission's child.
-Expected<std::pair<Fd, Fd>> pipe_for_lines() {
+Expected<std::pair<sys::Fd, sys::Fd>> pipe_for_lines() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return our_fault("pipe for an audit failed");
-  return std::pair{Fd(ends[0]), Fd(ends[1])};
+  return std::pair{sys::Fd(ends[0]), sys::Fd(ends[1])};
 }
 
 constexpr std::array kKinds{ChildKind::python, ChildKind::launcher, ChildKind::reference};
@@ -61,14 +61,14 @@ ChildKind kind_of_references(DeviceKind device) {
   return device == DeviceKind::cuda ? ChildKind::reference : ChildKind::python;
 }
 
-Children::Children(ChildrenOptions options, Warming& warming, GetZygote zygote, Inspect inspect)
+Children::Children(ChildrenOptions options, channel::Warming& warming, GetZygote zygote, Inspect inspect)
     : options_(std::move(options)),
       warming_(warming),
       zygote_(std::move(zygote)),
       inspect_(std::move(inspect)),
       used_{true},  // Python, from the beginning
       undertaker_([this] { take_down_all(); }) {
-  static_assert(kEnding < kWarmingMax);
+  static_assert(kEnding < channel::kWarmingMax);
   for (std::size_t i = 0; i < kForkers; ++i) forkers_[i] = std::thread([this, i] { fork_ahead(i); });
 }
 
@@ -107,7 +107,7 @@ Expected<LaneChild> Children::take(ChildRole role, ChildKind kind, const Lease& 
       if (auto put = child->scratch.put_all(built->dir); !put) return put;
     }
     if (kind == ChildKind::launcher) return {};  // knows what it is
-    return send_packet(child->channel.get(), assignment(role, lease.submission, problem_file(lease)));
+    return sys::send_packet(child->channel.get(), assignment(role, lease.submission, problem_file(lease)));
   }();
   if (told) return child;
   retire(std::move(*child));
@@ -177,11 +177,11 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role) {
     const std::uint32_t uid = options_.first_uid == 0 ? 0 : options_.first_uid + static_cast<std::uint32_t>(*slot);
     auto scratch = Scratch::make(options_.scratch, "child" + std::to_string(*slot), uid);
     if (!scratch) return failure(scratch.error());
-    auto log = LogPump::open();
+    auto log = sys::LogPump::open();
     if (!log) return failure(log.error());
-    auto ends = packet_pair();
+    auto ends = sys::packet_pair();
     if (!ends) return failure(ends.error());
-    std::pair<Fd, Fd> audit;
+    std::pair<sys::Fd, sys::Fd> audit;
     const bool is_audited = options_.audits && kind == ChildKind::python && role == ChildRole::ready;
     if (is_audited) {
       auto made = pipe_for_lines();
@@ -224,14 +224,14 @@ Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role) {
 Expected<void> Children::await_warmth(LaneChild& child, std::size_t place) {
   const auto warm = [&]() -> Expected<void> {
     for (int words = 0; !child.is_warm; ++words) {
-      auto word = receive_packet(child.channel.get(), kWarmLimitMs);
+      auto word = sys::receive_packet(child.channel.get(), kWarmLimitMs);
       if (!word || words == kWordsMax) return our_fault("a child died before it was warm");
       if (!*word) return our_fault("a child was not warm after " + std::to_string(kWarmLimitMs / 1000) + " s");
       child.is_cold = (*word)->bytes == "cold";
       child.is_warm = child.is_cold || (*word)->bytes == "warm";
       if ((*word)->bytes != "asks") continue;
       begin_at_good_moment(place);
-      if (const auto told = send_packet(child.channel.get(), "go"); !told) return told;
+      if (const auto told = sys::send_packet(child.channel.get(), "go"); !told) return told;
     }
     return {};
   }();
@@ -417,4 +417,4 @@ void Children::take_down(LaneChild child) {
   changed_.notify_all();
 }
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -26,7 +26,7 @@
 #include "gpu_worker/zygote/zygote.h"
 #include "sys/log_pump.h"
 
-namespace kq {
+namespace kq::worker {
 
 // Children of one lane at once, whatever becomes of them: calibrators, a reference, one that runs, those that wait,
 // those that die.
@@ -50,9 +50,9 @@ struct LaneChild {
   std::uint64_t id = 0;
   std::size_t slot = 0;
   Scratch scratch;
-  LogPump log;
-  Fd channel;            // the judge's end, until the judge has it
-  Fd audit;              // what CUPTI says of one that it listens to
+  sys::LogPump log;
+  sys::Fd channel;       // the judge's end, until the judge has it
+  sys::Fd audit;         // what CUPTI says of one that it listens to
   bool is_warm = false;  // it has said so
   bool is_cold =
       false;  // it has said that it could not, which its first answer tells, or that the device's memory was full
@@ -81,7 +81,7 @@ class Children {
   using Inspect = std::function<std::optional<std::string>()>;
 
   // `warming` is where who is making itself warm is told; it outlives this.
-  Children(ChildrenOptions options, Warming& warming, GetZygote zygote, Inspect inspect);
+  Children(ChildrenOptions options, channel::Warming& warming, GetZygote zygote, Inspect inspect);
   ~Children();  // all are gone then
 
   // A child for this job, which knows its role and has its files; one that waits, or one forked now. One under a
@@ -126,7 +126,7 @@ class Children {
   void complain(const std::string& why);
 
   const ChildrenOptions options_;
-  Warming& warming_;
+  channel::Warming& warming_;
   const GetZygote zygote_;
   const Inspect inspect_;
 
@@ -149,4 +149,4 @@ class Children {
   std::thread undertaker_;
 };
 
-}  // namespace kq
+}  // namespace kq::worker

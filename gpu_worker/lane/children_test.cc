@@ -12,7 +12,7 @@
 
 #include "gpu_worker/lane/lane_of_tests.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -56,7 +56,7 @@ class ChildrenTest : public ::testing::Test {
     return count() == n;
   }
 
-  Warming warming_ = std::move(*Warming::make());
+  channel::Warming warming_ = std::move(*channel::Warming::make());
   Lane* lane_ = nullptr;
   Lease lease_;
 };
@@ -263,4 +263,4 @@ TEST(ChildKind, is_the_launcher_where_device_code_meets_a_gpu) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

@@ -5,7 +5,7 @@
 
 #include "gpu_worker/machine/scratch.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -48,4 +48,4 @@ Expected<void> test_sandbox(Lane& lane, const std::string& harness) {
                    (evidence == nullptr ? "" : ": " + evidence->message));
 }
 
-}  // namespace kq
+}  // namespace kq::worker

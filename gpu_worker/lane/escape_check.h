@@ -6,9 +6,9 @@
 
 #include "gpu_worker/lane/lane.h"
 
-namespace kq {
+namespace kq::worker {
 
 // An Error says which ways out it found, or why it could not be run. `harness` is the directory of zygote.py.
 Expected<void> test_sandbox(Lane& lane, const std::string& harness);
 
-}  // namespace kq
+}  // namespace kq::worker

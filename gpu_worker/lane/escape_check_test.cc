@@ -8,7 +8,7 @@
 
 #include "gpu_worker/lane/lane_of_tests.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -21,7 +21,7 @@ class EscapeCheck : public ::testing::Test {
     lane_ = &(*tests)->lane();
     root_ = LaneOfTests::root() / "escape-check";
   }
-  static std::string harness() { return program_directory() + "/../share/kq/harness"; }
+  static std::string harness() { return sys::program_directory() + "/../share/kq/harness"; }
 
   static fs::path root_;
   static Lane* lane_;
@@ -51,4 +51,4 @@ TEST_F(EscapeCheck, without_its_file_it_is_an_error) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

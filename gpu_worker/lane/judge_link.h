@@ -11,7 +11,7 @@
 #include "gpu_worker/channel/warm_up.h"
 #include "sys/fd.h"
 
-namespace kq {
+namespace kq::worker {
 
 class JudgeLink {
  public:
@@ -26,7 +26,7 @@ class JudgeLink {
   const DeviceInfo& device() const { return device_; }
 
   // Before any plan: whom to stop while it measures.
-  Expected<void> share(const Warming& warming);
+  Expected<void> share(const channel::Warming& warming);
   Expected<void> begin(const Plan& plan, std::span<const int> channels);
   Expected<void> tell(const ChildExited& exited);
   // The Report of the plan begun last, or nothing within the time. An Error: the judge is gone.
@@ -35,8 +35,8 @@ class JudgeLink {
  private:
   JudgeLink() = default;
   int pid_ = 0;
-  Fd socket_;
+  sys::Fd socket_;
   DeviceInfo device_;
 };
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -11,7 +11,7 @@
 #include "gpu_worker/lane/profile.h"
 #include "sys/clock.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 constexpr std::int64_t kMemoryBackLimitMs = 5'000;  // for the device to have what a dead child had
@@ -29,7 +29,7 @@ constexpr std::int64_t kLookMs = 5;  // how often the lane looks for exits while
 constexpr std::uint32_t kInterpretedBudgetMs = 200;
 
 // What a pipe holds now, and no more: a descriptor that escaped must not hold the lane.
-std::string content_of(const Fd& pipe) {
+std::string content_of(const sys::Fd& pipe) {
   std::string text(64u << 10, '\0');
   const ssize_t n = ::read(pipe.get(), text.data(), text.size());
   text.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
@@ -68,7 +68,7 @@ bool is_short_of_gpu_memory(const Verdict& verdict) {
 
 Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
   std::unique_ptr<Lane> lane(new Lane(std::move(options)));
-  auto warming = Warming::make();
+  auto warming = channel::Warming::make();
   if (!warming) return failure(warming.error());
   lane->warming_.emplace(std::move(*warming));
   const auto judge = lane->living_judge();
@@ -199,12 +199,12 @@ bool Lane::has_reference_for(const Lease& lease) const {
 // cannot both be right: a machine may be disturbed once, a forged clock is so every time. All of it is of the run's one
 // limit.
 Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_token stop) {
-  const std::int64_t start_ms = monotonic_now_ms();
+  const std::int64_t start_ms = sys::monotonic_now_ms();
   Run run{
       .lease = lease, .built = built, .stop = stop, .time = RunTime(limit_of(lease.submission, options_.run_limit_ms))};
   auto attempt = this->attempt(run);
   if (!attempt) return failure(attempt.error());
-  const std::int64_t took_ms = monotonic_now_ms() - start_ms;
+  const std::int64_t took_ms = sys::monotonic_now_ms() - start_ms;
   std::int64_t trials_us = 0;
   const auto look_again = [&]() -> Expected<Looks> {
     auto another = another_attempt(run, took_ms);
@@ -235,7 +235,7 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
       .worker = options_.worker,
       .times = {.build_ms = built.ms,
                 .build_cached = built.cached,
-                .run_ms = monotonic_now_ms() - start_ms,
+                .run_ms = sys::monotonic_now_ms() - start_ms,
                 .trials_us = trials_us + report.trials_us},
       .software = std::move(attempt->software),
       .sandbox = std::move(attempt->sandbox),
@@ -252,7 +252,7 @@ Profile Lane::profile(Run& run) {
   if (device_.kind != DeviceKind::cuda) return {.message = "a profile needs a GPU"};
   if (options_.profiler.empty())
     return {.message = "ncu was not found where the worker runs: put it into PATH, or name it in KQ_NCU"};
-  const std::int64_t start_ms = monotonic_now_ms();
+  const std::int64_t start_ms = sys::monotonic_now_ms();
   const std::string limit = limit_text(run.time.limit_ms());
   if (!run.time.has_room(start_ms, kProfileMs)) {
     return {.message = "of " + limit + " for its run " + limit_text(run.time.left_ms(start_ms)) +
@@ -267,9 +267,9 @@ Profile Lane::profile(Run& run) {
   if (why != nullptr)
     profile.message = "under the profiler it ended as " + std::string(to_string(name_of(*attempt->report.verdict))) +
                       ": " + why->message;
-  if (attempt && profile.tool.empty() && run.time.left_ms(monotonic_now_ms()) == 0)
+  if (attempt && profile.tool.empty() && run.time.left_ms(sys::monotonic_now_ms()) == 0)
     profile.message = "the profiler had not ended when the " + limit + " for its run were over";
-  profile.ms = monotonic_now_ms() - start_ms;
+  profile.ms = sys::monotonic_now_ms() - start_ms;
   return profile;
 }
 
@@ -310,7 +310,7 @@ Expected<Lane::Attempt> Lane::attempt(Run& run) {
   const bool was_killed = attempt && may_try_again && killed_outside_ && is_end_of_child(*attempt->report.verdict);
   if (!was_short && !was_killed) return attempt;
   children_->settle();
-  const std::int64_t now_ms = monotonic_now_ms();
+  const std::int64_t now_ms = sys::monotonic_now_ms();
   const bool has_all = run.time.left_ms(now_ms) == run.time.limit_ms();
   if (run.time.has_room(now_ms, 0)) {
     auto again = attempt_once(run);
@@ -326,9 +326,9 @@ Expected<Lane::Attempt> Lane::attempt(Run& run) {
 
 // One that runs out of what others left says nothing of the submission.
 Expected<std::optional<Lane::Attempt>> Lane::another_attempt(Run& run, std::int64_t took_ms) {
-  if (!run.time.has_room(monotonic_now_ms(), took_ms)) return std::optional<Attempt>();
+  if (!run.time.has_room(sys::monotonic_now_ms(), took_ms)) return std::optional<Attempt>();
   auto attempt = this->attempt(run);
-  if (!attempt && !quarantine() && run.time.left_ms(monotonic_now_ms()) == 0) return std::optional<Attempt>();
+  if (!attempt && !quarantine() && run.time.left_ms(sys::monotonic_now_ms()) == 0) return std::optional<Attempt>();
   if (!attempt) return failure(attempt.error());
   if (ran_out_of_time(attempt->report)) return std::optional<Attempt>();
   return std::optional(std::move(*attempt));
@@ -344,7 +344,7 @@ Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
   if (!judge) return failure(judge.error());
   if (const auto zygote = this->zygote(); !zygote) return failure(zygote.error());
   // From before a child is taken, which makes room for another; the judge says when it is over.
-  const Preparing preparing(device_.kind == DeviceKind::cuda ? &*warming_ : nullptr);
+  const channel::Preparing preparing(device_.kind == DeviceKind::cuda ? &*warming_ : nullptr);
 
   // The children that are kept: a calibrator for each kind, a reference for each problem.
   const ChildKind kind = kind_of(lease.submission.backend, device_.kind);
@@ -404,8 +404,8 @@ Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
                   .limits = is_profiled ? profile_limits(limits_for(lease.submission)) : limits_for(lease.submission)};
   auto report = [&]() -> Expected<Report> {
     if (const auto begun = (*judge)->begin(plan, channels); !begun) return failure(begun.error());
-    for (LaneChild* child : {&*calibrator, &reference_->child, &*submission}) child->channel = Fd();
-    run.time.begin(monotonic_now_ms());
+    for (LaneChild* child : {&*calibrator, &reference_->child, &*submission}) child->channel = sys::Fd();
+    run.time.begin(sys::monotonic_now_ms());
     return await(*calibrator, *submission, role, run.time, stop);
   }();
 
@@ -414,16 +414,16 @@ Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
   if (report && is_profiled) {
     // Its judge is gone, so it ends by itself, and the profiler has the last word.
     const std::int64_t limit_ms =
-        monotonic_now_ms() + std::min(kProfileEndLimitMs, run.time.left_ms(monotonic_now_ms()));
+        sys::monotonic_now_ms() + std::min(kProfileEndLimitMs, run.time.left_ms(sys::monotonic_now_ms()));
     const auto is_there = [&] {
       const auto exit = submission->zygote->wait(submission->id, kProfileLookMs);
       return exit && !*exit;
     };
-    while (is_there() && monotonic_now_ms() < limit_ms && !is_overflowing(submission->scratch.out())) {
+    while (is_there() && sys::monotonic_now_ms() < limit_ms && !is_overflowing(submission->scratch.out())) {
     }
     attempt.profile = collect_profile(submission->scratch.out(), options_.profiles, lease);
   }
-  const Fd audit = std::move(submission->audit);
+  const sys::Fd audit = std::move(submission->audit);
   attempt.log = children_->retire(std::move(*submission));
   if (audit) attempt.audit = content_of(audit);
   if (!report || !report->reference_usable) drop_reference();
@@ -449,7 +449,7 @@ Expected<Report> Lane::await(LaneChild& calibrator, LaneChild& submission, Child
   bool stopped = false;
   bool killed = false;
   killed_outside_ = false;
-  std::int64_t deadline_ms = monotonic_now_ms() + time.left_ms(monotonic_now_ms());
+  std::int64_t deadline_ms = sys::monotonic_now_ms() + time.left_ms(sys::monotonic_now_ms());
   for (;;) {
     auto report = judge_->report(kLookMs);
     if (!report) return failure(report.error());
@@ -468,14 +468,14 @@ Expected<Report> Lane::await(LaneChild& calibrator, LaneChild& submission, Child
       child->exit_told = true;
       killed_outside_ = killed_outside_ || (is_killed_outside(**status) && !(killed && child == &submission));
       if (const auto told = judge_->tell({role, **status}); !told) return failure(told.error());
-      if (killed && child == &submission) deadline_ms = monotonic_now_ms() + kStopLimitMs;
+      if (killed && child == &submission) deadline_ms = sys::monotonic_now_ms() + kStopLimitMs;
     }
     if (aborted_) return our_fault("the worker is leaving");
     if (!stopped && stop.stop_requested()) {
       stopped = true;
-      if (killed) deadline_ms = std::min(deadline_ms, monotonic_now_ms() + kStopLimitMs);
+      if (killed) deadline_ms = std::min(deadline_ms, sys::monotonic_now_ms() + kStopLimitMs);
     }
-    const bool is_over = monotonic_now_ms() > deadline_ms;
+    const bool is_over = sys::monotonic_now_ms() > deadline_ms;
     if (killed && is_over) {
       judge_.reset();  // it is in the middle of this plan; the next job gets a new one
       if (stopped) return our_fault("stopped");
@@ -485,7 +485,7 @@ Expected<Report> Lane::await(LaneChild& calibrator, LaneChild& submission, Child
         (stopped || is_over || (submission_role == ChildRole::profile && is_overflowing(submission.scratch.out())))) {
       killed = true;
       submission.zygote->kill(submission.id);
-      deadline_ms = monotonic_now_ms() + (stopped || submission.exit_told ? kStopLimitMs : kGoneLimitMs);
+      deadline_ms = sys::monotonic_now_ms() + (stopped || submission.exit_told ? kStopLimitMs : kGoneLimitMs);
     }
   }
 }
@@ -502,4 +502,4 @@ std::optional<std::string> Lane::quarantine() const {
   return quarantine_;
 }
 
-}  // namespace kq
+}  // namespace kq::worker

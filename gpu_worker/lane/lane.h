@@ -27,7 +27,7 @@
 #include "gpu_worker/machine/gpu_watch.h"
 #include "gpu_worker/zygote/zygote.h"
 
-namespace kq {
+namespace kq::worker {
 
 // Of a judge or a zygote, in a row: their lane is quarantined then, for each costs a job an attempt.
 inline constexpr int kFailedStartsMax = 3;
@@ -152,10 +152,10 @@ class Lane {
   std::atomic<bool> aborted_ = false;
   std::mutex zygote_mutex_;
   std::shared_ptr<Zygote> zygote_;
-  std::optional<Warming> warming_;
+  std::optional<channel::Warming> warming_;
   std::unique_ptr<Children> children_;  // before those that it takes down
   std::array<std::optional<LaneChild>, kChildKinds> calibrators_;
   std::optional<Reference> reference_;
 };
 
-}  // namespace kq
+}  // namespace kq::worker

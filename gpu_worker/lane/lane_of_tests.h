@@ -14,7 +14,7 @@
 #include "gpu_worker/lane/lane.h"
 #include "sys/process.h"
 
-namespace kq {
+namespace kq::worker {
 
 class LaneOfTests {
  public:
@@ -34,7 +34,7 @@ class LaneOfTests {
     return std::filesystem::temp_directory_path() / ("kq-lane-" + std::to_string(::getpid()));
   }
   static LaneOptions options() {
-    const std::string programs = program_directory();
+    const std::string programs = sys::program_directory();
     const char* named = std::getenv("KQ_PYTHON");
     Limits limits;
     limits.first_launch_limit_ms = 0;
@@ -65,4 +65,4 @@ class LaneOfTests {
   std::unique_ptr<Lane> lane_;
 };
 
-}  // namespace kq
+}  // namespace kq::worker

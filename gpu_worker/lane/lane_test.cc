@@ -15,7 +15,7 @@
 #include "core/bytes/codec.h"
 #include "gpu_worker/lane/lane_of_tests.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -516,4 +516,4 @@ TEST_F(LaneTest, abort_ends_what_runs_at_once) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

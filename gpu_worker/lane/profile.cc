@@ -14,7 +14,7 @@
 #include "gpu_worker/machine/scratch.h"
 #include "sys/printable.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -64,7 +64,8 @@ std::string plain(std::string text) {
 
 std::string text_at(const nlohmann::json& object, const char* name, std::size_t bytes_max) {
   const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? printable(found->get<std::string>(), bytes_max) : std::string();
+  return found != object.end() && found->is_string() ? sys::printable(found->get<std::string>(), bytes_max)
+                                                     : std::string();
 }
 
 KernelProfile kernel_of(const nlohmann::json& told) {
@@ -168,4 +169,4 @@ Profile collect_profile(const std::string& out, const std::string& parent, const
   return profile;
 }
 
-}  // namespace kq
+}  // namespace kq::worker

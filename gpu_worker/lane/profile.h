@@ -14,7 +14,7 @@
 #include "core/plan.h"
 #include "core/result.h"
 
-namespace kq {
+namespace kq::worker {
 
 // Where ncu is: $KQ_NCU, else in PATH, in the CUDA toolkit, or where its own package puts it. Empty: nowhere.
 std::string find_ncu();
@@ -31,4 +31,4 @@ bool is_overflowing(const std::string& out);
 // What the profiler left in `out`, the files of it kept below `parent`, which is made, in a directory of the job's own.
 Profile collect_profile(const std::string& out, const std::string& parent, const Lease& lease);
 
-}  // namespace kq
+}  // namespace kq::worker

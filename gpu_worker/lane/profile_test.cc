@@ -10,7 +10,7 @@
 
 #include "core/testing/examples.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -121,4 +121,4 @@ TEST_F(ProfileTest, the_ncu_that_is_named_wins_and_must_be_there) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

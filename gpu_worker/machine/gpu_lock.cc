@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 constexpr mode_t kModeOfAll = 01777;  // of everybody, and nobody removes another's file
@@ -40,12 +40,13 @@ Expected<GpuLock> GpuLock::take(std::span<const std::string> dirs, const DeviceI
   std::string why = "no directory for it";
   for (const std::string& dir : dirs) {
     const std::string path = dir + "/" + file_name(gpu.uuid);
-    auto file = make_directory(dir).and_then(
-        [&] { return FileLock::take(path, "process " + std::to_string(::getpid()) + ", kq-worker " + holder + "\n"); });
+    auto file = make_directory(dir).and_then([&] {
+      return sys::FileLock::take(path, "process " + std::to_string(::getpid()) + ", kq-worker " + holder + "\n");
+    });
     if (!file) {
       why = file.error().message;
     } else if (!*file) {
-      const std::string other = FileLock::holder_of(path);
+      const std::string other = sys::FileLock::holder_of(path);
       return bad_input(what + " is in use by " + (other.empty() ? "another kq-worker" : other) +
                        ": a worker has its GPUs to itself; name others with --devices (" + path + " is locked)");
     } else {
@@ -56,4 +57,4 @@ Expected<GpuLock> GpuLock::take(std::span<const std::string> dirs, const DeviceI
   return lock;
 }
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -10,7 +10,7 @@
 #include "core/device.h"
 #include "sys/file_lock.h"
 
-namespace kq {
+namespace kq::worker {
 
 // Directories of the whole host. A lock is in all of them that a worker can have, as another user, service or container
 // may have only one. Where containers share none, nobody here can tell (docs/operations.md).
@@ -22,7 +22,7 @@ class GpuLock {
   static Expected<GpuLock> take(std::span<const std::string> dirs, const DeviceInfo& gpu, const std::string& holder);
 
  private:
-  std::vector<FileLock> files_;
+  std::vector<sys::FileLock> files_;
 };
 
-}  // namespace kq
+}  // namespace kq::worker

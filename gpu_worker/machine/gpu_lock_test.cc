@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -80,4 +80,4 @@ TEST_F(GpuLockTest, a_uuid_with_slashes_names_a_file_all_the_same) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

@@ -15,7 +15,7 @@
 #include "sys/clock.h"
 #include "sys/text_line.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 constexpr std::uint64_t kSlackBytes = 256ull << 20;  // of the driver's own
@@ -41,7 +41,7 @@ constexpr int kAncestorsMax = 64;
 int parent_of(int pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/status");
   const std::string text((std::istreambuf_iterator<char>(file)), {});
-  const std::string_view parent = value_of(text, "PPid");
+  const std::string_view parent = sys::value_of(text, "PPid");
   int number = 0;
   std::from_chars(parent.data(), parent.data() + parent.size(), number);
   return number;
@@ -93,11 +93,11 @@ std::optional<std::string> Cleanliness::driver_complaint() {
 
 std::optional<std::string> Cleanliness::memory_complaint(std::int64_t limit_ms) const {
   if (!watch_ || !ownerless_at_first_) return std::nullopt;
-  const std::int64_t deadline_ms = monotonic_now_ms() + limit_ms;
+  const std::int64_t deadline_ms = sys::monotonic_now_ms() + limit_ms;
   for (;;) {
     const auto now = watch_->ownerless_bytes();
     if (!now || *now <= *ownerless_at_first_ + kSlackBytes) return std::nullopt;
-    if (monotonic_now_ms() >= deadline_ms) {
+    if (sys::monotonic_now_ms() >= deadline_ms) {
       return std::to_string((*now - *ownerless_at_first_) >> 20) + " MiB of its memory did not come back within " +
              std::to_string(limit_ms / 1000) + " s";
     }
@@ -119,4 +119,4 @@ std::optional<Conditions> Cleanliness::conditions(int judge) {
   return now;
 }
 
-}  // namespace kq
+}  // namespace kq::worker

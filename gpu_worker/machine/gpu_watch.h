@@ -11,7 +11,7 @@
 
 #include "core/result.h"
 
-namespace kq {
+namespace kq::worker {
 
 class GpuWatch {
  public:
@@ -56,4 +56,4 @@ bool ends_with_its_program(std::uint64_t xid);
 // without a word is told as a number.
 std::string throttle_words(std::uint64_t reasons);
 
-}  // namespace kq
+}  // namespace kq::worker

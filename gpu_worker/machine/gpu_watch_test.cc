@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 // Says what it is told to say; the last word stays.
@@ -133,4 +133,4 @@ TEST(conditions, reasons_of_the_clocks_have_words) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

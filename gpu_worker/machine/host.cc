@@ -16,7 +16,7 @@
 #include "sys/cores.h"
 #include "sys/text_line.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -46,7 +46,7 @@ std::string unquoted(std::string_view text) {
 std::string distro(const fs::path& root) {
   for (const char* file : {"etc/os-release", "usr/lib/os-release"}) {
     const std::string text = text_of(root / file);
-    if (const auto name = value_of(text, "PRETTY_NAME", '='); !name.empty()) return unquoted(name);
+    if (const auto name = sys::value_of(text, "PRETTY_NAME", '='); !name.empty()) return unquoted(name);
   }
   return {};
 }
@@ -66,7 +66,7 @@ std::string version_in(std::string_view line) {
 
 std::string driver(const fs::path& root) {
   if (std::string version = word(text_of(root / "sys/module/nvidia/version")); !version.empty()) return version;
-  return version_in(word(value_of(text_of(root / "proc/driver/nvidia/version"), "NVRM version")));
+  return version_in(word(sys::value_of(text_of(root / "proc/driver/nvidia/version"), "NVRM version")));
 }
 
 std::string container(const fs::path& root, const Environment& environment) {
@@ -106,7 +106,7 @@ std::uint64_t least_limit(const fs::path& hierarchy, const std::string& group, c
 }  // namespace
 
 std::uint64_t usable_memory_bytes(const fs::path& root) {
-  const std::uint64_t kib = number_in(value_of(text_of(root / "proc/meminfo"), "MemTotal"));
+  const std::uint64_t kib = number_in(sys::value_of(text_of(root / "proc/meminfo"), "MemTotal"));
   std::uint64_t least = kib == UINT64_MAX ? 0 : kib << 10;
   // "0::/path" of version 2, "4:cpu,memory:/path" of version 1.
   std::istringstream groups(text_of(root / "proc/self/cgroup"));
@@ -123,7 +123,7 @@ std::uint64_t usable_memory_bytes(const fs::path& root) {
 }
 
 Host host_below(const fs::path& root, const Environment& environment) {
-  Host host{.cpu = word(value_of(text_of(root / "proc/cpuinfo"), "model name")),
+  Host host{.cpu = word(sys::value_of(text_of(root / "proc/cpuinfo"), "model name")),
             .governor = word(text_of(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
             .distro = distro(root),
             .driver = driver(root),
@@ -149,10 +149,10 @@ Host this_host() {
   char name[256] = "";
   ::gethostname(name, sizeof name - 1);
   host.name = name;
-  host.cores = usable_cores();
+  host.cores = sys::usable_cores();
   if (utsname names{}; ::uname(&names) == 0) host.kernel = names.release;
   host.libc = std::string("glibc ") + ::gnu_get_libc_version();
   return host;
 }
 
-}  // namespace kq
+}  // namespace kq::worker

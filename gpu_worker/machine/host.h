@@ -9,7 +9,7 @@
 
 #include "core/result.h"
 
-namespace kq {
+namespace kq::worker {
 
 // Of an environment variable; empty where there is none.
 using Environment = std::function<std::string(const char* name)>;
@@ -24,4 +24,4 @@ Host this_host();
 // is limited to, as in a container.
 std::uint64_t usable_memory_bytes(const std::filesystem::path& root = "/");
 
-}  // namespace kq
+}  // namespace kq::worker

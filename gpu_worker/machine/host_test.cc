@@ -6,7 +6,7 @@
 #include <fstream>
 #include <map>
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -113,4 +113,4 @@ TEST_F(HostTest, a_group_outside_of_what_is_seen_limits_nobody) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

@@ -3,7 +3,7 @@
 
 #include "gpu_worker/machine/gpu_watch.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 constexpr char kLibrary[] = "libnvidia-ml.so.1";
@@ -162,4 +162,4 @@ std::unique_ptr<GpuWatch> watch_gpu(const std::string& uuid) {
   return std::make_unique<NvmlWatch>(nvml, device);
 }
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -16,7 +16,7 @@
 #include "core/blob.h"
 #include "sys/fd.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -46,17 +46,17 @@ std::optional<std::string> sweep(int dir) {
   return std::nullopt;
 }
 
-Fd opened(int dir, const char* name) {
-  Fd found(::openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+sys::Fd opened(int dir, const char* name) {
+  sys::Fd found(::openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (found || errno != EACCES) return found;
   // Its owner locked it, and we may be no other than that owner.
   (void)::fchmodat(dir, name, 0700, 0);
-  return Fd(::openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  return sys::Fd(::openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
 // A child may have made it deeper than a path may be long, or than we may have files open. Links are not followed.
 bool remove_tree(const std::string& dir) {
-  Fd at = opened(AT_FDCWD, dir.c_str());
+  sys::Fd at = opened(AT_FDCWD, dir.c_str());
   if (!at) return ::unlink(dir.c_str()) == 0 || errno == ENOENT;
   for (std::vector<std::string> way;;) {
     (void)::fchmod(at.get(), 0700);
@@ -92,7 +92,7 @@ bool take_off(DirectoryLimit& left, int dir, int depth) {
     --left.entries;
     left.bytes -= bytes;
     if (!S_ISDIR(status.st_mode)) continue;
-    const Fd below(::openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const sys::Fd below(::openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!below && errno == EACCES) return false;
     if (below && (depth > kDirectoryDepthMax || !take_off(left, below.get(), depth + 1))) return false;
   }
@@ -105,7 +105,7 @@ bool is_for_a_run(std::string_view name) {
 }
 
 Expected<void> write_file(const std::string& path, std::string_view bytes) {
-  const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+  const sys::Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!file) return cannot("create", path);
   while (!bytes.empty()) {
     const ssize_t size = ::write(file.get(), bytes.data(), bytes.size());
@@ -200,13 +200,13 @@ Expected<void> put_sources(const Scratch& scratch, const Lease& lease, bool with
 }
 
 bool holds_more_than(const std::string& dir, const DirectoryLimit& limit) {
-  const Fd at(::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const sys::Fd at(::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   DirectoryLimit left = limit;
   return at && !take_off(left, at.get(), 1);
 }
 
 Expected<std::string> read_child_file(const std::string& path, std::size_t bytes_max) {
-  const Fd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  const sys::Fd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file) return cannot("read", path);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return our_fault(path + " is not a regular file");
@@ -223,4 +223,4 @@ Expected<std::string> read_child_file(const std::string& path, std::size_t bytes
   return bytes;
 }
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "core/messages.h"
 
-namespace kq {
+namespace kq::worker {
 
 class Scratch {
  public:
@@ -57,4 +57,4 @@ bool holds_more_than(const std::string& dir, const DirectoryLimit& limit);
 // At most `bytes_max` bytes of a regular file a child made; never follows a link, never blocks on a pipe.
 Expected<std::string> read_child_file(const std::string& path, std::size_t bytes_max);
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <utility>
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -23,7 +23,7 @@ void remove_abandoned(const fs::path& state) {
   for (const auto& entry : fs::directory_iterator(state, ignored)) {
     const fs::path lock_file = entry.path() / kLock;
     if (!entry.path().filename().string().starts_with(kPrefix) || !fs::exists(lock_file, ignored)) continue;
-    const auto lock = FileLock::take(lock_file, "going\n");
+    const auto lock = sys::FileLock::take(lock_file, "going\n");
     if (lock && *lock) fs::remove_all(entry.path(), ignored);
   }
 }
@@ -41,7 +41,7 @@ Expected<ScratchRoot> ScratchRoot::make(const std::string& state) {
   (void)::chmod(dir.c_str(), 0755);  // children of other users pass through it
   ScratchRoot root(std::move(dir));
   // Where a file system has no locks nobody there takes one for abandoned.
-  if (auto lock = FileLock::take(root.dir_ + "/" + kLock, "process " + std::to_string(::getpid()) + "\n"))
+  if (auto lock = sys::FileLock::take(root.dir_ + "/" + kLock, "process " + std::to_string(::getpid()) + "\n"))
     root.lock_ = std::move(*lock);
   return root;
 }
@@ -54,4 +54,4 @@ ScratchRoot::~ScratchRoot() {
   if (!dir_.empty()) fs::remove_all(dir_, ignored);
 }
 
-}  // namespace kq
+}  // namespace kq::worker

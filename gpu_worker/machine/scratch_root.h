@@ -8,7 +8,7 @@
 
 #include "sys/file_lock.h"
 
-namespace kq {
+namespace kq::worker {
 
 class ScratchRoot {
  public:
@@ -24,7 +24,7 @@ class ScratchRoot {
   explicit ScratchRoot(std::string dir) : dir_(std::move(dir)) {}
 
   std::string dir_;
-  std::optional<FileLock> lock_;
+  std::optional<sys::FileLock> lock_;
 };
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -62,4 +62,4 @@ TEST_F(ScratchRootTest, where_none_can_be_made_it_is_said_with_what_would_help) 
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

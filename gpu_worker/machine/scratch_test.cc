@@ -10,7 +10,7 @@
 
 #include "sys/fd.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 namespace fs = std::filesystem;
@@ -41,14 +41,14 @@ TEST_F(ScratchTest, is_made_empty_and_goes_away) {
 TEST_F(ScratchTest, goes_away_however_deep_it_is_and_whatever_its_owner_locked) {
   auto scratch = Scratch::make(parent_, "a", 0);
   ASSERT_TRUE(scratch);
-  Fd at(::open(scratch->out().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  sys::Fd at(::open(scratch->out().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   for (int depth = 0; depth < 25'000; ++depth) {
     ASSERT_EQ(::mkdirat(at.get(), "d", 0700), 0);
-    at = Fd(::openat(at.get(), "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    at = sys::Fd(::openat(at.get(), "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     ASSERT_TRUE(at);
   }
   ASSERT_EQ(::symlinkat("/", at.get(), "root"), 0);
-  at = Fd();
+  at = sys::Fd();
   fs::create_directories(scratch->out() + "/locked/inner");
   fs::permissions(scratch->out() + "/locked", fs::perms::none);
   const std::string dir = scratch->dir();
@@ -169,4 +169,4 @@ TEST(scratch, what_its_owner_locked_is_removed_all_the_same) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 using nlohmann::json;
@@ -64,4 +64,4 @@ std::string assignment(ChildRole role, const Submission& submission, const std::
       .dump();
 }
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -13,7 +13,7 @@
 #include "core/result.h"
 #include "core/submission.h"
 
-namespace kq {
+namespace kq::worker {
 
 // The first packet.
 struct ZygoteHello {
@@ -38,4 +38,4 @@ std::optional<ZygoteNews> parse_zygote_news(std::string_view packet);
 // What a child that waits is to be, in a packet to it (harness/ready.py); what it needs besides lies in its src/.
 std::string assignment(ChildRole role, const Submission& submission, const std::string& problem_file);
 
-}  // namespace kq
+}  // namespace kq::worker

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 TEST(zygote_hello, says_what_children_run_on) {
@@ -54,4 +54,4 @@ TEST(zygote_news, a_number_that_is_no_process_is_not_there) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

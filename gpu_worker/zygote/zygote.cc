@@ -11,7 +11,7 @@
 #include "sys/cores.h"
 #include "sys/process.h"
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 using nlohmann::json;
@@ -49,17 +49,17 @@ json to_json(std::uint64_t id, const ChildOrder& order, DeviceKind device) {
 }  // namespace
 
 Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
-  auto pair = packet_pair();
+  auto pair = sys::packet_pair();
   if (!pair) return failure(pair.error());
   std::unique_ptr<Zygote> zygote(new Zygote);
   zygote->device_ = options.device;
   const bool on_gpu = options.device == DeviceKind::cuda;
   const std::string gpu = !on_gpu                       ? ""
-                          : options.device_uuid.empty() ? gpu_word(options.device_index)
+                          : options.device_uuid.empty() ? sys::gpu_word(options.device_index)
                                                         : options.device_uuid;
-  const auto pid = start_process(
+  const auto pid = sys::start_process(
       {.argv = {options.python, options.harness + "/zygote.py", "--device", std::string(to_string(options.device)),
-                "--stub", options.stub, "--cores", core_list(options.cores)},
+                "--stub", options.stub, "--cores", sys::core_list(options.cores)},
        .environment = {{"CUDA_VISIBLE_DEVICES", gpu},
                        {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
                        {"CUDA_DEVICE_MAX_CONNECTIONS", "1"},
@@ -70,9 +70,9 @@ Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
   if (!pid) return failure(pid.error());
   zygote->pid_ = *pid;
   zygote->socket_ = std::move(pair->first);
-  pair->second = Fd();  // ours must close, so that its death closes the socket
+  pair->second = sys::Fd();  // ours must close, so that its death closes the socket
 
-  const auto packet = receive_packet(zygote->socket_.get(), kStartLimitMs);
+  const auto packet = sys::receive_packet(zygote->socket_.get(), kStartLimitMs);
   if (!packet || !*packet) {
     return our_fault("the Python of the worker did not start: " + options.python + " " + options.harness +
                      "/zygote.py; set KQ_PYTHON to an interpreter with torch and triton");
@@ -89,7 +89,7 @@ Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
 }
 
 Zygote::~Zygote() {
-  end_process(pid_);  // closes its end of the socket, which ends the reader
+  sys::end_process(pid_);  // closes its end of the socket, which ends the reader
   if (reader_.joinable()) reader_.join();
 }
 
@@ -111,7 +111,7 @@ Expected<std::uint64_t> Zygote::fork(const ChildOrder& order, int log, int chann
   if (channel >= 0) fds.push_back(channel);
   KQ_CHECK(order.audit == (audit >= 0));
   if (order.audit) fds.push_back(audit);
-  if (const auto sent = send_packet(socket_.get(), to_json(id, order, device_).dump(), fds); !sent) {
+  if (const auto sent = sys::send_packet(socket_.get(), to_json(id, order, device_).dump(), fds); !sent) {
     children_.erase(id);
     return failure(sent.error());
   }
@@ -160,7 +160,7 @@ void Zygote::forget(std::uint64_t id) {
 
 void Zygote::read_loop() {
   for (;;) {
-    auto packet = receive_packet(socket_.get(), -1);
+    auto packet = sys::receive_packet(socket_.get(), -1);
     if (packet && !*packet) continue;
     const std::lock_guard lock(mutex_);
     if (!packet) {
@@ -186,4 +186,4 @@ void Zygote::handle(const std::string& packet) {
   child.error = std::move(news->error);
 }
 
-}  // namespace kq
+}  // namespace kq::worker

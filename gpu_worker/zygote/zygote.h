@@ -43,7 +43,7 @@
 #include "core/result.h"
 #include "sys/fd.h"
 
-namespace kq {
+namespace kq::worker {
 
 struct ChildOrder {
   ChildRole role = ChildRole::ready;
@@ -116,7 +116,7 @@ class Zygote {
 
   int pid_ = 0;
   DeviceKind device_ = DeviceKind::cpu;
-  Fd socket_;
+  sys::Fd socket_;
   Software software_;
   std::string compilers_;
   std::string sandbox_;
@@ -129,4 +129,4 @@ class Zygote {
   bool alive_ = false;
 };
 
-}  // namespace kq
+}  // namespace kq::worker

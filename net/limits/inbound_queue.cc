@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace kq {
+namespace kq::net {
 
 bool Waiting::put(Packet packet) {
   const std::size_t bytes = packet.bytes.size();
@@ -35,4 +35,4 @@ std::optional<Packet> Waiting::take() {
   return packet;
 }
 
-}  // namespace kq
+}  // namespace kq::net

@@ -13,7 +13,7 @@
 
 #include "net/link.h"
 
-namespace kq {
+namespace kq::net {
 
 struct WaitingLimits {
   std::size_t packets_max = 1'024;           // of one peer
@@ -44,4 +44,4 @@ class Waiting {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace kq
+}  // namespace kq::net

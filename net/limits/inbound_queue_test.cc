@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 Packet packet(const std::string& peer, const std::string& bytes) {
@@ -47,4 +47,4 @@ TEST(Waiting, bytes_are_counted_by_peer_and_together) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::net

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace kq {
+namespace kq::net {
 
 std::vector<std::string> FewNotes::take(std::int64_t now_ms) {
   begin_period(now_ms);
@@ -32,4 +32,4 @@ void FewNotes::begin_period(std::int64_t now_ms) {
   period_end_ms_ = now_ms + kNotesPeriodMs;
 }
 
-}  // namespace kq
+}  // namespace kq::net

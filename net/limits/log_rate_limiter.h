@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace kq {
+namespace kq::net {
 
 inline constexpr std::int64_t kNotesPeriodMs = 10'000;
 inline constexpr std::size_t kNotesPerPeriod = 20;  // each of another subject
@@ -34,4 +34,4 @@ class FewNotes {
   std::int64_t period_end_ms_ = 0;
 };
 
-}  // namespace kq
+}  // namespace kq::net

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 using testing::ElementsAre;
@@ -38,4 +38,4 @@ TEST(FewNotes, the_next_period_begins_anew) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::net

@@ -1,6 +1,6 @@
 #include "net/limits/senders.h"
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 // Whose limits it counts against: the key's where there are keys, else the connection's.
@@ -37,4 +37,4 @@ void Senders::note(const std::string& subject, const std::string& text, std::int
   notes_.add(subject, now_ms, [&] { return text; });
 }
 
-}  // namespace kq
+}  // namespace kq::net

@@ -11,7 +11,7 @@
 #include "net/limits/token_bucket.h"
 #include "net/link.h"
 
-namespace kq {
+namespace kq::net {
 
 class Senders {
  public:
@@ -34,4 +34,4 @@ class Senders {
   FewNotes notes_;
 };
 
-}  // namespace kq
+}  // namespace kq::net

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 using testing::ElementsAre;
@@ -33,4 +33,4 @@ TEST(Senders, garbage_takes_up_more_than_its_message_and_is_told_once) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::net

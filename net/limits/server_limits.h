@@ -5,7 +5,7 @@
 
 #include "net/limits/token_bucket.h"
 
-namespace kq {
+namespace kq::net {
 
 struct ServerLimits {
   int handshake_ms = 5'000;                         // a connection that has not said who it is by then is hung up
@@ -25,4 +25,4 @@ inline constexpr int kLinkMessagesMax = 256;
 inline constexpr std::size_t kLinkBytesMax = 16u << 20;
 inline constexpr std::size_t kLinkBytesTotalMax = 256u << 20;
 
-}  // namespace kq
+}  // namespace kq::net

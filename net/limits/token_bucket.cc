@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 constexpr std::int64_t kNsPerS = 1'000'000'000;
@@ -37,4 +37,4 @@ std::int64_t& Rates::busy_until_ns(std::string_view sender, std::int64_t now_ns)
   return at->second;
 }
 
-}  // namespace kq
+}  // namespace kq::net

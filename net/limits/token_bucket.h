@@ -12,7 +12,7 @@
 #include <string_view>
 #include <unordered_map>
 
-namespace kq {
+namespace kq::net {
 
 // Of one name where there are keys, else of one connection. Honest programs stay far below: they wait for answers, and
 // what they send at full speed is batches.
@@ -46,4 +46,4 @@ class Rates {
   std::size_t sweep_at_ = 0;
 };
 
-}  // namespace kq
+}  // namespace kq::net

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 constexpr RateLimits kLimits{.messages_per_s = 1'000, .bytes_per_s = 1'000'000, .garbage_per_s = 10, .burst_ms = 100};
@@ -48,4 +48,4 @@ TEST(Rates, senders_that_wait_are_forgotten) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::net

@@ -12,7 +12,7 @@
 #include <memory>
 #include <string_view>
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 constexpr std::string_view kTcp = "tcp://";
@@ -131,4 +131,4 @@ PeerName peer_of(int fd) {
   return {text, text};
 }
 
-}  // namespace kq
+}  // namespace kq::net

@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 
-namespace kq {
+namespace kq::net {
 
 struct PlainAddress {
   sockaddr_storage storage{};
@@ -40,4 +40,4 @@ struct PeerName {
 };
 PeerName peer_of(int fd);
 
-}  // namespace kq
+}  // namespace kq::net

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <string>
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 TEST(PlainAddress, endpoints_become_what_the_system_wants) {
@@ -93,4 +93,4 @@ TEST(PlainAddress, the_process_at_the_other_end_is_named) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::net

@@ -11,7 +11,7 @@
 #include "net/local/link.h"
 #include "sys/clock.h"
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 constexpr std::int64_t kReconnectMs = 50;
@@ -26,8 +26,8 @@ class PlainClientLink final : public ClientLink {
 
   ~PlainClientLink() override {
     if (!connection_ || !connection_->is_ready()) return;
-    for (const std::int64_t end_ms = monotonic_now_ms() + kLingerMs; connection_->has_unsent();) {
-      const std::int64_t left_ms = end_ms - monotonic_now_ms();
+    for (const std::int64_t end_ms = sys::monotonic_now_ms() + kLingerMs; connection_->has_unsent();) {
+      const std::int64_t left_ms = end_ms - sys::monotonic_now_ms();
       if (left_ms <= 0 || !connection_->flush()) return;
       pollfd item{connection_->fd(), POLLOUT, 0};
       if (connection_->has_unsent()) (void)::poll(&item, 1, static_cast<int>(left_ms));
@@ -35,24 +35,24 @@ class PlainClientLink final : public ClientLink {
   }
 
   bool send(std::string_view bytes) override {
-    for (const std::int64_t end_ms = monotonic_now_ms() + kSendWaitMs;;) {
+    for (const std::int64_t end_ms = sys::monotonic_now_ms() + kSendWaitMs;;) {
       advance();
       if (connection_ && connection_->send(bytes)) return true;
       if (connection_ && connection_->is_lost()) lose();
-      const std::int64_t left_ms = end_ms - monotonic_now_ms();
+      const std::int64_t left_ms = end_ms - sys::monotonic_now_ms();
       if (left_ms <= 0 || wait(left_ms, For::sending) == Woken::by_signal) return false;
       greet();
     }
   }
 
   Expected<std::optional<std::string>> receive(std::int64_t timeout_ms) override {
-    const std::int64_t end_ms = monotonic_now_ms() + timeout_ms;
+    const std::int64_t end_ms = sys::monotonic_now_ms() + timeout_ms;
     const bool was_refused = refusal_.has_value();
     // Whoever waits has mostly nothing to read yet: the wait says when there is.
     for (bool may_have_arrived = timeout_ms <= 0;; may_have_arrived = true) {
       advance();
       if (auto message = may_have_arrived ? take() : heard()) return message;
-      const std::int64_t left_ms = end_ms - monotonic_now_ms();
+      const std::int64_t left_ms = end_ms - sys::monotonic_now_ms();
       if (left_ms <= 0 || (refusal_ && !was_refused)) return std::nullopt;
       if (wait(left_ms, For::receiving) != Woken::by_network) return std::nullopt;
     }
@@ -69,7 +69,7 @@ class PlainClientLink final : public ClientLink {
  private:
   // Does what can be done at once for the connection.
   void advance() {
-    if (!connection_ && monotonic_now_ms() >= connect_at_ms_) begin();
+    if (!connection_ && sys::monotonic_now_ms() >= connect_at_ms_) begin();
     if (!connection_ || !connection_->has_unsent()) return;
     pollfd item{connection_->fd(), POLLOUT, 0};
     if (is_connecting_ && ::poll(&item, 1, 0) == 0) return;
@@ -97,7 +97,7 @@ class PlainClientLink final : public ClientLink {
 
   void lose() {
     connection_.reset();
-    connect_at_ms_ = monotonic_now_ms() + reconnect_ms_;
+    connect_at_ms_ = sys::monotonic_now_ms() + reconnect_ms_;
     reconnect_ms_ = std::min(2 * reconnect_ms_, kReconnectMsMax);
   }
 
@@ -177,7 +177,7 @@ class PlainClientLink final : public ClientLink {
       items[0] = {connection_->fd(),
                   static_cast<short>((hears ? POLLIN : 0) | (connection_->has_unsent() ? POLLOUT : 0)), 0};
     } else {
-      wait_ms = std::clamp<std::int64_t>(connect_at_ms_ - monotonic_now_ms(), 0, wait_ms);
+      wait_ms = std::clamp<std::int64_t>(connect_at_ms_ - sys::monotonic_now_ms(), 0, wait_ms);
     }
     if (::poll(items.data(), items.size(), static_cast<int>(wait_ms)) < 0) return Woken::by_signal;
     return items[1].revents != 0 && items[0].revents == 0 ? Woken::by_caller : Woken::by_network;
@@ -202,4 +202,4 @@ Expected<std::unique_ptr<ClientLink>> connect_plain_client(const std::string& en
   return std::make_unique<PlainClientLink>(endpoint);
 }
 
-}  // namespace kq
+}  // namespace kq::net

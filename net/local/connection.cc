@@ -16,7 +16,7 @@
 #include "core/limits.h"
 #include "net/limits/server_limits.h"
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 constexpr std::size_t kCopiedBytes = 4u << 10;  // a shorter message is copied behind its header
@@ -159,4 +159,4 @@ bool PlainConnection::flush() {
   return true;
 }
 
-}  // namespace kq
+}  // namespace kq::net

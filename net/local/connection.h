@@ -8,7 +8,7 @@
 
 #include "net/local/zmtp.h"
 
-namespace kq {
+namespace kq::net {
 
 class PlainConnection {
  public:
@@ -57,4 +57,4 @@ class PlainConnection {
   std::size_t* const all_unsent_bytes_;
 };
 
-}  // namespace kq
+}  // namespace kq::net

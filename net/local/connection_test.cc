@@ -9,7 +9,7 @@
 
 #include "net/limits/server_limits.h"
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 // Both ends of one connection.
@@ -127,4 +127,4 @@ TEST(PlainConnection, an_end_is_heard_behind_what_was_said_before) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::net

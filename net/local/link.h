@@ -14,11 +14,11 @@
 #include "net/limits/server_limits.h"
 #include "net/link.h"
 
-namespace kq {
+namespace kq::net {
 
 // Only where no other machine can come in: net/zmq/link.h decides.
 Expected<std::unique_ptr<ServerLink>> bind_plain_server(const Endpoints& endpoints, const ServerLimits& limits);
 
 Expected<std::unique_ptr<ClientLink>> connect_plain_client(const std::string& endpoint);
 
-}  // namespace kq
+}  // namespace kq::net

@@ -20,7 +20,7 @@
 #include "net/local/link.h"
 #include "sys/clock.h"
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 constexpr std::size_t kEventsAtOnce = 256;
@@ -71,10 +71,10 @@ class PlainServerLink final : public ServerLink {
 
   Expected<std::vector<Packet>> receive(std::int64_t timeout_ms, std::size_t packets_max) override {
     Batch batch;
-    for (const std::int64_t end_ms = timeout_ms + (timeout_ms == 0 ? 0 : monotonic_now_ms());;) {
+    for (const std::int64_t end_ms = timeout_ms + (timeout_ms == 0 ? 0 : sys::monotonic_now_ms());;) {
       const bool is_undisturbed = look(is_behind()   ? 0
                                        : end_ms == 0 ? 0
-                                                     : std::max<std::int64_t>(end_ms - monotonic_now_ms(), 0));
+                                                     : std::max<std::int64_t>(end_ms - sys::monotonic_now_ms(), 0));
       // Workers first: a flood of submissions must not age the results and heartbeats behind it. A flood of workers
       // leaves a quarter to the clients.
       const std::size_t share = packets_max - packets_max / 4;
@@ -114,7 +114,7 @@ class PlainServerLink final : public ServerLink {
   }
 
   void blame(const Packet& packet, std::string_view why) override { senders_.blame(packet, why, now_ms_); }
-  std::vector<std::string> take_notes() override { return senders_.take_notes(monotonic_now_ms()); }
+  std::vector<std::string> take_notes() override { return senders_.take_notes(sys::monotonic_now_ms()); }
 
  private:
   struct Connected {
@@ -166,7 +166,7 @@ class PlainServerLink final : public ServerLink {
     senders_.note(
         "shortcut",
         endpoint + ": another user's program has the abstract socket beside it; programs of this machine come by TCP",
-        monotonic_now_ms());
+        sys::monotonic_now_ms());
     return true;
   }
 
@@ -204,7 +204,7 @@ class PlainServerLink final : public ServerLink {
     if (!handshakes_.empty() || !begun_.empty() || listen_again_ms_ != 0) timeout_ms = std::min(timeout_ms, kNoRoomMs);
     std::array<epoll_event, kEventsAtOnce> events;
     const int n = ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), static_cast<int>(timeout_ms));
-    now_ms_ = monotonic_now_ms();
+    now_ms_ = sys::monotonic_now_ms();
     for (int i = 0; i < n; ++i) {
       const Number number = events[static_cast<std::size_t>(i)].data.u64;
       if (number < kFirstNumber) {
@@ -425,4 +425,4 @@ Expected<std::unique_ptr<ServerLink>> bind_plain_server(const Endpoints& endpoin
   return std::unique_ptr<ServerLink>(std::move(link));
 }
 
-}  // namespace kq
+}  // namespace kq::net

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 constexpr std::size_t kGreetingBytes = 64;
@@ -165,4 +165,4 @@ std::optional<ZmtpItem> ZmtpReader::of_command(std::string_view body) {
   return ZmtpItem{ZmtpItem::Kind::ping, command(std::string(kPong).append(context))};
 }
 
-}  // namespace kq
+}  // namespace kq::net

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace kq {
+namespace kq::net {
 
 // What either end says first, all at once: neither waits for the other.
 std::string zmtp_opening(std::string_view socket_type);
@@ -68,4 +68,4 @@ class ZmtpReader {
   bool is_broken_ = false;  // by the next header
 };
 
-}  // namespace kq
+}  // namespace kq::net

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 using testing::ElementsAre;
@@ -82,4 +82,4 @@ TEST(Zmtp, whatever_else_is_said_is_broken) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::net

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <zmq.hpp>
 
-namespace kq {
+namespace kq::net {
 
 KeyPair make_key_pair() {
   std::array<char, kKeyChars + 1> public_key{};
@@ -33,4 +33,4 @@ Expected<ClientKey> issue_key(const std::string& folder, const Identity& who, co
   return key;
 }
 
-}  // namespace kq
+}  // namespace kq::net

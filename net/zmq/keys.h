@@ -7,7 +7,7 @@
 #include "core/base/error.h"
 #include "net/keys.h"
 
-namespace kq {
+namespace kq::net {
 
 KeyPair make_key_pair();
 
@@ -15,4 +15,4 @@ KeyPair make_key_pair();
 // and authorizes it. Whoever is given that file is `who`.
 Expected<ClientKey> issue_key(const std::string& folder, const Identity& who, const std::string& path);
 
-}  // namespace kq
+}  // namespace kq::net

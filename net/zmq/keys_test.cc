@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <zmq.hpp>
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 TEST(ZmqKeys, a_pair_is_one_of_the_curve_and_new_each_time) {
@@ -39,4 +39,4 @@ TEST(ZmqKeys, an_issued_key_is_authorized_at_once) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::net

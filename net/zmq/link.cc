@@ -16,7 +16,7 @@
 #include "net/zmq/zap.h"
 #include "sys/clock.h"
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 constexpr int kHeartbeatMs = 2'000;          // a peer whose machine vanished is noticed without traffic of ours
@@ -93,7 +93,7 @@ class ZmqServerLink final : public ServerLink {
           {{of(Side::worker).handle(), 0, ZMQ_POLLIN, 0}, {of(Side::client).handle(), 0, ZMQ_POLLIN, 0}}};
       const bool is_behind = !waiting_of(Side::worker).empty() || !waiting_of(Side::client).empty();
       zmq::poll(items, std::chrono::milliseconds(is_behind ? 0 : timeout_ms));
-      now_ms_ = monotonic_now_ms();
+      now_ms_ = sys::monotonic_now_ms();
       authorized_ = door_->authorized();
       // Workers first: a flood of submissions must not age the results and heartbeats behind it. A flood of workers
       // leaves a quarter to the clients.
@@ -127,7 +127,7 @@ class ZmqServerLink final : public ServerLink {
 
   std::vector<std::string> take_notes() override {
     std::vector<std::string> notes = door_->take_notes();
-    for (std::string& note : senders_.take_notes(monotonic_now_ms())) notes.push_back(std::move(note));
+    for (std::string& note : senders_.take_notes(sys::monotonic_now_ms())) notes.push_back(std::move(note));
     return notes;
   }
 
@@ -261,9 +261,9 @@ class ZmqClientLink final : public ClientLink {
                                             {monitor_.handle(), 0, ZMQ_POLLIN, 0},
                                             {nullptr, wake_fd_, ZMQ_POLLIN, 0}}};
       // A connection that comes or goes is no reason to return, one that is refused is.
-      const std::int64_t end_ms = monotonic_now_ms() + timeout_ms;
+      const std::int64_t end_ms = sys::monotonic_now_ms() + timeout_ms;
       do {
-        const std::int64_t left_ms = std::max<std::int64_t>(end_ms - monotonic_now_ms(), 0);
+        const std::int64_t left_ms = std::max<std::int64_t>(end_ms - sys::monotonic_now_ms(), 0);
         zmq::poll(items.data(), wake_fd_ >= 0 ? 3 : 2, std::chrono::milliseconds(left_ms));
         hear_monitor();
       } while (items[1].revents != 0 && items[0].revents == 0 && items[2].revents == 0 && !refusal_);
@@ -323,10 +323,10 @@ class ZmqClientLink final : public ClientLink {
   // From such an end ZeroMQ does not connect again by itself. A key may be let in later, so this asks again.
   void refuse(std::string why) {
     refusal_ = std::move(why);
-    knock_at_ms_ = monotonic_now_ms() + kReconnectMsMax;
+    knock_at_ms_ = sys::monotonic_now_ms() + kReconnectMsMax;
   }
   void knock_again() {
-    if (!knock_at_ms_ || monotonic_now_ms() < *knock_at_ms_) return;
+    if (!knock_at_ms_ || sys::monotonic_now_ms() < *knock_at_ms_) return;
     knock_at_ms_.reset();
     zmq_disconnect(socket_.handle(), endpoint_.c_str());  // fails where nothing is left of the connection
     socket_.connect(endpoint_);
@@ -386,4 +386,4 @@ Expected<std::optional<ClientKey>> read_key_for(Side side, const std::string& pa
                    (side == Side::worker ? "work" : "submit or admin") + " is needed");
 }
 
-}  // namespace kq
+}  // namespace kq::net

@@ -16,7 +16,7 @@
 #include "net/limits/server_limits.h"
 #include "net/link.h"
 
-namespace kq {
+namespace kq::net {
 
 struct ServerOptions {
   std::string key_folder{};  // net/keys.h; empty: no keys, and no address that other machines reach
@@ -36,4 +36,4 @@ Expected<std::unique_ptr<ClientLink>> connect_client(const std::string& endpoint
 // The key file of whoever connects to this socket; an empty path: none. Bad input if its role is not for that socket.
 Expected<std::optional<ClientKey>> read_key_for(Side side, const std::string& path);
 
-}  // namespace kq
+}  // namespace kq::net

@@ -20,7 +20,7 @@
 #include "net/zmq/keys.h"
 #include "sys/clock.h"
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 using testing::AllOf;
@@ -78,7 +78,7 @@ class ZmqLink : public testing::TestWithParam<bool> {
   }
   // The same while `from` still has some of it to send.
   static Packet one_packet(ServerLink& link, ClientLink& from) {
-    for (const std::int64_t end_ms = monotonic_now_ms() + kSoonMs; monotonic_now_ms() < end_ms;) {
+    for (const std::int64_t end_ms = sys::monotonic_now_ms() + kSoonMs; sys::monotonic_now_ms() < end_ms;) {
       const auto packets = link.receive(1, 1);
       if (packets && !packets->empty()) return packets->front();
       (void)from.receive(0);
@@ -197,9 +197,9 @@ TEST_P(ZmqLink, a_readable_descriptor_ends_the_wait_of_a_client) {
   ASSERT_EQ(pipe(ends), 0);
   worker->wake_on(ends[0]);
   ASSERT_EQ(write(ends[1], "x", 1), 1);
-  const std::int64_t start_ms = monotonic_now_ms();
+  const std::int64_t start_ms = sys::monotonic_now_ms();
   EXPECT_EQ(*worker->receive(kSoonMs), std::nullopt);
-  EXPECT_LT(monotonic_now_ms() - start_ms, kSoonMs);
+  EXPECT_LT(sys::monotonic_now_ms() - start_ms, kSoonMs);
   close(ends[0]);
   close(ends[1]);
 }
@@ -279,15 +279,15 @@ TEST_P(ZmqLink, a_flood_loses_what_is_over_its_limit_and_nobody_else_waits) {
   std::thread honest([&] {
     const auto link = somebody_else();
     for (int i = 0; i < kRequests; ++i) {
-      const std::int64_t start_ms = monotonic_now_ms();
+      const std::int64_t start_ms = sys::monotonic_now_ms();
       insist(*link, "question");
       if (one_message(*link) == "answer") ++answered;
-      slowest_ms = std::max(slowest_ms, monotonic_now_ms() - start_ms);
+      slowest_ms = std::max(slowest_ms, sys::monotonic_now_ms() - start_ms);
     }
   });
   int taken = 0;
   std::vector<std::string> notes;
-  for (const std::int64_t end_ms = monotonic_now_ms() + 60'000; monotonic_now_ms() < end_ms;) {
+  for (const std::int64_t end_ms = sys::monotonic_now_ms() + 60'000; sys::monotonic_now_ms() < end_ms;) {
     const auto packets = broker->receive(20, 32);
     ASSERT_TRUE(packets);
     for (const Packet& packet : *packets) {
@@ -402,4 +402,4 @@ TEST_P(ZmqLink, a_missing_directory_is_named) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::net

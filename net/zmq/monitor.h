@@ -6,7 +6,7 @@
 #include <optional>
 #include <zmq.hpp>
 
-namespace kq {
+namespace kq::net {
 
 struct MonitorEvent {
   std::uint16_t event = 0;
@@ -26,4 +26,4 @@ inline std::optional<MonitorEvent> next_event(zmq::socket_t& monitor) {
   return heard;
 }
 
-}  // namespace kq
+}  // namespace kq::net

@@ -13,7 +13,7 @@
 #include "net/zmq/monitor.h"
 #include "sys/clock.h"
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 constexpr const char* kZapEndpoint = "inproc://zeromq.zap.01";  // RFC 27
@@ -80,12 +80,12 @@ Door::~Door() {
 
 std::vector<std::string> Door::take_notes() {
   const std::lock_guard lock(notes_mutex_);
-  return notes_.take(monotonic_now_ms());
+  return notes_.take(sys::monotonic_now_ms());
 }
 
 void Door::note(const std::string& subject, const std::string& text) {
   const std::lock_guard lock(notes_mutex_);
-  notes_.add(subject, monotonic_now_ms(), [&] { return text; });
+  notes_.add(subject, sys::monotonic_now_ms(), [&] { return text; });
 }
 
 void Door::serve() {
@@ -220,4 +220,4 @@ std::optional<Door::FileSignature> Door::signature() const {
   return FileSignature{status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec, status.st_ino, status.st_size};
 }
 
-}  // namespace kq
+}  // namespace kq::net

@@ -24,7 +24,7 @@
 #include "net/limits/log_rate_limiter.h"
 #include "net/link.h"
 
-namespace kq {
+namespace kq::net {
 
 struct DoorOptions {
   std::string key_folder;
@@ -85,4 +85,4 @@ class Door {
   std::thread thread_;
 };
 
-}  // namespace kq
+}  // namespace kq::net

@@ -19,7 +19,7 @@
 #include "net/zmq/link.h"
 #include "sys/clock.h"
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 using testing::AllOf;
@@ -51,7 +51,7 @@ class Stranger {
   // Reads until the broker hangs up, which may need its turns for that; false: it did not.
   bool is_hung_up_on(ServerLink& broker) {
     char buffer[256];
-    for (const std::int64_t end_ms = monotonic_now_ms() + kSoonMs; monotonic_now_ms() < end_ms;) {
+    for (const std::int64_t end_ms = sys::monotonic_now_ms() + kSoonMs; sys::monotonic_now_ms() < end_ms;) {
       const ssize_t n = ::recv(fd_, buffer, sizeof buffer, MSG_DONTWAIT);
       if (n == 0 || (n < 0 && errno == ECONNRESET)) return true;
       if (n < 0) (void)broker.receive(10, 100);
@@ -107,7 +107,7 @@ class ZmqDoor : public testing::Test {
     std::string refusal;
   };
   Outcome knock(ClientLink& link) {
-    for (const std::int64_t end_ms = monotonic_now_ms() + kSoonMs; monotonic_now_ms() < end_ms;) {
+    for (const std::int64_t end_ms = sys::monotonic_now_ms() + kSoonMs; sys::monotonic_now_ms() < end_ms;) {
       (void)link.send("hello");
       auto packets = server_->receive(10, 1);
       if (packets && !packets->empty()) return {std::move(packets->front()), ""};
@@ -119,7 +119,7 @@ class ZmqDoor : public testing::Test {
   Outcome knock(Side side, const std::optional<ClientKey>& key) { return knock(*connect(side, key)); }
 
   bool hears_within(ClientLink& link, std::int64_t ms) {
-    for (const std::int64_t end_ms = monotonic_now_ms() + ms; monotonic_now_ms() < end_ms;) {
+    for (const std::int64_t end_ms = sys::monotonic_now_ms() + ms; sys::monotonic_now_ms() < end_ms;) {
       (void)link.send("hello");
       const auto packets = server_->receive(10, 1);
       if (packets && !packets->empty()) return true;
@@ -130,7 +130,7 @@ class ZmqDoor : public testing::Test {
   // Waits for a line in the log that holds this.
   std::string note_with(const std::string& piece) {
     std::string all;
-    for (const std::int64_t end_ms = monotonic_now_ms() + kSoonMs; monotonic_now_ms() < end_ms;) {
+    for (const std::int64_t end_ms = sys::monotonic_now_ms() + kSoonMs; sys::monotonic_now_ms() < end_ms;) {
       (void)server_->receive(10, 100);
       for (const std::string& note : server_->take_notes()) {
         if (note.find(piece) != std::string::npos) return note;
@@ -281,7 +281,7 @@ TEST_F(ZmqDoor, a_revoked_key_is_cut_off_in_the_middle_of_its_connection) {
   ASSERT_TRUE(revoke(keys_, "alice"));
   // Silence counts from this length on: a busy machine is silent for less.
   bool is_heard = true;
-  for (const std::int64_t end_ms = monotonic_now_ms() + kSoonMs; is_heard && monotonic_now_ms() < end_ms;) {
+  for (const std::int64_t end_ms = sys::monotonic_now_ms() + kSoonMs; is_heard && sys::monotonic_now_ms() < end_ms;) {
     is_heard = hears_within(*a, 300);
   }
   EXPECT_FALSE(is_heard);
@@ -411,4 +411,4 @@ TEST_F(ZmqDoor, connections_over_the_limit_are_hung_up_on_and_the_others_stay) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::net

@@ -9,7 +9,7 @@
 #include "net/zmq/link.h"
 #include "sys/clock.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 constexpr std::int64_t kRetryMs = 20;       // after a send that was not accepted: the connection is still being made
@@ -29,16 +29,16 @@ bool answers(const Message<ClientReply>& reply, std::uint64_t request_id) {
 }  // namespace
 
 Expected<Client> Client::connect(const std::string& url, const std::string& key_file) {
-  const Expected<Endpoints> endpoints = parse_broker_url(url);
+  const Expected<net::Endpoints> endpoints = net::parse_broker_url(url);
   if (!endpoints) return failure(endpoints.error());
-  const Expected<std::optional<ClientKey>> key = read_key_for(Side::client, key_file);
+  const Expected<std::optional<net::ClientKey>> key = net::read_key_for(net::Side::client, key_file);
   if (!key) return failure(key.error());
-  Expected<std::unique_ptr<ClientLink>> link = connect_client(endpoints->client, *key);
+  Expected<std::unique_ptr<net::ClientLink>> link = net::connect_client(endpoints->client, *key);
   if (!link) return failure(link.error());
-  return Client(url, std::move(*link), monotonic_now_ms);
+  return Client(url, std::move(*link), sys::monotonic_now_ms);
 }
 
-Client::Client(std::string url, std::unique_ptr<ClientLink> link, std::function<std::int64_t()> now_ms)
+Client::Client(std::string url, std::unique_ptr<net::ClientLink> link, std::function<std::int64_t()> now_ms)
     : url_(std::move(url)), link_(std::move(link)), now_ms_(std::move(now_ms)), interrupted_([] { return false; }) {}
 
 void Client::stop_when(std::function<bool()> interrupted) {
@@ -126,4 +126,4 @@ Error Client::unexpected_reply(const ClientReply& reply) const {
                                         ", which does not fit the question; are both of one version?"};
 }
 
-}  // namespace kq
+}  // namespace kq::producer

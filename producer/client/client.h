@@ -15,7 +15,7 @@
 #include "core/messages.h"
 #include "net/link.h"
 
-namespace kq {
+namespace kq::producer {
 
 inline constexpr std::int64_t kAnswerTimeoutMs = 5'000;  // for a broker that is idle or not there
 inline constexpr std::int64_t kResendMs =
@@ -31,7 +31,7 @@ class Client {
   static Expected<Client> connect(const std::string& url, const std::string& key_file = "");
 
   // The same over any link and clock.
-  Client(std::string url, std::unique_ptr<ClientLink> link, std::function<std::int64_t()> now_ms);
+  Client(std::string url, std::unique_ptr<net::ClientLink> link, std::function<std::int64_t()> now_ms);
 
   // ask() asks this between its short waits and ends with ExitCode::interrupted once it says true.
   void stop_when(std::function<bool()> interrupted);
@@ -66,11 +66,11 @@ class Client {
                               std::int64_t timeout_ms);
 
   std::string url_;
-  std::unique_ptr<ClientLink> link_;
+  std::unique_ptr<net::ClientLink> link_;
   std::function<std::int64_t()> now_ms_;
   std::function<bool()> interrupted_;
   std::function<void(const std::string&)> on_silence_ = [](const std::string&) {};
   std::uint64_t last_request_id_ = 0;
 };
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -5,7 +5,7 @@
 
 #include "producer/client/scripted_link.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 using testing::ElementsAre;
@@ -181,4 +181,4 @@ TEST(Client, refuses_a_url_that_is_none) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

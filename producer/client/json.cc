@@ -6,7 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 using Parser = nlohmann::json;
@@ -223,4 +223,4 @@ std::string described(const Json& json) {
   return to_text(json);
 }
 
-}  // namespace kq
+}  // namespace kq::producer

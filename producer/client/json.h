@@ -12,7 +12,7 @@
 
 #include "core/base/error.h"
 
-namespace kq {
+namespace kq::producer {
 
 struct Json;
 struct JsonMember;
@@ -62,4 +62,4 @@ void append_json(double value, std::string& line);
 // What a value is, for complaints: "'abc'", "12", "a list".
 std::string described(const Json& json);
 
-}  // namespace kq
+}  // namespace kq::producer

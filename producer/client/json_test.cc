@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 using testing::HasSubstr;
@@ -84,4 +84,4 @@ TEST(Json, describes_values_for_complaints) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

@@ -11,7 +11,7 @@
 #include "core/verdict.h"
 #include "producer/client/sentences.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 constexpr std::int64_t kLineEveryMs = 10'000;
@@ -150,4 +150,4 @@ void StatusLine::note_unserved(const Tally& tally, std::int64_t now_ms) {
   open_ = false;
 }
 
-}  // namespace kq
+}  // namespace kq::producer

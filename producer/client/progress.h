@@ -10,7 +10,7 @@
 
 #include "producer/client/wait.h"
 
-namespace kq {
+namespace kq::producer {
 
 // "[ 312/1000]  31% run 8 q 680 pass 240 fail 72 infra 0 4.1/s eta 02:48"
 // The rate is of what finished in that time: `finished_before` jobs were when it began.
@@ -56,4 +56,4 @@ class StatusLine {
   bool open_ = false;               // the cursor stands behind a line written in place
 };
 
-}  // namespace kq
+}  // namespace kq::producer

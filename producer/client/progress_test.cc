@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 Tally tally(std::size_t queued, std::size_t running, std::map<std::string, std::size_t> by_verdict) {
@@ -120,4 +120,4 @@ TEST(StatusLine, a_sentence_takes_the_place_of_the_line_on_a_terminal) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

@@ -16,7 +16,7 @@
 #include "net/link.h"
 #include "producer/client/client.h"
 
-namespace kq {
+namespace kq::producer {
 
 // What a test sees of the link's other side. It outlives the Client.
 struct ScriptedBroker {
@@ -40,7 +40,7 @@ struct ScriptedBroker {
   Client client();
 };
 
-class ScriptedLink final : public ClientLink {
+class ScriptedLink final : public net::ClientLink {
  public:
   explicit ScriptedLink(ScriptedBroker& broker) : broker_(broker) {}
 
@@ -77,4 +77,4 @@ inline Client ScriptedBroker::client() {
   return Client("ipc:///tmp/kq.sock", std::make_unique<ScriptedLink>(*this), [this] { return now_ms; });
 }
 
-}  // namespace kq
+}  // namespace kq::producer

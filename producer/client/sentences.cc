@@ -4,7 +4,7 @@
 
 #include "core/submission.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 std::string escaped(unsigned char byte) {
@@ -62,4 +62,4 @@ std::string counted(std::size_t count, std::string_view noun) {
   return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
 }
 
-}  // namespace kq
+}  // namespace kq::producer

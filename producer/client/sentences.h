@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace kq {
+namespace kq::producer {
 
 inline constexpr std::size_t kSentencesShown = 20;
 
@@ -26,4 +26,4 @@ std::string shell_quoted(const std::string& word);
 // "2 kernels were wrong and not submitted": the last word of a call that kept going.
 std::string left_out_text(std::size_t kernels_n, std::string_view what_was_not_done);
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 TEST(Sentences, text_stays_on_its_line) {
@@ -39,4 +39,4 @@ TEST(Sentences, one_is_singular) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

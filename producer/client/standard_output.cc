@@ -11,7 +11,7 @@
 
 #include "core/base/error.h"
 
-namespace kq {
+namespace kq::producer {
 
 // stdio forgets why it could not write before anybody can ask; this remembers.
 class StandardOutput::Buffer final : public std::streambuf {
@@ -68,4 +68,4 @@ int StandardOutput::end(int code) {
   return static_cast<int>(ExitCode::our_fault);
 }
 
-}  // namespace kq
+}  // namespace kq::producer

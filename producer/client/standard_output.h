@@ -6,7 +6,7 @@
 #include <streambuf>
 #include <string>
 
-namespace kq {
+namespace kq::producer {
 
 // While it lives, std::cout is written to the descriptor through it. Make it first in main(), whose last line is
 // `return output.end(code)`.
@@ -27,4 +27,4 @@ class StandardOutput {
   std::streambuf* before_;
 };
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -8,7 +8,7 @@
 #include <iostream>
 #include <string>
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 struct Ended {
@@ -65,4 +65,4 @@ TEST(StandardOutput, a_reader_that_has_left_is_no_failure) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

@@ -5,7 +5,7 @@
 
 #include "core/submission.h"
 
-namespace kq {
+namespace kq::producer {
 
 std::string default_submitter() {
   // A container may run a user without an entry in its passwd.
@@ -17,4 +17,4 @@ std::string default_submitter() {
   return name_complaint(submitter) ? name : submitter;
 }
 
-}  // namespace kq
+}  // namespace kq::producer

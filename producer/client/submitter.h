@@ -3,10 +3,10 @@
 
 #include <string>
 
-namespace kq {
+namespace kq::producer {
 
 // "user@host" of this process: whose share and quota its jobs count against. Never empty, always a name that
 // name_complaint() accepts.
 std::string default_submitter();
 
-}  // namespace kq
+}  // namespace kq::producer

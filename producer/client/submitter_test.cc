@@ -5,7 +5,7 @@
 
 #include "core/submission.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 TEST(Submitter, is_this_user_on_this_host) {
@@ -17,4 +17,4 @@ TEST(Submitter, is_this_user_on_this_host) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

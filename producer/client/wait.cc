@@ -8,7 +8,7 @@
 #include "core/limits.h"
 #include "sys/clock.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 class Waiter {
@@ -240,7 +240,7 @@ void WaitList::count(const Job& job, bool in) {
 
 WaitOptions real_wait_options() {
   WaitOptions options;
-  options.now_ms = monotonic_now_ms;
+  options.now_ms = sys::monotonic_now_ms;
   options.sleep_ms = [](std::int64_t ms) {
     poll(nullptr, 0, static_cast<int>(ms));
   };  // a signal ends it, unlike sleep_for
@@ -264,4 +264,4 @@ ExitCode exit_code_of(const WaitOutcome& outcome) {
   return outcome.tally().passed() == outcome.tally().total ? ExitCode::ok : ExitCode::job_failed;
 }
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -15,7 +15,7 @@
 #include "core/messages.h"
 #include "producer/client/client.h"
 
-namespace kq {
+namespace kq::producer {
 
 // A job to wait for. The needs are for people only: they name what is missing while no worker serves the job.
 struct WaitedJob {
@@ -114,4 +114,4 @@ inline constexpr std::int64_t kSilenceMs = 60'000;  // outlives a restart of the
 // abandoned, job_failed when any verdict is not `passed`, ok otherwise.
 ExitCode exit_code_of(const WaitOutcome& outcome);
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -6,7 +6,7 @@
 #include "core/limits.h"
 #include "producer/client/scripted_link.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 using testing::ElementsAre;
@@ -251,4 +251,4 @@ TEST_F(WaitFor, compiled_only_does_not_pass) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <optional>
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 constexpr std::int64_t kDayMs = 24 * 3'600'000;
@@ -125,4 +125,4 @@ std::string when_text(std::int64_t unix_ms) {
   return text;
 }
 
-}  // namespace kq
+}  // namespace kq::producer

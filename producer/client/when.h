@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 
-namespace kq {
+namespace kq::producer {
 
 // Unix time in ms of "2026-11-21T18:00Z", "2026-11-21T18:00:30+01:00" or, counted from `now_ms`, "+90s", "+30m", "+2h",
 // "+1d". Between the years 1970 and 9999, and at most kWhenAheadDaysMax ahead. The error says what would be right,
@@ -26,4 +26,4 @@ inline constexpr double kLimitSecondsMax = 86'400;
 // "2026-11-21T18:00:30Z".
 std::string when_text(std::int64_t unix_ms);
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 constexpr std::int64_t kNow = 1'790'000'000'000;  // 2026-09-21T14:13:20Z
@@ -46,4 +46,4 @@ TEST(When, is_written_as_it_is_read) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

@@ -15,7 +15,7 @@
 #include "core/submission.h"
 #include "producer/submit/file_ref.h"
 
-namespace kq {
+namespace kq::producer {
 
 struct Candidate {
   std::string where;  // for complaints: "run/submissions.jsonl:3", "add.py"
@@ -101,4 +101,4 @@ Found gathered(Read read) {
   return found;
 }
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -14,7 +14,7 @@
 #include "producer/formats/single_file.h"
 #include "producer/submit/recognise.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -317,4 +317,4 @@ void read_jsonl(const fs::path& input, const InputOptions& options, const Finds&
   if (!any) finds.mistake(name + " holds no submissions");
 }
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -6,7 +6,7 @@
 #include "producer/formats/problems.h"
 #include "producer/formats/sample_name.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -78,4 +78,4 @@ Candidate reference_candidate(std::uint32_t level, std::uint32_t id, const FileR
   return candidate;
 }
 
-}  // namespace kq
+}  // namespace kq::producer

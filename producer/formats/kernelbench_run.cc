@@ -11,7 +11,7 @@
 #include "producer/formats/problems.h"
 #include "producer/formats/sample_name.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -169,4 +169,4 @@ KernelBenchProblems problems_of_run(const fs::path& run, const InputOptions& opt
   return KernelBenchProblems(problem_roots(run, options), options.problems && one_level);
 }
 
-}  // namespace kq
+}  // namespace kq::producer

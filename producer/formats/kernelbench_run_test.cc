@@ -5,7 +5,7 @@
 
 #include "producer/submit/test_folder.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 using testing::ElementsAre;
@@ -150,4 +150,4 @@ TEST(KernelBenchRun, a_subset_can_be_asked_for) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

@@ -6,7 +6,7 @@
 #include "core/limits.h"
 #include "producer/client/when.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -195,4 +195,4 @@ Expected<std::vector<std::string>> apply_kernelbench_words(const std::vector<std
   return passed_over;
 }
 
-}  // namespace kq
+}  // namespace kq::producer

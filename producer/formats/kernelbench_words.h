@@ -8,7 +8,7 @@
 #include "core/base/error.h"
 #include "producer/submit/inspect.h"
 
-namespace kq {
+namespace kq::producer {
 
 // "level=1": a name, then =; no path that exists.
 bool is_kernelbench_word(const std::string& word);
@@ -18,4 +18,4 @@ bool is_kernelbench_word(const std::string& word);
 Expected<std::vector<std::string>> apply_kernelbench_words(const std::vector<std::string>& words,
                                                            SubmitRequest& request);
 
-}  // namespace kq
+}  // namespace kq::producer

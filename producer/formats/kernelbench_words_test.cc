@@ -5,7 +5,7 @@
 
 #include "producer/submit/test_folder.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 using testing::ElementsAre;
@@ -86,4 +86,4 @@ TEST(kernelbench_words, a_mistake_says_what_would_be_right) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

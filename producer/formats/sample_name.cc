@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 // Takes `word` and a number from the front.
@@ -29,4 +29,4 @@ std::string sample_label(const SampleName& name) {
          std::to_string(name.sample);
 }
 
-}  // namespace kq
+}  // namespace kq::producer

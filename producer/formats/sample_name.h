@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace kq {
+namespace kq::producer {
 
 struct SampleName {
   std::uint32_t level = 0;
@@ -24,4 +24,4 @@ std::string sample_label(const SampleName& name);
 
 inline constexpr std::string_view kSampleEnding = "_kernel.py";
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 TEST(sample_name, names_are_read_exactly) {
@@ -19,4 +19,4 @@ TEST(sample_name, a_label_is_the_name_without_its_ending) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

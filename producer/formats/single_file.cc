@@ -15,7 +15,7 @@
 #include "producer/submit/recognise.h"
 #include "producer/submit/settings.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 // Settings that a sweep over kernels of others must not take from their text.
@@ -123,4 +123,4 @@ void read_single_file(const std::filesystem::path& input, const InputOptions& op
   if (!any_wrong) finds.candidate(std::move(candidate));
 }
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -15,7 +15,7 @@
 #include "producer/formats/kernelbench_words.h"
 #include "sys/clock.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 constexpr double kTimeoutSecondsMax = 30.0 * 24 * 3600;
@@ -38,7 +38,7 @@ Examples:
 struct Words {
   std::vector<std::string> inputs;
   std::string problem, problems, backend, device, gpu, precision, baseline, profile, run;
-  std::string broker{kDefaultBrokerUrl};
+  std::string broker{net::kDefaultBrokerUrl};
   std::string priority, not_before, deadline, submitter, input_format;
   std::string progress = "auto";
   std::vector<std::string> labels;
@@ -63,7 +63,7 @@ Expected<std::optional<std::int64_t>> parse_time(const char* flag, const std::st
 
 // Priority, times, labels and the submitter.
 Expected<void> judge_turn(const Words& words, SubmitRequest& request) {
-  request.options.now_ms = unix_now_ms();
+  request.options.now_ms = sys::unix_now_ms();
   const auto priority = parse_word<Priority>("--priority", words.priority);
   const auto not_before = parse_time("--not-before", words.not_before, request.options.now_ms);
   const auto deadline = parse_time("--deadline", words.deadline, request.options.now_ms);
@@ -144,7 +144,7 @@ Expected<void> judge(const Words& words, SubmitCommandLine& line) {
   if (!precision) return failure(precision.error());
   if (!baseline) return failure(baseline.error());
   if (!profile) return failure(profile.error());
-  if (const auto url = parse_broker_url(words.broker); !url) return failure(url.error());
+  if (const auto url = net::parse_broker_url(words.broker); !url) return failure(url.error());
   if (words.repeat < 1 || words.repeat > kRepeatMax) {
     return bad_input("--repeat must be from 1 to " + std::to_string(kRepeatMax) + ", got " +
                      std::to_string(words.repeat));
@@ -255,4 +255,4 @@ std::variant<SubmitCommandLine, EarlyEnd> parse_submit_command_line(int argc, co
   return line;
 }
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "producer/submit/submit.h"
 
-namespace kq {
+namespace kq::producer {
 
 enum class ProgressStyle { automatic, json, none };
 
@@ -40,4 +40,4 @@ struct EarlyEnd {
 
 std::variant<SubmitCommandLine, EarlyEnd> parse_submit_command_line(int argc, const char* const* argv);
 
-}  // namespace kq
+}  // namespace kq::producer

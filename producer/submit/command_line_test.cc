@@ -6,7 +6,7 @@
 
 #include "net/endpoint.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 using testing::ElementsAre;
@@ -67,7 +67,7 @@ TEST_F(SubmitLine, everything_that_can_be_said) {
 
 TEST_F(SubmitLine, defaults_leave_files_their_word) {
   const SubmitCommandLine line = parsed({"dir"});
-  EXPECT_EQ(line.broker, kDefaultBrokerUrl);
+  EXPECT_EQ(line.broker, net::kDefaultBrokerUrl);
   EXPECT_EQ(line.timeout_ms, std::nullopt);
   EXPECT_EQ(line.request.options.backend, std::nullopt);
   EXPECT_EQ(line.request.options.device, std::nullopt);
@@ -151,4 +151,4 @@ TEST_F(SubmitLine, help_and_version_are_no_mistakes) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

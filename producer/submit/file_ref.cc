@@ -9,7 +9,7 @@
 
 #include "core/limits.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 class Descriptor {
@@ -83,4 +83,4 @@ bool is_file(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(path, ignored);
 }
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 
-namespace kq {
+namespace kq::producer {
 
 struct FileRef {
   std::string name;                 // as the worker sees it: "add.py"
@@ -25,4 +25,4 @@ Expected<std::string> contents(const FileRef& file);
 // Whether there is a regular file; no error for whatever cannot be looked at.
 bool is_file(const std::filesystem::path& path);
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -6,7 +6,7 @@
 #include "core/limits.h"
 #include "producer/submit/test_folder.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 class FileRefTest : public testing::Test {
@@ -61,4 +61,4 @@ TEST_F(FileRefTest, refuses_what_is_no_file_without_waiting_for_it) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

@@ -6,7 +6,7 @@
 
 #include "producer/formats/formats.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -173,4 +173,4 @@ Inspected inspect(const SubmitRequest& request) {
   return inspected;
 }
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -12,7 +12,7 @@
 #include "core/base/error.h"
 #include "producer/submit/pack.h"
 
-namespace kq {
+namespace kq::producer {
 
 struct SubmitRequest {
   std::vector<std::filesystem::path> inputs;
@@ -55,4 +55,4 @@ struct Inspected {
 // Reads and validates everything; needs no broker.
 Inspected inspect(const SubmitRequest& request);
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -5,7 +5,7 @@
 
 #include "producer/submit/test_folder.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 using testing::ElementsAre;
@@ -119,4 +119,4 @@ TEST_F(Inspect, whoever_has_enough_ends_it) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 constexpr std::size_t kArgsMax = 64;
@@ -259,4 +259,4 @@ bool is_io_contract(std::string_view text) {
   return std::ranges::any_of(kKeys, [&](std::string_view key) { return contract->find(key) != nullptr; });
 }
 
-}  // namespace kq
+}  // namespace kq::producer

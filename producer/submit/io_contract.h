@@ -19,7 +19,7 @@
 #include "core/submission.h"
 #include "producer/client/json.h"
 
-namespace kq {
+namespace kq::producer {
 
 // Everything wrong with it, one sentence each, starting with `name` and the path inside: "scale.json: args[2].role must
 // be ...".
@@ -29,4 +29,4 @@ std::vector<std::string> io_contract_mistakes(std::string_view name, std::string
 // Whether a file beside X.py is meant for it: other programs leave .json files too.
 bool is_io_contract(std::string_view text);
 
-}  // namespace kq
+}  // namespace kq::producer

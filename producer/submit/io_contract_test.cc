@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 using testing::ElementsAre;
@@ -132,4 +132,4 @@ TEST(IoContract, sizes_are_bounded) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

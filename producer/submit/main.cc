@@ -28,7 +28,7 @@
 #include "producer/submit/submit.h"
 #include "sys/clock.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 constexpr const char* kProgram = "kq-submit";
@@ -114,7 +114,7 @@ class Answers {
   static constexpr std::int64_t kShowMs = 250;
 
   void show() {
-    const std::int64_t now_ms = monotonic_now_ms();
+    const std::int64_t now_ms = sys::monotonic_now_ms();
     if (line_.quiet || line_.progress == ProgressStyle::none || now_ms - shown_ms_ < kShowMs) return;
     shown_ms_ = now_ms;
     if (line_.progress == ProgressStyle::json) {
@@ -133,7 +133,7 @@ class Answers {
   StatusLineOptions status_;
   std::vector<std::string> refusals_;
   std::vector<Sequence> accepted_;  // by this call, for a second ^C
-  std::int64_t shown_ms_ = monotonic_now_ms();
+  std::int64_t shown_ms_ = sys::monotonic_now_ms();
   bool is_shown_ = false;
 };
 
@@ -163,8 +163,8 @@ Expected<WaitOutcome> wait_with_progress(Client& client, WaitList jobs, const Su
 void offer_to_cancel(Client& client, const std::vector<Sequence>& accepted) {
   if (accepted.empty()) return;
   say("^C again within 2 s cancels the " + counted(accepted.size(), "job") + " of this call");
-  const std::int64_t end_ms = monotonic_now_ms() + kSecondInterruptMs;
-  while (g_interrupts < kInterruptsCounted && monotonic_now_ms() < end_ms) ::usleep(10'000);
+  const std::int64_t end_ms = sys::monotonic_now_ms() + kSecondInterruptMs;
+  while (g_interrupts < kInterruptsCounted && sys::monotonic_now_ms() < end_ms) ::usleep(10'000);
   if (g_interrupts < kInterruptsCounted) return;
   client.stop_when([] { return false; });
   std::size_t cancelled_n = 0;
@@ -182,7 +182,7 @@ void offer_to_cancel(Client& client, const std::vector<Sequence>& accepted) {
 // What another command of this shell would not find by itself.
 std::string broker_to_say(const SubmitCommandLine& line) {
   const char* const known = std::getenv("KQ_BROKER");
-  return line.broker == (known != nullptr ? std::string_view(known) : kDefaultBrokerUrl) ? "" : line.broker;
+  return line.broker == (known != nullptr ? std::string_view(known) : net::kDefaultBrokerUrl) ? "" : line.broker;
 }
 
 void say_outcome(const WaitOutcome& outcome, const SubmitCommandLine& line, const std::string& run) {
@@ -201,7 +201,7 @@ ExitCode final_code(ExitCode code, bool any_bad_input, bool exit_zero) {
 
 // No broker: the jobs stay in the folder until a call that finds one.
 ExitCode keep_in_spool(const SubmitCommandLine& line, const JobSource& source, const Error& why) {
-  const auto kept = write_spool(line.spool, source, unix_now_ms());
+  const auto kept = write_spool(line.spool, source, sys::unix_now_ms());
   if (!kept) {
     say(kept.error().message);
     return kept.error().code;
@@ -369,10 +369,10 @@ ExitCode main_of(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer
 
 int main(int argc, char** argv) {
-  kq::StandardOutput output(kq::kProgram);
+  kq::producer::StandardOutput output(kq::kProgram);
   kq::ExitCode code = kq::ExitCode::our_fault;
   try {
     code = kq::main_of(argc, argv);

@@ -5,7 +5,7 @@
 #include "producer/client/json.h"
 #include "producer/client/sentences.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 constexpr std::size_t kKeyDigits = 12;
@@ -125,4 +125,4 @@ std::string resume_text(std::size_t unfinished, const std::string& run, const st
          "; cancel: kq ctl cancel --run " + shell_quoted(run) + where;
 }
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -10,7 +10,7 @@
 #include "producer/client/wait.h"
 #include "producer/submit/submit.h"
 
-namespace kq {
+namespace kq::producer {
 
 // "accepted 3, reused 1, refused 0; run NAME"
 std::string counts_text(const SubmitSummary& summary);
@@ -56,4 +56,4 @@ std::string sending_text(std::size_t answered_n, std::size_t jobs_n);
 // quoted for a shell where it needs to be.
 std::string resume_text(std::size_t unfinished, const std::string& run, const std::string& broker = "");
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 SubmittedJob job(std::string label, Acceptance acceptance, Sequence seq, std::string reason = "") {
@@ -103,4 +103,4 @@ TEST(SubmitOutput, says_how_to_come_back) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

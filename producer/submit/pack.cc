@@ -9,7 +9,7 @@
 #include "producer/submit/io_contract.h"
 #include "producer/submit/recognise.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 using Mistakes = std::vector<std::string>;
@@ -215,4 +215,4 @@ SubmitBatch part_of(const SubmitBatch& batch, std::span<const std::size_t> jobs)
   return part;
 }
 
-}  // namespace kq
+}  // namespace kq::producer

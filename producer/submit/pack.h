@@ -15,7 +15,7 @@
 #include "core/messages.h"
 #include "producer/formats/candidate.h"
 
-namespace kq {
+namespace kq::producer {
 
 // A Submission and where the bytes of its blobs are.
 struct PackedJob {
@@ -49,4 +49,4 @@ Expected<SubmitBatch> next_batch(const std::string& run, std::span<const PackedJ
 // Some of a batch's jobs, by their places in it, with the blobs they need: to be sent again.
 SubmitBatch part_of(const SubmitBatch& batch, std::span<const std::size_t> jobs);
 
-}  // namespace kq
+}  // namespace kq::producer

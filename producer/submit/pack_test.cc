@@ -9,7 +9,7 @@
 #include "core/limits.h"
 #include "producer/submit/test_folder.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 using testing::ElementsAre;
@@ -225,4 +225,4 @@ TEST_F(Pack, a_file_that_changed_since_it_was_judged_is_not_sent) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

@@ -2,7 +2,7 @@
 
 #include <cctype>
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 bool is_word(char c) {
@@ -66,4 +66,4 @@ std::vector<std::string> missing_from_problem(std::string_view text) {
   return missing;
 }
 
-}  // namespace kq
+}  // namespace kq::producer

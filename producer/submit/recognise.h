@@ -7,7 +7,7 @@
 
 #include "core/submission.h"
 
-namespace kq {
+namespace kq::producer {
 
 // Whether a file holds device code, which needs a contract beside it: .cu, .ptx, .cubin.
 bool is_device_code(std::string_view file_name);
@@ -22,4 +22,4 @@ std::string backend_complaint(std::string_view file_name, Backend backend);
 // Of "class Model", "get_inputs" and "get_init_inputs", what the text nowhere says.
 std::vector<std::string> missing_from_problem(std::string_view text);
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -5,7 +5,7 @@
 
 #include "producer/submit/test_folder.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 using testing::ElementsAre;
@@ -49,4 +49,4 @@ TEST(Recognise, what_a_problem_lacks) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

@@ -5,7 +5,7 @@
 #include "core/limits.h"
 #include "producer/client/when.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 using Complaint = std::optional<std::string>;
@@ -152,4 +152,4 @@ std::vector<HeaderSetting> read_header(std::string_view text) {
   return found;
 }
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -11,7 +11,7 @@
 
 #include "producer/formats/candidate.h"
 
-namespace kq {
+namespace kq::producer {
 
 struct Setting {
   std::string_view key;
@@ -36,4 +36,4 @@ std::vector<HeaderSetting> read_header(std::string_view text);
 
 inline constexpr std::size_t kHeaderBytesMax = 64u << 10;  // of a file that are looked at
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 using testing::HasSubstr;
@@ -70,4 +70,4 @@ TEST(settings, a_mistake_says_what_would_be_right) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

@@ -13,7 +13,7 @@
 #include "core/bytes/codec.h"
 #include "core/limits.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -125,4 +125,4 @@ SpoolEnd send_spool(Client& client, const fs::path& folder, const SubmitOptions&
   return end;
 }
 
-}  // namespace kq
+}  // namespace kq::producer

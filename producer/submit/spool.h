@@ -15,7 +15,7 @@
 #include "producer/submit/inspect.h"
 #include "producer/submit/submit.h"
 
-namespace kq {
+namespace kq::producer {
 
 inline constexpr std::size_t kSpoolFilesMax = 100'000;  // batches that may wait in one folder
 
@@ -33,4 +33,4 @@ struct SpoolEnd {
 };
 SpoolEnd send_spool(Client& client, const std::filesystem::path& folder, const SubmitOptions& options);
 
-}  // namespace kq
+}  // namespace kq::producer

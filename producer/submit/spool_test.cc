@@ -6,7 +6,7 @@
 #include "producer/client/scripted_link.h"
 #include "producer/submit/test_folder.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 using testing::HasSubstr;
@@ -74,4 +74,4 @@ TEST_F(Spool, a_folder_that_is_not_there_is_empty) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

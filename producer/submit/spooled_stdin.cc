@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -78,4 +78,4 @@ StandIn::~StandIn() {
   if (!path_.empty()) fs::remove(path_, ignored);
 }
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 
-namespace kq {
+namespace kq::producer {
 
 // Removed with its object.
 class StandIn {
@@ -26,4 +26,4 @@ class StandIn {
   std::filesystem::path path_;
 };
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 Expected<StandIn> answer_to(const std::string& text) {
@@ -51,4 +51,4 @@ TEST(stand_in, nothing_is_said_to_be_nothing) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

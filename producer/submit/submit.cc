@@ -6,7 +6,7 @@
 #include "core/limits.h"
 #include "producer/client/sentences.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 // What went wrong after `done` of `total` jobs, and that the rest is not lost with it.
@@ -220,4 +220,4 @@ void BusyNews::operator()(const Busy& busy) {
   say_(busy_text(busy));
 }
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -16,7 +16,7 @@
 #include "producer/submit/inspect.h"
 #include "producer/submit/pack.h"
 
-namespace kq {
+namespace kq::producer {
 
 inline constexpr std::int64_t kSubmitTimeoutMs =
     60'000;  // for the acknowledgement of one batch: outlives a restart of the broker
@@ -105,4 +105,4 @@ class BusyNews {
 };
 inline constexpr std::int64_t kBusyNewsMs = 10'000;
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -7,7 +7,7 @@
 #include "producer/client/scripted_link.h"
 #include "producer/submit/test_folder.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 using testing::ElementsAre;
@@ -315,4 +315,4 @@ TEST_F(Submit, an_acknowledgement_of_the_wrong_length_is_our_fault) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::producer

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace kq {
+namespace kq::producer {
 
 class TestFolder {
  public:
@@ -41,4 +41,4 @@ inline constexpr std::string_view kTestKernel =
 inline constexpr std::string_view kTestContract =
     R"({"args": [{"name": "x", "type": "tensor", "role": "inout"}], "launch": {"grid": {"x": 1}, "block": {"x": 1}}})";
 
-}  // namespace kq
+}  // namespace kq::producer

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace kq {
+namespace kq::store {
 
 BlobGarbage::~BlobGarbage() {
   is_cut_short_ = true;
@@ -41,4 +41,4 @@ void BlobGarbage::collect(double share) {
   is_collecting_ = false;
 }
 
-}  // namespace kq
+}  // namespace kq::store

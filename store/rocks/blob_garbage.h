@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <thread>
 
-namespace kq {
+namespace kq::store {
 
 inline constexpr std::uint64_t kGarbageBytesMin = std::uint64_t{32} << 20;  // little is left where it is
 inline constexpr std::uint64_t kGarbageShareMin = 2;  // collected is where one in so many bytes is dead, or more
@@ -44,4 +44,4 @@ class BlobGarbage {
   std::thread thread_;
 };
 
-}  // namespace kq
+}  // namespace kq::store

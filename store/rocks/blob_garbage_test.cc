@@ -14,7 +14,7 @@
 #include "store/rocks/settings.h"
 #include "store/temporary_directory.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -146,4 +146,4 @@ TEST(GarbageOfAStore, goes_by_itself) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

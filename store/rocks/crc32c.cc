@@ -8,7 +8,7 @@
 #include <nmmintrin.h>
 #endif
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 constexpr std::array<std::uint32_t, 256> kTable = [] {
@@ -50,9 +50,9 @@ std::uint32_t crc32c(std::uint32_t crc, std::string_view bytes) {
   return crc32c_by_table(crc, bytes);
 }
 
-}  // namespace kq
+}  // namespace kq::store
 
 // rocksdb::crc32c::Extend(uint32_t, const char*, size_t), as --wrap names its stand-in.
 extern "C" std::uint32_t __wrap__ZN7rocksdb6crc32c6ExtendEjPKcm(std::uint32_t crc, const char* data, std::size_t size) {
-  return kq::crc32c(crc, {data, size});
+  return kq::store::crc32c(crc, {data, size});
 }

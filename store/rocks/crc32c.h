@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace kq {
+namespace kq::store {
 
 // The checksum of what `crc` is the checksum of, followed by `bytes`; 0 for nothing.
 std::uint32_t crc32c(std::uint32_t crc, std::string_view bytes);
@@ -16,4 +16,4 @@ std::uint32_t crc32c(std::uint32_t crc, std::string_view bytes);
 // The same from a table: what crc32c() does on a processor without the instruction.
 std::uint32_t crc32c_by_table(std::uint32_t crc, std::string_view bytes);
 
-}  // namespace kq
+}  // namespace kq::store

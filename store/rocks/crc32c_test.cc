@@ -7,7 +7,7 @@
 // RocksDB's own, past the wrapping.
 extern "C" std::uint32_t __real__ZN7rocksdb6crc32c6ExtendEjPKcm(std::uint32_t crc, const char* data, std::size_t size);
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 TEST(Crc32c, has_the_checksums_of_the_rfc) {
@@ -30,4 +30,4 @@ TEST(Crc32c, agrees_with_the_table_and_with_rocksdb_at_every_length_and_in_parts
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

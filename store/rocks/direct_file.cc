@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 constexpr std::size_t kMemoryBytes =
@@ -70,4 +70,4 @@ bool DirectFile::write_ahead(std::string_view blocks, std::uint64_t at) {
   return write_at(fd_, blocks.data(), blocks.size(), at);
 }
 
-}  // namespace kq
+}  // namespace kq::store

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-namespace kq {
+namespace kq::store {
 
 class DirectFile {
  public:
@@ -52,4 +52,4 @@ class DirectFile {
   std::uint64_t end_ = 0;
 };
 
-}  // namespace kq
+}  // namespace kq::store

@@ -8,7 +8,7 @@
 
 #include "store/temporary_directory.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 class DirectFileTest : public testing::Test {
@@ -63,4 +63,4 @@ TEST_F(DirectFileTest, a_file_that_is_not_there_is_not_made) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

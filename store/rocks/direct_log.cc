@@ -8,7 +8,7 @@
 
 #include "store/rocks/direct_file.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 using rocksdb::IODebugContext;
@@ -68,4 +68,4 @@ std::shared_ptr<rocksdb::FileSystem> with_direct_logs(const std::shared_ptr<rock
   return std::make_shared<DirectLogs>(files);
 }
 
-}  // namespace kq
+}  // namespace kq::store

@@ -9,9 +9,9 @@
 
 #include <memory>
 
-namespace kq {
+namespace kq::store {
 
 // Files that end in .log are written so; all others are those of `files`, as is every other operation.
 std::shared_ptr<rocksdb::FileSystem> with_direct_logs(const std::shared_ptr<rocksdb::FileSystem>& files);
 
-}  // namespace kq
+}  // namespace kq::store

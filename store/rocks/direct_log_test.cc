@@ -10,7 +10,7 @@
 #include "store/rocks/direct_file.h"
 #include "store/temporary_directory.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -69,4 +69,4 @@ TEST_F(DirectLogs, are_logs_alone) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <system_error>
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 constexpr std::size_t kLineBytesMax = 4096;
@@ -63,4 +63,4 @@ std::shared_ptr<rocksdb::Logger> open_info_log(const std::string& dir) {
   return std::make_shared<InfoLog>(dir);
 }
 
-}  // namespace kq
+}  // namespace kq::store

@@ -9,11 +9,11 @@
 #include <memory>
 #include <string>
 
-namespace kq {
+namespace kq::store {
 
 inline constexpr std::size_t kInfoLogBytesMax =
     std::size_t{1} << 20;  // then it begins anew; the log before this one is kept as LOG.old
 
 std::shared_ptr<rocksdb::Logger> open_info_log(const std::string& dir);
 
-}  // namespace kq
+}  // namespace kq::store

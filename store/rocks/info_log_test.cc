@@ -9,7 +9,7 @@
 
 #include "store/temporary_directory.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 using testing::EndsWith;
@@ -51,4 +51,4 @@ TEST_F(RocksStoreLog, lines_that_cannot_be_written_are_lost_and_nothing_else) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

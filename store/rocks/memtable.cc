@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 constexpr std::size_t kLeafEntries = 64;
@@ -342,4 +342,4 @@ std::shared_ptr<rocksdb::MemTableRepFactory> sorted_leaves() {
   return std::make_shared<Factory>();
 }
 
-}  // namespace kq
+}  // namespace kq::store

@@ -11,8 +11,8 @@
 
 #include <memory>
 
-namespace kq {
+namespace kq::store {
 
 std::shared_ptr<rocksdb::MemTableRepFactory> sorted_leaves();
 
-}  // namespace kq
+}  // namespace kq::store

@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 using Rep = rocksdb::MemTableRep;
@@ -178,4 +178,4 @@ TEST_F(SortedLeavesTest, a_walk_goes_on_from_its_entry_whatever_is_written_meanw
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

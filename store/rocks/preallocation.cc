@@ -7,7 +7,7 @@
 
 #include "store/rocks/direct_file.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 using rocksdb::IODebugContext;
@@ -77,4 +77,4 @@ std::shared_ptr<rocksdb::FileSystem> with_log_room(const std::shared_ptr<rocksdb
   return std::make_shared<RoomyLogs>(files);
 }
 
-}  // namespace kq
+}  // namespace kq::store

@@ -14,11 +14,11 @@
 #include <cstddef>
 #include <memory>
 
-namespace kq {
+namespace kq::store {
 
 inline constexpr std::size_t kLogRoomBytes = std::size_t{1} << 20;
 
 // The same files; those whose names end in ".log" are written with room ahead.
 std::shared_ptr<rocksdb::FileSystem> with_log_room(const std::shared_ptr<rocksdb::FileSystem>& files);
 
-}  // namespace kq
+}  // namespace kq::store

@@ -15,7 +15,7 @@
 #include "store/rocks/wal_tail.h"
 #include "store/temporary_directory.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -138,4 +138,4 @@ INSTANTIATE_TEST_SUITE_P(Logs, Room, testing::Values(false, true),
                          [](const auto& one) { return one.param ? "direct" : "cached"; });
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

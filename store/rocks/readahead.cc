@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 using rocksdb::IODebugContext;
@@ -63,4 +63,4 @@ std::shared_ptr<rocksdb::FileSystem> with_reads_ahead(const std::shared_ptr<rock
   return std::make_shared<FilesReadAhead>(files);
 }
 
-}  // namespace kq
+}  // namespace kq::store

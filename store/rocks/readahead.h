@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <memory>
 
-namespace kq {
+namespace kq::store {
 
 inline constexpr std::uint64_t kReadsBeforeAhead = 128;  // of a file
 inline constexpr std::uint64_t kAheadBytes = std::uint64_t{2}
@@ -20,4 +20,4 @@ inline constexpr std::uint64_t kAheadBytes = std::uint64_t{2}
 // The same files; those that are read in no order are read ahead as above.
 std::shared_ptr<rocksdb::FileSystem> with_reads_ahead(const std::shared_ptr<rocksdb::FileSystem>& files);
 
-}  // namespace kq
+}  // namespace kq::store

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 constexpr std::uint64_t kBytes = 2 * kAheadBytes + 1000;
@@ -85,4 +85,4 @@ TEST_F(ReadsAhead, count_reads_that_come_together_and_ask_for_one_part_with_them
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

@@ -29,7 +29,7 @@
 #include "store/rocks/small_tables.h"
 #include "store/rocks/wal_tail.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 // ---- the open store -------------------------------------------------------------------------------------------------
@@ -486,4 +486,4 @@ Expected<std::unique_ptr<Store>> open_rocks_store(const std::string& dir, OpenMo
   return *mended ? try_open(dir, mode, env, options) : std::move(store);
 }
 
-}  // namespace kq
+}  // namespace kq::store

@@ -14,7 +14,7 @@ namespace rocksdb {
 class Env;
 }
 
-namespace kq {
+namespace kq::store {
 
 enum class OpenMode { read_write, read_only };
 
@@ -38,4 +38,4 @@ struct RocksStoreOptions {
 Expected<std::unique_ptr<Store>> open_rocks_store(const std::string& dir, OpenMode mode,
                                                   const RocksStoreOptions& options = {});
 
-}  // namespace kq
+}  // namespace kq::store

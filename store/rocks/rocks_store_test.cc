@@ -41,7 +41,7 @@ extern "C" int fdatasync(int fd) {
   return static_cast<int>(syscall(SYS_fdatasync, fd));
 }
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -494,7 +494,7 @@ TEST_F(RocksStoreTest, a_store_of_a_living_process_can_be_read_and_not_written) 
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store
 
 int main(int argc, char** argv) {
   if (argc == 3 && std::string_view(argv[1]) == "--write-until-killed") kq::write_until_killed(argv[2]);

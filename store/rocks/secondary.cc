@@ -13,7 +13,7 @@
 
 #include "store/rocks/wal_tail.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 using rocksdb::IODebugContext;
@@ -176,4 +176,4 @@ std::shared_ptr<rocksdb::FileSystem> beside_writer(const std::shared_ptr<rocksdb
   return std::make_shared<BesideWriter>(files);
 }
 
-}  // namespace kq
+}  // namespace kq::store

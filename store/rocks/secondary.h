@@ -21,11 +21,11 @@
 #include <cstddef>
 #include <memory>
 
-namespace kq {
+namespace kq::store {
 
 inline constexpr std::size_t kHeldBlobsMax = 4'096;
 
 // The same files for the opening of one store at a time, for reading.
 std::shared_ptr<rocksdb::FileSystem> beside_writer(const std::shared_ptr<rocksdb::FileSystem>& files);
 
-}  // namespace kq
+}  // namespace kq::store

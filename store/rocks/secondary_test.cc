@@ -20,7 +20,7 @@
 #include "store/rocks/wal_tail.h"
 #include "store/temporary_directory.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -301,4 +301,4 @@ TEST_F(Beside, a_torn_end_of_an_older_log_is_damage) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

@@ -15,7 +15,7 @@
 #include "store/rocks/preallocation.h"
 #include "store/rocks/readahead.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 static_assert(SpaceMarks{}.low_bytes >= kMemtableBytesMax + kWriteAheadLogBytesMax,
@@ -149,4 +149,4 @@ std::vector<rocksdb::ColumnFamilyDescriptor> all_families(bool compacts) {
   return families;
 }
 
-}  // namespace kq
+}  // namespace kq::store

@@ -9,7 +9,7 @@
 
 #include "store/rocks/rocks_store.h"
 
-namespace kq {
+namespace kq::store {
 
 inline constexpr std::size_t kMegabyte = std::size_t{1} << 20;
 
@@ -24,4 +24,4 @@ rocksdb::DBOptions db_options(const std::string& dir, OpenMode mode, rocksdb::En
 // One column family per Family, in its order, then the one that RocksDB insists on and kq does not use.
 std::vector<rocksdb::ColumnFamilyDescriptor> all_families(bool compacts = true);
 
-}  // namespace kq
+}  // namespace kq::store

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <rocksdb/table.h>
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 // Traps that no other test would spring: each costs a crash or a factor of a hundred only in a store of millions.
@@ -51,4 +51,4 @@ TEST(RocksStoreSettings, a_reader_creates_nothing) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

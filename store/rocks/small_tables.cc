@@ -2,7 +2,7 @@
 
 #include <string>
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 struct Run {
@@ -48,4 +48,4 @@ rocksdb::Status merge_small_tables(rocksdb::DB& db, const std::vector<rocksdb::C
   return {};
 }
 
-}  // namespace kq
+}  // namespace kq::store

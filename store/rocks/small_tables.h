@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace kq {
+namespace kq::store {
 
 inline constexpr std::uint64_t kSmallTableBytes = std::uint64_t{1} << 20;
 inline constexpr std::size_t kSmallTablesMax = 8;  // side by side; more are made one
@@ -21,4 +21,4 @@ rocksdb::Status merge_small_tables(rocksdb::DB& db, const std::vector<rocksdb::C
 
 inline constexpr std::size_t kMergedTablesMax = 32;  // 32 MB at most: some tenths of a second
 
-}  // namespace kq
+}  // namespace kq::store

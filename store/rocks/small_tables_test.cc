@@ -12,7 +12,7 @@
 #include "store/rocks/rocks_store.h"
 #include "store/temporary_directory.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 // One family of a database in memory.
@@ -111,4 +111,4 @@ TEST(ShortLives, leave_a_store_of_few_tables) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

@@ -15,7 +15,7 @@
 
 #include "store/rocks/crc32c.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 constexpr std::size_t kBlockBytes = 32'768;
@@ -196,4 +196,4 @@ std::string newest_log(const std::string& dir) {
   return newest;
 }
 
-}  // namespace kq
+}  // namespace kq::store

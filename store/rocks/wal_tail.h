@@ -14,7 +14,7 @@
 
 #include "core/base/error.h"
 
-namespace kq {
+namespace kq::store {
 
 enum class LogEnding {
   whole,    // every record is there, or the last one stops at the end of the file, or room follows: RocksDB reads it
@@ -41,4 +41,4 @@ Expected<LogState> look_at_log(const std::string& path, LogCheck check);
 // million on. Empty: there is none.
 std::string newest_log(const std::string& dir);
 
-}  // namespace kq
+}  // namespace kq::store

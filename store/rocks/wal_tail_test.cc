@@ -12,7 +12,7 @@
 #include "store/rocks/rocks_store.h"
 #include "store/temporary_directory.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -138,4 +138,4 @@ TEST(NewestLog, has_the_highest_number_however_many_digits_it_has) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

@@ -88,7 +88,7 @@ class FailingDirectory final : public rocksdb::FSDirectory {
 };
 
 FailingDisk::FailingDisk(fs::path dir)
-    : FileSystemWrapper(with_direct_logs(rocksdb::FileSystem::Default())),
+    : FileSystemWrapper(store::with_direct_logs(rocksdb::FileSystem::Default())),
       dir_(std::move(dir)),
       kept_dir_(dir_.string() + ".kept") {
   fs::create_directories(kept_dir_);

@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   folder.put("message", message, (present & 2) != 0);
   folder.put("facts", rest, (present & 4) != 0);
 
-  const auto verdict = read_outcome(folder.path());
+  const auto verdict = worker::read_outcome(folder.path());
   if (!verdict) {
     KQ_CHECK((present & 1) != 0 && status.starts_with("ok"));
     return 0;

@@ -6,7 +6,7 @@
 using namespace kq;
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  for (const std::string& mistake : io_contract_mistakes("k.json", fuzz::text_of(data, size))) {
+  for (const std::string& mistake : producer::io_contract_mistakes("k.json", fuzz::text_of(data, size))) {
     KQ_CHECK(mistake.starts_with("k.json: ") && mistake.size() > 8);
   }
   return 0;

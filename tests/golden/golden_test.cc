@@ -19,7 +19,7 @@
 #include "core/bytes/codec.h"
 #include "core/testing/examples.h"
 
-namespace kq {
+namespace kq::golden {
 namespace {
 
 namespace fs = std::filesystem;
@@ -130,4 +130,4 @@ TEST(GoldenFiles, each_belongs_to_a_record_or_message) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::golden

@@ -16,7 +16,7 @@
 
 #include "core/bytes/codec.h"
 
-namespace kq {
+namespace kq::golden {
 namespace {
 
 using Orders = std::map<std::string, std::string>;
@@ -106,4 +106,4 @@ TEST(GoldenOrders, a_short_entry_is_the_beginning_of_a_long_one) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::golden

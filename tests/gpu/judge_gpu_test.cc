@@ -36,7 +36,7 @@ constexpr std::uint64_t kMiB = 1ull << 20;
 class ChildProcess : public Exits {
  public:
   ChildProcess() {
-    auto ends = std::move(*packet_pair());
+    auto ends = std::move(*sys::packet_pair());
     pid_ = ::fork();
     if (pid_ == 0) {
       // dup2 onto itself would keep close-on-exec.
@@ -56,7 +56,7 @@ class ChildProcess : public Exits {
       status_ = status;
     }
   }
-  Fd take_socket() { return std::move(socket_); }
+  sys::Fd take_socket() { return std::move(socket_); }
 
   Expected<std::optional<int>> exit_of(ChildRole, std::int64_t timeout_ms) override {
     int status = 0;
@@ -70,7 +70,7 @@ class ChildProcess : public Exits {
 
  private:
   pid_t pid_ = 0;
-  Fd socket_;
+  sys::Fd socket_;
   std::optional<int> status_;
 };
 

@@ -11,7 +11,7 @@
 #include "core/limits.h"
 #include "tools/cli/text.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -97,4 +97,4 @@ std::vector<CheckInput> headers_beside(const std::string& path) {
   return found;
 }
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -7,7 +7,7 @@
 #include "core/base/version.h"
 #include "tools/cli/nearest.h"
 
-namespace kq {
+namespace kq::tools {
 
 struct Flags::Parser {
   explicit Parser(std::string about) : app(std::move(about)) {}
@@ -151,4 +151,4 @@ int complain(const std::string& program, const Error& error) {
   return static_cast<int>(error.code);
 }
 
-}  // namespace kq
+}  // namespace kq::tools

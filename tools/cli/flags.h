@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 
-namespace kq {
+namespace kq::tools {
 
 // Declares where each value goes, then fills it in from the command line, else from the environment, else leaves the
 // default standing.
@@ -44,4 +44,4 @@ class Flags {
 // "kq-dump: sentence" on stderr, and the exit code that goes with it: for the one place where a program gives up.
 int complain(const std::string& program, const Error& error);
 
-}  // namespace kq
+}  // namespace kq::tools

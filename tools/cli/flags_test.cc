@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 using ::testing::HasSubstr;
@@ -122,4 +122,4 @@ INSTANTIATE_TEST_SUITE_P(
                       Wrong{{"x.py", "--timeout", "nan"}, "must be a number of seconds above 0, got nan"}));
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 // Optimal string alignment distance.
@@ -42,4 +42,4 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
   return best;
 }
 
-}  // namespace kq
+}  // namespace kq::tools

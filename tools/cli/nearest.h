@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
-namespace kq {
+namespace kq::tools {
 
 // The first of the nearest words, when at most a third of its letters have to change, be added or be left out; two
 // neighbours that changed places count as one.
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> known);
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 const std::vector<std::string> kWords{"submit", "sweep", "up", "down", "results", "dump"};
@@ -28,4 +28,4 @@ TEST(nearest, the_nearer_of_two_wins) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

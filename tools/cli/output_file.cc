@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <utility>
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 constexpr std::size_t kBufferBytes = 64u << 10;
@@ -113,4 +113,4 @@ Expected<void> OutputFile::commit() {
   return {};
 }
 
-}  // namespace kq
+}  // namespace kq::tools

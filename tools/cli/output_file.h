@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 
-namespace kq {
+namespace kq::tools {
 
 // Writes beside the target, to .NAME.partial, and takes its place in commit(); without commit() the target stays as it
 // was. What a killed process left there is written over; two at once may not write the same. "-" is standard output,
@@ -32,4 +32,4 @@ class OutputFile {
   std::string buffer_;
 };
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -102,4 +102,4 @@ TEST_F(OutputFileTest, bad_places_are_bad_input) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

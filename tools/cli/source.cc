@@ -11,29 +11,29 @@
 #include "store/reader.h"
 #include "tools/views/run_pages.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 namespace fs = std::filesystem;
 
 class BrokerSource final : public Source {
  public:
-  explicit BrokerSource(Client& client) : client_(client) {}
+  explicit BrokerSource(producer::Client& client) : client_(client) {}
   Expected<RunReply> run_page(const RunQuery& query) override { return client_.ask_for<RunReply>(query); }
   Expected<BoardReply> board_page(const BoardQuery& query) override { return client_.ask_for<BoardReply>(query); }
 
  private:
-  Client& client_;
+  producer::Client& client_;
 };
 
 class StoreSource final : public Source {
  public:
-  explicit StoreSource(std::unique_ptr<Store> store) : store_(std::move(store)) {}
-  Expected<RunReply> run_page(const RunQuery& query) override { return read_run(*store_, query); }
-  Expected<BoardReply> board_page(const BoardQuery& query) override { return read_board(*store_, query); }
+  explicit StoreSource(std::unique_ptr<store::Store> store) : store_(std::move(store)) {}
+  Expected<RunReply> run_page(const RunQuery& query) override { return store::read_run(*store_, query); }
+  Expected<BoardReply> board_page(const BoardQuery& query) override { return store::read_board(*store_, query); }
 
  private:
-  std::unique_ptr<Store> store_;
+  std::unique_ptr<store::Store> store_;
 };
 
 // Whoever pages must come to an end, even with a broker that says "more" and sends nothing.
@@ -51,10 +51,10 @@ std::string store_in(const std::string& folder) {
 }
 
 Expected<OpenSource> open_broker(const SourceOptions& options) {
-  Expected<Client> connected = Client::connect(options.broker, options.key);
+  Expected<producer::Client> connected = producer::Client::connect(options.broker, options.key);
   if (!connected) return failure(connected.error());
   OpenSource open;
-  open.client = std::make_unique<Client>(std::move(*connected));
+  open.client = std::make_unique<producer::Client>(std::move(*connected));
   const Expected<BrokerReply> there = open.client->ask_for<BrokerReply>(BrokerQuery{}, options.answer_ms);
   if (!there)
     return failure(Error{there.error().code, there.error().message + ", or read its store with: --store DIR"});
@@ -64,11 +64,11 @@ Expected<OpenSource> open_broker(const SourceOptions& options) {
 
 }  // namespace
 
-std::unique_ptr<Source> broker_source(Client& client) {
+std::unique_ptr<Source> broker_source(producer::Client& client) {
   return std::make_unique<BrokerSource>(client);
 }
 
-std::unique_ptr<Source> store_source(std::unique_ptr<Store> store) {
+std::unique_ptr<Source> store_source(std::unique_ptr<store::Store> store) {
   return std::make_unique<StoreSource>(std::move(store));
 }
 
@@ -107,7 +107,7 @@ Expected<std::vector<LeaderboardRow>> all_boards(Source& source) {
 }
 
 void add_flags(Flags& flags, SourceOptions& options) {
-  options.broker = kDefaultBrokerUrl;
+  options.broker = net::kDefaultBrokerUrl;
   flags.option("--broker", "URL", "ask this broker (default " + options.broker + ")", options.broker, "KQ_BROKER");
   flags.option("--key", "FILE", "your key, where the broker wants one", options.key, "KQ_KEY");
   flags.option("--store", "DIR", "read this store instead, also while no broker runs", options.store);
@@ -115,9 +115,9 @@ void add_flags(Flags& flags, SourceOptions& options) {
 
 Expected<OpenSource> open_source(const SourceOptions& options, const OpenStore& open_store) {
   if (options.store.empty()) return open_broker(options);
-  Expected<std::unique_ptr<Store>> store = open_store(store_in(options.store));
+  Expected<std::unique_ptr<store::Store>> store = open_store(store_in(options.store));
   if (!store) return failure(store.error());
   return OpenSource{.client = nullptr, .source = store_source(std::move(*store))};
 }
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -11,7 +11,7 @@
 #include "store/store.h"
 #include "tools/cli/flags.h"
 
-namespace kq {
+namespace kq::tools {
 
 class Source {
  public:
@@ -20,8 +20,8 @@ class Source {
   virtual Expected<BoardReply> board_page(const BoardQuery& query) = 0;
 };
 
-std::unique_ptr<Source> broker_source(Client& client);  // the client outlives it
-std::unique_ptr<Source> store_source(std::unique_ptr<Store> store);
+std::unique_ptr<Source> broker_source(producer::Client& client);  // the client outlives it
+std::unique_ptr<Source> store_source(std::unique_ptr<store::Store> store);
 
 // Every row of a run in label order, one page in memory at a time; `visit` ends it early with an Error.
 using VisitRow = std::function<Expected<void>(const RunRow& row)>;
@@ -35,19 +35,19 @@ struct SourceOptions {
   std::string broker;
   std::string key{};  // file; empty: none
   std::string store;
-  std::int64_t answer_ms = kAnswerTimeoutMs;  // that a broker has to answer at all
+  std::int64_t answer_ms = producer::kAnswerTimeoutMs;  // that a broker has to answer at all
 };
 void add_flags(Flags& flags, SourceOptions& options);
 
 // Opens a store directory for reading. A parameter, because only a main may know the real one.
-using OpenStore = std::function<Expected<std::unique_ptr<Store>>(const std::string& folder)>;
+using OpenStore = std::function<Expected<std::unique_ptr<store::Store>>(const std::string& folder)>;
 
 // A source and what it stands on. A broker has been asked whether it is there.
 struct OpenSource {
-  std::unique_ptr<Client> client;  // null when a store is read
+  std::unique_ptr<producer::Client> client;  // null when a store is read
   std::unique_ptr<Source> source;
 };
 // The store when one is named, else the broker.
 Expected<OpenSource> open_source(const SourceOptions& options, const OpenStore& open_store);
 
-}  // namespace kq
+}  // namespace kq::tools

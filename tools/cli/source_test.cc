@@ -7,7 +7,7 @@
 #include "tools/stack/fake_programs.h"
 #include "tools/testing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 std::string label_of(std::size_t i) {
@@ -106,7 +106,7 @@ TEST(source, a_state_folder_stands_for_the_store_in_it) {
   const TestFolder folder;
   folder.write("state/store/CURRENT", "");
   std::string opened;
-  const auto open = [&](const std::string& path) -> Expected<std::unique_ptr<Store>> {
+  const auto open = [&](const std::string& path) -> Expected<std::unique_ptr<store::Store>> {
     opened = path;
     return our_fault("only looking");
   };
@@ -128,4 +128,4 @@ TEST(source, a_wrong_broker_url_is_bad_input) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

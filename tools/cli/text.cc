@@ -6,7 +6,7 @@
 #include "core/base/check.h"
 #include "producer/client/json.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 // Code points; good enough where names are mostly ASCII, and never wider than the bytes.
@@ -56,7 +56,7 @@ std::string indented(std::string_view text) {
 std::string valid_utf8(std::string_view text) {
   if (std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; }))
     return std::string(text);
-  const Expected<Json> copy = parse_json(json_quoted(text));
+  const Expected<producer::Json> copy = producer::parse_json(producer::json_quoted(text));
   KQ_CHECK(copy && copy->text() != nullptr);
   return *copy->text();
 }
@@ -175,4 +175,4 @@ std::string ordinal_text(std::uint64_t n) {
   return std::to_string(n) + ending;
 }
 
-}  // namespace kq
+}  // namespace kq::tools

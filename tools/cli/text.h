@@ -9,7 +9,7 @@
 
 #include "core/records.h"
 
-namespace kq {
+namespace kq::tools {
 
 // Bytes that are not UTF-8 become U+FFFD.
 std::string valid_utf8(std::string_view text);
@@ -42,4 +42,4 @@ std::string age_text(std::int64_t ms);  // in words of one or two units: "0 s", 
 std::string bytes_text(std::uint64_t bytes);  // "512 B", "1.50 KiB", "23.4 GiB"
 std::string ordinal_text(std::uint64_t n);    // "1st", "12th"
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -4,7 +4,7 @@
 
 #include "tools/testing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 TEST(text, invalid_utf8_is_replaced) {
@@ -72,4 +72,4 @@ TEST(text, a_table_lines_up) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

@@ -6,7 +6,7 @@
 #include "tools/cli/nearest.h"
 #include "tools/cli/text.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -73,4 +73,4 @@ std::string unknown_verb(const std::string& verb, const std::string& folder) {
          " (kq --help lists what there is)";
 }
 
-}  // namespace kq
+}  // namespace kq::tools

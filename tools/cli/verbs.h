@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace kq {
+namespace kq::tools {
 
 struct Verb {
   std::string_view name;
@@ -23,4 +23,4 @@ std::string unknown_verb(const std::string& verb, const std::string& folder);
 // A verb is part of a program's name: lower-case letters, digits, dashes and underscores.
 bool is_verb(std::string_view word);
 
-}  // namespace kq
+}  // namespace kq::tools

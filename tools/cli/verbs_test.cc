@@ -5,7 +5,7 @@
 
 #include "tools/stack/fake_programs.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 using ::testing::HasSubstr;
@@ -39,4 +39,4 @@ TEST(verbs, are_no_paths) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

@@ -8,7 +8,7 @@
 #include "tools/cli/text.h"
 #include "tools/doctor/cuda_finder.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 VersionRow cuda_row(const Environment& environment) {
@@ -44,12 +44,13 @@ std::string versions_text(const std::vector<VersionRow>& rows) {
 }
 
 std::string versions_json(const std::vector<VersionRow>& rows) {
-  JsonObject object;
+  producer::JsonObject object;
   for (const VersionRow& row : rows) {
-    const Json version = row.version.empty() ? Json{nullptr} : Json{row.version};
-    object.emplace_back(row.name, Json{JsonObject{{"version", version}, {"note", Json{row.note}}}});
+    const producer::Json version = row.version.empty() ? producer::Json{nullptr} : producer::Json{row.version};
+    object.emplace_back(row.name,
+                        producer::Json{producer::JsonObject{{"version", version}, {"note", producer::Json{row.note}}}});
   }
-  return to_text(Json{std::move(object)}) + '\n';
+  return producer::to_text(producer::Json{std::move(object)}) + '\n';
 }
 
-}  // namespace kq
+}  // namespace kq::tools

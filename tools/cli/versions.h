@@ -6,7 +6,7 @@
 
 #include "tools/stack/state_folder.h"
 
-namespace kq {
+namespace kq::tools {
 
 struct VersionRow {
   std::string name;
@@ -19,4 +19,4 @@ std::vector<VersionRow> versions(const Environment& environment);
 std::string versions_text(const std::vector<VersionRow>& rows);
 std::string versions_json(const std::vector<VersionRow>& rows);
 
-}  // namespace kq
+}  // namespace kq::tools

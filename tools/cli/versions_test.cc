@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 using ::testing::HasSubstr;
@@ -35,4 +35,4 @@ TEST(versions, json_is_one_line) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

@@ -15,7 +15,7 @@
 #include "tools/ctl/steering.h"
 #include "tools/ctl/why.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 constexpr CtlVerb kVerbs[] = {
@@ -91,4 +91,4 @@ int run_ctl(int argc, const char* const* argv, const CtlWorld& world) {
   return tell(world, "kq-ctl", {ExitCode::bad_input, unknown(word)});
 }
 
-}  // namespace kq
+}  // namespace kq::tools

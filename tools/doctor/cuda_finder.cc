@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -73,4 +73,4 @@ Expected<NvrtcFound> find_nvrtc(const Environment& environment) {
   return our_fault("no libnvrtc.so under CUDA_HOME, /usr/local/cuda or the nvidia packages of KQ_PYTHON");
 }
 
-}  // namespace kq
+}  // namespace kq::tools

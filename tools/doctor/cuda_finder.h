@@ -8,7 +8,7 @@
 #include "core/base/error.h"
 #include "tools/stack/state_folder.h"
 
-namespace kq {
+namespace kq::tools {
 
 struct NvrtcFound {
   std::string path;
@@ -23,4 +23,4 @@ std::vector<std::filesystem::path> nvrtc_candidates(const Environment& environme
 // Loads the first candidate that loads and asks its version. The Error says what was tried.
 Expected<NvrtcFound> find_nvrtc(const Environment& environment);
 
-}  // namespace kq
+}  // namespace kq::tools

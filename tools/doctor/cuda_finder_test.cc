@@ -7,7 +7,7 @@
 
 #include "tools/stack/fake_programs.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 using ::testing::HasSubstr;
@@ -62,4 +62,4 @@ TEST(cuda_finder, says_what_is_wrong) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

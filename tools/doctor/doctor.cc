@@ -6,7 +6,7 @@
 
 #include "tools/cli/text.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 // What a missing layer of the sandbox means, and how it comes back.
@@ -35,29 +35,29 @@ std::string advice_for(std::string_view layer) {
   return row == std::end(kLayerAdvice) ? "" : std::string(row->advice);
 }
 
-std::vector<std::string> texts_in(const Json& object, std::string_view key) {
+std::vector<std::string> texts_in(const producer::Json& object, std::string_view key) {
   std::vector<std::string> texts;
-  const Json* list = object.find(key);
+  const producer::Json* list = object.find(key);
   if (list == nullptr || list->array() == nullptr) return texts;
-  for (const Json& one : *list->array()) {
+  for (const producer::Json& one : *list->array()) {
     if (one.text() != nullptr) texts.push_back(printable(*one.text()));
   }
   return texts;
 }
 
-std::string text_in(const Json& object, std::string_view key) {
-  const Json* value = object.find(key);
+std::string text_in(const producer::Json& object, std::string_view key) {
+  const producer::Json* value = object.find(key);
   return value != nullptr && value->text() != nullptr ? printable(*value->text()) : "";
 }
 
-Finding device_finding(const Json& device) {
-  const Json* memory = device.find("memory_bytes");
+Finding device_finding(const producer::Json& device) {
+  const producer::Json* memory = device.find("memory_bytes");
   const std::string gib =
       memory != nullptr && memory->integer() != nullptr ? ", " + std::to_string(*memory->integer() >> 30) + " GiB" : "";
   return {.what = "device: " + text_in(device, "kind"), .found = text_in(device, "model") + gib, .advice = ""};
 }
 
-Finding software_finding(const Json& software, const char* name, Health missing, const char* advice) {
+Finding software_finding(const producer::Json& software, const char* name, Health missing, const char* advice) {
   const std::string version = text_in(software, name);
   if (!version.empty()) return {.what = std::string("python: ") + name, .found = version, .advice = ""};
   return {.what = std::string("python: ") + name, .health = missing, .found = "not found", .advice = advice};
@@ -65,11 +65,11 @@ Finding software_finding(const Json& software, const char* name, Health missing,
 
 }  // namespace
 
-std::vector<Finding> findings_of(const Json& self_test) {
+std::vector<Finding> findings_of(const producer::Json& self_test) {
   std::vector<Finding> findings;
-  const Json* devices = self_test.find("devices");
+  const producer::Json* devices = self_test.find("devices");
   if (devices != nullptr && devices->array() != nullptr) {
-    for (const Json& device : *devices->array()) findings.push_back(device_finding(device));
+    for (const producer::Json& device : *devices->array()) findings.push_back(device_finding(device));
   }
   for (const std::string& failure : texts_in(self_test, "failures")) {
     findings.push_back(
@@ -78,7 +78,7 @@ std::vector<Finding> findings_of(const Json& self_test) {
   if (findings.empty())
     findings.push_back(
         {.what = "device", .health = Health::bad, .found = "none", .advice = "start it with --devices cpu"});
-  const Json* software = self_test.find("software");
+  const producer::Json* software = self_test.find("software");
   if (software != nullptr && !text_in(*software, "python").empty()) {
     findings.push_back(software_finding(*software, "python", Health::bad, ""));
     findings.push_back(software_finding(*software, "torch", Health::bad,
@@ -122,16 +122,18 @@ std::string doctor_text(const std::vector<Finding>& findings) {
 }
 
 std::string doctor_json(const std::vector<Finding>& findings) {
-  JsonArray list;
+  producer::JsonArray list;
   for (const Finding& finding : findings) {
-    list.push_back(Json{JsonObject{{"what", Json{finding.what}},
-                                   {"health", Json{std::string(to_string(finding.health))}},
-                                   {"found", Json{finding.found}},
-                                   {"advice", Json{finding.advice}}}});
+    list.push_back(
+        producer::Json{producer::JsonObject{{"what", producer::Json{finding.what}},
+                                            {"health", producer::Json{std::string(to_string(finding.health))}},
+                                            {"found", producer::Json{finding.found}},
+                                            {"advice", producer::Json{finding.advice}}}});
   }
-  return to_text(Json{JsonObject{{"health", Json{std::string(to_string(worst(findings)))}},
-                                 {"findings", Json{std::move(list)}}}}) +
+  return producer::to_text(
+             producer::Json{producer::JsonObject{{"health", producer::Json{std::string(to_string(worst(findings)))}},
+                                                 {"findings", producer::Json{std::move(list)}}}}) +
          '\n';
 }
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -7,11 +7,12 @@
 #include "core/base/enum_names.h"
 #include "producer/client/json.h"
 
-namespace kq {
+namespace kq::tools {
 
 enum class Health { good, weak, bad };  // bad: no worker can run; weak: some jobs cannot, or are less well kept apart
-template <>
-inline constexpr std::array<std::string_view, 3> kEnumNames<Health>{"good", "weak", "bad"};
+constexpr std::array<std::string_view, 3> enum_names(Health) {
+  return {"good", "weak", "bad"};
+}
 
 struct Finding {
   std::string what;  // "sandbox: seccomp"
@@ -21,7 +22,7 @@ struct Finding {
 };
 
 // `self_test` is what kq-worker --self-test printed. Nothing of it is believed to be there.
-std::vector<Finding> findings_of(const Json& self_test);
+std::vector<Finding> findings_of(const producer::Json& self_test);
 
 // A program that is looked for in PATH.
 Finding program_finding(const std::string& what, const std::string& program, const std::string& path,
@@ -31,4 +32,4 @@ Health worst(const std::vector<Finding>& findings);
 std::string doctor_text(const std::vector<Finding>& findings);
 std::string doctor_json(const std::vector<Finding>& findings);
 
-}  // namespace kq
+}  // namespace kq::tools

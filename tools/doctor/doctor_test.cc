@@ -3,13 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 using testing::HasSubstr;
 
 std::vector<Finding> findings(const std::string& json) {
-  return findings_of(*parse_json(json));
+  return findings_of(*producer::parse_json(json));
 }
 
 const Finding* find(const std::vector<Finding>& all, const std::string& what) {
@@ -62,11 +62,11 @@ TEST(Doctor, looks_for_programs_in_path) {
 }
 
 TEST(Doctor, speaks_json) {
-  const auto said = parse_json(doctor_json(findings(kHealthy)));
+  const auto said = producer::parse_json(doctor_json(findings(kHealthy)));
   ASSERT_TRUE(said);
   EXPECT_EQ(*said->find("health")->text(), "good");
   EXPECT_EQ(said->find("findings")->array()->size(), 7u);
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

@@ -7,21 +7,21 @@
 #include "tools/cli/output_file.h"
 #include "tools/table/columns.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
-Json text(std::string_view value) {
-  return value.empty() ? Json{nullptr} : Json{std::string(value)};
+producer::Json text(std::string_view value) {
+  return value.empty() ? producer::Json{nullptr} : producer::Json{std::string(value)};
 }
 
-Json texts(const std::vector<std::string>& values) {
-  JsonArray array;
-  for (const std::string& value : values) array.push_back(Json{value});
-  return Json{std::move(array)};
+producer::Json texts(const std::vector<std::string>& values) {
+  producer::JsonArray array;
+  for (const std::string& value : values) array.push_back(producer::Json{value});
+  return producer::Json{std::move(array)};
 }
 
-Json number(std::uint64_t value) {
-  return Json{static_cast<std::int64_t>(value)};
+producer::Json number(std::uint64_t value) {
+  return producer::Json{static_cast<std::int64_t>(value)};
 }
 
 }  // namespace
@@ -33,21 +33,21 @@ std::vector<std::string> names_of(const Selection& selection) {
 }
 
 std::string dump_note_text(const DumpNote& note, std::uint64_t bytes) {
-  const JsonObject object{{"schema", text(kDumpNoteSchema)},
-                          {"file", text(std::filesystem::path(note.file).filename().string())},
-                          {"bytes", number(bytes)},
-                          {"rows", number(note.rows_n)},
-                          {"made_at", to_json(utc_time(note.made_at_ms))},
-                          {"kq_version", text(kVersion)},
-                          {"run", text(note.run)},
-                          {"source", text(note.source)},
-                          {"format", text(note.format)},
-                          {"row_schema", text(kRowSchema)},
-                          {"level", text(note.words.level)},
-                          {"where", texts(note.words.where)},
-                          {"since", text(note.words.since)},
-                          {"columns", texts(note.columns)}};
-  return indented_text(Json{object}, 2) + "\n";
+  const producer::JsonObject object{{"schema", text(kDumpNoteSchema)},
+                                    {"file", text(std::filesystem::path(note.file).filename().string())},
+                                    {"bytes", number(bytes)},
+                                    {"rows", number(note.rows_n)},
+                                    {"made_at", to_json(utc_time(note.made_at_ms))},
+                                    {"kq_version", text(kVersion)},
+                                    {"run", text(note.run)},
+                                    {"source", text(note.source)},
+                                    {"format", text(note.format)},
+                                    {"row_schema", text(kRowSchema)},
+                                    {"level", text(note.words.level)},
+                                    {"where", texts(note.words.where)},
+                                    {"since", text(note.words.since)},
+                                    {"columns", texts(note.columns)}};
+  return producer::indented_text(producer::Json{object}, 2) + "\n";
 }
 
 bool takes_note(const std::string& out) {
@@ -65,4 +65,4 @@ Expected<void> write_dump_note(const DumpNote& note) {
   return file->commit();
 }
 
-}  // namespace kq
+}  // namespace kq::tools

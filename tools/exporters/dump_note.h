@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "tools/table/selection.h"
 
-namespace kq {
+namespace kq::tools {
 
 struct DumpNote {
   std::string file;  // that was written
@@ -35,4 +35,4 @@ bool takes_note(const std::string& out);
 // Writes it, with the file's length; whole or not at all, as the file.
 Expected<void> write_dump_note(const DumpNote& note);
 
-}  // namespace kq
+}  // namespace kq::tools

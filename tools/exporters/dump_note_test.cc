@@ -9,7 +9,7 @@
 
 #include "producer/client/json.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -35,7 +35,7 @@ TEST(dump_note, stands_beside_the_file_and_says_what_it_is_of) {
   ASSERT_TRUE(write_dump_note(note));
   std::ostringstream text;
   text << std::ifstream(file + ".meta.json").rdbuf();
-  const auto json = parse_json(text.str());
+  const auto json = producer::parse_json(text.str());
   ASSERT_TRUE(json) << json.error().message;
   EXPECT_EQ(*json->find("file")->text(), "mine.csv");
   EXPECT_EQ(*json->find("bytes")->integer(), 8);
@@ -48,4 +48,4 @@ TEST(dump_note, stands_beside_the_file_and_says_what_it_is_of) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

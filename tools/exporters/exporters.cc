@@ -2,7 +2,7 @@
 #include "tools/cli/text.h"
 #include "tools/exporters/exporter.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 constexpr Exporter kExporters[] = {
@@ -71,4 +71,4 @@ Expected<std::unique_ptr<Export>> open_lines(const ExportOptions& options, const
   return lines;
 }
 
-}  // namespace kq
+}  // namespace kq::tools

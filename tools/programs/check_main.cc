@@ -17,9 +17,9 @@
 
 namespace {
 
-using kq::complain;
 using kq::ExitCode;
 using kq::Expected;
+using kq::tools::complain;
 
 const std::string kProgram = "kq-check";
 
@@ -34,8 +34,8 @@ struct Options {
 
 std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   std::vector<std::string> languages;
-  for (const std::string_view name : kq::kEnumNames<kq::Language>) languages.emplace_back(name);
-  kq::Flags flags(
+  for (const std::string_view name : kq::kEnumNames<kq::tools::Language>) languages.emplace_back(name);
+  kq::tools::Flags flags(
       kProgram,
       "Checks kernels against the rules that the evaluator has: streams, clocks, hidden programs. It needs no GPU.\n"
       "Exit code 0: nothing is rejected; 1: something is; 2: a file could not be judged.");
@@ -51,33 +51,35 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
 }
 
 int explain(const std::string& name) {
-  if (const kq::Rule* rule = kq::find_rule(name)) {
-    std::cout << kq::explained(*rule) << std::flush;
+  if (const kq::guard::Rule* rule = kq::guard::find_rule(name)) {
+    std::cout << kq::tools::explained(*rule) << std::flush;
     return static_cast<int>(ExitCode::ok);
   }
   std::vector<std::string> known;
-  for (const kq::Rule& rule : kq::rules()) known.emplace_back(rule.name);
-  const auto meant = kq::nearest(name, known);
+  for (const kq::guard::Rule& rule : kq::guard::rules()) known.emplace_back(rule.name);
+  const auto meant = kq::tools::nearest(name, known);
   return complain(kProgram,
-                  {ExitCode::bad_input, "there is no rule '" + kq::printable(name) + "'" +
+                  {ExitCode::bad_input, "there is no rule '" + kq::tools::printable(name) + "'" +
                                             (meant ? "; did you mean " + *meant + "?" : "; --rules lists them")});
 }
 
-kq::FactsChildOptions facts_child() {
+kq::tools::FactsChildOptions facts_child() {
   const char* python = std::getenv("KQ_PYTHON");
   return {.python = python != nullptr && *python != '\0' ? python : "python3",
-          .harness = kq::own_folder() + "/../share/kq/harness"};
+          .harness = kq::tools::own_folder() + "/../share/kq/harness"};
 }
 
 // An Error only where it is ours; what is wrong with the file goes into the report.
-Expected<void> check(const kq::InputFile& file, kq::Language wanted, kq::Checker& checker, kq::CheckReport& report) {
+Expected<void> check(const kq::tools::InputFile& file, kq::tools::Language wanted, kq::tools::Checker& checker,
+                     kq::tools::CheckReport& report) {
   const std::string path = file.path == "-" ? "<stdin>" : file.path;
-  auto bytes = kq::read_input(file.path, kq::kLibraryBytesMax);
+  auto bytes = kq::tools::read_input(file.path, kq::tools::kLibraryBytesMax);
   if (!bytes) {
     report.unjudged.push_back({.path = path, .message = bytes.error().message});
     return {};
   }
-  const auto language = wanted == kq::Language::automatic ? kq::language_of(path, *bytes) : std::optional(wanted);
+  const auto language =
+      wanted == kq::Language::automatic ? kq::tools::language_of(path, *bytes) : std::optional(wanted);
   if (!language) {
     report.unjudged.push_back(
         {.path = path, .message = "is neither Python, C++ nor a library by its name; --language says what it is"});
@@ -89,16 +91,16 @@ Expected<void> check(const kq::InputFile& file, kq::Language wanted, kq::Checker
                                           " bytes, the most a submission's file may be"});
     return {};
   }
-  const auto headers = *language == kq::Language::cuda && file.path != "-" ? kq::headers_beside(file.path)
-                                                                           : std::vector<kq::CheckInput>{};
-  std::vector<kq::CppSource> sources;
-  for (const kq::CheckInput& header : headers) sources.push_back({.name = header.path, .text = header.bytes});
+  const auto headers = *language == kq::Language::cuda && file.path != "-" ? kq::tools::headers_beside(file.path)
+                                                                           : std::vector<kq::tools::CheckInput>{};
+  std::vector<kq::guard::CppSource> sources;
+  for (const kq::tools::CheckInput& header : headers) sources.push_back({.name = header.path, .text = header.bytes});
   return checker.check({.path = path, .bytes = std::move(*bytes)}, *language, sources, report);
 }
 
-int exit_code(const kq::CheckReport& report) {
+int exit_code(const kq::tools::CheckReport& report) {
   if (!report.unjudged.empty()) return static_cast<int>(ExitCode::bad_input);
-  return static_cast<int>(kq::first_rejected(report.findings) != nullptr ? ExitCode::job_failed : ExitCode::ok);
+  return static_cast<int>(kq::guard::first_rejected(report.findings) != nullptr ? ExitCode::job_failed : ExitCode::ok);
 }
 
 int run(int argc, char** argv) {
@@ -106,38 +108,39 @@ int run(int argc, char** argv) {
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
   if (!options.explain.empty()) return explain(options.explain);
   if (options.rules) {
-    std::cout << (options.format == "text" ? kq::rules_text() : kq::rules_json()) << std::flush;
+    std::cout << (options.format == "text" ? kq::tools::rules_text() : kq::tools::rules_json()) << std::flush;
     return static_cast<int>(ExitCode::ok);
   }
   if (options.paths.empty())
     return complain(kProgram, {ExitCode::bad_input, "which files? name some, or - for standard input"});
 
-  const auto files = kq::find_inputs(options.paths);
+  const auto files = kq::tools::find_inputs(options.paths);
   if (!files) return complain(kProgram, files.error());
   if (files->empty())
-    return complain(kProgram, {ExitCode::bad_input, "there are no sources in " + kq::printable(options.paths.front())});
-  kq::Checker checker(facts_child());
-  kq::CheckReport report;
-  for (const kq::InputFile& file : *files) {
-    const auto done = check(file, *kq::parse_enum<kq::Language>(options.language), checker, report);
+    return complain(kProgram,
+                    {ExitCode::bad_input, "there are no sources in " + kq::tools::printable(options.paths.front())});
+  kq::tools::Checker checker(facts_child());
+  kq::tools::CheckReport report;
+  for (const kq::tools::InputFile& file : *files) {
+    const auto done = check(file, *kq::parse_enum<kq::tools::Language>(options.language), checker, report);
     if (!done) return complain(kProgram, done.error());
   }
-  std::cout << (options.format == "text"   ? kq::report_text(report)
-                : options.format == "json" ? kq::report_json(report)
-                                           : kq::report_sarif(report))
+  std::cout << (options.format == "text"   ? kq::tools::report_text(report)
+                : options.format == "json" ? kq::tools::report_json(report)
+                                           : kq::tools::report_sarif(report))
             << std::flush;
-  for (const kq::Unjudged& one : report.unjudged) {
-    std::cerr << kProgram << ": " << kq::printable(one.path) << ":" << one.line << " " << kq::printable(one.message)
-              << "\n";
+  for (const kq::tools::Unjudged& one : report.unjudged) {
+    std::cerr << kProgram << ": " << kq::tools::printable(one.path) << ":" << one.line << " "
+              << kq::tools::printable(one.message) << "\n";
   }
-  if (options.times) std::cerr << kProgram << ": " << kq::times_text(report) << "\n";
+  if (options.times) std::cerr << kProgram << ": " << kq::tools::times_text(report) << "\n";
   return exit_code(report);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  kq::end_quietly_when_nobody_reads();
-  kq::StandardOutput output(kProgram);
+  kq::tools::end_quietly_when_nobody_reads();
+  kq::producer::StandardOutput output(kProgram);
   return output.end(run(argc, argv));
 }

@@ -24,9 +24,9 @@ const std::string kProgram = "kq-doctor";
 constexpr std::size_t kSaidBytesMax = 1u << 20;
 
 // What kq-worker --self-test wrote, or why there is nothing. It waits as long as torch takes to be imported.
-Expected<kq::Json> asked(const std::string& devices) {
+Expected<kq::producer::Json> asked(const std::string& devices) {
   std::array<std::string, 6> words{
-      kq::own_folder() + "/kq-worker", "--self-test", "--log-level", "off", "--devices", devices};
+      kq::tools::own_folder() + "/kq-worker", "--self-test", "--log-level", "off", "--devices", devices};
   std::array<char*, 7> argv{};
   for (std::size_t i = 0; i < words.size(); ++i) argv[i] = words[i].data();
   int ends[2];
@@ -47,13 +47,13 @@ Expected<kq::Json> asked(const std::string& devices) {
   ::close(ends[0]);
   if (error != 0) return kq::our_fault(words[0] + " cannot be started: " + std::strerror(error));
   ::waitpid(pid, nullptr, 0);
-  auto json = kq::parse_json(said);
+  auto json = kq::producer::parse_json(said);
   if (!json) return kq::our_fault("kq-worker --self-test gave no answer");
   return json;
 }
 
-kq::Finding nvrtc_finding() {
-  const auto found = kq::find_nvrtc(kq::process_environment);
+kq::tools::Finding nvrtc_finding() {
+  const auto found = kq::tools::find_nvrtc(kq::tools::process_environment);
   if (found)
     return {.what = "NVRTC",
             .found = std::to_string(found->major) + "." + std::to_string(found->minor) + ", " + found->path,
@@ -67,23 +67,24 @@ kq::Finding nvrtc_finding() {
 int run(int argc, char** argv) {
   std::string devices = "auto";
   bool json = false;
-  kq::Flags flags(kProgram,
-                  "Tells which devices, layers of the sandbox and compilers a worker would have on this machine, and "
-                  "what to do about the others. "
-                  "Exit code 0: a worker would run; 1: some of its jobs could not, or would be less well kept apart; "
-                  "3: it would not start.");
+  kq::tools::Flags flags(
+      kProgram,
+      "Tells which devices, layers of the sandbox and compilers a worker would have on this machine, and "
+      "what to do about the others. "
+      "Exit code 0: a worker would run; 1: some of its jobs could not, or would be less well kept apart; "
+      "3: it would not start.");
   flags.choice("--devices", "what the worker would offer (default: auto)", devices, {"auto", "cpu", "cuda"});
   flags.flag("--json", "one JSON object", json);
   if (const auto code = flags.parse(argc, argv)) return static_cast<int>(*code);
 
   const auto self_test = asked(devices);
-  if (!self_test) return kq::complain(kProgram, self_test.error());
-  std::vector<kq::Finding> findings = findings_of(*self_test);
+  if (!self_test) return kq::tools::complain(kProgram, self_test.error());
+  std::vector<kq::tools::Finding> findings = kq::tools::findings_of(*self_test);
   findings.push_back(nvrtc_finding());
-  findings.push_back(kq::program_finding("C++ compiler", "g++", kq::process_environment("PATH"),
-                                         "triton and inline C++ need it: install g++"));
-  std::cout << (json ? doctor_json(findings) : doctor_text(findings)) << std::flush;
-  switch (worst(findings)) {
+  findings.push_back(kq::tools::program_finding("C++ compiler", "g++", kq::tools::process_environment("PATH"),
+                                                "triton and inline C++ need it: install g++"));
+  std::cout << (json ? kq::tools::doctor_json(findings) : kq::tools::doctor_text(findings)) << std::flush;
+  switch (kq::tools::worst(findings)) {
     case kq::Health::good:
       return static_cast<int>(kq::ExitCode::ok);
     case kq::Health::weak:
@@ -97,7 +98,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  kq::end_quietly_when_nobody_reads();
-  kq::StandardOutput output(kProgram);
+  kq::tools::end_quietly_when_nobody_reads();
+  kq::producer::StandardOutput output(kProgram);
   return output.end(run(argc, argv));
 }

@@ -14,13 +14,13 @@
 
 namespace {
 
-using kq::complain;
 using kq::ExitCode;
+using kq::tools::complain;
 
 const std::string kProgram = "kq-down";
 constexpr std::int64_t kStepMs = 50;
 // The holder asks and kills its two programs within their own limits; then it is gone.
-constexpr std::int64_t kLimitMs = kq::kWorkerStopMs + kq::kBrokerStopMs + 10'000;
+constexpr std::int64_t kLimitMs = kq::tools::kWorkerStopMs + kq::tools::kBrokerStopMs + 10'000;
 
 void wait_ms(std::int64_t ms) {
   ::poll(nullptr, 0, static_cast<int>(ms));
@@ -28,18 +28,18 @@ void wait_ms(std::int64_t ms) {
 
 int run(int argc, char** argv) {
   std::string state;
-  kq::Flags flags(kProgram,
-                  "Stops the broker and the worker that kq-up runs in a state folder, and waits until they are gone.");
+  kq::tools::Flags flags(
+      kProgram, "Stops the broker and the worker that kq-up runs in a state folder, and waits until they are gone.");
   flags.option("--state", "DIR", "the folder given to kq-up (default: $XDG_STATE_HOME/kq)", state);
   if (const auto code = flags.parse(argc, argv)) return static_cast<int>(*code);
   if (state.empty()) {
-    const auto folder = kq::default_state_folder(kq::process_environment);
+    const auto folder = kq::tools::default_state_folder(kq::tools::process_environment);
     if (!folder) return complain(kProgram, folder.error());
     state = *folder;
   }
   pid_t told = 0;
   for (std::int64_t waited = 0; waited < kLimitMs; waited += kStepMs) {
-    const auto holder = kq::holder_of(state);
+    const auto holder = kq::tools::holder_of(state);
     if (!holder) {
       std::cerr << kProgram << ": " << (told != 0 ? "stopped what ran in " : "already down: nothing runs in ") << state
                 << '\n';
@@ -63,6 +63,6 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  kq::StandardOutput output(kProgram);
+  kq::producer::StandardOutput output(kProgram);
   return output.end(run(argc, argv));
 }

@@ -18,9 +18,9 @@
 
 namespace {
 
-using kq::complain;
 using kq::ExitCode;
 using kq::Expected;
+using kq::tools::complain;
 
 const std::string kProgram = "kq-dump";
 
@@ -28,9 +28,9 @@ struct Options {
   std::string run;
   std::string format = "csv";
   std::string pass_at_k = "1";
-  kq::ExportOptions to;
-  kq::SelectionWords selection;
-  kq::SourceOptions source;
+  kq::tools::ExportOptions to;
+  kq::tools::SelectionWords selection;
+  kq::tools::SourceOptions source;
   bool schema = false;
   bool no_note = false;
 };
@@ -38,10 +38,11 @@ struct Options {
 std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   std::string formats;
   std::vector<std::string> levels;
-  for (const kq::Exporter& exporter : kq::exporters())
+  for (const kq::tools::Exporter& exporter : kq::tools::exporters())
     formats += (formats.empty() ? "" : "|") + std::string(exporter.name);
-  for (const kq::Level& level : kq::levels()) levels.emplace_back(level.name);
-  kq::Flags flags(kProgram, "Writes a run for other programs to read. Unknown values are empty (csv) or null (jsonl).");
+  for (const kq::tools::Level& level : kq::tools::levels()) levels.emplace_back(level.name);
+  kq::tools::Flags flags(kProgram,
+                         "Writes a run for other programs to read. Unknown values are empty (csv) or null (jsonl).");
   flags.option("--run", "NAME", "name of the run", options.run);
   flags.option("--format", formats, "how to write it (default: csv)", options.format);
   flags.option("-o,--out", "PATH",
@@ -68,7 +69,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
              options.no_note);
   flags.flag("--schema", "print what each column means, and its unit, instead; with --format jsonl as JSON Schema",
              options.schema);
-  add_flags(flags, options.source);
+  kq::tools::add_flags(flags, options.source);
   return flags.parse(argc, argv);
 }
 
@@ -78,20 +79,20 @@ struct Dumped {
 };
 
 // Where there is no such run a file that is there already stays as it is.
-Expected<Dumped> dump(kq::Source& source, const std::string& run, const kq::Selection& selection, kq::Export& to,
-                      bool is_file) {
+Expected<Dumped> dump(kq::tools::Source& source, const std::string& run, const kq::tools::Selection& selection,
+                      kq::tools::Export& to, bool is_file) {
   Dumped dumped;
   const auto add = [&](const kq::RunRow& row) {
     ++dumped.rows_n;
     dumped.wanted_n += selection.wants(row) ? 1 : 0;
     return to.add(row);
   };
-  if (const auto visited = kq::each_row(source, run, add, selection.needs_samples()); !visited)
+  if (const auto visited = kq::tools::each_row(source, run, add, selection.needs_samples()); !visited)
     return kq::failure(visited.error());
   const auto finished = dumped.rows_n > 0 || !is_file ? to.finish() : Expected<void>();
   if (!finished) return kq::failure(finished.error());
   if (dumped.rows_n == 0)
-    return kq::failure(kq::Error{ExitCode::nothing, "there is no run '" + kq::printable(run) + "'"});
+    return kq::failure(kq::Error{ExitCode::nothing, "there is no run '" + kq::tools::printable(run) + "'"});
   return dumped;
 }
 
@@ -110,44 +111,47 @@ Expected<void> check_options_of_format(const Options& options) {
 }
 
 Expected<void> work(Options& options) {
-  const auto ks = kq::parse_pass_at_k(options.pass_at_k);
+  const auto ks = kq::tools::parse_pass_at_k(options.pass_at_k);
   if (!ks) return kq::failure(ks.error());
   options.to.pass_at_k = *ks;
-  if (kq::find_exporter(options.format) == nullptr) return kq::failure(kq::unknown_format(options.format));
-  const auto selection = kq::Selection::make(options.selection, kq::unix_now_ms());
+  if (kq::tools::find_exporter(options.format) == nullptr)
+    return kq::failure(kq::tools::unknown_format(options.format));
+  const auto selection = kq::Selection::make(options.selection, kq::sys::unix_now_ms());
   if (!selection) return kq::failure(selection.error());
   if (const auto fits = check_options_of_format(options); !fits) return fits;
   if (options.schema) {
-    std::cout << (options.format == "jsonl" ? kq::json_schema(*selection) : kq::schema_table(*selection)) << std::flush;
+    std::cout << (options.format == "jsonl" ? kq::tools::json_schema(*selection) : kq::tools::schema_table(*selection))
+              << std::flush;
     return {};
   }
   if (options.run.empty()) return kq::bad_input("which run? --run NAME is needed; kq-ctl runs lists them");
-  const kq::Exporter& exporter = *kq::find_exporter(options.format);
+  const kq::tools::Exporter& exporter = *kq::tools::find_exporter(options.format);
   if (exporter.writes_folder && options.to.out == "-") {
     return kq::bad_input("--format " + options.format + " writes several files: name their folder with -o DIR");
   }
   // The file first: nobody waits for a million rows to hear that it cannot be written.
   const auto to = exporter.open(options.to, *selection);
   if (!to) return kq::failure(to.error());
-  const auto open = kq::open_source(
-      options.source, [](const std::string& folder) { return kq::open_rocks_store(folder, kq::OpenMode::read_only); });
+  const auto open = kq::tools::open_source(options.source, [](const std::string& folder) {
+    return kq::store::open_rocks_store(folder, kq::OpenMode::read_only);
+  });
   if (!open) return kq::failure(open.error());
   const auto dumped = dump(*open->source, options.run, *selection, **to, options.to.out != "-");
   if (!dumped) return kq::failure(dumped.error());
-  if (kq::takes_note(options.to.out) && !options.no_note) {
-    const auto noted =
-        kq::write_dump_note({.file = options.to.out,
-                             .run = options.run,
-                             .source = options.source.store.empty() ? options.source.broker : options.source.store,
-                             .format = options.format,
-                             .words = options.selection,
-                             .columns = kq::names_of(*selection),
-                             .rows_n = (*to)->rows_n(),
-                             .made_at_ms = kq::unix_now_ms()});
+  if (kq::tools::takes_note(options.to.out) && !options.no_note) {
+    const auto noted = kq::tools::write_dump_note(
+        {.file = options.to.out,
+         .run = options.run,
+         .source = options.source.store.empty() ? options.source.broker : options.source.store,
+         .format = options.format,
+         .words = options.selection,
+         .columns = kq::tools::names_of(*selection),
+         .rows_n = (*to)->rows_n(),
+         .made_at_ms = kq::sys::unix_now_ms()});
     if (!noted) return noted;
   }
   for (const std::string& note : (*to)->notes()) std::cerr << kProgram << ": " << note << '\n';
-  const std::string rows = kq::counted(dumped->rows_n, "row");
+  const std::string rows = kq::producer::counted(dumped->rows_n, "row");
   if (dumped->wanted_n == 0)
     return kq::failure(kq::Error{
         ExitCode::nothing, "nothing matched: none of the " + rows + " of the run is wanted by --where and --since"});
@@ -167,7 +171,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  kq::end_quietly_when_nobody_reads();
-  kq::StandardOutput output(kProgram);
+  kq::tools::end_quietly_when_nobody_reads();
+  kq::producer::StandardOutput output(kProgram);
   return output.end(run(argc, argv));
 }

@@ -25,24 +25,24 @@ int end(ExitCode code) {
 
 int version(int argc, char** argv) {
   bool json = false;
-  kq::Flags flags("kq-version", "Prints the version of kq and of everything it was built with.");
+  kq::tools::Flags flags("kq-version", "Prints the version of kq and of everything it was built with.");
   flags.flag("--json", "as one JSON object", json);
   if (const auto code = flags.parse(argc, argv)) return end(*code);
-  const auto rows = kq::versions(kq::process_environment);
-  std::cout << (json ? kq::versions_json(rows) : kq::versions_text(rows)) << std::flush;
+  const auto rows = kq::tools::versions(kq::tools::process_environment);
+  std::cout << (json ? kq::tools::versions_json(rows) : kq::tools::versions_text(rows)) << std::flush;
   return end(ExitCode::ok);
 }
 
 // Returns only when there is no such program, or it cannot be started.
 int become(const std::string& verb, std::vector<char*> words) {
   const std::string name = "kq-" + verb;
-  const std::string beside = kq::own_folder() + "/" + name;
+  const std::string beside = kq::tools::own_folder() + "/" + name;
   words.push_back(nullptr);
   ::execv(beside.c_str(), words.data());
   const int error = errno;
   if (error == ENOENT) ::execvp(name.c_str(), words.data());
   if (error == ENOENT && errno == ENOENT) {
-    std::cerr << kq::unknown_verb(verb, kq::own_folder()) << '\n';
+    std::cerr << kq::tools::unknown_verb(verb, kq::tools::own_folder()) << '\n';
     return end(ExitCode::bad_input);
   }
   std::cerr << "kq: cannot start " << beside << ": " << std::strerror(error == ENOENT ? errno : error) << '\n';
@@ -61,13 +61,13 @@ int run(int argc, char** argv) {
   if (first == "help" && words.size() == 2) {
     words = {words[1], help.data()};
   } else if (first.empty() || first == "--help" || first == "-h" || first == "help") {
-    (first.empty() ? std::cerr : std::cout) << kq::verbs_help(kq::own_folder());
+    (first.empty() ? std::cerr : std::cout) << kq::tools::verbs_help(kq::tools::own_folder());
     return end(first.empty() ? ExitCode::bad_input : ExitCode::ok);
   }
   const std::string verb = words.front();
   if (verb == "version") return version(static_cast<int>(words.size()), words.data());
-  if (!kq::is_verb(verb)) {
-    std::cerr << kq::unknown_verb(verb, kq::own_folder()) << '\n';
+  if (!kq::tools::is_verb(verb)) {
+    std::cerr << kq::tools::unknown_verb(verb, kq::tools::own_folder()) << '\n';
     return end(ExitCode::bad_input);
   }
   return become(verb, words);
@@ -76,6 +76,6 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  kq::StandardOutput output("kq");
+  kq::producer::StandardOutput output("kq");
   return output.end(run(argc, argv));
 }

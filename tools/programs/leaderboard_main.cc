@@ -15,9 +15,9 @@
 
 namespace {
 
-using kq::complain;
 using kq::ExitCode;
 using kq::Expected;
+using kq::tools::complain;
 
 const std::string kProgram = "kq-leaderboard";
 
@@ -29,11 +29,11 @@ struct Options {
   bool kernelbench = false;
   bool whole = false;
   bool strict = false;
-  kq::SourceOptions source;
+  kq::tools::SourceOptions source;
 };
 
 std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
-  kq::Flags flags(
+  kq::tools::Flags flags(
       kProgram,
       "Prints the best passed time of each problem on each device model, the geometric mean of the speedups, and "
       "fast_p: the fraction of problems solved more than p times as fast as the reference.");
@@ -49,29 +49,30 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   flags.flag("--whole-level", "kernelbench: problems of a level that the run lacks count as failures", options.whole);
   flags.flag("--strict", "kernelbench: a GPU fault or timeout counts as not compiled, as KernelBench itself has it",
              options.strict);
-  add_flags(flags, options.source);
+  kq::tools::add_flags(flags, options.source);
   return flags.parse(argc, argv);
 }
 
-std::string formatted(const kq::Leaderboard& board, const std::string& format) {
-  if (format == "csv") return kq::leaderboard_csv(board);
-  if (format == "json") return kq::to_text(kq::leaderboard_json(board)) + '\n';
-  return kq::leaderboard_table(board);
+std::string formatted(const kq::tools::Leaderboard& board, const std::string& format) {
+  if (format == "csv") return kq::tools::leaderboard_csv(board);
+  if (format == "json") return kq::producer::to_text(kq::tools::leaderboard_json(board)) + '\n';
+  return kq::tools::leaderboard_table(board);
 }
 
-std::string formatted(const kq::KernelBenchSummary& summary, const std::string& format) {
-  if (format == "csv") return kq::kernelbench_csv(summary);
-  if (format == "json") return kq::to_text(kq::kernelbench_json(summary)) + '\n';
-  return kq::kernelbench_table(summary);
+std::string formatted(const kq::tools::KernelBenchSummary& summary, const std::string& format) {
+  if (format == "csv") return kq::tools::kernelbench_csv(summary);
+  if (format == "json") return kq::producer::to_text(kq::tools::kernelbench_json(summary)) + '\n';
+  return kq::tools::kernelbench_table(summary);
 }
 
 void say(const std::string& sentence) {
   std::cerr << kProgram << ": " << sentence << '\n';
 }
 
-Expected<void> show_boards(kq::Source& source, const Options& options) {
-  const Expected<kq::Leaderboard> board =
-      options.run.empty() ? kq::leaderboard_of_boards(source) : kq::leaderboard_of_run(source, options.run);
+Expected<void> show_boards(kq::tools::Source& source, const Options& options) {
+  const Expected<kq::tools::Leaderboard> board = options.run.empty()
+                                                     ? kq::tools::leaderboard_of_boards(source)
+                                                     : kq::tools::leaderboard_of_run(source, options.run);
   if (!board) return kq::failure(board.error());
   std::cout << formatted(*board, options.format) << std::flush;
   if (board->rows.empty() && options.run.empty())
@@ -81,7 +82,7 @@ Expected<void> show_boards(kq::Source& source, const Options& options) {
 
 struct KernelBenchWishes {
   std::vector<std::uint32_t> ks;
-  std::optional<kq::KernelBenchBaseline> baseline;
+  std::optional<kq::tools::KernelBenchBaseline> baseline;
 };
 
 Expected<KernelBenchWishes> kernelbench_wishes(const Options& options) {
@@ -92,30 +93,30 @@ Expected<KernelBenchWishes> kernelbench_wishes(const Options& options) {
   if (options.kernelbench && options.run.empty())
     return kq::bad_input("--kernelbench shows one run: --run NAME is needed");
   KernelBenchWishes wishes;
-  auto ks = kq::parse_pass_at_k(options.pass_at_k);
+  auto ks = kq::tools::parse_pass_at_k(options.pass_at_k);
   if (!ks) return kq::failure(ks.error());
   wishes.ks = std::move(*ks);
   if (!options.baseline.empty()) {
-    auto baseline = kq::read_kernelbench_baseline(options.baseline);
+    auto baseline = kq::tools::read_kernelbench_baseline(options.baseline);
     if (!baseline) return kq::failure(baseline.error());
     wishes.baseline = std::move(*baseline);
   }
   return wishes;
 }
 
-Expected<void> show_kernelbench(kq::Source& source, const Options& options, const KernelBenchWishes& wishes) {
-  kq::KernelBenchFigures figures;
+Expected<void> show_kernelbench(kq::tools::Source& source, const Options& options, const KernelBenchWishes& wishes) {
+  kq::tools::KernelBenchFigures figures;
   std::size_t rows_n = 0, only_compiled_n = 0;
-  const auto visited = kq::each_row(source, options.run, [&](const kq::RunRow& row) {
+  const auto visited = kq::tools::each_row(source, options.run, [&](const kq::RunRow& row) {
     ++rows_n;
     only_compiled_n += figures.add(row, options.strict).added == kq::KernelBenchFigures::Added::only_compiled ? 1 : 0;
     return Expected<void>();
   });
   if (!visited) return visited;
   if (rows_n == 0)
-    return kq::failure(kq::Error{ExitCode::nothing, "there is no run '" + kq::printable(options.run) + "'"});
+    return kq::failure(kq::Error{ExitCode::nothing, "there is no run '" + kq::tools::printable(options.run) + "'"});
   if (figures.levels().empty()) {
-    return kq::bad_input("run '" + kq::printable(options.run) +
+    return kq::bad_input("run '" + kq::tools::printable(options.run) +
                          "' has no job of a KernelBench problem: tags level and problem_id, or labels like "
                          "level_1_problem_2_sample_0, are needed");
   }
@@ -139,8 +140,9 @@ int run(int argc, char** argv) {
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
   const auto wishes = kernelbench_wishes(options);
   if (!wishes) return complain(kProgram, wishes.error());
-  const Expected<kq::OpenSource> open = kq::open_source(
-      options.source, [](const std::string& folder) { return kq::open_rocks_store(folder, kq::OpenMode::read_only); });
+  const Expected<kq::tools::OpenSource> open = kq::tools::open_source(options.source, [](const std::string& folder) {
+    return kq::store::open_rocks_store(folder, kq::OpenMode::read_only);
+  });
   if (!open) return complain(kProgram, open.error());
   const auto shown =
       options.kernelbench ? show_kernelbench(*open->source, options, *wishes) : show_boards(*open->source, options);
@@ -150,7 +152,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  kq::end_quietly_when_nobody_reads();
-  kq::StandardOutput output(kProgram);
+  kq::tools::end_quietly_when_nobody_reads();
+  kq::producer::StandardOutput output(kProgram);
   return output.end(run(argc, argv));
 }

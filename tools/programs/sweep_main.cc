@@ -32,10 +32,10 @@
 namespace {
 
 using namespace std::string_literals;
-using kq::complain;
 using kq::Error;
 using kq::ExitCode;
 using kq::Expected;
+using kq::tools::complain;
 
 const std::string kProgram = "kq-sweep";
 constexpr std::int64_t kWorkerStartMs = 20'000;  // of its own: so long it is no news that nobody serves the jobs
@@ -63,7 +63,7 @@ struct Options {
 };
 
 std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
-  kq::Flags flags(
+  kq::tools::Flags flags(
       kProgram,
       "Evaluates a folder of kernels here and now and prints the verdicts and the leaderboard. Without --broker it "
       "starts a broker and a worker for as long as it runs.");
@@ -101,12 +101,12 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
   return std::nullopt;
 }
 
-kq::SubmitRequest request_of(const Options& options) {
-  kq::SubmitRequest request;
+kq::producer::SubmitRequest request_of(const Options& options) {
+  kq::producer::SubmitRequest request;
   request.inputs = {options.path};
   request.run = options.run;
-  request.submitter = options.submitter.empty() ? kq::default_submitter() : options.submitter;
-  request.options.now_ms = kq::unix_now_ms();
+  request.submitter = options.submitter.empty() ? kq::producer::default_submitter() : options.submitter;
+  request.options.now_ms = kq::sys::unix_now_ms();
   request.options.priority = kq::parse_enum<kq::Priority>(options.priority);
   if (options.baseline != "eager") request.options.baseline = kq::parse_enum<kq::Baseline>(options.baseline);
   if (options.profile != "none") request.options.profile = kq::parse_enum<kq::Profiler>(options.profile);
@@ -120,16 +120,16 @@ kq::SubmitRequest request_of(const Options& options) {
 // One sweep, from the first process to the last.
 class Sweep {
  public:
-  Sweep(const Options& options, std::optional<kq::Expectations> expectations)
+  Sweep(const Options& options, std::optional<kq::tools::Expectations> expectations)
       : options_(options), expectations_(std::move(expectations)) {}
 
   // The exit code. Whatever happens, nothing that was started outlives it.
-  int run(const kq::Prepared& prepared) {
+  int run(const kq::producer::Prepared& prepared) {
     const Expected<ExitCode> end = evaluate(prepared);
     if (stack_) stack_->stop([&](std::int64_t ms) { return signals_.take(ms).has_value(); });
     if (signal_) {
       std::cerr << kProgram << ": stopped by a signal; what was judged is kept, the same command goes on from there\n";
-      return kq::exit_code_of_signal(*signal_);
+      return kq::tools::exit_code_of_signal(*signal_);
     }
     if (!end) return complain(kProgram, end.error());
     const int code = static_cast<int>(*end);
@@ -138,25 +138,26 @@ class Sweep {
   }
 
  private:
-  Expected<ExitCode> evaluate(const kq::Prepared& prepared) {
+  Expected<ExitCode> evaluate(const kq::producer::Prepared& prepared) {
     const Expected<std::string> url = options_.broker.empty() ? start_stack() : options_.broker;
     if (!url) return kq::failure(url.error());
-    Expected<kq::Client> client = kq::Client::connect(*url, options_.broker.empty() ? "" : options_.key);
+    Expected<kq::producer::Client> client = kq::Client::connect(*url, options_.broker.empty() ? "" : options_.key);
     if (!client) return kq::failure(client.error());
     client->stop_when([&] { return interrupted(); });
 
-    kq::SubmitOptions options;
+    kq::producer::SubmitOptions options;
     if (options_.timeout_s) options.timeout_ms = static_cast<std::int64_t>(*options_.timeout_s * 1e3);
-    options.busy = kq::BusyNews(kq::monotonic_now_ms, [&](const std::string& news) {
-      std::cerr << kProgram << ": " << kq::printable(news) << '\n';
+    options.busy = kq::producer::BusyNews(kq::sys::monotonic_now_ms, [&](const std::string& news) {
+      std::cerr << kProgram << ": " << kq::tools::printable(news) << '\n';
       start_worker();  // nobody else would make room
     });
-    const kq::SubmitSummary submitted = kq::submit(*client, prepared, options);
-    std::cerr << kProgram << ": run " << kq::printable(submitted.run) << ": " << kq::submitted_text(submitted) << '\n';
+    const kq::producer::SubmitSummary submitted = kq::producer::submit(*client, prepared, options);
+    std::cerr << kProgram << ": run " << kq::tools::printable(submitted.run) << ": "
+              << kq::tools::submitted_text(submitted) << '\n';
     if (submitted.stopped) return stopped(*submitted.stopped);
     if (const auto refused = complain_of_refused(submitted); !refused) return kq::failure(refused.error());
 
-    const Expected<kq::WaitOutcome> outcome = wait(*client, submitted);
+    const Expected<kq::producer::WaitOutcome> outcome = wait(*client, submitted);
     if (!outcome) return stopped(outcome.error());
     if (outcome->end == kq::WaitEnd::interrupted) return stopped({ExitCode::interrupted, "interrupted"});
     if (const auto gathered = gather(*client, submitted); !gathered) return stopped(gathered.error());
@@ -165,13 +166,13 @@ class Sweep {
 
   Expected<std::string> start_stack() {
     Expected<std::string> state =
-        options_.state.empty() ? kq::default_state_folder(kq::process_environment) : options_.state;
+        options_.state.empty() ? kq::tools::default_state_folder(kq::tools::process_environment) : options_.state;
     if (!state) return state;
-    Expected<std::unique_ptr<kq::Stack>> stack =
+    Expected<std::unique_ptr<kq::tools::Stack>> stack =
         kq::Stack::start({.state_folder = *state,
                           .broker_url = "",
                           .devices = options_.device == "any" ? "auto" : options_.device,
-                          .programs = kq::own_folder()},
+                          .programs = kq::tools::own_folder()},
                          [&](std::int64_t ms) { return pause(ms); });
     if (!stack) return kq::failure(stack.error());
     stack_ = std::move(*stack);
@@ -207,83 +208,83 @@ class Sweep {
   // An interruption may be the stack's doing; then that is what went wrong.
   tl::unexpected<Error> stopped(const Error& error) const { return kq::failure(stack_error_ ? *stack_error_ : error); }
 
-  static Expected<void> complain_of_refused(const kq::SubmitSummary& submitted) {
-    for (const kq::SubmittedJob& job : submitted.jobs) {
+  static Expected<void> complain_of_refused(const kq::producer::SubmitSummary& submitted) {
+    for (const kq::producer::SubmittedJob& job : submitted.jobs) {
       if (job.ack.acceptance != kq::Acceptance::refused) continue;
       return kq::our_fault("the broker refused " + std::to_string(submitted.count(kq::Acceptance::refused)) + " of " +
-                           std::to_string(submitted.jobs.size()) + " jobs, the first is " + kq::printable(job.label) +
-                           ": " + kq::printable(job.ack.reason));
+                           std::to_string(submitted.jobs.size()) + " jobs, the first is " +
+                           kq::tools::printable(job.label) + ": " + kq::tools::printable(job.ack.reason));
     }
     return {};
   }
 
-  Expected<kq::WaitOutcome> wait(kq::Client& client, const kq::SubmitSummary& submitted) {
-    kq::StatusLine line(kq::stderr_status_line(), kq::monotonic_now_ms());
+  Expected<kq::producer::WaitOutcome> wait(kq::producer::Client& client, const kq::producer::SubmitSummary& submitted) {
+    kq::producer::StatusLine line(kq::producer::stderr_status_line(), kq::sys::monotonic_now_ms());
     line_ = &line;
-    kq::WaitOptions options = kq::real_wait_options();
+    kq::producer::WaitOptions options = kq::producer::real_wait_options();
     if (options_.timeout_s) options.timeout_ms = static_cast<std::int64_t>(*options_.timeout_s * 1e3);
     options.sleep_ms = [&](std::int64_t ms) { pause(ms); };
     options.interrupted = [&] { return interrupted(); };
-    const std::int64_t start_ms = kq::monotonic_now_ms();
-    options.progress = [&](const kq::Tally& tally) {
+    const std::int64_t start_ms = kq::sys::monotonic_now_ms();
+    options.progress = [&](const kq::producer::Tally& tally) {
       if (tally.finished < tally.total) start_worker();
-      const std::int64_t now_ms = kq::monotonic_now_ms();
-      kq::Tally shown = tally;
+      const std::int64_t now_ms = kq::sys::monotonic_now_ms();
+      kq::producer::Tally shown = tally;
       if (stack_ && now_ms - start_ms < kWorkerStartMs) shown.unserved.clear();  // its own worker is on its way
       line.update(shown, now_ms);
     };
-    Expected<kq::WaitOutcome> outcome = kq::wait_for(client, submitted.to_wait_for(), options);
+    Expected<kq::producer::WaitOutcome> outcome = kq::producer::wait_for(client, submitted.to_wait_for(), options);
     line_ = nullptr;
     return outcome;
   }
 
   // Reads the rows once: for the report, and for --csv.
-  Expected<void> gather(kq::Client& client, const kq::SubmitSummary& submitted) {
+  Expected<void> gather(kq::producer::Client& client, const kq::producer::SubmitSummary& submitted) {
     report_.emplace(submitted, expectations_ ? &*expectations_ : nullptr);
-    const auto all = kq::Selection::make({}, kq::unix_now_ms());
-    std::unique_ptr<kq::Export> csv;
+    const auto all = kq::Selection::make({}, kq::sys::unix_now_ms());
+    std::unique_ptr<kq::tools::Export> csv;
     if (!options_.csv.empty()) {
-      auto opened = kq::open_csv({.out = options_.csv}, *all);
+      auto opened = kq::tools::open_csv({.out = options_.csv}, *all);
       if (!opened) return kq::failure(opened.error());
       csv = std::move(*opened);
     }
-    const auto visited = kq::each_row(*kq::broker_source(client), submitted.run, [&](const kq::RunRow& row) {
-      return report_->add(row) && csv ? csv->add(row) : Expected<void>();
-    });
+    const auto visited = kq::tools::each_row(
+        *kq::tools::broker_source(client), submitted.run,
+        [&](const kq::RunRow& row) { return report_->add(row) && csv ? csv->add(row) : Expected<void>(); });
     if (!visited) return visited;
     report_->finish();
     if (!csv) return {};
     if (const auto written = csv->finish(); !written) return written;
-    if (!kq::takes_note(options_.csv)) return {};
-    return kq::write_dump_note({.file = options_.csv,
-                                .run = submitted.run,
-                                .source = stack_ ? stack_->folder().file("store") : client.url(),
-                                .format = "csv",
-                                .words = {},
-                                .columns = kq::names_of(*all),
-                                .rows_n = csv->rows_n(),
-                                .made_at_ms = kq::unix_now_ms()});
+    if (!kq::tools::takes_note(options_.csv)) return {};
+    return kq::tools::write_dump_note({.file = options_.csv,
+                                       .run = submitted.run,
+                                       .source = stack_ ? stack_->folder().file("store") : client.url(),
+                                       .format = "csv",
+                                       .words = {},
+                                       .columns = kq::tools::names_of(*all),
+                                       .rows_n = csv->rows_n(),
+                                       .made_at_ms = kq::sys::unix_now_ms()});
   }
 
-  ExitCode exit_code(const kq::WaitOutcome& outcome) const {
+  ExitCode exit_code(const kq::producer::WaitOutcome& outcome) const {
     if (outcome.end == kq::WaitEnd::timed_out) {
       std::cerr << kProgram << ": gave up waiting, " << outcome.tally().total - outcome.tally().finished << " of "
                 << outcome.tally().total << " jobs are not finished; the same command goes on from there\n";
       return ExitCode::gave_up;
     }
     const ExitCode code =
-        expectations_ ? (report_->agrees() ? ExitCode::ok : ExitCode::job_failed) : kq::exit_code_of(outcome);
+        expectations_ ? (report_->agrees() ? ExitCode::ok : ExitCode::job_failed) : kq::producer::exit_code_of(outcome);
     return code == ExitCode::job_failed && options_.exit_zero ? ExitCode::ok : code;
   }
 
   const Options& options_;
-  std::optional<kq::Expectations> expectations_;
-  kq::StopSignals signals_;
+  std::optional<kq::tools::Expectations> expectations_;
+  kq::tools::StopSignals signals_;
   std::optional<int> signal_;
   std::optional<Error> stack_error_;
-  std::unique_ptr<kq::Stack> stack_;
-  kq::StatusLine* line_ = nullptr;  // while waiting
-  std::optional<kq::SweepReport> report_;
+  std::unique_ptr<kq::tools::Stack> stack_;
+  kq::producer::StatusLine* line_ = nullptr;  // while waiting
+  std::optional<kq::tools::SweepReport> report_;
 };
 
 int run(int argc, char** argv) {
@@ -291,28 +292,28 @@ int run(int argc, char** argv) {
   if (const auto code = parse(argc, argv, options)) return static_cast<int>(*code);
 
   // Everything a person can have got wrong is found before a process is started.
-  std::optional<kq::Expectations> expectations;
+  std::optional<kq::tools::Expectations> expectations;
   if (!options.expect.empty()) {
-    Expected<kq::Expectations> read = kq::Expectations::read(options.expect);
+    Expected<kq::tools::Expectations> read = kq::Expectations::read(options.expect);
     if (!read) return complain(kProgram, read.error());
     expectations = std::move(*read);
   }
-  const kq::Prepared prepared = kq::prepare(request_of(options));
+  const kq::producer::Prepared prepared = kq::producer::prepare(request_of(options));
   const bool has_rest = !prepared.jobs.empty() && !kq::name_complaint(prepared.run);
   for (const std::string& mistake : prepared.mistakes) {
     const bool ends = has_rest && !options.keep_going && &mistake == &prepared.mistakes.back();
-    std::cerr << kProgram << ": " << kq::printable(mistake)
+    std::cerr << kProgram << ": " << kq::tools::printable(mistake)
               << (ends ? "; nothing was evaluated, --keep-going evaluates the rest\n" : "\n");
   }
   if (!prepared.mistakes.empty() && !(has_rest && options.keep_going)) return static_cast<int>(ExitCode::bad_input);
-  for (const std::string& note : prepared.notes) std::cerr << kProgram << ": " << kq::printable(note) << '\n';
+  for (const std::string& note : prepared.notes) std::cerr << kProgram << ": " << kq::tools::printable(note) << '\n';
   if (prepared.jobs.empty()) return complain(kProgram, {ExitCode::nothing, "there are no kernels in " + options.path});
   if (!options.csv.empty()) {
     if (const auto place = kq::OutputFile::open(options.csv); !place) return complain(kProgram, place.error());
   }
   const int code = Sweep(options, std::move(expectations)).run(prepared);
   if (prepared.left_out_n > 0)
-    std::cerr << kProgram << ": " << kq::left_out_text(prepared.left_out_n, "evaluated") << '\n';
+    std::cerr << kProgram << ": " << kq::producer::left_out_text(prepared.left_out_n, "evaluated") << '\n';
   const bool outweighs =
       code == static_cast<int>(ExitCode::ok) || code == static_cast<int>(ExitCode::job_failed);  // as kq-submit does
   return !prepared.mistakes.empty() && outweighs ? static_cast<int>(ExitCode::bad_input) : code;
@@ -321,6 +322,6 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  kq::StandardOutput output(kProgram);
+  kq::producer::StandardOutput output(kProgram);
   return output.end(run(argc, argv));
 }

@@ -16,17 +16,17 @@
 
 namespace {
 
-using kq::complain;
 using kq::Error;
 using kq::ExitCode;
 using kq::Expected;
+using kq::tools::complain;
 
 const std::string kProgram = "kq-up";
 constexpr std::int64_t kTendMs = 200;
 
 struct Options {
   std::string state;
-  std::string url = std::string(kq::kDefaultBrokerUrl);
+  std::string url = std::string(kq::net::kDefaultBrokerUrl);
   std::string devices = "auto";
   std::string keys;
   std::string key;
@@ -34,20 +34,20 @@ struct Options {
 };
 
 // Called once the stack is up, with its URL; false: whoever wanted to know is gone.
-using Announce = std::function<bool(const std::string& url, const kq::StateFolder& folder)>;
+using Announce = std::function<bool(const std::string& url, const kq::tools::StateFolder& folder)>;
 
 // Runs the stack until a signal. The exit code; sentences go to `complaint`.
 ExitCode run(const Options& options, const Announce& announce, const std::function<void(const Error&)>& complaint) {
-  kq::StopSignals signals;
+  kq::tools::StopSignals signals;
   bool stopping = false;
   const auto pause = [&](std::int64_t ms) { return stopping = signals.take(ms).has_value() || stopping; };
-  Expected<std::unique_ptr<kq::Stack>> stack = kq::Stack::start({.state_folder = options.state,
-                                                                 .broker_url = options.url,
-                                                                 .key_folder = options.keys,
-                                                                 .worker_key = options.key,
-                                                                 .devices = options.devices,
-                                                                 .programs = kq::own_folder()},
-                                                                pause);
+  Expected<std::unique_ptr<kq::tools::Stack>> stack = kq::Stack::start({.state_folder = options.state,
+                                                                        .broker_url = options.url,
+                                                                        .key_folder = options.keys,
+                                                                        .worker_key = options.key,
+                                                                        .devices = options.devices,
+                                                                        .programs = kq::tools::own_folder()},
+                                                                       pause);
   const Expected<void> started = stack ? (*stack)->start_worker(pause) : kq::failure(stack.error());
   if (!started) {
     complaint(started.error());
@@ -70,7 +70,7 @@ ExitCode run(const Options& options, const Announce& announce, const std::functi
 }
 
 int run_in_foreground(const Options& options) {
-  const auto announce = [&](const std::string& url, const kq::StateFolder& folder) {
+  const auto announce = [&](const std::string& url, const kq::tools::StateFolder& folder) {
     std::cout << url << std::endl;
     std::cerr << kProgram << ": broker and worker are up in " << folder.path() << "; ^C stops them" << std::endl;
     return true;
@@ -79,7 +79,7 @@ int run_in_foreground(const Options& options) {
 }
 
 // Behind the scenes there is no terminal any more: what is said goes into the state folder.
-void leave_the_terminal(const kq::StateFolder& folder) {
+void leave_the_terminal(const kq::tools::StateFolder& folder) {
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   const int log = ::open(folder.file("up.log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   ::dup2(nothing, STDIN_FILENO);
@@ -90,14 +90,14 @@ void leave_the_terminal(const kq::StateFolder& folder) {
 // The detached process: says one line to whoever waits on `tell`, "url URL" or "CODE sentence", and goes on running.
 int run_detached(const Options& options, int tell) {
   const auto say = [&](const std::string& text) { return ::write(tell, text.data(), text.size()) > 0; };
-  const auto announce = [&](const std::string& url, const kq::StateFolder& folder) {
+  const auto announce = [&](const std::string& url, const kq::tools::StateFolder& folder) {
     leave_the_terminal(folder);
     const bool heard = say("url " + url);
     ::close(tell);
     return heard;
   };
   bool started = false;
-  const auto announced = [&](const std::string& url, const kq::StateFolder& folder) {
+  const auto announced = [&](const std::string& url, const kq::tools::StateFolder& folder) {
     return started = announce(url, folder);
   };
   return static_cast<int>(run(options, announced, [&](const Error& error) {
@@ -149,7 +149,7 @@ int detach(const Options& options) {
 
 int up(int argc, char** argv) {
   Options options;
-  kq::Flags flags(
+  kq::tools::Flags flags(
       kProgram, "Runs a broker and a worker on this machine and prints the broker's URL. kq-down, or ^C, stops them.");
   flags.flag("-d,--detach", "return as soon as both are ready and leave them running", options.detach);
   flags.option("--state", "DIR", "where jobs, results, builds and logs are kept (default: $XDG_STATE_HOME/kq)",
@@ -162,11 +162,11 @@ int up(int argc, char** argv) {
   flags.option("--worker-key", "FILE", "the key of the worker, which --keys makes necessary", options.key);
   if (const auto code = flags.parse(argc, argv)) return static_cast<int>(*code);
   if (options.state.empty()) {
-    Expected<std::string> state = kq::default_state_folder(kq::process_environment);
+    Expected<std::string> state = kq::tools::default_state_folder(kq::tools::process_environment);
     if (!state) return complain(kProgram, state.error());
     options.state = *state;
   }
-  if (const auto url = kq::parse_broker_url(options.url); !url) return complain(kProgram, url.error());
+  if (const auto url = kq::net::parse_broker_url(options.url); !url) return complain(kProgram, url.error());
   if (options.keys.empty() != options.key.empty()) {
     return complain(kProgram, {ExitCode::bad_input, "--keys and --worker-key belong together: one of them is missing"});
   }
@@ -176,6 +176,6 @@ int up(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  kq::StandardOutput output(kProgram);
+  kq::producer::StandardOutput output(kProgram);
   return output.end(up(argc, argv));
 }

@@ -15,7 +15,7 @@
 #include "core/base/check.h"
 #include "tools/cli/text.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 constexpr std::int64_t kLogBytesKept = 16 << 20;  // a longer log is put aside at the next start
@@ -140,4 +140,4 @@ std::string Process::last_words() const {
   return text;
 }
 
-}  // namespace kq
+}  // namespace kq::tools

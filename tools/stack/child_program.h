@@ -11,7 +11,7 @@
 #include "core/base/error.h"
 #include "tools/stack/stop_signals.h"
 
-namespace kq {
+namespace kq::tools {
 
 struct Command {
   std::vector<std::string> words;  // the program's path and its arguments
@@ -53,4 +53,4 @@ class Process {
   std::optional<std::string> end_;
 };
 
-}  // namespace kq
+}  // namespace kq::tools

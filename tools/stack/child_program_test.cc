@@ -10,7 +10,7 @@
 
 #include "tools/stack/fake_programs.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 using ::testing::HasSubstr;
@@ -88,4 +88,4 @@ TEST_F(ProcessTest, ends_with_the_one_that_started_it) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

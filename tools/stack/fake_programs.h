@@ -14,7 +14,7 @@
 
 #include "tools/stack/child_program.h"
 
-namespace kq {
+namespace kq::tools {
 
 class TestFolder {
  public:
@@ -70,4 +70,4 @@ inline bool never_hurry(std::int64_t ms) {
   return false;
 }
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <utility>
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -202,4 +202,4 @@ void Stack::stop(const Nap& pause) {
   folder_.clear();
 }
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -17,7 +17,7 @@
 #include "tools/stack/state_folder.h"
 #include "tools/stack/stop_signals.h"
 
-namespace kq {
+namespace kq::tools {
 
 struct StackPlan {
   std::string state_folder;
@@ -77,4 +77,4 @@ class Stack {
 // Folder of the running program: the others stand beside it.
 std::string own_folder();
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -8,7 +8,7 @@
 
 #include "tools/stack/fake_programs.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 using ::testing::HasSubstr;
@@ -169,4 +169,4 @@ TEST_F(StackTest, two_stacks_do_not_share_a_state_folder) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

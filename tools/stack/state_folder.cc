@@ -15,7 +15,7 @@
 
 #include "net/endpoint.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -134,17 +134,17 @@ std::string process_environment(const char* name) {
 
 Expected<PrivateEndpoint> private_endpoint(const std::string& state_folder, const Environment& environment) {
   const std::string inside = state_folder + "/broker.sock";
-  if (inside.size() <= kIpcPathBytesMax) return PrivateEndpoint{.url = "ipc://" + inside, .made_folder = ""};
+  if (inside.size() <= net::kIpcPathBytesMax) return PrivateEndpoint{.url = "ipc://" + inside, .made_folder = ""};
   for (const std::string& base : {environment("XDG_RUNTIME_DIR"), std::string("/tmp")}) {
     std::string folder = base + "/kq-XXXXXX";
     const std::string::size_type length = folder.size() + std::strlen("/broker.sock");
-    if (base.empty() || length > kIpcPathBytesMax || ::mkdtemp(folder.data()) == nullptr) continue;
+    if (base.empty() || length > net::kIpcPathBytesMax || ::mkdtemp(folder.data()) == nullptr) continue;
     return PrivateEndpoint{.url = "ipc://" + folder + "/broker.sock", .made_folder = folder};
   }
   return our_fault(
       "cannot make a folder for the broker's socket in XDG_RUNTIME_DIR or /tmp; use a state folder with a path of at "
       "most " +
-      std::to_string(kIpcPathBytesMax - std::strlen("/broker.sock")) + " bytes");
+      std::to_string(net::kIpcPathBytesMax - std::strlen("/broker.sock")) + " bytes");
 }
 
-}  // namespace kq
+}  // namespace kq::tools

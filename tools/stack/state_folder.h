@@ -15,7 +15,7 @@
 
 #include "core/base/error.h"
 
-namespace kq {
+namespace kq::tools {
 
 struct StackRecord {
   pid_t pid = 0;                // of the one that looks after the stack
@@ -67,4 +67,4 @@ struct PrivateEndpoint {
 };
 Expected<PrivateEndpoint> private_endpoint(const std::string& state_folder, const Environment& environment);
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -9,7 +9,7 @@
 #include "net/endpoint.h"
 #include "tools/stack/fake_programs.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 using ::testing::HasSubstr;
@@ -93,14 +93,14 @@ TEST(state_folder, the_private_endpoint_fits_into_a_socket_address) {
   const std::string deep = folder.path() + "/" + std::string(90, 'd');
   const auto endpoint = private_endpoint(deep, environment("", "", folder.path()));
   ASSERT_TRUE(endpoint) << endpoint.error().message;
-  EXPECT_TRUE(parse_broker_url(endpoint->url)) << endpoint->url;
+  EXPECT_TRUE(net::parse_broker_url(endpoint->url)) << endpoint->url;
   EXPECT_THAT(endpoint->made_folder, HasSubstr(folder.path() + "/kq-"));
 
   const auto without_runtime_folder = private_endpoint(deep, environment("", "", deep));
   ASSERT_TRUE(without_runtime_folder);
-  EXPECT_TRUE(parse_broker_url(without_runtime_folder->url));
+  EXPECT_TRUE(net::parse_broker_url(without_runtime_folder->url));
   std::filesystem::remove(without_runtime_folder->made_folder);
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

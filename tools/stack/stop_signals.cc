@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <ctime>
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 sigset_t stop_set() {
@@ -44,4 +44,4 @@ int exit_code_of_signal(int signal) {
   return 128 + signal;
 }
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 
-namespace kq {
+namespace kq::tools {
 
 // While it lives, SIGINT, SIGTERM and SIGHUP wait in the kernel until taken here. Make it in main() before any thread
 // is started, so that every thread leaves them alone. Also SIGPIPE: a reader that leaves must not end a program that
@@ -32,4 +32,4 @@ using Nap = std::function<bool(std::int64_t ms)>;
 // 130 for SIGINT, 143 for SIGTERM.
 int exit_code_of_signal(int signal);
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 TEST(stop_signals, wait_until_they_are_taken) {
@@ -22,4 +22,4 @@ TEST(stop_signals, have_the_exit_codes_of_a_shell) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

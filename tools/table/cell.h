@@ -7,14 +7,14 @@
 
 #include "producer/client/json.h"
 
-namespace kq {
+namespace kq::tools {
 
 using Cell = std::variant<std::monostate, bool, std::uint64_t, double, std::string>;
 
 // No value, infinities and NaN become null; an integer above 2^53 becomes a string, as readers would round it.
-Json to_json(const Cell& cell);
+producer::Json to_json(const Cell& cell);
 
 // The text of that, at the end of a line.
 void append_json(const Cell& cell, std::string& line);
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -4,14 +4,14 @@
 
 #include <limits>
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 // As a dump has it, which is as any other output does.
 std::string json(Cell cell) {
   std::string line;
   append_json(cell, line);
-  EXPECT_EQ(line, to_text(to_json(cell)));
+  EXPECT_EQ(line, producer::to_text(to_json(cell)));
   return line;
 }
 
@@ -35,4 +35,4 @@ TEST(cell, the_rest_is_itself) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 // An empty string means unknown everywhere in the records.
@@ -377,8 +377,8 @@ std::span<const Column> columns() {
   return kColumns;
 }
 
-Json to_json(const RunRow& row) {
-  JsonObject object;
+producer::Json to_json(const RunRow& row) {
+  producer::JsonObject object;
   object.reserve(std::size(kColumns));
   for (const Column& column : kColumns) object.emplace_back(column.name, to_json(column.get(row)));
   return {std::move(object)};
@@ -407,4 +407,4 @@ Cell utc_time(std::int64_t unix_ms) {
   return text;
 }
 
-}  // namespace kq
+}  // namespace kq::tools

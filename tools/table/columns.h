@@ -11,7 +11,7 @@
 #include "core/records.h"
 #include "tools/table/cell.h"
 
-namespace kq {
+namespace kq::tools {
 
 inline constexpr std::string_view kRowSchema = "kq.result/1";
 
@@ -29,9 +29,9 @@ struct Column {
 std::span<const Column> columns();
 
 // One row with all its columns.
-Json to_json(const RunRow& row);
+producer::Json to_json(const RunRow& row);
 
 // RFC 3339 in UTC with microseconds; nothing for 0, which stands for "not yet".
 Cell utc_time(std::int64_t unix_ms);
 
-}  // namespace kq
+}  // namespace kq::tools

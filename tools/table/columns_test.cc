@@ -6,7 +6,7 @@
 
 #include "tools/testing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 Cell cell(const RunRow& row, std::string_view name) {
@@ -155,11 +155,11 @@ TEST(columns, times_are_rfc_3339_in_utc) {
 }
 
 TEST(columns, json_has_every_column_in_order) {
-  const std::string json = to_text(to_json(passed_row("relu/fast", 1, 2)));
+  const std::string json = producer::to_text(to_json(passed_row("relu/fast", 1, 2)));
   EXPECT_EQ(
       json.find(R"({"schema": "kq.result/1", "job_id": 1, "run": "r1", "label": "relu/fast", "problem": "relu",)"), 0u)
       << json;
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

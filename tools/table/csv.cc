@@ -5,7 +5,7 @@
 
 #include "tools/cli/text.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
@@ -146,4 +146,4 @@ Expected<std::vector<CsvLine>> parse_csv(std::string_view text) {
   return lines;
 }
 
-}  // namespace kq
+}  // namespace kq::tools

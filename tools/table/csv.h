@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "tools/table/cell.h"
 
-namespace kq {
+namespace kq::tools {
 
 // One field. No value is empty, an empty string is "" in quotes; numbers read back bit for bit, infinities and NaN are
 // empty; bytes that are no text (invalid UTF-8, NUL) become U+FFFD. Cells that a spreadsheet would take for a formula
@@ -28,4 +28,4 @@ struct CsvLine {
 // All records of a text; bad input for a quote that is never closed, or that closes in the middle of a field.
 Expected<std::vector<CsvLine>> parse_csv(std::string_view text);
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 std::string line(std::vector<Cell> cells) {
@@ -75,4 +75,4 @@ TEST(csv, broken_quotes_are_named_by_line) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

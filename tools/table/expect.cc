@@ -6,7 +6,7 @@
 #include "tools/cli/text.h"
 #include "tools/table/csv.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 const std::vector<std::string> kHeader{"job", "device", "verdict", "reason"};
@@ -79,4 +79,4 @@ std::vector<std::string> Expectations::missing() const {
   return sentences;
 }
 
-}  // namespace kq
+}  // namespace kq::tools

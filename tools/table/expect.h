@@ -11,7 +11,7 @@
 #include "core/device.h"
 #include "core/records.h"
 
-namespace kq {
+namespace kq::tools {
 
 struct Expectation {
   VerdictName verdict = VerdictName::passed;
@@ -35,4 +35,4 @@ class Expectations {
   std::map<std::string, bool> seen_;  // every job of the file
 };
 
-}  // namespace kq
+}  // namespace kq::tools

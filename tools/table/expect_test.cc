@@ -4,7 +4,7 @@
 
 #include "tools/testing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 Expectations parsed(const std::string& lines) {
@@ -84,4 +84,4 @@ TEST(expect, a_file_that_is_not_there_is_named) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

@@ -2,7 +2,7 @@
 
 #include <string>
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 std::size_t one(const RunRow&) {
@@ -92,4 +92,4 @@ const Level* find_level(std::string_view name) {
   return nullptr;
 }
 
-}  // namespace kq
+}  // namespace kq::tools

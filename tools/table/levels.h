@@ -8,7 +8,7 @@
 
 #include "tools/table/columns.h"
 
-namespace kq {
+namespace kq::tools {
 
 // A column that only exists below the job: `item` counts a job's rows at that level from 0.
 struct ItemColumn {
@@ -34,4 +34,4 @@ std::span<const Level> levels();
 // Null for an unknown name.
 const Level* find_level(std::string_view name);
 
-}  // namespace kq
+}  // namespace kq::tools

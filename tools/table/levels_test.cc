@@ -6,7 +6,7 @@
 
 #include "tools/testing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 RunRow sampled() {
@@ -60,4 +60,4 @@ TEST(levels, own_columns_have_names_of_their_own_and_those_shown_of_the_job_exis
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

@@ -2,15 +2,15 @@
 
 #include "tools/cli/text.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
-Json text(std::string_view value) {
-  return Json{std::string(value)};
+producer::Json text(std::string_view value) {
+  return producer::Json{std::string(value)};
 }
 
 // Every value may be null; an integer may be text where a reader's double would round it.
-JsonArray types_of(ColumnType type) {
+producer::JsonArray types_of(ColumnType type) {
   switch (type) {
     case ColumnType::text:
     case ColumnType::time:
@@ -25,17 +25,17 @@ JsonArray types_of(ColumnType type) {
   return {};
 }
 
-Json property_of(const SelectedColumn& column) {
-  JsonObject property;
+producer::Json property_of(const SelectedColumn& column) {
+  producer::JsonObject property;
   if (column.name() == "schema") {
     property.emplace_back("const", text(kRowSchema));
   } else {
-    property.emplace_back("type", Json{types_of(column.type())});
+    property.emplace_back("type", producer::Json{types_of(column.type())});
   }
   if (column.type() == ColumnType::time) property.emplace_back("format", text("date-time"));
   property.emplace_back("description", text(column.doc()));
   if (!column.unit().empty()) property.emplace_back("unit", text(column.unit()));
-  return Json{std::move(property)};
+  return producer::Json{std::move(property)};
 }
 
 }  // namespace
@@ -50,21 +50,22 @@ std::string schema_table(const Selection& selection) {
 }
 
 std::string json_schema(const Selection& selection) {
-  JsonObject properties;
-  JsonArray required;
+  producer::JsonObject properties;
+  producer::JsonArray required;
   for (const SelectedColumn& column : selection.columns()) {
     properties.emplace_back(column.name(), property_of(column));
     required.push_back(text(column.name()));
   }
-  return indented_text(Json{JsonObject{{"$schema", text("https://json-schema.org/draft/2020-12/schema")},
-                                       {"title", text(kRowSchema)},
-                                       {"description", text("One line of kq-dump --format jsonl. Columns are only ever "
-                                                            "added; readers ignore those they do not know.")},
-                                       {"type", text("object")},
-                                       {"properties", Json{std::move(properties)}},
-                                       {"required", Json{std::move(required)}}}},
-                       2) +
+  return producer::indented_text(producer::Json{producer::JsonObject{
+                                     {"$schema", text("https://json-schema.org/draft/2020-12/schema")},
+                                     {"title", text(kRowSchema)},
+                                     {"description", text("One line of kq-dump --format jsonl. Columns are only ever "
+                                                          "added; readers ignore those they do not know.")},
+                                     {"type", text("object")},
+                                     {"properties", producer::Json{std::move(properties)}},
+                                     {"required", producer::Json{std::move(required)}}}},
+                                 2) +
          "\n";
 }
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -5,7 +5,7 @@
 
 #include "tools/table/selection.h"
 
-namespace kq {
+namespace kq::tools {
 
 std::string schema_table(const Selection& selection);
 
@@ -13,4 +13,4 @@ std::string schema_table(const Selection& selection);
 // job.
 std::string json_schema(const Selection& selection);
 
-}  // namespace kq
+}  // namespace kq::tools

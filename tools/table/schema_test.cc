@@ -9,7 +9,7 @@
 #include "tools/exporters/exporter.h"
 #include "tools/testing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 Selection everything() {
@@ -17,9 +17,9 @@ Selection everything() {
 }
 
 // What the schema says of one value, in as many words as it uses.
-void expect_allowed(const Json& property, const Json& value, std::string_view name) {
-  if (const Json* only = property.find("const")) {
-    EXPECT_EQ(to_text(*only), to_text(value)) << name;
+void expect_allowed(const producer::Json& property, const producer::Json& value, std::string_view name) {
+  if (const producer::Json* only = property.find("const")) {
+    EXPECT_EQ(producer::to_text(*only), producer::to_text(value)) << name;
     return;
   }
   const char* type = value.is_null()              ? "null"
@@ -28,10 +28,10 @@ void expect_allowed(const Json& property, const Json& value, std::string_view na
                      : value.integer() != nullptr ? "integer"
                                                   : "number";
   bool is_allowed = false;
-  for (const Json& allowed : *property.find("type")->array()) {
+  for (const producer::Json& allowed : *property.find("type")->array()) {
     is_allowed |= *allowed.text() == type || (*allowed.text() == "number" && value.integer() != nullptr);
   }
-  EXPECT_TRUE(is_allowed) << name << " is " << to_text(value);
+  EXPECT_TRUE(is_allowed) << name << " is " << producer::to_text(value);
 }
 
 TEST(schema, the_file_that_is_shipped_is_what_the_columns_say) {
@@ -42,7 +42,7 @@ TEST(schema, the_file_that_is_shipped_is_what_the_columns_say) {
 }
 
 TEST(schema, rows_of_every_kind_keep_to_it) {
-  const auto schema = parse_json(json_schema(everything()));
+  const auto schema = producer::parse_json(json_schema(everything()));
   ASSERT_TRUE(schema) << schema.error().message;
   RunRow full = passed_row("relu/fast", 12'500, 25'000);
   full.result->software = {"0.1", "3.11", "2.11", "3.6", "13.0"};
@@ -52,8 +52,8 @@ TEST(schema, rows_of_every_kind_keep_to_it) {
   differs.mismatch = Mismatch{.element = 1ull << 60, .max_abs_err = 0.5, .mismatched = 3, .total = 9};
   for (const RunRow& row :
        {full, ended_row("relu/wrong", VerdictName::wrong_answer, differs), queued_row("relu/later"), RunRow{}}) {
-    const Json line = to_json(row);
-    const Json& properties = *schema->find("properties");
+    const producer::Json line = to_json(row);
+    const producer::Json& properties = *schema->find("properties");
     EXPECT_EQ(line.object()->size(), properties.object()->size());
     for (const auto& [name, value] : *line.object()) {
       ASSERT_NE(properties.find(name), nullptr) << name;
@@ -71,4 +71,4 @@ TEST(schema, people_see_units_and_meanings) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

@@ -10,7 +10,7 @@
 #include "tools/cli/text.h"
 #include "tools/table/csv.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 std::optional<double> parsed_number(std::string_view text) {
@@ -48,7 +48,7 @@ std::optional<std::string> word_complaint(std::string_view column, const std::st
 // "2h" counts back from now, anything else is a point in time.
 Expected<std::int64_t> parse_since(const std::string& text, std::int64_t now_ms) {
   const bool is_age = !text.empty() && text.find_first_not_of("0123456789.") == text.size() - 1;
-  const auto when = parse_when(is_age ? "+" + text : text, now_ms);
+  const auto when = producer::parse_when(is_age ? "+" + text : text, now_ms);
   if (!when)
     return bad_input("--since must be like 2h (the last two hours; s, m, h, d) or 2026-11-21T18:00Z, got '" +
                      printable(text) + "'");
@@ -79,7 +79,7 @@ Expected<Selection> Selection::make(const SelectionWords& words, std::int64_t no
 
 Expected<SelectedColumn> Selection::find(std::string_view name) const {
   std::vector<std::string> known;
-  for (const Column& column : kq::columns()) {
+  for (const Column& column : kq::tools::columns()) {
     if (column.name == name) return SelectedColumn{.of_job = &column};
     known.emplace_back(column.name);
   }
@@ -94,7 +94,7 @@ Expected<SelectedColumn> Selection::find(std::string_view name) const {
 
 Expected<void> Selection::choose_columns(const std::string& names) {
   if (names.empty()) {
-    for (const Column& column : kq::columns()) {
+    for (const Column& column : kq::tools::columns()) {
       const auto& shown = level_->of_job;
       if (shown.empty() || std::find(shown.begin(), shown.end(), column.name) != shown.end())
         columns_.push_back({.of_job = &column});
@@ -205,4 +205,4 @@ Expected<void> Selection::each(const RunRow& row, const Visit& visit) const {
   return {};
 }
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -12,7 +12,7 @@
 #include "core/base/error.h"
 #include "tools/table/levels.h"
 
-namespace kq {
+namespace kq::tools {
 
 // As they stand on the command line.
 struct SelectionWords {
@@ -73,4 +73,4 @@ class Selection {
   std::int64_t since_ms_ = 0;  // Unix time; 0: from the start
 };
 
-}  // namespace kq
+}  // namespace kq::tools

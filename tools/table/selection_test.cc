@@ -6,7 +6,7 @@
 #include "tools/table/csv.h"
 #include "tools/testing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 using ::testing::ElementsAre;
@@ -102,4 +102,4 @@ TEST(selection, a_mistake_is_one_sentence) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

@@ -9,7 +9,7 @@
 #include "tools/table/columns.h"
 #include "tools/table/csv.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 // What KernelBench's own analysis prints.
@@ -145,27 +145,28 @@ std::string leaderboard_csv(const Leaderboard& board) {
   return text;
 }
 
-Json leaderboard_json(const Leaderboard& board) {
-  JsonArray rows;
+producer::Json leaderboard_json(const Leaderboard& board) {
+  producer::JsonArray rows;
   for (const LeaderboardRow& row : board.rows) {
-    JsonObject object;
+    producer::JsonObject object;
     for (const BoardColumn& column : kBoardColumns) object.emplace_back(column.name, to_json(column.get(row)));
     rows.push_back({std::move(object)});
   }
-  JsonArray summaries;
+  producer::JsonArray summaries;
   for (const DeviceSummary& summary : board.summaries()) {
-    JsonObject fast;
-    for (const auto& [p, fraction] : summary.fast_p) fast.emplace_back(short_number(p), Json{fraction});
-    summaries.push_back({JsonObject{{"device_model", {summary.device_model}},
-                                    {"solved_n", {static_cast<std::int64_t>(summary.solved_n)}},
-                                    {"geometric_mean_speedup", to_json(known(summary.geometric_mean_speedup))},
-                                    {"fast_p", {std::move(fast)}}}});
+    producer::JsonObject fast;
+    for (const auto& [p, fraction] : summary.fast_p) fast.emplace_back(short_number(p), producer::Json{fraction});
+    summaries.push_back(
+        {producer::JsonObject{{"device_model", {summary.device_model}},
+                              {"solved_n", {static_cast<std::int64_t>(summary.solved_n)}},
+                              {"geometric_mean_speedup", to_json(known(summary.geometric_mean_speedup))},
+                              {"fast_p", {std::move(fast)}}}});
   }
-  return {JsonObject{{"schema", {"kq.leaderboard/1"}},
-                     {"run", to_json(known(board.run))},
-                     {"problems_n", {static_cast<std::int64_t>(board.problems_n)}},
-                     {"rows", {std::move(rows)}},
-                     {"summaries", {std::move(summaries)}}}};
+  return {producer::JsonObject{{"schema", {"kq.leaderboard/1"}},
+                               {"run", to_json(known(board.run))},
+                               {"problems_n", {static_cast<std::int64_t>(board.problems_n)}},
+                               {"rows", {std::move(rows)}},
+                               {"summaries", {std::move(summaries)}}}};
 }
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -12,7 +12,7 @@
 #include "producer/client/json.h"
 #include "tools/cli/source.h"
 
-namespace kq {
+namespace kq::tools {
 
 // Speeds of different device models are never mixed in one figure.
 struct DeviceSummary {
@@ -35,7 +35,7 @@ Expected<Leaderboard> leaderboard_of_boards(Source& source);
 
 std::string leaderboard_table(const Leaderboard& board);
 std::string leaderboard_csv(const Leaderboard& board);
-Json leaderboard_json(const Leaderboard& board);
+producer::Json leaderboard_json(const Leaderboard& board);
 
 // Gathers rows of a run, however many, and keeps only the best.
 class LeaderboardBuilder {
@@ -53,4 +53,4 @@ class LeaderboardBuilder {
   static constexpr std::size_t kSiftRowsMin = 4096;
 };
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -5,7 +5,7 @@
 
 #include "tools/testing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 using ::testing::HasSubstr;
@@ -72,7 +72,7 @@ TEST(boards, table_csv_and_json_say_the_same) {
             "problem,problem_hash,device_model,job_id,label,author,backend,median_us,reference_us,speedup,finished_at\n"
             "relu," +
                 to_hex(sha256("relu")) + ",Test CPU,2,relu/fast,,torch,10,20,2,2023-11-14T22:13:22.000000Z\n");
-  const std::string json = to_text(leaderboard_json(board));
+  const std::string json = producer::to_text(leaderboard_json(board));
   EXPECT_THAT(json, HasSubstr(R"("median_us": 10.0)"));
   EXPECT_THAT(json, HasSubstr(R"("problems_n": 2)"));
   EXPECT_THAT(json, HasSubstr(R"("1.5": 0.5, "2": 0.0)"));
@@ -83,4 +83,4 @@ TEST(boards, nothing_passed_is_said) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

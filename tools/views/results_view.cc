@@ -3,7 +3,7 @@
 #include "tools/cli/text.h"
 #include "tools/table/columns.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 std::string device_text(const RunRow& row) {
@@ -43,17 +43,18 @@ std::string ResultsView::add(const RunRow& row) {
 
 std::string ResultsView::json_row(const RunRow& row) {
   const std::string start =
-      shown_n_ == 1 ? R"({"schema": "kq.results/1", "run": )" + json_quoted(run_) + ", \"rows\": [\n" : ",\n";
-  return start + to_text(to_json(row));
+      shown_n_ == 1 ? R"({"schema": "kq.results/1", "run": )" + producer::json_quoted(run_) + ", \"rows\": [\n" : ",\n";
+  return start + producer::to_text(to_json(row));
 }
 
 std::string ResultsView::finish() {
   if (style_.json) {
-    JsonObject counts;
-    for (const auto& [ending, count] : by_ending_) counts.emplace_back(ending, Json{static_cast<std::int64_t>(count)});
+    producer::JsonObject counts;
+    for (const auto& [ending, count] : by_ending_)
+      counts.emplace_back(ending, producer::Json{static_cast<std::int64_t>(count)});
     const std::string start =
-        shown_n_ == 0 ? R"({"schema": "kq.results/1", "run": )" + json_quoted(run_) + ", \"rows\": [" : "\n";
-    return start + "], \"counts\": " + to_text({std::move(counts)}) + "}\n";
+        shown_n_ == 0 ? R"({"schema": "kq.results/1", "run": )" + producer::json_quoted(run_) + ", \"rows\": [" : "\n";
+    return start + "], \"counts\": " + producer::to_text({std::move(counts)}) + "}\n";
   }
   std::string text;
   if (!style_.only_failed) {
@@ -80,4 +81,4 @@ ExitCode ResultsView::exit_code() const {
   return passed_n_ == rows_n_ ? ExitCode::ok : ExitCode::job_failed;
 }
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "core/records.h"
 
-namespace kq {
+namespace kq::tools {
 
 struct ResultsStyle {
   bool json = false;
@@ -43,4 +43,4 @@ class ResultsView {
   std::vector<std::vector<std::string>> cells_;
 };
 
-}  // namespace kq
+}  // namespace kq::tools

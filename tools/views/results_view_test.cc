@@ -6,7 +6,7 @@
 #include "producer/client/json.h"
 #include "tools/testing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 using ::testing::HasSubstr;
@@ -39,9 +39,9 @@ TEST(results_view, failures_with_their_evidence) {
 
 TEST(results_view, json_is_one_object_of_full_rows) {
   ResultsView view({.json = true}, "r1");
-  const auto json = parse_json(shown(view, {kPassed, kWrong}));
+  const auto json = producer::parse_json(shown(view, {kPassed, kWrong}));
   ASSERT_TRUE(json) << json.error().message;
-  const JsonArray* rows = json->find("rows")->array();
+  const producer::JsonArray* rows = json->find("rows")->array();
   ASSERT_NE(rows, nullptr);
   ASSERT_EQ(rows->size(), 2u);
   EXPECT_EQ(*(*rows)[1].find("reason")->text(), "shape");
@@ -50,7 +50,7 @@ TEST(results_view, json_is_one_object_of_full_rows) {
 
 TEST(results_view, json_without_rows_is_still_json) {
   ResultsView view({.json = true, .only_failed = true}, "r1");
-  const auto json = parse_json(shown(view, {kPassed}));
+  const auto json = producer::parse_json(shown(view, {kPassed}));
   ASSERT_TRUE(json) << json.error().message;
   EXPECT_TRUE(json->find("rows")->array()->empty());
 }
@@ -69,4 +69,4 @@ TEST(results_view, exit_codes) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace kq {
+namespace kq::tools {
 
 RunPages::RunPages(Source& source, RunQuery query)
     : source_(source), query_(std::move(query)), thread_([this] { read(); }) {}
@@ -47,4 +47,4 @@ void RunPages::read() {
   }
 }
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -10,7 +10,7 @@
 
 #include "tools/cli/source.h"
 
-namespace kq {
+namespace kq::tools {
 
 inline constexpr std::size_t kPagesAheadMax = 3;
 
@@ -40,4 +40,4 @@ class RunPages {
   std::thread thread_;  // last: it starts when everything above is there
 };
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 constexpr std::size_t kForEver = 1'000'000;
@@ -76,4 +76,4 @@ TEST(run_pages, whoever_wants_no_more_waits_for_no_more) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

@@ -2,10 +2,10 @@
 
 #include "tools/cli/text.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
-Json number(std::size_t value) {
+producer::Json number(std::size_t value) {
   return {static_cast<std::int64_t>(value)};
 }
 
@@ -24,13 +24,13 @@ std::string first_line(const std::string& text) {
 
 }  // namespace
 
-SweepReport::SweepReport(const SubmitSummary& submitted, Expectations* expectations)
+SweepReport::SweepReport(const producer::SubmitSummary& submitted, Expectations* expectations)
     : run_(submitted.run),
       accepted_n_(submitted.count(Acceptance::accepted)),
       reused_n_(submitted.count(Acceptance::reused)),
       expectations_(expectations),
       builder_(submitted.run) {
-  for (const SubmittedJob& job : submitted.jobs) labels_.insert(job.label);
+  for (const producer::SubmittedJob& job : submitted.jobs) labels_.insert(job.label);
 }
 
 bool SweepReport::add(const RunRow& row) {
@@ -74,25 +74,25 @@ std::string SweepReport::text() const {
 }
 
 std::string SweepReport::json(int exit_code) const {
-  JsonObject verdicts;
+  producer::JsonObject verdicts;
   for (const auto& [ending, count] : by_ending_) verdicts.emplace_back(ending, number(count));
-  JsonObject object{{"schema", {"kq.sweep/1"}},
-                    {"run", {run_}},
-                    {"jobs_n", number(labels_.size())},
-                    {"accepted_n", number(accepted_n_)},
-                    {"reused_n", number(reused_n_)},
-                    {"verdicts", {std::move(verdicts)}},
-                    {"leaderboard", leaderboard_json(board_)}};
+  producer::JsonObject object{{"schema", {"kq.sweep/1"}},
+                              {"run", {run_}},
+                              {"jobs_n", number(labels_.size())},
+                              {"accepted_n", number(accepted_n_)},
+                              {"reused_n", number(reused_n_)},
+                              {"verdicts", {std::move(verdicts)}},
+                              {"leaderboard", leaderboard_json(board_)}};
   if (expectations_ != nullptr) {
-    JsonArray sentences;
+    producer::JsonArray sentences;
     for (const std::string& sentence : disagreements_) sentences.push_back({sentence});
-    object.emplace_back("disagreements", Json{std::move(sentences)});
+    object.emplace_back("disagreements", producer::Json{std::move(sentences)});
   }
-  object.emplace_back("exit_code", Json{std::int64_t{exit_code}});
-  return to_text({std::move(object)}) + '\n';
+  object.emplace_back("exit_code", producer::Json{std::int64_t{exit_code}});
+  return producer::to_text({std::move(object)}) + '\n';
 }
 
-std::string submitted_text(const SubmitSummary& submitted) {
+std::string submitted_text(const producer::SubmitSummary& submitted) {
   const std::size_t accepted = submitted.count(Acceptance::accepted);
   const std::size_t reused = submitted.count(Acceptance::reused);
   const std::size_t refused = submitted.count(Acceptance::refused);
@@ -102,4 +102,4 @@ std::string submitted_text(const SubmitSummary& submitted) {
   return text;
 }
 
-}  // namespace kq
+}  // namespace kq::tools

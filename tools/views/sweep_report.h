@@ -11,14 +11,14 @@
 #include "tools/table/expect.h"
 #include "tools/views/boards.h"
 
-namespace kq {
+namespace kq::tools {
 
 inline constexpr std::size_t kExplainedMax = 20;  // jobs that did not pass, told one by one
 
 class SweepReport {
  public:
   // `expectations` may be null; otherwise it outlives the report.
-  SweepReport(const SubmitSummary& submitted, Expectations* expectations);
+  SweepReport(const producer::SubmitSummary& submitted, Expectations* expectations);
 
   // Rows of the run in any order; those that this sweep did not submit are left alone: false.
   bool add(const RunRow& row);
@@ -50,6 +50,6 @@ class SweepReport {
 };
 
 // "accepted 3, reused 11"; "reused all 14 jobs: they were judged before" when there was nothing to do.
-std::string submitted_text(const SubmitSummary& submitted);
+std::string submitted_text(const producer::SubmitSummary& submitted);
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -5,14 +5,15 @@
 
 #include "tools/testing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-SubmitSummary submitted(const std::vector<std::string>& labels, Acceptance acceptance = Acceptance::accepted) {
-  SubmitSummary summary;
+producer::SubmitSummary submitted(const std::vector<std::string>& labels,
+                                  Acceptance acceptance = Acceptance::accepted) {
+  producer::SubmitSummary summary;
   summary.run = "r1";
   Sequence seq = 0;
   for (const std::string& label : labels)
@@ -87,4 +88,4 @@ TEST(sweep_report, what_was_submitted_is_counted) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

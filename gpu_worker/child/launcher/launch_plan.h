@@ -20,16 +20,18 @@
 #include "core/base/error.h"
 #include "gpu_worker/channel/channel.h"
 
-namespace kq {
+namespace kq::launcher {
 
 enum class ArgType { tensor, integer, real, boolean };
-template <>
-inline constexpr std::array<std::string_view, 4> kEnumNames<ArgType>{"tensor", "int", "float", "bool"};
+constexpr std::array<std::string_view, 4> enum_names(ArgType) {
+  return {"tensor", "int", "float", "bool"};
+}
 enum class ArgRole { input, output, inout };
-template <>
-inline constexpr std::array<std::string_view, 3> kEnumNames<ArgRole>{"input", "output", "inout"};
+constexpr std::array<std::string_view, 3> enum_names(ArgRole) {
+  return {"input", "output", "inout"};
+}
 
-}  // namespace kq
+}  // namespace kq::launcher
 
 namespace kq::launcher {
 

@@ -34,11 +34,12 @@ int main(int argc, char** argv) {
   if (argc != 2 && !is_profiled)
     return end_with(2, "usage: kq-launcher SOURCE [--profiled], with the channel socket at descriptor 3");
   ::signal(SIGPIPE, SIG_IGN);
-  (void)kq::send_packet(kChannel, "asks");
-  (void)kq::receive_packet(kChannel, kNoLimit);  // "go"
+  (void)kq::sys::send_packet(kChannel, "asks");
+  (void)kq::sys::receive_packet(kChannel, kNoLimit);  // "go"
   auto gpu = kq::launcher::open_gpu();
-  (void)kq::send_packet(kChannel,
-                        gpu && !(*gpu)->is_short() ? "warm" : "cold");  // what is wrong is the answer to every command
+  (void)kq::sys::send_packet(
+      kChannel,
+      gpu && !(*gpu)->is_short() ? "warm" : "cold");  // what is wrong is the answer to every command
   const auto few = is_profiled ? kq::Expected<void>() : kq::launcher::allow_few_system_calls();
   if (!few) return end_with(3, few.error().message.c_str());
   kq::channel::Page* const page = kq::launcher::receive_page(kChannel);

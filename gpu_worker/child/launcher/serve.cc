@@ -25,17 +25,17 @@ constexpr std::size_t kCubinBytesMax = 256u << 20;
 
 // The descriptor that comes with this one-byte tag. Others are let go of: what a launcher has no use for is sent to it
 // all the same.
-Fd receive(int channel, char tag, std::int64_t limit_ms) {
+sys::Fd receive(int channel, char tag, std::int64_t limit_ms) {
   for (;;) {
-    auto packet = receive_packet(channel, limit_ms);
-    if (!packet || !*packet) return Fd();
+    auto packet = sys::receive_packet(channel, limit_ms);
+    if (!packet || !*packet) return sys::Fd();
     if ((*packet)->bytes == std::string_view(&tag, 1) && (*packet)->fds.size() == 1)
       return std::move((*packet)->fds.front());
   }
 }
 
 Outcome<std::string> content_of(const std::string& path, std::size_t bytes_max) {
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const sys::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   std::string bytes;
   std::string piece(64u << 10, '\0');
   for (;;) {
@@ -56,7 +56,7 @@ bool is_judge_gone(int channel) {
 }  // namespace
 
 Page* receive_page(int channel) {
-  const Fd file = receive(channel, 'P', kNoLimit);  // it waits for a job
+  const sys::Fd file = receive(channel, 'P', kNoLimit);  // it waits for a job
   void* const at = file ? ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0) : MAP_FAILED;
   if (at == MAP_FAILED) return nullptr;
   auto* const page = static_cast<Page*>(at);
@@ -122,7 +122,7 @@ Outcome<void> Server::handle(Command command) {
 }
 
 Outcome<void> Server::attach() {
-  const Fd file = receive(channel_, 'W', kReceiveLimitMs);
+  const sys::Fd file = receive(channel_, 'W', kReceiveLimitMs);
   if (!file) return tl::unexpected(Fault{Failure::runtime_error, "the judge sent no window"});
   if (window_ != 0) {
     if (auto unmapped = (*gpu_)->unmap(window_, window_bytes_); !unmapped) return unmapped;

@@ -80,7 +80,7 @@ class ServeTest : public ::testing::Test {
           "kernel\tk\ngrid\t1\t1\t1\nblock\t1\t1\t1\nshared\t0\narg\tx\ttensor\tinput\tint32\t4\t-"
           "\narg\tout\ttensor\toutput\t-\t-\t-\n");
     write("module.cubin", "cubin");
-    auto ends = std::move(*packet_pair());
+    auto ends = std::move(*sys::packet_pair());
     ours_ = std::move(ends.first);
     theirs_ = std::move(ends.second);
     page_ = static_cast<channel::Page*>(
@@ -88,7 +88,7 @@ class ServeTest : public ::testing::Test {
     row(page_->inputs[0], "x", 0);
     row(page_->outputs[0], "out0", 256);
     page_->inputs_n = page_->outputs_n = 1;
-    window_ = Fd(::memfd_create("window", MFD_CLOEXEC));
+    window_ = sys::Fd(::memfd_create("window", MFD_CLOEXEC));
     ASSERT_EQ(::ftruncate(window_.get(), 4096), 0);
     page_->window_bytes = 4096;
   }
@@ -114,7 +114,7 @@ class ServeTest : public ::testing::Test {
   std::string answer(Server& server, Command command) {
     if (command == Command::attach) {
       const int fd = window_.get();
-      (void)send_packet(ours_.get(), "W", std::span(&fd, 1));
+      (void)sys::send_packet(ours_.get(), "W", std::span(&fd, 1));
     }
     server.answer(command, 1);
     return page_->status == Status::ok
@@ -128,7 +128,7 @@ class ServeTest : public ::testing::Test {
   }
 
   fs::path source_;
-  Fd ours_, theirs_, window_;
+  sys::Fd ours_, theirs_, window_;
   channel::Page* page_ = nullptr;
   HostGpu* gpu_ = nullptr;
   std::vector<std::string> did_;
@@ -185,7 +185,7 @@ TEST_F(ServeTest, without_a_gpu_every_answer_says_so) {
 TEST_F(ServeTest, descriptors_it_has_no_use_for_are_let_go_of) {
   Server server = this->server();
   const int fd = window_.get();
-  (void)send_packet(ours_.get(), "A", std::span(&fd, 1));
+  (void)sys::send_packet(ours_.get(), "A", std::span(&fd, 1));
   EXPECT_EQ(answer(server, Command::attach), "ok");
 }
 
@@ -195,7 +195,7 @@ TEST_F(ServeTest, it_serves_until_the_judge_is_gone) {
     page_->command = Command::null_call;
     __atomic_store_n(&page_->go, 1, __ATOMIC_RELEASE);
     while (__atomic_load_n(&page_->done, __ATOMIC_ACQUIRE) != 1) std::this_thread::yield();
-    ours_ = Fd();
+    ours_ = sys::Fd();
   });
   server.run(5'000'000);
   judge.join();
@@ -203,14 +203,14 @@ TEST_F(ServeTest, it_serves_until_the_judge_is_gone) {
 }
 
 TEST_F(ServeTest, a_page_of_another_layout_is_none) {
-  const Fd page(::memfd_create("page", MFD_CLOEXEC));
+  const sys::Fd page(::memfd_create("page", MFD_CLOEXEC));
   ASSERT_EQ(::ftruncate(page.get(), sizeof(channel::Page)), 0);
   const int fd = page.get();
-  (void)send_packet(ours_.get(), "P", std::span(&fd, 1));
+  (void)sys::send_packet(ours_.get(), "P", std::span(&fd, 1));
   EXPECT_EQ(receive_page(theirs_.get()), nullptr);
   const std::uint32_t head[2] = {channel::kMagic, sizeof(channel::Page)};
   ASSERT_EQ(::pwrite(page.get(), head, sizeof head, 0), static_cast<ssize_t>(sizeof head));
-  (void)send_packet(ours_.get(), "P", std::span(&fd, 1));
+  (void)sys::send_packet(ours_.get(), "P", std::span(&fd, 1));
   EXPECT_NE(receive_page(theirs_.get()), nullptr);
 }
 

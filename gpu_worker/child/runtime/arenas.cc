@@ -6,7 +6,7 @@
 
 #include "gpu_worker/child/runtime/runtime.h"
 
-namespace kq::arenas {
+namespace kq::runtime {
 namespace {
 
 constexpr std::uintptr_t kHugeBytes = 2u << 20;
@@ -49,20 +49,20 @@ void give_back(void* address, std::size_t bytes) {
   ::munmap(address, bytes);
 }
 
-}  // namespace kq::arenas
+}  // namespace kq::runtime
 
 void* kq_arenas_open(std::size_t bytes) {
-  return new kq::arenas::Stretch(bytes);
+  return new kq::runtime::Stretch(bytes);
 }
 
 void* kq_arenas_take(void* arenas, std::size_t bytes) {
-  return static_cast<kq::arenas::Stretch*>(arenas)->take(bytes);
+  return static_cast<kq::runtime::Stretch*>(arenas)->take(bytes);
 }
 
 void kq_arenas_give_back(void*, void* address, std::size_t bytes) {
-  kq::arenas::give_back(address, bytes);
+  kq::runtime::give_back(address, bytes);
 }
 
 void kq_arenas_close(void* arenas) {
-  static_cast<kq::arenas::Stretch*>(arenas)->close();
+  static_cast<kq::runtime::Stretch*>(arenas)->close();
 }

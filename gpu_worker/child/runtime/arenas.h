@@ -7,7 +7,7 @@
 
 #include <cstddef>
 
-namespace kq::arenas {
+namespace kq::runtime {
 
 class Stretch {
  public:
@@ -29,4 +29,4 @@ class Stretch {
 // Takes back either kind.
 void give_back(void* address, std::size_t bytes);
 
-}  // namespace kq::arenas
+}  // namespace kq::runtime

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace kq::arenas {
+namespace kq::runtime {
 namespace {
 
 constexpr std::size_t kArena = 1u << 20;
@@ -53,4 +53,4 @@ TEST(Stretch, more_than_there_is_is_null) {
 }
 
 }  // namespace
-}  // namespace kq::arenas
+}  // namespace kq::runtime

@@ -16,7 +16,7 @@
 
 #include "gpu_worker/child/runtime/runtime.h"
 
-namespace kq {
+namespace kq::runtime {
 namespace {
 
 // Of cupti_callbacks.h, CUDA 12 and 13.
@@ -294,22 +294,22 @@ namespace {
 Audit audit;  // of this process: CUPTI keeps its address
 }
 
-}  // namespace kq
+}  // namespace kq::runtime
 
 void kq_audit_begin(int fd) {
-  kq::Cupti cupti;
-  if (const std::string why = kq::find_cupti(cupti); !why.empty()) {
+  kq::runtime::Cupti cupti;
+  if (const std::string why = kq::runtime::find_cupti(cupti); !why.empty()) {
     const std::string line = "off\t" + why + "\n";
     if (::write(fd, line.data(), line.size()) < 0) return;
     return;
   }
-  kq::audit.begin(cupti, fd);
+  kq::runtime::audit.begin(cupti, fd);
 }
 
 void kq_audit_listen() {
-  kq::audit.listen();
+  kq::runtime::audit.listen();
 }
 
 void kq_audit_leave_launches() {
-  kq::audit.leave_launches();
+  kq::runtime::audit.leave_launches();
 }

@@ -33,7 +33,7 @@
 #include <string>
 #include <string_view>
 
-namespace kq {
+namespace kq::runtime {
 
 inline constexpr std::size_t kAuditLinesMax = 60;
 inline constexpr std::size_t kAuditLineBytesMax = 1000;  // all of them fit into a pipe
@@ -84,4 +84,4 @@ class Audit {
   bool heard_ours_ = false;
 };
 
-}  // namespace kq
+}  // namespace kq::runtime

@@ -14,7 +14,7 @@
 #include "gpu_worker/channel/channel.h"
 #include "gpu_worker/child/runtime/runtime.h"
 
-namespace kq {
+namespace kq::runtime {
 namespace {
 
 constexpr std::uint32_t kDriver = 1, kResource = 3;
@@ -236,4 +236,4 @@ TEST(Audit, without_a_driver_it_says_so) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::runtime

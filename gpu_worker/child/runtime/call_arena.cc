@@ -7,7 +7,7 @@
 
 #include "gpu_worker/child/runtime/runtime.h"
 
-namespace kq {
+namespace kq::runtime {
 
 std::optional<std::uint64_t> CallArena::take(std::uint64_t bytes) {
   if (blocks_n_ == kBlocksMax || bytes > bytes_) return std::nullopt;
@@ -48,22 +48,22 @@ F driver_function(const char* name) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::runtime
 
 void kq_arena_use(std::uint64_t pointer, std::uint64_t bytes) {
-  const std::lock_guard lock(kq::mutex);
-  kq::arena = kq::CallArena(bytes);
-  kq::arena_begin = pointer;
-  kq::arena_bytes = bytes;
+  const std::lock_guard lock(kq::runtime::mutex);
+  kq::runtime::arena = kq::runtime::CallArena(bytes);
+  kq::runtime::arena_begin = pointer;
+  kq::runtime::arena_bytes = bytes;
 }
 
 void* kq_arena_malloc(std::ptrdiff_t bytes, int, void*) {
   {
-    const std::lock_guard lock(kq::mutex);
-    if (const auto offset = kq::arena.take(static_cast<std::uint64_t>(bytes)))
-      return reinterpret_cast<void*>(kq::arena_begin + *offset);
+    const std::lock_guard lock(kq::runtime::mutex);
+    if (const auto offset = kq::runtime::arena.take(static_cast<std::uint64_t>(bytes)))
+      return reinterpret_cast<void*>(kq::runtime::arena_begin + *offset);
   }
-  static const auto allocate = kq::driver_function<int (*)(std::uint64_t*, std::size_t)>("cuMemAlloc_v2");
+  static const auto allocate = kq::runtime::driver_function<int (*)(std::uint64_t*, std::size_t)>("cuMemAlloc_v2");
   std::uint64_t pointer = 0;
   // Null is what torch takes for "out of memory": it frees what it caches, asks again, and then says so to the model.
   return allocate != nullptr && allocate(&pointer, static_cast<std::size_t>(bytes)) == 0
@@ -74,12 +74,12 @@ void* kq_arena_malloc(std::ptrdiff_t bytes, int, void*) {
 void kq_arena_free(void* pointer, std::ptrdiff_t, int, void*) {
   const auto at = reinterpret_cast<std::uint64_t>(pointer);
   {
-    const std::lock_guard lock(kq::mutex);
-    if (at >= kq::arena_begin && at - kq::arena_begin < kq::arena_bytes) {
-      kq::arena.give(at - kq::arena_begin);
+    const std::lock_guard lock(kq::runtime::mutex);
+    if (at >= kq::runtime::arena_begin && at - kq::runtime::arena_begin < kq::runtime::arena_bytes) {
+      kq::runtime::arena.give(at - kq::runtime::arena_begin);
       return;
     }
   }
-  static const auto release = kq::driver_function<int (*)(std::uint64_t)>("cuMemFree_v2");
+  static const auto release = kq::runtime::driver_function<int (*)(std::uint64_t)>("cuMemFree_v2");
   if (release != nullptr) release(at);
 }

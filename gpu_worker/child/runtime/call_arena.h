@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace kq {
+namespace kq::runtime {
 
 class CallArena {
  public:
@@ -32,4 +32,4 @@ class CallArena {
   std::size_t blocks_n_ = 0;
 };
 
-}  // namespace kq
+}  // namespace kq::runtime

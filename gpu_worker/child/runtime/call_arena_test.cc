@@ -7,7 +7,7 @@
 
 #include "gpu_worker/child/runtime/runtime.h"
 
-namespace kq {
+namespace kq::runtime {
 namespace {
 
 TEST(CallArena, hands_out_aligned_places_until_it_is_full) {
@@ -70,4 +70,4 @@ TEST(ArenaMemory, is_the_arenas_while_there_is_room) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::runtime

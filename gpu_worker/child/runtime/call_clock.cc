@@ -8,7 +8,7 @@
 
 #include "gpu_worker/child/runtime/runtime.h"
 
-namespace kq {
+namespace kq::runtime {
 namespace {
 
 using CUresult = int;
@@ -89,10 +89,10 @@ std::string use_cuda_clock() {
   return {};
 }
 
-}  // namespace kq
+}  // namespace kq::runtime
 
 int kq_clock_use_cuda(char* error, std::size_t error_bytes) {
-  const std::string sentence = kq::use_cuda_clock();
+  const std::string sentence = kq::runtime::use_cuda_clock();
   if (error_bytes > 0) std::snprintf(error, error_bytes, "%s", sentence.c_str());
   return sentence.empty() ? 0 : -1;
 }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace kq {
+namespace kq::runtime {
 
 void start_call_clock();
 // Behind everything launched. False: CUDA failed.
@@ -14,4 +14,4 @@ bool read_call_clock(std::int64_t& elapsed_ns);
 // The sentence of what went wrong, or empty.
 std::string use_cuda_clock();
 
-}  // namespace kq
+}  // namespace kq::runtime

@@ -11,7 +11,7 @@
 #include "gpu_worker/channel/channel.h"
 #include "gpu_worker/child/runtime/runtime.h"
 
-namespace kq {
+namespace kq::runtime {
 namespace {
 
 TEST(CallClock, runs_from_begin_to_complete) {
@@ -49,4 +49,4 @@ TEST(CallClock, without_a_driver_cuda_is_refused_in_words_and_the_host_goes_on) 
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::runtime

@@ -16,7 +16,7 @@
 #include "gpu_worker/child/runtime/call_clock.h"
 #include "gpu_worker/child/runtime/runtime.h"
 
-namespace kq {
+namespace kq::runtime {
 namespace {
 
 using channel::Page;
@@ -131,37 +131,37 @@ bool wait_go(Page& page, std::uint32_t go_seen, std::int64_t timeout_ns) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::runtime
 
 std::int64_t kq_layout(const char* name) {
-  const auto* field =
-      std::find_if(std::begin(kq::kLayout), std::end(kq::kLayout), [&](const kq::Field& f) { return f.name == name; });
-  return field == std::end(kq::kLayout) ? -1 : static_cast<std::int64_t>(field->value);
+  const auto* field = std::find_if(std::begin(kq::runtime::kLayout), std::end(kq::runtime::kLayout),
+                                   [&](const kq::runtime::Field& f) { return f.name == name; });
+  return field == std::end(kq::runtime::kLayout) ? -1 : static_cast<std::int64_t>(field->value);
 }
 
 int kq_wait_go(void* page, std::uint32_t go_seen, std::int64_t timeout_ns) {
-  return kq::wait_go(*static_cast<kq::channel::Page*>(page), go_seen, timeout_ns) ? 1 : 0;
+  return kq::runtime::wait_go(*static_cast<kq::channel::Page*>(page), go_seen, timeout_ns) ? 1 : 0;
 }
 
 void kq_begin(void* page) {
-  if (!kq::channel::is_staging(static_cast<kq::channel::Page*>(page)->command)) kq::start_call_clock();
-  kq::set_waiting(false);  // what is copied from here on lies in the stream behind the clock's first event
+  if (!kq::channel::is_staging(static_cast<kq::channel::Page*>(page)->command)) kq::runtime::start_call_clock();
+  kq::runtime::set_waiting(false);  // what is copied from here on lies in the stream behind the clock's first event
 }
 
 int kq_next_slot(void* at, std::uint32_t returned) {
   auto& page = *static_cast<kq::channel::Page*>(at);
   std::atomic_ref(page.returned).store(returned, std::memory_order_release);
-  const std::int64_t start = kq::now_ns();
+  const std::int64_t start = kq::runtime::now_ns();
   for (;;) {
-    for (int look = 0; look < kq::kLooksPerClock; ++look) {
-      const std::uint32_t turn = kq::load(page.turn);
+    for (int look = 0; look < kq::runtime::kLooksPerClock; ++look) {
+      const std::uint32_t turn = kq::runtime::load(page.turn);
       const std::uint32_t slot = turn & kq::channel::kNoSlot;
       if (turn >> 16 == returned + 1) return slot == kq::channel::kNoSlot ? -1 : static_cast<int>(slot);
-      kq::relax();
+      kq::runtime::relax();
     }
-    const std::int64_t waited = kq::now_ns() - start;
-    if (waited > kq::kTurnLimitNs) return -1;
-    if (waited > static_cast<std::int64_t>(page.spin_ns)) ::usleep(kq::kTurnNapUs);
+    const std::int64_t waited = kq::runtime::now_ns() - start;
+    if (waited > kq::runtime::kTurnLimitNs) return -1;
+    if (waited > static_cast<std::int64_t>(page.spin_ns)) ::usleep(kq::runtime::kTurnNapUs);
   }
 }
 
@@ -169,10 +169,10 @@ int kq_finish(void* at, std::uint32_t number) {
   auto& page = *static_cast<kq::channel::Page*>(at);
   page.event_ns = 0;
   if (kq::channel::is_staging(page.command)) return 0;
-  const bool is_noted = kq::stop_call_clock();
+  const bool is_noted = kq::runtime::stop_call_clock();
   std::atomic_ref(page.launched).store(number, std::memory_order_release);
   std::int64_t event_ns = 0;
-  if (!is_noted || !kq::read_call_clock(event_ns)) return -1;
+  if (!is_noted || !kq::runtime::read_call_clock(event_ns)) return -1;
   page.event_ns = event_ns;
   return 0;
 }
@@ -184,7 +184,7 @@ int kq_complete(void* page, std::uint32_t done) {
 }
 
 void kq_post_done(void* page, std::uint32_t done) {
-  kq::set_waiting(true);
+  kq::runtime::set_waiting(true);
   std::uint32_t& word = static_cast<kq::channel::Page*>(page)->done;
   std::atomic_ref<std::uint32_t>(word).store(done, std::memory_order_release);
   ::syscall(SYS_futex, &word, FUTEX_WAKE, 1, nullptr, nullptr, 0);

@@ -12,7 +12,7 @@
 
 #include "gpu_worker/child/runtime/runtime.h"
 
-namespace kq {
+namespace kq::runtime {
 namespace {
 
 constexpr std::int64_t kLongNs = 60'000'000'000;
@@ -64,4 +64,4 @@ TEST(WaitGo, answers_go_with_done) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::runtime

@@ -8,7 +8,7 @@
 
 #include "gpu_worker/child/runtime/runtime.h"
 
-namespace kq {
+namespace kq::runtime {
 namespace {
 
 // The few declarations of cuda.h that are needed, with its numbers.
@@ -150,12 +150,12 @@ int answer(const std::string& sentence, char* error, std::size_t error_bytes) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::runtime
 
 int kq_map_cuda_window(int fd, std::uint64_t bytes, std::uint64_t* pointer, char* error, std::size_t error_bytes) {
-  return kq::answer(kq::map_window(fd, bytes, *pointer), error, error_bytes);
+  return kq::runtime::answer(kq::runtime::map_window(fd, bytes, *pointer), error, error_bytes);
 }
 
 int kq_unmap_cuda_window(std::uint64_t pointer, std::uint64_t bytes, char* error, std::size_t error_bytes) {
-  return kq::answer(kq::unmap_window(pointer, bytes), error, error_bytes);
+  return kq::runtime::answer(kq::runtime::unmap_window(pointer, bytes), error, error_bytes);
 }

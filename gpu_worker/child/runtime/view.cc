@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace kq::sandbox {
+namespace kq::runtime {
 namespace {
 
 // While the view is being built, "/" is a small tmpfs holding the host's root and the new one.
@@ -186,4 +186,4 @@ Expected<void> make_view(std::string_view plan) {
   return {};
 }
 
-}  // namespace kq::sandbox
+}  // namespace kq::runtime

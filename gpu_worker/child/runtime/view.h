@@ -17,7 +17,7 @@
 
 #include "core/base/error.h"
 
-namespace kq::sandbox {
+namespace kq::runtime {
 
 // Makes the plan the root of this mount namespace, which must be our own, with the right to mount in it.
 Expected<void> make_view(std::string_view plan);
@@ -25,4 +25,4 @@ Expected<void> make_view(std::string_view plan);
 // The fields of each line.
 std::vector<std::vector<std::string>> lines_of(std::string_view plan);
 
-}  // namespace kq::sandbox
+}  // namespace kq::runtime

@@ -10,7 +10,7 @@
 
 #include "gpu_worker/child/sandbox/sandboxed.h"
 
-namespace kq::sandbox {
+namespace kq::runtime {
 namespace {
 
 namespace fs = std::filesystem;
@@ -30,10 +30,10 @@ class View : public testing::Test {
   void TearDown() override { fs::remove_all(home_); }
 
   std::string run(const std::function<std::string()>& job) {
-    const std::string view =
-        kTestView + "ro\t" + (home_ / "src").string() + "\t/kq/src\nrw\t" + (home_ / "out").string() + "\t/kq/out\n";
-    const Sandboxed result =
-        sandbox::run({.uid = kTestUid, .wanted = kAllLayers, .host_bytes = 64u << 20, .view = view}, true, job);
+    const std::string view = sandbox::kTestView + "ro\t" + (home_ / "src").string() + "\t/kq/src\nrw\t" +
+                             (home_ / "out").string() + "\t/kq/out\n";
+    const sandbox::Sandboxed result = sandbox::run(
+        {.uid = sandbox::kTestUid, .wanted = sandbox::kAllLayers, .host_bytes = 64u << 20, .view = view}, true, job);
     EXPECT_EQ(result.error, "");
     EXPECT_NE(result.layers & kMount, 0u);
     return result.said;
@@ -48,7 +48,7 @@ bool writable(const char* path) {
 }
 
 TEST_F(View, binds_what_lies_below_a_closed_home_and_hides_the_rest) {
-  EXPECT_EQ(run([this] {
+  EXPECT_EQ(sandbox::run([this] {
               std::string text;
               std::ifstream("/kq/src/a.py") >> text;
               return text + (fs::exists(home_) ? " home" : "") + (fs::exists("/etc/shadow") ? " shadow" : "") +
@@ -58,7 +58,7 @@ TEST_F(View, binds_what_lies_below_a_closed_home_and_hides_the_rest) {
 }
 
 TEST_F(View, is_read_only_but_for_scratch_and_out) {
-  EXPECT_EQ(run([] {
+  EXPECT_EQ(sandbox::run([] {
               std::string places;
               for (const char* place : {"/usr/x", "/x", "/kq/x", "/kq/src/a.py", "/kq/src/x", "/etc/x", "/etc/passwd",
                                         "/dev/x", "/sys/x", "/tmp/x", "/kq/work/x", "/w/y", "/kq/out/x", "/dev/null"}) {
@@ -71,7 +71,7 @@ TEST_F(View, is_read_only_but_for_scratch_and_out) {
 }
 
 TEST_F(View, holds_scratch_to_its_room) {
-  EXPECT_EQ(run([] {
+  EXPECT_EQ(sandbox::run([] {
               std::ofstream file("/tmp/big", std::ios::binary);
               const std::string block(65536, 'x');
               int blocks = 0;
@@ -85,7 +85,7 @@ TEST_F(View, holds_scratch_to_its_room) {
 }
 
 TEST_F(View, lets_nothing_set_a_uid_nor_be_a_device) {
-  EXPECT_EQ(run([] {
+  EXPECT_EQ(sandbox::run([] {
               const bool made = ::mknod("/tmp/null", S_IFCHR | 0666, 0x103) == 0;
               return std::string(made ? "made a node" : "no");
             }),
@@ -93,19 +93,19 @@ TEST_F(View, lets_nothing_set_a_uid_nor_be_a_device) {
 }
 
 TEST_F(View, a_line_it_cannot_have_is_an_error_in_words) {
-  const Sandboxed result =
-      sandbox::run({.uid = kTestUid, .wanted = kAllLayers, .host_bytes = 64u << 20, .view = "dance\t/x\n"}, true,
-                   [] { return std::string(); });
+  const sandbox::Sandboxed result = sandbox::run(
+      {.uid = sandbox::kTestUid, .wanted = sandbox::kAllLayers, .host_bytes = 64u << 20, .view = "dance\t/x\n"}, true,
+      [] { return std::string(); });
   EXPECT_EQ(result.error, "error the view has a line it cannot have: it begins with 'dance' and has 2 fields");
   EXPECT_EQ(result.layers, 0u);
 }
 
 TEST_F(View, a_place_to_write_that_is_missing_is_an_error_in_words) {
-  const Sandboxed result =
-      sandbox::run({.uid = kTestUid, .wanted = kAllLayers, .host_bytes = 64u << 20, .view = "rw\t/nonsense\t/x\n"},
-                   true, [] { return std::string(); });
+  const sandbox::Sandboxed result = sandbox::run(
+      {.uid = sandbox::kTestUid, .wanted = sandbox::kAllLayers, .host_bytes = 64u << 20, .view = "rw\t/nonsense\t/x\n"},
+      true, [] { return std::string(); });
   EXPECT_EQ(result.error, "error /nonsense: No such file or directory");
 }
 
 }  // namespace
-}  // namespace kq::sandbox
+}  // namespace kq::runtime

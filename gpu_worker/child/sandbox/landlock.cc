@@ -88,7 +88,7 @@ Expected<bool> restrict_files(std::string_view plan, bool has_view) {
   if (ruleset < 0) return our_fault(failed("cannot make a Landlock ruleset"));
   // In a view there is nothing that may not be seen by name.
   std::string error = has_view ? allow(ruleset, "/", kReadDirectory) : "";
-  for (const std::vector<std::string>& line : lines_of(plan)) {
+  for (const std::vector<std::string>& line : runtime::lines_of(plan)) {
     for (const auto& [path, access] : rules_of(line, has_view, wanted.files)) {
       if (error.empty()) error = allow(ruleset, path, access & wanted.files);
     }

@@ -158,7 +158,7 @@ Expected<Layers> enter(const Options& options, Layers layers) {
   }
   if ((layers & kUts) != 0) ::sethostname("kq", 2);
   if (wants(options, kMount) && ::unshare(CLONE_NEWNS) == 0) {
-    if (const auto made = make_view(options.view); !made) return failure(made.error());
+    if (const auto made = runtime::make_view(options.view); !made) return failure(made.error());
     layers |= kMount;
   }
 

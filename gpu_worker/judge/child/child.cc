@@ -86,8 +86,8 @@ std::int64_t clock_ns() {
   return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
 }
 
-Expected<std::unique_ptr<Child>> Child::start(Fd socket, ChildRole role, Exits& exits, Waiting waiting) {
-  const Fd file(::memfd_create("kq-page", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+Expected<std::unique_ptr<Child>> Child::start(sys::Fd socket, ChildRole role, Exits& exits, Waiting waiting) {
+  const sys::Fd file(::memfd_create("kq-page", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file) return our_fault(system_error("memfd_create for a channel page"));
   if (::ftruncate(file.get(), sizeof(Page)) != 0) return our_fault(system_error("ftruncate of a channel page"));
   // A child that shrank the file would make the judge die of SIGBUS.
@@ -106,7 +106,7 @@ Expected<std::unique_ptr<Child>> Child::start(Fd socket, ChildRole role, Exits& 
   return child;
 }
 
-Child::Child(Fd socket, ChildRole role, Exits& exits, Waiting waiting, Page* page)
+Child::Child(sys::Fd socket, ChildRole role, Exits& exits, Waiting waiting, Page* page)
     : socket_(std::move(socket)), role_(role), exits_(exits), waiting_(waiting), page_(page) {}
 
 Child::~Child() {
@@ -148,7 +148,7 @@ void Child::lay_answers(std::span<const channel::Seeds> answers) {
 }
 
 void Child::send(char byte, int fd) {
-  if (!send_packet(socket_.get(), std::string_view(&byte, 1), std::span(&fd, 1))) hung_up_ = true;
+  if (!sys::send_packet(socket_.get(), std::string_view(&byte, 1), std::span(&fd, 1))) hung_up_ = true;
 }
 
 std::uint32_t Child::done() const {
@@ -312,7 +312,7 @@ Outcome Child::answer(Command command, std::int64_t bracket_ns) const {
   if (head.text_bytes > channel::kTextMax) return Malformed{"a text of " + std::to_string(head.text_bytes) + " bytes"};
   Answered answered{.ok = head.status == channel::Status::ok,
                     .failure = head.failure,
-                    .text = printable(std::string_view(head.text, head.text_bytes), channel::kTextMax),
+                    .text = sys::printable(std::string_view(head.text, head.text_bytes), channel::kTextMax),
                     .event_ns = head.event_ns,
                     .tables = {},
                     .bracket_ns = bracket_ns,

@@ -49,9 +49,9 @@ using Outcome = std::variant<Answered, Exited, TimedOut, Malformed>;
 // The judge's ends of an attempt's channels, as they come from control; none for a child that is kept from the last
 // attempt.
 struct Channels {
-  Fd calibrator = {};
-  Fd reference = {};
-  Fd submission = {};
+  sys::Fd calibrator = {};
+  sys::Fd reference = {};
+  sys::Fd submission = {};
 };
 
 struct Order {
@@ -69,7 +69,7 @@ enum class Waiting { sleep, spin };
 class Child {
  public:
   // Makes the page and sends it. The child may be gone already: the first command says so.
-  static Expected<std::unique_ptr<Child>> start(Fd socket, ChildRole role, Exits& exits, Waiting waiting);
+  static Expected<std::unique_ptr<Child>> start(sys::Fd socket, ChildRole role, Exits& exits, Waiting waiting);
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
@@ -112,7 +112,7 @@ class Child {
 
  private:
   enum class Wake { done, exited, timed_out, out_of_turn };
-  Child(Fd socket, ChildRole role, Exits& exits, Waiting waiting, channel::Page* page);
+  Child(sys::Fd socket, ChildRole role, Exits& exits, Waiting waiting, channel::Page* page);
   void begin(const Order& order, const Hooks& hooks);
   Expected<Outcome> finish(const Hooks& hooks);
   void send(char byte, int fd);
@@ -126,7 +126,7 @@ class Child {
   tl::expected<Tables, std::string> tables(channel::Command command, std::uint32_t inputs_n, std::uint32_t outputs_n,
                                            std::uint32_t states_n) const;
 
-  Fd socket_;
+  sys::Fd socket_;
   ChildRole role_;
   Exits& exits_;
   Waiting waiting_;

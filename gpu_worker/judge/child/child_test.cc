@@ -237,8 +237,8 @@ TEST(Child, an_answer_before_the_exit_counts) {
 
 TEST(Child, a_dead_socket_waits_for_the_news_of_the_exit) {
   FakeExits exits;
-  auto ends = std::move(*packet_pair());
-  ends.second = Fd();
+  auto ends = std::move(*sys::packet_pair());
+  ends.second = sys::Fd();
   exits.tell(ChildRole::submission, 256);
   const auto child = std::move(*Child::start(std::move(ends.first), ChildRole::submission, exits, Waiting::sleep));
   const auto outcome = child->command({.command = Command::attach, .limit_ms = kLongMs});

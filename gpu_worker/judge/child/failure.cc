@@ -152,7 +152,7 @@ Evidence evidence(Stage stage, std::string reason, std::string message) {
   Evidence evidence;
   evidence.stage = stage;
   evidence.reason = std::move(reason);
-  evidence.message = printable(message, kMessageTextMax);
+  evidence.message = sys::printable(message, kMessageTextMax);
   return evidence;
 }
 

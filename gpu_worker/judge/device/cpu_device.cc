@@ -30,7 +30,7 @@ std::string text_of(const char* path) {
 
 class HostMemory : public Memory {
  public:
-  HostMemory(void* at, std::uint64_t bytes, Fd fd) : at_(at), file_(std::move(fd)) {
+  HostMemory(void* at, std::uint64_t bytes, sys::Fd fd) : at_(at), file_(std::move(fd)) {
     bytes_ = bytes;
     address_ = reinterpret_cast<std::uint64_t>(at);
     fd_ = file_.get();
@@ -39,7 +39,7 @@ class HostMemory : public Memory {
 
  private:
   void* at_;
-  Fd file_;
+  sys::Fd file_;
 };
 
 std::byte* at(const Memory& memory, std::uint64_t offset, std::uint64_t bytes) {
@@ -56,7 +56,7 @@ class CpuDevice : public Device {
   Expected<std::unique_ptr<Memory>> make_window(std::uint64_t asked) override {
     const std::uint64_t bytes = rounded(asked);
     if (!has_room(bytes)) return std::unique_ptr<Memory>();
-    Fd file(::memfd_create("kq-window", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    sys::Fd file(::memfd_create("kq-window", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (!file) return our_fault(system_error("memfd_create for a window"));
     if (::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
       return our_fault(system_error("ftruncate of a window"));
@@ -70,7 +70,7 @@ class CpuDevice : public Device {
   Expected<std::unique_ptr<Memory>> make_private(std::uint64_t asked) override {
     const std::uint64_t bytes = rounded(asked);
     if (!has_room(bytes)) return std::unique_ptr<Memory>();
-    return map(bytes, MAP_PRIVATE | MAP_ANONYMOUS, Fd());
+    return map(bytes, MAP_PRIVATE | MAP_ANONYMOUS, sys::Fd());
   }
 
   // There is no allocator of torch's to hook into: what a call returns is copied, and that copy is part of the call.
@@ -111,7 +111,7 @@ class CpuDevice : public Device {
     const std::uint64_t available = available_bytes(text_of("/proc/meminfo"));
     return available == 0 || bytes <= available;
   }
-  static Expected<std::unique_ptr<Memory>> map(std::uint64_t bytes, int flags, Fd file) {
+  static Expected<std::unique_ptr<Memory>> map(std::uint64_t bytes, int flags, sys::Fd file) {
     void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file.get(), 0);
     if (at == MAP_FAILED && errno == ENOMEM) return std::unique_ptr<Memory>();
     if (at == MAP_FAILED) return our_fault(system_error("mmap of a window or buffer"));
@@ -134,12 +134,12 @@ Expected<std::unique_ptr<Device>> open_cpu_device() {
 }
 
 std::string cpu_model(std::string_view cpuinfo) {
-  const std::string_view name = value_of(cpuinfo, "model name");
+  const std::string_view name = sys::value_of(cpuinfo, "model name");
   return name.empty() ? "CPU" : std::string(name);
 }
 
 std::uint64_t available_bytes(std::string_view meminfo) {
-  const std::string_view value = value_of(meminfo, "MemAvailable");
+  const std::string_view value = sys::value_of(meminfo, "MemAvailable");
   std::uint64_t kib = 0;
   std::from_chars(value.data(), value.data() + value.size(), kib);
   return kib << 10;

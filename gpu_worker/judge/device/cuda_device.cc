@@ -59,7 +59,7 @@ class WindowMemory : public Memory {
     if (const Result r = driver_.memory_export(&exported, allocation, cuda::kPosixFileDescriptor, 0); r != kSuccess) {
       return failed(driver_, "cuMemExportToShareableHandle", r);
     }
-    file_ = Fd(exported);
+    file_ = sys::Fd(exported);
     fd_ = exported;
     if (const Result r = driver_.address_reserve(&address_, bytes_, 0, 0, 0); r != kSuccess) {
       address_ = 0;
@@ -77,7 +77,7 @@ class WindowMemory : public Memory {
  private:
   const Driver& driver_;
   std::optional<cuda::Allocation> allocation_;
-  Fd file_;
+  sys::Fd file_;
   bool is_mapped_ = false;
 };
 

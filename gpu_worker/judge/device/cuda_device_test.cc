@@ -20,7 +20,7 @@ using fake::kGranularity;
 
 class CudaDeviceTest : public testing::Test {
  protected:
-  CudaDeviceTest() { gpu = FakeGpu(); }
+  CudaDeviceTest() { gpu = fake::FakeGpu(); }
   ~CudaDeviceTest() override {
     device_.reset();
     EXPECT_TRUE(gpu.allocations.empty());
@@ -33,7 +33,7 @@ class CudaDeviceTest : public testing::Test {
   }
 
   Device& device() {
-    if (!device_) device_ = std::move(*open_cuda_device(fake_driver(), 0));
+    if (!device_) device_ = std::move(*open_cuda_device(fake::fake_driver(), 0));
     return *device_;
   }
 
@@ -57,17 +57,17 @@ TEST_F(CudaDeviceTest, says_what_takes_as_long_as_its_memory_does) {
 }
 
 TEST_F(CudaDeviceTest, an_absent_device_is_nothing) {
-  EXPECT_EQ(open_cuda_device(fake_driver(), 1).error().code, ExitCode::nothing);
-  EXPECT_EQ(open_cuda_device(fake_driver(), -1).error().code, ExitCode::nothing);
+  EXPECT_EQ(open_cuda_device(fake::fake_driver(), 1).error().code, ExitCode::nothing);
+  EXPECT_EQ(open_cuda_device(fake::fake_driver(), -1).error().code, ExitCode::nothing);
   gpu.devices_n = 0;
-  EXPECT_EQ(open_cuda_device(fake_driver(), 0).error().message, "no CUDA device 0: 0 are here");
+  EXPECT_EQ(open_cuda_device(fake::fake_driver(), 0).error().message, "no CUDA device 0: 0 are here");
   gpu.failing = "init";
-  EXPECT_EQ(open_cuda_device(fake_driver(), 0).error().message, "no CUDA device 0: cuInit: told (700)");
+  EXPECT_EQ(open_cuda_device(fake::fake_driver(), 0).error().message, "no CUDA device 0: cuInit: told (700)");
 }
 
 TEST_F(CudaDeviceTest, a_device_without_shared_handles_is_refused) {
   gpu.failing = "no posix handles";
-  const auto opened = open_cuda_device(fake_driver(), 0);
+  const auto opened = open_cuda_device(fake::fake_driver(), 0);
   ASSERT_FALSE(opened);
   EXPECT_NE(opened.error().message.find("cannot share memory by descriptors"), std::string::npos);
 }
@@ -76,9 +76,9 @@ TEST_F(CudaDeviceTest, gives_back_what_it_had_when_opening_fails) {
   for (const char* function :
        {"device_get", "device_name", "device_attribute", "context_retain", "module_load", "module_function", "allocate",
         "launch", "host_allocate", "host_pointer", "reset_persisting", "fill_words"}) {
-    gpu = FakeGpu();
+    gpu = fake::FakeGpu();
     gpu.failing = function;
-    const auto opened = open_cuda_device(fake_driver(), 0);
+    const auto opened = open_cuda_device(fake::fake_driver(), 0);
     ASSERT_FALSE(opened) << function;
     EXPECT_EQ(opened.error().code, ExitCode::our_fault);
     EXPECT_EQ(gpu.retained, 0) << function;
@@ -88,9 +88,9 @@ TEST_F(CudaDeviceTest, gives_back_what_it_had_when_opening_fails) {
 }
 
 TEST_F(CudaDeviceTest, a_window_is_an_exported_allocation_of_whole_granules) {
-  const auto window = std::move(*device().make_window(kGranularity + 1));
+  const auto window = std::move(*device().make_window(fake::kGranularity + 1));
   ASSERT_TRUE(window);
-  EXPECT_EQ(window->bytes(), 2 * kGranularity);
+  EXPECT_EQ(window->bytes(), 2 * fake::kGranularity);
   EXPECT_GE(window->fd(), 0);
   EXPECT_EQ(gpu.asked.type, cuda::kPinned);
   EXPECT_EQ(gpu.asked.requested_handle_types, cuda::kPosixFileDescriptor);
@@ -105,7 +105,7 @@ TEST_F(CudaDeviceTest, no_room_is_an_answer_and_a_broken_driver_an_error) {
   EXPECT_EQ(*device().make_window(1), nullptr);
   gpu.failing = "allocate";
   EXPECT_EQ(*device().make_private(1), nullptr);
-  gpu.failure = kBroken;
+  gpu.failure = fake::kBroken;
   EXPECT_EQ(device().make_private(1).error().message, "cuMemAlloc: told (700)");
   for (const char* function : {"memory_create", "memory_export", "address_reserve", "memory_map", "set_access"}) {
     gpu.failing = function;

@@ -32,7 +32,7 @@ std::string name_of(E value, const std::array<std::string_view, N>& names) {
 tl::expected<Tensor, std::string> read_row(const TensorDesc& row) {
   if (!known(row.kind, kKindNames)) return tl::unexpected<std::string>("an unknown kind");
   Tensor tensor;
-  tensor.name = printable(std::string_view(row.name, ::strnlen(row.name, sizeof row.name)), sizeof row.name);
+  tensor.name = sys::printable(std::string_view(row.name, ::strnlen(row.name, sizeof row.name)), sizeof row.name);
   tensor.kind = row.kind;
   tensor.integer = row.integer;
   tensor.real = row.real;

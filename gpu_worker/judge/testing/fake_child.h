@@ -70,13 +70,13 @@ class FakeChild {
   using Script = std::function<void(FakeTurn&)>;
 
   explicit FakeChild(Script script)
-      : script_(std::move(script)), ends_(std::move(*packet_pair())), thread_([this] { run(); }) {}
+      : script_(std::move(script)), ends_(std::move(*sys::packet_pair())), thread_([this] { run(); }) {}
   ~FakeChild() {
     is_over_ = true;
     thread_.join();
   }
 
-  Fd take_socket() { return std::move(ends_.first); }
+  sys::Fd take_socket() { return std::move(ends_.first); }
 
  private:
   void run() {
@@ -125,7 +125,7 @@ class FakeChild {
 
   void* receive_map(char byte, std::size_t bytes) {
     while (!is_over_) {
-      const auto packet = receive_packet(ends_.second.get(), 1);
+      const auto packet = sys::receive_packet(ends_.second.get(), 1);
       if (!packet) return nullptr;
       if (!*packet) continue;
       if ((*packet)->bytes != std::string_view(&byte, 1) || (*packet)->fds.size() != 1) return nullptr;
@@ -136,7 +136,7 @@ class FakeChild {
   }
 
   Script script_;
-  std::pair<Fd, Fd> ends_;
+  std::pair<sys::Fd, sys::Fd> ends_;
   std::atomic<bool> is_over_ = false;
   void* window_ = nullptr;
   std::uint64_t window_bytes_ = 0;

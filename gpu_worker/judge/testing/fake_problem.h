@@ -146,10 +146,10 @@ struct FakeHouse {
   // One attempt with the reference of the last one.
   Report run_again(Twist submission_twist = {}) {
     plan.fresh_reference = false;
-    return run_with(std::move(submission_twist), Fd());
+    return run_with(std::move(submission_twist), sys::Fd());
   }
 
-  Report run_with(Twist submission_twist, Fd reference_socket) {
+  Report run_with(Twist submission_twist, sys::Fd reference_socket) {
     exits.forget(ChildRole::submission);
     FakeChild submission(fake_submission(std::move(submission_twist)));
     Channels channels{

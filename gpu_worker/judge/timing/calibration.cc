@@ -77,7 +77,7 @@ Step<Overhead> calibrate(Device& device, Child& child, const Doing& doing, std::
                   std::llround(summarise(calls->absences_ns).median_ns)};
 }
 
-Step<std::unique_ptr<Calibrator>> Calibrator::open(Device& device, Fd channel, Exits& exits, Waiting waiting) {
+Step<std::unique_ptr<Calibrator>> Calibrator::open(Device& device, sys::Fd channel, Exits& exits, Waiting waiting) {
   auto child = Child::start(std::move(channel), ChildRole::calibrator, exits, waiting);
   if (!child) return stop(child.error());
   return std::unique_ptr<Calibrator>(new Calibrator(device, std::move(*child)));

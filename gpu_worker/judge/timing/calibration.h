@@ -56,7 +56,7 @@ double common_overhead_ns(std::array<double, 3> medians_ns);
 
 class Calibrator {
  public:
-  static Step<std::unique_ptr<Calibrator>> open(Device& device, Fd channel, Exits& exits, Waiting waiting);
+  static Step<std::unique_ptr<Calibrator>> open(Device& device, sys::Fd channel, Exits& exits, Waiting waiting);
   Step<Overhead> calibrate(std::uint64_t touch_bytes, std::int64_t limit_ms);
   // The last one, where it was one for as many bytes and is fresh; else another.
   Step<Overhead> recall(std::uint64_t touch_bytes, std::int64_t limit_ms);

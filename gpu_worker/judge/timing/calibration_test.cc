@@ -76,8 +76,8 @@ TEST(CommonOverhead, is_the_mean_of_those_that_agree_with_the_middle_one) {
 TEST_F(CalibratorTest, null_calls_that_lie_nowhere_together_are_made_again_and_in_the_quiet_in_the_end) {
   constexpr std::int64_t kPatienceNs = 20'000'000'000;
   for (const int disturbed : {1, kCalibratedAgainMax + 1}) {
-    Warming control = *Warming::make();
-    Bystanders bystanders(*Warming::map(Fd(::dup(control.fd()))), kPatienceNs);
+    channel::Warming control = *channel::Warming::make();
+    Bystanders bystanders(*channel::Warming::map(sys::Fd(::dup(control.fd()))), kPatienceNs);
     device_->set_bystanders(&bystanders);
     control.set(0, true);
     const std::int64_t start_ns = clock_ns();

@@ -11,8 +11,8 @@ namespace kq::judge {
 namespace {
 
 TEST(Bystanders, are_there_as_long_as_control_says_so) {
-  Warming control = *Warming::make();
-  const Bystanders bystanders(*Warming::map(Fd(::dup(control.fd()))));
+  channel::Warming control = *channel::Warming::make();
+  const Bystanders bystanders(*channel::Warming::map(sys::Fd(::dup(control.fd()))));
   EXPECT_FALSE(bystanders.any());
   control.set(2, true);
   EXPECT_TRUE(bystanders.any());
@@ -22,8 +22,8 @@ TEST(Bystanders, are_there_as_long_as_control_says_so) {
 }
 
 TEST(Bystanders, are_waited_for) {
-  Warming control = *Warming::make();
-  const Bystanders bystanders(*Warming::map(Fd(::dup(control.fd()))));
+  channel::Warming control = *channel::Warming::make();
+  const Bystanders bystanders(*channel::Warming::map(sys::Fd(::dup(control.fd()))));
   control.set(0, true);
   std::thread warm([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));

@@ -35,7 +35,7 @@ std::size_t slots_of(const Layout& layout) {
 
 }  // namespace
 
-Step<std::unique_ptr<ReferenceSide>> ReferenceSide::open(Device& device, Fd channel, Exits& exits, Waiting waiting,
+Step<std::unique_ptr<ReferenceSide>> ReferenceSide::open(Device& device, sys::Fd channel, Exits& exits, Waiting waiting,
                                                          const Plan& plan) {
   auto child = Child::start(std::move(channel), ChildRole::reference, exits, waiting);
   if (!child) return stop(child.error());

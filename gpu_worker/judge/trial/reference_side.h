@@ -22,7 +22,7 @@ namespace kq::judge {
 
 class ReferenceSide {
  public:
-  static Step<std::unique_ptr<ReferenceSide>> open(Device& device, Fd channel, Exits& exits, Waiting waiting,
+  static Step<std::unique_ptr<ReferenceSide>> open(Device& device, sys::Fd channel, Exits& exits, Waiting waiting,
                                                    const Plan& plan);
 
   // Constructs the model under the seed of this attempt; lays out the window, where it is another one than before; puts

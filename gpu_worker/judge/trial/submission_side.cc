@@ -89,8 +89,9 @@ std::optional<SubmissionMemory> SubmissionMemory::make_ahead(Device& device, con
   return std::move(*made);
 }
 
-Step<std::unique_ptr<SubmissionSide>> SubmissionSide::open(Device& device, Fd channel, Exits& exits, Waiting waiting,
-                                                           const Plan& plan, const ReferenceSide& reference,
+Step<std::unique_ptr<SubmissionSide>> SubmissionSide::open(Device& device, sys::Fd channel, Exits& exits,
+                                                           Waiting waiting, const Plan& plan,
+                                                           const ReferenceSide& reference,
                                                            std::optional<SubmissionMemory> ahead) {
   auto child = Child::start(std::move(channel), ChildRole::submission, exits, waiting);
   if (!child) return stop(child.error());

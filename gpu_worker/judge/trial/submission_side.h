@@ -47,7 +47,7 @@ class SubmissionSide {
  public:
   // Attaches the window and calibrates: until then the child runs our code only. What was made ahead goes where it does
   // not fit.
-  static Step<std::unique_ptr<SubmissionSide>> open(Device& device, Fd channel, Exits& exits, Waiting waiting,
+  static Step<std::unique_ptr<SubmissionSide>> open(Device& device, sys::Fd channel, Exits& exits, Waiting waiting,
                                                     const Plan& plan, const ReferenceSide& reference,
                                                     std::optional<SubmissionMemory> ahead = {});
 

@@ -226,7 +226,7 @@ TEST(TrialRun, while_a_submission_loads_a_reference_not_known_to_be_slow_is_ahea
 class WarmingUp {
  public:
   explicit WarmingUp(FakeHouse& house, std::int64_t patience_ms = 50)
-      : bystanders_(std::move(*Warming::map(Fd(::dup(control_.fd())))), patience_ms * 1'000'000) {
+      : bystanders_(std::move(*channel::Warming::map(sys::Fd(::dup(control_.fd())))), patience_ms * 1'000'000) {
     house.device->set_bystanders(&bystanders_);
   }
   void begins() { control_.set(0, true); }
@@ -234,7 +234,7 @@ class WarmingUp {
   bool is_there() const { return bystanders_.any(); }
 
  private:
-  Warming control_ = std::move(*Warming::make());
+  channel::Warming control_ = std::move(*channel::Warming::make());
   Bystanders bystanders_;
 };
 
