@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[1]
+FOLDERS = ("clock", "cuda_api", "honest", "memory", "mutants", "output", "patching", "process", "streams")
 HEADER = re.compile(r"^(?:#|//) (expect|guard|run|gpu|row|problem|times|matrix): (.+)$", re.M)
 LONG = re.compile(r"^(?:#|//) long$", re.M)
 
@@ -72,9 +73,8 @@ def problem_of(row: Row) -> Path:
 
 def rows() -> list[Row]:
     found = []
-    for path in sorted(FOLDER.iterdir()):
-        if path.suffix not in (".py", ".cu"):
-            continue
+    paths = (path for folder in FOLDERS for path in (FOLDER / folder).iterdir() if path.suffix in (".py", ".cu"))
+    for path in sorted(paths, key=lambda path: path.name):
         text = path.read_text()[:2000]
         said = dict(HEADER.findall(text))
         found.append(
@@ -103,7 +103,11 @@ def complaint(row: Row, findings: list[dict[str, str]]) -> str | None:
         case ["review", rule]:
             is_right = not rejected and any(one["rule"] == rule for one in findings)
         case [rule]:
-            is_right = any(one["rule"] == rule and f"rejected {one['reason']}" in row.expect.split(" | ") for one in rejected)
+            is_right = any(
+                one["rule"] == rule and f"rejected {one['reason']}" in row.expect.split(" | ") for one in rejected
+            )
         case _:
             return f"{row.path.name}: its header has no guard: line"
-    return None if is_right else f"{row.path.name}: must be '{row.guard}' ({row.expect}), the guard says {', '.join(told)}"
+    return (
+        None if is_right else f"{row.path.name}: must be '{row.guard}' ({row.expect}), the guard says {', '.join(told)}"
+    )
