@@ -17,20 +17,50 @@ A learner asks what kernels are worth:
 """
 
 from kq.aio import AsyncBatch, AsyncClient
-from kq.batch import PendingJob
+from kq.calls.batch import PendingJob
+from kq.calls.progress import Tally
 from kq.client import Batch, Client, reward
-from kq.columns import Row
 from kq.completion import first_code_block
 from kq.errors import BadInput, BadSource, BrokerUnreachable, Error, GaveUp, InfraError
 from kq.evaluation import Evaluation, Reward
 from kq.evaluator import KernelGuide, LocalKernelEvaluatorWrapper
-from kq.hash import Hash
 from kq.kernelbench import KernelExecResult, score
-from kq.messages import Acceptance, BrokerReply, JobAck, JobStatus, WorkerStatus
-from kq.records import DeviceInfo, DeviceKind, JobRecord, JobState, LeaderboardRow, Result, RunEntry, RunRow, Samples
-from kq.submission import Backend, Baseline, DeviceWish, Precision, Problem, Profiler, SourceFile, Submission, Trials
-from kq.tally import Tally
-from kq.verdict import Correctness, Evidence, Fault, Measurement, Mismatch, Stage, Statistics, Verdict, VerdictName
+from kq.records.hash import Hash
+from kq.records.jobs import (
+    DeviceInfo,
+    DeviceKind,
+    JobRecord,
+    JobState,
+    LeaderboardRow,
+    Result,
+    RunEntry,
+    RunRow,
+    Samples,
+)
+from kq.records.submission import (
+    Backend,
+    Baseline,
+    DeviceWish,
+    Precision,
+    Problem,
+    Profiler,
+    SourceFile,
+    Submission,
+    Trials,
+)
+from kq.records.verdict import (
+    Correctness,
+    Evidence,
+    Fault,
+    Measurement,
+    Mismatch,
+    Stage,
+    Statistics,
+    Verdict,
+    VerdictName,
+)
+from kq.tables.columns import Row
+from kq.wire.messages import Acceptance, BrokerReply, JobAck, JobStatus, WorkerStatus
 
 __version__ = "0.1.0"
 

@@ -11,14 +11,16 @@ from typing import Any, TypeVar
 import zmq
 import zmq.asyncio
 
-from kq import batch, operations
-from kq.batch import BatchView, Jobs, Outcomes, PendingJob
+from kq.calls import batch, operations
+from kq.calls.batch import BatchView, Jobs, Outcomes, PendingJob
+from kq.calls.coalesce import OfTasks
+from kq.calls.operations import Ask, Operation, Sleep, standing
+from kq.calls.progress import Progress, progress_of
+from kq.calls.watch import Watch
 from kq.client import POLL_TIMEOUT_S
-from kq.coalesce import OfTasks
-from kq.errors import BadInput, BrokerUnreachable, Error, GaveUp
-from kq.evaluation import EVALUATE_TIMEOUT_S, Evaluation, GivenProblem, Reward, Source, order_of
-from kq.key import given_key
-from kq.link import (
+from kq.connection.handshake import Refusal
+from kq.connection.key import given_key
+from kq.connection.link import (
     RETRY_S,
     Connection,
     at_once,
@@ -31,17 +33,15 @@ from kq.link import (
     unanswered,
     waits_s,
 )
-from kq.messages import Acceptance, BrokerReply, JobAck, JobStatus, Reply, Request
-from kq.operations import Ask, Operation, Sleep, standing
-from kq.queue import JobAction
-from kq.records import RunRow
-from kq.refusal import Refusal
-from kq.submission import Backend, Submission
-from kq.submitter import submitter_name
-from kq.tables import Board, Evaluations, Rows
-from kq.tally import Progress, progress_of
-from kq.validate import span_s
-from kq.watch import Watch
+from kq.connection.submitter import submitter_name
+from kq.errors import BadInput, BrokerUnreachable, Error, GaveUp
+from kq.evaluation import EVALUATE_TIMEOUT_S, Evaluation, GivenProblem, Reward, Source, order_of
+from kq.records.jobs import RunRow
+from kq.records.submission import Backend, Submission
+from kq.records.validate import span_s
+from kq.tables.html import Board, Evaluations, Rows
+from kq.wire.messages import Acceptance, BrokerReply, JobAck, JobStatus, Reply, Request
+from kq.wire.queue_messages import JobAction
 
 T = TypeVar("T")
 

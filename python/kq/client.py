@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 
 import zmq
 
-from kq import batch, operations
-from kq.batch import BatchView, Jobs
-from kq.coalesce import OfThreads
-from kq.errors import BrokerUnreachable, Error, GaveUp
-from kq.evaluation import EVALUATE_TIMEOUT_S, Evaluation, GivenProblem, Order, Reward, Source, order_of
-from kq.key import given_key
-from kq.link import (
+from kq.calls import batch, operations
+from kq.calls.batch import BatchView, Jobs
+from kq.calls.coalesce import OfThreads
+from kq.calls.operations import Ask, Operation, Sleep
+from kq.calls.progress import Progress, progress_of
+from kq.connection.key import given_key
+from kq.connection.link import (
     RETRY_S,
     Connection,
     at_once,
@@ -31,15 +31,15 @@ from kq.link import (
     unanswered,
     waits_s,
 )
-from kq.messages import BrokerReply, JobAck, JobStatus, Reply, Request
-from kq.operations import Ask, Operation, Sleep
-from kq.queue import JobAction
-from kq.records import RunRow
-from kq.submission import Submission
-from kq.submitter import submitter_name
-from kq.tables import Board, Evaluations, Rows
-from kq.tally import Progress, progress_of
-from kq.validate import span_s
+from kq.connection.submitter import submitter_name
+from kq.errors import BrokerUnreachable, Error, GaveUp
+from kq.evaluation import EVALUATE_TIMEOUT_S, Evaluation, GivenProblem, Order, Reward, Source, order_of
+from kq.records.jobs import RunRow
+from kq.records.submission import Submission
+from kq.records.validate import span_s
+from kq.tables.html import Board, Evaluations, Rows
+from kq.wire.messages import BrokerReply, JobAck, JobStatus, Reply, Request
+from kq.wire.queue_messages import JobAction
 
 T = TypeVar("T")
 E = TypeVar("E")

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from kq.codec import Malformed, encode
-from kq.declared import undeclared
 from kq.errors import BadInput, BadSource
-from kq.hash import Hash
-from kq.limits import NAME_BYTES_MAX
-from kq.records import RunRow
-from kq.submission import Backend, Problem, SourceFile, Submission, source_complaint
-from kq.verdict import Fault, Verdict, VerdictName
+from kq.records.field_types import undeclared
+from kq.records.hash import Hash
+from kq.records.jobs import RunRow
+from kq.records.limits import NAME_BYTES_MAX
+from kq.records.submission import Backend, Problem, SourceFile, Submission, source_complaint
+from kq.records.verdict import Fault, Verdict, VerdictName
+from kq.wire.codec import Malformed, encode
 
 Source = (
     str | Path | Sequence[SourceFile]

@@ -25,11 +25,11 @@ from kq.aio import AsyncClient
 from kq.completion import first_code_block
 from kq.errors import BadInput, BrokerUnreachable, Error, InfraError
 from kq.evaluation import Evaluation
-from kq.hash import Hash
 from kq.kernelbench import KernelExecResult, result_of, score
-from kq.messages import BrokerReply
-from kq.records import DeviceKind
-from kq.submission import Problem, Trials
+from kq.records.hash import Hash
+from kq.records.jobs import DeviceKind
+from kq.records.submission import Problem, Trials
+from kq.wire.messages import BrokerReply
 
 GPUS = ("L40S", "H100", "A100", "L4", "T4", "A10G")  # those the evaluator had; any other that a worker has will do
 TIMEOUT_S = 3_600.0

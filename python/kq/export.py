@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from kq.client import Client
-from kq.columns import SCHEMA, Row
 from kq.errors import BadInput, Error
 from kq.huggingface import to_huggingface
 from kq.parquet import Sink, batched, need_pyarrow, python_types, table_of_lines, to_parquet
+from kq.tables.columns import SCHEMA, Row
 
 LINE_BYTES_MAX = 8 << 20
 CHUNK_BYTES = 4 << 20

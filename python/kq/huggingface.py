@@ -8,10 +8,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from kq.columns import SCHEMA, Row
 from kq.errors import BadInput, Error
-from kq.partial import partial_folder
 from kq.parquet import COMPRESSION, Sink, batched, need_pyarrow, schema_of, sync
+from kq.tables.columns import SCHEMA, Row
+from kq.tables.partial_output import partial_folder
 
 SHARD_BYTES = 256 << 20
 NOTED_MAX = 20  # different devices, methods and runs that the card names

@@ -8,8 +8,8 @@ from typing import Any
 
 from kq.errors import InfraError
 from kq.evaluation import Evaluation
-from kq.records import DeviceInfo
-from kq.verdict import Evidence, Stage, Statistics, VerdictName
+from kq.records.jobs import DeviceInfo
+from kq.records.verdict import Evidence, Stage, Statistics, VerdictName
 
 # The key of the message in KernelBench's metadata; with _name behind it, that of the exception's name.
 KEYS = {

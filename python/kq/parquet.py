@@ -13,9 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from kq.columns import SCHEMA, Row
 from kq.errors import BadInput, Error
-from kq.partial import partial_file, partial_of
+from kq.tables.columns import SCHEMA, Row
+from kq.tables.partial_output import partial_file, partial_of
 
 try:
     import pyarrow as pa

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import kq
-from kq.verdict import Correctness, Statistics
+from kq.records.verdict import Correctness, Statistics
 
 ROOT = Path(__file__).resolve().parents[2]
 

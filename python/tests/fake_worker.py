@@ -11,10 +11,10 @@ from examples import ROOT, ended, passed
 from worker_messages import REPLIES, AttemptResult, Heartbeat, Hello, Lease, LeaseBatch, ResultAck, ResultBatch, Unknown
 
 import kq
-from kq.codec import decode_message, encode_message
-from kq.messages import Blob, Packing
-from kq.packing import unpacked
-from kq.records import Conditions, GpuProcess, StageTimes
+from kq.records.jobs import Conditions, GpuProcess, StageTimes
+from kq.wire.codec import decode_message, encode_message
+from kq.wire.messages import Blob, Packing
+from kq.wire.packing import unpacked
 
 EPOCH = 1
 DEVICE = kq.DeviceInfo(kq.DeviceKind.CPU, model="a processor", memory_bytes=1 << 30)

@@ -8,8 +8,8 @@ from typing import Any
 
 import zmq
 
-from kq.codec import decode_message, encode_message
-from kq.messages import REQUESTS
+from kq.wire.codec import decode_message, encode_message
+from kq.wire.messages import REQUESTS
 
 Answer = Callable[[int, Any], "list[bytes]"]
 

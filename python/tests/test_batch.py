@@ -11,13 +11,13 @@ from examples import passed, submission
 from world import World
 
 import kq
-from kq import batch
-from kq.batch import Jobs
-from kq.limits import SUBMIT_JOBS_MAX
-from kq.messages import JobAck, JobStatus, RunQuery, RunReply, StatusQuery, StatusReply, SubmitAck, SubmitBatch
-from kq.operations import LAST_LOOK_S, SILENCE_S
-from kq.records import JobRecord, JobState, RunEntry, RunRow
-from kq.tally import StatusLine, Tally
+from kq.calls import batch
+from kq.calls.batch import Jobs
+from kq.calls.operations import LAST_LOOK_S, SILENCE_S
+from kq.calls.progress import StatusLine, Tally
+from kq.records.jobs import JobRecord, JobState, RunEntry, RunRow
+from kq.records.limits import SUBMIT_JOBS_MAX
+from kq.wire.messages import JobAck, JobStatus, RunQuery, RunReply, StatusQuery, StatusReply, SubmitAck, SubmitBatch
 
 NEVER = 1e9
 

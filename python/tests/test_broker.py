@@ -12,10 +12,10 @@ from examples import problem, submission
 from fake_worker import FakeWorker, judge
 
 import kq
-from kq.messages import SubmitBatch
-from kq.operations import ANSWER_TIMEOUT_S, Ask, Operation
-from kq.submission import Workload
-from kq.validate import check
+from kq.calls.operations import ANSWER_TIMEOUT_S, Ask, Operation
+from kq.records.submission import Workload
+from kq.records.validate import check
+from kq.wire.messages import SubmitBatch
 
 Connect = Callable[[str], Any]
 

@@ -11,8 +11,8 @@ from examples import MODEL
 from scripted_broker import Answer, ScriptedBroker, reply
 
 import kq
-from kq import operations
-from kq.messages import BrokerReply, Refused
+from kq.calls import operations
+from kq.wire.messages import BrokerReply, Refused
 
 Connect = Callable[[str], Any]
 Scripted = Callable[[Answer], ScriptedBroker]

@@ -15,9 +15,9 @@ from examples import submission
 from scripted_broker import Answer, ScriptedBroker, reply
 
 import kq
-from kq.coalesce import OfThreads, Waiting, take_group
-from kq.limits import SUBMIT_JOBS_MAX
-from kq.messages import Acceptance, JobAck, SubmitAck, SubmitBatch
+from kq.calls.coalesce import OfThreads, Waiting, take_group
+from kq.records.limits import SUBMIT_JOBS_MAX
+from kq.wire.messages import Acceptance, JobAck, SubmitAck, SubmitBatch
 
 Scripted = Callable[[Answer], ScriptedBroker]
 CALLERS = 200

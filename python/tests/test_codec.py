@@ -12,10 +12,11 @@ from examples import ROOT, submission
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kq import messages, records
-from kq.codec import Malformed, decode, decode_message, encode, encode_message, message_name
-from kq.hash import Hash
-from kq.submission import Submission
+from kq.records import jobs as records
+from kq.records.hash import Hash
+from kq.records.submission import Submission
+from kq.wire import messages
+from kq.wire.codec import Malformed, decode, decode_message, encode, encode_message, message_name
 
 
 def is_for_clients(path: Path) -> bool:

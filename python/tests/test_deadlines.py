@@ -16,9 +16,9 @@ from examples import ROOT, problem, submission
 from scripted_broker import reply
 
 import kq
-from kq import batch, operations
+from kq.calls import batch, operations
 from kq.evaluator import LocalKernelEvaluatorWrapper
-from kq.messages import Acceptance, JobAck, StatusQuery, SubmitAck, SubmitBatch
+from kq.wire.messages import Acceptance, JobAck, StatusQuery, SubmitAck, SubmitBatch
 
 TIMEOUT_S = 0.2
 LAST_LOOK_S = 0.2  # here; the suite has no time to lose

@@ -13,8 +13,8 @@ from fake_worker import FakeWorker, judge
 from scripted_broker import reply
 
 import kq
-from kq import operations, watch
-from kq.messages import JobAck, SubmitAck, SubmitBatch
+from kq.calls import operations, watch
+from kq.wire.messages import JobAck, SubmitAck, SubmitBatch
 
 T = TypeVar("T")
 

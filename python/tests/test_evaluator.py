@@ -14,7 +14,7 @@ import kq
 from kq import evaluator as module
 from kq.evaluator import code_of, place_of
 from kq.kernelbench import result_of
-from kq.messages import BrokerReply, WorkerStatus
+from kq.wire.messages import BrokerReply, WorkerStatus
 
 RIGHT = "import torch\nclass ModelNew: ...\n"
 

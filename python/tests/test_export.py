@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from kq import export, huggingface, parquet
-from kq.columns import Row
 from kq.errors import BadInput
-from kq.partial import partial_file, partial_folder
+from kq.tables.columns import Row
+from kq.tables.partial_output import partial_file, partial_folder
 
 NOON = datetime(2026, 11, 21, 12, 0, 0, 123_000, tzinfo=timezone.utc)
 

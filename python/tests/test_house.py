@@ -12,10 +12,12 @@ from conftest import program
 from examples import ROOT
 
 import kq
-from kq import limits, link, messages
-from kq.submission import Trials
-from kq.verdict import VerdictName
-from kq.word import Word
+from kq.connection import link
+from kq.records import limits
+from kq.records.submission import Trials
+from kq.records.text_enum import Word
+from kq.records.verdict import VerdictName
+from kq.wire import messages
 
 VERDICT_ROW = re.compile(
     r"\{VerdictName::(\w+), Fault::(\w+), (true|false), (true|false), (true|false), \"([^\"]*)\"\}"

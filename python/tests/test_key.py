@@ -12,7 +12,7 @@ import zmq
 from conftest import RealBroker
 
 import kq
-from kq.key import Key, given_key
+from kq.connection.key import Key, given_key
 
 Connect = Callable[..., Any]
 

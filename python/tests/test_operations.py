@@ -10,10 +10,20 @@ from examples import submission
 from world import World
 
 import kq
-from kq import operations
-from kq.batch import Jobs, submit_many
-from kq.messages import JobAck, JobStatus, Refused, RunQuery, RunReply, StatusQuery, StatusReply, SubmitAck, SubmitBatch
-from kq.records import JobState, RunEntry, RunRow
+from kq.calls import operations
+from kq.calls.batch import Jobs, submit_many
+from kq.records.jobs import JobState, RunEntry, RunRow
+from kq.wire.messages import (
+    JobAck,
+    JobStatus,
+    Refused,
+    RunQuery,
+    RunReply,
+    StatusQuery,
+    StatusReply,
+    SubmitAck,
+    SubmitBatch,
+)
 
 
 def acks(batch: SubmitBatch) -> SubmitAck:

@@ -11,13 +11,14 @@ import zstandard
 from examples import MODEL, ROOT, problem, submission
 
 import kq
-from kq import operations, packing
+from kq.calls import operations
 from kq.evaluation import order_of
-from kq.hash import Hash
-from kq.limits import FILE_BYTES_MAX, SUBMIT_BYTES_MAX, SUBMIT_JOBS_MAX
-from kq.messages import Blob, Packing
-from kq.packing import batches, packed, unpacked
-from kq.validate import name_complaint
+from kq.records.hash import Hash
+from kq.records.limits import FILE_BYTES_MAX, SUBMIT_BYTES_MAX, SUBMIT_JOBS_MAX
+from kq.records.validate import name_complaint
+from kq.wire import packing
+from kq.wire.messages import Blob, Packing
+from kq.wire.packing import batches, packed, unpacked
 
 SWEEP = ROOT / "examples/sweep"
 RELU = SWEEP / "submissions/relu"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kq.hash import NO_HASH, Hash
-from kq.messages import Blob, Refused
-from kq.records import DeviceInfo, DeviceKind, Result
-from kq.submission import Backend, Submission
+from kq.records.hash import NO_HASH, Hash
+from kq.records.jobs import DeviceInfo, DeviceKind, Result
+from kq.records.submission import Backend, Submission
+from kq.wire.messages import Blob, Refused
 
 
 @dataclass(frozen=True)

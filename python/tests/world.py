@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from kq.calls.operations import Ask, Sleep
+from kq.connection.link import RESEND_S
 from kq.errors import BrokerUnreachable
-from kq.link import RESEND_S
-from kq.operations import Ask, Sleep
 
 
 class World:

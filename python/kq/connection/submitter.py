@@ -6,7 +6,7 @@ import os
 import pwd
 import socket
 
-from kq.validate import check_name
+from kq.records.validate import check_name
 
 
 def submitter_name(submitter: str | None) -> str:

@@ -15,11 +15,7 @@ from html import escape
 from itertools import islice
 from typing import Any
 
-from kq.errors import BadInput, BrokerUnreachable
-from kq.evaluation import Evaluation
-from kq.limits import SUBMIT_JOBS_MAX
-from kq.messages import Acceptance, JobAck, JobStatus
-from kq.operations import (
+from kq.calls.operations import (
     LAST_LOOK_S,
     NEWS_WAIT_S,
     POLL_S_MAX,
@@ -37,11 +33,15 @@ from kq.operations import (
     submit,
     unknown,
 )
-from kq.records import JobState, RunRow
-from kq.submission import Submission
-from kq.tables import html_table
-from kq.tally import Progress, Tally
-from kq.validate import span_s
+from kq.calls.progress import Progress, Tally
+from kq.errors import BadInput, BrokerUnreachable
+from kq.evaluation import Evaluation
+from kq.records.jobs import JobState, RunRow
+from kq.records.limits import SUBMIT_JOBS_MAX
+from kq.records.submission import Submission
+from kq.records.validate import span_s
+from kq.tables.html import html_table
+from kq.wire.messages import Acceptance, JobAck, JobStatus
 
 Clock = Callable[[], float]
 Outcomes = Generator[Ask | Sleep | Evaluation, Any, None]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from numbers import Real
 
-from kq.declared import undeclared
 from kq.errors import BadInput
-from kq.limits import FILES_PER_SUBMISSION_MAX, LABELS_MAX, NAME_BYTES_MAX, TAGS_MAX, TRIALS_MAX
-from kq.submission import DeviceWish, Submission
+from kq.records.field_types import undeclared
+from kq.records.limits import FILES_PER_SUBMISSION_MAX, LABELS_MAX, NAME_BYTES_MAX, TAGS_MAX, TRIALS_MAX
+from kq.records.submission import DeviceWish, Submission
 
 
 def name_complaint(name: str) -> str | None:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from kq.records import Conditions, DeviceKind, GpuProcess, Profile, Result, RunRow
-from kq.submission import Backend
-from kq.verdict import Correctness, Evidence, Measurement, Mismatch, Statistics
+from kq.records.jobs import Conditions, DeviceKind, GpuProcess, Profile, Result, RunRow
+from kq.records.submission import Backend
+from kq.records.verdict import Correctness, Evidence, Measurement, Mismatch, Statistics
 
 SCHEMA = "kq.result/1"
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)

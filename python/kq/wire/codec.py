@@ -19,10 +19,10 @@ from typing import Any, TypeVar
 
 import msgpack
 
-from kq.hash import Hash
-from kq.limits import MESSAGE_BYTES_MAX
-from kq.messages import PROTOCOL_VERSION
-from kq.verdict import Correctness, Evidence, Measurement, Verdict, VerdictName
+from kq.records.hash import Hash
+from kq.records.limits import MESSAGE_BYTES_MAX
+from kq.records.verdict import Correctness, Evidence, Measurement, Verdict, VerdictName
+from kq.wire.messages import PROTOCOL_VERSION
 
 T = TypeVar("T")
 

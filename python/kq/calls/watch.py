@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from kq.calls.operations import NEWS_WAIT_S, POLL_S_MIN, POLL_S_PER_JOB, SILENCE_S, Operation, statuses, unknown
 from kq.errors import BadInput, Error
-from kq.messages import JobStatus
-from kq.operations import NEWS_WAIT_S, POLL_S_MIN, POLL_S_PER_JOB, SILENCE_S, Operation, statuses, unknown
-from kq.records import JobState
+from kq.records.jobs import JobState
+from kq.wire.messages import JobStatus
 
 WATCH_POLL_S_MAX = 0.2
 

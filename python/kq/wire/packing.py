@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from kq.errors import BadInput
-from kq.hash import Hash
-from kq.limits import FILE_BYTES_MAX, SUBMIT_BYTES_MAX, SUBMIT_JOBS_MAX
-from kq.messages import Blob, Packing, SubmitBatch
-from kq.submission import Problem, SourceFile, Submission
+from kq.records.hash import Hash
+from kq.records.limits import FILE_BYTES_MAX, SUBMIT_BYTES_MAX, SUBMIT_JOBS_MAX
+from kq.records.submission import Problem, SourceFile, Submission
+from kq.wire.messages import Blob, Packing, SubmitBatch
 
 try:
     import zstandard

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kq.word import Word
+from kq.records.text_enum import Word
 
 
 class Fault(Word):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kq.records import JobRecord, JobState, Requirements
-from kq.submission import Priority
+from kq.records.jobs import JobRecord, JobState, Requirements
+from kq.records.submission import Priority
 
 # ---- client -> broker
 

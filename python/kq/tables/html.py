@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import TypeVar
 
-from kq.columns import Row
 from kq.evaluation import Evaluation
-from kq.records import LeaderboardRow, RunRow
+from kq.records.jobs import LeaderboardRow, RunRow
+from kq.tables.columns import Row
 
 T = TypeVar("T")
 

@@ -13,10 +13,10 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass, field
 
 from kq.errors import GaveUp
-from kq.limits import SUBMIT_JOBS_MAX
-from kq.messages import JobAck
-from kq.submission import Submission
-from kq.validate import span_s
+from kq.records.limits import SUBMIT_JOBS_MAX
+from kq.records.submission import Submission
+from kq.records.validate import span_s
+from kq.wire.messages import JobAck
 
 GRACE_S = 2.0  # for what is on its way when the time is over: its last look, and the way back
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kq.errors import BadInput, BadSource
-from kq.hash import NO_HASH, Hash
-from kq.limits import FILE_BYTES_MAX
-from kq.word import Word
+from kq.records.hash import NO_HASH, Hash
+from kq.records.limits import FILE_BYTES_MAX
+from kq.records.text_enum import Word
 
 LOCAL: Mapping[str, bool] = {"local": True}  # metadata of a field that stays here: it is not part of the record
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import zmq
 
-from kq.codec import Malformed, decode_message, encode_message
+from kq.connection.handshake import Refusal
+from kq.connection.key import Key
 from kq.errors import BadInput, BrokerUnreachable, Error
-from kq.key import Key
-from kq.limits import MESSAGE_BYTES_MAX
-from kq.messages import REPLIES, Refused, Request, StatusQuery
-from kq.refusal import Refusal
+from kq.records.limits import MESSAGE_BYTES_MAX
+from kq.wire.codec import Malformed, decode_message, encode_message
+from kq.wire.messages import REPLIES, Refused, Request, StatusQuery
 
 DEFAULT_BROKER_URL = "tcp://127.0.0.1:5570"
 IPC_PATH_BYTES_MAX = 99

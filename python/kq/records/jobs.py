@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kq.hash import NO_HASH, Hash
-from kq.submission import Backend, DeviceWish, Priority, Submission
-from kq.verdict import Verdict
-from kq.word import Word
+from kq.records.hash import NO_HASH, Hash
+from kq.records.submission import Backend, DeviceWish, Priority, Submission
+from kq.records.text_enum import Word
+from kq.records.verdict import Verdict
 
 
 class JobState(Word):

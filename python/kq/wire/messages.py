@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kq.hash import NO_HASH, Hash
-from kq.queue import OPERATION_REPLIES, OPERATIONS, Operation, OperationReply
-from kq.records import DeviceInfo, JobState, LeaderboardRow, RunRow
-from kq.submission import Backend, Submission
-from kq.word import Word
+from kq.records.hash import NO_HASH, Hash
+from kq.records.jobs import DeviceInfo, JobState, LeaderboardRow, RunRow
+from kq.records.submission import Backend, Submission
+from kq.records.text_enum import Word
+from kq.wire.queue_messages import OPERATION_REPLIES, OPERATIONS, Operation, OperationReply
 
 PROTOCOL_VERSION = 1
 

@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, TypeVar
 
-from kq.codec import message_name
 from kq.errors import BadInput, BrokerUnreachable, GaveUp
-from kq.limits import QUERY_ROWS_MAX, QUERY_SEQS_MAX, SUBMIT_BYTES_MAX
-from kq.messages import (
+from kq.records.jobs import JobState, LeaderboardRow, RunRow
+from kq.records.limits import QUERY_ROWS_MAX, QUERY_SEQS_MAX, SUBMIT_BYTES_MAX
+from kq.records.submission import Submission
+from kq.records.validate import check, check_name, span_s
+from kq.wire.codec import message_name
+from kq.wire.messages import (
     Acceptance,
     BoardQuery,
     BoardReply,
@@ -34,11 +37,8 @@ from kq.messages import (
     SubmitBatch,
     WaitReason,
 )
-from kq.packing import batches, part_of, size_of
-from kq.queue import ActionReply, CancelJobs, JobAction
-from kq.records import JobState, LeaderboardRow, RunRow
-from kq.submission import Submission
-from kq.validate import check, check_name, span_s
+from kq.wire.packing import batches, part_of, size_of
+from kq.wire.queue_messages import ActionReply, CancelJobs, JobAction
 
 ANSWER_TIMEOUT_S = 5.0  # for a broker that is idle or not there
 SUBMIT_TIMEOUT_S = 60.0  # for the acknowledgement of one batch by a busy broker
