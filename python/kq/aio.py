@@ -13,25 +13,25 @@ import zmq.asyncio
 
 from kq.calls import batch, operations
 from kq.calls.batch import BatchView, Jobs, Outcomes, PendingJob
-from kq.calls.coalesce import OfTasks
-from kq.calls.operations import Ask, Operation, Sleep, standing
+from kq.calls.coalesce import TaskCoalescer
+from kq.calls.operations import Ask, Operation, Sleep, status_text
 from kq.calls.progress import Progress, progress_of
 from kq.calls.watch import Watch
 from kq.client import POLL_TIMEOUT_S
-from kq.connection.handshake import Refusal
+from kq.connection.handshake import HandshakeMonitor
 from kq.connection.key import given_key
 from kq.connection.link import (
     RETRY_S,
     Connection,
-    at_once,
     broker_url,
+    broker_wait_s,
     decoded,
     encoded,
+    is_refusal_of_unreadable,
     refused,
-    refuses_unread,
     resend_s,
     unanswered,
-    waits_s,
+    without_wait,
 )
 from kq.connection.submitter import submitter_name
 from kq.errors import BadInput, BrokerUnreachable, Error, GaveUp
@@ -46,7 +46,7 @@ from kq.wire.queue_messages import JobAction
 T = TypeVar("T")
 
 IN_FLIGHT_MAX = 64  # requests on the wire at once; the broker keeps at most 256 replies per peer
-WAITING_MAX = 128  # and questions whose answer may wait
+WAITING_QUERIES_MAX = 128  # and questions whose answer may wait
 
 
 class AsyncClient:
@@ -60,11 +60,11 @@ class AsyncClient:
         self._connection: Connection | None = None
         self._loop: asyncio.AbstractEventLoop | None = None  # whose the connection is
         self._receiver: asyncio.Task[None] | None = None
-        self._waiting: dict[int, asyncio.Future[Reply]] = {}
+        self._replies: dict[int, asyncio.Future[Reply]] = {}
         self._last_request_id = 0
         self._in_flight = asyncio.Semaphore(IN_FLIGHT_MAX)
-        self._waiting_for_news = asyncio.Semaphore(WAITING_MAX)
-        self._submits = OfTasks(self._submit)
+        self._waiting_queries = asyncio.Semaphore(WAITING_QUERIES_MAX)
+        self._submits = TaskCoalescer(self._submit)
         self._watch = Watch(self._run)
         self._evaluating: dict[int, PendingJob] = {}
 
@@ -152,7 +152,7 @@ class AsyncClient:
             **fields,
         )
         for submission in order.submissions.values():
-            order.settle(await self._in_time(run, submission, timeout))
+            order.add_outcome(await self._in_time(run, submission, timeout))
         return order.evaluations()[0]
 
     async def evaluate_many(
@@ -179,7 +179,7 @@ class AsyncClient:
         left = None if timeout is None else max(0.0, start_s + timeout - clock())
         outcomes = batch.as_completed(jobs, clock, left, job_timeout, progress=told)
         async for one in self._each(outcomes):
-            order.settle(one)
+            order.add_outcome(one)
         order.fail(failure)
         return Evaluations(order.evaluations())
 
@@ -210,7 +210,7 @@ class AsyncClient:
         try:
             return await asyncio.wait_for(self._evaluate(run, submission, job), timeout)
         except asyncio.TimeoutError:
-            where = f"it goes on ({standing(self._seen(job).status)})" if job.seq else "no broker took it"
+            where = f"it goes on ({status_text(self._seen(job).status)})" if job.seq else "no broker took it"
             return Evaluation(run, label, job.seq, failure=f"{label}: not finished within {timeout:g} s; {where}")
         except BrokerUnreachable as error:
             return Evaluation(run, label, job.seq, failure=str(error))
@@ -279,37 +279,37 @@ class AsyncClient:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
         slots = self._in_flight
-        if waits_s(request):  # these hold their place for long, and must leave those of all others alone
-            slots = self._waiting_for_news
+        if broker_wait_s(request):  # these hold their place for long, and must leave those of all others alone
+            slots = self._waiting_queries
             if slots.locked():
-                request, slots = at_once(request), self._in_flight
+                request, slots = without_wait(request), self._in_flight
         try:
             await asyncio.wait_for(slots.acquire(), timeout_s)
         except asyncio.TimeoutError:  # so many others have been waiting for an answer all the while
             raise unanswered(self.url, timeout_s) from None
         try:
-            socket, refusal = self._connected()
-            refusal.knock_again()
+            socket, handshake = self._connected()
+            handshake.reconnect_if_refused()
             self._last_request_id += 1
             request_id = self._last_request_id
             data = encoded(request_id, request)
             reply: asyncio.Future[Reply] = loop.create_future()
-            self._waiting[request_id] = reply
+            self._replies[request_id] = reply
             try:
                 while (left := deadline - loop.time()) > 0:
                     pause = resend_s(data, request) if await _send(socket, data) else RETRY_S
                     done, _ = await asyncio.wait({reply}, timeout=min(pause, left))
                     if done:
                         return reply.result()
-                    if reason := refusal.reason():
+                    if reason := handshake.refusal_reason():
                         raise refused(self.url, reason)
             finally:
-                del self._waiting[request_id]
+                del self._replies[request_id]
         finally:
             slots.release()
         raise unanswered(self.url, timeout_s)
 
-    def _connected(self) -> tuple[zmq.asyncio.Socket, Refusal]:
+    def _connected(self) -> tuple[zmq.asyncio.Socket, HandshakeMonitor]:
         # Not in __init__: the socket belongs to the event loop that runs now.
         loop = asyncio.get_running_loop()
         if self._connection is None:
@@ -319,7 +319,7 @@ class AsyncClient:
         self._connection.check()
         if self._receiver is None or self._receiver.done():
             self._receiver = asyncio.create_task(self._receive(self._connection.socket))
-        return self._connection.socket, self._connection.refusal
+        return self._connection.socket, self._connection.handshake
 
     async def _receive(self, socket: zmq.asyncio.Socket) -> None:
         while True:
@@ -332,14 +332,14 @@ class AsyncClient:
             if arrived is None:
                 continue
             request_id, reply = arrived
-            if refuses_unread(request_id, reply):  # any of ours may be meant
+            if is_refusal_of_unreadable(request_id, reply):  # any of ours may be meant
                 self._fail(BadInput(f"the broker refused a request: {reply.reason}"))
-            future = self._waiting.get(request_id)
+            future = self._replies.get(request_id)
             if future is not None and not future.done():
                 future.set_result(reply)
 
     def _fail(self, error: Error) -> None:
-        for future in self._waiting.values():
+        for future in self._replies.values():
             if not future.done():
                 future.set_exception(error)
                 future.exception()  # whoever waited may be cancelled by now: nobody need hear of it

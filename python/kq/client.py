@@ -14,22 +14,22 @@ import zmq
 
 from kq.calls import batch, operations
 from kq.calls.batch import BatchView, Jobs
-from kq.calls.coalesce import OfThreads
+from kq.calls.coalesce import ThreadCoalescer
 from kq.calls.operations import Ask, Operation, Sleep
 from kq.calls.progress import Progress, progress_of
 from kq.connection.key import given_key
 from kq.connection.link import (
     RETRY_S,
     Connection,
-    at_once,
     broker_url,
+    broker_wait_s,
     decoded,
     encoded,
+    is_refusal_of_unreadable,
     refused,
-    refuses_unread,
     resend_s,
     unanswered,
-    waits_s,
+    without_wait,
 )
 from kq.connection.submitter import submitter_name
 from kq.errors import BrokerUnreachable, Error, GaveUp
@@ -45,7 +45,7 @@ T = TypeVar("T")
 E = TypeVar("E")
 
 POLL_TIMEOUT_S = 30.0
-LOOK_S = 0.05  # how often a thread whose answer may wait looks whether others have something to ask
+LOCK_CHECK_S = 0.05  # how often a thread whose answer may wait looks whether others have something to ask
 
 
 class Client:
@@ -61,15 +61,17 @@ class Client:
         self.submitter = submitter_name(submitter)
         secret = given_key(key)
         self._lock = threading.Lock()
-        self._queued: list[None] = []  # one for each thread that waits for the lock; a list, whose changes are atomic
-        self._submits = OfThreads(
+        self._lock_waiters: list[
+            None
+        ] = []  # one for each thread that waits for the lock; a list, whose changes are atomic
+        self._submits = ThreadCoalescer(
             lambda run, submissions, timeout: self._run(
                 operations.submit(run, submissions, self.submitter, timeout, time.monotonic)
             )
         )
         self._last_request_id = 0
         self._connection = Connection(self, zmq.Context(), self.url, secret)
-        self._socket, self._refusal = self._connection.socket, self._connection.refusal
+        self._socket, self._handshake = self._connection.socket, self._connection.handshake
 
     def submit(self, run: str, submissions: Iterable[Submission], timeout: float | None = None) -> list[JobAck]:
         """Hands the jobs over, in as many batches as needed: one JobAck per submission, in order.
@@ -180,7 +182,7 @@ class Client:
             failure = str(error)
         left = None if timeout is None else max(0.0, start_s + timeout - time.monotonic())
         for one in self._each(batch.as_completed(jobs, time.monotonic, left, job_timeout, progress=progress)):
-            order.settle(one)
+            order.add_outcome(one)
         order.fail(failure)
         return Evaluations(order.evaluations())
 
@@ -215,33 +217,35 @@ class Client:
         """Sends the request again with the same number until its reply is here: every request may be repeated."""
         deadline = time.monotonic() + timeout_s
         self._connection.check()
-        self._queued.append(None)
+        self._lock_waiters.append(None)
         try:
             if not self._lock.acquire(timeout=timeout_s):  # another thread has been waiting for an answer all the while
                 raise unanswered(self.url, timeout_s)
         finally:
-            self._queued.pop()
+            self._lock_waiters.pop()
         try:
             self._connection.check()
-            self._refusal.knock_again()
+            self._handshake.reconnect_if_refused()
             self._last_request_id += 1
             request_id = self._last_request_id
             data = encoded(request_id, request)
             now = time.monotonic()
             send_at = now
             while now < deadline:
-                if self._queued and waits_s(request):  # other threads have something to ask: the answer is wanted now
-                    request = at_once(request)
+                if self._lock_waiters and broker_wait_s(
+                    request
+                ):  # other threads have something to ask: the answer is wanted now
+                    request = without_wait(request)
                     data, send_at = encoded(request_id, request), now
                 if now >= send_at:
                     send_at = now + (resend_s(data, request) if self._send(data) else RETRY_S)
-                look_at = now + LOOK_S if waits_s(request) else deadline
+                look_at = now + LOCK_CHECK_S if broker_wait_s(request) else deadline
                 if self._socket.poll(math.ceil(max(0.0, min(send_at, deadline, look_at) - now) * 1_000)):
                     arrived = decoded(self.url, self._socket.recv_multipart())
-                    if arrived and (arrived[0] == request_id or refuses_unread(*arrived)):
+                    if arrived and (arrived[0] == request_id or is_refusal_of_unreadable(*arrived)):
                         return arrived[1]  # type: ignore[no-any-return]
                     # else a late answer to an earlier request: whoever asked has given up on it
-                elif reason := self._refusal.reason():
+                elif reason := self._handshake.refusal_reason():
                     raise refused(self.url, reason)
                 now = time.monotonic()
         except zmq.ZMQError:

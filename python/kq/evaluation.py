@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from kq.errors import BadInput, BadSource
-from kq.records.field_types import undeclared
+from kq.records.field_types import field_type_error
 from kq.records.hash import Hash
 from kq.records.jobs import RunRow
 from kq.records.limits import NAME_BYTES_MAX
-from kq.records.submission import Backend, Problem, SourceFile, Submission, source_complaint
+from kq.records.submission import Backend, Problem, SourceFile, Submission, source_error
 from kq.records.verdict import Fault, Verdict, VerdictName
 from kq.wire.codec import Malformed, encode
 
@@ -119,7 +119,7 @@ class Order:
         if fresh:
             submission = replace(submission, salt=uuid4().hex)
         if not label:
-            if wrong := undeclared(submission):
+            if wrong := field_type_error(submission):
                 raise BadInput(f"submission: {wrong}")
             try:
                 submission = replace(submission, label=label_of(submission))
@@ -128,7 +128,7 @@ class Order:
         self.labels.append(submission.label)
         self.submissions[submission.label] = submission
 
-    def settle(self, evaluation: Evaluation) -> None:
+    def add_outcome(self, evaluation: Evaluation) -> None:
         self.outcomes[evaluation.label] = evaluation
 
     def fail(self, failure: str) -> None:
@@ -159,8 +159,8 @@ def order_of(
         raise BadInput(f"evaluate_many() takes a list of sources, got {type(sources).__name__}")
     sources = list(sources)
     for i, source in enumerate(sources):
-        if complaint := source_complaint(source):
-            raise BadInput(complaint if len(sources) == 1 else f"source {i}: {complaint}")
+        if wrong := source_error(source):
+            raise BadInput(wrong if len(sources) == 1 else f"source {i}: {wrong}")
     if label and len(sources) > 1:
         raise BadInput(
             f"one label, {label!r}, for {len(sources)} sources; labels are unique inside a run, so leave it out"

@@ -34,9 +34,9 @@ from kq.wire.messages import BrokerReply
 GPUS = ("L40S", "H100", "A100", "L4", "T4", "A10G")  # those the evaluator had; any other that a worker has will do
 TIMEOUT_S = 3_600.0
 TRIES = 2  # the broker has tried three times before it lets us know of a failure of its own
-LOOK_FOR_GPU_S = 60.0  # a worker may be starting
-LOOK_AGAIN_S = 1.0
-MISSING = "\0 nothing was said"  # unlike None, which is a model that has answered nothing
+GPU_SEARCH_S = 60.0  # a worker may be starting
+GPU_SEARCH_PAUSE_S = 1.0
+NOT_GIVEN = "\0 nothing was said"  # unlike None, which is a model that has answered nothing
 CODE_BEGINS = re.compile(r"^\s*(import|from|class|def|@|#include)\b", re.M)
 
 
@@ -130,7 +130,7 @@ class LocalKernelEvaluatorWrapper:
         problem = Problem.of(reference, f"reference-{digest}")
         deadline = time.monotonic() + self._timeout
         for tries in range(TRIES):
-            where = await self._place(min(deadline, time.monotonic() + LOOK_FOR_GPU_S))
+            where = await self._placement(min(deadline, time.monotonic() + GPU_SEARCH_S))
             one: Evaluation = await self._client.evaluate(
                 code,
                 problem=problem,
@@ -147,20 +147,20 @@ class LocalKernelEvaluatorWrapper:
             print(feedback_of(result), flush=True)
         return result
 
-    async def _place(self, deadline: float) -> dict[str, Any]:
+    async def _placement(self, deadline: float) -> dict[str, Any]:
         """Which jobs run on this GPU: found once, in what workers have."""
         while self._where is None:
             assert self._client is not None
             try:
                 status = await self._client.status()
-                self._where = place_of(self.gpu, status)
-                lacking = f"no worker has the GPU or label '{self.gpu}'; {here(status)}"
+                self._where = placement_of(self.gpu, status)
+                failure = f"no worker has the GPU or label '{self.gpu}'; {devices_text(status)}"
             except BrokerUnreachable as error:
-                lacking = str(error)
+                failure = str(error)
             if self._where is None:
-                if time.monotonic() + LOOK_AGAIN_S > deadline:
-                    raise InfraError(lacking)
-                await asyncio.sleep(LOOK_AGAIN_S)
+                if time.monotonic() + GPU_SEARCH_PAUSE_S > deadline:
+                    raise InfraError(failure)
+                await asyncio.sleep(GPU_SEARCH_PAUSE_S)
         return self._where
 
     async def _end(self, client: AsyncClient) -> None:
@@ -179,7 +179,7 @@ class KernelGuide:
         self._verbose = verbose
 
     def get_feedback(
-        self, *given: str | None, response: str | None = MISSING, info: str | None = None, **_: Any
+        self, *given: str | None, response: str | None = NOT_GIVEN, info: str | None = None, **_: Any
     ) -> tuple[float, str]:
         """(response, info) or (task, response, info): the kernel and the source of its reference. The task is not used.
 
@@ -188,9 +188,9 @@ class KernelGuide:
         if info is None and given:
             *others, info = given
             given = tuple(others)
-        if response is MISSING and given:
+        if response is NOT_GIVEN and given:
             response = given[-1]
-        if response is MISSING or info is None:
+        if response is NOT_GIVEN or info is None:
             raise BadInput(
                 f"get_feedback(response, info) needs {'both' if info else 'info, the source of the reference'}"
             )
@@ -232,7 +232,7 @@ def code_of(response: str) -> str:
     return first_code_block(response) if fence >= 0 and (code is None or fence < code.start()) else response
 
 
-def place_of(gpu: str, status: BrokerReply) -> dict[str, Any] | None:
+def placement_of(gpu: str, status: BrokerReply) -> dict[str, Any] | None:
     """The fields of a submission that lead to such a GPU: a label that a worker has, else a model with that word."""
     for worker in status.workers:
         for label in worker.labels:
@@ -249,7 +249,7 @@ def place_of(gpu: str, status: BrokerReply) -> dict[str, Any] | None:
     return {"device": "cuda", "gpu_model": min(models, key=lambda model: (-models[model], model))}
 
 
-def here(status: BrokerReply) -> str:
+def devices_text(status: BrokerReply) -> str:
     devices = sorted({device.model for worker in status.workers for device in worker.devices})
     return "there are: " + ", ".join(devices) if devices else "no worker is connected"
 

@@ -58,7 +58,7 @@ def lines_to_parquet(lines: IO[bytes], name: str, out: str | Path) -> int:
                     sink.write(batch)
             number += chunk.count(b"\n")
             chunk = b""
-    return sink.rows_n
+    return sink.row_count
 
 
 def rows_of_lines(
@@ -147,23 +147,23 @@ def main(arguments: list[str]) -> int:
     write = FORMATS[given.format]
     if given.run is not None:
         with Client(given.broker, given.key) as client:
-            rows_n = write(rows_of_run(client, given.run), given.out)
+            row_count = write(rows_of_run(client, given.run), given.out)
         nothing = f"there is no run '{given.run}'"
     else:
         nothing = f"{given.input or 'standard input'} holds no row"
         if given.input in (None, "-"):
-            rows_n = write_lines(given.format, sys.stdin.buffer, "standard input", given.out)
+            row_count = write_lines(given.format, sys.stdin.buffer, "standard input", given.out)
         else:
             try:
                 lines = Path(given.input).open("rb")
             except OSError as error:
                 raise BadInput(f"{given.input}: {error.strerror}") from None
             with lines:
-                rows_n = write_lines(given.format, lines, given.input, given.out)
-    if rows_n == 0:
+                row_count = write_lines(given.format, lines, given.input, given.out)
+    if row_count == 0:
         print(f"kq export: {nothing}", file=sys.stderr)
         return 5
-    print(f"kq export: {rows_n} row{'' if rows_n == 1 else 's'} in {given.out}", file=sys.stderr)
+    print(f"kq export: {row_count} row{'' if row_count == 1 else 's'} in {given.out}", file=sys.stderr)
     return 0
 
 

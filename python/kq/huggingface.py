@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kq.errors import BadInput, Error
-from kq.parquet import COMPRESSION, Sink, batched, need_pyarrow, schema_of, sync
+from kq.parquet import COMPRESSION, Sink, batched, need_pyarrow, schema_of, sync_to_disk
 from kq.tables.columns import SCHEMA, Row
 from kq.tables.partial_output import partial_folder
 
@@ -32,7 +32,7 @@ tags:
 
 # {title}
 
-{rows_n} evaluations of GPU kernels by kq, one row each, in the columns of `{schema}`.
+{row_count} evaluations of GPU kernels by kq, one row each, in the columns of `{schema}`.
 
 - Runs: {runs}
 - Devices: {devices}
@@ -48,13 +48,13 @@ counts; `fault` tells whose doing another ending was. `kq-dump --schema` says wh
 """
 
 
-class Facts:
+class CardFacts:
     """What the card says of the rows, gathered as they go by."""
 
     def __init__(self) -> None:
         self.seen: dict[str, set[str]] = {"run": set(), "device_model": set(), "method": set()}
 
-    def note(self, rows: list[dict[str, Any]]) -> None:
+    def add(self, rows: list[dict[str, Any]]) -> None:
         for name, values in self.seen.items():
             for row in rows:
                 if len(values) <= NOTED_MAX and (value := row.get(name)):
@@ -91,37 +91,37 @@ def to_huggingface(
     try:
         with partial_folder(folder) as partial:
             (partial / "data").mkdir()
-            names, facts = list(first[0]), Facts()
+            names, facts = list(first[0]), CardFacts()
             shards: list[Path] = []
-            rows_n = 0
+            row_count = 0
             waiting = chain([first], batches)
             while (batch := next(waiting, None)) is not None:
                 shards.append(partial / "data" / f"{len(shards)}.parquet")
                 with Sink(shards[-1], names, compression) as sink:
                     while batch is not None:
-                        facts.note(batch)
+                        facts.add(batch)
                         sink.write(batch)
-                        batch = next(waiting, None) if sink.bytes_n < SHARD_BYTES else None
-                rows_n += sink.rows_n
+                        batch = next(waiting, None) if sink.written_bytes < SHARD_BYTES else None
+                row_count += sink.row_count
             for number, shard in enumerate(shards):
                 shard.rename(partial / "data" / f"{split}-{number:05}-of-{len(shards):05}.parquet")
-            sync(partial / "data")
-            (partial / "README.md").write_text(card(split, title or folder.name, rows_n, names, facts))
-            sync(partial / "README.md")
-            sync(partial)
+            sync_to_disk(partial / "data")
+            (partial / "README.md").write_text(card(split, title or folder.name, row_count, names, facts))
+            sync_to_disk(partial / "README.md")
+            sync_to_disk(partial)
             partial.replace(folder)
-            sync(folder.parent)
+            sync_to_disk(folder.parent)
     except OSError as error:
         raise Error(f"{folder}: cannot be written: {error.strerror or error}") from None
-    return rows_n
+    return row_count
 
 
-def card(split: str, title: str, rows_n: int, names: list[str], facts: Facts) -> str:
+def card(split: str, title: str, row_count: int, names: list[str], facts: CardFacts) -> str:
     columns = "\n".join(f"| `{field.name}` | {field.type} |" for field in schema_of(names))
     return CARD.format(
         split=split,
         title=title,
-        rows_n=rows_n,
+        row_count=row_count,
         schema=SCHEMA,
         runs=facts.text("run"),
         devices=facts.text("device_model"),

@@ -12,7 +12,7 @@ from kq.records.jobs import DeviceInfo
 from kq.records.verdict import Evidence, Stage, Statistics, VerdictName
 
 # The key of the message in KernelBench's metadata; with _name behind it, that of the exception's name.
-KEYS = {
+METADATA_KEYS = {
     VerdictName.SUSPECT: "other_error",
     VerdictName.WRONG_ANSWER: "correctness_issue",
     VerdictName.BUILD_FAILED: "compilation_error",
@@ -24,7 +24,7 @@ KEYS = {
     VerdictName.TIMED_OUT: "error",
     VerdictName.REJECTED: "error",
 }
-NAMELESS = ("error",)
+KEYS_WITHOUT_NAME = ("error",)
 
 
 class KernelExecResult(dict[str, Any]):
@@ -76,7 +76,7 @@ def _fill(result: KernelExecResult, evaluation: Evaluation, device: DeviceInfo) 
         trials = verdict.correctness.trials_passed
         metadata["correctness_trials"] = f"({trials} / {trials})"
     if verdict.evidence is not None:
-        metadata |= _told(verdict.name, verdict.evidence)
+        metadata |= _evidence_metadata(verdict.name, verdict.evidence)
     metadata |= {"kq_verdict": verdict.name.value, "kq_job_id": evaluation.seq}
     stage = verdict.evidence.stage if verdict.evidence else Stage.NONE
     result["compiled"] = verdict.name not in (VerdictName.BUILD_FAILED, VerdictName.LOAD_FAILED) and stage not in (
@@ -93,7 +93,7 @@ def _fill(result: KernelExecResult, evaluation: Evaluation, device: DeviceInfo) 
         result["ref_runtime_stats"] = _stats(verdict.measurement.reference, device)
 
 
-def _told(name: VerdictName, evidence: Evidence) -> dict[str, Any]:
+def _evidence_metadata(name: VerdictName, evidence: Evidence) -> dict[str, Any]:
     message = evidence.message
     if name is VerdictName.TIMED_OUT:
         message = "Evaluation timed out" + (f": {message}" if message else "")
@@ -101,15 +101,15 @@ def _told(name: VerdictName, evidence: Evidence) -> dict[str, Any]:
         rule = f" ({evidence.rule})" if evidence.rule else ""
         place = f" at {evidence.place}" if evidence.place else ""
         message = f"rejected{rule}{place}: {message}"
-    key = KEYS.get(name, "other_error")
-    told: dict[str, Any] = {key: message or name.value}
-    if key not in NAMELESS:
-        told[f"{key}_name"] = _error_name(evidence.message, name)
+    key = METADATA_KEYS.get(name, "other_error")
+    metadata: dict[str, Any] = {key: message or name.value}
+    if key not in KEYS_WITHOUT_NAME:
+        metadata[f"{key}_name"] = _error_name(evidence.message, name)
     if evidence.hint:
-        told["hint"] = evidence.hint
+        metadata["hint"] = evidence.hint
     if evidence.mismatch is not None:
-        told["max_difference"] = [f"{evidence.mismatch.max_abs_err:.6f}"]
-    return told
+        metadata["max_difference"] = [f"{evidence.mismatch.max_abs_err:.6f}"]
+    return metadata
 
 
 def _error_name(message: str, name: VerdictName) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from kq.errors import BadInput, Error
 from kq.tables.columns import SCHEMA, Row
-from kq.tables.partial_output import partial_file, partial_of
+from kq.tables.partial_output import partial_file, partial_path
 
 try:
     import pyarrow as pa
@@ -49,21 +49,21 @@ class Sink:
     def __init__(self, path: str | Path, names: list[str], compression: str = COMPRESSION) -> None:
         need_pyarrow()
         self.path = Path(path)
-        self.rows_n = 0
+        self.row_count = 0
         self.schema = schema_of(names)
         self._compression = compression
-        self._partial = partial_of(self.path)
-        self._held = ExitStack()
+        self._partial = partial_path(self.path)
+        self._partial_scope = ExitStack()
         self._group: list[Any] = []
 
     def __enter__(self) -> Sink:
         if self.path.is_dir():
             raise BadInput(f"{self.path} is a folder, the name of a file is needed")
         try:
-            self._held.enter_context(partial_file(self.path))
+            self._partial_scope.enter_context(partial_file(self.path))
             self._writer = pq.ParquetWriter(self._partial, self.schema, compression=self._compression)
         except OSError as error:
-            self._held.close()
+            self._partial_scope.close()
             raise BadInput(f"{self.path}: cannot be written: {error.strerror or error}") from None
         return self
 
@@ -75,16 +75,16 @@ class Sink:
                 self._end_group()
             self._writer.close()
             if kind is None:
-                sync(self._partial)
+                sync_to_disk(self._partial)
                 self._partial.replace(self.path)
-                sync(self.path.parent)
+                sync_to_disk(self.path.parent)
         except OSError as failed:
             raise Error(f"{self.path}: cannot be written: {failed.strerror or failed}") from None
         finally:
-            self._held.close()
+            self._partial_scope.close()
 
     @property
-    def bytes_n(self) -> int:
+    def written_bytes(self) -> int:
         """What is written so far, without the group that waits."""
         return self._partial.stat().st_size
 
@@ -93,14 +93,14 @@ class Sink:
         try:
             self._group.append(pa.RecordBatch.from_pylist(rows, self.schema))
         except (TypeError, ValueError, OverflowError) as error:  # Arrow's own are among them
-            raise BadInput(f"among rows {self.rows_n + 1} to {self.rows_n + len(rows)}: {error}") from None
-        self.rows_n += len(rows)
+            raise BadInput(f"among rows {self.row_count + 1} to {self.row_count + len(rows)}: {error}") from None
+        self.row_count += len(rows)
         self._end_full_group()
 
     def write_table(self, table: Any) -> None:
         """The same for a table of this schema."""
         self._group += table.to_batches()
-        self.rows_n += table.num_rows
+        self.row_count += table.num_rows
         self._end_full_group()
 
     def _end_full_group(self) -> None:
@@ -125,7 +125,7 @@ def to_parquet(rows: Iterable[Row | dict[str, Any]], path: str | Path, compressi
     with Sink(path, list(first[0]), compression) as sink:
         for batch in chain([first], batches):
             sink.write(batch)
-    return sink.rows_n
+    return sink.row_count
 
 
 def table_of_lines(lines: bytes, schema: Any) -> Any:
@@ -173,7 +173,7 @@ def need_pyarrow() -> None:
         raise BadInput("Parquet needs pyarrow, which is not here: pip install pyarrow")
 
 
-def sync(path: Path) -> None:
+def sync_to_disk(path: Path) -> None:
     """To the disk itself, a folder's entries too."""
     descriptor = os.open(path, os.O_RDONLY)
     try:

@@ -52,7 +52,7 @@ def scripted(url: str) -> Iterator[Callable[[Answer], ScriptedBroker]]:
         broker.close()
 
 
-class Asyncly:
+class BlockingAsyncClient:
     """AsyncClient with the face of Client, so that one test serves both."""
 
     def __init__(self, url: str, key: Path | None = None) -> None:
@@ -78,7 +78,7 @@ class Asyncly:
         self._loop.close()
 
 
-@pytest.fixture(params=[kq.Client, Asyncly], ids=["sync", "async"])
+@pytest.fixture(params=[kq.Client, BlockingAsyncClient], ids=["sync", "async"])
 def connect(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
     """Makes a client of either kind."""
     made: list[Any] = []
@@ -135,7 +135,7 @@ def broker(url: str, folder: Path) -> Iterator[RealBroker]:
 
 
 @pytest.fixture(scope="session")
-def hall() -> Iterator[str]:
+def shared_broker() -> Iterator[str]:
     """The URL of a broker with a fake worker that many tests share, each with runs and sources of its own."""
     with tempfile.TemporaryDirectory(prefix="kq.") as name:
         broker = RealBroker(f"ipc://{name}/broker.sock", Path(name) / "store")

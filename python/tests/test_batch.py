@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from examples import passed, submission
-from world import World
+from simulated_network import SimulatedNetwork
 
 import kq
 from kq.calls import batch
 from kq.calls.batch import Jobs
-from kq.calls.operations import LAST_LOOK_S, SILENCE_S
+from kq.calls.operations import FINAL_QUERY_S, SILENCE_S
 from kq.calls.progress import StatusLine, Tally
 from kq.records.jobs import JobRecord, JobState, RunEntry, RunRow
 from kq.records.limits import SUBMIT_JOBS_MAX
@@ -22,7 +22,7 @@ from kq.wire.messages import JobAck, JobStatus, RunQuery, RunReply, StatusQuery,
 NEVER = 1e9
 
 
-class Broker(World):
+class Broker(SimulatedNetwork):
     """Finishes each job at its time; silent from `silent_s` on, until `back_s`."""
 
     def __init__(self, finish_s: dict[str, float], silent_s: float = NEVER, back_s: float = NEVER) -> None:
@@ -120,7 +120,7 @@ def test_a_silent_broker_holds_nobody_beyond_the_time(timeout: float) -> None:
     broker.now_s = 0.02
     got = outcomes(broker, jobs, timeout=timeout)
     assert [one.reward for one in got] == [None, None] and all(one.infra_error for one in got)
-    assert broker.now_s <= 0.02 + timeout + LAST_LOOK_S
+    assert broker.now_s <= 0.02 + timeout + FINAL_QUERY_S
     assert len(jobs.pending) == 2
 
 
@@ -129,7 +129,7 @@ def test_silence_is_borne_for_a_while_and_no_longer() -> None:
     assert [one.reward for one in outcomes(broker, submitted(broker, "a"))] == [1.5]
     broker = Broker({"a": 20}, silent_s=5)
     assert [one.infra_error for one in outcomes(broker, submitted(broker, "a"))] == ["silent"]
-    assert broker.now_s < 5 + SILENCE_S + 2 * LAST_LOOK_S
+    assert broker.now_s < 5 + SILENCE_S + 2 * FINAL_QUERY_S
 
 
 def test_what_will_never_have_a_row_has_an_outcome_that_says_why() -> None:

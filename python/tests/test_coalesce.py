@@ -15,7 +15,7 @@ from examples import submission
 from scripted_broker import Answer, ScriptedBroker, reply
 
 import kq
-from kq.calls.coalesce import OfThreads, Waiting, take_group
+from kq.calls.coalesce import PendingCall, ThreadCoalescer, take_group
 from kq.records.limits import SUBMIT_JOBS_MAX
 from kq.wire.messages import Acceptance, JobAck, SubmitAck, SubmitBatch
 
@@ -27,8 +27,8 @@ def job(label: str) -> kq.Submission:
     return replace(submission(), label=label)
 
 
-def call(run: str, *labels: str, timeout: float | None = None) -> Waiting:
-    return Waiting(run, [job(label) for label in labels], timeout)
+def call(run: str, *labels: str, timeout: float | None = None) -> PendingCall:
+    return PendingCall(run, [job(label) for label in labels], timeout)
 
 
 def acks_for(batch: SubmitBatch) -> SubmitAck:
@@ -91,7 +91,7 @@ def test_an_error_of_the_batch_reaches_all_that_share_it() -> None:
         go_on.wait(10)
         raise kq.BrokerUnreachable("gone")
 
-    submits = OfThreads(send)
+    submits = ThreadCoalescer(send)
     with ThreadPoolExecutor(3) as threads:
         calls = [threads.submit(submits.submit, "r", [job(str(i))], None) for i in range(3)]
         started.wait(10)
@@ -107,11 +107,11 @@ def test_an_interrupted_sender_leaves_the_others_to_each_other() -> None:
     def send(run: str, submissions: list[kq.Submission], timeout: float | None) -> list[JobAck]:
         sent.append([one.label for one in submissions])
         if len(sent) == 1:
-            submits._waiting.append(call("r", "2"))
+            submits._calls.append(call("r", "2"))
             raise KeyboardInterrupt
         return acks_for(SubmitBatch(run, submissions, [], "")).jobs
 
-    submits = OfThreads(send)
+    submits = ThreadCoalescer(send)
     with pytest.raises(KeyboardInterrupt):
         submits.submit("r", [job("1")], None)
     assert [ack.seq for ack in submits.submit("r", [job("3")], None)] == [3]

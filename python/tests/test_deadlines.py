@@ -21,21 +21,21 @@ from kq.evaluator import LocalKernelEvaluatorWrapper
 from kq.wire.messages import Acceptance, JobAck, StatusQuery, SubmitAck, SubmitBatch
 
 TIMEOUT_S = 0.2
-LAST_LOOK_S = 0.2  # here; the suite has no time to lose
+FINAL_QUERY_S = 0.2  # here; the suite has no time to lose
 SLACK_S = 2.0  # of a machine that is busy with other things
 
 
 @pytest.fixture
-def in_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(batch, "LAST_LOOK_S", LAST_LOOK_S)
-    monkeypatch.setattr(operations, "LAST_LOOK_S", LAST_LOOK_S)
+def deadline_check(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(batch, "FINAL_QUERY_S", FINAL_QUERY_S)
+    monkeypatch.setattr(operations, "FINAL_QUERY_S", FINAL_QUERY_S)
     start = time.monotonic()
     yield
-    assert time.monotonic() - start < TIMEOUT_S + 2 * LAST_LOOK_S + SLACK_S
+    assert time.monotonic() - start < TIMEOUT_S + 2 * FINAL_QUERY_S + SLACK_S
 
 
 @pytest.fixture
-def mute(scripted: Any, url: str, in_time: None) -> str:
+def silent_broker(scripted: Any, url: str, deadline_check: None) -> str:
     """It is there, and takes everything, and says nothing."""
     scripted(lambda number, request: [])
     return url
@@ -48,24 +48,26 @@ def taken(number: int, request: Any) -> list[bytes]:
     return reply(number, SubmitAck([JobAck(Acceptance.ACCEPTED, seq + 1) for seq in range(len(request.jobs))]))
 
 
-def test_submit_ends_in_time(connect: Callable[[str], Any], mute: str) -> None:
+def test_submit_ends_in_time(connect: Callable[[str], Any], silent_broker: str) -> None:
     with pytest.raises((kq.BrokerUnreachable, kq.GaveUp)):
-        connect(mute).submit("r", [submission()], timeout=TIMEOUT_S)
+        connect(silent_broker).submit("r", [submission()], timeout=TIMEOUT_S)
 
 
-def test_submit_many_ends_in_time(connect: Callable[[str], Any], mute: str) -> None:
+def test_submit_many_ends_in_time(connect: Callable[[str], Any], silent_broker: str) -> None:
     with pytest.raises(kq.BrokerUnreachable):
-        connect(mute).submit_many("r", [submission(str(i)) for i in range(1000)], timeout=TIMEOUT_S)
+        connect(silent_broker).submit_many("r", [submission(str(i)) for i in range(1000)], timeout=TIMEOUT_S)
 
 
-def test_evaluations_end_in_time_with_an_infra_error(connect: Callable[[str], Any], mute: str) -> None:
+def test_evaluations_end_in_time_with_an_infra_error(connect: Callable[[str], Any], silent_broker: str) -> None:
     sources = ["# a", "# b", " ", "# a"]
-    got = connect(mute).evaluate_many(sources, problem=problem(), timeout=TIMEOUT_S)
+    got = connect(silent_broker).evaluate_many(sources, problem=problem(), timeout=TIMEOUT_S)
     assert [one.reward for one in got] == [None, None, 0.0, None]
     assert got[0] == got[3] and all("did not answer within" in (got[i].infra_error or "") for i in (0, 1))
 
 
-def test_what_was_taken_ends_in_time_too(connect: Callable[[str], Any], scripted: Any, url: str, in_time: None) -> None:
+def test_what_was_taken_ends_in_time_too(
+    connect: Callable[[str], Any], scripted: Any, url: str, deadline_check: None
+) -> None:
     scripted(taken)
     got = connect(url).evaluate_many(["# a", "# b"], problem=problem(), timeout=TIMEOUT_S)
     assert [one.seq for one in got] == [1, 2] and all("not finished within" in (one.infra_error or "") for one in got)
@@ -75,9 +77,9 @@ def test_what_was_taken_ends_in_time_too(connect: Callable[[str], Any], scripted
 
 @pytest.mark.parametrize("timeout", [-1, float("nan"), "5", True])
 def test_a_time_that_is_none_is_refused_before_anything_is_sent(
-    connect: Callable[[str], Any], mute: str, timeout: Any
+    connect: Callable[[str], Any], silent_broker: str, timeout: Any
 ) -> None:
-    client = connect(mute)
+    client = connect(silent_broker)
     calls: list[Callable[[], Any]] = [
         lambda: client.submit("r", [submission()], timeout=timeout),
         lambda: client.submit_many("r", [submission()], timeout=timeout),
@@ -95,7 +97,7 @@ def test_a_time_that_is_none_is_refused_before_anything_is_sent(
         client.evaluate_many(["# a"], problem=problem(), timeout=0, job_timeout=timeout)
 
 
-def test_threads_that_share_a_client_do_not_wait_for_one_another(mute: str) -> None:
+def test_threads_that_share_a_client_do_not_wait_for_one_another(silent_broker: str) -> None:
     errors: list[Exception] = []
 
     def submit(client: kq.Client, label: str, timeout: float) -> None:
@@ -104,8 +106,8 @@ def test_threads_that_share_a_client_do_not_wait_for_one_another(mute: str) -> N
         except kq.Error as error:
             errors.append(error)
 
-    with kq.Client(mute) as client:
-        patient = threading.Thread(target=submit, args=(client, "patient", TIMEOUT_S + LAST_LOOK_S))
+    with kq.Client(silent_broker) as client:
+        patient = threading.Thread(target=submit, args=(client, "patient", TIMEOUT_S + FINAL_QUERY_S))
         patient.start()
         threads = [threading.Thread(target=submit, args=(client, str(i), TIMEOUT_S)) for i in range(20)]
         for thread in threads:
@@ -118,16 +120,16 @@ def test_threads_that_share_a_client_do_not_wait_for_one_another(mute: str) -> N
     assert len(errors) == 21
 
 
-def test_a_thousand_tasks_at_a_mute_broker_end_in_time(mute: str) -> None:
+def test_a_thousand_tasks_at_a_mute_broker_end_in_time(silent_broker: str) -> None:
     async def rewards() -> list[kq.Reward]:
-        async with kq.AsyncClient(mute) as client:
+        async with kq.AsyncClient(silent_broker) as client:
             calls = (client.reward(f"# {i}", problem(), timeout=TIMEOUT_S) for i in range(1000))
             return await asyncio.gather(*calls)
 
     assert all(value is None and error for value, error in asyncio.run(rewards()))
 
 
-FORGETFUL = """
+UNCLOSED_CLIENTS = """
 import asyncio, gc, os, sys, kq
 for _ in range(2):
     client = kq.Client("ipc:///tmp/kq.nobody")
@@ -155,7 +157,7 @@ os.wait()
 
 def test_a_client_that_nobody_closed_holds_up_nothing() -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FORGETFUL],
+        [sys.executable, "-W", "ignore", "-c", UNCLOSED_CLIENTS],
         cwd=ROOT / "python",
         capture_output=True,
         text=True,

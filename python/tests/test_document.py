@@ -13,8 +13,8 @@ SNIPPETS = re.compile(r"^```python\n(.*?)^```", re.M | re.S)
 
 
 @pytest.fixture
-def place(hall: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KQ_BROKER", hall)
+def place(shared_broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KQ_BROKER", shared_broker)
     monkeypatch.chdir(ROOT)
 
 

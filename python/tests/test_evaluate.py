@@ -23,9 +23,9 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(coroutine)
 
 
-def test_many_evaluations_at_once(hall: str) -> None:
+def test_many_evaluations_at_once(shared_broker: str) -> None:
     async def evaluations() -> list[kq.Evaluation]:
-        async with kq.AsyncClient(hall) as client:
+        async with kq.AsyncClient(shared_broker) as client:
             sources = [f"# {'wrong' if i % 2 else 'right'} {i}" for i in range(100)]
             calls = [client.evaluate(source, problem=problem(), backend="torch", timeout=60) for source in sources]
             return list(await asyncio.gather(*calls))
@@ -35,9 +35,9 @@ def test_many_evaluations_at_once(hall: str) -> None:
     assert len({one.label for one in got}) == len({one.seq for one in got}) == 100
 
 
-def test_equal_work_is_evaluated_once_unless_wanted_fresh(hall: str) -> None:
+def test_equal_work_is_evaluated_once_unless_wanted_fresh(shared_broker: str) -> None:
     async def evaluations() -> list[kq.Evaluation]:
-        async with kq.AsyncClient(hall) as client:
+        async with kq.AsyncClient(shared_broker) as client:
             return [
                 await client.evaluate("# a", problem=problem(), backend="torch", fresh=fresh, timeout=60)
                 for fresh in (False, False, True)
@@ -57,14 +57,14 @@ def one_evaluation(url: str, source: str, **arguments: Any) -> kq.Evaluation:
     return run(evaluation())
 
 
-def test_failure_of_ours_is_no_reward(hall: str) -> None:
-    one = one_evaluation(hall, "# abandoned", label="relu/a", timeout=60)
+def test_failure_of_ours_is_no_reward(shared_broker: str) -> None:
+    one = one_evaluation(shared_broker, "# abandoned", label="relu/a", timeout=60)
     assert (one.reward, one.infra_error) == (None, "relu/a: abandoned: the judge died")
 
 
-def test_a_kernel_and_its_problem_have_a_reward(hall: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert kq.reward("# right, of one call", problem(), url=hall) == (1.5, None)
-    monkeypatch.setenv("KQ_BROKER", hall)
+def test_a_kernel_and_its_problem_have_a_reward(shared_broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert kq.reward("# right, of one call", problem(), url=shared_broker) == (1.5, None)
+    monkeypatch.setenv("KQ_BROKER", shared_broker)
     assert kq.reward("# wrong, of one call", problem()) == (0.0, None)
     value, infra_error = kq.reward("# abandoned, of one call", problem(), timeout=60)
     assert value is None and infra_error and infra_error.endswith("abandoned: the judge died")

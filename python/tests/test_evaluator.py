@@ -12,7 +12,7 @@ from fake_worker import GPU
 
 import kq
 from kq import evaluator as module
-from kq.evaluator import code_of, place_of
+from kq.evaluator import code_of, placement_of
 from kq.kernelbench import result_of
 from kq.wire.messages import BrokerReply, WorkerStatus
 
@@ -20,8 +20,8 @@ RIGHT = "import torch\nclass ModelNew: ...\n"
 
 
 @pytest.fixture
-def h100(hall: str) -> Iterator[kq.LocalKernelEvaluatorWrapper]:
-    with kq.LocalKernelEvaluatorWrapper(gpu="H100", url=hall, timeout=60) as evaluator:
+def h100(shared_broker: str) -> Iterator[kq.LocalKernelEvaluatorWrapper]:
+    with kq.LocalKernelEvaluatorWrapper(gpu="H100", url=shared_broker, timeout=60) as evaluator:
         yield evaluator
 
 
@@ -66,12 +66,12 @@ def test_many_calls_are_on_their_way_at_once(h100: kq.LocalKernelEvaluatorWrappe
     assert h100.evaluate_batch(MODEL, sources) == results
 
 
-def test_a_gpu_that_nobody_has_is_said(hall: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LOOK_FOR_GPU_S", 0.0)
-    with kq.LocalKernelEvaluatorWrapper(gpu="cpu", url=hall, timeout=60) as on_cpu:
+def test_a_gpu_that_nobody_has_is_said(shared_broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GPU_SEARCH_S", 0.0)
+    with kq.LocalKernelEvaluatorWrapper(gpu="cpu", url=shared_broker, timeout=60) as on_cpu:
         assert on_cpu.evaluate(MODEL, RIGHT).metadata["hardware"] == "a processor"
     sentence = "no worker has the GPU or label 'L40S'; there are: NVIDIA H100 80GB HBM3, a processor"
-    with kq.LocalKernelEvaluatorWrapper(gpu="L40S", url=hall) as nowhere:
+    with kq.LocalKernelEvaluatorWrapper(gpu="L40S", url=shared_broker) as nowhere:
         with pytest.raises(kq.InfraError, match=sentence):
             nowhere.evaluate(MODEL, RIGHT)
     with pytest.raises(RuntimeError, match="Evaluator not active"):
@@ -96,9 +96,9 @@ def with_devices(*models: str, labels: list[str] | None = None) -> BrokerReply:
 )
 def test_short_names_stand_for_models(gpu: str, model: str) -> None:
     every = ["NVIDIA L40S", "NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB", "NVIDIA L4", "Tesla T4", "NVIDIA A10G"]
-    assert place_of(gpu, with_devices(*every)) == {"device": "cuda", "gpu_model": model}
-    assert place_of(gpu, with_devices(*(set(every) - {model}))) is None
-    assert place_of(gpu, with_devices("NVIDIA H200", labels=["fast", gpu.lower()])) == {"labels": [gpu.lower()]}
+    assert placement_of(gpu, with_devices(*every)) == {"device": "cuda", "gpu_model": model}
+    assert placement_of(gpu, with_devices(*(set(every) - {model}))) is None
+    assert placement_of(gpu, with_devices("NVIDIA H200", labels=["fast", gpu.lower()])) == {"labels": [gpu.lower()]}
 
 
 @pytest.mark.parametrize("name", list(kq.VerdictName))

@@ -15,7 +15,7 @@ import kq
 from kq.connection import link
 from kq.records import limits
 from kq.records.submission import Trials
-from kq.records.text_enum import Word
+from kq.records.text_enum import TextEnum
 from kq.records.verdict import VerdictName
 from kq.wire import messages
 
@@ -55,7 +55,9 @@ def test_default_trials_are_those_of_the_core() -> None:
     for name, value in vars(Trials()).items():
         kind = type(value).__name__
         declared = (
-            f"{kind} {name} = {kind}::{value.value}" if isinstance(value, Word) else f"std::uint32_t {name} = {value}"
+            f"{kind} {name} = {kind}::{value.value}"
+            if isinstance(value, TextEnum)
+            else f"std::uint32_t {name} = {value}"
         )
         assert f"{declared};" in text
 

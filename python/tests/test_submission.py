@@ -15,7 +15,7 @@ from kq.calls import operations
 from kq.evaluation import order_of
 from kq.records.hash import Hash
 from kq.records.limits import FILE_BYTES_MAX, SUBMIT_BYTES_MAX, SUBMIT_JOBS_MAX
-from kq.records.validate import name_complaint
+from kq.records.validate import name_error
 from kq.wire import packing
 from kq.wire.messages import Blob, Packing
 from kq.wire.packing import batches, packed, unpacked
@@ -175,7 +175,7 @@ def test_a_contract_that_is_no_json_object_is_said_at_once(contract: Any, senten
     ],
 )
 def test_names_follow_the_one_rule(name: str, complaint: str | None) -> None:
-    assert name_complaint(name) == complaint
+    assert name_error(name) == complaint
 
 
 def test_batches_hold_as_many_jobs_as_they_may() -> None:

@@ -1,4 +1,7 @@
-"""Submissions of many threads or tasks in few messages: while one batch is on its way, those that come meanwhile make the next one."""
+"""Coalesces the submit() calls of many threads or tasks into few messages.
+
+While one batch waits for its acknowledgement, later calls queue up; the next batch then holds all of them.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,12 @@ from kq.records.submission import Submission
 from kq.records.validate import span_s
 from kq.wire.messages import JobAck
 
-GRACE_S = 2.0  # for what is on its way when the time is over: its last look, and the way back
+GRACE_S = 2.0  # how long a call whose timeout has passed still waits for the answer to a batch that was already sent
 
 
 @dataclass(eq=False)
-class Waiting:
-    """One call of submit()."""
+class PendingCall:
+    """One call of submit() that waits for its acknowledgements."""
 
     run: str
     submissions: list[Submission]
@@ -38,14 +41,18 @@ class Waiting:
 
     @property
     def left_s(self) -> float | None:
+        """The seconds until the deadline, or None without a timeout."""
         return None if self.timeout is None else max(0.0, self.deadline - time.monotonic())
 
 
-def take_group(waiting: deque[Waiting]) -> list[Waiting]:
-    """Takes the first, and with it in their order those that may share its batch: of its run and patience, with labels of their own."""
-    group: list[Waiting] = []
+def take_group(waiting: deque[PendingCall]) -> list[PendingCall]:
+    """Removes from `waiting` and returns the first call and, in order, the calls that may share a batch with it.
+
+    Calls share a batch if they have the same run and timeout, no label in common, and fit into one message together.
+    """
+    group: list[PendingCall] = []
     labels: set[str] = set()
-    left: list[Waiting] = []
+    left: list[PendingCall] = []
     for call in waiting:
         own = {submission.label for submission in call.submissions}
         fits = not group or (
@@ -63,36 +70,42 @@ def take_group(waiting: deque[Waiting]) -> list[Waiting]:
     return group
 
 
-def settle(group: list[Waiting], acks: list[JobAck]) -> None:
+def set_acks(group: list[PendingCall], acks: list[JobAck]) -> None:
+    """Gives each call of the group the acknowledgements of its own submissions."""
     for call in group:
         mine, acks = acks[: len(call.submissions)], acks[len(call.submissions) :]
         if not call.outcome.done():
             call.outcome.set_result(mine)
 
 
-def settle_with_error(group: list[Waiting], error: Exception) -> None:
+def set_errors(group: list[PendingCall], error: Exception) -> None:
+    """Fails every call of the group with the same error."""
     for call in group:
         if not call.outcome.done():
             call.outcome.set_exception(error)
 
 
-def all_of(group: list[Waiting]) -> list[Submission]:
+def submissions_of(group: list[PendingCall]) -> list[Submission]:
     return [submission for call in group for submission in call.submissions]
 
 
-class OfThreads:
-    """`send` submits in one go; whoever finds nobody sending does it for all that wait."""
+class ThreadCoalescer:
+    """Coalesces the calls of threads. The thread that gets the sending lock sends one batch for all waiting threads.
+
+    `send` submits one batch and returns its acknowledgements.
+    """
 
     def __init__(self, send: Callable[[str, list[Submission], float | None], list[JobAck]]) -> None:
         self._send = send
-        self._waiting: deque[Waiting] = deque()
+        self._calls: deque[PendingCall] = deque()
         self._lock = threading.Lock()
         self._sending = threading.Lock()
 
     def submit(self, run: str, submissions: Iterable[Submission], timeout: float | None) -> list[JobAck]:
-        call = Waiting(run, list(submissions), timeout)
+        """Returns one acknowledgement per submission, in order; raises what `send` raised for the batch."""
+        call = PendingCall(run, list(submissions), timeout)
         with self._lock:
-            self._waiting.append(call)
+            self._calls.append(call)
         while not call.outcome.done():
             if not self._sending.acquire(timeout=-1 if (left := call.left_s) is None else left):
                 return self._out_of_time(call)
@@ -103,42 +116,42 @@ class OfThreads:
                 self._sending.release()
         return call.outcome.result()
 
-    def _out_of_time(self, call: Waiting) -> list[JobAck]:
+    def _out_of_time(self, call: PendingCall) -> list[JobAck]:
         with self._lock:
-            if call in self._waiting:
-                self._waiting.remove(call)
+            if call in self._calls:
+                self._calls.remove(call)
                 raise GaveUp(
-                    f"other submissions were on their way for {call.timeout:g} s; nothing of this one was sent"
+                    f"other submissions were being sent for {call.timeout:g} s; nothing of this call was sent"
                 )
         try:
-            return call.outcome.result(GRACE_S)  # it is on its way with others, whose time is over as well
+            return call.outcome.result(GRACE_S)  # another thread has sent this call, with the same timeout
         except FutureTimeout:
             raise GaveUp(f"not acknowledged within {call.timeout:g} s; submit again to go on") from None
 
-    def _send_one_group(self, own: Waiting) -> None:
+    def _send_one_group(self, own: PendingCall) -> None:
         with self._lock:
-            group = take_group(self._waiting)
+            group = take_group(self._calls)
         try:
-            settle(group, self._send(group[0].run, all_of(group), group[0].left_s))
+            set_acks(group, self._send(group[0].run, submissions_of(group), group[0].left_s))
         except Exception as error:
-            settle_with_error(group, error)
-        except BaseException:  # this thread is interrupted, the others are not
+            set_errors(group, error)
+        except BaseException:  # only this thread is interrupted: the other calls go back into the queue
             with self._lock:
-                self._waiting = deque(call for call in [*group, *self._waiting] if call is not own)
+                self._calls = deque(call for call in [*group, *self._calls] if call is not own)
             raise
 
 
-class OfTasks:
-    """The same for the tasks of one event loop."""
+class TaskCoalescer:
+    """Coalesces the calls of the tasks of one event loop; one task sends the batches one after another."""
 
     def __init__(self, send: Callable[[str, list[Submission], float | None], Awaitable[list[JobAck]]]) -> None:
         self._send = send
-        self._waiting: deque[Waiting] = deque()
+        self._calls: deque[PendingCall] = deque()
         self._sender: asyncio.Task[None] | None = None
 
     async def submit(self, run: str, submissions: Iterable[Submission], timeout: float | None) -> list[JobAck]:
-        call = Waiting(run, list(submissions), timeout)
-        self._waiting.append(call)
+        call = PendingCall(run, list(submissions), timeout)
+        self._calls.append(call)
         if self._sender is None or self._sender.done():
             self._sender = asyncio.create_task(self._send_all())
         future = asyncio.wrap_future(call.outcome)
@@ -150,9 +163,9 @@ class OfTasks:
             raise GaveUp(f"not acknowledged within {timeout:g} s; submit again to go on") from None
 
     async def _send_all(self) -> None:
-        while self._waiting:
-            group = take_group(self._waiting)
+        while self._calls:
+            group = take_group(self._calls)
             try:
-                settle(group, await self._send(group[0].run, all_of(group), group[0].left_s))
+                set_acks(group, await self._send(group[0].run, submissions_of(group), group[0].left_s))
             except Exception as error:
-                settle_with_error(group, error)
+                set_errors(group, error)

@@ -1,12 +1,11 @@
-"""What a client does, without a socket or a clock: both clients drive these generators.
+"""The operations of a client as generators without a socket and a clock. Client and AsyncClient both drive them.
 
-An operation yields Ask, and is resumed with the reply, or Sleep; what it returns is the outcome. Requests may be sent
-any number of times: the broker does each of them once.
+An operation yields Ask and is resumed with the broker's reply, or yields Sleep and is resumed after the pause. Its return
+value is the operation's result. A request may be sent any number of times, because the broker carries it out once.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -40,28 +39,32 @@ from kq.wire.messages import (
 from kq.wire.packing import batches, part_of, size_of
 from kq.wire.queue_messages import ActionReply, CancelJobs, JobAction
 
-ANSWER_TIMEOUT_S = 5.0  # for a broker that is idle or not there
-SUBMIT_TIMEOUT_S = 60.0  # for the acknowledgement of one batch by a busy broker
-SILENCE_S = 60.0  # while waiting: outlives a restart of the broker
-LAST_LOOK_S = 1.0  # what a question may take that is asked at the end of a time
-BUSY_S_MIN = 0.1  # between two tries to submit what a busy broker has no room for
-BUSY_S_MAX = 30.0
-NEWS_WAIT_S = 2.0  # that the broker may wait before it says that nothing is new: how old what is pending may look
-POLL_S_MIN = 0.02  # between two questions; a warm worker takes no longer for a small job
-POLL_S_MAX = 1.0  # between two questions to a broker that does not wait before it answers
-POLL_S_PER_JOB = 0.0002  # at least: asking about many jobs costs more
-ROWS_FIRST = 8  # rows asked for at once, before it is known how close those that are wanted lie
-NAMED_MAX = 5  # jobs that one sentence names
+ANSWER_TIMEOUT_S = 5.0  # how long to wait for the answer to a cheap request
+SUBMIT_TIMEOUT_S = 60.0  # how long to wait until a busy broker acknowledges one batch
+SILENCE_S = 60.0  # how long a waiting client tolerates a broker that does not answer; longer than a broker's restart
+FINAL_QUERY_S = 1.0  # how long the last query of a wait may take once the wait's deadline has passed
+BUSY_S_MIN = 0.1  # the shortest pause before jobs are sent again that a busy broker did not accept
+BUSY_S_MAX = 30.0  # the longest such pause
+STATUS_WAIT_S = 2.0  # how long the broker may hold back the answer to a status query until a job finishes
+POLL_S_MIN = 0.02  # the shortest pause between two status queries; a warm worker takes no longer for a small job
+POLL_S_MAX = 1.0  # the longest pause between two status queries to a broker that answers immediately
+POLL_S_PER_JOB = 0.0002  # added to a pause for each job that is asked about, because such a query costs more
+ROWS_FIRST = 8  # the limit of the first row query, before it is known how close together the wanted rows are
+LISTED_MAX = 5  # how many jobs one error sentence lists
 
 
 @dataclass(frozen=True)
 class Ask:
+    """Send this request and resume the operation with the reply; fail it if there is none after `timeout_s`."""
+
     request: Request
     timeout_s: float
 
 
 @dataclass(frozen=True)
 class Sleep:
+    """Resume the operation after this pause."""
+
     seconds: float
 
 
@@ -70,8 +73,8 @@ Operation = Generator[Ask | Sleep, Any, T]
 
 
 def checked(run: str, submissions: Iterable[Submission], submitter: str = "") -> list[Submission]:
-    """The submissions, if a broker can take them all. Nothing is sent."""
-    submissions = list(each_of(submissions))
+    """Returns the submissions as a list, or raises BadInput if a broker would refuse one of them. Nothing is sent."""
+    submissions = list(iterate_submissions(submissions))
     check_name("run", run)
     if submitter:
         check_name("submitter", submitter)
@@ -86,8 +89,8 @@ def checked(run: str, submissions: Iterable[Submission], submitter: str = "") ->
     return submissions
 
 
-def each_of(submissions: Iterable[Submission]) -> Iterator[Submission]:
-    """One after the other, as long as they are some; BadInput says what else was given."""
+def iterate_submissions(submissions: Iterable[Submission]) -> Iterator[Submission]:
+    """Yields the submissions one by one; raises BadInput if the argument or an item has another type."""
     if isinstance(submissions, Submission | str | bytes) or not isinstance(submissions, Iterable):
         raise BadInput(f"a list of Submission is needed, got {type(submissions).__name__}")
     for i, submission in enumerate(submissions):
@@ -96,14 +99,14 @@ def each_of(submissions: Iterable[Submission]) -> Iterator[Submission]:
         yield submission
 
 
-def numbers_of(seqs: Iterable[int]) -> list[int]:
-    """The numbers of jobs, as JobAck.seq has them."""
+def job_numbers(seqs: Iterable[int]) -> list[int]:
+    """Returns the job numbers, which are those in JobAck.seq, as a list; raises BadInput for anything else."""
     if isinstance(seqs, str | bytes) or not isinstance(seqs, Iterable):
-        raise BadInput(f"a list of the numbers of jobs is needed, got {type(seqs).__name__}")
-    numbers = list(seqs)  # whoever gave a generator gave it once
+        raise BadInput(f"a list of job numbers is needed, got {type(seqs).__name__}")
+    numbers = list(seqs)  # a generator can be read only once
     for seq in numbers:
         if not isinstance(seq, Integral) or not 0 < seq < 1 << 64:
-            raise BadInput(f"{seq!r} is the number of no job; a refused submission has none")
+            raise BadInput(f"{seq!r} is not a job number; a refused submission has none")
     return numbers
 
 
@@ -114,40 +117,40 @@ def submit(
     timeout: float | None = None,
     now: Callable[[], float] = lambda: 0.0,
 ) -> Operation[list[JobAck]]:
-    """One JobAck per submission, in order. Everything is checked before anything is sent.
+    """Returns one JobAck per submission, in order. All submissions are checked before anything is sent.
 
-    What a busy broker has no room for is sent again, after longer and longer pauses; GaveUp after `timeout` seconds.
-    A broker that does not answer at all is BrokerUnreachable, no later than that.
+    Jobs that a busy broker does not accept are sent again after longer and longer pauses; after `timeout` seconds the
+    operation raises GaveUp. It raises BrokerUnreachable, no later than that, if the broker does not answer.
     """
     submissions = checked(run, submissions, submitter)
     packed = list(batches(run, submissions, submitter))
     deadline = now() + span_s(timeout)
     acks: list[JobAck] = []
     for batch in packed:
-        acks += yield from _send(batch, deadline, now, len(acks), len(submissions))
+        acks += yield from _send_batch(batch, deadline, now, len(acks), len(submissions))
     return acks
 
 
-def _send(
+def _send_batch(
     batch: SubmitBatch, deadline: float, now: Callable[[], float], before: int, total: int
 ) -> Operation[list[JobAck]]:
-    """One batch, and what of it the broker has no room for again."""
+    """Sends one batch, and sends the jobs again that the broker answered with `busy`; returns one JobAck per job."""
     acks = [JobAck()] * len(batch.jobs)
-    still = list(range(len(batch.jobs)))
+    unfinished = list(range(len(batch.jobs)))
     pause = 0.0
-    while still:
-        patience = min(SUBMIT_TIMEOUT_S, max(deadline - now(), LAST_LOOK_S))
-        ack = expect(SubmitAck, (yield Ask(part_of(batch, still), patience)))
-        if len(ack.jobs) != len(still):
+    while unfinished:
+        timeout_s = min(SUBMIT_TIMEOUT_S, max(deadline - now(), FINAL_QUERY_S))
+        ack = expect(SubmitAck, (yield Ask(part_of(batch, unfinished), timeout_s)))
+        if len(ack.jobs) != len(unfinished):
             raise BrokerUnreachable(
-                f"the broker acknowledged {len(ack.jobs)} of {len(still)} jobs; are both of one version?"
+                f"the broker acknowledged {len(ack.jobs)} of {len(unfinished)} jobs; do both have the same version?"
             )
-        for place, job in zip(still, ack.jobs, strict=True):
+        for place, job in zip(unfinished, ack.jobs, strict=True):
             acks[place] = job
-        busy = [place for place in still if acks[place].acceptance is Acceptance.BUSY]
+        busy = [place for place in unfinished if acks[place].acceptance is Acceptance.BUSY]
         if busy:
             asked = max(acks[place].retry_after_ms for place in busy) / 1_000
-            pause = min(max(asked, BUSY_S_MIN, 0.0 if len(busy) < len(still) else 2 * pause), BUSY_S_MAX)
+            pause = min(max(asked, BUSY_S_MIN, 0.0 if len(busy) < len(unfinished) else 2 * pause), BUSY_S_MAX)
             if now() >= deadline:
                 settled = before + len(acks) - len(busy)
                 raise GaveUp(
@@ -155,20 +158,21 @@ def _send(
                     "submit again to go on"
                 )
             yield Sleep(min(pause, deadline - now()))
-        still = busy
+        unfinished = busy
     return acks
 
 
 def statuses(seqs: Iterable[int], timeout_s: float, wait_s: float = 0.0) -> Operation[dict[int, JobStatus]]:
-    """Where these jobs stand; those that the broker does not know are left out.
+    """Returns the status of each job by its number; jobs that the broker does not know are left out.
 
-    Within `wait_s` it is told when one of them is finished; of more than one question has, of one of the first.
+    The broker may hold back its answer up to `wait_s` seconds until one of the jobs finishes. If the jobs need several
+    queries, only the last query, which asks about the first jobs, waits.
     """
-    wanted = list(dict.fromkeys(numbers_of(seqs)))
+    wanted = list(dict.fromkeys(job_numbers(seqs)))
     found: dict[int, JobStatus] = {}
     for start in reversed(range(0, len(wanted), QUERY_SEQS_MAX)):
-        # The last question may wait, and where there are others not for long: they are to be asked again.
-        longest_s = 0.0 if start else NEWS_WAIT_S if len(wanted) <= QUERY_SEQS_MAX else POLL_S_MAX
+        # Only the last query may wait, and only briefly if there are several, because all must be repeated soon.
+        longest_s = 0.0 if start else STATUS_WAIT_S if len(wanted) <= QUERY_SEQS_MAX else POLL_S_MAX
         wait_ms = int(1_000 * max(0.0, min(wait_s, longest_s)))
         query = StatusQuery(wanted[start : start + QUERY_SEQS_MAX], wait_ms)
         reply = expect(StatusReply, (yield Ask(query, timeout_s)))
@@ -176,56 +180,57 @@ def statuses(seqs: Iterable[int], timeout_s: float, wait_s: float = 0.0) -> Oper
     return found
 
 
-def unknown(seq: int) -> str:
+def unknown_job_text(seq: int) -> str:
     return f"the broker knows no job {seq}; is this another broker or store?"
 
 
 def wait(
     seqs: Iterable[int], timeout: float | None, now: Callable[[], float], *, first: bool = False
 ) -> Operation[list[JobStatus]]:
-    """Until all are finished: one JobStatus per seq, in order. GaveUp after `timeout` seconds.
+    """Waits until all jobs are finished and returns one JobStatus per number, in order.
 
-    With `first` until any is finished or the time is over, whichever comes first.
+    Raises GaveUp after `timeout` seconds. With `first` the operation returns as soon as any job is finished or the time
+    is over.
     """
     deadline = now() + span_s(timeout)
-    seqs = numbers_of(seqs)
+    seqs = job_numbers(seqs)
     found: dict[int, JobStatus] = {}
     pending = list(dict.fromkeys(seqs))
     pause = POLL_S_MIN
     while pending:
         asked_s = now()
-        patience = min(SILENCE_S, max(deadline - asked_s, ANSWER_TIMEOUT_S))
-        found.update((yield from statuses(pending, patience, deadline - asked_s)))
+        timeout_s = min(SILENCE_S, max(deadline - asked_s, ANSWER_TIMEOUT_S))
+        found.update((yield from statuses(pending, timeout_s, deadline - asked_s)))
         if missing := [seq for seq in pending if seq not in found]:
-            raise BadInput(unknown(missing[0]))
-        still = [seq for seq in pending if found[seq].state is not JobState.FINISHED]
-        if not still or (first and (len(still) < len(pending) or now() >= deadline)):
+            raise BadInput(unknown_job_text(missing[0]))
+        unfinished = [seq for seq in pending if found[seq].state is not JobState.FINISHED]
+        if not unfinished or (first and (len(unfinished) < len(pending) or now() >= deadline)):
             break
         if now() >= deadline:
             raise GaveUp(
-                f"{len(still)} of {len(set(seqs))} jobs are not finished after {timeout:g} s; they go on: "
-                + named([f"job {seq} ({standing(found[seq])})" for seq in still]),
-                [found[seq] for seq in still],
+                f"{len(unfinished)} of {len(set(seqs))} jobs are not finished after {timeout:g} s; they go on: "
+                + listed([f"job {seq} ({status_text(found[seq])})" for seq in unfinished]),
+                [found[seq] for seq in unfinished],
             )
-        pause = POLL_S_MIN if len(still) < len(pending) else min(pause * 1.5, POLL_S_MAX)
-        pending = still
+        pause = POLL_S_MIN if len(unfinished) < len(pending) else min(pause * 1.5, POLL_S_MAX)
+        pending = unfinished
         yield Sleep(max(0.0, min(asked_s + pause, deadline) - now()))
     return [found[seq] for seq in seqs]
 
 
-def standing(status: JobStatus) -> str:
-    """ "queued, no_worker", "leased" """
+def status_text(status: JobStatus) -> str:
+    """Returns the state and why a queued job waits, such as "queued, no_worker" or "leased"."""
     return status.state.value if status.why is WaitReason.NONE else f"{status.state.value}, {status.why.value}"
 
 
-def named(words: Sequence[str]) -> str:
-    """The first of many, and how many more there are."""
-    more = len(words) - NAMED_MAX
-    return ", ".join(words[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
+def listed(words: Sequence[str]) -> str:
+    """Joins the first LISTED_MAX words and says how many more there are."""
+    more = len(words) - LISTED_MAX
+    return ", ".join(words[:LISTED_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
 def results(run: str, with_samples: bool) -> Operation[list[RunRow]]:
-    """All rows of a run in label order, unfinished ones without a result."""
+    """Returns all rows of a run in label order; the row of an unfinished job has no result."""
     rows: list[RunRow] = []
     after: str | None = ""
     while after is not None:
@@ -236,19 +241,19 @@ def results(run: str, with_samples: bool) -> Operation[list[RunRow]]:
 
 
 def page(run: str, after_label: str, with_samples: bool) -> Operation[RunReply]:
-    """As many rows behind a label as one reply holds."""
+    """Returns the rows that follow a label, as many as one reply holds."""
     check_name("run", run)
     query = RunQuery(run, after_label.encode(), QUERY_ROWS_MAX, with_samples)
     return expect(RunReply, (yield Ask(query, ANSWER_TIMEOUT_S)))
 
 
 def next_page(reply: RunReply) -> str | None:
-    """The label behind which the run goes on."""
+    """Returns the label after which the next page starts, or None if this page is the last."""
     return reply.rows[-1].label if reply.more and reply.rows else None
 
 
 def row(run: str, label: str) -> Operation[RunRow | None]:
-    """The row of one label."""
+    """Returns the row of one label, or None if the run has no such label."""
     found = yield from rows_of(run, [label], SILENCE_S)
     return found.get(label)
 
@@ -256,7 +261,11 @@ def row(run: str, label: str) -> Operation[RunRow | None]:
 def rows_of(
     run: str, labels: Iterable[str], timeout_s: float, with_samples: bool = False
 ) -> Operation[dict[str, RunRow]]:
-    """The rows of these labels, as far as there are any. As many come in one reply as lie side by side in the run."""
+    """Returns the rows of these labels by label; labels without a row are left out.
+
+    Wanted rows that are neighbours in the run's label order come in one reply. The limit of each query follows how many
+    of the last reply's rows were wanted.
+    """
     wanted = sorted(set(labels), key=str.encode)
     found: dict[str, RunRow] = {}
     limit = ROWS_FIRST
@@ -267,19 +276,21 @@ def rows_of(
         limit = max(1, 2 * len(hits) if len(hits) == limit else len(hits))
         found |= hits
         last = reply.rows[-1].label.encode() if reply.rows and reply.more else None
-        # What the reply went past is not there; the first was asked for by name.
+        # The reply is in label order, so a wanted label up to its last row that was not in it does not exist. The query
+        # began at the first wanted label.
         wanted = [label for label in wanted[1:] if label not in found and last is not None and label.encode() > last]
     return found
 
 
 def label_before(label: str) -> bytes:
-    """What sorts right before a label: nothing can lie between, as the byte 0xFF stands in no label."""
+    """Returns the bytes that sort directly before a label. No label sorts in between, as none contains the byte 0xFF."""
     data = label.encode()
     return data[:-1] + bytes([data[-1] - 1, 0xFF])
 
 
 def cancel(seqs: Iterable[int]) -> Operation[list[JobAction]]:
-    wanted = list(dict.fromkeys(numbers_of(seqs)))
+    """Cancels queued or running jobs and returns what the broker did with each."""
+    wanted = list(dict.fromkeys(job_numbers(seqs)))
     actions: list[JobAction] = []
     for start in range(0, len(wanted), QUERY_SEQS_MAX):
         reply = expect(ActionReply, (yield Ask(CancelJobs(wanted[start : start + QUERY_SEQS_MAX]), SUBMIT_TIMEOUT_S)))
@@ -288,6 +299,7 @@ def cancel(seqs: Iterable[int]) -> Operation[list[JobAction]]:
 
 
 def leaderboard() -> Operation[list[LeaderboardRow]]:
+    """Returns all rows of the leaderboard."""
     rows: list[LeaderboardRow] = []
     after = b""
     more = True
@@ -300,15 +312,16 @@ def leaderboard() -> Operation[list[LeaderboardRow]]:
 
 
 def status() -> Operation[BrokerReply]:
+    """Returns the broker's version, its queue lengths and its workers."""
     return expect(BrokerReply, (yield Ask(BrokerQuery(), ANSWER_TIMEOUT_S)))
 
 
 def expect(kind: type[T], reply: Reply) -> T:
-    """The reply if it is of the kind that fits the question."""
+    """Returns the reply if its type fits the request; raises BadInput for a refusal, else BrokerUnreachable."""
     if isinstance(reply, kind):
         return reply
     if isinstance(reply, Refused):
         raise BadInput(f"the broker refused the request: {reply.reason}")
     raise BrokerUnreachable(
-        f"the broker answered with {message_name(type(reply))}, which does not fit; are both of one version?"
+        f"the broker answered with {message_name(type(reply))}, which does not fit; do both have the same version?"
     )

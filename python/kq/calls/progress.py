@@ -1,4 +1,4 @@
-"""How far a batch has come, in one line: producer/progress.h in Python."""
+"""The progress of a batch in one line of text. The Python twin of producer/client/progress.h."""
 
 from __future__ import annotations
 
@@ -11,18 +11,21 @@ from typing import Protocol
 
 from kq.errors import BadInput
 
-LINE_EVERY_S = 10.0  # where the line is not rewritten in place
+# Where the line cannot be rewritten in place, a new line is written after this many seconds or percent.
+LINE_EVERY_S = 10.0
 LINE_EVERY_PERCENT = 5
 
 
 @dataclass(frozen=True)
 class Tally:
+    """How many jobs of a batch are in which state."""
+
     total: int = 0
     running: int = 0
     queued: int = 0
     passed: int = 0
-    failed: int = 0  # held against the kernel
-    infra: int = 0  # says nothing about the kernel
+    failed: int = 0  # jobs whose kernel is at fault
+    infra: int = 0  # jobs whose outcome says nothing about the kernel
     elapsed_s: float = 0.0
 
     @property
@@ -48,19 +51,19 @@ class Tally:
 
 
 def clock_text(seconds: int) -> str:
-    """ "02:48", "1:02:48" """
+    """Returns a duration such as "02:48" or "1:02:48"."""
     hours, rest = divmod(seconds, 3600)
     return (f"{hours}:" if hours else "") + f"{rest // 60:02}:{rest % 60:02}"
 
 
 class Progress(Protocol):
-    """Who is told how far a batch has come."""
+    """A function that is called with the Tally of a batch after every query."""
 
     def __call__(self, tally: Tally) -> None: ...
 
 
 class StatusLine:
-    """One line on stderr, rewritten in place on a terminal and in a notebook, and now and then a new one elsewhere."""
+    """Writes the progress line to stderr: rewritten in place on a terminal and in a notebook, else as occasional lines."""
 
     def __init__(
         self,
@@ -97,16 +100,16 @@ class StatusLine:
 
 
 def is_rewritable() -> bool:
-    """A terminal, or a notebook, whose stderr is none but knows the carriage return."""
+    """Whether stderr is a terminal or belongs to a notebook, which understands the carriage return too."""
     return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
 def progress_of(wish: bool | Progress | None) -> Progress | None:
-    """True is a line on stderr."""
+    """Returns the progress function for a `progress` argument: True stands for a line on stderr."""
     if wish is True:
         return StatusLine()
     if wish and not callable(wish):
-        raise BadInput(f"progress must be True or a function that is given a Tally, got {type(wish).__name__}")
+        raise BadInput(f"progress must be True or a function that takes a Tally, got {type(wish).__name__}")
     return wish or None
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import zmq
 
-from kq.connection.handshake import Refusal
+from kq.connection.handshake import HandshakeMonitor
 from kq.connection.key import Key
 from kq.errors import BadInput, BrokerUnreachable, Error
 from kq.records.limits import MESSAGE_BYTES_MAX
@@ -57,14 +57,14 @@ class Connection:
     def __init__(self, owner: object, context: Any, url: str, key: Key | None) -> None:
         self.socket = context.socket(zmq.DEALER)
         try:
-            self.refusal = connect(self.socket, url, key)
+            self.handshake = connect(self.socket, url, key)
         except BaseException:
             self.socket.close(0)
             context.term()
             raise
         self._process = os.getpid()
         # Not __del__, whose order is anybody's guess where objects hold one another.
-        self.close = weakref.finalize(owner, _close, context, self.socket, self.refusal, self._process)
+        self.close = weakref.finalize(owner, _close, context, self.socket, self.handshake, self._process)
 
     def check(self) -> None:
         """Error where nothing can be asked any more."""
@@ -74,15 +74,15 @@ class Connection:
             raise Error("this client was made before a fork, which it does not outlive; make one in each process")
 
 
-def _close(context: Any, socket: Any, refusal: Refusal, process: int) -> None:
+def _close(context: Any, socket: Any, handshake: HandshakeMonitor, process: int) -> None:
     if os.getpid() != process:  # a fork has the names of these things only
         return
-    refusal.close()
+    handshake.close()
     socket.close(0)
     context.term()
 
 
-def connect(socket: Any, url: str, key: Key | None) -> Refusal:
+def connect(socket: Any, url: str, key: Key | None) -> HandshakeMonitor:
     socket.setsockopt(zmq.LINGER, 0)
     socket.setsockopt(zmq.MAXMSGSIZE, MESSAGE_BYTES_MAX)
     socket.setsockopt(zmq.RCVHWM, 0)  # only what was asked for comes; why no limit: net/waiting.h
@@ -97,15 +97,15 @@ def connect(socket: Any, url: str, key: Key | None) -> Refusal:
         socket.setsockopt(zmq.CURVE_SERVERKEY, key.broker.encode())
         socket.setsockopt(zmq.CURVE_PUBLICKEY, key.public.encode())
         socket.setsockopt(zmq.CURVE_SECRETKEY, key.secret.encode())
-    refusal = Refusal(socket, url, key is not None)
+    handshake = HandshakeMonitor(socket, url, key is not None)
     try:
         socket.connect(url)
     except zmq.ZMQError as error:
-        refusal.close()
+        handshake.close()
         raise BadInput(
             f"broker '{url}': {error.strerror}; tcp://HOST:PORT or ipc://PATH of a broker is needed"
         ) from None
-    return refusal
+    return handshake
 
 
 def encoded(request_id: int, request: Request) -> bytes:
@@ -130,21 +130,21 @@ def decoded(url: str, frames: list[bytes]) -> tuple[int, Any] | None:
         ) from None
 
 
-def refuses_unread(request_id: int, reply: Any) -> bool:
+def is_refusal_of_unreadable(request_id: int, reply: Any) -> bool:
     """A broker that cannot read a request cannot repeat its number either, so it refuses with 0."""
     return request_id == 0 and isinstance(reply, Refused)
 
 
 def resend_s(data: bytes, request: Request) -> float:
-    return waits_s(request) + RESEND_S * (1 + len(data) // RESEND_BYTES)
+    return broker_wait_s(request) + RESEND_S * (1 + len(data) // RESEND_BYTES)
 
 
-def waits_s(request: Request) -> float:
+def broker_wait_s(request: Request) -> float:
     """How long the broker may wait before it answers."""
     return request.wait_ms / 1_000 if isinstance(request, StatusQuery) else 0.0
 
 
-def at_once(request: Request) -> Request:
+def without_wait(request: Request) -> Request:
     """The same question, whose answer is not to wait."""
     return replace(request, wait_ms=0) if isinstance(request, StatusQuery) else request
 

@@ -9,26 +9,26 @@ from functools import cache
 from numbers import Integral, Real
 from typing import Any
 
-WORDS = {str: "a text", int: "a whole number", float: "a number", list: "a list", dict: "a dict"}
+TYPE_NAMES = {str: "a text", int: "a whole number", float: "a number", list: "a list", dict: "a dict"}
 
 
-def undeclared(record: Any) -> str | None:
+def field_type_error(record: Any) -> str | None:
     """The first field that holds something else: "tags.turn must be a text, got int"."""
-    return _in_fields(record, "")
+    return _record_error(record, "")
 
 
-def _in_fields(record: Any, before: str) -> str | None:
-    for name, hint, is_leaf in _declared(type(record)):
+def _record_error(record: Any, before: str) -> str | None:
+    for name, hint, is_leaf in _declared_fields(type(record)):
         value = getattr(record, name)
         if is_leaf and type(value) is hint:  # as nearly all are: a batch has thousands of them
             continue
-        if wrong := _complaint(value, hint, before + name):
+        if wrong := _value_error(value, hint, before + name):
             return wrong
     return None
 
 
 @cache
-def _declared(kind: type) -> tuple[tuple[str, Any, bool], ...]:
+def _declared_fields(kind: type) -> tuple[tuple[str, Any, bool], ...]:
     hints = typing.get_type_hints(kind)
     return tuple(
         (one.name, hint := hints[one.name], isinstance(hint, type) and not is_dataclass(hint)) for one in fields(kind)
@@ -36,16 +36,16 @@ def _declared(kind: type) -> tuple[tuple[str, Any, bool], ...]:
 
 
 @cache
-def _parts(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+def _type_and_arguments(hint: Any) -> tuple[Any, tuple[Any, ...]]:
     return typing.get_origin(hint) or hint, typing.get_args(hint)
 
 
-def _complaint(value: Any, hint: Any, place: str) -> str | None:
-    kind, inner = _parts(hint)
+def _value_error(value: Any, hint: Any, place: str) -> str | None:
+    kind, inner = _type_and_arguments(hint)
     if kind in (typing.Union, types.UnionType):  # X | None
-        return None if value is None else _complaint(value, inner[0], place)
+        return None if value is None else _value_error(value, inner[0], place)
     if not _is_a(kind, value):
-        return f"{place} must be {WORDS.get(kind, 'a ' + kind.__name__)}, got {type(value).__name__}"
+        return f"{place} must be {TYPE_NAMES.get(kind, 'a ' + kind.__name__)}, got {type(value).__name__}"
     items: list[tuple[Any, Any, str]] = []
     if kind is list:
         items = [(one, inner[0], f"{place}[{i}]") for i, one in enumerate(value)]
@@ -53,8 +53,8 @@ def _complaint(value: Any, hint: Any, place: str) -> str | None:
         items = [(one, inner[0], f"a name of {place}") for one in value]
         items += [(one, inner[1], f"{place}.{name}") for name, one in value.items()]
     elif is_dataclass(kind):
-        return _in_fields(value, place + ".")
-    return next((wrong for one in items if (wrong := _complaint(*one))), None)
+        return _record_error(value, place + ".")
+    return next((wrong for one in items if (wrong := _value_error(*one))), None)
 
 
 def _is_a(kind: Any, value: Any) -> bool:

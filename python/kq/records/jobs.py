@@ -6,17 +6,17 @@ from dataclasses import dataclass, field
 
 from kq.records.hash import NO_HASH, Hash
 from kq.records.submission import Backend, DeviceWish, Priority, Submission
-from kq.records.text_enum import Word
+from kq.records.text_enum import TextEnum
 from kq.records.verdict import Verdict
 
 
-class JobState(Word):
+class JobState(TextEnum):
     QUEUED = "queued"
     LEASED = "leased"
     FINISHED = "finished"
 
 
-class DeviceKind(Word):
+class DeviceKind(TextEnum):
     CPU = "cpu"
     CUDA = "cuda"
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from kq.errors import BadInput, BadSource
 from kq.records.hash import NO_HASH, Hash
 from kq.records.limits import FILE_BYTES_MAX
-from kq.records.text_enum import Word
+from kq.records.text_enum import TextEnum
 
 LOCAL: Mapping[str, bool] = {"local": True}  # metadata of a field that stays here: it is not part of the record
 
@@ -30,7 +30,7 @@ DEVICE_CODE = (".cu", ".ptx", ".cubin")
 CONTRACT_KEYS = frozenset({"args", "io", "metadata", "kernel_name", "function_name", "class_name", "entry_point"})
 
 
-class Backend(Word):
+class Backend(TextEnum):
     """How the files are built and called."""
 
     TORCH = "torch"
@@ -40,7 +40,7 @@ class Backend(Word):
     MULTI_KERNEL = "multi_kernel"
 
 
-class DeviceWish(Word):
+class DeviceWish(TextEnum):
     """Where a job wants to run; ANY takes a GPU where there is one, else the CPU."""
 
     ANY = "any"
@@ -48,7 +48,7 @@ class DeviceWish(Word):
     CUDA = "cuda"
 
 
-class Priority(Word):
+class Priority(TextEnum):
     """A job of a higher priority goes first, but waiting counts as well."""
 
     LOW = "low"
@@ -56,7 +56,7 @@ class Priority(Word):
     HIGH = "high"
 
 
-class Precision(Word):
+class Precision(TextEnum):
     """What floating-point inputs, parameters and buffers are cast to before anything runs."""
 
     AS_GIVEN = "as_given"
@@ -65,14 +65,14 @@ class Precision(Word):
     BF16 = "bf16"
 
 
-class Baseline(Word):
+class Baseline(TextEnum):
     """What a time is compared with: the reference as it is, or under torch.compile."""
 
     EAGER = "eager"
     COMPILE = "compile"
 
 
-class Profiler(Word):
+class Profiler(TextEnum):
     """What looks at the kernels of a submission once it has passed, in a pass of its own."""
 
     NONE = "none"
@@ -242,8 +242,8 @@ OTHER_FIELDS = {
 def files_of(
     source: str | Path | Sequence[SourceFile], backend: Backend | None, contract: Mapping[str, Any] | str | None
 ) -> tuple[list[SourceFile], Backend]:
-    if complaint := source_complaint(source):
-        raise BadInput(complaint)
+    if wrong := source_error(source):
+        raise BadInput(wrong)
     if isinstance(source, str):
         # What comes with a contract and is no Python that one can tell is CUDA.
         files = [SourceFile.of("submission.py", source)]
@@ -262,8 +262,8 @@ def files_of(
         backend = recognised_backend(files[0]) if files else Backend.TORCH
     if contract is not None and files:
         files.append(SourceFile.of(Path(files[0].name).stem + ".json", contract_text(contract)))
-    if files and (complaint := backend_complaint(files[0].name, backend)):
-        raise BadInput(f"{files[0].name}: {complaint}")
+    if files and (wrong := backend_error(files[0].name, backend)):
+        raise BadInput(f"{files[0].name}: {wrong}")
     if backend is Backend.MULTI_KERNEL and len(files) == 1:
         raise BadInput(
             f"{files[0].name}: backend multi_kernel needs a contract with entry_point, the function that is called; "
@@ -276,7 +276,7 @@ def files_of(
     return files, backend
 
 
-def backend_complaint(name: str, backend: Backend) -> str | None:
+def backend_error(name: str, backend: Backend) -> str | None:
     """producer/recognise.h: why a file cannot be of that backend."""
     is_device_code = name.endswith(DEVICE_CODE)
     if is_device_code == (backend is Backend.CUDA):
@@ -300,7 +300,7 @@ def contract_text(contract: Mapping[str, Any] | str) -> str:
     return text
 
 
-def source_complaint(source: Any) -> str | None:
+def source_error(source: Any) -> str | None:
     """What is wrong with its type: None and bytes come from programs that typed nothing."""
     if isinstance(source, str | Path):
         return None
@@ -373,7 +373,7 @@ def read_bytes(path: Path) -> bytes:
         raise BadInput(f"{str(path)[:200]!r}: {error.strerror}; a path is needed") from None
 
 
-W = TypeVar("W", bound=Word)
+W = TypeVar("W", bound=TextEnum)
 
 
 def parsed(kind: type[W], value: W | str, what: str) -> W:

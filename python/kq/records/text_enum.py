@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 
-class Word(str, Enum):
+class TextEnum(str, Enum):
     """An enumerator that is its own name: it compares to text, and prints as text in every version of Python."""
 
     def __str__(self) -> str:

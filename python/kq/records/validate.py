@@ -6,12 +6,12 @@ import math
 from numbers import Real
 
 from kq.errors import BadInput
-from kq.records.field_types import undeclared
+from kq.records.field_types import field_type_error
 from kq.records.limits import FILES_PER_SUBMISSION_MAX, LABELS_MAX, NAME_BYTES_MAX, TAGS_MAX, TRIALS_MAX
 from kq.records.submission import DeviceWish, Submission
 
 
-def name_complaint(name: str) -> str | None:
+def name_error(name: str) -> str | None:
     """What is wrong with a name that people choose (run, label, author, tag), or nothing."""
     if not isinstance(name, str):  # the caller's Python may be untyped
         return f"must be a text, got {type(name).__name__}"
@@ -30,7 +30,7 @@ def name_complaint(name: str) -> str | None:
 
 
 def check_name(what: str, name: str) -> None:
-    if wrong := name_complaint(name):
+    if wrong := name_error(name):
         raise BadInput(f"{what} {wrong}")
 
 
@@ -46,25 +46,25 @@ def span_s(timeout: float | None, what: str = "timeout") -> float:
 def check(submission: Submission) -> None:
     """Raises BadInput; the sentence starts with the label."""
     check_name("label", submission.label)
-    if wrong := undeclared(submission) or _complaint(submission):
+    if wrong := field_type_error(submission) or _submission_error(submission):
         raise BadInput(f"{submission.label}: {wrong}")
 
 
-def _complaint(submission: Submission) -> str | None:
+def _submission_error(submission: Submission) -> str | None:
     problem = submission.problem
-    if wrong := name_complaint(problem.name):
+    if wrong := name_error(problem.name):
         return f"the problem's name {wrong}"
-    if wrong := name_complaint(problem.file):
+    if wrong := name_error(problem.file):
         return f"the problem's file name {wrong}"
     if not _is_plain(problem.file):
         return "the problem's file name must not hold a directory"
-    if wrong := _files_complaint(submission) or _words_complaint(submission):
+    if wrong := _files_error(submission) or _texts_error(submission):
         return wrong
-    if wrong := _schedule_complaint(submission):
+    if wrong := _schedule_error(submission):
         return wrong
     if len(problem.workloads) != 1:
         return "a problem has exactly one workload"
-    if wrong := name_complaint(problem.workloads[0].name):
+    if wrong := name_error(problem.workloads[0].name):
         return f"the workload's name {wrong}"
     trials = submission.trials
     right = (
@@ -78,7 +78,7 @@ def _complaint(submission: Submission) -> str | None:
     return None
 
 
-def _files_complaint(submission: Submission) -> str | None:
+def _files_error(submission: Submission) -> str | None:
     files = submission.files
     if not files:
         return "no source file"
@@ -86,7 +86,7 @@ def _files_complaint(submission: Submission) -> str | None:
         return f"{len(files)} files, at most {FILES_PER_SUBMISSION_MAX} are allowed"
     names: set[str] = set()
     for file in files:
-        if wrong := name_complaint(file.name):
+        if wrong := name_error(file.name):
             return f"a file name {wrong}"
         if not _is_plain(file.name):
             return f"file '{file.name}': a plain name without a directory is needed"
@@ -96,28 +96,28 @@ def _files_complaint(submission: Submission) -> str | None:
     return None
 
 
-def _words_complaint(submission: Submission) -> str | None:
+def _texts_error(submission: Submission) -> str | None:
     for name in (submission.author, submission.gpu_model, submission.salt):
-        if name and (wrong := name_complaint(name)):
+        if name and (wrong := name_error(name)):
             return f"author, gpu model or salt {wrong}"
     if submission.device is DeviceWish.CPU and submission.gpu_model:
         return f"a CPU and the GPU '{submission.gpu_model}' are asked for; only one can be had"
     if len(submission.tags) > TAGS_MAX:
         return f"more than {TAGS_MAX} tags"
     for name, value in submission.tags.items():
-        if wrong := name_complaint(name):
+        if wrong := name_error(name):
             return f"a tag {wrong}"
-        if value and (wrong := name_complaint(value)):
+        if value and (wrong := name_error(value)):
             return f"tag '{name}' {wrong}"
     return None
 
 
-def _schedule_complaint(submission: Submission) -> str | None:
+def _schedule_error(submission: Submission) -> str | None:
     labels = submission.labels
     if len(labels) > LABELS_MAX:
         return f"more than {LABELS_MAX} labels"
     for label in labels:
-        if wrong := name_complaint(label):
+        if wrong := name_error(label):
             return f"a label of a worker {wrong}"
     if labels != sorted(set(labels), key=str.encode):
         return "the labels of a worker must be sorted, no two alike"

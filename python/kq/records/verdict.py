@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kq.records.text_enum import Word
+from kq.records.text_enum import TextEnum
 
 
-class Fault(Word):
+class Fault(TextEnum):
     """Whose doing an ending was. Only USER and POLICY are held against a submission."""
 
     NONE = "none"
@@ -18,7 +18,7 @@ class Fault(Word):
     OURS = "ours"
 
 
-class Stage(Word):
+class Stage(TextEnum):
     """Where in a job's life it ended."""
 
     NONE = "none"
@@ -30,7 +30,7 @@ class Stage(Word):
     JUDGE = "judge"
 
 
-class VerdictName(Word):
+class VerdictName(TextEnum):
     """The names, each with whose fault it is: VerdictName.PASSED.fault."""
 
     fault: Fault

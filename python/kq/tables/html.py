@@ -77,12 +77,12 @@ def _verdict(row: RunRow | None) -> str:
     return row.verdict.name.value if row.verdict else row.job.state.value
 
 
-def _ours(row: RunRow | None) -> str:
+def _time(row: RunRow | None) -> str:
     measured = row.verdict.measurement if row and row.verdict else None
     return time_text(measured.submission.median_ns) if measured else ""
 
 
-def _theirs(row: RunRow | None) -> str:
+def _reference_time(row: RunRow | None) -> str:
     measured = row.verdict.measurement if row and row.verdict else None
     return time_text(measured.reference.median_ns) if measured else ""
 
@@ -101,8 +101,8 @@ ROW_CELLS: dict[str, Callable[[RunRow], str]] = {
     "label": lambda row: row.label,
     "problem": lambda row: row.entry.submission.problem.name,
     "verdict": _verdict,
-    "time": _ours,
-    "reference": _theirs,
+    "time": _time,
+    "reference": _reference_time,
     "speedup": _speedup,
     "device": lambda row: row.result.device.model if row.result else "",
     "message": _message,
@@ -123,7 +123,7 @@ EVALUATION_CELLS: dict[str, Callable[[Evaluation], str]] = {
     "label": lambda one: one.label,
     "verdict": lambda one: _verdict(one.row) if one.row else "bad source" if one.bad_source else "",
     "reward": lambda one: "" if one.reward is None else f"{one.reward:.3g}",
-    "time": lambda one: _ours(one.row),
-    "reference": lambda one: _theirs(one.row),
+    "time": lambda one: _time(one.row),
+    "reference": lambda one: _reference_time(one.row),
     "message": lambda one: one.infra_error or one.bad_source or _message(one.row),
 }

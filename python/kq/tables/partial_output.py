@@ -17,39 +17,39 @@ from kq.errors import BadInput
 OPENS_MAX = 16  # of what whoever had it before takes away meanwhile
 
 
-def partial_of(target: Path) -> Path:
+def partial_path(target: Path) -> Path:
     return target.with_name(f".{target.name}.partial")
 
 
 @contextmanager
 def partial_file(target: Path) -> Iterator[Path]:
     """An empty file, which is gone afterwards unless it was renamed."""
-    partial = partial_of(target)
-    held = _hold(partial, target, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
+    partial = partial_path(target)
+    descriptor = _open_locked(partial, target, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
     try:
-        os.ftruncate(held, 0)
+        os.ftruncate(descriptor, 0)
         yield partial
     finally:
         partial.unlink(missing_ok=True)
-        os.close(held)
+        os.close(descriptor)
 
 
 @contextmanager
 def partial_folder(target: Path) -> Iterator[Path]:
     """The same as a folder."""
-    partial = partial_of(target)
+    partial = partial_path(target)
     partial.mkdir(parents=True, exist_ok=True)
-    held = _hold(partial, target, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    descriptor = _open_locked(partial, target, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         for entry in partial.iterdir():
             shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
         yield partial
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-        os.close(held)
+        os.close(descriptor)
 
 
-def _hold(partial: Path, target: Path, flags: int) -> int:
+def _open_locked(partial: Path, target: Path, flags: int) -> int:
     for _ in range(OPENS_MAX):
         opened = os.open(partial, flags | os.O_CLOEXEC, 0o666)
         try:

@@ -40,15 +40,15 @@ class Malformed(ValueError):
 
 
 def encode(value: Any) -> bytes:
-    return _pack(lambda: _plain(type(value), value))
+    return _pack(lambda: _to_msgpack(type(value), value))
 
 
 def decode(kind: type[T], data: bytes) -> T:
-    return typing.cast(T, _typed(kind, _unpack(data)))
+    return typing.cast(T, _from_msgpack(kind, _unpack(data)))
 
 
 def encode_message(request_id: int, body: Any) -> bytes:
-    return _pack(lambda: [PROTOCOL_VERSION, request_id, [message_name(type(body)), _plain(type(body), body)]])
+    return _pack(lambda: [PROTOCOL_VERSION, request_id, [message_name(type(body)), _to_msgpack(type(body), body)]])
 
 
 def decode_message(data: bytes, bodies: Iterable[type]) -> tuple[int, Any]:
@@ -59,11 +59,11 @@ def decode_message(data: bytes, bodies: Iterable[type]) -> tuple[int, Any]:
     version, request_id, named = message
     if version != PROTOCOL_VERSION:
         raise Malformed(f"protocol version {version!r}, this program speaks {PROTOCOL_VERSION}")
-    name, body = _alternative(named)
+    name, body = _name_and_body(named)
     kinds = {message_name(kind): kind for kind in bodies}
     if name not in kinds:
         raise Malformed(f"unknown name '{name[:64]}', known are: {', '.join(kinds)}")
-    return _typed(int, request_id), _typed(kinds[name], body)
+    return _from_msgpack(int, request_id), _from_msgpack(kinds[name], body)
 
 
 def message_name(kind: type[Any]) -> str:
@@ -104,13 +104,13 @@ def _fields(kind: type) -> tuple[tuple[str, Any], ...]:
     return tuple((one.name, hints[one.name]) for one in fields(kind) if not one.metadata.get("local"))
 
 
-def _plain(hint: Any, value: Any) -> Any:
+def _to_msgpack(hint: Any, value: Any) -> Any:
     if inner := _optional(hint):
-        return None if value is None else _plain(inner, value)
+        return None if value is None else _to_msgpack(inner, value)
     origin = typing.get_origin(hint)
     if origin is list:
         (item,) = typing.get_args(hint)
-        return [_plain(item, one) for one in value]
+        return [_to_msgpack(item, one) for one in value]
     if origin is dict:  # in the order of the bytes, as the broker keeps it
         return dict(sorted(value.items(), key=lambda pair: pair[0].encode(errors="surrogateescape")))
     if hint is bytes:  # not a Hash, which is `bin`
@@ -120,62 +120,62 @@ def _plain(hint: Any, value: Any) -> Any:
     if hint is int:
         return operator.index(value)
     if hint is Verdict:
-        return _plain_verdict(value)
+        return _verdict_to_msgpack(value)
     if isinstance(hint, type) and issubclass(hint, Enum):
         return value.value
     if is_dataclass(hint):
-        return {name: _plain(inner, getattr(value, name)) for name, inner in _fields(typing.cast(type, hint))}
+        return {name: _to_msgpack(inner, getattr(value, name)) for name, inner in _fields(typing.cast(type, hint))}
     return value
 
 
-def _plain_verdict(verdict: Verdict) -> list[Any]:
+def _verdict_to_msgpack(verdict: Verdict) -> list[Any]:
     measured = {"measurement": verdict.measurement, "correctness": verdict.correctness}
     if verdict.name is VerdictName.PASSED:
-        return ["passed", {name: _plain(type(value), value) for name, value in measured.items()}]
-    evidence = {"evidence": _plain(Evidence, verdict.evidence)}
+        return ["passed", {name: _to_msgpack(type(value), value) for name, value in measured.items()}]
+    evidence = {"evidence": _to_msgpack(Evidence, verdict.evidence)}
     if verdict.name is VerdictName.SUSPECT:
-        return ["suspect", {name: _plain(type(value), value) for name, value in measured.items()} | evidence]
+        return ["suspect", {name: _to_msgpack(type(value), value) for name, value in measured.items()} | evidence]
     return ["ended", {"name": verdict.name.value} | evidence]
 
 
 # ---- what msgpack unpacks -> dataclass
 
 
-def _typed(hint: Any, plain: Any) -> Any:
+def _from_msgpack(hint: Any, plain: Any) -> Any:
     if inner := _optional(hint):
-        return None if plain is None else _typed(inner, plain)
+        return None if plain is None else _from_msgpack(inner, plain)
     if reader := _SCALARS.get(hint):
         return reader(plain)
     origin = typing.get_origin(hint)
     if origin is list:
         (item,) = typing.get_args(hint)
-        return [_at(f"[{i}]", item, one) for i, one in enumerate(_a(list, plain, "an array"))]
+        return [_at(f"[{i}]", item, one) for i, one in enumerate(_expect(list, plain, "an array"))]
     if origin is dict:
-        return {_text(name): _text(value) for name, value in _a(dict, plain, "a map").items()}
+        return {_text(name): _text(value) for name, value in _expect(dict, plain, "a map").items()}
     if hint is Verdict:
-        return _verdict(plain)
+        return _verdict_from_msgpack(plain)
     if issubclass(hint, Enum):
         try:
             return hint(_text(plain))
         except ValueError:
             known = ", ".join(one.value for one in hint)
             raise Malformed(f"unknown name '{_text(plain)[:64]}', known are: {known}") from None
-    given = _a(dict, plain, "a map")
+    given = _expect(dict, plain, "a map")
     return hint(**{name: _at("." + name, inner, given[name]) for name, inner in _fields(hint) if name in given})
 
 
 def _at(place: str, hint: Any, plain: Any) -> Any:
     try:
-        return _typed(hint, plain)
+        return _from_msgpack(hint, plain)
     except Malformed as malformed:
         raise malformed.below(place) from None
 
 
-def _verdict(plain: Any) -> Verdict:
-    name, body = _alternative(plain)
+def _verdict_from_msgpack(plain: Any) -> Verdict:
+    name, body = _name_and_body(plain)
     if name not in ("passed", "suspect", "ended"):
         raise Malformed(f"unknown name '{name[:64]}', known are: passed, suspect, ended")
-    given = _a(dict, body, "a map")
+    given = _expect(dict, body, "a map")
     if name == "ended":
         ending = _at(".name", VerdictName, given.get("name", VerdictName.ABANDONED.value))
         if ending in (VerdictName.PASSED, VerdictName.SUSPECT):
@@ -189,20 +189,20 @@ def _verdict(plain: Any) -> Verdict:
     )
 
 
-def _alternative(plain: Any) -> tuple[str, Any]:
+def _name_and_body(plain: Any) -> tuple[str, Any]:
     if not isinstance(plain, list) or len(plain) != 2:
         raise Malformed("[name, body] was expected")
     return _text(plain[0]), plain[1]
 
 
-def _a(kind: type[T], plain: Any, what: str) -> T:
+def _expect(kind: type[T], plain: Any, what: str) -> T:
     if type(plain) is not kind:  # a bool is no integer
         raise Malformed(f"{what} was expected")
     return plain
 
 
 def _raw(plain: Any) -> bytes:
-    return _a(str, plain, "a string").encode(errors="surrogateescape")
+    return _expect(str, plain, "a string").encode(errors="surrogateescape")
 
 
 def _text(plain: Any) -> str:
@@ -210,7 +210,7 @@ def _text(plain: Any) -> str:
 
 
 def _hash(plain: Any) -> Hash:
-    if len(_a(bytes, plain, "32 bytes of a hash")) != 32:
+    if len(_expect(bytes, plain, "32 bytes of a hash")) != 32:
         raise Malformed("32 bytes of a hash was expected")
     return Hash(plain)
 
@@ -219,9 +219,9 @@ _SCALARS: dict[Any, Callable[[Any], Any]] = {
     Hash: _hash,
     str: _text,
     bytes: _raw,
-    bool: lambda plain: _a(bool, plain, "true or false"),
-    int: lambda plain: _a(int, plain, "an integer"),
-    float: lambda plain: _a(float, plain, "a 64-bit float"),
+    bool: lambda plain: _expect(bool, plain, "true or false"),
+    int: lambda plain: _expect(int, plain, "an integer"),
+    float: lambda plain: _expect(float, plain, "a 64-bit float"),
 }
 
 

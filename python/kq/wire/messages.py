@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from kq.records.hash import NO_HASH, Hash
 from kq.records.jobs import DeviceInfo, JobState, LeaderboardRow, RunRow
 from kq.records.submission import Backend, Submission
-from kq.records.text_enum import Word
+from kq.records.text_enum import TextEnum
 from kq.wire.queue_messages import OPERATION_REPLIES, OPERATIONS, Operation, OperationReply
 
 PROTOCOL_VERSION = 1
 
 
-class Packing(Word):
+class Packing(TextEnum):
     """How the bytes of a blob travel."""
 
     RAW = "raw"
@@ -69,7 +69,7 @@ class BrokerQuery:
 # ---- broker -> client
 
 
-class Acceptance(Word):
+class Acceptance(TextEnum):
     ACCEPTED = "accepted"  # a new job
     REUSED = "reused"  # the same work is known: this is its job
     REFUSED = "refused"
@@ -90,7 +90,7 @@ class SubmitAck:
     jobs: list[JobAck] = field(default_factory=list)
 
 
-class WaitReason(Word):
+class WaitReason(TextEnum):
     """Why a queued job does not run yet."""
 
     NONE = "none"

@@ -1,4 +1,4 @@
-"""A world without a network: a function answers, and the clock moves only while somebody sleeps or waits in vain."""
+"""A simulated network: a function answers, and the clock moves only while somebody sleeps or waits in vain."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kq.connection.link import RESEND_S
 from kq.errors import BrokerUnreachable
 
 
-class World:
+class SimulatedNetwork:
     """Runs operations. Where `answer` gives None the broker is silent."""
 
     def __init__(self, answer: Callable[[Any], Any]) -> None:
