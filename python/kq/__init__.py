@@ -1,6 +1,6 @@
-"""Client of kq, which evaluates GPU kernels: submit them, wait for them, read their rows, take speedups as rewards.
+"""The Python client of kq, which evaluates GPU kernels: submit kernels, wait for them, read results, use rewards.
 
-A script hands over a sweep and reads its rows as they come:
+A script submits a sweep and reads each result as its job finishes:
 
     problem = kq.Problem.read("examples/sweep/problems/relu.py")
     mine = kq.Submission.of(Path("mine.cu"), label="relu/mine", problem=problem)
@@ -9,11 +9,14 @@ A script hands over a sweep and reads its rows as they come:
         for one in batch.as_completed(timeout=600, progress=True):
             print(one.label, one.verdict.name if one.verdict else one.infra_error)
 
-A learner asks what kernels are worth:
+A training loop asks for the rewards of kernels:
 
     with kq.Client() as client:
         for one in client.evaluate_many(texts, problem=problem, timeout=300):
-            print(one.reward, one.infra_error)  # a reward, or why there is none
+            print(one.reward, one.infra_error)  # a reward, or a sentence that says why there is none
+
+The modules at the top of this package are public. The subpackages are private: `records` holds the records that client and
+broker exchange, `wire` the protocol, `connection` the socket, `calls` what each call does, `tables` results as tables.
 """
 
 from kq.aio import AsyncBatch, AsyncClient

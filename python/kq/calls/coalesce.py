@@ -120,9 +120,7 @@ class ThreadCoalescer:
         with self._lock:
             if call in self._calls:
                 self._calls.remove(call)
-                raise GaveUp(
-                    f"other submissions were being sent for {call.timeout:g} s; nothing of this call was sent"
-                )
+                raise GaveUp(f"other submissions were being sent for {call.timeout:g} s; nothing of this call was sent")
         try:
             return call.outcome.result(GRACE_S)  # another thread has sent this call, with the same timeout
         except FutureTimeout:

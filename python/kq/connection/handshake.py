@@ -1,4 +1,8 @@
-"""Why a broker lets nobody in: what ZeroMQ tells of a connection's handshakes."""
+"""Finds out why a broker refuses a connection, from the handshake events of ZeroMQ's socket monitor.
+
+ZeroMQ tries again and again after a failed handshake and never reports an error on the socket itself. A monitor socket
+receives one event for each success or failure; HandshakeMonitor turns these events into an error sentence.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +12,25 @@ import zmq
 from zmq.utils.monitor import parse_monitor_message
 
 MONITOR_ADDRESS = "inproc://kq.monitor"
-DISCONNECTS_MAX = (
-    3  # handshakes broken off in a row, before that is told: once may be a broker that was just being stopped
-)
+# After so many broken handshakes in a row the broker counts as refusing. A single one may be a broker that is stopping.
+DISCONNECTS_MAX = 3
 
-# Not every pyzmq has names for these (zmq.h, ZeroMQ 4.3).
+# The value is from zmq.h of ZeroMQ 4.3; not every version of pyzmq has a name for it.
 MECHANISM_MISMATCH = 0x11000002
 
 
 class HandshakeMonitor:
-    """Listens beside one DEALER, in the same thread."""
+    """Monitors the handshakes of one DEALER socket. It is used by the thread that uses the socket."""
 
     def __init__(self, socket: Any, url: str, has_key: bool) -> None:
-        """Before the socket connects, and as the only one of its context. Any kind of socket; this never waits."""
+        """Starts monitoring. Call it before the socket connects; a context may have one such monitor.
+
+        The socket may be blocking or asyncio; no method of this class blocks.
+        """
         self._socket, self._url, self._has_key = socket, url, has_key
         self._reason: str | None = None
         self._disconnects = 0
-        self._must_connect_again = False  # refused outright: ZeroMQ does not connect again by itself
+        self._must_connect_again = False  # ZeroMQ does not reconnect by itself after a refusal
         socket.monitor(
             MONITOR_ADDRESS,
             zmq.EVENT_HANDSHAKE_SUCCEEDED
@@ -36,14 +42,14 @@ class HandshakeMonitor:
         self._monitor.connect(MONITOR_ADDRESS)
 
     def refusal_reason(self) -> str | None:
-        """A sentence, once the broker is known to refuse this connection."""
+        """Returns a sentence if the broker refuses this connection, else None."""
         while self._monitor.poll(0):
             event = parse_monitor_message(self._monitor.recv_multipart())
             self._on_event(event["event"], event["value"])
         return self._reason
 
     def reconnect_if_refused(self) -> None:
-        """What was refused before may be let in now: keys come and go. Does nothing unless it was refused."""
+        """Connects again if the broker refused before, because the broker's keys may have changed meanwhile."""
         if self.refusal_reason() is None:
             return
         self._reason, self._disconnects = None, 0
@@ -52,10 +58,11 @@ class HandshakeMonitor:
             try:
                 self._socket.disconnect(self._url)
             except zmq.ZMQError:
-                pass  # nothing is left of the connection
+                pass  # ZeroMQ has already dropped the connection
             self._socket.connect(self._url)
 
     def close(self) -> None:
+        """Stops monitoring. Call it before the socket is closed."""
         self._socket.disable_monitor()
         self._monitor.close(0)
 
@@ -63,22 +70,22 @@ class HandshakeMonitor:
         if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
             self._reason, self._disconnects = None, 0
         elif event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
-            self._refuse("it does not let this key in")
+            self._refuse("it does not accept this key")
         elif event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL and value != MECHANISM_MISMATCH:
-            self._refuse("what answers there is not a broker, or has other keys than this key was made for")
+            self._refuse("the peer is not a broker, or has other keys than the broker that this key was made for")
         elif event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
             self._refuse(
                 "it runs without keys; leave out key and KQ_KEY"
                 if self._has_key
-                else "it wants a key; give the path of yours as key or KQ_KEY"
+                else "it needs a key; give the path of your key as key or KQ_KEY"
             )
         else:
             self._disconnects += 1
             if self._disconnects >= DISCONNECTS_MAX:
-                self._reason = "it hangs up before the handshake is over; " + (
+                self._reason = "it disconnects before the handshake is over; " + (
                     "either it runs without keys, or this key was made for another broker"
                     if self._has_key
-                    else "if it wants a key, give the path of yours as key or KQ_KEY"
+                    else "if it needs a key, give the path of your key as key or KQ_KEY"
                 )
 
     def _refuse(self, reason: str) -> None:

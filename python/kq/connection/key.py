@@ -1,4 +1,7 @@
-"""Key files: net/keys.cc in Python. Whoever has such a file is its name to the broker it was made for."""
+"""Reads the key file of a client. The Python twin of net/zmq/keys.cc.
+
+A broker identifies whoever holds the file by the name in it.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,14 @@ from kq.errors import BadInput
 TITLE = "kq client key 1"
 FILE_BYTES_MAX = 4 << 10
 FIELDS = ("name", "role", "public", "secret", "broker")
-ROLES = ("submit", "admin")  # those that a client may have
+ROLES = ("submit", "admin")  # the roles that a client's key may have
 Z85 = re.compile(r"[0-9a-zA-Z.\-:+=^!/*?&<>()\[\]{}@%$#]{40}")
 
 
 @dataclass(frozen=True)
 class Key:
+    """The contents of a key file."""
+
     name: str
     role: str
     public: str
@@ -27,6 +32,8 @@ class Key:
 
     @staticmethod
     def read(path: str | Path) -> Key:
+        """Reads a key file; raises BadInput if it is unreadable, malformed, or readable by other users."""
+
         def refuse(what: str) -> BadInput:
             return BadInput(f"key file {path}{what}")
 
@@ -37,7 +44,7 @@ class Key:
         except OSError as error:
             raise refuse(f": {error.strerror}") from None
         if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise refuse(" holds a secret and others than its owner may use it; chmod 600 it, and make a new key")
+            raise refuse(" holds a secret and other users may read or write it; chmod 600 it, and make a new key")
         if len(data) > FILE_BYTES_MAX:
             raise refuse(f" is longer than {FILE_BYTES_MAX} bytes")
         lines = data.decode(errors="replace").splitlines()
@@ -49,9 +56,9 @@ class Key:
                 continue
             field, _, value = line.partition(" ")
             if field not in FIELDS or not value:
-                raise refuse(f": '{field}' is no field of such a file, or has no value")
+                raise refuse(f": '{field}' is not a field of a key file, or has no value")
             if field in found:
-                raise refuse(f": '{field}' stands there twice")
+                raise refuse(f": '{field}' is given twice")
             found[field] = value
         for field in FIELDS:
             if field not in found:
@@ -60,14 +67,14 @@ class Key:
         if not all(Z85.fullmatch(text) for text in (key.public, key.secret, key.broker)):
             raise refuse(": a key is 40 characters of Z85")
         if key.role not in ROLES:
-            what = f"'{key.name}' with the role {key.role}"
-            raise refuse(f" is of {what}; here a key with the role submit or admin is needed")
+            holder = f"'{key.name}' with the role {key.role}"
+            raise refuse(f" belongs to {holder}; a client needs a key with the role submit or admin")
         return key
 
 
 def given_key(path: str | Path | None) -> Key | None:
-    """The key in the file given, else in KQ_KEY, else none."""
+    """Returns the key in the given file, else in the file that KQ_KEY names, else None."""
     path = path or os.environ.get("KQ_KEY")
-    if path and not isinstance(path, str | os.PathLike):  # open() would take a number for a descriptor, and close it
+    if path and not isinstance(path, str | os.PathLike):  # open() would take an int as a descriptor and close it
         raise BadInput(f"key must be the path of a key file, got {type(path).__name__}")
     return Key.read(path) if path else None

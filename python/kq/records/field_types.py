@@ -1,4 +1,4 @@
-"""Whether a record holds what its fields are declared as, which Python itself does not ask."""
+"""Checks at run time that the fields of a record hold values of their declared types."""
 
 from __future__ import annotations
 
@@ -13,14 +13,18 @@ TYPE_NAMES = {str: "a text", int: "a whole number", float: "a number", list: "a 
 
 
 def field_type_error(record: Any) -> str | None:
-    """The first field that holds something else: "tags.turn must be a text, got int"."""
+    """Returns an error text for the first field with a value of another type, else None.
+
+    Example: "tags.turn must be a text, got int".
+    """
     return _record_error(record, "")
 
 
 def _record_error(record: Any, before: str) -> str | None:
-    for name, hint, is_leaf in _declared_fields(type(record)):
+    kind: type = type(record)
+    for name, hint, is_leaf in _declared_fields(kind):
         value = getattr(record, name)
-        if is_leaf and type(value) is hint:  # as nearly all are: a batch has thousands of them
+        if is_leaf and type(value) is hint:  # the fast path of nearly all fields: a batch has thousands of them
             continue
         if wrong := _value_error(value, hint, before + name):
             return wrong
@@ -29,6 +33,7 @@ def _record_error(record: Any, before: str) -> str | None:
 
 @cache
 def _declared_fields(kind: type) -> tuple[tuple[str, Any, bool], ...]:
+    """Returns each field's name, its type, and whether the type is a plain class that type() can be compared with."""
     hints = typing.get_type_hints(kind)
     return tuple(
         (one.name, hint := hints[one.name], isinstance(hint, type) and not is_dataclass(hint)) for one in fields(kind)
@@ -58,6 +63,6 @@ def _value_error(value: Any, hint: Any, place: str) -> str | None:
 
 
 def _is_a(kind: Any, value: Any) -> bool:
-    if kind in (int, float):  # numbers of numpy are some, True is none
+    if kind in (int, float):  # numbers of numpy count as numbers, True and False do not
         return isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
     return isinstance(value, kind)

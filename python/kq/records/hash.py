@@ -1,4 +1,4 @@
-"""SHA-256, the one content hash of kq."""
+"""The content hash of kq, which is SHA-256."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import hashlib
 
 
 class Hash(bytes):
-    """The 32 raw bytes. On the wire they are msgpack `bin`, unlike every other text or bytes."""
+    """The 32 bytes of a SHA-256. On the wire a hash is msgpack `bin`; every other text or bytes is msgpack `str`."""
 
     @classmethod
     def of(cls, content: bytes) -> Hash:
+        """Returns the hash of the content."""
         return cls(hashlib.sha256(content).digest())
 
     def __str__(self) -> str:

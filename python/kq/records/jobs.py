@@ -1,4 +1,7 @@
-"""What the broker keeps and gives back: the words of core/records.h, result.h, device.h and leaderboard.h."""
+"""The records that the broker stores and returns: jobs, results, devices, rows of runs and of the leaderboard.
+
+The Python twin of core/records.h, core/result.h, core/device.h and core/leaderboard.h.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +14,24 @@ from kq.records.verdict import Verdict
 
 
 class JobState(TextEnum):
+    """The state of a job in the broker's queue."""
+
     QUEUED = "queued"
     LEASED = "leased"
     FINISHED = "finished"
 
 
 class DeviceKind(TextEnum):
+    """The kind of a device."""
+
     CPU = "cpu"
     CUDA = "cuda"
 
 
 @dataclass(frozen=True)
 class DeviceInfo:
+    """A device of a worker."""
+
     kind: DeviceKind = DeviceKind.CPU
     model: str = ""
     uuid: str = ""
@@ -32,26 +41,30 @@ class DeviceInfo:
 
 @dataclass(frozen=True)
 class StageTimes:
+    """How long the stages of an evaluation took."""
+
     build_ms: int = 0
     build_cached: bool = False
     run_ms: int = 0
-    trials_us: int = 0  # of that, from the first trial to the end of the last
+    trials_us: int = 0  # the part of run_ms from the start of the first trial to the end of the last
 
 
 @dataclass(frozen=True)
 class Software:
+    """The versions of the software that evaluated a job."""
+
     kq: str = ""
     python: str = ""
     torch: str = ""
     triton: str = ""
     cuda: str = ""
     evaluator: str = ""
-    packages: str = ""  # SHA-256 of their names and versions
+    packages: str = ""  # SHA-256 of the names and versions of all Python packages
 
 
 @dataclass(frozen=True)
 class Host:
-    """The machine and how its worker came to run there."""
+    """The machine that evaluated a job, and the container and scheduler that its worker runs under."""
 
     name: str = ""
     cpu: str = ""
@@ -68,25 +81,27 @@ class Host:
 
 @dataclass(frozen=True)
 class GpuProcess:
+    """A process that uses a GPU."""
+
     pid: int = 0
     memory_mib: int = 0
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """How a GPU ran right after the trials, as its driver says: what is 0 or empty it does not tell."""
+    """The driver's readings of a GPU directly after the trials. A value that the driver does not report is 0 or empty."""
 
     sm_clock_mhz: int = 0
     memory_clock_mhz: int = 0
     temperature_c: int = 0
     power_w: float = 0
     throttle: str = ""  # "none", "sw_power_cap,hw_thermal_slowdown"
-    foreign: list[GpuProcess] | None = None  # other users' processes on it
+    foreign: list[GpuProcess] | None = None  # processes of other users on the GPU
 
 
 @dataclass(frozen=True)
 class ProfileMetric:
-    """One figure of a profiler: "speed_of_light.sm_throughput_pct"."""
+    """One figure of a profiler, with a name such as "speed_of_light.sm_throughput_pct"."""
 
     name: str = ""
     value: float = 0
@@ -94,24 +109,26 @@ class ProfileMetric:
 
 @dataclass(frozen=True)
 class KernelProfile:
+    """The profiler's figures for one kernel."""
+
     kernel: str = ""
     metrics: list[ProfileMetric] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What came of the profiler that a submission asked for, in a pass of its own after the timing."""
+    """The result of the profiler that a submission asked for. The profiler runs in a separate pass after the timing."""
 
-    tool: str = ""  # "ncu 2025.3.1.0"
-    directory: str = ""  # of its files, on the worker's machine
-    message: str = ""  # why there is less than was asked for
+    tool: str = ""  # name and version, such as "ncu 2025.3.1.0"
+    directory: str = ""  # the directory of the profiler's files on the worker's machine
+    message: str = ""  # why the profile is incomplete or missing
     ms: int = 0
     kernels: list[KernelProfile] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Toolchain:
-    """What compiled the kernel; empty where nothing was compiled."""
+    """The compiler and flags that built the kernel; both are empty if nothing was compiled."""
 
     compiler: str = ""
     flags: str = ""
@@ -119,7 +136,7 @@ class Toolchain:
 
 @dataclass(frozen=True)
 class Samples:
-    """Raw samples of the judge's clock, in schedule order."""
+    """The raw samples of the judge's clock, in the order in which the calls were scheduled."""
 
     submission_ns: list[int] = field(default_factory=list)
     reference_ns: list[int] = field(default_factory=list)
@@ -127,23 +144,25 @@ class Samples:
 
 @dataclass(frozen=True)
 class Result:
+    """The result of one finished job."""
+
     verdict: Verdict = field(default_factory=Verdict)
     device: DeviceInfo = field(default_factory=DeviceInfo)
     worker: str = ""
     times: StageTimes = field(default_factory=StageTimes)
     software: Software = field(default_factory=Software)
     sandbox: str = ""
-    log: str = ""  # what the kernel printed: untrusted; bytes that are not UTF-8 are shown as U+FFFD
+    log: str = ""  # the kernel's output, which is untrusted; bytes that are not UTF-8 appear as U+FFFD
     samples: Samples = field(default_factory=Samples)
     toolchain: Toolchain = field(default_factory=Toolchain)
     host: Host = field(default_factory=Host)
-    conditions: Conditions | None = None  # of a GPU that is watched
-    profile: Profile | None = None  # of a passed one that asked for it
+    conditions: Conditions | None = None  # only if the worker monitors the GPU
+    profile: Profile | None = None  # only for a passed job whose submission asked for a profiler
 
 
 @dataclass(frozen=True)
 class Requirements:
-    """What a job asks of a worker and its device."""
+    """What a job requires of a worker and its device."""
 
     wish: DeviceWish = DeviceWish.ANY
     gpu_model: str = ""
@@ -154,6 +173,8 @@ class Requirements:
 
 @dataclass(frozen=True)
 class JobRecord:
+    """A job as the broker stores it."""
+
     seq: int = 0
     key: Hash = NO_HASH
     state: JobState = JobState.QUEUED
@@ -163,8 +184,8 @@ class JobRecord:
     leased_at_ms: int = 0
     finished_at_ms: int = 0
     last_error: str = ""
-    submitter: str = ""  # whose share and quota it counts against
-    run: str = ""  # that asked for it last
+    submitter: str = ""  # the submitter whose share and quota the job uses
+    run: str = ""  # the run that submitted the job last
     priority: Priority = Priority.NORMAL
     needs: Requirements = field(default_factory=Requirements)
     problem: Hash = NO_HASH
@@ -175,13 +196,15 @@ class JobRecord:
 
 @dataclass(frozen=True)
 class RunEntry:
+    """One label of a run: the submission and the number of its job."""
+
     seq: int = 0
     submission: Submission = field(default_factory=Submission)
 
 
 @dataclass(frozen=True)
 class RunRow:
-    """One label of a run with its job, and its result once that is finished."""
+    """One label of a run with its job, and with the job's result once the job is finished."""
 
     run: str = ""
     entry: RunEntry = field(default_factory=RunEntry)

@@ -1,4 +1,4 @@
-"""The bounds of core/limits.h that a producer meets; a test holds the two together."""
+"""The limits of core/limits.h that matter to a client. python/tests/test_house.py checks that both files agree."""
 
 FILE_BYTES_MAX = 1 << 20
 FILES_PER_SUBMISSION_MAX = 16

@@ -1,4 +1,4 @@
-"""Names that are spelled the same in C++, on the wire, in every output and in the docs."""
+"""The base class of enumerations whose names are the same in C++, on the wire, in outputs and in the documents."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class TextEnum(str, Enum):
-    """An enumerator that is its own name: it compares to text, and prints as text in every version of Python."""
+    """An enumeration of texts. A member equals its text and prints as its text in every version of Python."""
 
     def __str__(self) -> str:
         return str(self.value)

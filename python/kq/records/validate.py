@@ -1,4 +1,7 @@
-"""What no broker accepts, said before anything is sent: core/submission.cc in Python, in its words."""
+"""Checks submissions before they are sent. The Python twin of core/submission.cc, with the same error texts.
+
+The broker makes the same checks; a test sends every kind of bad submission and compares the texts.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,8 @@ from kq.records.submission import DeviceWish, Submission
 
 
 def name_error(name: str) -> str | None:
-    """What is wrong with a name that people choose (run, label, author, tag), or nothing."""
-    if not isinstance(name, str):  # the caller's Python may be untyped
+    """Returns what is wrong with a name that people choose (run, label, author, tag), or None."""
+    if not isinstance(name, str):  # the caller may ignore the type annotation
         return f"must be a text, got {type(name).__name__}"
     if not name:
         return "is empty"
@@ -30,12 +33,13 @@ def name_error(name: str) -> str | None:
 
 
 def check_name(what: str, name: str) -> None:
+    """Raises BadInput if the name is invalid; `what` says what is named."""
     if wrong := name_error(name):
         raise BadInput(f"{what} {wrong}")
 
 
 def span_s(timeout: float | None, what: str = "timeout") -> float:
-    """The seconds that a call may take: any number of them without a timeout."""
+    """Returns the timeout in seconds, or infinity for None; raises BadInput for anything but a number of 0 or more."""
     if timeout is None:
         return math.inf
     if isinstance(timeout, bool) or not isinstance(timeout, Real) or not timeout >= 0:
@@ -44,7 +48,7 @@ def span_s(timeout: float | None, what: str = "timeout") -> float:
 
 
 def check(submission: Submission) -> None:
-    """Raises BadInput; the sentence starts with the label."""
+    """Raises BadInput if the broker would refuse the submission; the error text starts with the label."""
     check_name("label", submission.label)
     if wrong := field_type_error(submission) or _submission_error(submission):
         raise BadInput(f"{submission.label}: {wrong}")

@@ -1,4 +1,7 @@
-"""How a job ended. The words of core/verdict.h and core/measurement.h; a test holds the tables together."""
+"""The verdict of a job and the figures that belong to it. The Python twin of core/verdict.h and core/measurement.h.
+
+python/tests/test_house.py checks that the names in both languages agree.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from kq.records.text_enum import TextEnum
 
 
 class Fault(TextEnum):
-    """Whose doing an ending was. Only USER and POLICY are held against a submission."""
+    """Who caused a verdict. Only USER and POLICY mean that the submission is at fault."""
 
     NONE = "none"
     USER = "user"
@@ -19,7 +22,7 @@ class Fault(TextEnum):
 
 
 class Stage(TextEnum):
-    """Where in a job's life it ended."""
+    """The stage of evaluation at which a job ended."""
 
     NONE = "none"
     QUEUE = "queue"
@@ -31,7 +34,7 @@ class Stage(TextEnum):
 
 
 class VerdictName(TextEnum):
-    """The names, each with whose fault it is: VerdictName.PASSED.fault."""
+    """The names of all verdicts, each with its fault, as in VerdictName.PASSED.fault."""
 
     fault: Fault
 
@@ -63,32 +66,34 @@ class VerdictName(TextEnum):
 
 @dataclass(frozen=True)
 class Statistics:
+    """Statistics of timed samples, in nanoseconds."""
+
     samples_n: int = 0
     median_ns: float = 0
     mean_ns: float = 0
     std_ns: float = 0
     min_ns: float = 0
     max_ns: float = 0
-    p95_ns: float = 0  # 0 below 20 samples
-    p99_ns: float = 0  # 0 below 100 samples
+    p95_ns: float = 0  # 0 with fewer than 20 samples
+    p99_ns: float = 0  # 0 with fewer than 100 samples
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """The figures of a passed job, in nanoseconds."""
+    """The times of a passed or suspect job, in nanoseconds."""
 
     method: str = ""
-    submission: Statistics = Statistics()  # its median is the published time
-    reference: Statistics = Statistics()  # the problem's own Model, same inputs, same clock
-    overhead_ns: float = 0  # subtracted from every sample
-    drift_ns: float = 0  # how far a trusted null call moved during the trials
-    attested_ns: float = 0  # median by the judge's clock alone
-    event_ns: float = 0  # median by the submission's own clock, a hint; 0 where there is none
-    burst_ns: float = 0  # a call's share of several in one interval; 0 where none were made
+    submission: Statistics = Statistics()  # the submission's times; their median is the published time
+    reference: Statistics = Statistics()  # times of the problem's own Model, on the same inputs by the same clock
+    overhead_ns: float = 0  # the overhead that was subtracted from every sample
+    drift_ns: float = 0  # how much the time of a trusted null call changed during the trials
+    attested_ns: float = 0  # median of the judge's own clock alone
+    event_ns: float = 0  # median of the submission's own clock, which is only a hint; 0 if there is none
+    burst_ns: float = 0  # time per call when several calls were timed in one interval; 0 if that was not done
 
     @property
     def speedup(self) -> float:
-        """How much faster than the reference; 0 when either median is 0, as without timed trials."""
+        """The reference's median over the submission's median; 0 if either is 0, as without timed trials."""
         if self.submission.median_ns <= 0 or self.reference.median_ns <= 0:
             return 0.0
         return self.reference.median_ns / self.submission.median_ns
@@ -96,6 +101,8 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Correctness:
+    """The result of the correctness trials."""
+
     trials_passed: int = 0
     max_abs_err: float = 0
     max_rel_err: float = 0
@@ -103,7 +110,7 @@ class Correctness:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """The first element that differs, and the worst errors seen."""
+    """The first element that differs from the expected output, and the largest errors."""
 
     trial: int = 0
     output: int = 0
@@ -112,13 +119,13 @@ class Mismatch:
     got: float = 0
     max_abs_err: float = 0
     max_rel_err: float = 0
-    mismatched: int = 0  # elements that differ, of `total`
+    mismatched: int = 0  # the number of elements that differ, out of `total`
     total: int = 0
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What people are told about an ending. `message` may quote the kernel: untrusted text."""
+    """The explanation of a verdict. `message` may quote the kernel and is untrusted text."""
 
     stage: Stage = Stage.NONE
     reason: str = ""
@@ -131,7 +138,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Only `passed` and `suspect` hold a measurement; only `passed` holds no evidence."""
+    """How a job ended. Only `passed` and `suspect` have a measurement; only `passed` has no evidence."""
 
     name: VerdictName = VerdictName.ABANDONED
     evidence: Evidence | None = None

@@ -1,8 +1,9 @@
-"""bytes <-> dataclasses: core/codec.cc in Python.
+"""Encodes dataclasses as msgpack and decodes them. The Python twin of core/bytes/codec.cc.
 
-A record is a map of its fields, an enumerator its name, a Hash 32 bytes of `bin`. Text and bytes are both `str`, whose
-bytes the format does not restrict: in between, Python holds them as text with surrogateescape, which loses nothing.
-Fields that are absent keep their defaults and unknown ones are ignored, so both ends may grow.
+A record is a map of its fields, an enumeration member is its name, and a Hash is 32 bytes of `bin`. Text and bytes are both
+`str`, whose bytes the format does not restrict; in between, Python holds them as text with surrogateescape, which is
+lossless. Absent fields keep their defaults and unknown fields are ignored, so client and broker may have different
+versions.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ T = TypeVar("T")
 
 
 class Malformed(ValueError):
-    """Bytes that are no such record or message: where, and what was expected."""
+    """The bytes are not a valid record or message. The text says where the error is and what was expected."""
 
     def __init__(self, what: str, where: str = "") -> None:
         super().__init__(f"malformed message at '{where}': {what}" if where else f"malformed message: {what}")
@@ -36,23 +37,27 @@ class Malformed(ValueError):
         self.where = where
 
     def below(self, place: str) -> Malformed:
+        """Returns the same error with the enclosing place put before its path."""
         return Malformed(self.what, place + self.where)
 
 
 def encode(value: Any) -> bytes:
+    """Returns the bytes of a record; raises Malformed if a field cannot be encoded."""
     return _pack(lambda: _to_msgpack(type(value), value))
 
 
 def decode(kind: type[T], data: bytes) -> T:
+    """Returns the record of that type in the bytes; raises Malformed."""
     return typing.cast(T, _from_msgpack(kind, _unpack(data)))
 
 
 def encode_message(request_id: int, body: Any) -> bytes:
+    """Returns the bytes of a message, which is [version, request_id, [name, body]]; raises Malformed."""
     return _pack(lambda: [PROTOCOL_VERSION, request_id, [message_name(type(body)), _to_msgpack(type(body), body)]])
 
 
 def decode_message(data: bytes, bodies: Iterable[type]) -> tuple[int, Any]:
-    """The request_id and the body, which is one of `bodies`."""
+    """Returns the request id and the body, whose type is one of `bodies`; raises Malformed."""
     message = _unpack(data)
     if not isinstance(message, list) or len(message) != 3:
         raise Malformed("[version, request_id, [name, body]] was expected")
@@ -67,7 +72,7 @@ def decode_message(data: bytes, bodies: Iterable[type]) -> tuple[int, Any]:
 
 
 def message_name(kind: type[Any]) -> str:
-    """SubmitBatch -> submit_batch"""
+    """Returns the name of a message type on the wire; SubmitBatch becomes submit_batch."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
 
 
@@ -95,11 +100,12 @@ def _unpack(data: bytes) -> Any:
         raise Malformed(str(error) or type(error).__name__) from None
 
 
-# ---- dataclass -> what msgpack packs
+# ---- from dataclasses to values that msgpack packs
 
 
 @cache
 def _fields(kind: type) -> tuple[tuple[str, Any], ...]:
+    """Returns the name and type of each field that is part of the record."""
     hints = typing.get_type_hints(kind)
     return tuple((one.name, hints[one.name]) for one in fields(kind) if not one.metadata.get("local"))
 
@@ -111,9 +117,9 @@ def _to_msgpack(hint: Any, value: Any) -> Any:
     if origin is list:
         (item,) = typing.get_args(hint)
         return [_to_msgpack(item, one) for one in value]
-    if origin is dict:  # in the order of the bytes, as the broker keeps it
+    if origin is dict:  # sorted by the bytes of the keys, as the broker sorts its maps
         return dict(sorted(value.items(), key=lambda pair: pair[0].encode(errors="surrogateescape")))
-    if hint is bytes:  # not a Hash, which is `bin`
+    if hint is bytes:  # a Hash has another type and stays `bin`
         return value.decode(errors="surrogateescape")
     if hint is float:
         return float(value)
@@ -138,7 +144,7 @@ def _verdict_to_msgpack(verdict: Verdict) -> list[Any]:
     return ["ended", {"name": verdict.name.value} | evidence]
 
 
-# ---- what msgpack unpacks -> dataclass
+# ---- from values that msgpack unpacks to dataclasses
 
 
 def _from_msgpack(hint: Any, plain: Any) -> Any:
@@ -179,7 +185,7 @@ def _verdict_from_msgpack(plain: Any) -> Verdict:
     if name == "ended":
         ending = _at(".name", VerdictName, given.get("name", VerdictName.ABANDONED.value))
         if ending in (VerdictName.PASSED, VerdictName.SUSPECT):
-            raise Malformed(f"'{ending.value}' has a form of its own")
+            raise Malformed(f"'{ending.value}' must not have the form of 'ended'")
         return Verdict(ending, _at(".evidence", Evidence, given.get("evidence", {})))
     return Verdict(
         VerdictName[name.upper()],
@@ -196,7 +202,7 @@ def _name_and_body(plain: Any) -> tuple[str, Any]:
 
 
 def _expect(kind: type[T], plain: Any, what: str) -> T:
-    if type(plain) is not kind:  # a bool is no integer
+    if type(plain) is not kind:  # not isinstance(), for which a bool is an int
         raise Malformed(f"{what} was expected")
     return plain
 
@@ -227,7 +233,7 @@ _SCALARS: dict[Any, Callable[[Any], Any]] = {
 
 @cache
 def _optional(hint: Any) -> Any:
-    """X of `X | None`, or nothing."""
+    """Returns X for the type `X | None`, else None."""
     if typing.get_origin(hint) not in (typing.Union, types.UnionType):
         return None
     (inner,) = (one for one in typing.get_args(hint) if one is not type(None))

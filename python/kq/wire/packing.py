@@ -1,4 +1,4 @@
-"""Submissions -> batches that fit into a message. Files are packed with zstd where its library is there."""
+"""Packs submissions into batches that fit into a message. Files are compressed if the zstandard library is installed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from kq.wire.messages import Blob, Packing, SubmitBatch
 
 try:
     import zstandard
-except ImportError:  # raw will do, it only takes more room
+except ImportError:  # files are then sent uncompressed
     zstandard = None  # type: ignore[assignment]
 
-LEVEL = -1  # core/compress.cc, which knows why
+LEVEL = -1  # the level of core/bytes/compress.cc, which explains the choice
 
 
 def batches(run: str, submissions: Sequence[Submission], submitter: str = "") -> Iterator[SubmitBatch]:
-    """In order, each as full as it may be, each with the files its jobs need; no submission is too large for one."""
+    """Yields batches with all submissions in order, each as full as the limits allow and with the files its jobs need.
+
+    No submission may be too large for a batch; operations.checked() makes sure of that.
+    """
     jobs: list[Submission] = []
     blobs: dict[Hash, bytes] = {}
     size = 0
@@ -38,7 +41,7 @@ def batches(run: str, submissions: Sequence[Submission], submitter: str = "") ->
 
 
 def part_of(batch: SubmitBatch, places: Sequence[int]) -> SubmitBatch:
-    """Some of its jobs, with the files they need: to be sent again."""
+    """Returns a batch of the jobs at these places, with the files they need, to be sent again."""
     if len(places) == len(batch.jobs):
         return batch
     jobs = [batch.jobs[place] for place in places]
@@ -47,12 +50,13 @@ def part_of(batch: SubmitBatch, places: Sequence[int]) -> SubmitBatch:
 
 
 def blobs_of(submission: Submission) -> dict[Hash, bytes]:
-    """The files that are at hand; the others must be in the broker's store."""
+    """Returns the contents of a submission's files by hash. A file without content must be in the broker's store."""
     files: list[SourceFile | Problem] = [*submission.files, submission.problem]
     return {file.hash: file.content for file in files if file.content is not None}
 
 
 def size_of(submission: Submission) -> int:
+    """Returns the size of a submission's files in bytes."""
     return _size(blobs_of(submission))
 
 
@@ -65,7 +69,7 @@ def _batch(run: str, jobs: list[Submission], blobs: dict[Hash, bytes], submitter
 
 
 def packed(name: Hash, content: bytes) -> Blob:
-    """As one frame that names its content's size, or raw where that is not smaller."""
+    """Returns the content as a blob: a zstd frame that states the content's size, or raw if the frame is not smaller."""
     if zstandard is not None:
         frame = zstandard.ZstdCompressor(level=LEVEL).compress(content)
         if len(frame) < len(content):
@@ -74,7 +78,7 @@ def packed(name: Hash, content: bytes) -> Blob:
 
 
 def unpacked(frame: bytes) -> bytes:
-    """The content of a frame; BadInput without the library."""
+    """Returns the content of a zstd frame; raises BadInput if the zstandard library is not installed."""
     if zstandard is None:
-        raise BadInput("a zstd frame cannot be read here: pip install zstandard")
+        raise BadInput("reading a zstd frame needs the zstandard library: pip install zstandard")
     return bytes(zstandard.ZstdDecompressor().decompress(frame, max_output_size=FILE_BYTES_MAX))

@@ -1,4 +1,7 @@
-"""What people ask of the queue itself: core/operations.h. All but CancelJobs and the queries need the role admin."""
+"""The messages that inspect and control the queue. The Python twin of core/operations.h.
+
+CancelJobs and the queries are open to every client; all other requests need a key with the role admin.
+"""
 
 from __future__ import annotations
 
@@ -7,40 +10,50 @@ from dataclasses import dataclass, field
 from kq.records.jobs import JobRecord, JobState, Requirements
 from kq.records.submission import Priority
 
-# ---- client -> broker
+# ---- from the client to the broker
 
 
 @dataclass(frozen=True)
 class CancelJobs:
+    """Cancels queued or running jobs."""
+
     seqs: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class RetryJobs:
-    """Queues these again, if their verdict does not settle: abandoned, cancelled, expired, ..."""
+    """Queues jobs again whose verdict is not terminal, such as abandoned, cancelled or expired."""
 
     seqs: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class PurgeDead:
+    """Deletes dead-letter jobs."""
+
     seqs: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Pause:
-    submitter: str = ""  # empty: everybody
+    """Pauses or resumes the jobs of a submitter."""
+
+    submitter: str = ""  # empty: all submitters
     paused: bool = False
 
 
 @dataclass(frozen=True)
 class Drain:
+    """Starts or stops draining a worker, which then gets no more jobs."""
+
     worker: str = ""
     draining: bool = False
 
 
 @dataclass(frozen=True)
 class JobsQuery:
+    """Asks for jobs in one state."""
+
     state: JobState = JobState.QUEUED
     after_seq: int = 0
     limit: int = 0
@@ -48,103 +61,127 @@ class JobsQuery:
 
 @dataclass(frozen=True)
 class DeadQuery:
+    """Asks for dead-letter jobs."""
+
     after_seq: int = 0
     limit: int = 0
 
 
 @dataclass(frozen=True)
 class QueueQuery:
+    """Asks for the lanes of the queue."""
+
     limit: int = 0
     skip: int = 0
 
 
 @dataclass(frozen=True)
 class RunsQuery:
-    after: str = ""  # the name of a run; empty: from the start
+    """Asks for runs in the order of their names."""
+
+    after: str = ""  # the name of the run after which the reply starts; empty: from the first run
     limit: int = 0
 
 
 @dataclass(frozen=True)
 class StatsQuery:
-    pass
+    """Asks for the broker's metrics."""
 
 
 @dataclass(frozen=True)
 class Backup:
-    dir: str = ""  # of the broker's machine: absolute, absent or empty
+    """Writes a backup of the store."""
+
+    dir: str = ""  # an absolute path on the broker's machine; the directory must be absent or empty
 
 
-# ---- broker -> client
+# ---- from the broker to the client
 
 
 @dataclass(frozen=True)
 class JobAction:
+    """What an operation did with one job."""
+
     seq: int = 0
-    done: bool = False  # also where it was so already
+    done: bool = False  # True also if the job already was in the wanted state
     state: JobState = JobState.QUEUED
-    reason: str = ""  # a sentence when not done
+    reason: str = ""  # why the operation was not done
 
 
 @dataclass(frozen=True)
 class ActionReply:
+    """Answers CancelJobs, RetryJobs and PurgeDead, with one JobAction per job."""
+
     jobs: list[JobAction] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Done:
-    pass
+    """Answers an operation that has no other result."""
 
 
 @dataclass(frozen=True)
 class JobRow:
+    """A job in a list of jobs."""
+
     job: JobRecord = field(default_factory=JobRecord)
     label: str = ""
     author: str = ""
-    worker: str = ""  # that runs it; empty while queued
+    worker: str = ""  # the worker that runs the job; empty while queued
 
 
 @dataclass(frozen=True)
 class JobsReply:
+    """Answers JobsQuery and DeadQuery."""
+
     jobs: list[JobRow] = field(default_factory=list)
-    last_seq: int = 0  # where the next query goes on, while there is more
+    last_seq: int = 0  # where the next query must continue if there is more
     more: bool = False
 
 
 @dataclass(frozen=True)
 class LaneRow:
-    """What waits under one priority, for one submitter, with the same requirements."""
+    """A lane of the queue: the queued jobs of one submitter with the same priority and requirements."""
 
     needs: Requirements = field(default_factory=Requirements)
     priority: Priority = Priority.NORMAL
     submitter: str = ""
     queued: int = 0
-    oldest_ms: int = 0  # when its head was submitted, Unix time
-    served: bool = False  # a connected worker can run it
+    oldest_ms: int = 0  # when the first job of the lane was submitted, Unix time
+    served: bool = False  # whether a connected worker can run the lane's jobs
     paused: bool = False
 
 
 @dataclass(frozen=True)
 class QueueReply:
+    """Answers a QueueQuery."""
+
     lanes: list[LaneRow] = field(default_factory=list)
-    waiting: int = 0  # queued jobs whose time has not come
+    waiting: int = 0  # queued jobs that must not run before a later time
     more: bool = False
 
 
 @dataclass(frozen=True)
 class KnownRun:
+    """A run in a list of runs."""
+
     run: str = ""
-    submitter: str = ""  # these two of the job with its first label
-    submitted_at_ms: int = 0  # Unix time
+    submitter: str = ""  # the submitter of the job of the run's first label
+    submitted_at_ms: int = 0  # when that job was submitted, Unix time
 
 
 @dataclass(frozen=True)
 class RunsReply:
+    """Answers a RunsQuery."""
+
     runs: list[KnownRun] = field(default_factory=list)
     more: bool = False
 
 
 @dataclass(frozen=True)
 class Metric:
+    """One metric of the broker, as Prometheus names it."""
+
     name: str = ""
     labels: dict[str, str] = field(default_factory=dict)
     value: float = 0.0
@@ -152,6 +189,8 @@ class Metric:
 
 @dataclass(frozen=True)
 class StatsReply:
+    """Answers a StatsQuery."""
+
     metrics: list[Metric] = field(default_factory=list)
 
 
