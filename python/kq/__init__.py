@@ -15,8 +15,9 @@ A training loop asks for the rewards of kernels:
         for one in client.evaluate_many(texts, problem=problem, timeout=300):
             print(one.reward, one.infra_error)  # a reward, or a sentence that says why there is none
 
-The modules at the top of this package are public. The subpackages are private: `records` holds the records that client and
-broker exchange, `wire` the protocol, `connection` the socket, `calls` what each call does, `tables` results as tables.
+The modules at the top of this package are public. The subpackages are private: `records` holds the records that client
+and broker exchange, `wire` the protocol, `connection` the socket, `calls` what each call does, `tables` results as
+tables.
 """
 
 from kq.aio import AsyncBatch, AsyncClient

@@ -141,11 +141,11 @@ class AsyncClient:
     ) -> Evaluation:
         """Submits one source, waits for its verdict and returns the Evaluation with times and reward.
 
-        The call raises BadInput for a mistake of the caller and no other error. Every other failure, including the end of
-        `timeout` seconds, is the Evaluation's `infra_error`. Equal work is evaluated once, however often it is submitted;
-        `fresh` evaluates it again. `source`, `problem`, `backend` and `contract` are the arguments of Submission.of();
-        `fields` are the other fields of a Submission, such as device, gpu_model, trials, author, tags. Without a `label`
-        the row's label is made from a hash of the submission.
+        The call raises BadInput for a mistake of the caller and no other error. Every other failure, including the end
+        of `timeout` seconds, is the Evaluation's `infra_error`. Equal work is evaluated once, however often it is
+        submitted; `fresh` evaluates it again. `source`, `problem`, `backend` and `contract` are the arguments of
+        Submission.of(); `fields` are the other fields of a Submission, such as device, gpu_model, trials, author, tags.
+        Without a `label` the row's label is made from a hash of the submission.
         """
         span_s(timeout)
         order = order_of(
@@ -243,7 +243,8 @@ class AsyncClient:
             row = await self._run(operations.row(run, label))
             if row is None or row.entry.seq != ack.seq:
                 raise BadInput(
-                    f"{label}: this label of run '{run}' now names another job; each submission needs a label of its own"
+                    f"{label}: this label of run '{run}' now names another job; each submission needs a label of its
+                    own"
                 )
             if row.result is not None:  # else the job was queued again by another submission
                 return Evaluation(run, label, ack.seq, row)

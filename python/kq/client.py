@@ -54,9 +54,9 @@ class Client:
     def __init__(self, url: str | None = None, key: str | Path | None = None, *, submitter: str | None = None) -> None:
         """Prepares a connection; raises BadInput for a wrong URL, key or submitter.
 
-        `url` is the broker's URL; the default is KQ_BROKER, else the default URL of kq-broker. `key` is the path of a key
-        file; the default is KQ_KEY, else no key. `submitter` is the name whose share and quota the jobs use; the default
-        is KQ_SUBMITTER, else user@host. The broker uses the name in the key instead, if there is a key.
+        `url` is the broker's URL; the default is KQ_BROKER, else the default URL of kq-broker. `key` is the path of a
+        key file; the default is KQ_KEY, else no key. `submitter` is the name whose share and quota the jobs use; the
+        default is KQ_SUBMITTER, else user@host. The broker uses the name in the key instead, if there is a key.
         """
         self.url = broker_url(url)
         self.submitter = submitter_name(submitter)
@@ -126,9 +126,9 @@ class Client:
     ) -> Evaluations:
         """Evaluates many sources together and returns one Evaluation per source, in order.
 
-        `problem` is one problem for all sources, or a sequence with one for each. The call returns after `timeout` seconds
-        at the latest; a job that is not finished by then, or `job_timeout` seconds after the broker accepted it, has an
-        infra_error. Equal sources are evaluated once.
+        `problem` is one problem for all sources, or a sequence with one for each. The call returns after `timeout`
+        seconds at the latest; a job that is not finished by then, or `job_timeout` seconds after the broker accepted
+        it, has an infra_error. Equal sources are evaluated once.
         """
         return self._evaluations(
             order_of(sources, problem=problem, **arguments), timeout, job_timeout, progress_of(progress)
@@ -289,8 +289,8 @@ class Batch(BatchView):
     ) -> Iterator[Evaluation]:
         """Yields the Evaluation of each job as the job finishes; ends after `timeout` seconds at the latest.
 
-        A job that is not finished by then, or `job_timeout` seconds after the broker accepted it, has an infra_error and
-        stays in `pending`; a later as_completed() yields its outcome. `progress` is True for a line on stderr, or a
+        A job that is not finished by then, or `job_timeout` seconds after the broker accepted it, has an infra_error
+        and stays in `pending`; a later as_completed() yields its outcome. `progress` is True for a line on stderr, or a
         function that takes a Tally.
         """
         return self._client._each(

@@ -1,4 +1,7 @@
-"""Rows -> a folder as data sets have it on Hugging Face: README.md and data/SPLIT-00000-of-00002.parquet. Uploading it is up to you."""
+"""Writes rows to a folder in the form of a Hugging Face data set, ready to be uploaded.
+
+The folder holds README.md, which is the data set card, and files such as data/train-00000-of-00002.parquet.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ from kq.parquet import COMPRESSION, Sink, batched, need_pyarrow, schema_of, sync
 from kq.tables.columns import SCHEMA, Row
 from kq.tables.partial_output import partial_folder
 
-SHARD_BYTES = 256 << 20
-NOTED_MAX = 20  # different devices, methods and runs that the card names
+SHARD_BYTES = 256 << 20  # a new Parquet file begins when the current one has so many bytes
+NOTED_MAX = 20  # how many different devices, methods and runs the card names
 SPLIT = re.compile(r"\w+(\.\w+)*")
 
 CARD = """\
@@ -49,19 +52,20 @@ counts; `fault` tells whose doing another ending was. `kq-dump --schema` says wh
 
 
 class CardFacts:
-    """What the card says of the rows, gathered as they go by."""
+    """The runs, devices and timing methods of the rows, collected for the card while the rows are written."""
 
     def __init__(self) -> None:
         self.seen: dict[str, set[str]] = {"run": set(), "device_model": set(), "method": set()}
 
     def add(self, rows: list[dict[str, Any]]) -> None:
+        """Collects the values of these rows."""
         for name, values in self.seen.items():
             for row in rows:
                 if len(values) <= NOTED_MAX and (value := row.get(name)):
                     values.add(str(value))
 
     def text(self, name: str) -> str:
-        """On one line, whatever people named their runs."""
+        """Returns a column's values on one line, without characters that Markdown would interpret."""
         values = sorted(re.sub(r"[\x00-\x1f|<>`\[\]]", " ", value) for value in self.seen[name])
         more = " and more" if len(values) > NOTED_MAX else ""
         return (", ".join(values[:NOTED_MAX]) or "unknown") + more
@@ -74,16 +78,18 @@ def to_huggingface(
     compression: str = COMPRESSION,
     title: str = "",
 ) -> int:
-    """Writes Rows, or dicts with their columns, and returns how many there were; with none there is no folder.
+    """Writes Rows, or dicts with their columns, to a folder and returns their number.
 
-    The folder must not be there yet: it appears whole or not at all.
+    Without rows no folder is written.
+
+    The folder must be new or empty. It appears complete or not at all.
     """
     need_pyarrow()
     folder = Path(folder)
     if not SPLIT.fullmatch(split):
         raise BadInput(f"split '{split}': letters, digits and underscores are needed, such as train")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise BadInput(f"{folder}: is there already; a folder that is new or empty is needed")
+        raise BadInput(f"{folder}: exists already; a folder that is new or empty is needed")
     batches = batched(rows)
     first = next(batches, None)
     if first is None:
@@ -117,6 +123,7 @@ def to_huggingface(
 
 
 def card(split: str, title: str, row_count: int, names: list[str], facts: CardFacts) -> str:
+    """Returns the data set card."""
     columns = "\n".join(f"| `{field.name}` | {field.type} |" for field in schema_of(names))
     return CARD.format(
         split=split,

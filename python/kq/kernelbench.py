@@ -1,4 +1,7 @@
-"""An evaluation as KernelBench would have reported it: tools/kernelbench/outcome.cc in Python."""
+"""Converts an evaluation into the result that KernelBench would report.
+
+The Python twin of tools/kernelbench/outcome.cc.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from kq.evaluation import Evaluation
 from kq.records.jobs import DeviceInfo
 from kq.records.verdict import Evidence, Stage, Statistics, VerdictName
 
-# The key of the message in KernelBench's metadata; with _name behind it, that of the exception's name.
+# The key of the error message in KernelBench's metadata. The same key with the suffix _name holds the exception's name.
 METADATA_KEYS = {
     VerdictName.SUSPECT: "other_error",
     VerdictName.WRONG_ANSWER: "correctness_issue",
@@ -28,8 +31,11 @@ KEYS_WITHOUT_NAME = ("error",)
 
 
 class KernelExecResult(dict[str, Any]):
-    """KernelBench's result, read as a dict or by attribute: compiled, correctness, metadata, runtime (ms, -1 when there is
-    none), runtime_stats, ref_runtime, ref_runtime_stats. `evaluation` has everything else."""
+    """KernelBench's result, as a dict whose items are also attributes.
+
+    The items are compiled, correctness, metadata, runtime (in ms, -1 without a time), runtime_stats, ref_runtime and
+    ref_runtime_stats. The attribute `evaluation` holds the whole Evaluation.
+    """
 
     evaluation: Evaluation
 
@@ -41,7 +47,10 @@ class KernelExecResult(dict[str, Any]):
 
 
 def result_of(evaluation: Evaluation) -> KernelExecResult:
-    """InfraError where the evaluation says nothing about the kernel: KernelBench has no word for that."""
+    """Returns KernelBench's result of an evaluation.
+
+    Raises InfraError if the evaluation says nothing about the kernel.
+    """
     if evaluation.infra_error:
         raise InfraError(evaluation.infra_error)
     result = KernelExecResult(
@@ -62,7 +71,7 @@ def result_of(evaluation: Evaluation) -> KernelExecResult:
 
 
 def score(result: Mapping[str, Any]) -> float:
-    """0 when it does not compile or is wrong, else 1 / seconds: higher is better."""
+    """Returns 0 if the kernel does not compile or is wrong, else 1 / (its time in seconds)."""
     if not result.get("compiled") or not result.get("correctness") or result.get("runtime", -1.0) <= 0:
         return 0.0
     return 1_000.0 / float(result["runtime"])
@@ -113,7 +122,7 @@ def _evidence_metadata(name: VerdictName, evidence: Evidence) -> dict[str, Any]:
 
 
 def _error_name(message: str, name: VerdictName) -> str:
-    """ "RuntimeError: no such thing" names its exception; else the verdict stands for it."""
+    """Returns the exception's name at the start of a message such as "RuntimeError: text", else the verdict."""
     first = message.split(":")[0].split("\n")[0].split(" ")[0].split("(")[0]
     return first if first.endswith(("Error", "Exception")) else name.value
 

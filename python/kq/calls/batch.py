@@ -1,8 +1,8 @@
 """A batch: many submissions handed over together, and the outcome of each. The module has no socket and no clock.
 
 Each submission of a batch gets exactly one outcome, an Evaluation: the job finished, the broker refused the job, the
-caller's time was over, or the broker did not answer. A job without a finished row stays listed in `pending`, and the next
-as_completed() continues with the jobs that are pending.
+caller's time was over, or the broker did not answer. A job without a finished row stays listed in `pending`, and the
+next as_completed() continues with the jobs that are pending.
 """
 
 from __future__ import annotations
@@ -98,7 +98,10 @@ class Jobs:
                 self._pending[label] = PendingJob(label, ack.seq, now_s, JobStatus(ack.seq, ack.state))
 
     def take_outcomes(self) -> Iterator[Evaluation]:
-        """Yields each outcome once. An outcome stays in the queue until a caller takes it, even if a caller stops early."""
+        """Yields each outcome once.
+
+        An outcome stays in the queue until a caller takes it, even if a caller stops early.
+        """
         while self._undelivered:
             yield self._undelivered.popleft()
 
@@ -107,7 +110,7 @@ class Jobs:
         self._undelivered += outcomes
 
     def restart_waiting(self, now_s: float) -> None:
-        """Restarts the job timeout of every job that an earlier wait gave up, and drops those jobs' untaken failures."""
+        """Restarts the timeout of every job that an earlier wait gave up, and drops those jobs' untaken failures."""
         for label in self._given_up:
             self._pending[label].since_s = now_s
         self._given_up.clear()
@@ -118,7 +121,10 @@ class Jobs:
         return [job for label, job in self._pending.items() if label not in self._given_up]
 
     def update(self, found: dict[int, JobStatus]) -> list[PendingJob]:
-        """Stores the statuses that the broker sent; returns the jobs that are finished or that the broker does not know."""
+        """Stores the statuses that the broker sent.
+
+        Returns the jobs that are finished or that the broker does not know.
+        """
         for job in self.waiting():
             job.status = found.get(job.seq, job.status)
         return [job for job in self.waiting() if job.seq not in found or job.status.state is JobState.FINISHED]
@@ -143,7 +149,10 @@ class Jobs:
         return outcome
 
     def give_up(self, job: PendingJob, failure: str) -> Evaluation:
-        """Returns a failure as the outcome of this wait. The job stays pending, because the broker may still finish it."""
+        """Returns a failure as the outcome of this wait.
+
+        The job stays pending, because the broker may still finish it.
+        """
         self._given_up.add(job.label)
         return Evaluation(self.run, job.label, job.seq, failure=failure)
 

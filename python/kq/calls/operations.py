@@ -1,7 +1,8 @@
 """The operations of a client as generators without a socket and a clock. Client and AsyncClient both drive them.
 
-An operation yields Ask and is resumed with the broker's reply, or yields Sleep and is resumed after the pause. Its return
-value is the operation's result. A request may be sent any number of times, because the broker carries it out once.
+An operation yields Ask and is resumed with the broker's reply, or yields Sleep and is resumed after the pause. Its
+return value is the operation's result. A request may be sent any number of times, because the broker carries it out
+once.
 """
 
 from __future__ import annotations
@@ -283,7 +284,10 @@ def rows_of(
 
 
 def label_before(label: str) -> bytes:
-    """Returns the bytes that sort directly before a label. No label sorts in between, as none contains the byte 0xFF."""
+    """Returns the bytes that sort directly before a label.
+
+    No label sorts in between, as none contains the byte 0xFF.
+    """
     data = label.encode()
     return data[:-1] + bytes([data[-1] - 1, 0xFF])
 

@@ -26,7 +26,8 @@ RunOperation = Callable[[Operation[dict[int, JobStatus]]], Awaitable[dict[int, J
 class Watch:
     """Polls the broker as long as a task waits for a job. An AsyncClient owns one Watch.
 
-    finished() registers a waiter and starts the polling task if none runs. The polling task ends when no waiter is left.
+    finished() registers a waiter and starts the polling task if none runs. The polling task ends when no waiter is
+    left.
     """
 
     def __init__(self, run_operation: RunOperation) -> None:
@@ -89,8 +90,8 @@ class Watch:
                         future.set_exception(BadInput(unknown_job_text(seq)))
                     else:
                         future.set_result(status)
-            # The next query follows soon, for callers that wait for one small job after another. It follows later if many
-            # tasks wait, or if the broker answered without waiting for a job to finish.
+            # The next query follows soon, for callers that wait for one small job after another. It follows later if
+            # many tasks wait, or if the broker answered without waiting for a job to finish.
             pause_s = max(self._pause_s, self._pause_min_s())
             await asyncio.sleep(
                 max(self._pause_min_s() if len(self._waiting) < len(asked) else 0.0, asked_s + pause_s - clock())

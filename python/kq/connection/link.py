@@ -22,8 +22,8 @@ from kq.wire.messages import REPLIES, Refused, Request, StatusQuery
 
 DEFAULT_BROKER_URL = "tcp://127.0.0.1:5570"
 IPC_PATH_BYTES_MAX = 99
-# A request without a reply is sent again after RESEND_S, plus RESEND_S for each RESEND_BYTES of its size. A request that
-# is sent again too early only adds to the broker's work.
+# A request without a reply is sent again after RESEND_S, plus RESEND_S for each RESEND_BYTES of its size. A request
+# that is sent again too early only adds to the broker's work.
 RESEND_S = 1.0
 RESEND_BYTES = 4 << 20
 RETRY_S = 0.02  # the pause after a send that ZeroMQ did not take, because the connection is still being made
@@ -97,7 +97,8 @@ def connect(socket: Any, url: str, key: Key | None) -> HandshakeMonitor:
     socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 10_000)
     socket.setsockopt(zmq.RECONNECT_IVL, 50)
     socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1_000)
-    # Messages are queued only for a live connection. Requests queued for an absent broker would reach it late and often.
+    # Messages are queued only for a live connection. Requests queued for an absent broker would reach it late and
+    # often.
     socket.setsockopt(zmq.IMMEDIATE, 1)
     socket.setsockopt(zmq.IPV6, int(url.startswith("tcp://[")))
     if key is not None:

@@ -89,7 +89,10 @@ class GpuProcess:
 
 @dataclass(frozen=True)
 class Conditions:
-    """The driver's readings of a GPU directly after the trials. A value that the driver does not report is 0 or empty."""
+    """The driver's readings of a GPU directly after the trials.
+
+    A value that the driver does not report is 0 or empty.
+    """
 
     sm_clock_mhz: int = 0
     memory_clock_mhz: int = 0

@@ -25,7 +25,8 @@ LOCAL: Mapping[str, bool] = {"local": True}  # metadata of a field that is not p
 
 IMPORTS_TRITON = re.compile(rb"^[ \t]*(import|from) triton(?![0-9A-Za-z_])", re.M)
 COMPILES = re.compile(
-    rb"^[ \t]*(from torch\.utils\.cpp_extension import|import torch\.utils\.cpp_extension|from torch\.utils import cpp_extension)(?![0-9A-Za-z_])",
+    rb"^[ \t]*(from torch\.utils\.cpp_extension import|import torch\.utils\.cpp_extension|"
+    rb"from torch\.utils import cpp_extension)(?![0-9A-Za-z_])",
     re.M,
 )
 HAS_JIT = re.compile(rb"^[ \t]*@jit(?![0-9A-Za-z_])", re.M)
@@ -223,9 +224,9 @@ class Submission:
     ) -> Submission:
         """Makes a submission of a source: its text, the Path of its file, or its files with the entry first.
 
-        A CUDA source needs an IOContract, given as `contract` or as the file X.json beside X.cu. A Python source may have
-        one, which names the function to call. `problem` is a Problem or the path of its file. Without a `backend` the
-        backend is recognised from the source, as kq-submit does.
+        A CUDA source needs an IOContract, given as `contract` or as the file X.json beside X.cu. A Python source may
+        have one, which names the function to call. `problem` is a Problem or the path of its file. Without a `backend`
+        the backend is recognised from the source, as kq-submit does.
         """
         for name in fields.keys() - OTHER_FIELDS.keys():
             said = (
@@ -283,7 +284,8 @@ def files_of(
         )
     if backend is Backend.CUDA and len(files) == 1:
         raise BadInput(
-            f"{files[0].name}: a cuda source needs its IOContract; give the contract as contract, or as X.json beside X.cu"
+            f"{files[0].name}: a cuda source needs its IOContract; "
+            "give the contract as contract, or as X.json beside X.cu"
         )
     return files, backend
 

@@ -1,6 +1,7 @@
-"""A row as one flat record with every column of kq-dump: tools/columns.cc in Python. A test holds the two to each other.
+"""A result as one flat record with every column of kq-dump. The Python twin of tools/table/columns.cc.
 
-None is "unknown", or "there is none": of a job that is not finished, of a kernel that was not timed.
+A column is None if its value is unknown or does not exist, such as the verdict of a job that is not finished or the
+times of a kernel that was not timed. A test checks that both languages have the same columns and values.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 @dataclass(frozen=True)
 class Row:
-    """What each column means: kq-dump --schema."""
+    """One row with all columns. `kq-dump --schema` prints what each column means."""
 
     # identity
     schema: str | None = SCHEMA
@@ -110,7 +111,7 @@ class Row:
     cuda: str | None = None
     sandbox: str | None = None
     tier: int | None = None
-    # further ones, in the order in which they came
+    # later columns, in the order in which they were added
     build_compiler: str | None = None
     build_flags: str | None = None
     submitter: str | None = None
@@ -153,15 +154,16 @@ class Row:
 
     @classmethod
     def of(cls, row: RunRow) -> Row:
+        """Returns the flat record of a row."""
         columns = _of_job(row)
         if row.result is not None:
             columns |= _of_result(row.result, row.entry.submission.backend)
-        # An empty text means unknown everywhere in the records.
+        # An empty text in a record means that the value is unknown.
         return cls(**{name: value for name, value in columns.items() if value != ""})
 
 
 def time_of(unix_ms: int) -> datetime | None:
-    """Nothing for 0, which stands for "not yet"."""
+    """Returns the UTC time of Unix milliseconds, or None for 0, which means that it has not happened yet."""
     return EPOCH + timedelta(milliseconds=unix_ms) if unix_ms > 0 else None
 
 
@@ -241,9 +243,9 @@ def _of_result(result: Result, backend: Backend) -> dict[str, Any]:
         "evaluator": software.evaluator,
         "packages_hash": software.packages,
     }
-    if result.sandbox:  # the layers tell that something ran
+    if result.sandbox:  # a sandbox with layers means that the kernel ran
         columns["tier"] = 0 if backend is Backend.CUDA and result.device.kind is DeviceKind.CUDA else 2
-    if result.device.model:  # else it ended before any device saw it
+    if result.device.model:  # without a model the job ended before it reached a device
         device = result.device
         columns |= {
             "device": device.kind.value,
@@ -331,7 +333,7 @@ def _of_measurement(measured: Measurement) -> dict[str, Any]:
         "speedup": measured.speedup or None,
         "speedup_mean": theirs.mean_ns / ours.mean_ns if ours.mean_ns > 0 and theirs.mean_ns > 0 else None,
     }
-    if ours.samples_n > 0:  # else 0 us would be a lie
+    if ours.samples_n > 0:  # without samples the columns stay None instead of 0
         columns |= {f"{name}_us": getattr(ours, f"{name}_ns") / 1e3 for name in ("median", "mean", "std", "min", "max")}
         clocks = {name: getattr(measured, f"{name}_ns") for name in ("attested", "event", "burst", "overhead", "drift")}
         columns |= {f"{name}_us": ns / 1e3 for name, ns in clocks.items() if ns != 0}

@@ -1,4 +1,4 @@
-"""Lists that a notebook shows as a table."""
+"""Lists of results that a notebook shows as an HTML table."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from kq.tables.columns import Row
 
 T = TypeVar("T")
 
-SHOWN_MAX = 200  # rows; the list itself has them all
-TEXT_MAX = 160  # characters of a cell
+SHOWN_MAX = 200  # the number of rows that a notebook shows; the list itself holds all rows
+TEXT_MAX = 160  # the number of characters that a cell shows
 
 
 class Rows(list[RunRow]):
     """The rows of a run."""
 
     def flat(self) -> list[Row]:
-        """Each with every column of kq-dump."""
+        """Returns the rows as flat records with every column of kq-dump."""
         return [Row.of(row) for row in self]
 
     def _repr_html_(self) -> str:
@@ -35,10 +35,11 @@ class Board(list[LeaderboardRow]):
 
 
 class Evaluations(list[Evaluation]):
-    """What evaluate_many() found, in the order of its sources."""
+    """The outcomes of evaluate_many(), in the order of its sources."""
 
     @property
     def rewards(self) -> list[float | None]:
+        """The reward of each source, or None where it is unknown."""
         return [one.reward for one in self]
 
     def _repr_html_(self) -> str:
@@ -46,7 +47,7 @@ class Evaluations(list[Evaluation]):
 
 
 def time_text(ns: float | None) -> str:
-    """ "1.23 us", "45.6 ms" """
+    """Returns a time with a unit, such as "1.23 us" or "45.6 ms"; returns an empty text for 0 and None."""
     if not ns:
         return ""
     for unit, size in (("ns", 1), ("us", 1e3), ("ms", 1e6)):
@@ -56,11 +57,12 @@ def time_text(ns: float | None) -> str:
 
 
 def speedup_text(speedup: float | None) -> str:
+    """Returns a speedup such as "1.50x"; returns an empty text for 0 and None."""
     return f"{speedup:.2f}x" if speedup else ""
 
 
 def html_table(rows: Sequence[T], cells: Mapping[str, Callable[[T], str]]) -> str:
-    """Every cell is escaped: names and messages are other people's text."""
+    """Returns an HTML table with one line per row. All texts are escaped, because they are untrusted."""
     lines = [_line("th", cells), *(_line("td", [cell(row) for cell in cells.values()]) for row in rows[:SHOWN_MAX])]
     more = f"<p>and {len(rows) - SHOWN_MAX} more</p>" if len(rows) > SHOWN_MAX else ""
     return f"<table>{''.join(lines)}</table>{more}"

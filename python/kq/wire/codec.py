@@ -1,8 +1,8 @@
 """Encodes dataclasses as msgpack and decodes them. The Python twin of core/bytes/codec.cc.
 
-A record is a map of its fields, an enumeration member is its name, and a Hash is 32 bytes of `bin`. Text and bytes are both
-`str`, whose bytes the format does not restrict; in between, Python holds them as text with surrogateescape, which is
-lossless. Absent fields keep their defaults and unknown fields are ignored, so client and broker may have different
+A record is a map of its fields, an enumeration member is its name, and a Hash is 32 bytes of `bin`. Text and bytes are
+both `str`, whose bytes the format does not restrict; in between, Python holds them as text with surrogateescape, which
+is lossless. Absent fields keep their defaults and unknown fields are ignored, so client and broker may have different
 versions.
 """
 

@@ -1,4 +1,7 @@
-"""The messages between a client and the broker. The Python twin of core/messages.h; docs/wire.md describes the protocol."""
+"""The messages between a client and the broker.
+
+The Python twin of core/messages.h; docs/wire.md describes the protocol.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +85,7 @@ class Acceptance(TextEnum):
 
     ACCEPTED = "accepted"  # the broker created a new job
     REUSED = "reused"  # a job for the same work exists, and the ack names it
-    REFUSED = "refused"  # the submission is invalid; sending it again does not help
+    REFUSED = "refused"  # the broker did not accept the submission
     BUSY = "busy"  # a quota, the queue or the disk is full for now; the submission may be sent again
 
 

@@ -1,4 +1,7 @@
-"""Packs submissions into batches that fit into a message. Files are compressed if the zstandard library is installed."""
+"""Packs submissions into batches that fit into a message.
+
+Files are compressed if the zstandard library is installed.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,7 @@ def _batch(run: str, jobs: list[Submission], blobs: dict[Hash, bytes], submitter
 
 
 def packed(name: Hash, content: bytes) -> Blob:
-    """Returns the content as a blob: a zstd frame that states the content's size, or raw if the frame is not smaller."""
+    """Returns the content as a blob: a zstd frame that states the content's size, or raw if that is not larger."""
     if zstandard is not None:
         frame = zstandard.ZstdCompressor(level=LEVEL).compress(content)
         if len(frame) < len(content):

@@ -29,14 +29,14 @@ class RetryJobs:
 
 @dataclass(frozen=True)
 class PurgeDead:
-    """Deletes dead-letter jobs."""
+    """Removes jobs from the dead letters. The jobs keep their verdicts."""
 
     seqs: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Pause:
-    """Pauses or resumes the jobs of a submitter."""
+    """Pauses or resumes leasing of a submitter's jobs. Running jobs go on, and the state survives a restart."""
 
     submitter: str = ""  # empty: all submitters
     paused: bool = False
@@ -44,7 +44,7 @@ class Pause:
 
 @dataclass(frozen=True)
 class Drain:
-    """Starts or stops draining a worker, which then gets no more jobs."""
+    """Stops or resumes new leases for a worker. Its running jobs go on, and the state survives a restart."""
 
     worker: str = ""
     draining: bool = False
@@ -52,7 +52,7 @@ class Drain:
 
 @dataclass(frozen=True)
 class JobsQuery:
-    """Asks for jobs in one state."""
+    """Asks for jobs in one state, in the order of their numbers, those after `after_seq`."""
 
     state: JobState = JobState.QUEUED
     after_seq: int = 0
@@ -61,7 +61,7 @@ class JobsQuery:
 
 @dataclass(frozen=True)
 class DeadQuery:
-    """Asks for dead-letter jobs."""
+    """Asks for the dead letters, in the order of their numbers, those after `after_seq`."""
 
     after_seq: int = 0
     limit: int = 0
@@ -69,7 +69,7 @@ class DeadQuery:
 
 @dataclass(frozen=True)
 class QueueQuery:
-    """Asks for the lanes of the queue."""
+    """Asks for the lanes of the queue after the first `skip`; the lanes that are due next come first."""
 
     limit: int = 0
     skip: int = 0
@@ -90,7 +90,7 @@ class StatsQuery:
 
 @dataclass(frozen=True)
 class Backup:
-    """Writes a backup of the store."""
+    """Writes a copy of the store into a directory."""
 
     dir: str = ""  # an absolute path on the broker's machine; the directory must be absent or empty
 
@@ -105,7 +105,7 @@ class JobAction:
     seq: int = 0
     done: bool = False  # True also if the job already was in the wanted state
     state: JobState = JobState.QUEUED
-    reason: str = ""  # why the operation was not done
+    reason: str = ""  # why the operation was not done, or that the job already was in the wanted state
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class ActionReply:
 
 @dataclass(frozen=True)
 class Done:
-    """Answers an operation that has no other result."""
+    """Answers an operation without other result; the operation is done and its effect is on the broker's disk."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ class RunsReply:
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric of the broker, as Prometheus names it."""
+    """One metric of the broker with its labels."""
 
     name: str = ""
     labels: dict[str, str] = field(default_factory=dict)
