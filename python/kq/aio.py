@@ -243,8 +243,7 @@ class AsyncClient:
             row = await self._run(operations.row(run, label))
             if row is None or row.entry.seq != ack.seq:
                 raise BadInput(
-                    f"{label}: this label of run '{run}' now names another job; each submission needs a label of its
-                    own"
+                    f"{label}: this label of run '{run}' now names another job; each submission needs its own label"
                 )
             if row.result is not None:  # else the job was queued again by another submission
                 return Evaluation(run, label, ack.seq, row)

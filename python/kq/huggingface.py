@@ -40,10 +40,10 @@ tags:
 - Runs: {runs}
 - Devices: {devices}
 - How times were taken: {methods}
-- Licence: to be filled in by whoever publishes this; the kernels are their authors'.
+- Licence: to be filled in before this data set is published; the kernels belong to their authors.
 
-A time is in microseconds, and null where nothing was timed. Only rows whose `verdict` is `passed` have a time that
-counts; `fault` tells whose doing another ending was. `kq-dump --schema` says what each column means.
+Times are in microseconds and null where nothing was timed. Only the times of rows whose `verdict` is `passed` count; the
+column `fault` says who caused any other verdict. `kq-dump --schema` prints what each column means.
 
 | column | type |
 |---|---|

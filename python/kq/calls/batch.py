@@ -61,7 +61,7 @@ class PendingJob:
 
 
 class Jobs:
-    """The state of one batch: its acknowledgements, its pending jobs, and the outcomes that nobody has taken yet."""
+    """The state of one batch: its acknowledgements, its pending jobs, and the outcomes that no caller has taken yet."""
 
     def __init__(self, run: str) -> None:
         self.run = run
