@@ -42,8 +42,8 @@ tags:
 - How times were taken: {methods}
 - Licence: to be filled in before this data set is published; the kernels belong to their authors.
 
-Times are in microseconds and null where nothing was timed. Only the times of rows whose `verdict` is `passed` count; the
-column `fault` says who caused any other verdict. `kq-dump --schema` prints what each column means.
+Times are in microseconds and null where nothing was timed. Only the times of rows whose `verdict` is `passed` count.
+The column `fault` says who caused any other verdict. `kq-dump --schema` prints what each column means.
 
 | column | type |
 |---|---|
@@ -80,9 +80,7 @@ def to_huggingface(
 ) -> int:
     """Writes Rows, or dicts with their columns, to a folder and returns their number.
 
-    Without rows no folder is written.
-
-    The folder must be new or empty. It appears complete or not at all.
+    Without rows no folder is written. The folder must be new or empty. It appears complete or not at all.
     """
     need_pyarrow()
     folder = Path(folder)

@@ -1,4 +1,4 @@
-"""Small values that many tests need."""
+"""Example problems, submissions and verdicts that many tests use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker that evaluates nothing: a function says how each lease ends. It speaks the protocol with a real broker."""
+"""A fake worker for a real broker. It speaks the protocol but evaluates nothing: a function decides each verdict."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONDITIONS = Conditions(1_980, 0, 41, 312.5, "sw_power_cap", [GpuProcess(4711, 5
 
 
 def judge(lease: Lease) -> kq.Verdict:
-    """By what the source says of itself: "wrong", "abandoned", or "ends as" and the name of any verdict."""
+    """Returns the verdict that the source names ("wrong", "abandoned", or "ends as" and a verdict's name), else passed."""
     sources = {blob.hash: _plain(blob) for blob in lease.blobs}
     source = sources[lease.submission.files[0].hash]
     if b"wrong" in source:
@@ -44,6 +44,8 @@ def _plain(blob: Blob) -> bytes:
 
 
 class FakeWorker:
+    """A worker in a thread. It sends every result until the broker acknowledges it."""
+
     def __init__(
         self,
         broker_url: str,
@@ -73,7 +75,7 @@ class FakeWorker:
         while not self._stopped.is_set():
             if not socket.poll(100):
                 socket.send(encode_message(0, Heartbeat(EPOCH, [result.lease for result in held.values()])))
-                if held:  # until they are acknowledged, as the broker may have died meanwhile
+                if held:  # results are sent again until they are acknowledged, because the broker may have restarted
                     socket.send(encode_message(0, ResultBatch(EPOCH, list(held.values()))))
                 continue
             _, body = decode_message(socket.recv(), REPLIES)

@@ -1,4 +1,4 @@
-"""A simulated network: a function answers, and the clock moves only while somebody sleeps or waits in vain."""
+"""A simulated network and clock: a function answers requests; time passes only in pauses and unanswered requests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kq.errors import BrokerUnreachable
 
 
 class SimulatedNetwork:
-    """Runs operations. Where `answer` gives None the broker is silent."""
+    """Drives operations. If `answer` returns None, the broker does not answer the request."""
 
     def __init__(self, answer: Callable[[Any], Any]) -> None:
         self.now_s = 0.0

@@ -1,4 +1,4 @@
-"""Submissions of many threads and tasks travel in few messages, and each gets its own answer."""
+"""Tests that submissions of many threads and tasks share messages and that each caller gets its own answer."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def call(run: str, *labels: str, timeout: float | None = None) -> PendingCall:
 
 
 def acks_for(batch: SubmitBatch) -> SubmitAck:
-    """The number of each job is the one in its label."""
+    """Returns acks in which each job's number is its label."""
     return SubmitAck([JobAck(acceptance=Acceptance.ACCEPTED, seq=int(one.label)) for one in batch.jobs])
 
 
-def test_a_group_is_of_one_run_and_patience_and_repeats_no_label() -> None:
+def test_a_group_has_one_run_and_timeout_and_no_label_twice() -> None:
     calls = [call("r", "1", "2"), call("other", "3"), call("r", "2"), call("r", "4", timeout=1.0), call("r", "5")]
     waiting = deque(calls)
     groups = []
@@ -101,7 +101,7 @@ def test_an_error_of_the_batch_reaches_all_that_share_it() -> None:
                 one.result(10)
 
 
-def test_an_interrupted_sender_leaves_the_others_to_each_other() -> None:
+def test_the_calls_of_other_threads_survive_an_interrupted_sender() -> None:
     sent: list[list[str]] = []
 
     def send(run: str, submissions: list[kq.Submission], timeout: float | None) -> list[JobAck]:

@@ -1,4 +1,4 @@
-"""Rows with every column, and tables for notebooks: the same figures as kq-dump's, from the same broker."""
+"""Tests that flat rows equal the rows that kq-dump prints for the same broker, and tests the tables for notebooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing hangs: a broker that never answers, and every call of both clients is back when its time is over."""
+"""Tests that every call of both clients ends with its timeout, even if the broker never answers."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from kq.evaluator import LocalKernelEvaluatorWrapper
 from kq.wire.messages import Acceptance, JobAck, StatusQuery, SubmitAck, SubmitBatch
 
 TIMEOUT_S = 0.2
-FINAL_QUERY_S = 0.2  # here; the suite has no time to lose
-SLACK_S = 2.0  # of a machine that is busy with other things
+FINAL_QUERY_S = 0.2  # shorter than in the client, so that the tests are fast
+SLACK_S = 2.0  # tolerance for a busy machine
 
 
 @pytest.fixture
@@ -36,13 +36,13 @@ def deadline_check(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def silent_broker(scripted: Any, url: str, deadline_check: None) -> str:
-    """It is there, and takes everything, and says nothing."""
+    """The URL of a broker that receives all requests and never answers."""
     scripted(lambda number, request: [])
     return url
 
 
 def taken(number: int, request: Any) -> list[bytes]:
-    """Acknowledges jobs, and says nothing else."""
+    """Answers like a broker that acknowledges jobs and answers no other request."""
     if not isinstance(request, SubmitBatch):
         return []
     return reply(number, SubmitAck([JobAck(Acceptance.ACCEPTED, seq + 1) for seq in range(len(request.jobs))]))
@@ -65,7 +65,7 @@ def test_evaluations_end_in_time_with_an_infra_error(connect: Callable[[str], An
     assert got[0] == got[3] and all("did not answer within" in (got[i].infra_error or "") for i in (0, 1))
 
 
-def test_what_was_taken_ends_in_time_too(
+def test_accepted_jobs_end_in_time(
     connect: Callable[[str], Any], scripted: Any, url: str, deadline_check: None
 ) -> None:
     scripted(taken)
@@ -76,7 +76,7 @@ def test_what_was_taken_ends_in_time_too(
 
 
 @pytest.mark.parametrize("timeout", [-1, float("nan"), "5", True])
-def test_a_time_that_is_none_is_refused_before_anything_is_sent(
+def test_an_invalid_timeout_is_refused_before_anything_is_sent(
     connect: Callable[[str], Any], silent_broker: str, timeout: Any
 ) -> None:
     client = connect(silent_broker)
@@ -120,7 +120,7 @@ def test_threads_that_share_a_client_do_not_wait_for_one_another(silent_broker: 
     assert len(errors) == 21
 
 
-def test_a_thousand_tasks_at_a_mute_broker_end_in_time(silent_broker: str) -> None:
+def test_a_thousand_tasks_with_a_silent_broker_end_in_time(silent_broker: str) -> None:
     async def rewards() -> list[kq.Reward]:
         async with kq.AsyncClient(silent_broker) as client:
             calls = (client.reward(f"# {i}", problem(), timeout=TIMEOUT_S) for i in range(1000))
@@ -155,7 +155,7 @@ os.wait()
 """
 
 
-def test_a_client_that_nobody_closed_holds_up_nothing() -> None:
+def test_an_unclosed_client_does_not_block_the_end_of_the_process() -> None:
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", UNCLOSED_CLIENTS],
         cwd=ROOT / "python",
@@ -167,7 +167,7 @@ def test_a_client_that_nobody_closed_holds_up_nothing() -> None:
     assert "not finished within 0.1 s" in done.stdout and "was made before a fork" in done.stdout
 
 
-def test_a_client_of_another_event_loop_says_so() -> None:
+def test_a_client_of_another_event_loop_is_refused() -> None:
     client = kq.AsyncClient("ipc:///tmp/kq.nobody")
 
     async def ask() -> None:
@@ -183,7 +183,7 @@ def test_a_client_of_another_event_loop_says_so() -> None:
     asyncio.run(ask_elsewhere())
 
 
-def test_an_evaluator_in_a_fork_says_so() -> None:
+def test_an_evaluator_in_a_forked_process_is_refused() -> None:
     with LocalKernelEvaluatorWrapper(url="ipc:///tmp/kq.nobody") as evaluator:
         if (child := os.fork()) == 0:
             try:

@@ -1,4 +1,4 @@
-"""docs/python.md: its snippets run one after another, against a real broker and a worker that only pretends."""
+"""Runs the snippets of docs/python.md one after another, with a real broker and a fake worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Python repeats from C++ says the same; the documents' tables are those of the code."""
+"""Tests that Python repeats limits, names and defaults of the C++ code correctly, and that the documents do too."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_wire_document_names_every_message() -> None:
 
 
 def rows_of(document: str) -> dict[str, str]:
-    """Two columns of its tables."""
+    """Returns the first two columns of all tables of a document."""
     return dict(re.findall(r"^\| ([^|]*) \| ([^|]*) \|", header(document), re.M))
 
 
@@ -164,7 +164,7 @@ TEXTS = {
 }
 
 
-def test_a_source_tells_its_backend_as_to_kq_submit(tmp_path: Path) -> None:
+def test_a_source_has_the_same_backend_here_and_in_kq_submit(tmp_path: Path) -> None:
     for name, text in TEXTS.items():
         (tmp_path / f"{name}.py").write_text(text)
     (tmp_path / "raw.cu").write_text("__global__ void k() {}")

@@ -1,4 +1,4 @@
-"""The operations without a network: a function answers, and the clock moves only while somebody sleeps."""
+"""Tests the operations on a simulated network, where a function answers and time passes only in pauses."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def test_submit_joins_the_acknowledgements_of_all_batches() -> None:
     assert len(got) == 300
 
 
-class BusyWorld(SimulatedNetwork):
-    """Its broker has room for two jobs, and for all of them from `open_s` on."""
+class BusyBroker(SimulatedNetwork):
+    """A broker that accepts two jobs, and accepts all jobs from the time `open_s` on."""
 
     def __init__(self, open_s: float) -> None:
         super().__init__(self.take)
@@ -65,16 +65,16 @@ def different(count: int) -> list[kq.Submission]:
     return [submission(f"relu/{i}", f"class ModelNew: x = {i}") for i in range(count)]
 
 
-def test_what_a_busy_broker_has_no_room_for_is_sent_again_after_longer_and_longer_pauses() -> None:
-    network = BusyWorld(open_s=6.0)
+def test_jobs_that_a_busy_broker_does_not_accept_are_sent_again_after_growing_pauses() -> None:
+    network = BusyBroker(open_s=6.0)
     got = network.run(operations.submit("run", different(4), "ann", None, network.now))
     assert [ack.acceptance for ack in got] == [kq.Acceptance.ACCEPTED] * 4
     assert [len(batch.jobs) for batch in network.asked] == [4, 2, 2, 2]
     assert network.now_s == 7.0
 
 
-def test_waiting_for_room_ends_with_the_timeout() -> None:
-    network = BusyWorld(open_s=100.0)
+def test_submitting_to_a_busy_broker_ends_with_the_timeout() -> None:
+    network = BusyBroker(open_s=100.0)
     with pytest.raises(kq.GaveUp, match="the broker is busy: the queue is full; 2 of 4 jobs were answered before"):
         network.run(operations.submit("run", different(4), "ann", 5.0, network.now))
     assert network.now_s == 5.0
@@ -93,22 +93,20 @@ def test_waiting_for_room_ends_with_the_timeout() -> None:
         ("run", [submission(), "k.py"], "submission 1 must be a Submission, got str"),
     ],
 )
-def test_nothing_is_sent_while_anything_is_wrong(run: str, jobs: list[kq.Submission], sentence: str) -> None:
+def test_nothing_is_sent_if_one_submission_is_wrong(run: str, jobs: list[kq.Submission], sentence: str) -> None:
     network = SimulatedNetwork(acks)
     with pytest.raises(kq.BadInput, match=sentence):
         network.run(operations.submit(run, jobs))
-    for given in (
-        jobs,
-        iter(jobs) if isinstance(jobs, list) else jobs,
-    ):  # what a generator gives is looked at as it comes
+    # A generator's items are checked when they are read.
+    for given in (jobs, iter(jobs) if isinstance(jobs, list) else jobs):
         with pytest.raises(kq.BadInput, match=sentence):
             network.run(submit_many(Jobs(run), given, "ann", None, lambda: 0.0))
     assert network.asked == []
 
 
-def finished_at(times: dict[int, float], world_of: list[SimulatedNetwork]) -> Callable[[StatusQuery], StatusReply]:
+def finished_at(times: dict[int, float], networks: list[SimulatedNetwork]) -> Callable[[StatusQuery], StatusReply]:
     def answer(query: StatusQuery) -> StatusReply:
-        done = {seq: world_of[0].now_s >= times[seq] for seq in query.seqs if seq in times}
+        done = {seq: networks[0].now_s >= times[seq] for seq in query.seqs if seq in times}
         return StatusReply(
             [JobStatus(seq, JobState.FINISHED if is_done else JobState.QUEUED) for seq, is_done in done.items()]
         )
@@ -116,14 +114,14 @@ def finished_at(times: dict[int, float], world_of: list[SimulatedNetwork]) -> Ca
     return answer
 
 
-def world_where(times: dict[int, float]) -> SimulatedNetwork:
+def network_where(times: dict[int, float]) -> SimulatedNetwork:
     here: list[SimulatedNetwork] = []
     here.append(SimulatedNetwork(finished_at(times, here)))
     return here[0]
 
 
-def test_wait_asks_only_about_unfinished_jobs_and_ever_more_rarely() -> None:
-    network = world_where({1: 0, 2: 30})
+def test_wait_asks_only_about_unfinished_jobs_with_growing_pauses() -> None:
+    network = network_where({1: 0, 2: 30})
     got = network.run(operations.wait((seq for seq in (2, 1, 2)), None, network.now))
     assert [status.seq for status in got] == [2, 1, 2]
     assert [query.seqs for query in network.asked][:2] == [[2, 1], [2]]
@@ -131,7 +129,7 @@ def test_wait_asks_only_about_unfinished_jobs_and_ever_more_rarely() -> None:
 
 
 def test_wait_gives_up_in_time_and_says_what_is_pending() -> None:
-    network = world_where({1: 0, 2: 100})
+    network = network_where({1: 0, 2: 100})
     with pytest.raises(
         kq.GaveUp, match=r"1 of 2 jobs are not finished after 5 s; they go on: job 2 \(queued\)"
     ) as raised:
@@ -140,29 +138,32 @@ def test_wait_gives_up_in_time_and_says_what_is_pending() -> None:
     assert [status.seq for status in raised.value.pending] == [2]
 
 
-def test_poll_returns_with_the_first_that_is_finished_or_the_end_of_the_time() -> None:
-    network = world_where({1: 3, 2: 100})
+def test_poll_returns_when_one_job_is_finished_or_the_time_is_over() -> None:
+    network = network_where({1: 3, 2: 100})
     got = network.run(operations.wait([1, 2], 30, network.now, first=True))
     assert [status.state for status in got] == ["finished", "queued"] and 3 <= network.now_s < 5
     assert [status.state for status in network.run(operations.wait([2], 10, network.now, first=True))] == ["queued"]
     assert network.now_s < 15
 
 
-def test_wait_of_no_time_asks_once() -> None:
-    network = world_where({1: 0})
+def test_wait_with_timeout_0_asks_once() -> None:
+    network = network_where({1: 0})
     assert len(network.run(operations.wait([1], 0, network.now))) == 1
     assert network.run(operations.wait([], 0, network.now)) == []
 
 
 def test_wait_pages_its_queries() -> None:
-    network = world_where({seq: 0 for seq in range(1, 5001)})
+    network = network_where({seq: 0 for seq in range(1, 5001)})
     assert len(network.run(operations.wait(range(1, 5001), None, network.now))) == 5000
-    assert [len(query.seqs) for query in network.asked] == [904, 4096]  # the last one may wait
+    assert [len(query.seqs) for query in network.asked] == [
+        904,
+        4096,
+    ]  # only the last query may wait for a job to finish
 
 
 @pytest.mark.parametrize("seq", [9, 0, -1, 1 << 64])
-def test_wait_for_a_job_that_is_none_is_refused(seq: int) -> None:
-    network = world_where({1: 0})
+def test_wait_for_an_invalid_job_number_is_refused(seq: int) -> None:
+    network = network_where({1: 0})
     with pytest.raises(kq.BadInput, match=str(seq)):
         network.run(operations.wait([1, seq], None, network.now))
 
@@ -170,14 +171,14 @@ def test_wait_for_a_job_that_is_none_is_refused(seq: int) -> None:
 @pytest.mark.parametrize(
     ("seqs", "sentence"),
     [
-        (7, "a list of the numbers of jobs is needed, got int"),
-        (None, "a list of the numbers of jobs is needed, got NoneType"),
-        ("12", "a list of the numbers of jobs is needed, got str"),
-        (["1"], "'1' is the number of no job"),
-        ([1.0], "1.0 is the number of no job"),
+        (7, "a list of job numbers is needed, got int"),
+        (None, "a list of job numbers is needed, got NoneType"),
+        ("12", "a list of job numbers is needed, got str"),
+        (["1"], "'1' is not a job number"),
+        ([1.0], "1.0 is not a job number"),
     ],
 )
-def test_numbers_of_jobs_of_another_type_are_said(seqs: Any, sentence: str) -> None:
+def test_job_numbers_of_a_wrong_type_are_refused(seqs: Any, sentence: str) -> None:
     network = SimulatedNetwork(acks)
     for ask in (lambda: operations.wait(seqs, 1.0, network.now), lambda: operations.cancel(seqs)):
         with pytest.raises(kq.BadInput, match=sentence):
@@ -189,7 +190,7 @@ LABELS = sorted(["a", "a.", "a/1", "b", "ä", "ä€", "ab"] + [f"k/{i}" for i i
 
 
 def rows(query: RunQuery) -> RunReply:
-    """As the broker answers: rows after a label, in the order of their bytes."""
+    """Answers like the broker: with the rows after a label, in the order of the labels' bytes."""
     after = [label for label in LABELS if label.encode() > query.after_label]
     page = [RunRow(query.run, RunEntry(1, submission(label))) for label in after[: min(query.limit, 256)]]
     return RunReply(page, more=len(after) > len(page))
@@ -209,7 +210,7 @@ def test_one_row_is_found_with_one_query(label: str) -> None:
     assert network.run(operations.row("run", label + "?")) is None
 
 
-def test_rows_side_by_side_come_in_few_replies_and_lonely_ones_alone() -> None:
+def test_neighbouring_rows_need_few_queries_and_scattered_ones_one_each() -> None:
     network = SimulatedNetwork(rows)
     near = [f"k/{i}" for i in range(600)]
     assert set(network.run(operations.rows_of("run", near, 1.0))) == set(near)
@@ -220,11 +221,11 @@ def test_rows_side_by_side_come_in_few_replies_and_lonely_ones_alone() -> None:
     assert sum(query.limit for query in network.asked) < 3 * len(far)
 
 
-def test_a_refusal_is_the_callers_to_hear() -> None:
+def test_a_refused_request_is_bad_input() -> None:
     with pytest.raises(kq.BadInput, match="the broker refused the request: no such thing"):
         SimulatedNetwork(lambda _: Refused("no such thing")).run(operations.status())
 
 
-def test_a_reply_that_does_not_fit_is_said() -> None:
+def test_a_reply_of_another_type_is_an_error() -> None:
     with pytest.raises(kq.BrokerUnreachable, match="answered with submit_ack, which does not fit"):
         SimulatedNetwork(lambda _: SubmitAck()).run(operations.status())

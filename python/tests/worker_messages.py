@@ -1,4 +1,4 @@
-"""The worker's half of the protocol, for the tests: core/messages.h, and what golden bytes hold beside it."""
+"""The messages between a worker and the broker, for tests: the fake worker sends them and golden files hold them."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class Progress(Protocol):
 
 
 class StatusLine:
-    """Writes the progress to stderr: one line that is rewritten on a terminal or in a notebook, else occasional lines."""
+    """Writes the progress to stderr: a line that is rewritten on a terminal or in a notebook, else occasional lines."""
 
     def __init__(
         self,
