@@ -27,7 +27,7 @@ CONDITIONS = Conditions(1_980, 0, 41, 312.5, "sw_power_cap", [GpuProcess(4711, 5
 
 
 def judge(lease: Lease) -> kq.Verdict:
-    """Returns the verdict that the source names ("wrong", "abandoned", or "ends as" and a verdict's name), else passed."""
+    """Returns the verdict that the source names: "wrong", "abandoned", or "ends as NAME"; else returns passed."""
     sources = {blob.hash: _plain(blob) for blob in lease.blobs}
     source = sources[lease.submission.files[0].hash]
     if b"wrong" in source:

@@ -1,4 +1,4 @@
-"""scripts/bench-faults on the CPU: every bad kernel ends as it must, the good ones between them pass, and what each cost is in the JSON."""
+"""Tests scripts/bench-faults on the CPU: bad kernels fail as expected, good ones pass, and the JSON has their costs."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""scripts/bench-sweep, small and on the CPU: everything passes, and what it measured is in its JSON."""
+"""Tests scripts/bench-sweep with a small load on the CPU: all jobs pass, and its JSON holds the figures."""
 
 import json
 import subprocess

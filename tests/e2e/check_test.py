@@ -1,4 +1,4 @@
-"""kq-check over real files: what it says, in which form, and how it ends. It needs no GPU, no broker and no torch."""
+"""Tests kq-check with real files: findings, output formats and exit codes. It needs no GPU, no broker and no torch."""
 
 import json
 import re
@@ -121,7 +121,7 @@ class Check(kq.Story):
         self.assertEqual(DOCUMENT_ROW.findall((kq.ROOT / "docs/guard.md").read_text()), wanted)
 
     def test_the_examples_end_as_they_should(self) -> None:
-        """Nothing that must pass is rejected, and each stream is found."""
+        """No example that must pass is rejected, and every example with a side stream is found."""
         done = check("--format", "json", kq.ROOT / "examples")
         rejected = {one["file"] for one in json.loads(done.stdout)["findings"] if one["severity"] == "reject"}
         for line in (kq.ROOT / "examples/sweep/expected.csv").read_text().splitlines()[1:]:

@@ -1,4 +1,4 @@
-"""Reading without a worker, and without a broker: runs that are unknown or not finished, columns explained."""
+"""Tests reading results without a worker or without a broker: unknown runs, unfinished runs, the schema of columns."""
 
 import json
 import shutil
@@ -11,7 +11,7 @@ import kq
 
 
 class Offline(kq.Story):
-    """Run `waiting` has two jobs that no worker ever took."""
+    """The run `waiting` has two jobs that no worker ever takes."""
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -111,7 +111,7 @@ class Offline(kq.Story):
         packages = {"cppzmq", "libzmq", "cpp-httplib", "spdlog", "rocksdb", "googletest", "cuda_toolkit", "compiler"}
         self.assertLessEqual(packages | {"kq", "protocol", "schema", "evaluator"}, versions.keys())
         for name, row in versions.items():
-            # CUDA alone may be absent, and then says why.
+            # Only CUDA may be absent, and then the message says why.
             self.assertTrue(row["version"] or (name == "cuda_toolkit" and row["note"]), name)
 
 

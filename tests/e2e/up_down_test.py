@@ -1,4 +1,4 @@
-"""kq up and kq down: detached, in the foreground, twice in one folder, and with a program that dies under it."""
+"""Tests kq up and kq down: detached, in the foreground, twice in one folder, and with a program that dies."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ class UpDown(kq.Story):
         self.assert_end(done, 0)
         self.assertEqual(done.stdout.splitlines()[0], self.url)
         try:
-            # It is ready when it says so: the first question is answered, the jobs are judged.
+            # kq up says that it is ready only when the broker answers and jobs are judged.
             submitted = kq.kq("submit", self.jobs, "--run", "r", "--broker", self.url, "--wait")
             self.assert_end(submitted, 0)
             second = self.up("-d")
