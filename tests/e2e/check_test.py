@@ -71,7 +71,7 @@ class Check(kq.Story):
         self.assertTrue(done.stdout.startswith("<stdin>:4 cuda_stream_create"), done.stdout)
         self.assertEqual(check("-", stdin=STREAM).returncode, 2)
 
-    def test_what_cannot_be_judged_is_said_on_standard_error(self) -> None:
+    def test_an_input_that_cannot_be_checked_is_an_error_on_standard_error(self) -> None:
         (self.folder / "notes.txt").write_text("hello")
         done = check(self.folder / "notes.txt")
         self.assertEqual(done.returncode, 2)

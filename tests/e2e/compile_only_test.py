@@ -47,7 +47,7 @@ class CompileOnly(kq.Queue):
         (job,) = self.submit(run, {"a": kq.small_module(mark=mark, source=source)}, "--device", device)
         return job
 
-    def test_what_a_builder_made_is_cached_for_the_worker_that_runs_it(self) -> None:
+    def test_an_artifact_of_a_builder_is_cached_by_the_worker_that_runs_it(self) -> None:
         with self.broker(), self.builder("sm_90", "cpu"):
             self.submit_extension("r", "first")
             gpu = self.submit_extension("g", "second", device="cuda")
@@ -70,7 +70,7 @@ class CompileOnly(kq.Queue):
         self.ctl("verify", "--store", str(self.store))
 
     @IN_CI
-    def test_what_other_compilers_made_than_a_builder_started_with_is_not_handed_over(self) -> None:
+    def test_an_artifact_of_a_compiler_that_changed_is_not_sent(self) -> None:
         # The sandboxes of the worker's children cannot see this file, so they use the real g++.
         other = self.folder / "bin/g++"
         other.parent.mkdir()

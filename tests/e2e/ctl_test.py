@@ -19,7 +19,7 @@ class Ctl(kq.Queue):
     def figure(self, name: str) -> float:
         return next(one["value"] for one in self.ctl_json("stats")["metrics"] if one["name"] == name)
 
-    def test_what_ended_long_ago_goes_and_the_store_is_whole_after_it(self) -> None:
+    def test_old_jobs_are_removed_and_the_store_is_intact_afterwards(self) -> None:
         with self.broker():
             old = self.submit("old", {"a": kq.RIGHT, "b": f"# b\n{kq.RIGHT}"})
             self.submit("young", {"c": f"# c\n{kq.RIGHT}"})
@@ -109,7 +109,7 @@ class WithAWorker(kq.SharedWorker):
         return not self.leased()
 
     # The name makes this test the last one, because it kills the worker.
-    def test_what_our_own_failures_ended_is_a_dead_letter_until_somebody_deals_with_it(self) -> None:
+    def test_an_abandoned_job_is_a_dead_letter_until_it_is_retried_or_purged(self) -> None:
         with self.broker(lease="600ms"):
             (job,) = self.submit("r", {"a": SLOW_TO_LOAD})
             self.ctl("dead-letters", code=5)
@@ -117,10 +117,10 @@ class WithAWorker(kq.SharedWorker):
             # The job's judge is killed twice, and then the worker.
             for _ in range(2):
                 self.wait_for_lease()
-                kq.wait_until(lambda: self.lost_its_judge(self.shared_worker.pid), "it came back")
+                kq.wait_until(lambda: self.lost_its_judge(self.shared_worker.pid), "the job is queued again")
             self.wait_for_lease()
             self.shared_worker.kill()
-            kq.wait_until(lambda: not self.leased(), "its lease lapsed")
+            kq.wait_until(lambda: not self.leased(), "the lease of the job has expired")
             self.wait_for("r", {"a": "abandoned"})
             (dead,) = self.ctl_json("dead-letters")["jobs"]
             self.assertEqual((dead["id"], dead["attempt"]), (int(job), 3))

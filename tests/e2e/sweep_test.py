@@ -140,7 +140,7 @@ class Sweep(kq.Story):
                 return sweep
         raise AssertionError(f"the sweep ended with {sweep.wait(60)} before it said '{until}':\n{''.join(said)}")
 
-    def test_what_a_killed_sweep_started_ends_and_an_interrupt_stops_the_next_one(self) -> None:
+    def test_the_programs_of_a_killed_sweep_end_and_an_interrupt_stops_the_next_sweep(self) -> None:
         killed = self.start_long_sweep("killed", {"relu/first": f"# 1\n{kq.RIGHT}", "relu/c": SLOW}, "pass 1")
         killed.kill()
         killed.wait(60)
@@ -153,7 +153,7 @@ class Sweep(kq.Story):
         rows = kq.dump("next", "--store", self.state)
         self.assertEqual({row["label"]: row["verdict"] for row in rows}, {"relu/a": "passed", "relu/b": ""})
 
-    def test_a_worker_that_cannot_start_is_told_with_its_words(self) -> None:
+    def test_the_error_of_a_worker_that_cannot_start_is_shown(self) -> None:
         good = kq.write_sweep(self.folder / "good", {"relu/a": kq.RIGHT})
         done = kq.kq("sweep", good, "--state", self.state, KQ_PYTHON="/nowhere/python")
         self.assert_end(done, 3)
