@@ -1,12 +1,16 @@
-"""An interpreter that has torch imported already, for tests that start workers: each import takes two seconds of processor time.
+"""A fork server with torch already imported, for tests that start workers. Importing torch takes two processor seconds.
 
-    warm_python.py serve FOLDER STUB HARNESS      imports what a zygote does, and forks one for each who asks, until its standard input closes
-    warm_python.py run FOLDER WORDS...            is that interpreter: `zygote.py --device ...` and `-c ...` become forks, all else a fresh one
+    warm_python.py serve FOLDER STUB HARNESS   imports what a zygote imports; forks a process for each request until its
+                                               standard input closes
+    warm_python.py run FOLDER WORDS...         acts as a Python interpreter: `zygote.py --device ...` and `-c ...` run
+    in
+                                               forks of the server, everything else runs in a new interpreter
 
-scripts/test starts the first and makes of the second a file that KQ_PYTHON names. What runs is the real zygote, from its first line on,
-in a process that forked where another would have imported: of two, because triton is another one where it is to interpret kernels, which is
-without a GPU alone. Programs given with -c are forks of the one that compiles. Who asked lives as long as the fork does: it ends with the
-fork's exit code, and the fork is killed when it dies.
+scripts/test starts `serve` and writes a file that calls `run`; KQ_PYTHON names that file. The forked process runs the
+real zygote from its first line. The server forks from two prepared processes, because triton imports differently if it
+must interpret kernels, which happens only without a GPU. Programs given with -c are forks of the process for compiled
+kernels. The client (`run`) lives as long as its fork: it exits with the fork's exit code, and the fork is killed if the
+client dies.
 """
 
 import atexit
@@ -23,8 +27,8 @@ import time
 import traceback
 from pathlib import Path
 
-FDS = (0, 1, 2, 3)  # 3: the control process's socket
-FDS_MAX = 1024  # that a process of the suite may have open
+FDS = (0, 1, 2, 3)  # the descriptors that a client passes on; 3 is the socket of the control process
+FDS_MAX = 1024  # the number of descriptors that a process of the tests may have open
 REQUEST_BYTES = 128 << 10
 CONNECT_LIMIT_S = 20.0  # the server listens before it imports
 
@@ -38,13 +42,13 @@ def run(folder: Path, words: list[str]) -> int:
         os.execv(sys.executable, [sys.executable, *words])
     request = {"words": words, "environment": dict(os.environ), "directory": os.getcwd()}
     socket.send_fds(server, [json.dumps(request).encode()], FDS)
-    os.closerange(3, server.fileno())  # the control process must see the fork's end
+    os.closerange(3, server.fileno())  # so that the control process notices when the fork ends
     os.closerange(server.fileno() + 1, FDS_MAX)
     return int(server.recv(16) or 1)
 
 
 def hold(fd: int) -> None:
-    """So that nothing else of ours gets this number."""
+    """Moves the descriptor out of the way, so that no other descriptor of this process gets the number."""
     try:
         os.fstat(fd)
     except OSError:
@@ -78,37 +82,37 @@ def serve(folder: Path, stub_path: str, harness: Path) -> int:
     wake, tell = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    asking: dict[int, socket.socket] = {}  # by the process number of the fork
+    clients: dict[int, socket.socket] = {}  # the client's connection by the pid of its fork
     while True:
-        ready, _, _ = select.select([0, listener, wake, *asking.values()], [], [])
+        ready, _, _ = select.select([0, listener, wake, *clients.values()], [], [])
         if 0 in ready:
             return 0
         if wake in ready:
             os.read(wake, 4096)
-            reap(asking)
-        for pid, who in list(asking.items()):
-            if who in ready:  # it never says anything more: it is gone
+            reap(clients)
+        for pid, client in list(clients.items()):
+            if client in ready:  # a client sends nothing after its request, so the connection has closed
                 os.kill(pid, signal.SIGKILL)
-                who.close()
-                del asking[pid]
+                client.close()
+                del clients[pid]
         if listener in ready:
-            who, _ = listener.accept()
+            client, _ = listener.accept()
             try:
-                packet, fds, _, _ = socket.recv_fds(who, REQUEST_BYTES, len(FDS))
+                packet, fds, _, _ = socket.recv_fds(client, REQUEST_BYTES, len(FDS))
             except OSError:
-                packet, fds = b"", []  # killed before it asked
+                packet, fds = b"", []  # the client was killed before its request
             if len(fds) != len(FDS):
-                who.close()
+                client.close()
                 continue
             pid = os.fork()
             if pid == 0:
                 become(json.loads(packet), fds)
             for fd in fds:
                 os.close(fd)
-            asking[pid] = who
+            clients[pid] = client
 
 
-def reap(asking: dict[int, socket.socket]) -> None:
+def reap(clients: dict[int, socket.socket]) -> None:
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -116,16 +120,16 @@ def reap(asking: dict[int, socket.socket]) -> None:
             return
         if pid == 0:
             return
-        who = asking.pop(pid, None)
-        if who is not None:
+        client = clients.pop(pid, None)
+        if client is not None:
             code = os.waitstatus_to_exitcode(status)
-            with contextlib.suppress(OSError):  # it was killed at the same time
-                who.send(str(code if code >= 0 else 128 - code).encode())
-            who.close()
+            with contextlib.suppress(OSError):  # the client may have been killed at the same time
+                client.send(str(code if code >= 0 else 128 - code).encode())
+            client.close()
 
 
 def import_as_zygotes_do(stub_path: str, harness: Path) -> str:
-    """In two processes from the import of torch on; the device that this one is for."""
+    """Imports torch and splits into two processes; returns the device that the current process is for."""
     sys.path.insert(0, str(harness.parent))
     from harness import forker, zygote
     from harness.huge_pages import HugePages
@@ -138,7 +142,7 @@ def import_as_zygotes_do(stub_path: str, harness: Path) -> str:
 
     device = "cpu" if os.fork() == 0 else "cuda"
     zygote.set_environment(device)
-    forker.import_everything("cpu")  # without what a zygote then does for its GPU
+    forker.import_everything("cpu")  # without the GPU initialisation that a zygote does next
     from harness import extension_record
 
     extension_record.prepare()
@@ -147,9 +151,9 @@ def import_as_zygotes_do(stub_path: str, harness: Path) -> str:
 
         triton_key()
     huge_pages.settle()
-    huge_pages.collapse()  # not after the first children, as a zygote does: many zygotes come of this one
+    huge_pages.collapse()  # a zygote does this after its first children, but here every fork is a zygote
     gc.freeze()
-    # A zygote reads its own harness, which may be another one.
+    # A zygote imports its own harness, which may be in another folder, so the modules are dropped here.
     for name in [name for name in sys.modules if name.partition(".")[0] == "harness"]:
         del sys.modules[name]
     del sys.path[0]
@@ -157,11 +161,11 @@ def import_as_zygotes_do(stub_path: str, harness: Path) -> str:
 
 
 def become(request: dict, fds: list[int]) -> None:
-    """The zygote, or the program, that was asked for; never returns."""
+    """Runs the requested zygote or program in the fork; never returns."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
-    # What was received lies above what it is to become.
+    # The received descriptors have higher numbers than those that they become.
     for number, fd in zip(FDS, fds):
         os.dup2(fd, number)
     os.closerange(len(FDS), FDS_MAX)
@@ -184,7 +188,7 @@ def become(request: dict, fds: list[int]) -> None:
 
 
 def execute(words: list[str]) -> None:
-    """As Python does its command line."""
+    """Runs the program as Python would run its command line."""
     if words[0] == "-c":
         sys.path[0:1] = ["", *filter(None, os.environ.get("PYTHONPATH", "").split(":"))]
         sys.argv = ["-c", *words[2:]]

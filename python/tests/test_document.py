@@ -1,4 +1,4 @@
-"""docs/python.md: its snippets run one after another, against a real broker and a worker that only pretends."""
+"""Runs the snippets of docs/python.md one after another, with a real broker and a fake worker."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ SNIPPETS = re.compile(r"^```python\n(.*?)^```", re.M | re.S)
 
 
 @pytest.fixture
-def place(hall: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KQ_BROKER", hall)
+def place(shared_broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KQ_BROKER", shared_broker)
     monkeypatch.chdir(ROOT)
 
 

@@ -1,4 +1,4 @@
-"""What Python repeats from C++ says the same; the documents' tables are those of the code."""
+"""Tests that Python repeats limits, names and defaults of the C++ code correctly, and that the documents do too."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from conftest import program
 from examples import ROOT
 
 import kq
-from kq import limits, link, messages
-from kq.submission import Trials
-from kq.verdict import VerdictName
-from kq.word import Word
+from kq.connection import link
+from kq.records import limits
+from kq.records.submission import Trials
+from kq.records.text_enum import TextEnum
+from kq.records.verdict import VerdictName
+from kq.wire import messages
 
 VERDICT_ROW = re.compile(
     r"\{VerdictName::(\w+), Fault::(\w+), (true|false), (true|false), (true|false), \"([^\"]*)\"\}"
@@ -53,7 +55,9 @@ def test_default_trials_are_those_of_the_core() -> None:
     for name, value in vars(Trials()).items():
         kind = type(value).__name__
         declared = (
-            f"{kind} {name} = {kind}::{value.value}" if isinstance(value, Word) else f"std::uint32_t {name} = {value}"
+            f"{kind} {name} = {kind}::{value.value}"
+            if isinstance(value, TextEnum)
+            else f"std::uint32_t {name} = {value}"
         )
         assert f"{declared};" in text
 
@@ -95,7 +99,7 @@ def test_wire_document_names_every_message() -> None:
 
 
 def rows_of(document: str) -> dict[str, str]:
-    """Two columns of its tables."""
+    """Returns the first two columns of all tables of a document."""
     return dict(re.findall(r"^\| ([^|]*) \| ([^|]*) \|", header(document), re.M))
 
 
@@ -160,7 +164,7 @@ TEXTS = {
 }
 
 
-def test_a_source_tells_its_backend_as_to_kq_submit(tmp_path: Path) -> None:
+def test_a_source_has_the_same_backend_here_and_in_kq_submit(tmp_path: Path) -> None:
     for name, text in TEXTS.items():
         (tmp_path / f"{name}.py").write_text(text)
     (tmp_path / "raw.cu").write_text("__global__ void k() {}")

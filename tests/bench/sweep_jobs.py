@@ -1,6 +1,7 @@
-"""The jobs of scripts/bench-sweep: small problems in KernelBench's form and right kernels for them, no two of which are alike.
+"""The jobs of scripts/bench-sweep: small problems in KernelBench's form, and correct kernels that all differ.
 
-A family is one line of arithmetic, written once for each language. `map` families go element by element, `row` families by the row.
+A family is one line of arithmetic, written once for each language. Families of shape `map` compute element by element,
+families of shape `row` row by row.
 """
 
 import json
@@ -12,10 +13,10 @@ from pathlib import Path
 class Family:
     shape: str  # map or row
     arguments: str
-    reference: str  # what Model returns
-    torch: str  # what a submission returns
-    triton: str  # statements that make `out` of a block
-    cuda: str  # map: an expression of x and y; row: statements over EACH element i of a row
+    reference: str  # the expression that Model returns
+    torch: str  # the expression that a torch submission returns
+    triton: str  # statements that compute `out` from a block
+    cuda: str  # map: an expression of x and y; row: statements for EACH element i of a row
 
 
 FAMILIES = {
@@ -168,7 +169,7 @@ class Problem:
     name: str
     family: Family
     rows: int
-    cols: int  # a power of two, but for torch alone
+    cols: int  # a power of two, except in problems for torch alone
     draw: str = "randn"
 
     def text(self) -> str:
@@ -177,7 +178,7 @@ class Problem:
         return PROBLEM.format(arguments=self.family.arguments, reference=self.family.reference, inputs=inputs)
 
     def kernel(self, backend: str, number: int) -> dict[str, str]:
-        """Files by their endings. `number` is in the compiled code's name, so that no build is any other's."""
+        """Returns the files by suffix. `number` is part of the compiled code's name, so that all builds differ."""
         family, names = self.family, self.family.arguments.split(", ")
         name, block = f"{self.name}_{number}", BLOCKS[number % len(BLOCKS)]
         if backend == "torch":
@@ -189,7 +190,7 @@ class Problem:
                                  grid=self.rows, cols=self.cols, warps=block // 64)  # fmt: skip
             return {".py": text}
         is_map = family.shape == "map"
-        suffix = "_all" if is_map else ""  # a map's one element has the plain name
+        suffix = "_all" if is_map else ""  # a map's single element has the plain name
         parameters = ", ".join(f"const float* {x}{suffix}" for x in names)
         loads = "\n".join(f"  const float {x} = {x}_all[i];" for x in names)
         source = (CUDA_MAP if is_map else CUDA_ROW).format(
@@ -224,7 +225,7 @@ class Problem:
 
 
 def problems_of(count: int, rows: int, cols: int) -> list[Problem]:
-    """Families in turn, and each time round twice as many rows."""
+    """Returns problems of all families in turn; every round has twice as many rows."""
     names = list(FAMILIES)
     found = []
     for i in range(count):
@@ -238,7 +239,7 @@ def large_problems() -> list[Problem]:
 
 
 def write_jobs(folder: Path, problems: list[Problem], backends: list[str], count: int) -> list[Job]:
-    """Problem by problem, as a sweep of samples comes; the backends in turn."""
+    """Yields jobs problem by problem, as a sweep of samples has them, with the backends in turn."""
     folder.mkdir(parents=True)
     jobs = []
     for number in range(count):

@@ -1,9 +1,10 @@
-"""KernelBench's own evaluation of the same kernels, for scripts/bench-sweep --peer: a process per sample, as its scripts run them.
+"""Evaluates the same kernels with KernelBench's own code, for scripts/bench-sweep --peer: one process per sample.
 
-    sweep_peer.py CHECKOUT JOB.json      the process of one sample: calls src/kernelbench/eval.py and prints what it says, as JSON
+    sweep_peer.py CHECKOUT JOB.json      the process of one sample: calls src/kernelbench/eval.py, prints its result as
+    JSON
 
-Its data classes and its clients of language models import packages that a GPU machine need not have: those that are missing are stood in
-for by empty ones, which costs it less time than the real ones would.
+KernelBench imports packages for data classes and language models that a GPU machine may not have. Missing packages are
+replaced by empty modules, which take less time to import than the real ones.
 """
 
 import importlib
@@ -20,14 +21,14 @@ from pathlib import Path
 
 from sweep_jobs import Job
 
-LIMIT_S = 180  # KernelBench's own, of a batch
+LIMIT_S = 180  # KernelBench's own limit for a batch
 BUILD_LIMIT_S = 600
 BUILDS_MAX = 20  # KernelBench's num_cpu_workers
 BACKENDS = {
     "torch": "cuda",
     "triton": "triton",
     "torch_cuda": "cuda",
-}  # ours -> its word; it loads both of its "cuda" alike
+}  # kq's backend -> KernelBench's backend, which loads torch_cuda and cuda the same way
 
 
 @dataclass
@@ -39,7 +40,10 @@ class Peer:
     gpus_n: int
 
     def measure(self, jobs: list[Job], cold: bool) -> dict:
-        """A batch for each GPU at a time, and the next one when all of it is done. Where its builds are to be found done, they are first made."""
+        """Evaluates the samples in batches of one per GPU; a batch starts when the whole batch before it is done.
+
+        With prebuilding, all kernels are built before the first batch.
+        """
         build_s = 0.0
         compiled = [job for job in jobs if job.backend == "torch_cuda"]
         if compiled and not cold:
@@ -91,7 +95,7 @@ class Peer:
 
 
 def chosen(jobs: list[Job], count: int) -> list[Job]:
-    """So many of them, equally many of each backend, from all over the sweep."""
+    """Returns a sample of the jobs with equally many of each backend, spread over the sweep."""
     backends = sorted({job.backend for job in jobs})
     found = []
     for backend in backends:
@@ -102,7 +106,7 @@ def chosen(jobs: list[Job], count: int) -> list[Job]:
 
 
 class Record:
-    """What KernelBench asks of pydantic.BaseModel: fields with defaults, set by name."""
+    """The part of pydantic.BaseModel that KernelBench uses: fields with defaults, set by name."""
 
     def __init__(self, **values: object) -> None:
         self.__dict__.update(values)
@@ -137,7 +141,7 @@ def main() -> int:
     checkout, order = Path(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text())
     answer: dict = {"stand_ins": stand_in_for_missing()}
     sys.path.insert(0, str(checkout / "src"))
-    sys.stdout, out = sys.stderr, sys.stdout  # it prints as it goes
+    sys.stdout, out = sys.stderr, sys.stdout  # KernelBench prints to stdout, which must hold only the result
     import torch
     from kernelbench import eval as kernelbench
 

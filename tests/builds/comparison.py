@@ -1,7 +1,9 @@
-"""Many sources built by kq and by torch's own load_inline, several at once, and what came of it: scripts/bench-build --compare.
+"""Builds many sources with kq and with torch's load_inline and compares the results. For scripts/bench-build --compare.
 
-An answer is what one build said: "s" and "cpu_s", seconds by the clock and of processors, where it was built; "error" where not; "ran_on" the device it
-was then called on, "wrong" what it computed otherwise than torch does, "digest" a hash of all it computed; or "cut" where time was up.
+An answer is a dict about one build. "s" and "cpu_s" are the wall-clock and processor seconds of a successful build,
+"error" is the text of a failed one. "ran_on" is the device on which the module was called, "wrong" says how its results
+differ from torch's, and "digest" is a hash of its results. "cut" stands for a build that was stopped because the time
+was up.
 """
 
 import statistics
@@ -17,15 +19,15 @@ GIB_OF_A_BUILD = 4
 
 
 def part_of(names: list[str], part: str) -> list[str]:
-    """The I-th of N parts, "I/N": neighbours stay together, as each twenty have one of every family."""
+    """Returns the I-th of N parts for "I/N". A part is contiguous, so that every 20 cases have one of each family."""
     i, _, n = part.partition("/")
     if not (i.isdigit() and n.isdigit() and 1 <= int(i) <= int(n)):
-        raise ValueError(f"a part is I/N, as 1/2, got '{part}'")
+        raise ValueError(f"a part must be I/N, such as 1/2, got '{part}'")
     return names[len(names) * (int(i) - 1) // int(n) : len(names) * int(i) // int(n)]
 
 
 def jobs_here(processors: int) -> int:
-    """As many as there are processors, and memory for."""
+    """Returns how many builds may run at the same time, limited by processors and memory."""
     available = next(
         int(line.split()[1])
         for line in Path("/proc/meminfo").read_text().splitlines()
@@ -41,7 +43,7 @@ def build_all(
     ask: Callable[[str, str], Answer],
     tell: Callable[[str, str, Answer], None],
 ) -> None:
-    """One side after the other, without a pause between; `tell` hears of each end in the order they end in, one at a time."""
+    """Runs one builder after the other without a pause. `tell` gets each answer, one at a time, as builds end."""
     lock = Lock()
 
     def one(side: str, name: str) -> None:
@@ -55,12 +57,12 @@ def build_all(
 
 
 def is_settled(answer: Answer) -> bool:
-    """It was built, run, and right."""
+    """Whether the module was built and its results are correct."""
     return "s" in answer and answer.get("wrong") == ""
 
 
 def failures_of(sources: dict[str, dict[str, Answer]]) -> list[str]:
-    """What kq does otherwise than torch, and what neither does right."""
+    """Returns the cases in which kq differs from torch, and those in which both fail."""
     found = []
     for name, sides in sources.items():
         kq, torch = sides.get("kq", {}), sides.get("torch", {})
@@ -77,7 +79,7 @@ def undone_of(sources: dict[str, dict[str, Answer]]) -> list[str]:
 
 
 def lines_of(sources: dict[str, dict[str, Answer]]) -> list[str]:
-    """What came of it, for people."""
+    """Returns the comparison as text."""
     lines = []
     sides = list(dict.fromkeys(side for answers in sources.values() for side in answers))
     for side in sides:

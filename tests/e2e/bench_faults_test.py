@@ -1,4 +1,4 @@
-"""scripts/bench-faults on the CPU: every bad kernel ends as it must, the good ones between them pass, and what each cost is in the JSON."""
+"""Tests scripts/bench-faults on the CPU: bad kernels fail as expected, good ones pass, and the JSON has their costs."""
 
 import json
 import subprocess
@@ -39,7 +39,7 @@ class BenchFaults(kq.Story):
             self.assertEqual((len(one["cost_s"]), len(one["next_us"])), (1, 1))
             self.assertGreater(one["next_us"][0], 0)
 
-    def test_what_makes_no_sense_is_told(self) -> None:
+    def test_invalid_options_are_refused(self) -> None:
         self.assert_end(self.bench("--times", "0"), 2)
 
 

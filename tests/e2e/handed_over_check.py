@@ -1,12 +1,16 @@
-"""A worker with a GPU runs what another worker, without one, has built for it, each with a cache of its own.
+"""Checks that a worker with a GPU runs artifacts that another worker, without a GPU, has built; each has its own cache.
 
-    KQ_BIN=build/release/bin python3 tests/e2e/handed_over_check.py [--device cpu]     # scripts/gpu-check runs it, on the GPU
+    KQ_BIN=build/release/bin python3 tests/e2e/handed_over_check.py [--device cpu]     # scripts/gpu-check runs it on
+    the GPU
 
-A kq-worker --compile-for builds jobs of raw CUDA, load_inline and triton that wait in a broker, for the architecture of this machine's GPU. Then a
-worker with the GPU and an empty cache runs them. Every job must pass, with the builder's object: its row says `build_cached` and the builder's
-compiler, and the worker's cache has those entries of the builder's and nothing else, no precompiled header either. In the end both are up at once
-and more jobs come, which all must pass whoever builds them. Where there is no GPU, everything is built for sm_90 and handed to the broker, and that is
-all: exit code 3. It takes one to two minutes, and a compiler of CUDA. --device cpu does the same with modules of C++, and needs no GPU.
+A `kq-worker --compile-for` builds queued jobs of raw CUDA, load_inline and triton for the architecture of this
+machine's GPU. Then a worker with the GPU and an empty cache runs the jobs. Every job must pass with the builder's
+artifact: its row says `build_cached` and names the builder's compiler, and the worker's cache holds those entries of
+the builder and nothing else, not even a precompiled header. At last both workers run at the same time and more jobs are
+submitted, which must all pass, whichever worker builds them.
+
+Without a GPU everything is built for sm_90 and sent to the broker, and the check ends with exit code 3. The check takes
+one to two minutes and needs a CUDA compiler. --device cpu does the same with C++ modules and needs no GPU.
 """
 
 import argparse
@@ -29,7 +33,7 @@ COMPILERS = {
     "torch_cuda": "nvcc",
     "triton": "triton",
     "torch": "g++",
-}  # what a row's build_compiler begins with
+}  # how a row's build_compiler begins
 TRIALS = {"correctness": 2, "warmup": 1, "timed": 5}
 BUILD_LIMIT_S = 300
 NO_GPU = 3
@@ -37,7 +41,7 @@ ARCH_WITHOUT_GPU = "sm_90"
 
 
 def arch_of_gpu() -> str:
-    """ "sm_90", or nothing: there is no GPU."""
+    """Returns the architecture of the GPU, such as "sm_90", or an empty text without a GPU."""
     try:
         asked = subprocess.run(
             ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"],
@@ -126,13 +130,13 @@ class Check:
         return rows
 
     def cache(self, role: str) -> dict[str, str]:
-        """Name -> kind of every entry."""
+        """Returns the kind of every cache entry by name."""
         done = kq.kq("ctl", "cache", "ls", "--json", "--state", self.folder / role)
         assert done.returncode == 0, done.stderr
         return {entry["name"]: entry["kind"] for entry in kq.json.loads(done.stdout)}
 
     def build_ahead(self, jobs: list[Job]) -> None:
-        """Every job has its object in the broker, and nobody has run one."""
+        """Checks that the broker has an artifact for every job and that no job has run."""
         self.submit("ahead", jobs)
         begun = time.monotonic()
         kq.wait_until(
@@ -170,7 +174,7 @@ class Check:
             )
 
     def run_beside(self, jobs: list[Job]) -> None:
-        """Both are up, and share the work as it comes."""
+        """Runs both workers at the same time; they share the jobs."""
         before = self.figure("kq_builds_total", ending="taken")
         self.submit("beside", jobs)
         begun = time.monotonic()
@@ -184,9 +188,15 @@ class Check:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--jobs", type=int, default=12, metavar="N", help="first, and as many again (default 12)")
-    parser.add_argument("--builds", type=int, default=4, metavar="N", help="that the builder makes at once (default 4)")
-    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda", help="that runs them (default cuda)")
+    parser.add_argument(
+        "--jobs", type=int, default=12, metavar="N", help="jobs in the first part, and in the last (default 12)"
+    )
+    parser.add_argument(
+        "--builds", type=int, default=4, metavar="N", help="builds that run at the same time (default 4)"
+    )
+    parser.add_argument(
+        "--device", choices=["cuda", "cpu"], default="cuda", help="the device that runs the jobs (default cuda)"
+    )
     options = parser.parse_args()
     arch = "cpu" if options.device == "cpu" else arch_of_gpu()
     with tempfile.TemporaryDirectory(prefix="kq-handed.", dir="/tmp") as place:

@@ -1,8 +1,9 @@
-"""kq against a checkout of KernelBench: every problem file is accepted, and KernelBench's own analysis of what kq-dump wrote prints the
-figures that kq-leaderboard prints. Usage: kernelbench_check.py DIR; what it needs of Python is pydra-config, tabulate and numpy.
+"""Checks kq with a checkout of KernelBench. Usage: kernelbench_check.py DIR; needs pydra-config, tabulate and numpy.
 
-No kernel runs: a worker that makes its results up in no time answers. KernelBench's script and its modules are run as they are; only the
-package's __init__, which wants torch and a language model's client, is left out.
+Every problem file must be accepted, and KernelBench's own analysis of the results that kq-dump wrote must print the
+figures that kq-leaderboard prints. No kernel runs: a worker with invented results answers. KernelBench's script and
+modules run unmodified, except for the package's __init__, which needs torch and a client of a language model and is
+left out.
 """
 
 import json
@@ -47,7 +48,7 @@ def problem_files(root: Path, level: int) -> list[Path]:
 
 
 def check_problems(root: Path) -> None:
-    """Every file is a problem to kq-submit, as a file and as a line of the data set, and Python can read it."""
+    """Checks that kq-submit and the Python client accept every problem, as a file and as a line of the data set."""
     with tempfile.TemporaryDirectory(prefix="kq-kb.") as folder:
         data_set = Path(folder, "hosted.jsonl")
         with data_set.open("w") as lines:
@@ -73,7 +74,7 @@ def check_problems(root: Path) -> None:
 
 
 def write_run(root: Path, run: Path) -> None:
-    """Two samples per problem: the reference itself, under the other name."""
+    """Writes two samples per problem, which are the reference itself under the name ModelNew."""
     run.mkdir(parents=True)
     for level in LEVELS:
         for path in problem_files(root, level):

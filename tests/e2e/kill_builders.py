@@ -1,16 +1,17 @@
-"""kill -9 at random instants for real workers while they build: one that only builds, and one that runs what it is given.
+"""Kills real workers at random moments while they build: a worker that only builds, and a worker that runs jobs.
 
     kill_builders.py [--kills N] [--seed N]
     kill_builders.py --kills 1000 --at-once 16 --warm --limit-s 540     # sixteen rigs share the kills
 
-A rig is a broker and its two workers, with a store, two caches and a seed of its own. Each job has a module of its own, whose one function gives the
-job's number; a call with any other job's module is a wrong answer. Both workers build, hand over, adopt, unpack and run all the time, and are started
-again at once after each kill, on the caches that were left. In the end every job must have passed, or have been abandoned because its attempts were
-killed; of a hundred kills and more some must have run what was built elsewhere; both caches and the store are whole. How many kills cut a lease or a
-build for others short is told.
+A rig is a broker with two workers, and with its own store, caches and seed. Each job has its own module, whose only
+function returns the job's number, so that a call of another job's module is a wrong answer. Both workers build, send,
+receive, unpack and run artifacts all the time. After each kill the worker is started again immediately, on the cache
+that it left. In the end every job must have passed, or have been abandoned because its attempts were killed, and both
+caches and the store must be intact. After a hundred kills or more, some jobs must have run artifacts of the other
+worker. The output says how many kills interrupted a lease or a build for another worker.
 
-With --warm the workers' Pythons are forks of one that has imported torch, which takes most of a start otherwise; all else is as it is. Exit code 1:
-something was wrong, in any rig; 3: time was up before so many kills, and all was well until then.
+With --warm the workers' Python is a fork of a process that has imported torch, which otherwise takes most of a start.
+The exit code is 1 if anything was wrong in any rig, and 3 if the time was up before all kills but nothing was wrong.
 """
 
 import argparse
@@ -30,16 +31,16 @@ from pathlib import Path
 import kq
 import warm
 
-SKIPPED = 77  # exit code, to ctest
-WAITING = 8  # jobs that wait, at least: enough for both
-LIFE_S = 3.0  # of a worker that is up, at most
+SKIPPED = 77  # the exit code that means "skipped" to ctest
+WAITING = 8  # the least number of queued jobs, so that both workers always have work
+LIFE_S = 3.0  # the longest time from a worker's start to its kill
 CALM_S = 300
-KILLS_TO_TELL = 100  # of which some are sure to have handed over an object
+KILLS_TO_TELL = 100  # after so many kills, some artifacts must have been sent from one worker to the other
 TIME_WAS_UP = 3
 
 
 class Kills:
-    """How many there are to be, shared by all rigs. None are left once time is up or a rig has failed."""
+    """The number of kills that are left, shared by all rigs. It is 0 once the time is up or a rig has failed."""
 
     def __init__(self, n: int, limit_s: float | None) -> None:
         self.left_n, self.lock, self.have_failed = n, threading.Lock(), False
@@ -59,7 +60,7 @@ class Kills:
 
 @dataclass
 class Found:
-    """Of one rig, or of several."""
+    """The counts of one rig, or the sums of several rigs."""
 
     kills: Counter[str] = field(default_factory=Counter)  # by role
     verdicts: Counter[str] = field(default_factory=Counter)
@@ -106,7 +107,7 @@ class Rig:
         return sum(n for name, n in self.figures().items() if name.startswith("kq_queue_jobs"))
 
     def submit_some(self) -> None:
-        """A queue that is never empty: a builder is given what waits."""
+        """Submits jobs if few are queued, because a builder only builds queued jobs."""
         figures = self.figures()
         if figures["kq_queue_jobsqueued"] + figures["kq_queue_jobswaiting"] >= WAITING:
             return
@@ -158,7 +159,7 @@ class Rig:
     def check_disk(self) -> None:
         for role in ("builder", "worker"):
             if role == "builder" and not (self.folder / role / "build-cache").exists():
-                continue  # it was killed before it built anything, and the worker was faster than the next one
+                continue  # the builder was killed before it built anything, and the worker then built the job itself
             done = kq.kq("ctl", "cache", "verify", "--state", self.folder / role)
             assert done.returncode == 0, f"cache of the {role}: {done.stdout}{done.stderr}"
         done = kq.kq("ctl", "verify", "--store", self.folder / "store")
@@ -166,14 +167,14 @@ class Rig:
 
 
 def run_all(seed: int, at_once: int, kills: Kills, python: str, folder: Path) -> tuple[Found, list[str]]:
-    """What the rigs found together, and what was wrong."""
+    """Runs the rigs; returns the sums of their counts, and their errors."""
     rigs = [Rig(folder / str(i), seed + i, python) for i in range(at_once)]
     found, wrong = Found(), []
 
     def run(rig: Rig) -> None:
         try:
             rig.run(kills)
-        except Exception as failed:  # of any kind: the others come to their end, and the run has failed
+        except Exception as failed:  # any error: the other rigs end normally, and the run has failed
             kills.stop()
             wrong.append(f"seed {rig.seed}, after {rig.found.kills.total()} kills: {type(failed).__name__}: {failed}")
             sys.stderr.write((rig.folder / "log").read_text(errors="replace")[-4000:])
@@ -192,7 +193,7 @@ def run_all(seed: int, at_once: int, kills: Kills, python: str, folder: Path) ->
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=3, help="how many")
+    parser.add_argument("--kills", type=int, default=3, help="number of kills (default 3)")
     parser.add_argument(
         "--seed",
         type=int,
@@ -200,8 +201,10 @@ def main() -> int:
         help="of what chance decides, of the first rig; of the next the next",
     )
     parser.add_argument("--at-once", type=int, default=1, metavar="N", help="rigs that share the kills (default 1)")
-    parser.add_argument("--warm", action="store_true", help="workers' Pythons are forks of one that has imported torch")
-    parser.add_argument("--limit-s", type=float, metavar="S", help="no kill after so long")
+    parser.add_argument(
+        "--warm", action="store_true", help="fork the workers' Python from a process that has imported torch"
+    )
+    parser.add_argument("--limit-s", type=float, metavar="S", help="stop killing after so many seconds")
     parser.add_argument(
         "--in-ci",
         action="store_true",

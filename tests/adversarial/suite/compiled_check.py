@@ -1,9 +1,9 @@
-"""The rows that only a GPU can run, through the whole evaluator: C++ and CUDA that is compiled, and what is said of it.
+"""Runs the rows that need a GPU and a CUDA compiler through the whole evaluator and checks their verdicts.
 
     KQ_BIN=build/release/bin python tests/adversarial/suite/compiled_check.py     # scripts/gpu-check --rows runs it
 
-Those whose header has no `run:`; the others run in runtime_test.py, without a guard. Every honest one must pass, and every hostile one end as its
-header expects. It takes a compiler of CUDA and one to three minutes.
+These are the rows without a `run:` line; runtime_test.py runs the others without the guard. Every honest row must pass,
+and every hostile row must end as its header expects. The check takes one to three minutes.
 """
 
 import csv
@@ -25,9 +25,28 @@ BIN = Path(os.environ.get("KQ_BIN") or Path(__file__).resolve().parents[3] / "bu
 def judged(chosen: list[Row], folder: Path) -> dict[str, dict[str, str]]:
     with (folder / "jobs.jsonl").open("w") as jobs:
         for row in chosen:
-            job = {"id": row.path.stem, "path": str(row.path), "problem": str(problem_of(row)), "backend": backend_of(row), "device": "cuda", "params": TRIALS}
+            job = {
+                "id": row.path.stem,
+                "path": str(row.path),
+                "problem": str(problem_of(row)),
+                "backend": backend_of(row),
+                "device": "cuda",
+                "params": TRIALS,
+            }
             jobs.write(json.dumps(job) + "\n")
-    command = [BIN / "kq", "sweep", folder / "jobs.jsonl", "--run", "rows", "--device", "cuda", "--state", folder / "state", "--csv", folder / "rows.csv"]
+    command = [
+        BIN / "kq",
+        "sweep",
+        folder / "jobs.jsonl",
+        "--run",
+        "rows",
+        "--device",
+        "cuda",
+        "--state",
+        folder / "state",
+        "--csv",
+        folder / "rows.csv",
+    ]
     ended = subprocess.run(list(map(str, command)), timeout=LIMIT_S, check=False, capture_output=True, text=True)
     if not (folder / "rows.csv").exists():
         sys.exit(f"compiled_check: kq sweep ended with {ended.returncode}: {ended.stderr}")

@@ -1,4 +1,4 @@
-"""Rows through a broker and a worker, guard and all: each ends as its header expects of the whole evaluator, and the worker goes on."""
+"""Tests rows with a broker and a worker, guard included: each has the verdict in its header, and the worker goes on."""
 
 import sys
 import unittest
@@ -8,11 +8,21 @@ from rows import FOLDER, rows
 sys.path.insert(0, str(FOLDER.parent / "e2e"))
 import kq  # noqa: E402
 
-# One of each kind of ending that a worker's own limits let come soon (the rows that fill memory run beside these, under lower ones); what is left
-# to the guard is among them.
+# One row of each kind of verdict that a worker with its normal limits reaches soon, including rows that the guard
+# rejects. Rows that fill memory are left out, because they need lower limits.
 CHOSEN = (
-    "early_done", "answer_with_endless_shape", "page_unmapped", "window_replaced", "exit_zero_import", "fork_that_survives", "kill_everyone",
-    "py_side_stream", "thread_raw", "mode_detector", "mutant_relu_half_inside", "honest_writes_its_scratch",
+    "early_done",
+    "answer_with_endless_shape",
+    "page_unmapped",
+    "window_replaced",
+    "exit_zero_import",
+    "fork_that_survives",
+    "kill_everyone",
+    "py_side_stream",
+    "thread_raw",
+    "mode_detector",
+    "mutant_relu_half_inside",
+    "honest_writes_its_scratch",
 )
 
 
@@ -31,10 +41,12 @@ class ThroughTheQueue(kq.Queue):
                     ending = f"{row['verdict']} {row['reason']}".strip()
                     expected = [one.replace("harmless", "passed") for one in found[name].expect.split(" | ")]
                     self.assertIn(ending, expected, row["message"])
-                    self.assertTrue(ending == "passed" or row["median_us"] == "", "figures of a row that did not pass")
+                    self.assertTrue(
+                        ending == "passed" or row["median_us"] == "", "a row that did not pass must have no times"
+                    )
                     if row["verdict"] != "rejected" or "tamper" in ending:
                         self.assertIn("rlimits", row["sandbox"], "the row tells which layers were in force")
-            # The same worker, and an honest job of a key that is new.
+            # The same worker still evaluates an honest job, whose work is new.
             self.submit("honest", {"relu/honest": kq.RIGHT + "# after them all\n"})
             kq.wait_until(lambda: self.finished("honest"), "the honest job has ended")
             self.assertEqual([row["verdict"] for row in self.finished("honest")], ["passed"])

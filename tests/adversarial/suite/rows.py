@@ -1,19 +1,31 @@
-"""The rows of tests/adversarial: one file each, whose first lines say what must come of it.
+"""Reads the rows of tests/adversarial. A row is one submission in a file whose first lines state the expected verdicts.
 
-    # What it does, in a sentence.
-    # expect: rejected stream | passed | ...     the verdict of the whole evaluator, with its reason
-    # guard: RULE | review RULE | clean          what the static guard alone must say
-    # run: wrong_answer value | crashed signal 9 optional: the verdicts it may end with where it runs and no guard has read it, on the CPU
-    # gpu: crashed signal 9 | no                 optional: the same on a GPU, where it is another; no: it would say nothing there
-    # row: 12                                    optional: the name it has in the list of known attacks
-    # problem: softmax                           optional: what it computes, of problems/; otherwise relu
-    # times: 2                                   optional: how often it runs before the honest job does
-    # long                                       optional: takes more than a second or two
-    # matrix: hostile: words                     optional: its line in the detection matrix (honest, hostile or policy)
+    # A sentence that says what the submission does. # expect: rejected stream | passed | ...     the allowed verdicts
+    of the whole evaluator, with their reasons # guard: RULE | review RULE | clean          the finding of the static
+    guard alone # run: wrong_answer value | crashed signal 9 optional: the allowed verdicts of a run on the CPU without
+    the guard # gpu: crashed signal 9 | no                 optional: the same on a GPU, if it differs; no: the row does
+    not run there # row: 12                                    optional: the number in the list of known attacks #
+    problem: softmax                           optional: the problem of the row, in problems/; the default is relu #
+    times: 2                                   optional: how many times the row runs before the honest job # long
+    optional: the row takes more than a second or two # matrix: hostile: words                     optional: the row's
+    line in the detection matrix (honest, hostile, policy)
 
-C++ files have the same behind //. Files of one stem belong together: X.cu and X.json. Names begin with honest_ for honest rows and with
-mutant_ for right kernels with a small mistake; all others are hostile. A hostile row that is `harmless` ends as passed because what it tries
-fails, or changes nothing: such a row gives a wrong answer where it succeeds.
+In C++ files the lines begin with //. Files with one stem belong together, such as X.cu and X.json. The name of an
+honest row begins with honest_, the name of a correct kernel with a small mistake begins with mutant_, and all other
+rows are hostile. A hostile row with the verdict `harmless` passes, because its attack fails or changes nothing; it
+would give a wrong answer if the attack succeeded.
+
+The folders group the rows by attack:
+
+    output      wrong, reused or malformed outputs
+    memory      the memory that judge and child share, the inputs, and memory that holds old outputs
+    clock       work outside the timed interval, and false or manipulated times
+    streams     CUDA streams and graphs that the judge's clock would not see, and ways to hide their names
+    patching    replaced functions, classes, modules and clocks of Python and torch, and hidden programs
+    process     processes, signals, limits, files, network and output of the child
+    cuda_api    direct calls of the CUDA driver and runtime, and flags of compilers
+    honest      submissions that must pass although they look suspicious
+    mutants     correct kernels with a small mistake
 """
 
 import re
@@ -21,12 +33,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[1]
+FOLDERS = ("clock", "cuda_api", "honest", "memory", "mutants", "output", "patching", "process", "streams")
 HEADER = re.compile(r"^(?:#|//) (expect|guard|run|gpu|row|problem|times|matrix): (.+)$", re.M)
 LONG = re.compile(r"^(?:#|//) long$", re.M)
 
 
 @dataclass(frozen=True)
 class Row:
+    """A submission with its expected verdicts, as its header states them."""
+
     path: Path
     expect: str
     guard: str
@@ -54,56 +69,65 @@ class Row:
         return "cuda" if self.path.suffix == ".cu" else "torch"
 
     def runs_on(self, device: str) -> bool:
+        """Whether the row runs on the device without the guard."""
         return bool(self.run) and not (device == "cuda" and self.gpu == "no")
 
     def endings(self, device: str = "cpu") -> list[str]:
-        said = self.gpu if device == "cuda" and self.gpu else self.run
-        return ["passed" if ending == "harmless" else ending for ending in said.split(" | ")]
+        """Returns the allowed verdicts of a run on the device without the guard."""
+        allowed = self.gpu if device == "cuda" and self.gpu else self.run
+        return ["passed" if ending == "harmless" else ending for ending in allowed.split(" | ")]
 
     @property
     def control(self) -> Path:
-        """The honest job on the same problem."""
+        """The path of the honest submission for the same problem."""
         return FOLDER / "problems" / f"{self.problem}_right.py"
 
 
 def problem_of(row: Row) -> Path:
+    """Returns the path of the row's problem."""
     return FOLDER / "problems" / f"{row.problem}.py"
 
 
 def rows() -> list[Row]:
+    """Returns all rows in the order of their file names, whatever their folders."""
     found = []
-    for path in sorted(FOLDER.iterdir()):
-        if path.suffix not in (".py", ".cu"):
-            continue
+    paths = (path for folder in FOLDERS for path in (FOLDER / folder).iterdir() if path.suffix in (".py", ".cu"))
+    for path in sorted(paths, key=lambda path: path.name):
         text = path.read_text()[:2000]
-        said = dict(HEADER.findall(text))
+        header = dict(HEADER.findall(text))
         found.append(
             Row(
                 path=path,
-                expect=said.get("expect", ""),
-                guard=said.get("guard", ""),
-                matrix=said.get("matrix", ""),
-                run=said.get("run", ""),
-                gpu=said.get("gpu", ""),
-                problem=said.get("problem", "relu"),
-                times=int(said.get("times", "1")),
+                expect=header.get("expect", ""),
+                guard=header.get("guard", ""),
+                matrix=header.get("matrix", ""),
+                run=header.get("run", ""),
+                gpu=header.get("gpu", ""),
+                problem=header.get("problem", "relu"),
+                times=int(header.get("times", "1")),
                 is_long=LONG.search(text) is not None,
             )
         )
     return found
 
 
-def complaint(row: Row, findings: list[dict[str, str]]) -> str | None:
-    """What is wrong with what the guard found in a row's file."""
+def guard_error(row: Row, findings: list[dict[str, str]]) -> str | None:
+    """Returns an error text if the guard's findings in a row's file are not the expected ones, else None."""
     rejected = [one for one in findings if one["severity"] == "reject"]
-    told = sorted({f"{one['severity']} {one['rule']} at line {one['line']}" for one in findings}) or ["nothing"]
+    found = sorted({f"{one['severity']} {one['rule']} at line {one['line']}" for one in findings}) or ["nothing"]
     match row.guard.split():
         case ["clean"]:
             is_right = not findings
         case ["review", rule]:
             is_right = not rejected and any(one["rule"] == rule for one in findings)
         case [rule]:
-            is_right = any(one["rule"] == rule and f"rejected {one['reason']}" in row.expect.split(" | ") for one in rejected)
+            is_right = any(
+                one["rule"] == rule and f"rejected {one['reason']}" in row.expect.split(" | ") for one in rejected
+            )
         case _:
             return f"{row.path.name}: its header has no guard: line"
-    return None if is_right else f"{row.path.name}: must be '{row.guard}' ({row.expect}), the guard says {', '.join(told)}"
+    return (
+        None
+        if is_right
+        else f"{row.path.name}: must be '{row.guard}' ({row.expect}), the guard found {', '.join(found)}"
+    )

@@ -1,7 +1,7 @@
-"""What becomes of rows that run: no guard has read them. Each ends as its header says, and after it an honest job is as well off as before.
+"""Tests rows that run without the guard: each has a verdict of its header, and an honest job after it is not affected.
 
-A part of the rows, so that it takes seconds; all of them where KQ_ADVERSARIAL=all; those with a piece of text in their name where
-KQ_ADVERSARIAL is that text. On the CPU, or on the first GPU where KQ_ADVERSARIAL_DEVICE is cuda.
+By default a part of the rows runs, which takes seconds. With KQ_ADVERSARIAL=all every row runs, and with any other text
+those whose names contain the text. The rows run on the CPU, or on the first GPU if KQ_ADVERSARIAL_DEVICE is cuda.
 """
 
 import math
@@ -16,28 +16,33 @@ from rows import FOLDER, Row, problem_of, rows
 
 DEVICE = os.environ.get("KQ_ADVERSARIAL_DEVICE", "cpu")
 CHOICE = os.environ.get("KQ_ADVERSARIAL", "")
-EVERY_NTH = 20  # of the rows, where there is no time for all
-SLOWER_AT_MOST = 20  # than the honest job usually is: the machine does other things meanwhile
+EVERY_NTH = 20  # by default every so many-th row runs
+SLOWER_AT_MOST = 20  # how many times slower than usual an honest job may be, because the machine is busy
 
 
 def chosen() -> list[Row]:
-    """By problem, so that a reference serves many rows."""
+    """Returns the rows to run, sorted by problem, so that one reference serves many rows."""
     all_rows = sorted((row for row in rows() if row.runs_on(DEVICE)), key=lambda row: row.problem)
     if CHOICE == "all":
         return all_rows
     if CHOICE:
         return [row for row in all_rows if CHOICE in row.path.name]
-    # lane_test has a row that runs into its limit.
-    return [row for i, row in enumerate(all_rows) if i % EVERY_NTH == 0 and not row.is_long and "timed_out" not in row.run]
+    # Rows that time out are left out, because lane_test covers timeouts.
+    return [
+        row for i, row in enumerate(all_rows) if i % EVERY_NTH == 0 and not row.is_long and "timed_out" not in row.run
+    ]
 
 
 def table_of(endings: Counter[tuple[str, str]]) -> list[str]:
-    """As docs/integrity.md has it."""
+    """Returns the lines of a table of verdicts by kind of row, as in docs/integrity.md."""
     kinds = sorted({kind for kind, _ in endings})
     lines = ["| ending | " + " | ".join(kinds) + " |", "|---|" + "---|" * len(kinds)]
     for verdict in sorted({verdict for _, verdict in endings}):
         lines.append(f"| {verdict} | " + " | ".join(str(endings[kind, verdict] or ".") for kind in kinds) + " |")
-    return [*lines, "| **all** | " + " | ".join(str(sum(n for (k, _), n in endings.items() if k == kind)) for kind in kinds) + " |"]
+    return [
+        *lines,
+        "| **all** | " + " | ".join(str(sum(n for (k, _), n in endings.items() if k == kind)) for kind in kinds) + " |",
+    ]
 
 
 class Runtime(unittest.TestCase):
@@ -49,7 +54,7 @@ class Runtime(unittest.TestCase):
             lane.close()
 
     def lane_for(self, row: Row) -> Lane:
-        """One for those that run into their limits, which are short there, one for those that are about bursts, and one for all others."""
+        """Returns the row's lane: one with short limits for rows that time out, one with bursts, or one for all others."""
         pace = "hasty" if any("timed_out" in ending for ending in row.endings(DEVICE)) else "patient"
         if row.path.stem.startswith("burst_"):
             pace = "bursts"
@@ -70,17 +75,19 @@ class Runtime(unittest.TestCase):
                     words = f"{row.path.name}: {ending.verdict} ({ending.message})\n{ending.log[-1500:]}"
                     self.assertIn(ending.verdict, row.endings(DEVICE), words)
                     self.assertIn("rlimits", ending.sandbox, "the row tells which layers were in force")
-                # Nothing of it is there any more, and an honest job does not notice that it was.
+                # The row has left nothing, and an honest job after it passes in its usual time.
                 self.assertEqual(lane.left_behind(), [], row.path.name)
                 known = times.setdefault(row.problem, [])
-                known.append(self.honest_job_after(lane, row, SLOWER_AT_MOST * statistics.median(known) if known else math.inf))
+                known.append(
+                    self.honest_job_after(lane, row, SLOWER_AT_MOST * statistics.median(known) if known else math.inf)
+                )
                 endings[row.kind, ending.verdict] += 1
                 if CHOICE:
                     print(f"{row.path.stem:40} {ending.verdict:28} {time.monotonic() - begun:6.2f} s", flush=True)
         print("\n".join(table_of(endings)), flush=True)
 
     def honest_job_after(self, lane: Lane, row: Row, limit_ns: float) -> float:
-        """Its time, which is a usual one: at the second try, where the machine was busy during the first."""
+        """Runs the honest job after a row and returns its time; repeats the job up to five times if it was too slow."""
         took_ns = []
         while not took_ns or (took_ns[-1] > limit_ns and len(took_ns) < 5):
             control = lane.run(row.control, problem_of(row))
@@ -91,18 +98,21 @@ class Runtime(unittest.TestCase):
 
 
 class Rows(unittest.TestCase):
-    def test_there_are_as_many_as_promised(self) -> None:
+    def test_there_are_enough_rows_of_each_kind(self) -> None:
         ran = [row for row in rows() if row.run]
         self.assertGreaterEqual(sum(row.is_mutant for row in ran), 20)
         self.assertGreaterEqual(sum(row.is_hostile and not row.is_mutant for row in ran), 100)
         self.assertGreaterEqual(sum(not row.is_hostile for row in ran), 25)
 
-    def test_no_hostile_row_may_pass_but_for_nothing(self) -> None:
+    def test_a_hostile_row_passes_only_if_it_is_harmless(self) -> None:
         for row in rows():
             with self.subTest(row.path.name):
-                self.assertTrue(row.run or "rejected" in row.expect or row.expect == "passed", "decided by neither stage")
+                self.assertTrue(
+                    row.run or "rejected" in row.expect or row.expect == "passed",
+                    "neither stage decides about this row",
+                )
                 if row.is_hostile:
-                    self.assertNotIn("passed", row.run, "say 'blocked' or 'gainless' where it gains nothing by passing")
+                    self.assertNotIn("passed", row.run, "write 'harmless' for an attack that gains nothing by passing")
                     self.assertTrue(row.control.exists() and problem_of(row).exists())
 
 
