@@ -1,7 +1,7 @@
 """An interpreter that has torch imported already, for tests that start workers: each import takes two seconds of processor time.
 
     warm_python.py serve FOLDER STUB HARNESS      imports what a zygote does, and forks one for each who asks, until its standard input closes
-    warm_python.py run FOLDER WORDS...            is that interpreter: `zygote.py --device ...` and `-c ...` become forks, all else a fresh one
+    warm_python.py run FOLDER WORDS...            is that interpreter: `zygote/main.py --device ...` and `-c ...` become forks, all else a fresh one
 
 scripts/test starts the first and makes of the second a file that KQ_PYTHON names. What runs is the real zygote, from its first line on,
 in a process that forked where another would have imported: of two, because triton is another one where it is to interpret kernels, which is
@@ -31,7 +31,7 @@ CONNECT_LIMIT_S = 20.0  # the server listens before it imports
 
 def run(folder: Path, words: list[str]) -> int:
     server = None
-    if words and (words[0] == "-c" or Path(words[0]).name == "zygote.py"):
+    if words and (words[0] == "-c" or Path(words[0]).parts[-2:] == ("zygote", "main.py")):
         hold(FDS[-1])
         server = connect(folder / ("cpu" if words[1:3] == ["--device", "cpu"] else "cuda"))
     if server is None:
@@ -127,9 +127,10 @@ def reap(asking: dict[int, socket.socket]) -> None:
 def import_as_zygotes_do(stub_path: str, harness: Path) -> str:
     """In two processes from the import of torch on; the device that this one is for."""
     sys.path.insert(0, str(harness.parent))
-    from harness import forker, zygote
-    from harness.huge_pages import HugePages
-    from harness.stub import Stub
+    from harness.children.runtime import Stub
+    from harness.zygote import fork_server
+    from harness.zygote import main as zygote
+    from harness.zygote.huge_pages import HugePages
 
     zygote.set_environment("cuda")
     gc.disable()
@@ -138,10 +139,10 @@ def import_as_zygotes_do(stub_path: str, harness: Path) -> str:
 
     device = "cpu" if os.fork() == 0 else "cuda"
     zygote.set_environment(device)
-    forker.import_everything("cpu")  # without what a zygote then does for its GPU
-    from harness import extension_record
+    fork_server.import_everything("cpu")  # without what a zygote then does for its GPU
+    from harness.extensions import tracing_child
 
-    extension_record.prepare()
+    tracing_child.prepare()
     if device == "cuda":
         from triton.runtime.cache import triton_key
 
