@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from harness.children import preforked
 from harness.children.channel import CHANNEL_FD
-from harness.children.command_handler import Job
+from harness.children.job import Job
 from harness.children.runtime import Stub
 from harness.extensions import compile_child
 from harness.kernels import build_child

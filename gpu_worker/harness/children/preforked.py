@@ -15,7 +15,8 @@ import sys
 import torch
 
 from harness.children.channel import Channel, ChannelClosed
-from harness.children.command_handler import Job, Role
+from harness.children.command_handler import Role
+from harness.children.job import Job
 from harness.children.reference import Reference
 from harness.children.runtime import Stub
 from harness.children.submission import Submission

@@ -5,8 +5,9 @@ import torch
 from harness.backends import BACKENDS
 from harness.backends.context import Call, Context
 from harness.children.argument_binding import Forms
-from harness.children.command_handler import Job, Role
+from harness.children.command_handler import Role
 from harness.children.failures import Failed
+from harness.children.job import Job
 from harness.children.page import Failure, TensorDesc
 from harness.children.tensors import Spec, outputs_of, seed_everything, value_of
 from harness.kernels import triton_precompile

@@ -13,6 +13,8 @@ Whatever else a compiler says is left to the way that compiles all there is.
 import re
 from collections.abc import Iterable, Sequence
 
+from harness.extensions.loader_call import Call
+
 # g++, then cudafe++ and cicc.
 UNKNOWN = re.compile(
     r"[‘'](?P<a>\w+)[’'] (?:was not declared in this scope|does not name a type|has not been declared|is not a member of )|has no member named [‘'](?P<b>\w+)[’']"
@@ -46,3 +48,40 @@ def is_own(
 
 def times(name: str, text: str) -> int:
     return len(re.findall(rf"\b{name}\b", text))
+
+
+TAIL_MAX = 1200
+
+
+# g++: "cuda_sources:9:12: error: words"; cudafe++, cicc: "cuda_sources(9): error: words"; ld: "undefined reference to `f()'"
+COMPLAINT = re.compile(
+    r"^(?P<file>[^\s:(]+)(?:\((?P<line>\d+)\)|:(?P<line2>\d+)(?::\d+)?): (?:catastrophic |fatal )?error(?: #[\w-]+)?:? ?(?P<words>.*)$",
+    re.M,
+)
+
+
+LINK_COMPLAINT = re.compile(
+    r"(undefined (?:reference to|symbol:?) .*|cannot find -l\S+|unable to find library \S+|duplicate symbol:? .*|multiple definition of .*)"
+)
+
+
+def complaint(call: Call, log: str) -> str:
+    """The first error, in lines of the submission where its source can be found there; then what the compiler said from there on."""
+    found = COMPLAINT.search(log)
+    tail = log[found.start() if found else 0 :].strip()[:TAIL_MAX]
+    if found is None:
+        linked = LINK_COMPLAINT.search(log)
+        words = linked.group(1) if linked else (log.strip().splitlines() or ["the compiler failed"])[0]
+        return f"{call.place or call.name}: {words[:400]}\n{tail}"
+    name, line, words = found["file"], int(found["line"] or found["line2"]), found["words"].strip()[:400]
+    base = re.sub(r".*/", "", name)
+    if name in call.lines:
+        file = call.place.partition(":")[0]
+        return f"{file}:{call.lines[name] + line - 1}: {words} ({name} line {line})\n{tail}"
+    if call.inline and name.startswith(("cpp_sources", "cuda_sources", "functions")):
+        return f"{call.place}, {name} line {line}: {words}\n{tail}"
+    return (
+        f"{base if not call.inline else call.place}:{line}: {words}\n{tail}"
+        if not call.inline
+        else f"{call.place}: {words} ({base}:{line})\n{tail}"
+    )

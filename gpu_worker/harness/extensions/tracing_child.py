@@ -24,7 +24,7 @@ import torch
 
 from harness.children import entry_point
 from harness.children.argument_binding import Forms
-from harness.children.command_handler import Job
+from harness.children.job import Job
 from harness.children.model_file import Problem, import_file, parameter_names
 from harness.children.tensors import Spec, outputs_of
 from harness.extensions.loader_call import CALLS_MAX, BadCall, Call, replace_loaders

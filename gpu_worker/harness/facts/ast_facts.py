@@ -14,9 +14,10 @@ import unicodedata
 from collections.abc import Iterable
 
 from harness.facts.ast_walk import Place, Walk
+from harness.facts.dotted_names import UNKNOWN, joined
 from harness.facts.embedded_code import CODE_BYTES_MAX, COMPILERS, HOLE, SOURCES, code_lines, is_code, is_python
 from harness.facts.known_imports import USUAL
-from harness.facts.name_resolver import UNKNOWN, Resolver, TooTangled, joined
+from harness.facts.name_resolver import Resolver, TooTangled
 from harness.facts.scope import Const, Scope
 
 VERSION = 2  # of these facts; a build cache may hold older ones

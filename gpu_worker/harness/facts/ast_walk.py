@@ -4,7 +4,8 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from harness.facts.name_resolver import Resolver, joined
+from harness.facts.dotted_names import joined
+from harness.facts.name_resolver import Resolver
 from harness.facts.scope import Element, Own, Scope
 
 # Attributes that lead from an object to what runs it.

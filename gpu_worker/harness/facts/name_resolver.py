@@ -11,55 +11,19 @@ from itertools import islice, product
 from typing import Any
 
 from harness.facts import constant_folding
+from harness.facts.call_results import call_results
 from harness.facts.constant_folding import Unfolded
-from harness.facts.scope import Bound, Const, Element, Own, Scope, Value
+from harness.facts.dotted_names import UNKNOWN, joined
+from harness.facts.scope import ELEMENTS_MAX, Bound, Const, Element, Own, Scope, Value
 
-UNKNOWN = "?"
 VALUES_MAX = 16  # that one name or expression may have
 DEPTH_MAX = 400  # of names and expressions that are followed through each other
 STEPS_MAX = 400_000  # of following names in one file; what people write takes a few thousand
 COMBINATIONS_MAX = 64  # of the values of an expression's parts
-ELEMENTS_MAX = 4096  # of a comprehension that is followed
-
-
-def is_namespace(name: str) -> bool:
-    return name.endswith(".__dict__") or name in ("sys.modules", "globals()", "locals()")
-
-
-def spread(args: list[ast.expr]) -> list[ast.expr]:
-    """f(*(a, b)) is f(a, b)."""
-    return [
-        value
-        for arg in args
-        for value in (
-            arg.value.elts if isinstance(arg, ast.Starred) and isinstance(arg.value, (ast.List, ast.Tuple)) else [arg]
-        )
-    ]
 
 
 class TooTangled(ValueError):
     """Nobody writes this; it would take too long to follow."""
-
-
-# What yields an attribute of its first argument by the name in its second.
-GETTERS = frozenset(
-    {
-        "getattr",
-        "inspect.getattr_static",
-        "object.__getattribute__",
-        "type.__getattribute__",
-        "types.ModuleType.__getattribute__",
-    }
-)
-IMPORTERS = frozenset({"importlib.import_module", "importlib.__import__", "pydoc.locate", "pkgutil.resolve_name"})
-# Names under which the same is known: what an object of a library calls its own class, and the interpreter's own namespaces.
-SAME = {
-    "builtins.": "",
-    "__builtins__.": "",
-    "__builtin__.": "",
-    "torch.cuda.streams.": "torch.cuda.",
-    "torch.cuda.graphs.": "torch.cuda.",
-}
 
 
 class Resolver:
@@ -100,6 +64,10 @@ class Resolver:
             known.append((value, where))
         else:
             self.unfollowed.append((value, where))
+
+    def keep(self, node: ast.expr) -> None:
+        """Keeps a node alive."""
+        self._kept.append(node)
 
     def forget(self) -> None:
         """After binding more: what was told before may be told differently now."""
@@ -193,9 +161,9 @@ class Resolver:
         if where is None:
             module = scope.module()
             return (*(joined(star, name) for star in module.stars), name)
-        return self._bound(where.values[name], name)
+        return self.bound_values(where.values[name], name)
 
-    def _bound(self, values: list[Bound], name: str) -> tuple[Value, ...]:
+    def bound_values(self, values: list[Bound], name: str) -> tuple[Value, ...]:
         found: list[Value] = []
         for value, where in values:
             if isinstance(value, (str, Const, Own)):
@@ -215,7 +183,7 @@ class Resolver:
     def _elements(self, node: ast.expr, scope: Scope) -> list[Value]:
         found: list[Value] = []
         for literal, where in self._literals(node, scope):
-            found += self._bound([(element, where) for element in elements(literal)], "element")
+            found += self.bound_values([(element, where) for element in elements(literal)], "element")
         for value in self.constants(node, scope):
             if isinstance(value, (list, tuple, dict, set)):
                 found += [Const(element) for element in islice(value, VALUES_MAX)]
@@ -232,11 +200,11 @@ class Resolver:
         # Of the file's own objects by the attribute's name alone: whose it is would take types to tell.
         if not found:
             if attr in self.attributes:
-                found += self._bound(self.attributes[attr], attr)
+                found += self.bound_values(self.attributes[attr], attr)
             if not found:
                 found.append(f"{UNKNOWN}.{attr}")
         elif all(type(base) is str and base.endswith("()") for base in bases) and attr in self.attributes:
-            found += self._bound(self.attributes[attr], attr)
+            found += self.bound_values(self.attributes[attr], attr)
         return tuple(found)
 
     def _constant(self, node: ast.Constant, scope: Scope) -> tuple[Value, ...]:
@@ -253,16 +221,14 @@ class Resolver:
                 return ()
             rights = self.constants(each.right, scope)
             # "%s..." % (a, b) needs no tuple of constants to be one
-            lefts = self._fold(
-                lambda left, right, op=each.op: constant_folding.binary(op, left, right), [lefts, rights]
-            )
+            lefts = self.fold(lambda left, right, op=each.op: constant_folding.binary(op, left, right), [lefts, rights])
         return tuple(map(Const, lefts))
 
     def _unary(self, node: ast.UnaryOp, scope: Scope) -> tuple[Value, ...]:
         return tuple(
             map(
                 Const,
-                self._fold(lambda value: constant_folding.unary(node.op, value), [self.constants(node.operand, scope)]),
+                self.fold(lambda value: constant_folding.unary(node.op, value), [self.constants(node.operand, scope)]),
             )
         )
 
@@ -275,7 +241,7 @@ class Resolver:
                 parts.append(self.constants(part.value, scope))
             else:
                 parts.append(self.constants(part, scope))
-        return tuple(map(Const, self._fold(lambda *texts: constant_folding.bounded("".join(map(str, texts))), parts)))
+        return tuple(map(Const, self.fold(lambda *texts: constant_folding.bounded("".join(map(str, texts))), parts)))
 
     def _list(self, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> tuple[Value, ...]:
         if len(node.elts) > ELEMENTS_MAX:
@@ -286,7 +252,7 @@ class Resolver:
             if not parts[-1]:
                 return ()
         make = tuple if isinstance(node, ast.Tuple) else list
-        return tuple(map(Const, self._fold(lambda *values: make(values), parts)))
+        return tuple(map(Const, self.fold(lambda *values: make(values), parts)))
 
     def _dict(self, node: ast.Dict, scope: Scope) -> tuple[Value, ...]:
         found = {}
@@ -298,7 +264,7 @@ class Resolver:
             found[keys[0]] = values[0]
         return (Const(found),) if found else ()
 
-    def _comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, scope: Scope) -> tuple[Value, ...]:
+    def comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, scope: Scope) -> tuple[Value, ...]:
         """[f(c) for c in CONSTANT]; its elements are looked at one by one."""
         first = node.generators[0]
         if len(node.generators) != 1 or first.is_async or not isinstance(first.target, (ast.Name, ast.Tuple)):
@@ -354,7 +320,7 @@ class Resolver:
             return tuple(
                 map(
                     Const,
-                    self._fold(
+                    self.fold(
                         lambda value, *b: constant_folding.subscript(value, slice(*b)),
                         [self.constants(node.value, scope), *bounds],
                     ),
@@ -362,15 +328,15 @@ class Resolver:
             )
         found: list[Value] = []
         for literal, where in self._literals(node.value, scope):  # [torch.cuda.Stream][0]
-            found += self._bound([(element, where) for element in elements(literal)], "element")
+            found += self.bound_values([(element, where) for element in elements(literal)], "element")
         indices = self.constants(index, scope)
-        found += map(Const, self._fold(constant_folding.subscript, [self.constants(node.value, scope), indices]))
+        found += map(Const, self.fold(constant_folding.subscript, [self.constants(node.value, scope), indices]))
         for base in self.names(node.value, scope) or ([] if found else [UNKNOWN]):
             for text in indices or [UNKNOWN]:
-                found += self._item(base, str(text), scope)
+                found += self.item(base, str(text), scope)
         return tuple(found)
 
-    def _item(self, base: str, key: str, scope: Scope) -> list[Value]:
+    def item(self, base: str, key: str, scope: Scope) -> list[Value]:
         """NAMESPACE[key]"""
         if base in ("globals()", "locals()", "vars()"):
             return list(self._by_name(key, scope.module())) if key != UNKNOWN else [f"{base}.{UNKNOWN}"]
@@ -391,174 +357,7 @@ class Resolver:
         own = self.lambdas.get(id(node))
         return (own,) if own is not None else ()
 
-    # --- calls
-
-    def _call(self, node: ast.Call, scope: Scope) -> tuple[Value, ...]:
-        func = node.func
-        found: list[Value] = []
-        if isinstance(func, ast.Attribute):
-            found += self._method(func, node, scope)
-            if found:
-                return tuple(found)
-        for value in self.resolve(func, scope):
-            if type(value) is str:
-                found += self._called(value, node, scope)
-            elif type(value) is Own:
-                found += self._returned(value)
-        return tuple(found)
-
-    def _returned(self, own: Own) -> list[Value]:
-        found: list[Value] = []
-        for value in own.scope.returns:
-            found += self._bound([(value, own.scope)], "return")
-        return found
-
-    def _method(self, func: ast.Attribute, node: ast.Call, scope: Scope) -> list[Value]:
-        """ "".join(...), "...".format(...): of a constant, with constants."""
-        bases = self.constants(func.value, scope)
-        if not bases:
-            return []
-        keywords = {
-            keyword.arg: self.constants(keyword.value, scope) for keyword in node.keywords if keyword.arg is not None
-        }
-        arguments = [self.constants(argument, scope) for argument in node.args]
-        names = list(keywords)
-
-        def apply(base: Any, *values: Any) -> Any:
-            return constant_folding.method(
-                base, func.attr, list(values[: len(arguments)]), dict(zip(names, values[len(arguments) :]))
-            )
-
-        folded: list[Value] = list(map(Const, self._fold(apply, [bases, *arguments, *keywords.values()])))
-        if not folded and func.attr == "join" and node.args:
-            return []
-        return folded
-
-    def _called(self, name: str, node: ast.Call, scope: Scope) -> list[Value]:
-        """What a call of that name gives."""
-        args = spread(node.args)
-        if not args and (name == "__import__" or name in IMPORTERS):
-            args = [keyword.value for keyword in node.keywords if keyword.arg == "name"]
-        if name in GETTERS and len(args) >= 2:
-            return self._got(args[0], args[1], scope)
-        owner, _, last = name.rpartition(".")
-        if last == "__getattribute__" and len(args) == 1:
-            texts = self.texts(args[0], scope)
-            return [joined(owner, text) for text in texts or [UNKNOWN]]
-        if last in ("get", "__getitem__", "pop", "setdefault") and args and is_namespace(owner):
-            return [
-                value for text in self.texts(args[0], scope) or [UNKNOWN] for value in self._item(owner, text, scope)
-            ]
-        if last == "copy" and not args and is_namespace(owner):
-            return [owner]
-        match name, args:
-            case ("dict", [value]) if spaces := [base for base in self.bases(value, scope) if is_namespace(base)]:
-                return list(spaces)
-            case ("__import__", [module, *_]):
-                whole = any(keyword.arg != "name" for keyword in node.keywords) or len(args) > 1
-                return [text if whole else text.partition(".")[0] for text in self.texts(module, scope)] or [
-                    f"{UNKNOWN}()"
-                ]
-            case (_, [module, *_]) if name in IMPORTERS:
-                return [text.replace(":", ".") for text in self.texts(module, scope)] or [f"{name}()"]
-            case ("vars", [value]):
-                return [f"{base}.__dict__" for base in self.bases(value, scope)]
-            case ("type", [value]):
-                return [joined(base, "__class__") for base in self.bases(value, scope)]
-            case (
-                "functools.partial" | "partial" | "functools.lru_cache" | "functools.cache" | "staticmethod",
-                [value, *_],
-            ):
-                return list(self.resolve(value, scope))
-            case ("eval", [text, *_]):
-                return [found for source in self.texts(text, scope) for found in self._evaluated(source, scope)] or [
-                    "eval()"
-                ]
-            case ("functools.reduce" | "reduce", [function, parts, start]) if "getattr" in self.names(function, scope):
-                return self._reduced(parts, start, scope)
-            case ("map", [function, values]):
-                return self._mapped(function, values, scope)
-        folded = self._folded_call(name, node, scope)
-        if folded:
-            return folded
-        if isinstance(node.func, ast.Call):
-            return self._from_operator(node.func, args, scope) or [f"{name}()"]
-        return [f"{name}()"]
-
-    def _got(self, value: ast.expr, attr: ast.expr, scope: Scope) -> list[Value]:
-        found: list[Value] = []
-        texts = self.texts(attr, scope)
-        for base in self.bases(value, scope):
-            if not texts and base != UNKNOWN:
-                found.append(joined(base, UNKNOWN))
-            for text in texts:
-                found.append(joined(base, text))
-                if base == UNKNOWN and text in self.attributes:
-                    found += self._bound(self.attributes[text], text)
-        return found
-
-    def _evaluated(self, source: str, scope: Scope) -> tuple[Value, ...]:
-        try:
-            expression = ast.parse(source.strip(), mode="eval").body
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return ()
-        self._kept.append(expression)
-        return self.resolve(expression, scope)
-
-    def _reduced(self, parts: ast.expr, start: ast.expr, scope: Scope) -> list[Value]:
-        found: list[Value] = []
-        for attrs in self.constants(parts, scope):
-            if isinstance(attrs, (list, tuple)):
-                found += [".".join([base, *map(str, attrs)]) for base in self.bases(start, scope)]
-        return found
-
-    def _mapped(self, function: ast.expr, values: ast.expr, scope: Scope) -> list[Value]:
-        for name in self.names(function, scope):
-            for source in self.constants(values, scope):
-                try:
-                    return [Const([constant_folding.call(name, [value], {}) for value in islice(source, ELEMENTS_MAX)])]
-                except (Unfolded, TypeError):
-                    continue
-        for own in self.resolve(function, scope):
-            if type(own) is Own and isinstance(own.node, ast.Lambda) and len(own.node.args.args) == 1:
-                name = own.node.args.args[0]
-                step = ast.comprehension(target=ast.Name(id=name.arg), iter=values, ifs=[], is_async=0)
-                return list(self._comprehension(ast.ListComp(elt=own.node.body, generators=[step]), scope))
-        return ["map()"]
-
-    def _folded_call(self, name: str, node: ast.Call, scope: Scope) -> list[Value]:
-        if name not in constant_folding.CALLS and not name.startswith(("str.", "bytes.")):
-            return []
-        arguments = [self.constants(argument, scope) for argument in node.args]
-        keywords = {
-            keyword.arg: self.constants(keyword.value, scope) for keyword in node.keywords if keyword.arg is not None
-        }
-        names = list(keywords)
-
-        def apply(*values: Any) -> Any:
-            return constant_folding.call(
-                name, list(values[: len(arguments)]), dict(zip(names, values[len(arguments) :]))
-            )
-
-        return list(map(Const, self._fold(apply, [*arguments, *keywords.values()])))
-
-    def _from_operator(self, maker: ast.Call, args: list[ast.expr], scope: Scope) -> list[Value]:
-        """attrgetter("cuda.Stream")(torch), methodcaller("Stream")(torch.cuda), itemgetter("Stream")(vars(torch.cuda))"""
-        if not maker.args or not args:
-            return []
-        found: list[Value] = []
-        for name in self.names(maker.func, scope):
-            for text in self.texts(maker.args[0], scope):
-                for base in self.bases(args[0], scope):
-                    if name == "operator.attrgetter":
-                        found.append(joined(base, text))
-                    elif name == "operator.itemgetter":
-                        found += self._item(base, text, scope)
-                    elif name == "operator.methodcaller":
-                        found.append(joined(base, text) + "()")
-        return found
-
-    def _fold(self, function: Any, parts: Iterable[list[Any]]) -> list[Any]:
+    def fold(self, function: Any, parts: Iterable[list[Any]]) -> list[Any]:
         """The function of every combination; of more than are followed, nothing: then it cannot be told."""
         parts = list(parts)
         if math.prod(map(len, parts)) > COMBINATIONS_MAX:
@@ -570,17 +369,6 @@ class Resolver:
             except Unfolded:
                 continue
         return found
-
-
-def joined(base: str, attr: str) -> str:
-    """torch.cuda + Stream. What is called by another name is given its own."""
-    if attr == "__call__" or attr == "__wrapped__":
-        return base
-    name = f"{base}.{attr}"
-    for known, own in SAME.items():
-        if name.startswith(known):
-            return own + name.removeprefix(known)
-    return name
 
 
 def elements(node: ast.expr | None) -> list[ast.expr]:
@@ -597,7 +385,7 @@ HANDLERS: dict[type, Any] = {
     ast.Name: Resolver._name,
     ast.Attribute: Resolver._attribute,
     ast.Constant: Resolver._constant,
-    ast.Call: Resolver._call,
+    ast.Call: call_results,
     ast.Subscript: Resolver._subscript,
     ast.BinOp: Resolver._binary,
     ast.UnaryOp: Resolver._unary,
@@ -606,9 +394,9 @@ HANDLERS: dict[type, Any] = {
     ast.Tuple: Resolver._list,
     ast.Set: Resolver._list,
     ast.Dict: Resolver._dict,
-    ast.ListComp: Resolver._comprehension,
-    ast.GeneratorExp: Resolver._comprehension,
-    ast.SetComp: Resolver._comprehension,
+    ast.ListComp: Resolver.comprehension,
+    ast.GeneratorExp: Resolver.comprehension,
+    ast.SetComp: Resolver.comprehension,
     ast.Compare: Resolver._compare,
     ast.IfExp: Resolver._either,
     ast.BoolOp: Resolver._any_of,

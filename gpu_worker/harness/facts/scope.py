@@ -3,6 +3,8 @@
 import ast
 from typing import Any
 
+ELEMENTS_MAX = 4096  # of a list or comprehension that is followed
+
 
 class Const:
     """A constant: text, bytes, a number, or a list or dict of such."""

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from harness.children import preforked
 from harness.children.channel import CHANNEL_FD, ChannelClosed
-from harness.children.command_handler import Job
+from harness.children.job import Job
 from harness.extensions import toolchain, tracing_child
 from harness.facts.ast_facts import facts_of
 from harness.kernels import device_code, launch_file, scalar_arguments, triton_precompile

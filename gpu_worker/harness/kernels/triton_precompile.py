@@ -32,7 +32,7 @@ import torch
 from harness.backends import BACKENDS
 from harness.backends.context import Context
 from harness.children.argument_binding import Forms
-from harness.children.command_handler import Job
+from harness.children.job import Job
 from harness.children.model_file import Problem, parameter_names
 from harness.children.tensors import Spec, cast, cast_model, outputs_of
 from harness.extensions.tracing_child import pretend_gpu

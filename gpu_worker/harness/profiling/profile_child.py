@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 from harness.children.channel import CHANNEL_FD
-from harness.children.command_handler import Job
+from harness.children.job import Job
 from harness.children.page import TEXT_MAX
 from harness.profiling import ncu_metrics
 

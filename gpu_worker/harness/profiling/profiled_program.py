@@ -16,7 +16,7 @@ def main() -> int:
     sys.path[0] = str(Path(__file__).resolve().parents[2])
     from harness.children import preforked
     from harness.children.channel import CHANNEL_FD
-    from harness.children.command_handler import Job
+    from harness.children.job import Job
     from harness.children.runtime import Stub
     from harness.zygote import fork_server
 

@@ -5,7 +5,7 @@ import unittest
 from pathlib import Path
 
 import torch
-from harness.children.command_handler import Job
+from harness.children.job import Job
 from harness.extensions import compile_child
 from harness.extensions.compiler_error import is_own, names_in
 from harness.extensions.loader_call import Call

@@ -6,7 +6,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from harness.children.command_handler import Job
+from harness.children.job import Job
 from harness.profiling import profile_child
 
 RECORDED = Path(__file__).with_name("ncu_raw.csv")

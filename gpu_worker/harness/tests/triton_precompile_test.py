@@ -22,7 +22,7 @@ import triton
 from backends_test import BARE, BARE_SPEC, TRITON
 from harness.backends import BACKENDS
 from harness.backends.context import Context
-from harness.children.command_handler import Job
+from harness.children.job import Job
 from harness.kernels import triton_precompile
 from torch._subclasses.fake_tensor import FakeTensorMode
 from triton.backends.nvidia import driver
