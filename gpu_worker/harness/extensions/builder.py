@@ -74,7 +74,7 @@ class Builder:
         if self.call.with_cuda and not (self.tools.nvcc and (self.tools.torch_root / "lib/libc10_cuda.so").exists()):
             raise Unsupported("no nvcc, or no torch with CUDA, here: a worker with CUDA builds it")
         self.write_files()
-        attempt, way = Attempt(log="nothing was tried"), ""
+        attempt = Attempt(log="nothing was tried")
         for way, build in (("split", self.split), ("slim", self.slim), ("full", self.full)):
             if way == "slim" and attempt.is_tried:
                 continue  # its errors are the source's own, most likely: the headers as they are decide
@@ -198,7 +198,7 @@ class Builder:
     def instances(self, object_file: Path, kernels: list[cuda_split.Kernel]) -> str:
         """What the host launches of the templates."""
         templates = {kernel.name for kernel in kernels if kernel.is_template}
-        lines, text = [], ""
+        lines = []
         for _, text in self.symbols(object_file, kernels):
             words = re.match(r"void (?:\w+::)*(\w+)<", text)
             if words is not None and words.group(1) in templates:

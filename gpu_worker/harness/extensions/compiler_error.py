@@ -80,8 +80,6 @@ def complaint(call: Call, log: str) -> str:
         return f"{file}:{call.lines[name] + line - 1}: {words} ({name} line {line})\n{tail}"
     if call.inline and name.startswith(("cpp_sources", "cuda_sources", "functions")):
         return f"{call.place}, {name} line {line}: {words}\n{tail}"
-    return (
-        f"{base if not call.inline else call.place}:{line}: {words}\n{tail}"
-        if not call.inline
-        else f"{call.place}: {words} ({base}:{line})\n{tail}"
-    )
+    if not call.inline:
+        return f"{base}:{line}: {words}\n{tail}"
+    return f"{call.place}: {words} ({base}:{line})\n{tail}"

@@ -72,6 +72,6 @@ def balanced(tokens: list[Token]) -> bool:
         if token.kind == "directive":
             word = token.text.strip().lstrip("#").strip()
             depth += word.startswith("if") - word.startswith("endif")
-            if depth < 0 or "__CUDA_ARCH__" in word and False:
+            if depth < 0:
                 return False
     return depth == 0

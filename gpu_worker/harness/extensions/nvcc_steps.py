@@ -29,7 +29,8 @@ def side_by_side(command: list[str], folder: Path) -> str:
     last = len(commands) - 1
     identity = re.search(r'--module_id_file_name "([^"]+)"', " ".join(commands))
     if at is None or identity is None or at >= last - 1:
-        return run(command, folder).text if run(command, folder).code != 0 else ""
+        said = run(command, folder)
+        return "" if said.code == 0 else said.text or "nvcc failed"
     # Both sides only read this name of the unit once it is there.
     Path(folder, identity.group(1)).write_text(f"_{os.urandom(4).hex()}_7_unit_cu_{os.urandom(4).hex()}")
     commands[at] = commands[at].replace("--gen_module_id_file ", "")

@@ -51,10 +51,7 @@ def _method_result(resolver: "Resolver", func: ast.Attribute, node: ast.Call, sc
             base, func.attr, list(values[: len(arguments)]), dict(zip(names, values[len(arguments) :]))
         )
 
-    folded: list[Value] = list(map(Const, resolver.fold(apply, [bases, *arguments, *keywords.values()])))
-    if not folded and func.attr == "join" and node.args:
-        return []
-    return folded
+    return list(map(Const, resolver.fold(apply, [bases, *arguments, *keywords.values()])))
 
 
 def _named_call_results(resolver: "Resolver", name: str, node: ast.Call, scope: Scope) -> list[Value]:
