@@ -1,10 +1,7 @@
 """A fork server with torch already imported, for tests that start workers. Importing torch takes two processor seconds.
 
-    warm_python.py serve FOLDER STUB HARNESS   imports what a zygote imports; forks a process for each request until its
-                                               standard input closes
-    warm_python.py run FOLDER WORDS...         acts as a Python interpreter: `zygote.py --device ...` and `-c ...` run
-    in
-                                               forks of the server, everything else runs in a new interpreter
+    warm_python.py serve FOLDER STUB HARNESS      imports what a zygote does, and forks one for each who asks, until its standard input closes
+    warm_python.py run FOLDER WORDS...            is that interpreter: `zygote/main.py --device ...` and `-c ...` become forks, all else a fresh one
 
 scripts/test starts `serve` and writes a file that calls `run`; KQ_PYTHON names that file. The forked process runs the
 real zygote from its first line. The server forks from two prepared processes, because triton imports differently if it
@@ -35,7 +32,7 @@ CONNECT_LIMIT_S = 20.0  # the server listens before it imports
 
 def run(folder: Path, words: list[str]) -> int:
     server = None
-    if words and (words[0] == "-c" or Path(words[0]).name == "zygote.py"):
+    if words and (words[0] == "-c" or Path(words[0]).parts[-2:] == ("zygote", "main.py")):
         hold(FDS[-1])
         server = connect(folder / ("cpu" if words[1:3] == ["--device", "cpu"] else "cuda"))
     if server is None:
@@ -131,9 +128,10 @@ def reap(clients: dict[int, socket.socket]) -> None:
 def import_as_zygotes_do(stub_path: str, harness: Path) -> str:
     """Imports torch and splits into two processes; returns the device that the current process is for."""
     sys.path.insert(0, str(harness.parent))
-    from harness import forker, zygote
-    from harness.huge_pages import HugePages
-    from harness.stub import Stub
+    from harness.children.runtime import Stub
+    from harness.zygote import fork_server
+    from harness.zygote import main as zygote
+    from harness.zygote.huge_pages import HugePages
 
     zygote.set_environment("cuda")
     gc.disable()
@@ -142,10 +140,10 @@ def import_as_zygotes_do(stub_path: str, harness: Path) -> str:
 
     device = "cpu" if os.fork() == 0 else "cuda"
     zygote.set_environment(device)
-    forker.import_everything("cpu")  # without the GPU initialisation that a zygote does next
-    from harness import extension_record
+    fork_server.import_everything("cpu")  # without what a zygote then does for its GPU
+    from harness.extensions import tracing_child
 
-    extension_record.prepare()
+    tracing_child.prepare()
     if device == "cuda":
         from triton.runtime.cache import triton_key
 

@@ -107,7 +107,7 @@ TEST_F(ChildrenTest, who_could_not_make_himself_warm_does_not_wait_for_a_job) {
   fs::remove_all(harness);
   fs::create_directories(harness.parent_path());
   fs::copy(options.harness, harness, fs::copy_options::recursive);
-  std::ofstream(harness / "ready.py", std::ios::app)
+  std::ofstream(harness / "children" / "preforked.py", std::ios::app)
       << "\ndef warm_up(*_):\n    raise RuntimeError('CUDA error: out of memory')\n";
   options.harness = harness;
   auto zygote = Zygote::start(options);

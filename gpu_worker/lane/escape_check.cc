@@ -31,7 +31,7 @@ Lease lease_of(const std::string& source, const DeviceInfo& device) {
 }  // namespace
 
 Expected<void> test_sandbox(Lane& lane, const std::string& harness) {
-  const auto source = read_child_file(harness + "/" + kFile, kSourceBytesMax);
+  const auto source = read_child_file(harness + "/sandbox/" + kFile, kSourceBytesMax);
   if (!source) return failure(source.error());
   // Nothing was built for it.
   const std::string built = lane.scratch() + "/self-test";

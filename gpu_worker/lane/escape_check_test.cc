@@ -39,7 +39,7 @@ TEST_F(EscapeCheck, the_sandbox_of_this_machine_holds) {
 TEST_F(EscapeCheck, a_way_out_is_told_by_its_name) {
   const fs::path folder = root_ / "holes";
   fs::create_directories(folder);
-  std::ifstream own(harness() + "/self_test.py");
+  std::ifstream own(harness() + "/sandbox/self_test.py");
   std::ofstream(folder / "self_test.py") << own.rdbuf() << "\nATTEMPTS['reach the network'] = lambda: True\n";
   const auto held = test_sandbox(*lane_, folder);
   ASSERT_FALSE(held);

@@ -123,7 +123,7 @@ TEST_F(LaneTest, a_forged_clock_gains_nothing) {
   const std::string slow = "import time; time.sleep(0.002); return x + 1";
   const std::string forge =
       "import sys\n"
-      "from harness.page import Page\n"
+      "from harness.children.page import Page\n"
       "frame = sys._getframe()\n"
       "while 'stub' not in frame.f_locals: frame = frame.f_back\n"
       "stub = frame.f_locals['stub']\n"

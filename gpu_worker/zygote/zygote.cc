@@ -57,14 +57,14 @@ Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
   const std::string gpu = !on_gpu                       ? ""
                           : options.device_uuid.empty() ? sys::gpu_word(options.device_index)
                                                         : options.device_uuid;
-  const auto pid = sys::start_process(
-      {.argv = {options.python, options.harness + "/zygote.py", "--device", std::string(to_string(options.device)),
-                "--stub", options.stub, "--cores", sys::core_list(options.cores)},
+  const auto pid = start_process(
+      {.argv = {options.python, options.harness + "/zygote/main.py", "--device", std::string(to_string(options.device)),
+                "--stub", options.stub, "--cores", core_list(options.cores)},
        .environment = {{"CUDA_VISIBLE_DEVICES", gpu},
                        {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
                        {"CUDA_DEVICE_MAX_CONNECTIONS", "1"},
-                       {"CUDA_DEVICE_MAX_COPY_CONNECTIONS", "1"},      // ready.py says what for
-                       {"GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"}},  // harness/huge_pages.py says what for
+                       {"CUDA_DEVICE_MAX_COPY_CONNECTIONS", "1"},      // harness/children/preforked.py says what for
+                       {"GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"}},  // harness/zygote/huge_pages.py says what for
        .inherited = kInherited,
        .socket = pair->second.get()});
   if (!pid) return failure(pid.error());
@@ -75,7 +75,7 @@ Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
   const auto packet = sys::receive_packet(zygote->socket_.get(), kStartLimitMs);
   if (!packet || !*packet) {
     return our_fault("the Python of the worker did not start: " + options.python + " " + options.harness +
-                     "/zygote.py; set KQ_PYTHON to an interpreter with torch and triton");
+                     "/zygote/main.py; set KQ_PYTHON to an interpreter with torch and triton");
   }
   auto hello = parse_zygote_hello((*packet)->bytes);
   if (!hello) return our_fault("the Python of the worker did not start: " + hello.error().message);

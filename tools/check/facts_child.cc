@@ -42,7 +42,7 @@ bool wait_for(int fd, short events, std::int64_t deadline_ms) {
   ::setrlimit(RLIMIT_AS, &memory);
   ::setrlimit(RLIMIT_CORE, &none);
   ::signal(SIGPIPE, SIG_DFL);
-  const std::string server = options.harness + "/facts_server.py";
+  const std::string server = options.harness + "/facts/server.py";
   std::array<char*, 6> words{const_cast<char*>(options.python.c_str()),
                              const_cast<char*>("-I"),
                              const_cast<char*>("-S"),
@@ -135,7 +135,7 @@ Expected<std::variant<std::string, Refused>> FactsChild::facts(std::string_view 
   if (!has_answered_) {
     stop();
     return our_fault("'" + options_.python + "' does not run " + options_.harness +
-                     "/facts_server.py; set KQ_PYTHON to a Python of 3.10 or newer");
+                     "/facts/server.py; set KQ_PYTHON to a Python of 3.10 or newer");
   }
   if (auto answer = ask(name, source)) return std::move(*answer);
   stop();

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from harness.argument_binding import Forms
-from harness.role import Job
+from harness.children.argument_binding import Forms
+from harness.children.job import Job
 
 # What a call returns is what a model returns: a tensor, or a tuple or list of tensors and numbers.
 Call = Callable[..., Any]

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from harness import target
-from harness.argument_binding import Binding, misfit
 from harness.backends import torch
 from harness.backends.context import Call, Context
-from harness.kernel_spec import Arg, KernelSpec
-from harness.model_file import attribute, import_file
+from harness.children import entry_point
+from harness.children.argument_binding import Binding, misfit
+from harness.children.model_file import attribute, import_file
+from harness.kernels.kernel_spec import Arg, KernelSpec
 
 
 def load(context: Context) -> Call:
     job = context.job
-    spec = target.spec_of(job.source / job.entry)
+    spec = entry_point.spec_of(job.source / job.entry)
     if spec is None or spec.args is None or spec.names.function or spec.names.class_:
         return torch.load(context)
     context.seed()

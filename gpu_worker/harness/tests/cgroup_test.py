@@ -9,7 +9,7 @@ import unittest
 import unittest.mock
 from pathlib import Path
 
-from harness.cgroup import (
+from harness.sandbox.cgroup import (
     MARGIN_BYTES,
     OF_A_BUILD,
     PREFIX,
@@ -142,7 +142,7 @@ class Trees(unittest.TestCase):
 
         # Between pathlib's two looks, at whether it is a directory and into it.
         with (
-            unittest.mock.patch("harness.cgroup.start_of", removed_meanwhile),
+            unittest.mock.patch("harness.sandbox.cgroup.start_of", removed_meanwhile),
             unittest.mock.patch.object(Path, "is_dir", lambda self: True),
         ):
             remove_abandoned([self.root])

@@ -8,8 +8,8 @@ import subprocess
 import sys
 import unittest
 
-from harness import heap, huge_pages
-from harness.stub import Stub
+from harness.children.runtime import Stub
+from harness.zygote import huge_pages, malloc_thresholds
 
 PR_GET_THP_DISABLE = 42
 
@@ -41,7 +41,7 @@ def tell_of_heap() -> None:
     libc = ctypes.CDLL(None)
     libc.malloc.restype = ctypes.c_void_p
     libc.prctl(huge_pages.PR_SET_THP_DISABLE, *(ctypes.c_ulong(value) for value in (1, 0, 0, 0)))
-    heap.keep_what_is_freed()
+    malloc_thresholds.keep_what_is_freed()
     huge_pages.use_for_heap()
     middle = (
         libc.malloc(ctypes.c_size_t(4 * huge_pages.HUGE_BYTES)) + 2 * huge_pages.HUGE_BYTES

@@ -6,8 +6,8 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-from harness.kernel_spec import BadSpec, read_spec
-from harness.launch_file import text_of
+from harness.kernels.kernel_spec import BadSpec, read_spec
+from harness.kernels.launch_file import text_of
 
 
 class LaunchFile(unittest.TestCase):

@@ -3,8 +3,8 @@
 import ctypes
 import unittest
 
-from harness import page, tensors
-from harness.stub import Stub
+from harness.children import page, tensors
+from harness.children.runtime import Stub
 from world import STUB
 
 

@@ -5,7 +5,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from harness import nvrtc
+from harness.kernels import nvrtc
 
 NOTE = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0"
 

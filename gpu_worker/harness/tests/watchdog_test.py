@@ -4,7 +4,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from harness.watchdog import Watchdog
+from harness.sandbox.watchdog import Watchdog
 
 GIB = 1 << 30
 

@@ -5,7 +5,7 @@
 # gpu: wrong_answer nan
 import torch
 import torch.nn as nn
-from harness.page import Command, Page
+from harness.children.page import Command, Page
 
 
 def page():

@@ -4,7 +4,7 @@
 # run: harmless
 import torch
 import torch.nn as nn
-from harness.page import Command, Page
+from harness.children.page import Command, Page
 
 
 def page():

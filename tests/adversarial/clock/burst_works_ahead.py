@@ -7,7 +7,7 @@ import ctypes
 
 import torch
 import torch.nn as nn
-from harness.page import Command, Page
+from harness.children.page import Command, Page
 
 
 def page():

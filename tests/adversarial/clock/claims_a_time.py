@@ -4,7 +4,7 @@
 # run: harmless | rejected tamper
 import torch
 import torch.nn as nn
-from harness.page import Page
+from harness.children.page import Page
 
 
 def page():

@@ -7,7 +7,7 @@ import threading
 
 import torch
 import torch.nn as nn
-from harness.page import Page
+from harness.children.page import Page
 
 
 def page():

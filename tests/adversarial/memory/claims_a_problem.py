@@ -6,7 +6,7 @@ import gc
 
 import torch
 import torch.nn as nn
-from harness.page import Page
+from harness.children.page import Page
 
 
 def page():

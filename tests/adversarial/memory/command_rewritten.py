@@ -4,7 +4,7 @@
 # run: wrong_answer value | wrong_answer nan | wrong_answer shape | rejected tamper
 import torch
 import torch.nn as nn
-from harness.page import Page
+from harness.children.page import Page
 
 
 def page():

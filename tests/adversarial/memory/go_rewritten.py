@@ -4,7 +4,7 @@
 # run: harmless | timed_out run | rejected tamper | wrong_answer value | wrong_answer nan
 import torch
 import torch.nn as nn
-from harness.page import Page
+from harness.children.page import Page
 
 
 def page():

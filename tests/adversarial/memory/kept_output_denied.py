@@ -3,11 +3,11 @@
 # guard: review probes_harness
 # run: harmless
 # gpu: wrong_answer nan
-import harness.role
+import harness.children.command_handler
 import torch
 import torch.nn as nn
 
-harness.role.held_besides = lambda tensors: [False] * len(tensors)
+harness.children.command_handler.held_besides = lambda tensors: [False] * len(tensors)
 
 
 class ModelNew(nn.Module):
