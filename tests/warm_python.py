@@ -7,6 +7,9 @@ scripts/test starts the first and makes of the second a file that KQ_PYTHON name
 in a process that forked where another would have imported: of two, because triton is another one where it is to interpret kernels, which is
 without a GPU alone. Programs given with -c are forks of the one that compiles. Who asked lives as long as the fork does: it ends with the
 fork's exit code, and the fork is killed when it dies.
+
+A fork is a child of the server, not of the process that asked for it. FOLDER/forks/PID, PID being the number of the process that asked, is a
+symbolic link whose target is the process number of the fork: a test that looks for a zygote's children starts there.
 """
 
 import atexit
@@ -36,7 +39,7 @@ def run(folder: Path, words: list[str]) -> int:
         server = connect(folder / ("cpu" if words[1:3] == ["--device", "cpu"] else "cuda"))
     if server is None:
         os.execv(sys.executable, [sys.executable, *words])
-    request = {"words": words, "environment": dict(os.environ), "directory": os.getcwd()}
+    request = {"words": words, "environment": dict(os.environ), "directory": os.getcwd(), "asker": os.getpid()}
     socket.send_fds(server, [json.dumps(request).encode()], FDS)
     os.closerange(3, server.fileno())  # the control process must see the fork's end
     os.closerange(server.fileno() + 1, FDS_MAX)
@@ -71,6 +74,8 @@ def listen(path: Path) -> socket.socket:
 
 
 def serve(folder: Path, stub_path: str, harness: Path) -> int:
+    forks = folder / "forks"
+    forks.mkdir(exist_ok=True)
     listeners = {device: listen(folder / device) for device in ("cpu", "cuda")}
     device = import_as_zygotes_do(stub_path, harness)
     listener = listeners.pop(device)
@@ -85,7 +90,7 @@ def serve(folder: Path, stub_path: str, harness: Path) -> int:
             return 0
         if wake in ready:
             os.read(wake, 4096)
-            reap(asking)
+            reap(asking, forks)
         for pid, who in list(asking.items()):
             if who in ready:  # it never says anything more: it is gone
                 os.kill(pid, signal.SIGKILL)
@@ -102,13 +107,13 @@ def serve(folder: Path, stub_path: str, harness: Path) -> int:
                 continue
             pid = os.fork()
             if pid == 0:
-                become(json.loads(packet), fds)
+                become(json.loads(packet), fds, forks)
             for fd in fds:
                 os.close(fd)
             asking[pid] = who
 
 
-def reap(asking: dict[int, socket.socket]) -> None:
+def reap(asking: dict[int, socket.socket], forks: Path) -> None:
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -116,12 +121,21 @@ def reap(asking: dict[int, socket.socket]) -> None:
             return
         if pid == 0:
             return
+        forget(pid, forks)
         who = asking.pop(pid, None)
         if who is not None:
             code = os.waitstatus_to_exitcode(status)
             with contextlib.suppress(OSError):  # it was killed at the same time
                 who.send(str(code if code >= 0 else 128 - code).encode())
             who.close()
+
+
+def forget(fork: int, forks: Path) -> None:
+    """Removes the link that names this fork."""
+    for link in forks.iterdir():
+        with contextlib.suppress(OSError):  # the process of the other device removed this link
+            if link.readlink().name == str(fork):
+                link.unlink()
 
 
 def import_as_zygotes_do(stub_path: str, harness: Path) -> str:
@@ -156,11 +170,14 @@ def import_as_zygotes_do(stub_path: str, harness: Path) -> str:
     return device
 
 
-def become(request: dict, fds: list[int]) -> None:
+def become(request: dict, fds: list[int], forks: Path) -> None:
     """The zygote, or the program, that was asked for; never returns."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
+    link = forks / str(request["asker"])
+    link.unlink(missing_ok=True)  # an earlier process had the same number
+    link.symlink_to(str(os.getpid()))
     # What was received lies above what it is to become.
     for number, fd in zip(FDS, fds):
         os.dup2(fd, number)
