@@ -191,7 +191,7 @@ class Server:
     def _rabbitmq(self) -> tuple[list[str], dict[str, str]]:
         # Erlang's port mapper would otherwise be left running.
         mapper_port = free_port()
-        mapper = shutil.which("epmd") or sys.exit("bench-broker: RabbitMQ is there, but not Erlang's epmd")
+        mapper = shutil.which("epmd") or sys.exit("bench broker: RabbitMQ is there, but not Erlang's epmd")
         self._helper = subprocess.Popen([mapper, "-port", str(mapper_port), "-address", "127.0.0.1"])
         (self.directory / "plugins").write_text("[].\n")
         environment = {

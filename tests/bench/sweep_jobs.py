@@ -1,4 +1,4 @@
-"""The jobs of scripts/bench-sweep: small problems in KernelBench's form and right kernels for them, no two of which are alike.
+"""The jobs of scripts/bench sweep: small problems in KernelBench's form and right kernels for them, no two of which are alike.
 
 A family is one line of arithmetic, written once for each language. `map` families go element by element, `row` families by the row.
 """

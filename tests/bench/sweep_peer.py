@@ -1,4 +1,4 @@
-"""KernelBench's own evaluation of the same kernels, for scripts/bench-sweep --peer: a process per sample, as its scripts run them.
+"""KernelBench's own evaluation of the same kernels, for scripts/bench sweep --peer: a process per sample, as its scripts run them.
 
     sweep_peer.py CHECKOUT JOB.json      the process of one sample: calls src/kernelbench/eval.py and prints what it says, as JSON
 

@@ -1,4 +1,4 @@
-"""Many sources built by kq and by torch's own load_inline, several at once, and what came of it: scripts/bench-build --compare.
+"""Many sources built by kq and by torch's own load_inline, several at once, and what came of it: scripts/bench build --compare.
 
 An answer is what one build said: "s" and "cpu_s", seconds by the clock and of processors, where it was built; "error" where not; "ran_on" the device it
 was then called on, "wrong" what it computed otherwise than torch does, "digest" a hash of all it computed; or "cut" where time was up.

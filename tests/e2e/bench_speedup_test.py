@@ -1,4 +1,4 @@
-"""scripts/bench-speedup, small and on the CPU: what it measured is in its JSON, and what did not pass in its exit code."""
+"""scripts/bench speedup, small and on the CPU: what it measured is in its JSON, and what did not pass in its exit code."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import kq
 
-SCRIPT = kq.ROOT / "scripts/bench-speedup"
+SCRIPT = kq.ROOT / "tests/bench/programs/speedup.py"
 PROBLEM = """import torch
 
 

@@ -1,14 +1,18 @@
-#!/usr/bin/env python3
-"""How fast a whole sweep goes: many right kernels, no two alike, through a broker and a worker of their own.
+"""Measures the throughput of a whole sweep: many right kernels, all different, through one broker and one worker.
 
-    scripts/bench-sweep --device cuda --json FILE                 200 submissions to 20 problems, torch, triton and CUDA in equal parts
-    scripts/bench-sweep --device cuda --gpus 1,2,4 --json FILE    the same on one, two and four GPUs
-    scripts/bench-sweep --device cuda --peer kernelbench DIR      beside KernelBench's own evaluation, from a checkout in DIR
-    scripts/bench-sweep --device cuda --large                     4 submissions to 2 problems with inputs of 6.4 GB, torch alone
+    scripts/bench sweep --device cuda --json FILE
+        runs 200 submissions to 20 problems, torch, triton and CUDA in equal parts
+    scripts/bench sweep --device cuda --gpus 1,2,4 --json FILE
+        runs the same on one, two and four GPUs
+    scripts/bench sweep --device cuda --peer kernelbench DIR
+        runs the same beside KernelBench's own evaluation, from a checkout in DIR
+    scripts/bench sweep --device cuda --large
+        runs 4 submissions to 2 problems with inputs of 6.4 GB, torch alone
 
-The sweep runs once with one trial each, which fills the build cache; then, with a worker that knows nothing yet, as it is measured. --cold
-measures with an empty cache. Everything is to pass: exit code 1 where something did not. Exit code 3: there is no such device here.
-Runs in the tree that scripts/bundle makes, or in a checkout that has been built; jobs run under $KQ_PYTHON.
+The sweep runs once with one trial each, which fills the build cache. Then the sweep runs again with a new worker and is
+measured. --cold measures with an empty cache. Exit code 1: a job did not pass. Exit code 3: this machine has no such
+device. The benchmark runs in the tree that scripts/bundle makes, or in a checkout that has been built. Jobs run under
+$KQ_PYTHON.
 """
 
 import argparse
@@ -25,7 +29,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "tests/bench"))
 
@@ -65,7 +69,9 @@ class Mishap(Exception):
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="bench sweep", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--device", choices=list(DEFAULTS), required=True)
     parser.add_argument(
         "--gpus", metavar="N,...", default="1", help="numbers of GPUs, one after the other (default: 1)"
@@ -329,7 +335,7 @@ def measure_peer(options: argparse.Namespace, folder: Path, jobs: list[Job], our
 
 
 def say(sentence: str) -> None:
-    print(f"bench-sweep: {sentence}", file=sys.stderr, flush=True)
+    print(f"bench sweep: {sentence}", file=sys.stderr, flush=True)
 
 
 def short(value: float | None, digits: int = 1) -> str:
