@@ -1,15 +1,20 @@
-"""An interpreter that has torch imported already, for tests that start workers: each import takes two seconds of processor time.
+"""An interpreter that has torch imported already, for tests that start workers: each import takes two seconds of
+processor time.
 
-    warm_python.py serve FOLDER STUB HARNESS      imports what a zygote does, and forks one for each who asks, until its standard input closes
-    warm_python.py run FOLDER WORDS...            is that interpreter: `zygote.py --device ...` and `-c ...` become forks, all else a fresh one
+    warm_python.py serve FOLDER STUB HARNESS
+        imports what a zygote imports, and forks for each request, until its standard input closes
+    warm_python.py run FOLDER WORDS...
+        stands for that interpreter: `zygote.py --device ...` and `-c ...` become forks, everything else a fresh interpreter
 
-scripts/test starts the first and makes of the second a file that KQ_PYTHON names. What runs is the real zygote, from its first line on,
-in a process that forked where another would have imported: of two, because triton is another one where it is to interpret kernels, which is
-without a GPU alone. Programs given with -c are forks of the one that compiles. Who asked lives as long as the fork does: it ends with the
-fork's exit code, and the fork is killed when it dies.
+scripts/test starts the first and makes of the second a file that KQ_PYTHON names. What runs is the real zygote, from
+its first line on, in a process that forked where another would have imported: of two, because triton is another one
+where it is to interpret kernels, which is without a GPU alone. Programs given with -c are forks of the one that
+compiles. Who asked lives as long as the fork does: it ends with the fork's exit code, and the fork is killed when it
+dies.
 
-A fork is a child of the server, not of the process that asked for it. FOLDER/forks/PID, PID being the number of the process that asked, is a
-symbolic link whose target is the process number of the fork: a test that looks for a zygote's children starts there.
+A fork is a child of the server, not of the process that asked for it. FOLDER/forks/PID, PID being the number of the
+process that asked, is a symbolic link whose target is the process number of the fork: a test that looks for a zygote's
+children starts there.
 """
 
 import atexit

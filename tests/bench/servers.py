@@ -63,8 +63,8 @@ def version(kind: Kind) -> str:
 def free_port() -> int:
     """A port that is free, and the next one too: kq-broker needs two.
 
-    Below those that the kernel gives to whoever connects: who connects again and again while a server is down would get its very port one day,
-    and talk to himself.
+    Below those that the kernel gives to whoever connects: who connects again and again while a server is down would get
+    its very port one day, and talk to himself.
     """
     for _ in range(100):
         port = random.randrange(10_000, 32_000)

@@ -1,4 +1,6 @@
-"""How much memory a worker and all it started take at most, and the GPUs beside it: looked at twice a second while a block runs."""
+"""How much memory a worker and all it started take at most, and the GPUs beside it: looked at twice a second while a
+block runs.
+"""
 
 import contextlib
 import ctypes

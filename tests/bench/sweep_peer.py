@@ -1,9 +1,10 @@
-"""KernelBench's own evaluation of the same kernels, for scripts/bench sweep --peer: a process per sample, as its scripts run them.
+"""KernelBench's own evaluation of the same kernels, for scripts/bench sweep --peer: a process per sample, as its
+scripts run them.
 
     sweep_peer.py CHECKOUT JOB.json      the process of one sample: calls src/kernelbench/eval.py and prints what it says, as JSON
 
-Its data classes and its clients of language models import packages that a GPU machine need not have: those that are missing are stood in
-for by empty ones, which costs it less time than the real ones would.
+Its data classes and its clients of language models import packages that a GPU machine need not have: those that are
+missing are stood in for by empty ones, which costs it less time than the real ones would.
 """
 
 import importlib
@@ -39,7 +40,10 @@ class Peer:
     gpus_n: int
 
     def measure(self, jobs: list[Job], cold: bool) -> dict:
-        """A batch for each GPU at a time, and the next one when all of it is done. Where its builds are to be found done, they are first made."""
+        """A batch for each GPU at a time, and the next one when all of it is done.
+
+        Where its builds are to be found done, they are first made.
+        """
         build_s = 0.0
         compiled = [job for job in jobs if job.backend == "torch_cuda"]
         if compiled and not cold:

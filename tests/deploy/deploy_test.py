@@ -1,6 +1,7 @@
 """What deploy/ and docs/operations.md say about metrics is what the broker has.
 
-promtool (Debian package prometheus) judges the rules and every expression of the dashboard where it is installed; else that part is skipped.
+promtool (Debian package prometheus) judges the rules and every expression of the dashboard where it is installed; else
+that part is skipped.
 """
 
 import json

@@ -1,4 +1,6 @@
-"""scripts/bench faults on the CPU: every bad kernel ends as it must, the good ones between them pass, and what each cost is in the JSON."""
+"""scripts/bench faults on the CPU: every bad kernel ends as it must, the good ones between them pass, and what each
+cost is in the JSON.
+"""
 
 import json
 import subprocess

@@ -1,16 +1,19 @@
-"""kill -9 at random instants for real workers while they build: one that only builds, and one that runs what it is given.
+"""kill -9 at random instants for real workers while they build: one that only builds, and one that runs what it is
+given.
 
     kill_builders.py [--kills N] [--seed N]
     kill_builders.py --kills 1000 --at-once 16 --warm --limit-s 540     # sixteen rigs share the kills
 
-A rig is a broker and its two workers, with a store, two caches and a seed of its own. Each job has a module of its own, whose one function gives the
-job's number; a call with any other job's module is a wrong answer. Both workers build, hand over, adopt, unpack and run all the time, and are started
-again at once after each kill, on the caches that were left. In the end every job must have passed, or have been abandoned because its attempts were
-killed; of a hundred kills and more some must have run what was built elsewhere; both caches and the store are whole. How many kills cut a lease or a
-build for others short is told.
+A rig is a broker and its two workers, with a store, two caches and a seed of its own. Each job has a module of its own,
+whose one function gives the job's number; a call with any other job's module is a wrong answer. Both workers build,
+hand over, adopt, unpack and run all the time, and are started again at once after each kill, on the caches that were
+left. In the end every job must have passed, or have been abandoned because its attempts were killed; of a hundred kills
+and more some must have run what was built elsewhere; both caches and the store are whole. How many kills cut a lease or
+a build for others short is told.
 
-With --warm the workers' Pythons are forks of one that has imported torch, which takes most of a start otherwise; all else is as it is. Exit code 1:
-something was wrong, in any rig; 3: time was up before so many kills, and all was well until then.
+With --warm the workers' Pythons are forks of one that has imported torch, which takes most of a start otherwise; all
+else is as it is. Exit code 1: something was wrong, in any rig; 3: time was up before so many kills, and all was well
+until then.
 """
 
 import argparse
@@ -223,13 +226,16 @@ def main() -> int:
         wrong.append("no job ran what was built elsewhere")
     kills = ", ".join(f"{n} of a {role}" for role, n in sorted(found.kills.items()))
     print(
-        f"seed {arguments.seed}, {arguments.at_once} at once: {kills_n} kill -9 ({kills}) in {time.monotonic() - began:.0f} s"
+        f"seed {arguments.seed}, {arguments.at_once} at once: {kills_n} kill -9 ({kills}) in "
+        f"{time.monotonic() - began:.0f} s"
     )
     print(
-        f"{counts['leases_cut']} leases of a worker and {counts['builds_cut']} builds of a builder were cut short by them"
+        f"{counts['leases_cut']} leases of a worker and {counts['builds_cut']} builds of a builder were cut short by "
+        "them"
     )
     print(
-        f"{counts['jobs']} jobs: {dict(found.verdicts)}; {counts['taken']} objects were handed over, {counts['cached']} jobs ran what was built before"
+        f"{counts['jobs']} jobs: {dict(found.verdicts)}; {counts['taken']} objects were handed over, "
+        f"{counts['cached']} jobs ran what was built before"
     )
     if wrong:
         print("\n".join(["FAILED", *wrong]), file=sys.stderr)

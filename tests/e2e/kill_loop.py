@@ -1,15 +1,17 @@
-"""kill -9, many times: the broker, its workers, those that only build, and whoever submits, while jobs come and go; then everything is counted.
+"""kill -9, many times: the broker, its workers, those that only build, and whoever submits, while jobs come and go;
+then everything is counted.
 
     kill_loop.py [--kills N] [--seed N] [--json FILE]
 
-The broker, its store and kq-submit are the real programs. Workers speak the real worker's protocol and make their results up
-(light_worker.cc), so that no kill costs more than a fraction of a second. Each kill is of one process, or of the broker and another one, at a
-moment that chance chooses; what was killed is started again at once, kq-submit with the same jobs. Now and then a worker is stopped for longer than
-its leases last, and goes on: its results are late.
+The broker, its store and kq-submit are the real programs. Workers speak the real worker's protocol and make their
+results up (light_worker.cc), so that no kill costs more than a fraction of a second. Each kill is of one process, or of
+the broker and another one, at a moment that chance chooses; what was killed is started again at once, kq-submit with
+the same jobs. Now and then a worker is stopped for longer than its leases last, and goes on: its results are late.
 
-What must be true in the end, and the exit code is 0 only if it is: every job that was acknowledged is there under the number that was
-acknowledged, is finished, and has one result, of the attempt that its record names; what came with its lease was built of it; no work has two jobs; what was seen finished has not changed;
-kq-ctl verify finds nothing, also in stores whose broker was just killed, and it folds every board again.
+What must be true in the end, and the exit code is 0 only if it is: every job that was acknowledged is there under the
+number that was acknowledged, is finished, and has one result, of the attempt that its record names; what came with its
+lease was built of it; no work has two jobs; what was seen finished has not changed; kq-ctl verify finds nothing, also
+in stores whose broker was just killed, and it folds every board again.
 """
 
 import argparse
@@ -298,7 +300,10 @@ class Loop:
             time.sleep(min(left, 0.01))
 
     def look(self) -> None:
-        """The store of a killed broker is whole, and what is finished is kept to be compared. In a copy: nobody waits so long for a broker."""
+        """The store of a killed broker is whole, and what is finished is kept to be compared.
+
+        In a copy: nobody waits so long for a broker.
+        """
         self.kill_broker()
         copy = self.folder / "copy"
         shutil.copytree(self.store, copy, copy_function=link_or_copy)
@@ -402,11 +407,13 @@ def main() -> int:
     kills = ", ".join(f"{n} of a {what}" for what, n in sorted(figures["kills"].items()))
     start = figures["broker_start_ms"]
     print(
-        f"seed {seed}: {sum(figures['kills'].values())} kill -9 ({kills}) in {figures['kills_s']} s; a worker was stopped {figures['freezes']} times"
+        f"seed {seed}: {sum(figures['kills'].values())} kill -9 ({kills}) in {figures['kills_s']} s; a worker was "
+        f"stopped {figures['freezes']} times"
     )
     print(f"the broker was there again in {start['median']} ms (median), {start['max']} ms (longest)")
     print(
-        f"{figures['jobs']} jobs acknowledged, {figures['attempts']} attempts; {figures['verdicts']}; {figures['built_elsewhere']} came with what a builder had built, each with its own"
+        f"{figures['jobs']} jobs acknowledged, {figures['attempts']} attempts; {figures['verdicts']}; "
+        f"{figures['built_elsewhere']} came with what a builder had built, each with its own"
     )
     print("0 lost, 0 doubled, 0 changed after their end, 0 of another attempt; kq-ctl verify finds nothing")
     return 0

@@ -1,6 +1,7 @@
 """What the end-to-end tests share: the programs, a folder for each test, and waiting for what other processes do.
 
-KQ_BIN names the folder of the built programs; default: build/release/bin of the checkout, or bin of the tree that scripts/bundle makes.
+KQ_BIN names the folder of the built programs; default: build/release/bin of the checkout, or bin of the tree that
+scripts/bundle makes.
 """
 
 import contextlib
@@ -80,7 +81,10 @@ def small_module(number: int = 1, mark: str = "", source: str = SMALL_MODULE) ->
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """Nothing of the caller's own broker or state gets in. A worker that is started for a few jobs forks one child ahead of them, not two."""
+    """Nothing of the caller's own broker or state gets in.
+
+    A worker that is started for a few jobs forks one child ahead of them, not two.
+    """
     own = ("KQ_BROKER", "KQ_STORE", "KQ_KEY", "KQ_KEYS")
     env = {name: value for name, value in os.environ.items() if name not in own}
     return {"KQ_CHILDREN_AHEAD": "1"} | env | changes

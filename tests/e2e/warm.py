@@ -1,4 +1,6 @@
-"""A KQ_PYTHON whose zygotes are forks of one that has imported torch already (tests/warm_python.py), for what starts workers again and again."""
+"""A KQ_PYTHON whose zygotes are forks of one that has imported torch already (tests/warm_python.py), for what starts
+workers again and again.
+"""
 
 import contextlib
 import os

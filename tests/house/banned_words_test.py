@@ -76,14 +76,24 @@ def tree(**more: str) -> dict[str, str]:
 
 CASES = [
     Case("none", tree(core__a_dot_h="int reaper; // stand in a row\nint n;\n")),
-    Case("a comment", tree(core__a_dot_h="\n// The Undertakers come.\n"), ("core/a.h:2: says 'Undertakers'; the word for 'undertaker*' is: reaper",)),
+    Case(
+        "a comment",
+        tree(core__a_dot_h="\n// The Undertakers come.\n"),
+        ("core/a.h:2: says 'Undertakers'; the word for 'undertaker*' is: reaper",),
+    ),
     Case("a name", tree(core__a_dot_cc="int kStandIn; int stand_in_2;"), ("core/a.cc:1: says 'kStandIn'",)),
-    Case("the end of a name", tree(a_dot_py="jobs_n = 1\n"), ("a.py:1: says 'jobs_n'; the word for '* n' is: *_count",)),
+    Case(
+        "the end of a name", tree(a_dot_py="jobs_n = 1\n"), ("a.py:1: says 'jobs_n'; the word for '* n' is: *_count",)
+    ),
     Case("documents and scripts", tree(a_dot_md="undertaker", scripts__x="undertaker"), ("a.md:1", "scripts/x:1")),
     Case("allowed", tree(core__a_dot_cc="int jobs_n;") | {ALLOWED: "core/* jobs_n is a column\n"}),
-    Case("allowed elsewhere", tree(core__a_dot_cc="int jobs_n;") | {ALLOWED: "net/* jobs_n is a column\n"}, ("core/a.cc:1",)),
+    Case(
+        "allowed elsewhere",
+        tree(core__a_dot_cc="int jobs_n;") | {ALLOWED: "net/* jobs_n is a column\n"},
+        ("core/a.cc:1",),
+    ),
     Case("a whole file", tree(CHANGELOG_dot_md="the undertaker") | {ALLOWED: "CHANGELOG.md * tells of old versions\n"}),
-]  # fmt: skip
+]
 
 if __name__ == "__main__":
     run(rule, CASES)

@@ -1,7 +1,7 @@
 """A small scanner of C++ for the house rules: enough to find namespaces, types and functions, without a compiler.
 
-The scanner blanks comments, literals and preprocessor lines, and then follows braces. Its answers are right for code in the style of
-this tree (clang-format, no macros that open a scope).
+The scanner blanks comments, literals and preprocessor lines, and then follows braces. Its answers are right for code in
+the style of this tree (clang-format, no macros that open a scope).
 """
 
 import re

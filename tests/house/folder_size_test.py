@@ -1,7 +1,7 @@
 """At most 16 ideas stand in one folder, so that the list of a folder can be read at a glance.
 
-An idea is what one stem names: x.h, x.cc and x_test.cc (or x_gpu_test.cc) count once, and so do x.py and x_test.py. Every other file is an
-idea of its own. CMakeLists.txt is not counted. Tests, test data and examples may be many.
+An idea is what one stem names: x.h, x.cc and x_test.cc (or x_gpu_test.cc) count once, and so do x.py and x_test.py.
+Every other file is an idea of its own. CMakeLists.txt is not counted. Tests, test data and examples may be many.
 """
 
 import re
@@ -34,10 +34,13 @@ CASES = [
     Case("too many", {f"core/idea_{n}.h": "" for n in range(17)}, ("core: has 17 ideas; move some",)),
     Case("scripts", {f"scripts/do-{n}": "" for n in range(17)}, ("scripts: has 17 ideas",)),
     Case("folders count apart", {f"core/{n // 10}/idea_{n}.h": "" for n in range(17)}),
-    Case("tests are free", {f"tests/golden/{n}.bin": "" for n in range(17)} | {f"core/testdata/{n}": "" for n in range(17)}),
+    Case(
+        "tests are free",
+        {f"tests/golden/{n}.bin": "" for n in range(17)} | {f"core/testdata/{n}": "" for n in range(17)},
+    ),
     Case("CMakeLists.txt", {f"core/idea_{n}.h": "" for n in range(16)} | {"core/CMakeLists.txt": ""}),
     Case("the top is fixed", {f"{n}.md": "" for n in range(17)}),
-]  # fmt: skip
+]
 
 if __name__ == "__main__":
     run(rule, CASES)

@@ -1,4 +1,6 @@
-"""A function has at most 70 lines, unless a comment at its head says why it is longer: `// long: reason` (in Python `# long: reason`)."""
+"""A function has at most 70 lines, unless a comment at its head says why it is longer: `// long: reason` (in Python `#
+long: reason`).
+"""
 
 import ast
 import re
@@ -82,12 +84,21 @@ CASES = [
     Case("C++", {"a.cc": function(71)}, ("a.cc:2: this function has 71 lines",)),
     Case("a constructor", {"a.h": function(80, head="A() : a_{1}, b_(2) {")}, ("a.h:2: this function has 80 lines",)),
     Case("a test", {"a_test.cc": function(80, head="TEST_F(A, b) {")}, ("a_test.cc:2:",)),
-    Case("a class may be long", {"a.h": function(99, head="class A final : public B {").replace("a += 1;", "int f();")}),
+    Case(
+        "a class may be long", {"a.h": function(99, head="class A final : public B {").replace("a += 1;", "int f();")}
+    ),
     Case("a table may be long", {"a.cc": function(99, head="constexpr Row kRows[] = {").replace("a += 1;", "{1},")}),
-    Case("Python", {"a.py": python(71), "run": "#!/usr/bin/env python3\n" + python(80)}, ("a.py:1: this function", "run:2:")),
-    Case("with a reason", {"a.cc": function(80, "// It tells.\n// long: one table of the protocol\n"), "a.py": python(80, "# long: x\n")}),
+    Case(
+        "Python",
+        {"a.py": python(71), "run": "#!/usr/bin/env python3\n" + python(80)},
+        ("a.py:1: this function", "run:2:"),
+    ),
+    Case(
+        "with a reason",
+        {"a.cc": function(80, "// It tells.\n// long: one table of the protocol\n"), "a.py": python(80, "# long: x\n")},
+    ),
     Case("without a reason", {"a.cc": function(80, "// long:\n")}, ("a.cc:3:",)),
-]  # fmt: skip
+]
 
 if __name__ == "__main__":
     run(rule, CASES)

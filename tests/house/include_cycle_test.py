@@ -35,7 +35,10 @@ def rule(root: Path) -> list[str]:
 
 def told(cycle: list[str], graph: Graph, what: str) -> str:
     steps = [f"{graph[one][other]} includes {other}" for one, other in zip(cycle, [*cycle[1:], cycle[0]])]
-    return f"{graph[cycle[0]][cycle[1 % len(cycle)]]}: a cycle of {what}: {', '.join(steps)}; move what both need below both"
+    return (
+        f"{graph[cycle[0]][cycle[1 % len(cycle)]]}: a cycle of {what}: {', '.join(steps)}; move what both need "
+        "below both"
+    )
 
 
 def cycles(graph: Graph) -> list[list[str]]:
@@ -109,14 +112,21 @@ CASES = [
         {"core/a.h": including("core/b.h"), "core/b.h": including("core/a.h")},
         ("core/a.h:2: a cycle of headers: core/a.h:2 includes core/b.h, core/b.h:2 includes core/a.h;",),
     ),
-    Case("itself", {"core/a.h": including("core/a.h")}, ("core/a.h:2: a cycle of headers: core/a.h:2 includes core/a.h;",)),
+    Case(
+        "itself",
+        {"core/a.h": including("core/a.h")},
+        ("core/a.h:2: a cycle of headers: core/a.h:2 includes core/a.h;",),
+    ),
     Case(
         "two folders",
         {"a/1.h": including("b/1.h"), "b/1.h": "", "b/2.h": including("a/2.h"), "a/2.h": ""},
         ("a/1.h:2: a cycle of folders: a/1.h:2 includes b, b/2.h:2 includes a;",),
     ),
-    Case("a source may include what includes it not", {"a/1.cc": '#include "b/1.h"\n', "b/1.h": including("a/1.h"), "a/1.h": ""}),
-]  # fmt: skip
+    Case(
+        "a source may include what includes it not",
+        {"a/1.cc": '#include "b/1.h"\n', "b/1.h": including("a/1.h"), "a/1.h": ""},
+    ),
+]
 
 if __name__ == "__main__":
     run(rule, CASES)

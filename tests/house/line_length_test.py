@@ -1,7 +1,7 @@
 """No line of C++, Python, CMake, shell or Markdown has more than 120 columns.
 
-Rows of a Markdown table, a Markdown line that is one link, and a line whose long part is one word (an address, a hash) are excepted. So are
-files that are data: submissions, examples, golden files, and the seeds of the fuzzers.
+Rows of a Markdown table, a Markdown line that is one link, and a line whose long part is one word (an address, a hash)
+are excepted. So are files that are data: submissions, examples, generated kernels, golden files, and the seeds of the fuzzers.
 """
 
 import re
@@ -11,7 +11,14 @@ from house import Case, files, lines, run
 
 COLUMNS_MAX = 120
 SUFFIXES = (".cc", ".h", ".cu", ".cuh", ".py", ".sh", ".cmake", ".md", "CMakeLists.txt")
-DATA = ("examples/", "tests/adversarial/", "tests/golden/", "tests/fuzz/corpus/")
+DATA = (
+    "examples/",
+    "tests/adversarial/",
+    "tests/bench/sweep_jobs.py",
+    "tests/builds/corpus.py",
+    "tests/fuzz/corpus/",
+    "tests/golden/",
+)
 LINK = re.compile(r"\s*(?:[-*>] )?!?\[[^]]*\](?:\([^)]*\)|: \S+)[.,;]?\s*$")
 
 

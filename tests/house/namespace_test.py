@@ -1,7 +1,7 @@
 """Namespaces are folders: a source of a room defines its names in the namespace of that room.
 
-A file may declare names of another room's namespace in advance, and may specialise templates of std and of kq. A namespace below the
-room's, such as kq::judge::detail, is the room's too.
+A file may declare names of another room's namespace in advance, and may specialise templates of std and of kq. A
+namespace below the room's, such as kq::judge::detail, is the room's too.
 """
 
 import re
@@ -74,16 +74,36 @@ def in_namespace(*parts: str) -> str:
 
 
 CASES = [
-    Case("right", {"core/a.h": in_namespace("kq", "int f();"), "net/a.cc": in_namespace("kq::net", "", "int f() { return 1; }")}),
-    Case("nested", {"net/a.h": in_namespace("kq", "net", "struct A {};"), "net/b.h": in_namespace("kq::net::zmq", "struct A {};")}),
+    Case(
+        "right",
+        {"core/a.h": in_namespace("kq", "int f();"), "net/a.cc": in_namespace("kq::net", "", "int f() { return 1; }")},
+    ),
+    Case(
+        "nested",
+        {"net/a.h": in_namespace("kq", "net", "struct A {};"), "net/b.h": in_namespace("kq::net::zmq", "struct A {};")},
+    ),
     Case("the folder below", {"gpu_worker/judge/trial/a.h": in_namespace("kq::judge", "struct A {};")}),
-    Case("of core", {"net/a.h": in_namespace("kq", "struct A {};")}, ("net/a.h:1: is in namespace kq; this folder's is kq::net",)),
-    Case("of the room around", {"gpu_worker/judge/a.h": in_namespace("kq::worker", "struct A {};")}, ("is in namespace kq::worker",)),
-    Case("declared in advance", {"net/a.h": in_namespace("kq::store", "class Store;\nstruct Key;") + in_namespace("kq", "struct Job;")}),
+    Case(
+        "of core",
+        {"net/a.h": in_namespace("kq", "struct A {};")},
+        ("net/a.h:1: is in namespace kq; this folder's is kq::net",),
+    ),
+    Case(
+        "of the room around",
+        {"gpu_worker/judge/a.h": in_namespace("kq::worker", "struct A {};")},
+        ("is in namespace kq::worker",),
+    ),
+    Case(
+        "declared in advance",
+        {"net/a.h": in_namespace("kq::store", "class Store;\nstruct Key;") + in_namespace("kq", "struct Job;")},
+    ),
     Case("std", {"core/a.h": in_namespace("std", "template <> struct hash<kq::A> { int x; };")}),
-    Case("main", {"broker/main.cc": "int main() { return 0; }\n", "broker/a.cc": in_namespace("", "int f() { return 1; }")}),
+    Case(
+        "main",
+        {"broker/main.cc": "int main() { return 0; }\n", "broker/a.cc": in_namespace("", "int f() { return 1; }")},
+    ),
     Case("other folders are free", {"tests/sim/a.h": in_namespace("sim", "struct A {};")}),
-]  # fmt: skip
+]
 
 if __name__ == "__main__":
     run(rule, CASES)

@@ -48,9 +48,13 @@ CASES = [
     Case("Python", {"scripts/a": "#!/usr/bin/env python3\nimport sys\nprint('usage:', sys.argv[1])\n"}),
     Case("not a program", {"scripts/requirements.txt": "torch\n"}),
     Case("elsewhere", {"tests/a": "#!/bin/sh\nexit 1\n"}),
-    Case("fails", {"scripts/a": "#!/bin/sh\necho usage\nexit 2\n"}, ("scripts/a:1: with --help it ends with exit code 2",)),
+    Case(
+        "fails",
+        {"scripts/a": "#!/bin/sh\necho usage\nexit 2\n"},
+        ("scripts/a:1: with --help it ends with exit code 2",),
+    ),
     Case("on stderr", {"scripts/a": "#!/bin/sh\necho usage >&2\n"}, ("scripts/a:1: with --help it prints nothing",)),
-]  # fmt: skip
+]
 
 if __name__ == "__main__":
     run(rule, CASES)

@@ -1,4 +1,6 @@
-"""Rows through a broker and a worker, guard and all: each ends as its header expects of the whole evaluator, and the worker goes on."""
+"""Rows through a broker and a worker, guard and all: each ends as its header expects of the whole evaluator, and the
+worker goes on.
+"""
 
 import sys
 import unittest
@@ -8,8 +10,8 @@ from rows import FOLDER, rows
 sys.path.insert(0, str(FOLDER.parent / "e2e"))
 import kq  # noqa: E402
 
-# One of each kind of ending that a worker's own limits let come soon (the rows that fill memory run beside these, under lower ones); what is left
-# to the guard is among them.
+# One of each kind of ending that a worker's own limits let come soon (the rows that fill memory run beside these, under
+# lower ones); what is left to the guard is among them.
 CHOSEN = (
     "early_done", "answer_with_endless_shape", "page_unmapped", "window_replaced", "exit_zero_import", "fork_that_survives", "kill_everyone",
     "py_side_stream", "thread_raw", "mode_detector", "mutant_relu_half_inside", "honest_writes_its_scratch",

@@ -11,9 +11,10 @@
     # long                                       optional: takes more than a second or two
     # matrix: hostile: words                     optional: its line in the detection matrix (honest, hostile or policy)
 
-C++ files have the same behind //. Files of one stem belong together: X.cu and X.json. Names begin with honest_ for honest rows and with
-mutant_ for right kernels with a small mistake; all others are hostile. A hostile row that is `harmless` ends as passed because what it tries
-fails, or changes nothing: such a row gives a wrong answer where it succeeds.
+C++ files have the same behind //. Files of one stem belong together: X.cu and X.json. Names begin with honest_ for
+honest rows and with mutant_ for right kernels with a small mistake; all others are hostile. A hostile row that is
+`harmless` ends as passed because what it tries fails, or changes nothing: such a row gives a wrong answer where it
+succeeds.
 """
 
 import re

@@ -1,7 +1,8 @@
-"""What becomes of rows that run: no guard has read them. Each ends as its header says, and after it an honest job is as well off as before.
+"""What becomes of rows that run: no guard has read them. Each ends as its header says, and after it an honest job is as
+well off as before.
 
-A part of the rows, so that it takes seconds; all of them where KQ_ADVERSARIAL=all; those with a piece of text in their name where
-KQ_ADVERSARIAL is that text. On the CPU, or on the first GPU where KQ_ADVERSARIAL_DEVICE is cuda.
+A part of the rows, so that it takes seconds; all of them where KQ_ADVERSARIAL=all; those with a piece of text in their
+name where KQ_ADVERSARIAL is that text. On the CPU, or on the first GPU where KQ_ADVERSARIAL_DEVICE is cuda.
 """
 
 import math
@@ -49,7 +50,9 @@ class Runtime(unittest.TestCase):
             lane.close()
 
     def lane_for(self, row: Row) -> Lane:
-        """One for those that run into their limits, which are short there, one for those that are about bursts, and one for all others."""
+        """One for those that run into their limits, which are short there, one for those that are about bursts, and one
+        for all others.
+        """
         pace = "hasty" if any("timed_out" in ending for ending in row.endings(DEVICE)) else "patient"
         if row.path.stem.startswith("burst_"):
             pace = "bursts"

@@ -1,4 +1,6 @@
-"""What the static guard alone says of every row: hostile ones are rejected by the rule that is meant, honest ones are not."""
+"""What the static guard alone says of every row: hostile ones are rejected by the rule that is meant, honest ones are
+not.
+"""
 
 import json
 import os

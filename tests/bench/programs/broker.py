@@ -254,7 +254,9 @@ def measure(bench: Bench, table: Table, rows: list[Row], kinds: list[Kind], runs
     for _ in range(runs):
         if LIMITS in rows:
             words = ("limits", "--dir", str(bench.directory), "--corpus", str(bench.corpus))
-            table.attempt("limits", "limits", lambda: bench.ask(*words) | {"calibration_us": bench.calibrated()})
+            table.attempt(
+                "limits", "limits", lambda words=words: bench.ask(*words) | {"calibration_us": bench.calibrated()}
+            )
         for row in (row for row in CYCLES if row in rows):
             for kind in kinds if row.peers else [KQ]:
                 table.attempt(kind.name, row.name, lambda kind=kind, row=row: bench.cycle(kind, row))

@@ -40,6 +40,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 ROOT = Path(__file__).resolve().parents[3]
 HARNESS = next(
@@ -49,6 +50,9 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "tests/builds"))
 
 import comparison  # noqa: E402
+
+if TYPE_CHECKING:
+    from harness.nvrtc import Nvrtc
 
 PYTHON = os.environ.get("KQ_PYTHON") or next(
     (str(path) for path in [ROOT / ".venv/bin/python"] if path.exists()), sys.executable
@@ -163,7 +167,7 @@ class Bench:
             for side in self.sides():
                 begun = time.monotonic()
                 with ThreadPoolExecutor(max_workers=self.arguments.jobs) as pool:
-                    list(pool.map(lambda name: self.ask(f"{side} {name}"), names))
+                    list(pool.map(lambda name, side=side: self.ask(f"{side} {name}"), names))
                 self.figure(
                     f"{len(names)} sources, {side}, {self.arguments.jobs} at once", {"s": time.monotonic() - begun}
                 )
@@ -196,7 +200,8 @@ class Bench:
             )
             words = [answer.get("way", ""), answer.get("ran_on", ""), answer.get("wrong", "")]
             print(
-                f"{time.monotonic() - self.begun:6.1f} {ended:4}/{len(names) * len(self.sides())} {side:5} {name:18} {said} {' '.join(filter(None, words))}",
+                f"{time.monotonic() - self.begun:6.1f} {ended:4}/{len(names) * len(self.sides())} {side:5} {name:18} "
+                f"{said} {' '.join(filter(None, words))}",
                 flush=True,
             )
             self.write()

@@ -182,7 +182,8 @@ def here(name: str) -> tuple[float, float]:
         events += event_times(work, arguments, EVENT_CALLS)
         time.sleep(PAUSE_S)
         benches.append(
-            triton.testing.do_bench(lambda: work(*arguments), warmup=1, rep=BENCH_MS, return_mode="median") * 1e3
+            triton.testing.do_bench(lambda given=arguments: work(*given), warmup=1, rep=BENCH_MS, return_mode="median")
+            * 1e3
         )
     return statistics.median(events), statistics.median(benches)
 
@@ -232,8 +233,8 @@ def main() -> int:
 
     figures: dict[str, dict[str, Any]] = {}
     print(
-        "| kernel | published us | events us | do_bench us | attested us | its own events us | burst us | std us | agree |\n|"
-        + "---|" * 9
+        "| kernel | published us | events us | do_bench us | attested us | its own events us | burst us | std us | "
+        "agree |\n|" + "---|" * 9
     )
     rows = judged(programs, names, 1)
     for name in names:
@@ -258,13 +259,14 @@ def main() -> int:
         }
         f = figures[name]
         print(
-            f"| {name} | {published:.2f} | {events:.2f} | {bench:.2f} | {f['attested_us']:.2f} | {f['event_us']:.2f} | {f['burst_us']:.2f} | {f['std_us']:.2f} | {'yes' if agree else 'no'} |",
+            f"| {name} | {published:.2f} | {events:.2f} | {bench:.2f} | {f['attested_us']:.2f} | {f['event_us']:.2f} "
+            f"| {f['burst_us']:.2f} | {f['std_us']:.2f} | {'yes' if agree else 'no'} |",
             flush=True,
         )
 
     print(
-        "\n| job | times | least us | median us | most us | spread | attested us | burst in doubt | plain processes: median us | spread |\n|"
-        + "---|" * 10
+        "\n| job | times | least us | median us | most us | spread | attested us | burst in doubt | plain processes: "
+        "median us | spread |\n|" + "---|" * 10
     )
     fresh = multiprocessing.get_context("forkserver")  # which has torch, and no context
     fresh.set_forkserver_preload(["torch"])
@@ -275,8 +277,10 @@ def main() -> int:
         with fresh.Pool(1, maxtasksperchild=1) as pool:
             others = pool.map(plain, [name] * options.repeats, chunksize=1)
         print(
-            f"| {name} | {len(medians)} | {min(medians):.2f} | {statistics.median(medians):.2f} | {max(medians):.2f} | {spread(medians):.1%} | "
-            f"{min(attested):.2f} to {max(attested):.2f} | {bursts} | {statistics.median(others):.2f} | {spread(others):.1%} |",
+            f"| {name} | {len(medians)} | {min(medians):.2f} | {statistics.median(medians):.2f} | {max(medians):.2f} "
+            f"| {spread(medians):.1%} | "
+            f"{min(attested):.2f} to {max(attested):.2f} | {bursts} | {statistics.median(others):.2f} | "
+            f"{spread(others):.1%} |",
             flush=True,
         )
         figures[f"{name} repeated"] = {

@@ -296,8 +296,8 @@ def main() -> int:
     all_figures: dict[str, dict[str, list[float]]] = {}
     wanted = conditions(options.device)
     print(
-        "| condition | jobs | constant us | least to most | drift us, most | off us | published us | SM MHz | C | W | throttle |\n|"
-        + "---|" * 11
+        "| condition | jobs | constant us | least to most | drift us, most | off us | published us | SM MHz | C | W | "
+        "throttle |\n|" + "---|" * 11
     )
     with (
         tempfile.TemporaryDirectory(prefix="kq-constant.") as folder,

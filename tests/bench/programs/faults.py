@@ -165,13 +165,14 @@ def main() -> int:
     print(f"{found['device']}: a good kernel takes {found['good_s'] * 1e3:.0f} ms, its time is {good_us:.4g} us "
           f"({min(found['good_us']) / good_us - 1:+.1%} to {max(found['good_us']) / good_us - 1:+.1%})\n")  # fmt: skip
     print(
-        "| ends badly | as | its limit s | costs beyond it ms, median | most | time of the next, median | least, most |\n|"
-        + "---|" * 7
+        "| ends badly | as | its limit s | costs beyond it ms, median | most | time of the next, median | least, most "
+        "|\n|" + "---|" * 7
     )
     for name, one in found["faults"].items():
         costs = [cost * 1e3 for cost in one["cost_s"]] or [float("nan")]
         ratios = [us / good_us - 1 for us in one["next_us"]] or [float("nan")]
-        print(f"| {name} | {', '.join(sorted(set(one['verdicts'])))} | {one['limit_s'] or '-'} | {statistics.median(costs):.0f} | {max(costs):.0f} "
+        print(f"| {name} | {', '.join(sorted(set(one['verdicts'])))} | {one['limit_s'] or '-'} | "
+              f"{statistics.median(costs):.0f} | {max(costs):.0f} "
               f"| {statistics.median(ratios):+.1%} | {min(ratios):+.1%}, {max(ratios):+.1%} |")  # fmt: skip
     wrong = mistakes_of(rows, faults)
     for sentence in wrong:

@@ -118,7 +118,8 @@ def main() -> int:
         print(f"| {name} | {statistics.median(all_ms):.2f} | {statistics.quantiles(all_ms, n=20)[-1]:.2f} |")
     medians = {name: statistics.median(all_ms) for name, all_ms in times.items()}
     print(
-        f"\nthe walls add {medians[NO_GROUPS] - medians[NONE]:.1f} ms (aim: 5), control groups another {medians[ALL] - medians[NO_GROUPS]:.1f}"
+        f"\nthe walls add {medians[NO_GROUPS] - medians[NONE]:.1f} ms (aim: 5), control groups another "
+        f"{medians[ALL] - medians[NO_GROUPS]:.1f}"
     )
     if options.json:
         options.json.write_text(json.dumps({"layers": layers, "ms": times}) + "\n")

@@ -138,7 +138,8 @@ def main() -> int:
             continue
         one = found[problem] = figures_of(passed)
         print(
-            f"| {problem} | {len(passed)} | {extremes(one['times_us'])} | {extremes(one['references_us'])} | {extremes(one['speedups'])} |"
+            f"| {problem} | {len(passed)} | {extremes(one['times_us'])} | {extremes(one['references_us'])} | "
+            f"{extremes(one['speedups'])} |"
         )
     total = {side: sum(far(one[side]) for one in found.values()) for side in ("times_us", "references_us", "speedups")}
     print(
