@@ -1,10 +1,10 @@
-# kq_test(NAME [LABELS label...] [LIBRARIES lib...] [ALONE filter...] SOURCES x_test.cc...): one GoogleTest program, and
-# one test of ctest: a
-# process for each of a thousand cases takes longer than the cases. What it prints is shown when it fails.
+# kq_test(NAME [LABELS label...] [LIBRARIES lib...] [ALONE filter...] SOURCES x_test.cc...)
 #
-# Cases that a filter in ALONE names are a test of their own, NAME.FILTER: those that take seconds, so that others run
-# meanwhile, and those
-# that some machines have to skip, so that ctest says so.
+# Adds one GoogleTest program and one ctest test for the whole program, because a process for each of a thousand cases
+# takes longer than the cases. ctest shows the output when the test fails.
+#
+# Each filter in ALONE makes a ctest test of its own, NAME.FILTER. Filters name cases that take seconds, so that other
+# tests run meanwhile, and cases that some machines skip, so that ctest reports the skip.
 function(kq_test name)
   cmake_parse_arguments(arg "" "" "LABELS;LIBRARIES;ALONE;SOURCES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})

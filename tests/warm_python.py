@@ -1,13 +1,20 @@
-"""A fork server with torch already imported, for tests that start workers. Importing torch takes two processor seconds.
+"""An interpreter that has torch imported already, for tests that start workers: each import takes two seconds of
+processor time.
 
-    warm_python.py serve FOLDER STUB HARNESS      imports what a zygote does, and forks one for each who asks, until its standard input closes
-    warm_python.py run FOLDER WORDS...            is that interpreter: `zygote/main.py --device ...` and `-c ...` become forks, all else a fresh one
+    warm_python.py serve FOLDER STUB HARNESS
+        imports what a zygote imports, and forks for each request, until its standard input closes
+    warm_python.py run FOLDER WORDS...
+        stands for that interpreter: `zygote.py --device ...` and `-c ...` become forks, everything else a fresh interpreter
 
-scripts/test starts `serve` and writes a file that calls `run`; KQ_PYTHON names that file. The forked process runs the
-real zygote from its first line. The server forks from two prepared processes, because triton imports differently if it
-must interpret kernels, which happens only without a GPU. Programs given with -c are forks of the process for compiled
-kernels. The client (`run`) lives as long as its fork: it exits with the fork's exit code, and the fork is killed if the
-client dies.
+scripts/test starts the first and makes of the second a file that KQ_PYTHON names. What runs is the real zygote, from
+its first line on, in a process that forked where another would have imported: of two, because triton is another one
+where it is to interpret kernels, which is without a GPU alone. Programs given with -c are forks of the one that
+compiles. Who asked lives as long as the fork does: it ends with the fork's exit code, and the fork is killed when it
+dies.
+
+A fork is a child of the server, not of the process that asked for it. FOLDER/forks/PID, PID being the number of the
+process that asked, is a symbolic link whose target is the process number of the fork: a test that looks for a zygote's
+children starts there.
 """
 
 import atexit
@@ -37,7 +44,7 @@ def run(folder: Path, words: list[str]) -> int:
         server = connect(folder / ("cpu" if words[1:3] == ["--device", "cpu"] else "cuda"))
     if server is None:
         os.execv(sys.executable, [sys.executable, *words])
-    request = {"words": words, "environment": dict(os.environ), "directory": os.getcwd()}
+    request = {"words": words, "environment": dict(os.environ), "directory": os.getcwd(), "asker": os.getpid()}
     socket.send_fds(server, [json.dumps(request).encode()], FDS)
     os.closerange(3, server.fileno())  # so that the control process notices when the fork ends
     os.closerange(server.fileno() + 1, FDS_MAX)
@@ -72,6 +79,8 @@ def listen(path: Path) -> socket.socket:
 
 
 def serve(folder: Path, stub_path: str, harness: Path) -> int:
+    forks = folder / "forks"
+    forks.mkdir(exist_ok=True)
     listeners = {device: listen(folder / device) for device in ("cpu", "cuda")}
     device = import_as_zygotes_do(stub_path, harness)
     listener = listeners.pop(device)
@@ -86,9 +95,9 @@ def serve(folder: Path, stub_path: str, harness: Path) -> int:
             return 0
         if wake in ready:
             os.read(wake, 4096)
-            reap(clients)
-        for pid, client in list(clients.items()):
-            if client in ready:  # a client sends nothing after its request, so the connection has closed
+            reap(asking, forks)
+        for pid, who in list(asking.items()):
+            if who in ready:  # it never says anything more: it is gone
                 os.kill(pid, signal.SIGKILL)
                 client.close()
                 del clients[pid]
@@ -103,13 +112,13 @@ def serve(folder: Path, stub_path: str, harness: Path) -> int:
                 continue
             pid = os.fork()
             if pid == 0:
-                become(json.loads(packet), fds)
+                become(json.loads(packet), fds, forks)
             for fd in fds:
                 os.close(fd)
             clients[pid] = client
 
 
-def reap(clients: dict[int, socket.socket]) -> None:
+def reap(asking: dict[int, socket.socket], forks: Path) -> None:
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -117,12 +126,21 @@ def reap(clients: dict[int, socket.socket]) -> None:
             return
         if pid == 0:
             return
-        client = clients.pop(pid, None)
-        if client is not None:
+        forget(pid, forks)
+        who = asking.pop(pid, None)
+        if who is not None:
             code = os.waitstatus_to_exitcode(status)
             with contextlib.suppress(OSError):  # the client may have been killed at the same time
                 client.send(str(code if code >= 0 else 128 - code).encode())
             client.close()
+
+
+def forget(fork: int, forks: Path) -> None:
+    """Removes the link that names this fork."""
+    for link in forks.iterdir():
+        with contextlib.suppress(OSError):  # the process of the other device removed this link
+            if link.readlink().name == str(fork):
+                link.unlink()
 
 
 def import_as_zygotes_do(stub_path: str, harness: Path) -> str:
@@ -158,12 +176,15 @@ def import_as_zygotes_do(stub_path: str, harness: Path) -> str:
     return device
 
 
-def become(request: dict, fds: list[int]) -> None:
-    """Runs the requested zygote or program in the fork; never returns."""
+def become(request: dict, fds: list[int], forks: Path) -> None:
+    """The zygote, or the program, that was asked for; never returns."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
-    # The received descriptors have higher numbers than those that they become.
+    link = forks / str(request["asker"])
+    link.unlink(missing_ok=True)  # an earlier process had the same number
+    link.symlink_to(str(os.getpid()))
+    # What was received lies above what it is to become.
     for number, fd in zip(FDS, fds):
         os.dup2(fd, number)
     os.closerange(len(FDS), FDS_MAX)

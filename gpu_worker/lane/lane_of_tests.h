@@ -55,6 +55,16 @@ class LaneOfTests {
   }
   Lane& lane() { return *lane_; }
 
+  // Returns the process that forks the zygote's children. Under the shared Python of tests/warm_python.py the process
+  // that the lane started only waits for a fork of that Python, and the fork is the zygote.
+  static int forking_process(const Zygote& zygote) {
+    const std::filesystem::path python = options().zygote.python;
+    const auto link = python.parent_path().parent_path() / "forks" / std::to_string(zygote.process());
+    std::error_code no_link;
+    const auto fork = std::filesystem::read_symlink(link, no_link);
+    return no_link ? zygote.process() : std::stoi(fork.string());
+  }
+
   ~LaneOfTests() {
     lane_.reset();
     std::error_code ignored;

@@ -192,7 +192,7 @@ TEST_F(LaneTest, kept_children_that_died_between_two_jobs_cost_none_of_them) {
   lane_->settle();
   const auto zygote = lane_->zygote();
   ASSERT_TRUE(zygote);
-  const auto children = processes_under((*zygote)->process());
+  const auto children = processes_under(LaneOfTests::forking_process(**zygote));
   ASSERT_GE(children.size(), 2u);
   for (const int child : children) ::kill(child, SIGKILL);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -223,7 +223,7 @@ TEST_F(LaneTest, a_child_that_was_killed_from_outside_is_tried_again_once) {
   const auto zygote = lane_->zygote();
   ASSERT_TRUE(zygote);
   const auto run_killed = [&](const Lease& lease, const std::string& name, std::size_t n) {
-    std::thread killer = killer_of((*zygote)->process(), name, n);
+    std::thread killer = killer_of(LaneOfTests::forking_process(**zygote), name, n);
     const auto result = lane_->run(lease, {.verdict = {}, .dir = root_ / "built"});
     killer.join();
     return verdict_of(result);

@@ -88,7 +88,8 @@ class SubmitTest(unittest.TestCase):
         sentences = self.refused("add.py", "--problem", "bad.py")
         self.assertEqual(
             sentences[0],
-            "bad.py: a problem defines class Model, get_inputs and get_init_inputs; missing here: class Model, get_init_inputs",
+            "bad.py: a problem defines class Model, get_inputs and get_init_inputs; missing here: class Model, "
+            "get_init_inputs",
         )
 
     def test_empty_directory(self) -> None:
@@ -123,8 +124,10 @@ class SubmitTest(unittest.TestCase):
         for words, sentence in (
             ((), "PATH is required; see kq-submit --help"),
             (("add.py", "--nonsense"), "The following argument was not expected: --nonsense; see kq-submit --help"),
-            (("add.py", "--backend", "hip"), "--backend must be one of torch, triton, cuda, torch_cuda, multi_kernel, got 'hip'"),
-            (("add.py", "--broker", "nowhere"), "broker 'nowhere': a URL such as tcp://127.0.0.1:5570 or ipc:///tmp/kq.sock is needed"),
+            (("add.py", "--backend", "hip"), "--backend must be one of torch, triton, cuda, torch_cuda, multi_kernel, "
+                                             "got 'hip'"),
+            (("add.py", "--broker", "nowhere"), "broker 'nowhere': a URL such as tcp://127.0.0.1:5570 or "
+                                                "ipc:///tmp/kq.sock is needed"),
         ):  # fmt: skip
             self.assertEqual(self.refused(*words), [sentence])
 

@@ -1,4 +1,4 @@
-// kq-bench: one load, one line of JSON. scripts/bench-broker starts the servers and makes tables of the lines.
+// kq-bench: one load, one line of JSON. scripts/bench broker starts the servers and makes tables of the lines.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>

@@ -63,8 +63,8 @@ def version(kind: Kind) -> str:
 def free_port() -> int:
     """Returns a free port whose successor is free too, because kq-broker needs two.
 
-    The port is below the range from which the kernel picks ports for outgoing connections. Otherwise a client that
-    keeps connecting while its server is down could be given the server's own port and connect to itself.
+    Below those that the kernel gives to whoever connects: who connects again and again while a server is down would get
+    its very port one day, and talk to himself.
     """
     for _ in range(100):
         port = random.randrange(10_000, 32_000)
@@ -191,7 +191,7 @@ class Server:
     def _rabbitmq(self) -> tuple[list[str], dict[str, str]]:
         # Erlang's port mapper is started here, so that it can be stopped too.
         mapper_port = free_port()
-        mapper = shutil.which("epmd") or sys.exit("bench-broker: RabbitMQ is there, but not Erlang's epmd")
+        mapper = shutil.which("epmd") or sys.exit("bench broker: RabbitMQ is there, but not Erlang's epmd")
         self._helper = subprocess.Popen([mapper, "-port", str(mapper_port), "-address", "127.0.0.1"])
         (self.directory / "plugins").write_text("[].\n")
         environment = {

@@ -1,7 +1,8 @@
-"""The jobs of scripts/bench-sweep: small problems in KernelBench's form, and correct kernels that all differ.
+"""The jobs of scripts/bench sweep: small problems in KernelBench's form and right kernels for them, no two of which are
+alike.
 
-A family is one line of arithmetic, written once for each language. Families of shape `map` compute element by element,
-families of shape `row` row by row.
+A family is one line of arithmetic, written once for each language. `map` families go element by element, `row` families
+by the row.
 """
 
 import json
@@ -26,11 +27,13 @@ FAMILIES = {
         "torch.softmax(x, 1)", "e = tl.exp(x - tl.max(x, 0)); out = e / tl.sum(e, 0)",
         "float top = -3e38f, sum = 0; EACH top = fmaxf(top, x[i]); top = over_block(top, false);"
         " EACH sum += expf(x[i] - top); sum = over_block(sum, true); EACH out[i] = expf(x[i] - top) / sum;"),
-    "axpby": Family("map", "x, y", "2 * x + 3 * y", "torch.add(2 * x, y, alpha=3)", "out = 2.0 * x + 3.0 * y", "2.f * x + 3.f * y"),
+    "axpby": Family("map", "x, y", "2 * x + 3 * y", "torch.add(2 * x, y, "
+                                                    "alpha=3)", "out = 2.0 * x + 3.0 * y", "2.f * x + 3.f * y"),
     "rms_norm": Family(
         "row", "x", "x * torch.rsqrt(x.pow(2).mean(1, keepdim=True) + 1e-5)", "F.rms_norm(x, (x.shape[1],), eps=1e-5)",
         "out = x / tl.sqrt(tl.sum(x * x, 0) / COLS + 1e-5)",
-        "float sum = 0; EACH sum += x[i] * x[i]; sum = over_block(sum, true); EACH out[i] = x[i] * rsqrtf(sum / cols + 1e-5f);"),
+        "float sum = 0; EACH sum += x[i] * x[i]; sum = over_block(sum, true); EACH out[i] = x[i] * rsqrtf(sum / cols "
+        "+ 1e-5f);"),
     "silu": Family("map", "x", "x / (1 + torch.exp(-x))", "F.silu(x)", "out = x * tl.sigmoid(x)", "x / (1.f + expf(-x))"),
     "layer_norm": Family(
         "row", "x", "(x - x.mean(1, keepdim=True)) * torch.rsqrt(x.var(1, keepdim=True, unbiased=False) + 1e-5)",
@@ -44,7 +47,8 @@ FAMILIES = {
         "row", "x", "x - torch.sort(x, 1).values[:, -1:]", "x - x.amax(1, keepdim=True)", "out = x - tl.max(x, 0)",
         "float top = -3e38f; EACH top = fmaxf(top, x[i]); top = over_block(top, false); EACH out[i] = x[i] - top;"),
     "hardswish": Family(
-        "map", "x", "x * torch.clamp(x + 3, 0, 6) / 6", "F.hardswish(x)", "out = x * tl.minimum(tl.maximum(x + 3.0, 0.0), 6.0) / 6.0",
+        "map", "x", "x * torch.clamp(x + 3, 0, 6) / 6", "F.hardswish(x)", "out = x * tl.minimum(tl.maximum(x + 3.0, "
+                                                                          "0.0), 6.0) / 6.0",
         "x * fminf(fmaxf(x + 3.f, 0.f), 6.f) / 6.f"),
     "lerp": Family("map", "x, y", "x + 0.25 * (y - x)", "torch.lerp(x, y, 0.25)", "out = x + 0.25 * (y - x)", "x + 0.25f * (y - x)"),
 }  # fmt: skip

@@ -1,4 +1,6 @@
-"""Measures the peak memory of a worker's process tree and of the GPUs, by sampling twice a second during a block."""
+"""How much memory a worker and all it started take at most, and the GPUs beside it: looked at twice a second while a
+block runs.
+"""
 
 import contextlib
 import ctypes

@@ -1,10 +1,11 @@
-"""Evaluates the same kernels with KernelBench's own code, for scripts/bench-sweep --peer: one process per sample.
+"""KernelBench's own evaluation of the same kernels, for scripts/bench sweep --peer: a process per sample, as its
+scripts run them.
 
     sweep_peer.py CHECKOUT JOB.json      the process of one sample: calls src/kernelbench/eval.py, prints its result as
     JSON
 
-KernelBench imports packages for data classes and language models that a GPU machine may not have. Missing packages are
-replaced by empty modules, which take less time to import than the real ones.
+Its data classes and its clients of language models import packages that a GPU machine need not have: those that are
+missing are stood in for by empty ones, which costs it less time than the real ones would.
 """
 
 import importlib
@@ -40,9 +41,9 @@ class Peer:
     gpus_n: int
 
     def measure(self, jobs: list[Job], cold: bool) -> dict:
-        """Evaluates the samples in batches of one per GPU; a batch starts when the whole batch before it is done.
+        """A batch for each GPU at a time, and the next one when all of it is done.
 
-        With prebuilding, all kernels are built before the first batch.
+        Where its builds are to be found done, they are first made.
         """
         build_s = 0.0
         compiled = [job for job in jobs if job.backend == "torch_cuda"]

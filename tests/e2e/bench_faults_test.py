@@ -1,4 +1,6 @@
-"""Tests scripts/bench-faults on the CPU: bad kernels fail as expected, good ones pass, and the JSON has their costs."""
+"""scripts/bench faults on the CPU: every bad kernel ends as it must, the good ones between them pass, and what each
+cost is in the JSON.
+"""
 
 import json
 import subprocess
@@ -8,7 +10,7 @@ from pathlib import Path
 
 import kq
 
-SCRIPT = kq.ROOT / "scripts/bench-faults"
+SCRIPT = kq.ROOT / "tests/bench/programs/faults.py"
 ENDS = {
     "endless_loop": "timed_out",
     "segfault": "crashed",

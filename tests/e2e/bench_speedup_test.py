@@ -1,4 +1,4 @@
-"""Tests scripts/bench-speedup with a small load on the CPU: its JSON has the figures, its exit code reports failures."""
+"""scripts/bench speedup, small and on the CPU: what it measured is in its JSON, and what did not pass in its exit code."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import kq
 
-SCRIPT = kq.ROOT / "scripts/bench-speedup"
+SCRIPT = kq.ROOT / "tests/bench/programs/speedup.py"
 PROBLEM = """import torch
 
 

@@ -1,4 +1,4 @@
-"""Tests scripts/bench-sweep with a small load on the CPU: all jobs pass, and its JSON holds the figures."""
+"""scripts/bench sweep, small and on the CPU: everything passes, and what it measured is in its JSON."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import kq
 
-SCRIPT = kq.ROOT / "scripts/bench-sweep"
+SCRIPT = kq.ROOT / "tests/bench/programs/sweep.py"
 
 
 def bench(*words: str | Path) -> subprocess.CompletedProcess[str]:

@@ -3,14 +3,13 @@
     KQ_BIN=build/release/bin python3 tests/e2e/handed_over_check.py [--device cpu]     # scripts/gpu-check runs it on
     the GPU
 
-A `kq-worker --compile-for` builds queued jobs of raw CUDA, load_inline and triton for the architecture of this
-machine's GPU. Then a worker with the GPU and an empty cache runs the jobs. Every job must pass with the builder's
-artifact: its row says `build_cached` and names the builder's compiler, and the worker's cache holds those entries of
-the builder and nothing else, not even a precompiled header. At last both workers run at the same time and more jobs are
-submitted, which must all pass, whichever worker builds them.
-
-Without a GPU everything is built for sm_90 and sent to the broker, and the check ends with exit code 3. The check takes
-one to two minutes and needs a CUDA compiler. --device cpu does the same with C++ modules and needs no GPU.
+A kq-worker --compile-for builds jobs of raw CUDA, load_inline and triton that wait in a broker, for the architecture of
+this machine's GPU. Then a worker with the GPU and an empty cache runs them. Every job must pass, with the builder's
+object: its row says `build_cached` and the builder's compiler, and the worker's cache has those entries of the
+builder's and nothing else, no precompiled header either. In the end both are up at once and more jobs come, which all
+must pass whoever builds them. Where there is no GPU, everything is built for sm_90 and handed to the broker, and that
+is all: exit code 3. It takes one to two minutes, and a compiler of CUDA. --device cpu does the same with modules of
+C++, and needs no GPU.
 """
 
 import argparse
@@ -147,7 +146,8 @@ class Check:
         declined = self.figure("kq_builds_total", ending="declined")
         assert declined == 0, f"of {len(jobs)} builds nothing came of {declined}"
         print(
-            f"{len(jobs)} jobs built for {self.arch} by a worker without a device in {time.monotonic() - begun:.1f} s, its headers with them"
+            f"{len(jobs)} jobs built for {self.arch} by a worker without a device in {time.monotonic() - begun:.1f} "
+            "s, its headers with them"
         )
 
     def run_what_was_built(self, jobs: list[Job]) -> None:
@@ -157,7 +157,8 @@ class Check:
         for job in jobs:
             row = rows[job.label]
             print(
-                f"{job.label:30} {row['verdict']} build_cached {row['build_cached']}, {float(row['build_s']):.3f} s; {row['build_compiler']}; {row['build_flags']}"
+                f"{job.label:30} {row['verdict']} build_cached {row['build_cached']}, {float(row['build_s']):.3f} s; "
+                f"{row['build_compiler']}; {row['build_flags']}"
             )
             assert row["build_cached"] == "true", row
             assert row["build_compiler"].lower().startswith(COMPILERS[job.backend]), row
@@ -165,12 +166,14 @@ class Check:
         assert "header" not in mine.values(), f"the worker made a precompiled header: {mine}"
         assert set(mine) <= set(theirs), f"the worker built {sorted(set(mine) - set(theirs))} itself"
         print(
-            f"all {len(rows)} passed on {self.device} with objects of the builder's, {seconds:.1f} s from the worker's start to the last; the worker built nothing itself"
+            f"all {len(rows)} passed on {self.device} with objects of the builder's, {seconds:.1f} s from the "
+            "worker's start to the last; the worker built nothing itself"
         )
         for backend in sorted({job.backend for job in jobs}):
             took = [float(rows[job.label]["build_s"]) for job in jobs if job.backend == backend]
             print(
-                f"{backend:10} from a builder's object: {statistics.median(took):.3f} s in the median, {max(took):.3f} at most"
+                f"{backend:10} from a builder's object: {statistics.median(took):.3f} s in the median, "
+                f"{max(took):.3f} at most"
             )
 
     def run_beside(self, jobs: list[Job]) -> None:
@@ -182,7 +185,8 @@ class Check:
         taken = self.figure("kq_builds_total", ending="taken") - before
         cached = sum(row["build_cached"] == "true" for row in rows.values())
         print(
-            f"both at once: {len(rows)} passed in {time.monotonic() - begun:.1f} s; {taken} built by the builder, {cached} rows say build_cached"
+            f"both at once: {len(rows)} passed in {time.monotonic() - begun:.1f} s; {taken} built by the builder, "
+            f"{cached} rows say build_cached"
         )
 
 

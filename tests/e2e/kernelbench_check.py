@@ -1,9 +1,9 @@
-"""Checks kq with a checkout of KernelBench. Usage: kernelbench_check.py DIR; needs pydra-config, tabulate and numpy.
+"""kq against a checkout of KernelBench: every problem file is accepted, and KernelBench's own analysis of what kq-dump
+wrote prints the figures that kq-leaderboard prints. Usage: kernelbench_check.py DIR; what it needs of Python is
+pydra-config, tabulate and numpy.
 
-Every problem file must be accepted, and KernelBench's own analysis of the results that kq-dump wrote must print the
-figures that kq-leaderboard prints. No kernel runs: a worker with invented results answers. KernelBench's script and
-modules run unmodified, except for the package's __init__, which needs torch and a client of a language model and is
-left out.
+No kernel runs: a worker that makes its results up in no time answers. KernelBench's script and its modules are run as
+they are; only the package's __init__, which wants torch and a language model's client, is left out.
 """
 
 import json
@@ -101,7 +101,8 @@ def compare(level: int, theirs: dict, ours: dict) -> None:
             fail(f"level {level}: {key} is {theirs[key]} for KernelBench and {ours[key]} for kq-leaderboard")
     if abs(theirs["geo_mean_speedup"] / ours["geo_mean_speedup"] - 1) > 1e-9:
         fail(
-            f"level {level}: geo_mean_speedup is {theirs['geo_mean_speedup']} for KernelBench and {ours['geo_mean_speedup']} for kq-leaderboard"
+            f"level {level}: geo_mean_speedup is {theirs['geo_mean_speedup']} for KernelBench and "
+            f"{ours['geo_mean_speedup']} for kq-leaderboard"
         )
     for key in ("fast_p", "pass_at_k"):
         if theirs[key] != ours[key]:
@@ -139,8 +140,10 @@ def check_analysis(root: Path, folder: Path) -> None:
                 level = figures["level"]
                 theirs = analysis(root, export, level, baseline, folder / "analysis.json")
                 compare(level, theirs, figures)
-                print(f"level {level}, {'own' if baseline == own else baseline.parent.name} baseline: {figures['correct_count']} of "
-                      f"{figures['total_count']} correct, fast_1 {figures['fast_p']['1.0']:.4f}, the same to KernelBench's analysis")  # fmt: skip
+                print(f"level {level}, {'own' if baseline == own else baseline.parent.name} baseline: "
+                      f"{figures['correct_count']} of "
+                      f"{figures['total_count']} correct, fast_1 {figures['fast_p']['1.0']:.4f}, the same to "
+                      "KernelBench's analysis")  # fmt: skip
 
 
 def main() -> None:

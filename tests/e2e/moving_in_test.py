@@ -1,4 +1,7 @@
-"""Runs every recipe of docs/moving-in.md in a small KernelBench checkout with a worker that answers without judging."""
+"""Every recipe of docs/moving-in.md, as it stands there, in a small KernelBench checkout.
+
+A worker that judges nothing answers at once.
+"""
 
 import json
 import os
@@ -119,7 +122,8 @@ class MovingIn(kq.Queue):
             code, said = self.interrupted(1)
             self.assertEqual(code, 130, said)
             self.assertIn(
-                "4 accepted jobs stay with the broker; resume: kq results mine --wait; cancel: kq ctl cancel --run mine",
+                "4 accepted jobs stay with the broker; resume: kq results mine --wait; cancel: kq ctl cancel --run "
+                "mine",
                 said,
             )
             self.assertEqual(set(self.verdicts("mine").values()), {"queued"})

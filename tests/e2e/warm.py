@@ -1,4 +1,6 @@
-"""Makes a KQ_PYTHON that forks a process with torch imported (tests/warm_python.py), for tests with many workers."""
+"""A KQ_PYTHON whose zygotes are forks of one that has imported torch already (tests/warm_python.py), for what starts
+workers again and again.
+"""
 
 import contextlib
 import os

@@ -1,10 +1,10 @@
-"""A source file longer than 600 lines holds more than one idea."""
+"""A source file longer than 700 lines holds more than one idea."""
 
 from pathlib import Path
 
 from house import Case, files, lines, run
 
-LINES_MAX = 600
+LINES_MAX = 700
 SUFFIXES = (".cc", ".h", ".cu", ".py", ".sh", ".cmake", ".md")
 FOLDERS = ("scripts/", ".ci/")
 
@@ -20,10 +20,10 @@ def rule(root: Path) -> list[str]:
 
 
 CASES = [
-    Case("as long as may be", {"core/job.cc": "x\n" * 600, "scripts/setup": "x\n" * 600}),
-    Case("source", {"core/job.cc": "x\n" * 601}, ("core/job.cc:601: has 601 lines; split it",)),
-    Case("document", {"docs/a.md": "x\n" * 700}, ("docs/a.md:601: has 700 lines",)),
-    Case("script", {"scripts/setup": "x\n" * 601}, ("scripts/setup:601: has 601 lines",)),
+    Case("as long as may be", {"core/job.cc": "x\n" * 700, "scripts/setup": "x\n" * 700}),
+    Case("source", {"core/job.cc": "x\n" * 701}, ("core/job.cc:701: has 701 lines; split it",)),
+    Case("document", {"docs/a.md": "x\n" * 800}, ("docs/a.md:701: has 800 lines",)),
+    Case("script", {"scripts/setup": "x\n" * 701}, ("scripts/setup:701: has 701 lines",)),
     Case("data may be long", {"tests/golden/rows.txt": "x\n" * 1000}),
 ]
 

@@ -14,7 +14,17 @@ from pathlib import Path, PurePosixPath
 Rule = Callable[[Path], list[str]]
 
 # Where git does not say what belongs to the tree: what a build, an interpreter or an editor leaves behind.
-LEFT_BEHIND = {".git", ".venv", ".cache", "__pycache__", ".pytest_cache", ".hypothesis"}
+LEFT_BEHIND = {
+    ".git",
+    ".venv",
+    ".venv-check",
+    ".cache",
+    "__pycache__",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".pytest_cache",
+    ".hypothesis",
+}
 
 
 @dataclass(frozen=True)

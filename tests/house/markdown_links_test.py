@@ -84,7 +84,8 @@ CASES = [
         "good links",
         {
             "docs/guide.md": GUIDE,
-            "README.md": "[a](docs/guide.md) [b](docs/guide.md#whats-kq-up) [c](docs/guide.md#twice-1) [d](docs) [e](#top)\n# Top\n"
+            "README.md": "[a](docs/guide.md) [b](docs/guide.md#whats-kq-up) [c](docs/guide.md#twice-1) [d](docs) "
+            "[e](#top)\n# Top\n"
             '![p](docs/guide.md "title") [w](https://example.com/x.md)\n[ref]: docs/guide.md\n',
         },
     ),

@@ -109,9 +109,8 @@ class Lane:
         return json.loads(line)
 
     def _processes_left(self) -> list[str]:
-        """Returns processes of the children's users outside the lane, and too many processes inside it.
-
-        Below judge and zygote there may be as many processes as after an honest job, which are the children kept ready.
+        """Strangers of the slots' users, and more processes below the zygote than an honest job leaves: those of the
+        children that are kept.
         """
         parents, owners, names = {}, {}, {}
         for entry in Path("/proc").iterdir():
@@ -127,15 +126,12 @@ class Lane:
         kept = {pid for pid in tree if parents[pid] != self.process.pid}
         uids = set(self.started["uids"]) - {0}
         strangers = {pid for pid, uid in owners.items() if uid in uids} - tree
-        found = [
-            f"process {pid} ({names[pid]}) of a child's user outside the lane's process tree"
-            for pid in sorted(strangers)
-        ]
+        found = [f"process {pid} ({names[pid]}) of a slot's user, outside of the lane's "
+                 "tree" for pid in sorted(strangers)]
         self.kept_most = max(self.kept_most, len(kept)) if self.is_settling else self.kept_most
         if len(kept) > self.kept_most:
-            found.append(
-                f"{len(kept)} processes below judge and zygote, expected at most {self.kept_most}: {sorted(kept)}"
-            )
+            found.append(f"{len(kept)} processes below judge and zygote, {self.kept_most} are meant to be: "
+                         f"{sorted(kept)}")
         return found
 
     def _files_left(self) -> list[str]:
@@ -144,9 +140,8 @@ class Lane:
         self.rooms_most = max(self.rooms_most, len(rooms)) if self.is_settling else self.rooms_most
         found = []
         if len(rooms) > self.rooms_most:
-            found.append(
-                f"{len(rooms)} directories of children in {scratch}, expected at most {self.rooms_most}: {rooms}"
-            )
+            found.append(f"{len(rooms)} directories of children in {scratch}, {self.rooms_most} are meant to be: "
+                         f"{rooms}")
         for folder in SHARED:
             with contextlib.suppress(OSError):
                 found += [str(path) for path in folder.iterdir() if MARK in path.name]

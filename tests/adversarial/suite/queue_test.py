@@ -1,4 +1,6 @@
-"""Tests rows with a broker and a worker, guard included: each has the verdict in its header, and the worker goes on."""
+"""Rows through a broker and a worker, guard and all: each ends as its header expects of the whole evaluator, and the
+worker goes on.
+"""
 
 import sys
 import unittest
@@ -8,8 +10,8 @@ from rows import FOLDER, rows
 sys.path.insert(0, str(FOLDER.parent / "e2e"))
 import kq  # noqa: E402
 
-# One row of each kind of verdict that a worker with its normal limits reaches soon, including rows that the guard
-# rejects. Rows that fill memory are left out, because they need lower limits.
+# One of each kind of ending that a worker's own limits let come soon (the rows that fill memory run beside these, under
+# lower ones); what is left to the guard is among them.
 CHOSEN = (
     "early_done",
     "answer_with_endless_shape",

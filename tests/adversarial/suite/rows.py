@@ -10,22 +10,10 @@
     optional: the row takes more than a second or two # matrix: hostile: words                     optional: the row's
     line in the detection matrix (honest, hostile, policy)
 
-In C++ files the lines begin with //. Files with one stem belong together, such as X.cu and X.json. The name of an
-honest row begins with honest_, the name of a correct kernel with a small mistake begins with mutant_, and all other
-rows are hostile. A hostile row with the verdict `harmless` passes, because its attack fails or changes nothing; it
-would give a wrong answer if the attack succeeded.
-
-The folders group the rows by attack:
-
-    output      wrong, reused or malformed outputs
-    memory      the memory that judge and child share, the inputs, and memory that holds old outputs
-    clock       work outside the timed interval, and false or manipulated times
-    streams     CUDA streams and graphs that the judge's clock would not see, and ways to hide their names
-    patching    replaced functions, classes, modules and clocks of Python and torch, and hidden programs
-    process     processes, signals, limits, files, network and output of the child
-    cuda_api    direct calls of the CUDA driver and runtime, and flags of compilers
-    honest      submissions that must pass although they look suspicious
-    mutants     correct kernels with a small mistake
+C++ files have the same behind //. Files of one stem belong together: X.cu and X.json. Names begin with honest_ for
+honest rows and with mutant_ for right kernels with a small mistake; all others are hostile. A hostile row that is
+`harmless` ends as passed because what it tries fails, or changes nothing: such a row gives a wrong answer where it
+succeeds.
 """
 
 import re

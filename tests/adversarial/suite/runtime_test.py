@@ -1,7 +1,8 @@
-"""Tests rows that run without the guard: each has a verdict of its header, and an honest job after it is not affected.
+"""What becomes of rows that run: no guard has read them. Each ends as its header says, and after it an honest job is as
+well off as before.
 
-By default a part of the rows runs, which takes seconds. With KQ_ADVERSARIAL=all every row runs, and with any other text
-those whose names contain the text. The rows run on the CPU, or on the first GPU if KQ_ADVERSARIAL_DEVICE is cuda.
+A part of the rows, so that it takes seconds; all of them where KQ_ADVERSARIAL=all; those with a piece of text in their
+name where KQ_ADVERSARIAL is that text. On the CPU, or on the first GPU where KQ_ADVERSARIAL_DEVICE is cuda.
 """
 
 import math
@@ -54,7 +55,9 @@ class Runtime(unittest.TestCase):
             lane.close()
 
     def lane_for(self, row: Row) -> Lane:
-        """Returns the row's lane: one with short limits for rows that time out, one with bursts, or one for all others."""
+        """One for those that run into their limits, which are short there, one for those that are about bursts, and one
+        for all others.
+        """
         pace = "hasty" if any("timed_out" in ending for ending in row.endings(DEVICE)) else "patient"
         if row.path.stem.startswith("burst_"):
             pace = "bursts"

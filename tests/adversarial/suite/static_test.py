@@ -1,4 +1,6 @@
-"""Tests the static guard alone on every row: it must find exactly what the row's header says."""
+"""What the static guard alone says of every row: hostile ones are rejected by the rule that is meant, honest ones are
+not.
+"""
 
 import json
 import os

@@ -1,12 +1,13 @@
-#!/usr/bin/env python3
-"""What a bad kernel costs: each kind of bad ending between good kernels, on one device.
+"""Measures what each kind of bad kernel costs the good kernels before and after it on one device.
 
-    scripts/bench-faults --device cpu|cuda [--times N] [--json FILE]
+    scripts/bench faults --device cpu|cuda [--times N] [--json FILE]
 
-What one cost is the time from the end of the good kernel before it to the end of the good one behind it, less what a good one alone takes and less the bad one's own
-limit where it has one. What it does to others is the time of the good kernel behind it, beside those of good kernels behind good ones. The aim is a second at most,
-and no change. Runs in the tree that scripts/bundle makes, or in a checkout that has been built; jobs run under $KQ_PYTHON (default: python3). Exit code 1: something
-did not end as it must; 3: there is no such device here.
+The cost of a bad kernel is the time from the end of the good kernel before it to the end of the good kernel after it,
+less the time of one good kernel and less the limit of the bad kernel where it has one. The effect on others is the time
+of the good kernel after the bad one, beside the times of good kernels after good ones. The target is a cost of at most
+one second and no effect. The benchmark runs in the tree that scripts/bundle makes, or in a checkout that has been
+built. Jobs run under $KQ_PYTHON (default: python3). Exit code 1: a job had another verdict than expected. Exit code 3:
+this machine has no such device.
 """
 
 import argparse
@@ -21,7 +22,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "tests/bench"))
 
@@ -35,7 +36,9 @@ ORDER = "kernel_{:04}"
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="bench faults", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--device", choices=("cpu", "cuda"), required=True)
     parser.add_argument("--times", metavar="N", type=int, default=3, help="how often each kind comes (default: 3)")
     parser.add_argument("--json", metavar="FILE", type=Path, help="every figure")
@@ -90,13 +93,13 @@ def judged(programs: Path, order: list[str | None], faults: dict[str, Fault], de
         ]
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
         if not (folder / "rows.csv").exists():
-            print(f"bench-faults: kq sweep: {done.stderr.strip()}", file=sys.stderr)
+            print(f"bench faults: kq sweep: {done.stderr.strip()}", file=sys.stderr)
             sys.exit(3)
         with (folder / "rows.csv").open(newline="") as source:
             rows = sorted(csv.DictReader(source), key=lambda row: row["label"])
     if len(rows) != len(order):
         print(
-            f"bench-faults: {len(order)} jobs were sent and {len(rows)} rows came back: {done.stderr.strip()}",
+            f"bench faults: {len(order)} jobs were sent and {len(rows)} rows came back: {done.stderr.strip()}",
             file=sys.stderr,
         )
         sys.exit(3)
@@ -110,7 +113,9 @@ def seconds_of(time_text: str) -> float:
 
 
 def figures_of(rows: list[dict[str, str]], faults: dict[str, Fault]) -> dict[str, Any]:
-    """By the order in which jobs ended: one whose build took longer comes later than it was sent, and is left out where it has no good one on both sides."""
+    """By the order in which jobs ended: one whose build took longer comes later than it was sent, and is left out where
+    it has no good one on both sides.
+    """
     ends = [seconds_of(row["finished_at"]) for row in rows]
     usual = range(SKIPPED, GOOD_N)
     good_s = statistics.median(ends[i] - ends[i - 1] for i in usual)
@@ -148,7 +153,7 @@ def main() -> int:
     options = arguments()
     programs = next((p for p in (ROOT / "bin", ROOT / "build/release/bin") if (p / "kq").exists()), None)
     if programs is None:
-        print("bench-faults: no kq here; run scripts/build first", file=sys.stderr)
+        print("bench faults: no kq here; run scripts/build first", file=sys.stderr)
         return 2
     os.environ.setdefault("KQ_PYTHON", "python3")
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "0")  # one lane: jobs end in the order they were sent
@@ -160,17 +165,18 @@ def main() -> int:
     print(f"{found['device']}: a good kernel takes {found['good_s'] * 1e3:.0f} ms, its time is {good_us:.4g} us "
           f"({min(found['good_us']) / good_us - 1:+.1%} to {max(found['good_us']) / good_us - 1:+.1%})\n")  # fmt: skip
     print(
-        "| ends badly | as | its limit s | costs beyond it ms, median | most | time of the next, median | least, most |\n|"
-        + "---|" * 7
+        "| ends badly | as | its limit s | costs beyond it ms, median | most | time of the next, median | least, most "
+        "|\n|" + "---|" * 7
     )
     for name, one in found["faults"].items():
         costs = [cost * 1e3 for cost in one["cost_s"]] or [float("nan")]
         ratios = [us / good_us - 1 for us in one["next_us"]] or [float("nan")]
-        print(f"| {name} | {', '.join(sorted(set(one['verdicts'])))} | {one['limit_s'] or '-'} | {statistics.median(costs):.0f} | {max(costs):.0f} "
+        print(f"| {name} | {', '.join(sorted(set(one['verdicts'])))} | {one['limit_s'] or '-'} | "
+              f"{statistics.median(costs):.0f} | {max(costs):.0f} "
               f"| {statistics.median(ratios):+.1%} | {min(ratios):+.1%}, {max(ratios):+.1%} |")  # fmt: skip
     wrong = mistakes_of(rows, faults)
     for sentence in wrong:
-        print(f"bench-faults: {sentence}", file=sys.stderr)
+        print(f"bench faults: {sentence}", file=sys.stderr)
     if options.json:
         options.json.write_text(json.dumps(found, indent=1) + "\n")
     return 1 if wrong else 0

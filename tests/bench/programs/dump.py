@@ -1,4 +1,4 @@
-"""Measures how fast kq-dump dumps a run and checks that all formats hold the same values. For scripts/bench-dump."""
+"""Measures how fast kq-dump writes a run, and checks that pandas and Python's csv module read every value back equal."""
 
 import argparse
 import csv
@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 BIN = Path(os.environ.get("KQ_BIN") or ROOT / "build/release/bin")
 BAR_ROWS_PER_S = 50_000
 
@@ -21,7 +21,7 @@ def timed(*words: str | Path) -> tuple[float, float]:
     process = subprocess.Popen([str(word) for word in words])
     _, status, usage = os.wait4(process.pid, 0)
     if status != 0:
-        sys.exit(f"bench-dump: {words[0]} ended with {os.waitstatus_to_exitcode(status)}")
+        sys.exit(f"bench dump: {words[0]} ended with {os.waitstatus_to_exitcode(status)}")
     return time.monotonic() - start, usage.ru_maxrss / 1024
 
 
@@ -50,7 +50,7 @@ def compare(csv_path: Path, jsonl_path: Path, schema: dict) -> int:
             got = {name: value_of(kind[name], text) for name, text in row.items()}
             if got != wanted:
                 differing = [name for name in wanted if got.get(name) != wanted[name]]
-                sys.exit(f"bench-dump: row {rows_n + 1} differs in {', '.join(differing)}")
+                sys.exit(f"bench dump: row {rows_n + 1} differs in {', '.join(differing)}")
             rows_n += 1
     return rows_n
 
@@ -72,12 +72,12 @@ def compare_with_pandas(csv_path: Path, jsonl_path: Path, schema: dict) -> str:
                 for name, got in zip(chunk.columns, row):
                     want = wanted[name]
                     if (want is None) != bool(pandas.isna(got)) or (want is not None and got != want):
-                        sys.exit(f"bench-dump: pandas reads {name} of {wanted['label']} as {got!r}, it is {want!r}")
+                        sys.exit(f"bench dump: pandas reads {name} of {wanted['label']} as {got!r}, it is {want!r}")
     return "equal"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="bench-dump", description=__doc__)
+    parser = argparse.ArgumentParser(prog="bench dump", description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--json", metavar="FILE", help="also write the figures there")
     parser.add_argument("--no-compare", action="store_true", help="only measure: reading back takes minutes")
@@ -102,7 +102,8 @@ def main() -> None:
                 }
             )
             print(
-                f"{name:16} {options.rows / seconds:10,.0f} rows/s {path.stat().st_size / 1e6:8,.0f} MB, {memory_mb:.0f} MB of memory"
+                f"{name:16} {options.rows / seconds:10,.0f} rows/s {path.stat().st_size / 1e6:8,.0f} MB, "
+                f"{memory_mb:.0f} MB of memory"
             )
         if not options.no_compare:
             schema = json.loads(
@@ -118,7 +119,7 @@ def main() -> None:
         Path(options.json).write_text(json.dumps(figures, indent=1) + "\n")
     slow = [figure["what"] for figure in figures if figure.get("rows_per_s", BAR_ROWS_PER_S) < BAR_ROWS_PER_S]
     if slow:
-        sys.exit(f"bench-dump: less than {BAR_ROWS_PER_S:,} rows/s: {'; '.join(slow)}")
+        sys.exit(f"bench dump: less than {BAR_ROWS_PER_S:,} rows/s: {'; '.join(slow)}")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
-#!/usr/bin/env python3
-"""Measures kq-check over 1,000 files in one warm process: docs/integrity.md has the figures.
+"""Measures the rate of kq-check over 1,000 files in one warm process.
 
-    scripts/bench-guard [--files N]
+    scripts/bench guard [--files N]
 
-The files are those of examples and tests/adversarial, generated kernels with CUDA C++ inside, and Python sources of the interpreter's own library,
-of at most 64 KiB, chosen by a fixed seed. Each is made unique by a last line.
+The files are those of examples and tests/adversarial, generated kernels with CUDA C++ inside, and Python sources of the
+interpreter's own library, of at most 64 KiB each, chosen with a fixed seed. A last line makes each file unique.
 """
 
 import argparse
@@ -16,7 +15,7 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 SOURCE_BYTES_MAX = 64 << 10
 CUDA_SHARE = 4  # one generated kernel in so many files
 
@@ -99,7 +98,9 @@ def fill(folder: Path, files: int) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="bench guard", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--files", type=int, default=1000)
     options = parser.parse_args()
     program = Path(os.environ.get("KQ_BIN") or ROOT / "build/release/bin") / "kq-check"

@@ -1,8 +1,8 @@
-"""Measures kq-broker and other queue servers on this machine. scripts/bench-broker builds the programs and runs it.
+"""Measures kq-broker and other queues in turn on this machine.
 
-Before every run the disk is calibrated, and during the run the processor time of unrelated processes is measured. A run
-that they disturbed is repeated, and the table shows how disturbed the run was that is kept. The benchmark installs
-nothing and does not fail if a server is slow.
+Each run starts with a calibration of the disk, and the processor time that other processes take during the run is
+recorded. A disturbed run is repeated, and the table says how disturbed the reported run was. The benchmark installs
+nothing, and a low rate is not a failure. scripts/bench broker builds the programs first.
 """
 
 import argparse
@@ -20,11 +20,13 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from report import as_table, summary
-from rows import CROWD, CYCLES, DEPTH, GREEDY, LIMITS, ROWS, Row
-from servers import KINDS, TICK_S, Figures, Kind, Server, Trouble, is_installed, version
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/bench"))
 
-ROOT = Path(__file__).resolve().parents[2]
+from report import as_table, summary  # noqa: E402
+from rows import CROWD, CYCLES, DEPTH, GREEDY, LIMITS, ROWS, Row  # noqa: E402
+from servers import KINDS, TICK_S, Figures, Kind, Server, Trouble, is_installed, version  # noqa: E402
+
 BODY_BYTES_MEAN = 4096
 BODY_BYTES_MIN = 1024
 RUN_S_MAX = 900
@@ -238,8 +240,8 @@ class Table:
 
     def add(self, server: str, row: str, figures: Figures) -> None:
         self.rows.setdefault(server, {}).setdefault(row, []).append(figures)
-        rounded = {name: round(value, 3) for name, value in figures.items()}
-        print(f"bench-broker: {server} {row}: {json.dumps(rounded)}", file=sys.stderr, flush=True)
+        told = {name: round(value, 3) for name, value in figures.items()}
+        print(f"bench broker: {server} {row}: {json.dumps(told)}", file=sys.stderr, flush=True)
 
     def attempt(self, server: str, row: str, run: Callable[[], Figures]) -> None:
         try:
@@ -249,14 +251,16 @@ class Table:
 
     def complain(self, server: str, row: str, trouble: Trouble) -> None:
         self.troubles.setdefault(server, {})[row] = str(trouble)
-        print(f"bench-broker: {server} {row}: {trouble}", file=sys.stderr, flush=True)
+        print(f"bench broker: {server} {row}: {trouble}", file=sys.stderr, flush=True)
 
 
 def measure(bench: Bench, table: Table, rows: list[Row], kinds: list[Kind], runs: int) -> None:
     for _ in range(runs):
         if LIMITS in rows:
             words = ("limits", "--dir", str(bench.directory), "--corpus", str(bench.corpus))
-            table.attempt("limits", "limits", lambda: bench.ask(*words) | {"calibration_us": bench.calibrated()})
+            table.attempt(
+                "limits", "limits", lambda words=words: bench.ask(*words) | {"calibration_us": bench.calibrated()}
+            )
         for row in (row for row in CYCLES if row in rows):
             for kind in kinds if row.peers else [KQ]:
                 table.attempt(kind.name, row.name, lambda kind=kind, row=row: bench.cycle(kind, row))
@@ -283,7 +287,7 @@ def machine() -> dict[str, str | int]:
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="bench-broker", description="measures kq-broker beside other queues")
+    parser = argparse.ArgumentParser(prog="bench broker", description="measures kq-broker beside other queues")
     names = [row.name for row in ROWS]
     peers = [kind.name for kind in KINDS]
     parser.add_argument("--json", metavar="FILE", type=Path, help="write every figure there")
@@ -310,7 +314,7 @@ def main(arguments: list[str]) -> None:
     kinds = [kind for kind in KINDS if kind.name in options.peers or kind is KQ]
     missing = [kind for kind in kinds if not is_installed(kind)]
     for kind in missing:
-        print(f"bench-broker: {kind.name} is missing: apt-get install {kind.package}", file=sys.stderr)
+        print(f"bench broker: {kind.name} is missing: apt-get install {kind.package}", file=sys.stderr)
     kinds = [kind for kind in kinds if kind not in missing]
     # Not in /tmp, which may be in memory.
     (ROOT / "build").mkdir(exist_ok=True)
@@ -324,7 +328,7 @@ def main(arguments: list[str]) -> None:
         result = {
             "date": time.strftime("%Y-%m-%d"),
             "machine": machine(),
-            "command": " ".join(["scripts/bench-broker", *arguments]),
+            "command": " ".join(["scripts/bench broker", *arguments]),
             **summary(table.rows, table.troubles, [(kind, version(kind)) for kind in kinds]),
             "missing": {kind.name: f"apt-get install {kind.package}" for kind in missing},
         }

@@ -1,14 +1,18 @@
-#!/usr/bin/env python3
-"""How fast a whole sweep goes: many right kernels, no two alike, through a broker and a worker of their own.
+"""Measures the throughput of a whole sweep: many right kernels, all different, through one broker and one worker.
 
-    scripts/bench-sweep --device cuda --json FILE                 200 submissions to 20 problems, torch, triton and CUDA in equal parts
-    scripts/bench-sweep --device cuda --gpus 1,2,4 --json FILE    the same on one, two and four GPUs
-    scripts/bench-sweep --device cuda --peer kernelbench DIR      beside KernelBench's own evaluation, from a checkout in DIR
-    scripts/bench-sweep --device cuda --large                     4 submissions to 2 problems with inputs of 6.4 GB, torch alone
+    scripts/bench sweep --device cuda --json FILE
+        runs 200 submissions to 20 problems, torch, triton and CUDA in equal parts
+    scripts/bench sweep --device cuda --gpus 1,2,4 --json FILE
+        runs the same on one, two and four GPUs
+    scripts/bench sweep --device cuda --peer kernelbench DIR
+        runs the same beside KernelBench's own evaluation, from a checkout in DIR
+    scripts/bench sweep --device cuda --large
+        runs 4 submissions to 2 problems with inputs of 6.4 GB, torch alone
 
-The sweep runs once with one trial each, which fills the build cache; then, with a worker that knows nothing yet, as it is measured. --cold
-measures with an empty cache. Everything is to pass: exit code 1 where something did not. Exit code 3: there is no such device here.
-Runs in the tree that scripts/bundle makes, or in a checkout that has been built; jobs run under $KQ_PYTHON.
+The sweep runs once with one trial each, which fills the build cache. Then the sweep runs again with a new worker and is
+measured. --cold measures with an empty cache. Exit code 1: a job did not pass. Exit code 3: this machine has no such
+device. The benchmark runs in the tree that scripts/bundle makes, or in a checkout that has been built. Jobs run under
+$KQ_PYTHON.
 """
 
 import argparse
@@ -16,7 +20,6 @@ import contextlib
 import datetime
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,11 +28,11 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "tests/bench"))
 
-from sweep_jobs import FAMILIES, LARGE, Job, large_problems, problems_of, write_jobs, write_lines  # noqa: E402
+from sweep_jobs import LARGE, Job, large_problems, problems_of, write_jobs, write_lines  # noqa: E402
 from sweep_memory import Nvml, Peaks, tree_below  # noqa: E402
 from sweep_peer import BACKENDS, Peer, chosen  # noqa: E402
 
@@ -65,7 +68,9 @@ class Mishap(Exception):
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="bench sweep", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--device", choices=list(DEFAULTS), required=True)
     parser.add_argument(
         "--gpus", metavar="N,...", default="1", help="numbers of GPUs, one after the other (default: 1)"
@@ -75,7 +80,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--backends",
         metavar="NAME,...",
-        help="taken in turn: torch, triton, cuda, torch_cuda (default: torch,triton,cuda; a few triton on a CPU; with --peer torch_cuda for cuda)",
+        help="taken in turn: torch, triton, cuda, torch_cuda (default: torch,triton,cuda; a few triton on a CPU; with "
+        "--peer torch_cuda for cuda)",
     )
     parser.add_argument("--timed", metavar="N", type=int, help="timed trials of each (default: 100; 10 on a CPU)")
     parser.add_argument(
@@ -162,8 +168,14 @@ class Stack:
         self.log = state.parent / f"{state.name}.log"
         start = time.monotonic()
         with self.log.open("w") as log:
-            self.process = subprocess.Popen([str(programs / "kq"), "up", "--state", str(state), "--devices", devices],
-                                            env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True)  # fmt: skip
+            self.process = subprocess.Popen(
+                [str(programs / "kq"), "up", "--state", str(state), "--devices", devices],
+                env=self.env,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
         if self.process.stdout.readline().strip() != self.url:
             self.stop()
             raise Mishap(f"kq up did not start: {self.log.read_text().strip()}")
@@ -285,8 +297,16 @@ def measure(programs: Path, folder: Path, options: argparse.Namespace, jobs: lis
     def devices(gpus: int) -> str:
         return ",".join(f"cuda:{i}" for i in range(gpus)) or "cpu"
 
-    found: dict = {"device": options.device, "cold": options.cold, "jobs_n": len(jobs), "problems_n": options.problems, "backends": options.backends,
-                   "trials": options.trials, "fill": None, "passes": []}  # fmt: skip
+    found: dict = {
+        "device": options.device,
+        "cold": options.cold,
+        "jobs_n": len(jobs),
+        "problems_n": options.problems,
+        "backends": options.backends,
+        "trials": options.trials,
+        "fill": None,
+        "passes": [],
+    }
     if not options.cold:
         say("filling the build cache ...")
         with stack(programs, folder / "state", devices(max(options.gpus))) as up:
@@ -329,7 +349,7 @@ def measure_peer(options: argparse.Namespace, folder: Path, jobs: list[Job], our
 
 
 def say(sentence: str) -> None:
-    print(f"bench-sweep: {sentence}", file=sys.stderr, flush=True)
+    print(f"bench sweep: {sentence}", file=sys.stderr, flush=True)
 
 
 def short(value: float | None, digits: int = 1) -> str:
@@ -338,18 +358,26 @@ def short(value: float | None, digits: int = 1) -> str:
 
 def print_table(found: dict) -> None:
     machine = found["machine"]
-    print(f"{found['jobs_n']} jobs, {found['problems_n']} problems, {'cold' if found['cold'] else 'builds cached'}, trials "
-          + "+".join(str(n) for n in found["trials"].values()) + f"; {machine['device_model']}, {machine['cpu_model']} with {machine['cpu_cores']} cores, "
-          f"torch {machine['torch']}\n")  # fmt: skip
     print(
-        "| GPUs | results/s | scaling | passed | lane busy | occupied | overhead ms p50 | p95 | trials ms p50 | host MB | GPU MB |\n|"
-        + "---|" * 11
+        f"{found['jobs_n']} jobs, {found['problems_n']} problems, {'cold' if found['cold'] else 'builds cached'}, "
+        "trials " + "+".join(str(n) for n in found["trials"].values()) + f"; {machine['device_model']}, "
+        f"{machine['cpu_model']} with {machine['cpu_cores']} "
+        "cores, "
+        f"torch {machine['torch']}\n"
+    )
+    print(
+        "| GPUs | results/s | scaling | passed | lane busy | occupied | overhead ms p50 | p95 | trials ms p50 | host "
+        "MB | GPU MB |\n|" + "---|" * 11
     )
     for one in found["passes"]:
         gpu = max(one["gpu_memory_peak_bytes"].values(), default=0)
-        print(f"| {one['gpus']} | {one['results_per_s']:.2f} | {one['scaling']:.2f} | {one['verdicts'].get('passed', 0)} of {one['jobs_n']} "
-              f"| {one['lane_busy_share']:.0%} | {one['lane_occupied_share']:.0%} | {short(one['lane_overhead_ms']['p50'])} | {short(one['lane_overhead_ms']['p95'])} "
-              f"| {short(one['trials_ms_p50'])} | {one['host_memory_peak_bytes'] / 1e6:.0f} | {gpu / 1e6:.0f} |")  # fmt: skip
+        print(
+            f"| {one['gpus']} | {one['results_per_s']:.2f} | {one['scaling']:.2f} | "
+            f"{one['verdicts'].get('passed', 0)} of {one['jobs_n']} "
+            f"| {one['lane_busy_share']:.0%} | {one['lane_occupied_share']:.0%} | "
+            f"{short(one['lane_overhead_ms']['p50'])} | {short(one['lane_overhead_ms']['p95'])} "
+            f"| {short(one['trials_ms_p50'])} | {one['host_memory_peak_bytes'] / 1e6:.0f} | {gpu / 1e6:.0f} |"
+        )
     print(
         "\n| GPUs | backend | jobs | overhead ms p50 | p95 | trials ms p50 | build ms p50 | of the cache |\n|"
         + "---|" * 8
@@ -357,14 +385,20 @@ def print_table(found: dict) -> None:
     for one in found["passes"]:
         for name, figures in one["by_backend"].items():
             overhead = figures["lane_overhead_ms"]
-            print(f"| {one['gpus']} | {name} | {figures['jobs_n']} | {short(overhead['p50'])} | {short(overhead['p95'])} | {short(figures['trials_ms_p50'])} "
-                  f"| {short(figures['build_ms_p50'])} | {figures['build_cached_n']} |")  # fmt: skip
+            print(
+                f"| {one['gpus']} | {name} | {figures['jobs_n']} | {short(overhead['p50'])} | "
+                f"{short(overhead['p95'])} | {short(figures['trials_ms_p50'])} "
+                f"| {short(figures['build_ms_p50'])} | {figures['build_cached_n']} |"
+            )
     for one in filter(None, [found["fill"], *found["passes"]]):
         for row in one["not_passed"]:
             print(f"not passed: {row['label']}: {row['verdict']} {row['reason'] or ''}: {row['message'] or ''}")
     if peer := found.get("peer"):
-        print(f"\nKernelBench: {peer['jobs_n']} of the jobs in {peer['wall_s']:.1f} s, {peer['results_per_hour']:.0f} results/hour; "
-              f"kq {peer['kq_results_per_hour']:.0f}, {short(peer['ratio'])} times as many")  # fmt: skip
+        print(
+            f"\nKernelBench: {peer['jobs_n']} of the jobs in {peer['wall_s']:.1f} s, {peer['results_per_hour']:.0f} "
+            "results/hour; "
+            f"kq {peer['kq_results_per_hour']:.0f}, {short(peer['ratio'])} times as many"
+        )
         for row in peer["not_right"]:
             print(f"not right there: {row['label']}: {row['message']}")
 

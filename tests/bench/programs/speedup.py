@@ -1,12 +1,12 @@
-#!/usr/bin/env python3
-"""How far from 1 the speedup of a problem's own reference is: each problem's Model, submitted under another name, again and again.
+"""Measures how far the speedup of each problem's own reference is from 1 when its Model is submitted as a kernel.
 
-    scripts/bench-speedup --device cpu|cuda [--problems DIR] [--copies N] [--timed N] [--json FILE]
+    scripts/bench speedup --device cpu|cuda [--problems DIR] [--copies N] [--timed N] [--json FILE]
 
-Both sides run the same code, so that what is not 1 is error: of the submission's time, of the reference's, or of both. Problems are files with a Model and
-nothing else that is called Model (default: those of examples/sweep). Copies of different problems take turns, so a problem's come from different moments. Runs in the
-tree that scripts/bundle makes, or in a checkout that has been built; jobs run under $KQ_PYTHON (default: python3). Exit code 1: something did not pass; 3: there is
-no such device here.
+Both sides run the same code, so every difference from 1 is an error of the submission's time, of the reference's time,
+or of both. Problems are files that define a Model and use the name Model for nothing else (default: those of
+examples/sweep). Copies of different problems take turns, so that the copies of one problem are measured at different
+moments. The benchmark runs in the tree that scripts/bundle makes, or in a checkout that has been built. Jobs run under
+$KQ_PYTHON (default: python3). Exit code 1: a job did not pass. Exit code 3: this machine has no such device.
 """
 
 import argparse
@@ -21,13 +21,15 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 LIMIT_S = 1200
 FAR = 0.05  # from the median of a problem's
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="bench speedup", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--device", choices=("cpu", "cuda"), required=True)
     parser.add_argument(
         "--problems",
@@ -87,7 +89,7 @@ def judged(programs: Path, options: argparse.Namespace) -> list[dict[str, str]]:
         ]
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
         if not (folder / "rows.csv").exists():
-            print(f"bench-speedup: kq sweep: {done.stderr.strip()}", file=sys.stderr)
+            print(f"bench speedup: kq sweep: {done.stderr.strip()}", file=sys.stderr)
             sys.exit(3)
         with (folder / "rows.csv").open(newline="") as source:
             return list(csv.DictReader(source))
@@ -118,13 +120,13 @@ def main() -> int:
     options = arguments()
     programs = next((p for p in (ROOT / "bin", ROOT / "build/release/bin") if (p / "kq").exists()), None)
     if programs is None:
-        print("bench-speedup: no kq here; run scripts/build first", file=sys.stderr)
+        print("bench speedup: no kq here; run scripts/build first", file=sys.stderr)
         return 2
     os.environ.setdefault("KQ_PYTHON", "python3")
     rows = judged(programs, options)
     missed = [row for row in rows if row["verdict"] != "passed"]
     for row in missed:
-        print(f"bench-speedup: {row['label']}: {row['verdict']} {row['reason']}: {row['message']}", file=sys.stderr)
+        print(f"bench speedup: {row['label']}: {row['verdict']} {row['reason']}: {row['message']}", file=sys.stderr)
     found = {}
     print(
         "| problem | copies | time us | least, most | reference us | least, most | speedup | least, most |\n|"
@@ -136,7 +138,8 @@ def main() -> int:
             continue
         one = found[problem] = figures_of(passed)
         print(
-            f"| {problem} | {len(passed)} | {extremes(one['times_us'])} | {extremes(one['references_us'])} | {extremes(one['speedups'])} |"
+            f"| {problem} | {len(passed)} | {extremes(one['times_us'])} | {extremes(one['references_us'])} | "
+            f"{extremes(one['speedups'])} |"
         )
     total = {side: sum(far(one[side]) for one in found.values()) for side in ("times_us", "references_us", "speedups")}
     print(

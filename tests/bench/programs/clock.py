@@ -1,15 +1,15 @@
-#!/usr/bin/env python3
-"""How far kq's clock is from the two that people trust, on a GPU: ten honest kernels, three clocks, the same run.
+"""Compares kq's published times with CUDA events and with triton's do_bench, for ten honest kernels on a GPU.
 
-    scripts/bench-clock [--json FILE] [--repeats N] [--kernels NAME,...]
+    scripts/bench clock [--json FILE] [--repeats N] [--kernels NAME,...]
 
-    published   what kq writes on the board: judged in a process of its own, fresh inputs, cold cache
-    events      CUDA events around one call in this process, the L2 cache emptied before each
+    published   the time that kq publishes: judged in a separate process, fresh inputs, cold cache
+    events      CUDA events around one call in this process, with the L2 cache emptied before each call
     do_bench    triton.testing.do_bench of the same call
 
-Then four jobs N times over each (default 20): how far their medians spread, beside as many plain processes that time the same call by events, cold, as often:
-that much no two processes on this machine agree. Runs in the tree that scripts/bundle makes, or in a checkout
-that has been built; jobs run under $KQ_PYTHON (default: python3). Exit code 3: there is no GPU here.
+Afterwards four jobs run N times each (default 20). The benchmark reports the spread of their medians beside the spread
+of as many plain processes that time the same call by events with a cold cache: two processes on one machine agree no
+better than that. The benchmark runs in the tree that scripts/bundle makes, or in a checkout that has been built. Jobs
+run under $KQ_PYTHON (default: python3). Exit code 3: this machine has no GPU.
 """
 
 import argparse
@@ -27,8 +27,9 @@ from pathlib import Path
 from typing import Any
 
 LIMIT_S = 400
-# In rounds with inputs of their own: where they lie in memory moves a transpose by 3 %, and kq's lie elsewhere again. Each round is short, with a
-# pause: where do_bench goes on for 100 ms a half-precision matmul takes 6 to 10 % more than in its first 25, as the GPU comes to its limit of power (H200).
+# In rounds with inputs of their own: where they lie in memory moves a transpose by 3 %, and kq's lie elsewhere again.
+# Each round is short, with a pause: where do_bench goes on for 100 ms a half-precision matmul takes 6 to 10 % more than
+# in its first 25, as the GPU comes to its limit of power (H200).
 ROUNDS = 7
 EVENT_CALLS = 20
 BENCH_MS = 15
@@ -122,13 +123,13 @@ def judged(programs: Path, names: list[str], repeats: int) -> dict[str, list[dic
             check=False,
         )
         if not (root / "rows.csv").exists():
-            sys.exit(f"bench-clock: kq sweep: {done.stderr.strip()}")
+            sys.exit(f"bench clock: kq sweep: {done.stderr.strip()}")
         with (root / "rows.csv").open(newline="") as source:
             rows = list(csv.DictReader(source))
     found: dict[str, list[dict[str, str]]] = {}
     for row in rows:
         if row["verdict"] != "passed":
-            print(f"bench-clock: {row['label']}: {row['verdict']} {row['reason']}: {row['message']}", file=sys.stderr)
+            print(f"bench clock: {row['label']}: {row['verdict']} {row['reason']}: {row['message']}", file=sys.stderr)
             continue
         found.setdefault(row["label"].split("/")[0], []).append(row)
     return found
@@ -181,13 +182,16 @@ def here(name: str) -> tuple[float, float]:
         events += event_times(work, arguments, EVENT_CALLS)
         time.sleep(PAUSE_S)
         benches.append(
-            triton.testing.do_bench(lambda: work(*arguments), warmup=1, rep=BENCH_MS, return_mode="median") * 1e3
+            triton.testing.do_bench(lambda given=arguments: work(*given), warmup=1, rep=BENCH_MS, return_mode="median")
+            * 1e3
         )
     return statistics.median(events), statistics.median(benches)
 
 
 def plain(name: str) -> float:
-    """Median in microseconds by events, of a process that does nothing else, with inputs in as many places as kq's have."""
+    """Median in microseconds by events, of a process that does nothing else, with inputs in as many places as kq's
+    have.
+    """
     drawn, work = inputs_and_work(name)
     kept = [drawn() for _ in range(PLACES)]
     return statistics.median(
@@ -200,7 +204,9 @@ def spread(times: list[float]) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="bench clock", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--json", metavar="FILE", type=Path, help="every figure, in microseconds")
     parser.add_argument(
         "--kernels", metavar="NAME,...", default=",".join(KERNELS), help=f"of {', '.join(KERNELS)} (default: all)"
@@ -210,10 +216,10 @@ def main() -> int:
     names = [name for name in options.kernels.split(",") if name]
     if unknown := set(names) - set(KERNELS):
         parser.error(f"unknown kernel '{min(unknown)}'; known are {', '.join(KERNELS)}")
-    root = Path(__file__).resolve().parent.parent
+    root = Path(__file__).resolve().parents[3]
     programs = next((p for p in (root / "bin", root / "build/release/bin") if (p / "kq").exists()), None)
     if programs is None:
-        print("bench-clock: no kq here; run scripts/build first", file=sys.stderr)
+        print("bench clock: no kq here; run scripts/build first", file=sys.stderr)
         return 2
     os.environ.setdefault("KQ_PYTHON", "python3")
     try:
@@ -222,13 +228,13 @@ def main() -> int:
         if not torch.cuda.is_available():
             raise ImportError("no GPU")
     except ImportError as error:
-        print(f"bench-clock: {error}", file=sys.stderr)
+        print(f"bench clock: {error}", file=sys.stderr)
         return 3
 
     figures: dict[str, dict[str, Any]] = {}
     print(
-        "| kernel | published us | events us | do_bench us | attested us | its own events us | burst us | std us | agree |\n|"
-        + "---|" * 9
+        "| kernel | published us | events us | do_bench us | attested us | its own events us | burst us | std us | "
+        "agree |\n|" + "---|" * 9
     )
     rows = judged(programs, names, 1)
     for name in names:
@@ -253,13 +259,14 @@ def main() -> int:
         }
         f = figures[name]
         print(
-            f"| {name} | {published:.2f} | {events:.2f} | {bench:.2f} | {f['attested_us']:.2f} | {f['event_us']:.2f} | {f['burst_us']:.2f} | {f['std_us']:.2f} | {'yes' if agree else 'no'} |",
+            f"| {name} | {published:.2f} | {events:.2f} | {bench:.2f} | {f['attested_us']:.2f} | {f['event_us']:.2f} "
+            f"| {f['burst_us']:.2f} | {f['std_us']:.2f} | {'yes' if agree else 'no'} |",
             flush=True,
         )
 
     print(
-        "\n| job | times | least us | median us | most us | spread | attested us | burst in doubt | plain processes: median us | spread |\n|"
-        + "---|" * 10
+        "\n| job | times | least us | median us | most us | spread | attested us | burst in doubt | plain processes: "
+        "median us | spread |\n|" + "---|" * 10
     )
     fresh = multiprocessing.get_context("forkserver")  # which has torch, and no context
     fresh.set_forkserver_preload(["torch"])
@@ -270,8 +277,10 @@ def main() -> int:
         with fresh.Pool(1, maxtasksperchild=1) as pool:
             others = pool.map(plain, [name] * options.repeats, chunksize=1)
         print(
-            f"| {name} | {len(medians)} | {min(medians):.2f} | {statistics.median(medians):.2f} | {max(medians):.2f} | {spread(medians):.1%} | "
-            f"{min(attested):.2f} to {max(attested):.2f} | {bursts} | {statistics.median(others):.2f} | {spread(others):.1%} |",
+            f"| {name} | {len(medians)} | {min(medians):.2f} | {statistics.median(medians):.2f} | {max(medians):.2f} "
+            f"| {spread(medians):.1%} | "
+            f"{min(attested):.2f} to {max(attested):.2f} | {bursts} | {statistics.median(others):.2f} | "
+            f"{spread(others):.1%} |",
             flush=True,
         )
         figures[f"{name} repeated"] = {

@@ -1,15 +1,16 @@
-#!/usr/bin/env python3
-"""What moves the constant of kq's clock: the interval of a null call, which is taken off every sample.
+"""Shows which conditions change the constant of kq's clock: the interval of a null call, subtracted from every sample.
 
-    scripts/bench-constant [--json FILE] [--repeats N] [--device cpu]
+    scripts/bench constant [--json FILE] [--repeats N] [--device cpu]
 
-One small kernel N times over (default 5) under each of several conditions: more local memory or a larger stack of the submission, other
-contexts on the GPU, other work on the cores. Each line has the constant as calibrated, how far the calibrator's own moved during an attempt
-(drift), and "off": the judge's clock less the submission's events, which shows what calibration did not see, as it comes before the
-submission's code. The clocks of the GPU are told beside them, and left as they are.
+One small kernel runs N times (default 5) under each of several conditions: more local memory or a larger stack of the
+submission, other contexts on the GPU, other work on the cores. Each line has the calibrated constant, the change of the
+calibrator's own constant during an attempt (drift), and "off": the judge's time less the time of the submission's
+events. "off" shows what the calibration missed, because the calibration runs before the submission's code. The
+benchmark reports the clock rates of the GPU and does not change them.
 
-Runs in the tree that scripts/bundle makes, or in a checkout that has been built; jobs run under $KQ_PYTHON (default: python3). --device cpu
-tries it out without a GPU, where there is less to vary. Exit code 1: a condition has no figures; 3: there is no GPU here.
+The benchmark runs in the tree that scripts/bundle makes, or in a checkout that has been built. Jobs run under
+$KQ_PYTHON (default: python3). --device cpu runs the benchmark without a GPU, with fewer conditions. Exit code 1: a
+condition has no figures. Exit code 3: this machine has no GPU.
 """
 
 import argparse
@@ -145,7 +146,7 @@ def company(condition: Condition) -> Iterator[None]:
             )
         for one in running:
             if one.stdout is None or not one.stdout.readline():
-                sys.exit(f"bench-constant: {condition.name}: what should run beside the jobs ended")
+                sys.exit(f"bench constant: {condition.name}: what should run beside the jobs ended")
         yield
     finally:
         for one in running:
@@ -165,7 +166,7 @@ def queue(programs: Path, root: Path, device: str) -> Iterator[str]:
         text=True,
     )
     if up.returncode != 0:
-        sys.exit(f"bench-constant: kq up: {up.stderr.strip()}")
+        sys.exit(f"bench constant: kq up: {up.stderr.strip()}")
     try:
         yield url
     finally:
@@ -206,13 +207,13 @@ def judged(programs: Path, jobs: Path, url: str) -> list[dict[str, str]]:
         check=False,
     )
     if not rows.exists():
-        sys.exit(f"bench-constant: kq sweep: {done.stderr.strip()}")
+        sys.exit(f"bench constant: kq sweep: {done.stderr.strip()}")
     with rows.open(newline="") as source:
         found = list(csv.DictReader(source))
     for row in found:
         if row["verdict"] != "passed":
             print(
-                f"bench-constant: {row['label']}: {row['verdict']} {row['reason']}: {row['message']}", file=sys.stderr
+                f"bench constant: {row['label']}: {row['verdict']} {row['reason']}: {row['message']}", file=sys.stderr
             )
     return [row for row in found if row["verdict"] == "passed"]
 
@@ -274,18 +275,20 @@ def has_gpu() -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="bench constant", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--json", metavar="FILE", type=Path, help="every figure of every job")
     parser.add_argument("--repeats", metavar="N", type=int, default=5, help="jobs under each condition (default 5)")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="cpu tries it out without a GPU")
     options = parser.parse_args()
-    root = Path(__file__).resolve().parent.parent
+    root = Path(__file__).resolve().parents[3]
     programs = next((p for p in (root / "bin", root / "build/release/bin") if (p / "kq").exists()), None)
     if programs is None:
-        print("bench-constant: no kq here; run scripts/build first", file=sys.stderr)
+        print("bench constant: no kq here; run scripts/build first", file=sys.stderr)
         return 2
     if options.device == "cuda" and not has_gpu():
-        print("bench-constant: no GPU", file=sys.stderr)
+        print("bench constant: no GPU", file=sys.stderr)
         return 3
     os.environ["KQ_PYTHON"] = python()
 
@@ -293,8 +296,8 @@ def main() -> int:
     all_figures: dict[str, dict[str, list[float]]] = {}
     wanted = conditions(options.device)
     print(
-        "| condition | jobs | constant us | least to most | drift us, most | off us | published us | SM MHz | C | W | throttle |\n|"
-        + "---|" * 11
+        "| condition | jobs | constant us | least to most | drift us, most | off us | published us | SM MHz | C | W | "
+        "throttle |\n|" + "---|" * 11
     )
     with (
         tempfile.TemporaryDirectory(prefix="kq-constant.") as folder,
@@ -302,7 +305,7 @@ def main() -> int:
     ):
         for number, condition in enumerate(wanted):
             if time.monotonic() - begun > LIMIT_S:
-                print(f"bench-constant: no time left for {condition.name}", file=sys.stderr)
+                print(f"bench constant: no time left for {condition.name}", file=sys.stderr)
                 continue
             jobs = write_jobs(Path(folder) / f"condition_{number}", condition, number, options.repeats, options.device)
             with company(condition):

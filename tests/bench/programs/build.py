@@ -1,20 +1,27 @@
-#!/usr/bin/env python3
-"""How long inline CUDA takes to build: kq's plan beside torch's own load_inline, in the same run, on this machine.
+"""Compares the build time of inline CUDA sources between kq and torch's own load_inline.
 
-    scripts/bench-build --json FILE             small and wide sources, cold and cached, one at a time; then many at once
-    scripts/bench-build --many 16 --skip-torch  kq's side alone
-    scripts/bench-build --compare 200           builds every source of tests/builds both ways (hours on two cores), and runs it where there is a GPU
-    scripts/bench-build --compare 200 --part 1/2 --limit-s 540 --json a.json    half of them, and no longer than that
-    scripts/bench-build --compare 200 --resume a.json --json b.json             only what a.json has not, or not right
-    scripts/bench-build --merge a.json b.json   what parts found together
+    scripts/bench build --json FILE
+        builds small and wide sources, cold and cached, one at a time, and then many at once
+    scripts/bench build --many 16 --skip-torch
+        measures kq's side alone
+    scripts/bench build --compare 200
+        builds every source of tests/builds both ways (hours on two cores), and runs the results where a GPU is present
+    scripts/bench build --compare 200 --part 1/2 --limit-s 540 --json a.json
+        takes the first half of the sources, and at most 540 s
+    scripts/bench build --compare 200 --resume a.json --json b.json
+        takes only the sources that a.json lacks or reports as failed
+    scripts/bench build --merge a.json b.json
+        prints the combined result of several parts
 
-It needs nvcc and a torch with CUDA (KQ_PYTHON, or the environment of scripts/setup), and no GPU. Every build is one process with its own
-directory; kq's are those of a compile child, without its sandbox. A precompiled header is made first, once for all, and has a row of its own.
-It runs in a checkout, built or not, and in the tree that scripts/bundle makes.
+The benchmark needs nvcc and a torch with CUDA (KQ_PYTHON, or the environment of scripts/setup), but no GPU. Every build
+is one process with its own directory. A build of kq's is the build of a compile child without its sandbox. The
+precompiled header is built once before all sources and has its own row. The benchmark runs in a checkout, built or not,
+and in the tree that scripts/bundle makes.
 
-Where several are compared at once, torch's ninja gets one compiler at a time (MAX_JOBS=1), so that as many compilers run as there are processors;
-a build of kq's runs its two or three side by side all the same. What then compares is the processors' time, which is told of every build.
-Exit code 1: something was not built, or computed something else than torch. 3: time was up before everything was compared.
+When several builds run at once, torch's ninja gets one compiler at a time (MAX_JOBS=1), so that as many compilers run
+as there are processors. A build of kq's runs its two or three compilers side by side nevertheless. The fair comparison
+is then the processor time, which is reported for every build. Exit code 1: a source was not built, or its result
+differs from torch's. Exit code 3: the time limit passed before every source was compared.
 """
 
 import argparse
@@ -33,8 +40,9 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 HARNESS = next(
     (path for path in (ROOT / "gpu_worker", ROOT / "share/kq") if (path / "harness").exists()), ROOT / "gpu_worker"
 )
@@ -43,13 +51,19 @@ sys.path.insert(0, str(ROOT / "tests/builds"))
 
 import comparison  # noqa: E402
 
+if TYPE_CHECKING:
+    from harness.nvrtc import Nvrtc
+
 PYTHON = os.environ.get("KQ_PYTHON") or next(
     (str(path) for path in [ROOT / ".venv/bin/python"] if path.exists()), sys.executable
 )
 HEADERS = ("cuda-O1", "cpp-O2")
 NVRTC_CHILDREN = 21
 SINGLE = ("elementwise_0", "dispatched_2", "vectorised_3", "constant_0", "cpp_only_0")
-RAW = "__global__ void add(const float* x, float* y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = x[i] + 1.0f; }\n"
+RAW = (
+    "__global__ void add(const float* x, float* y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; "
+    "if (i < n) y[i] = x[i] + 1.0f; }\n"
+)
 
 
 def main() -> int:
@@ -80,7 +94,9 @@ def merge(arguments: argparse.Namespace) -> int:
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="bench build", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--json", metavar="FILE", help="write every figure")
     parser.add_argument(
         "--single", default=",".join(SINGLE), metavar="NAMES", help="sources of tests/builds built one at a time"
@@ -151,7 +167,7 @@ class Bench:
             for side in self.sides():
                 begun = time.monotonic()
                 with ThreadPoolExecutor(max_workers=self.arguments.jobs) as pool:
-                    list(pool.map(lambda name: self.ask(f"{side} {name}"), names))
+                    list(pool.map(lambda name, side=side: self.ask(f"{side} {name}"), names))
                 self.figure(
                     f"{len(names)} sources, {side}, {self.arguments.jobs} at once", {"s": time.monotonic() - begun}
                 )
@@ -184,7 +200,8 @@ class Bench:
             )
             words = [answer.get("way", ""), answer.get("ran_on", ""), answer.get("wrong", "")]
             print(
-                f"{time.monotonic() - self.begun:6.1f} {ended:4}/{len(names) * len(self.sides())} {side:5} {name:18} {said} {' '.join(filter(None, words))}",
+                f"{time.monotonic() - self.begun:6.1f} {ended:4}/{len(names) * len(self.sides())} {side:5} {name:18} "
+                f"{said} {' '.join(filter(None, words))}",
                 flush=True,
             )
             self.write()
@@ -446,10 +463,12 @@ def loaded(name: str, path: Path):  # type: ignore[no-untyped-def]
 
 
 def nvrtc(arch: str) -> dict:
-    """In fresh forks of a process that has it open, as children that wait for a build: each has compiled before, and compiles once. The median of them."""
-    from harness.kernels.build_child import warm_up
-    from harness.kernels.nvrtc import Nvrtc
-    from harness.zygote import huge_pages
+    """In fresh forks of a process that has it open, as children that wait for a build: each has compiled before, and
+    compiles once. The median of them.
+    """
+    from harness import huge_pages
+    from harness.build import warm_up
+    from harness.nvrtc import Nvrtc
 
     compiler = Nvrtc()
     ctypes.CDLL(None).prctl(huge_pages.PR_SET_THP_DISABLE, *map(ctypes.c_ulong, (1, 0, 0, 0)))

@@ -1,12 +1,13 @@
-#!/usr/bin/env python3
-"""How much later a job begins because of its sandbox: docs/security.md has the figures.
+"""Measures how much the sandbox delays the start of a job.
 
-    scripts/bench-sandbox [--children N] [--json FILE]
+    scripts/bench sandbox [--children N] [--json FILE]
 
-Forks N children (default 100) of zygotes that have imported torch and triton, in turn with every layer that can be had here, with all but control
-groups, and with none: from the order until the child says that it is inside, which is when the job's code may run. Then the child is killed, and its end is
-not in the figures. No job waits for that long: children are forked ahead.
-Runs in a checkout that has been built, with the Python that scripts/setup has made. Exit code 2: nothing is built.
+The benchmark forks N children (default 100) of zygotes that have imported torch and triton, in turn with every layer
+that this machine supports, with every layer but control groups, and without any layer. The measured time is from the
+order until the child reports that it is inside the sandbox, which is when the code of a job may run. Then the child is
+killed, and the end of the child is not measured. No job waits for that long, because children are forked ahead of jobs.
+The benchmark runs in a checkout that has been built, with the Python that scripts/setup has made. Exit code 2: nothing
+is built.
 """
 
 import argparse
@@ -22,7 +23,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 STUB = ROOT / "build/release/lib/libkqstub.so"
 PAUSE_S = (
     0.1  # a job takes no less. To move a process into a control group takes the kernel longer where nothing else runs
@@ -54,7 +55,7 @@ def start_ms(zygote: Any, directory: Path) -> float:
     answer = zygote.await_packet(lambda packet: packet.get("id") == number)
     took_ms = (time.perf_counter() - start) * 1e3
     if "error" in answer:
-        sys.exit(f"bench-sandbox: {answer['error']}")
+        sys.exit(f"bench sandbox: {answer['error']}")
     os.kill(answer["pid"], signal.SIGKILL)
     zygote.exit_of(number)
     os.close(null)
@@ -81,7 +82,7 @@ def measured(directory: Path, children: int) -> tuple[str, dict[str, list[float]
     }
     for zygote in zygotes.values():
         if "error" in zygote.hello:
-            sys.exit(f"bench-sandbox: {zygote.hello['error']}")
+            sys.exit(f"bench sandbox: {zygote.hello['error']}")
     for zygote in zygotes.values():
         for _ in range(WARM):
             start_ms(zygote, directory)
@@ -97,14 +98,16 @@ def measured(directory: Path, children: int) -> tuple[str, dict[str, list[float]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="bench sandbox", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--children", metavar="N", type=int, default=100, help="of each kind")
     parser.add_argument("--json", metavar="FILE", type=Path, help="every time, in milliseconds")
     options = parser.parse_args()
     if options.children < 2:
         parser.error("--children must be at least 2")
     if not STUB.exists():
-        print("bench-sandbox: no stub here; run scripts/build first", file=sys.stderr)
+        print("bench sandbox: no stub here; run scripts/build first", file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory(prefix="kq-sandbox.") as folder:
         directory = Path(folder)
@@ -118,7 +121,8 @@ def main() -> int:
         print(f"| {name} | {statistics.median(all_ms):.2f} | {statistics.quantiles(all_ms, n=20)[-1]:.2f} |")
     medians = {name: statistics.median(all_ms) for name, all_ms in times.items()}
     print(
-        f"\nthe walls add {medians[NO_GROUPS] - medians[NONE]:.1f} ms (aim: 5), control groups another {medians[ALL] - medians[NO_GROUPS]:.1f}"
+        f"\nthe walls add {medians[NO_GROUPS] - medians[NONE]:.1f} ms (aim: 5), control groups another "
+        f"{medians[ALL] - medians[NO_GROUPS]:.1f}"
     )
     if options.json:
         options.json.write_text(json.dumps({"layers": layers, "ms": times}) + "\n")
