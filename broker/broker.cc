@@ -2,15 +2,15 @@
 
 #include <utility>
 
-#include "broker/builds.h"
-#include "broker/intake.h"
-#include "broker/leasing.h"
-#include "broker/operations.h"
-#include "broker/queries.h"
+#include "broker/gc/retention.h"
+#include "broker/jobs/lease.h"
+#include "broker/jobs/result.h"
+#include "broker/jobs/submit.h"
 #include "broker/recovery.h"
-#include "broker/results.h"
-#include "broker/retention.h"
-#include "broker/sessions.h"
+#include "broker/requests/operate.h"
+#include "broker/requests/queries.h"
+#include "broker/requests/session.h"
+#include "broker/tables/builds.h"
 
 namespace kq {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "broker/script.h"
+#include "broker/script/script.h"
 #include "store/keys.h"
 #include "store/memory_store.h"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "broker/state.h"
+#include "broker/core/state.h"
 
 namespace kq {
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "broker/lifecycle.h"
+#include "broker/jobs/lifecycle.h"
 #include "store/memory_store.h"
 
 namespace kq {

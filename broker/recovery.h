@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "broker/options.h"
-#include "broker/state.h"
-#include "core/error.h"
+#include "broker/core/options.h"
+#include "broker/core/state.h"
+#include "core/base/error.h"
 
 namespace kq {
 

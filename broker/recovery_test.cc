@@ -5,7 +5,7 @@
 
 #include "broker/broker.h"
 #include "broker/invariants.h"
-#include "broker/script.h"
+#include "broker/script/script.h"
 #include "core/limits.h"
 #include "store/memory_store.h"
 

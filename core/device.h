@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/enum_names.h"
+#include "core/base/enum_names.h"
 #include "core/submission.h"
 
 namespace kq {

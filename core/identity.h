@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/enum_names.h"
+#include "core/base/enum_names.h"
 
 namespace kq {
 

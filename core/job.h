@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/enum_names.h"
+#include "core/base/enum_names.h"
 
 namespace kq {
 

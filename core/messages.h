@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "core/build_object.h"
-#include "core/compress.h"
+#include "core/bytes/compress.h"
+#include "core/bytes/shared_bytes.h"
 #include "core/device.h"
 #include "core/leaderboard.h"
 #include "core/operations.h"
 #include "core/records.h"
-#include "core/shared_bytes.h"
 
 namespace kq {
 

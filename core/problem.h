@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/enum_names.h"
-#include "core/hash.h"
+#include "core/base/enum_names.h"
+#include "core/bytes/hash.h"
 
 namespace kq {
 
@@ -28,7 +28,7 @@ struct Problem {
   std::string file;  // plain file name of the reference source
   Hash hash;         // of the reference source; boards are keyed by it, so a slowed-down reference is another board
   Precision precision = Precision::as_given;
-  std::optional<double> rtol;  // otherwise by dtype, gpu_worker/judge/compare.h
+  std::optional<double> rtol;  // otherwise by dtype, gpu_worker/judge/check/compare.h
   std::optional<double> atol;
   std::vector<Workload> workloads{Workload{}};
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "core/enum_names.h"
-#include "core/error.h"
-#include "core/hash.h"
+#include "core/base/enum_names.h"
+#include "core/base/error.h"
+#include "core/bytes/hash.h"
 #include "core/problem.h"
 
 namespace kq {
@@ -25,7 +25,7 @@ enum class DeviceWish { any, cpu, cuda };
 template <>
 inline constexpr std::array<std::string_view, 3> kEnumNames<DeviceWish>{"any", "cpu", "cuda"};
 
-// A job of a higher priority goes first, but waiting counts as well: see broker/scheduler.h, "ageing".
+// A job of a higher priority goes first, but waiting counts as well: see broker/tables/scheduler.h, "ageing".
 enum class Priority { low, normal, high };
 template <>
 inline constexpr std::array<std::string_view, 3> kEnumNames<Priority>{"low", "normal", "high"};
@@ -45,7 +45,7 @@ template <>
 inline constexpr std::array<std::string_view, 2> kEnumNames<Baseline>{"eager", "compile"};
 
 // Whether the work of a passed submission's kernels is looked at after its timing, in a pass of its own, and by what
-// (gpu_worker/profile.h).
+// (gpu_worker/lane/profile.h).
 enum class Profiler { none, ncu };
 template <>
 inline constexpr std::array<std::string_view, 2> kEnumNames<Profiler>{"none", "ncu"};

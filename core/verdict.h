@@ -6,7 +6,7 @@
 #include <string>
 #include <variant>
 
-#include "core/enum_names.h"
+#include "core/base/enum_names.h"
 #include "core/measurement.h"
 
 namespace kq {

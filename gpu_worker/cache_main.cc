@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <iostream>
 
-#include "core/version.h"
-#include "gpu_worker/build/cache_report.h"
-#include "gpu_worker/process.h"
+#include "core/base/version.h"
+#include "gpu_worker/compile/cache_report.h"
+#include "sys/process.h"
 
 namespace {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/version.h"
-#include "gpu_worker/escape_check.h"
-#include "gpu_worker/stub/sandbox.h"
+#include "core/base/version.h"
+#include "gpu_worker/child/sandbox/sandbox.h"
+#include "gpu_worker/lane/escape_check.h"
 
 namespace kq {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "core/device.h"
 #include "core/result.h"
-#include "gpu_worker/lane.h"
+#include "gpu_worker/lane/lane.h"
 
 namespace kq {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu_worker/lane.h"
+#include "gpu_worker/lane/lane.h"
 
 namespace kq {
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "gpu_worker/lane_of_tests.h"
+#include "gpu_worker/lane/lane_of_tests.h"
 
 namespace kq {
 namespace {

@@ -14,8 +14,8 @@
 #include <string>
 #include <thread>
 
-#include "core/codec.h"
-#include "net/clock.h"
+#include "core/bytes/codec.h"
+#include "sys/clock.h"
 
 namespace kq {
 namespace {

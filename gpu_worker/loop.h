@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "gpu_worker/build/builder.h"
-#include "gpu_worker/lane.h"
-#include "gpu_worker/worker.h"
+#include "gpu_worker/compile/builder.h"
+#include "gpu_worker/core/worker.h"
+#include "gpu_worker/lane/lane.h"
 #include "net/link.h"
 
 namespace kq {

@@ -13,22 +13,22 @@
 #include <filesystem>
 #include <iostream>
 
+#include "core/base/version.h"
 #include "core/limits.h"
-#include "core/version.h"
-#include "gpu_worker/build/zygotes.h"
-#include "gpu_worker/cores.h"
-#include "gpu_worker/escape_check.h"
-#include "gpu_worker/host.h"
+#include "gpu_worker/compile/zygotes.h"
 #include "gpu_worker/inventory.h"
+#include "gpu_worker/lane/escape_check.h"
+#include "gpu_worker/lane/profile.h"
 #include "gpu_worker/lanes.h"
 #include "gpu_worker/loop.h"
-#include "gpu_worker/process.h"
-#include "gpu_worker/profile.h"
-#include "gpu_worker/scratch_root.h"
+#include "gpu_worker/machine/host.h"
+#include "gpu_worker/machine/scratch_root.h"
 #include "gpu_worker/wanted_devices.h"
 #include "net/endpoint.h"
 #include "net/log.h"
-#include "net/zmq_link.h"
+#include "net/zmq/link.h"
+#include "sys/cores.h"
+#include "sys/process.h"
 
 namespace {
 

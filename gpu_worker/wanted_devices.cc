@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "gpu_worker/process.h"
+#include "sys/process.h"
 
 namespace kq {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/device.h"
-#include "core/error.h"
 
 namespace kq {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "guard/guard.h"
 
 namespace kq {

@@ -20,8 +20,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/enum_names.h"
-#include "core/error.h"
+#include "core/base/enum_names.h"
+#include "core/base/error.h"
 
 namespace kq {
 

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "guard/facts.h"
 #include "guard/preprocessor.h"
 #include "guard/rules.h"

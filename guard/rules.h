@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/enum_names.h"
+#include "core/base/enum_names.h"
 #include "guard/facts.h"
 
 namespace kq {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace kq {
 

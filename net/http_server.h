@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace kq {
 

@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/identity.h"
 
 namespace kq {

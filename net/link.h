@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/enum_names.h"
-#include "core/error.h"
+#include "core/base/enum_names.h"
+#include "core/base/error.h"
 #include "core/identity.h"
 
 namespace kq {

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "store/rocks_store.h"
+#include "store/rocks/rocks_store.h"
 
 namespace kq {
 namespace {

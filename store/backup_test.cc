@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "store/keys.h"
-#include "store/rocks_store.h"
+#include "store/rocks/rocks_store.h"
 #include "store/temporary_directory.h"
 
 namespace kq {

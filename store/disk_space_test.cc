@@ -11,9 +11,9 @@
 #include <fstream>
 #include <thread>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "store/keys.h"
-#include "store/rocks_store.h"
+#include "store/rocks/rocks_store.h"
 #include "store/temporary_directory.h"
 
 namespace kq {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "core/compress.h"
-#include "core/hash.h"
+#include "core/bytes/compress.h"
+#include "core/bytes/hash.h"
 #include "core/job.h"
 #include "core/submission.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/codec.h"
+#include "core/bytes/codec.h"
 #include "core/records.h"
 #include "store/keys.h"
 #include "store/reader.h"

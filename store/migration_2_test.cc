@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/codec.h"
-#include "core/examples.h"
+#include "core/bytes/codec.h"
 #include "core/records.h"
+#include "core/testing/examples.h"
 #include "store/keys.h"
 #include "store/memory_store.h"
 #include "store/migration.h"

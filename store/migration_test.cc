@@ -12,11 +12,11 @@
 #include <map>
 #include <set>
 
-#include "core/codec.h"
+#include "core/bytes/codec.h"
 #include "core/records.h"
 #include "store/keys.h"
 #include "store/reader.h"
-#include "store/rocks_store.h"
+#include "store/rocks/rocks_store.h"
 #include "store/temporary_directory.h"
 #include "store/verify.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "store/memory_store.h"
-#include "store/rocks_store.h"
+#include "store/rocks/rocks_store.h"
 #include "store/temporary_directory.h"
 
 namespace kq {

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <string>
 
-#include "core/check.h"
+#include "core/base/check.h"
 
 namespace kq {
 

@@ -4,10 +4,10 @@
 #include <cstdio>
 #include <fstream>
 
-#include "gpu_worker/judge/attested.h"
-#include "gpu_worker/judge/bracket.h"
-#include "gpu_worker/judge/burst.h"
-#include "gpu_worker/judge/bystanders.h"
+#include "gpu_worker/judge/timing/concurrent_warm_ups.h"
+#include "gpu_worker/judge/timing/published_time.h"
+#include "gpu_worker/judge/timing/timed_interval.h"
+#include "gpu_worker/judge/trial/burst.h"
 
 namespace kq::judge {
 namespace {

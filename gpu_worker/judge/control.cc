@@ -1,6 +1,6 @@
 #include "gpu_worker/judge/control.h"
 
-#include "core/codec.h"
+#include "core/bytes/codec.h"
 
 namespace kq::judge {
 

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/codec.h"
-#include "gpu_worker/judge/cpu_device.h"
+#include "core/bytes/codec.h"
+#include "gpu_worker/judge/device/cpu_device.h"
 
 namespace kq::judge {
 namespace {

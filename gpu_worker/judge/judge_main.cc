@@ -14,12 +14,12 @@
 #include <optional>
 #include <string_view>
 
-#include "core/check.h"
-#include "gpu_worker/cores.h"
+#include "core/base/check.h"
 #include "gpu_worker/judge/attempt.h"
 #include "gpu_worker/judge/control.h"
-#include "gpu_worker/judge/cpu_device.h"
-#include "gpu_worker/judge/cuda_device.h"
+#include "gpu_worker/judge/device/cpu_device.h"
+#include "gpu_worker/judge/device/cuda_device.h"
+#include "sys/cores.h"
 
 namespace kq::judge {
 namespace {

@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/codec.h"
-#include "gpu_worker/judge/fake_problem.h"
+#include "core/bytes/codec.h"
+#include "gpu_worker/judge/testing/fake_problem.h"
 
 namespace kq::judge {
 namespace {

@@ -1,4 +1,5 @@
-// What a format finds on disk: one Candidate per job, still as paths; producer/pack.h reads and judges the files.
+// What a format finds on disk: one Candidate per job, still as paths; producer/submit/pack.h reads and judges the
+// files.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 #include <vector>
 
 #include "core/submission.h"
-#include "producer/file_ref.h"
+#include "producer/submit/file_ref.h"
 
 namespace kq {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "producer/formats/candidate.h"
 
 namespace kq {

@@ -7,12 +7,12 @@
 #include <memory>
 
 #include "core/limits.h"
+#include "producer/client/json.h"
+#include "producer/client/when.h"
 #include "producer/formats/kernelbench_problems.h"
 #include "producer/formats/problems.h"
 #include "producer/formats/single_file.h"
-#include "producer/json.h"
-#include "producer/recognise.h"
-#include "producer/when.h"
+#include "producer/submit/recognise.h"
 
 namespace kq {
 namespace {

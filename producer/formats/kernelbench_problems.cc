@@ -4,7 +4,7 @@
 #include <map>
 
 #include "producer/formats/problems.h"
-#include "producer/sample_name.h"
+#include "producer/formats/sample_name.h"
 
 namespace kq {
 namespace {

@@ -6,10 +6,10 @@
 #include <iterator>
 #include <set>
 
+#include "producer/client/json.h"
+#include "producer/client/sentences.h"
 #include "producer/formats/problems.h"
-#include "producer/json.h"
-#include "producer/sample_name.h"
-#include "producer/sentences.h"
+#include "producer/formats/sample_name.h"
 
 namespace kq {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "producer/formats/candidate.h"
 #include "producer/formats/problems.h"
-#include "producer/sample_name.h"
+#include "producer/formats/sample_name.h"
 
 namespace kq {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "producer/file_ref.h"
+#include "producer/submit/file_ref.h"
 
 namespace kq {
 namespace {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "core/error.h"
-#include "producer/file_ref.h"
-#include "producer/json.h"
+#include "core/base/error.h"
+#include "producer/client/json.h"
+#include "producer/submit/file_ref.h"
 
 namespace kq {
 

@@ -7,13 +7,13 @@
 #include <iterator>
 #include <string_view>
 
-#include "core/hash.h"
+#include "core/bytes/hash.h"
 #include "producer/formats/kernelbench_run.h"
 #include "producer/formats/problems.h"
-#include "producer/io_contract.h"
-#include "producer/recognise.h"
-#include "producer/sample_name.h"
-#include "producer/settings.h"
+#include "producer/formats/sample_name.h"
+#include "producer/submit/io_contract.h"
+#include "producer/submit/recognise.h"
+#include "producer/submit/settings.h"
 
 namespace kq {
 namespace {

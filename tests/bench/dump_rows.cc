@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "core/codec.h"
+#include "core/bytes/codec.h"
 #include "core/records.h"
 #include "store/keys.h"
-#include "store/rocks_store.h"
+#include "store/rocks/rocks_store.h"
 
 namespace {
 

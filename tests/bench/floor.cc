@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "core/blob.h"
-#include "core/codec.h"
+#include "core/bytes/codec.h"
 #include "store/keys.h"
-#include "store/rocks_store.h"
+#include "store/rocks/rocks_store.h"
 #include "tests/bench/kq_jobs.h"
 #include "tests/bench/measure.h"
 

@@ -1,6 +1,6 @@
 #include "tests/bench/kq_jobs.h"
 
-#include "net/zmq_keys.h"
+#include "net/zmq/keys.h"
 #include "tests/bench/measure.h"
 
 namespace kq::bench {

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "core/blob.h"
-#include "core/codec.h"
+#include "core/bytes/codec.h"
 #include "core/limits.h"
-#include "net/zmq_link.h"
+#include "net/zmq/link.h"
 #include "tests/bench/kq_jobs.h"
 #include "tests/bench/measure.h"
 #include "tests/bench/peer.h"

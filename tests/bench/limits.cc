@@ -9,9 +9,9 @@
 #include <vector>
 #include <zmq.hpp>
 
-#include "core/hash.h"
+#include "core/bytes/hash.h"
 #include "store/keys.h"
-#include "store/rocks_store.h"
+#include "store/rocks/rocks_store.h"
 #include "tests/bench/floor.h"
 #include "tests/bench/measure.h"
 

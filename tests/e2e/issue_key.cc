@@ -1,7 +1,7 @@
 // issue_key DIR ROLE NAME FILE: makes a key for these tests, by the function that every tool for it calls.
 #include <cstdio>
 
-#include "net/zmq_keys.h"
+#include "net/zmq/keys.h"
 
 int main(int argc, char** argv) {
   if (argc != 5) return 2;

@@ -1,5 +1,5 @@
-// A worker that judges nothing: kq-worker's protocol (gpu_worker/worker.h) over its real link, and results made up in
-// no time. For kill_loop.py, which needs thousands of jobs and no torch.
+// A worker that judges nothing: kq-worker's protocol (gpu_worker/core/worker.h) over its real link, and results made up
+// in no time. For kill_loop.py, which needs thousands of jobs and no torch.
 //
 //   light_worker URL NAME [builds]
 //
@@ -19,11 +19,11 @@
 #include <string>
 #include <string_view>
 
-#include "core/codec.h"
-#include "gpu_worker/worker.h"
-#include "net/clock.h"
+#include "core/bytes/codec.h"
+#include "gpu_worker/core/worker.h"
 #include "net/endpoint.h"
-#include "net/zmq_link.h"
+#include "net/zmq/link.h"
+#include "sys/clock.h"
 
 namespace {
 

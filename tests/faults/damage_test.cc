@@ -10,9 +10,9 @@
 #include <random>
 #include <vector>
 
-#include "core/check.h"
-#include "store/log_ending.h"
-#include "store/rocks_store.h"
+#include "core/base/check.h"
+#include "store/rocks/rocks_store.h"
+#include "store/rocks/wal_tail.h"
 #include "store/temporary_directory.h"
 #include "tests/faults/commits.h"
 

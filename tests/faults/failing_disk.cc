@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/check.h"
-#include "store/rocks_store_direct.h"
+#include "core/base/check.h"
+#include "store/rocks/direct_log.h"
 
 namespace kq::faults {
 namespace {

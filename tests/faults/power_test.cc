@@ -9,9 +9,9 @@
 #include <fstream>
 #include <memory>
 
-#include "core/check.h"
-#include "store/rocks_store.h"
-#include "store/rocks_store_room.h"
+#include "core/base/check.h"
+#include "store/rocks/preallocation.h"
+#include "store/rocks/rocks_store.h"
 #include "store/temporary_directory.h"
 #include "tests/faults/commits.h"
 #include "tests/faults/failing_disk.h"

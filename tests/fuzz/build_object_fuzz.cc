@@ -1,9 +1,9 @@
 // What a builder sent of an entry of its cache. Its name is right: anybody can name what he made.
 #include <filesystem>
 
-#include "core/check.h"
-#include "gpu_worker/build/cache.h"
-#include "gpu_worker/build/object.h"
+#include "core/base/check.h"
+#include "gpu_worker/compile/cache.h"
+#include "gpu_worker/compile/object.h"
 #include "tests/fuzz/folder.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,7 +1,7 @@
 // A directory that a build child left: a byte says which files are there, the rest is cut into them.
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/limits.h"
-#include "gpu_worker/build/outcome.h"
+#include "gpu_worker/compile/outcome.h"
 #include "tests/fuzz/folder.h"
 #include "tests/fuzz/fuzz.h"
 

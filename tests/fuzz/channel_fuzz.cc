@@ -7,10 +7,10 @@
 #include <array>
 #include <cstring>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/limits.h"
 #include "gpu_worker/judge/attempt.h"
-#include "gpu_worker/judge/fake_problem.h"
+#include "gpu_worker/judge/testing/fake_problem.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace kq;

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "tests/fuzz/fuzz.h"
-#include "tools/csv.h"
-#include "tools/text.h"
+#include "tools/cli/text.h"
+#include "tools/table/csv.h"
 
 using namespace kq;
 

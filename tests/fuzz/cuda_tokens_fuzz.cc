@@ -2,7 +2,7 @@
 // grows beyond its bounds.
 #include <algorithm>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/limits.h"
 #include "guard/cuda_tokens.h"
 #include "guard/guard.h"

@@ -1,5 +1,5 @@
 // A library that somebody built.
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/limits.h"
 #include "guard/elf.h"
 #include "tests/fuzz/fuzz.h"

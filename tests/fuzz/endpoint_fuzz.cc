@@ -1,5 +1,5 @@
 // The broker's URL, as a person writes it.
-#include "core/check.h"
+#include "core/base/check.h"
 #include "net/endpoint.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,7 +1,7 @@
 // The file of --expect: what is taken from it is missing until its job comes.
-#include "core/check.h"
+#include "core/base/check.h"
 #include "tests/fuzz/fuzz.h"
-#include "tools/expect.h"
+#include "tools/table/expect.h"
 
 using namespace kq;
 

@@ -1,5 +1,5 @@
 // The facts file that a build child left.
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/limits.h"
 #include "guard/facts.h"
 #include "guard/guard.h"

@@ -1,8 +1,8 @@
 // JSON of producers: what is read is written and read back to the same, and never nests deeper than it may.
 #include <algorithm>
 
-#include "core/check.h"
-#include "producer/json.h"
+#include "core/base/check.h"
+#include "producer/client/json.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace kq;

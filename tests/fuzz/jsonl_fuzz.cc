@@ -1,8 +1,8 @@
 // A file of JSON Lines, from its bytes to jobs that a broker would accept.
-#include "core/check.h"
+#include "core/base/check.h"
 #include "core/submission.h"
 #include "producer/formats/jsonl.h"
-#include "producer/pack.h"
+#include "producer/submit/pack.h"
 #include "tests/fuzz/folder.h"
 #include "tests/fuzz/fuzz.h"
 

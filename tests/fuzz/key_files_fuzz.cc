@@ -1,5 +1,5 @@
 // Files of keys: who a broker lets in, and what one of them holds.
-#include "core/check.h"
+#include "core/base/check.h"
 #include "net/keys.h"
 #include "tests/fuzz/folder.h"
 #include "tests/fuzz/fuzz.h"

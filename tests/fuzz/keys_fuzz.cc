@@ -1,5 +1,5 @@
 // Keys on disk: byte order is the order of what they stand for, and nothing of one run is found in another.
-#include "core/check.h"
+#include "core/base/check.h"
 #include "store/keys.h"
 #include "tests/fuzz/fuzz.h"
 

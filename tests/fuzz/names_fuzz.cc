@@ -1,12 +1,12 @@
 // What people choose and name: labels and runs, hashes, the file names of a KernelBench run.
-#include "core/check.h"
-#include "core/hash.h"
+#include "core/base/check.h"
+#include "core/bytes/hash.h"
 #include "core/limits.h"
 #include "core/submission.h"
-#include "producer/recognise.h"
-#include "producer/sample_name.h"
+#include "producer/formats/sample_name.h"
+#include "producer/submit/recognise.h"
 #include "tests/fuzz/fuzz.h"
-#include "tools/text.h"
+#include "tools/cli/text.h"
 
 using namespace kq;
 

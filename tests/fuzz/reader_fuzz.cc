@@ -1,5 +1,5 @@
 // A store that another program damaged: whatever its records hold, readers answer or say what is broken.
-#include "core/check.h"
+#include "core/base/check.h"
 #include "store/keys.h"
 #include "store/memory_store.h"
 #include "store/reader.h"

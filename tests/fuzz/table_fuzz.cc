@@ -1,9 +1,9 @@
 // The tables that a child wrote about its tensors, and the layout that the judge makes of them.
 #include <cstring>
 
-#include "core/check.h"
-#include "gpu_worker/judge/layout.h"
-#include "gpu_worker/judge/table.h"
+#include "core/base/check.h"
+#include "gpu_worker/judge/tensor/layout.h"
+#include "gpu_worker/judge/tensor/table.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace kq;

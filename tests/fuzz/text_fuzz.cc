@@ -1,12 +1,12 @@
 // Words of strangers on their way to a terminal: nothing in them can drive it, wherever they pass.
 #include <algorithm>
 
-#include "core/check.h"
-#include "gpu_worker/judge/table.h"
-#include "gpu_worker/log_pump.h"
-#include "producer/sentences.h"
+#include "core/base/check.h"
+#include "gpu_worker/judge/tensor/table.h"
+#include "producer/client/sentences.h"
+#include "sys/log_pump.h"
 #include "tests/fuzz/fuzz.h"
-#include "tools/text.h"
+#include "tools/cli/text.h"
 
 using namespace kq;
 

@@ -1,6 +1,6 @@
 // Points in time as people write them.
-#include "core/check.h"
-#include "producer/when.h"
+#include "core/base/check.h"
+#include "producer/client/when.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace kq;

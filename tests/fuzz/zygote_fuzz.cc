@@ -1,6 +1,6 @@
 // Packets on the zygote's socket.
-#include "core/check.h"
-#include "gpu_worker/zygote_packets.h"
+#include "core/base/check.h"
+#include "gpu_worker/zygote/packets.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace kq;

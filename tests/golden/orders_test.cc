@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/codec.h"
+#include "core/bytes/codec.h"
 
 namespace kq {
 namespace {

@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "gpu_worker/lane.h"
-#include "gpu_worker/process.h"
+#include "gpu_worker/lane/lane.h"
+#include "sys/process.h"
 
 namespace kq {
 namespace {

@@ -7,9 +7,9 @@
 #include <chrono>
 #include <string_view>
 
-#include "gpu_worker/channel.h"
-#include "gpu_worker/fd.h"
-#include "gpu_worker/judge/cuda_driver.h"
+#include "gpu_worker/channel/channel.h"
+#include "gpu_worker/judge/device/cuda_driver.h"
+#include "sys/fd.h"
 
 namespace kq::judge {
 namespace {

@@ -19,9 +19,9 @@
 #include <gtest/gtest.h>
 
 #include "gpu_worker/judge/attempt.h"
-#include "gpu_worker/judge/bracket.h"
-#include "gpu_worker/judge/cuda_device.h"
-#include "gpu_worker/judge/outputs.h"
+#include "gpu_worker/judge/device/cuda_device.h"
+#include "gpu_worker/judge/timing/timed_interval.h"
+#include "gpu_worker/judge/trial/outputs.h"
 #include "tests/gpu/gpu_child.h"
 
 namespace kq::judge {

@@ -8,10 +8,10 @@
 
 #include <gtest/gtest.h>
 
-#include "gpu_worker/build/builder.h"
-#include "gpu_worker/escape_check.h"
-#include "gpu_worker/lane.h"
-#include "gpu_worker/process.h"
+#include "gpu_worker/compile/builder.h"
+#include "gpu_worker/lane/escape_check.h"
+#include "gpu_worker/lane/lane.h"
+#include "sys/process.h"
 
 namespace kq {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/codec.h"
+#include "core/bytes/codec.h"
 #include "store/keys.h"
 
 namespace kq::sim {

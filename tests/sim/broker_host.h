@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "broker/loop.h"
+#include "broker/shell/loop.h"
 #include "tests/sim/clock.h"
 #include "tests/sim/disk.h"
 #include "tests/sim/fiber.h"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "producer/client.h"
+#include "producer/client/client.h"
 #include "tests/sim/clock.h"
 #include "tests/sim/fiber.h"
 #include "tests/sim/nature.h"

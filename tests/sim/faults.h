@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "core/enum_names.h"
+#include "core/base/enum_names.h"
 #include "tests/sim/random.h"
 
 namespace kq::sim {

@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/error.h"
-#include "core/hash.h"
+#include "core/base/error.h"
+#include "core/bytes/hash.h"
 #include "tests/sim/world.h"
 
 namespace {

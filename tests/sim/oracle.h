@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "broker/options.h"
+#include "broker/core/options.h"
 #include "core/messages.h"
 #include "net/link.h"
 #include "store/store.h"

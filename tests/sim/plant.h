@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "broker/options.h"
-#include "core/enum_names.h"
+#include "broker/core/options.h"
+#include "core/base/enum_names.h"
 #include "core/job.h"
 #include "net/link.h"
 #include "store/store.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "producer/submit.h"
+#include "producer/submit/submit.h"
 #include "tests/sim/client_host.h"
 #include "tests/sim/oracle.h"
 

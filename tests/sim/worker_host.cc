@@ -4,8 +4,8 @@
 #include <map>
 #include <utility>
 
-#include "core/codec.h"
-#include "gpu_worker/worker.h"
+#include "core/bytes/codec.h"
+#include "gpu_worker/core/worker.h"
 #include "tests/sim/workload.h"
 
 namespace kq::sim {

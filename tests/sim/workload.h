@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/messages.h"
-#include "producer/submit.h"
+#include "producer/submit/submit.h"
 #include "tests/sim/random.h"
 
 namespace kq::sim {

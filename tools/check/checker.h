@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "guard/guard.h"
 #include "tools/check/facts_child.h"
 

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tools/stack.h"
+#include "tools/stack/stack.h"
 
 namespace kq {
 namespace {

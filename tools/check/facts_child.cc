@@ -14,7 +14,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "net/clock.h"
+#include "sys/clock.h"
 
 namespace kq {
 namespace {

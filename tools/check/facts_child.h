@@ -13,7 +13,7 @@
 #include <string_view>
 #include <variant>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace kq {
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/limits.h"
-#include "tools/stack.h"
+#include "tools/stack/stack.h"
 
 namespace kq {
 namespace {

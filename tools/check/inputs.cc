@@ -9,7 +9,7 @@
 #include <iterator>
 
 #include "core/limits.h"
-#include "tools/text.h"
+#include "tools/cli/text.h"
 
 namespace kq {
 namespace {

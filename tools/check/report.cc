@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/version.h"
-#include "tools/text.h"
+#include "core/base/version.h"
+#include "tools/cli/text.h"
 
 namespace kq {
 namespace {

@@ -4,7 +4,7 @@
 #include <ostream>
 
 #include "core/limits.h"
-#include "producer/sentences.h"
+#include "producer/client/sentences.h"
 #include "tools/ctl/asking.h"
 #include "tools/ctl/listing.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/limits.h"
-#include "producer/json.h"
+#include "producer/client/json.h"
 #include "tools/ctl/scripted_world.h"
 
 namespace kq {

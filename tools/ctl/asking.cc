@@ -4,7 +4,7 @@
 
 #include "core/limits.h"
 #include "net/endpoint.h"
-#include "tools/text.h"
+#include "tools/cli/text.h"
 
 namespace kq {
 

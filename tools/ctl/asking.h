@@ -8,8 +8,8 @@
 
 #include "core/limits.h"
 #include "core/messages.h"
+#include "tools/cli/flags.h"
 #include "tools/ctl/ctl.h"
-#include "tools/flags.h"
 
 namespace kq {
 

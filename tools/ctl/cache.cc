@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/stack.h"
+#include "tools/stack/stack.h"
 
 namespace kq {
 

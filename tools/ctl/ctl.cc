@@ -3,7 +3,9 @@
 #include <ostream>
 #include <vector>
 
-#include "core/version.h"
+#include "core/base/version.h"
+#include "tools/cli/nearest.h"
+#include "tools/cli/text.h"
 #include "tools/ctl/acting.h"
 #include "tools/ctl/cache.h"
 #include "tools/ctl/keeping.h"
@@ -12,8 +14,6 @@
 #include "tools/ctl/seeing.h"
 #include "tools/ctl/steering.h"
 #include "tools/ctl/why.h"
-#include "tools/nearest.h"
-#include "tools/text.h"
 
 namespace kq {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/error.h"
-#include "producer/client.h"
+#include "core/base/error.h"
+#include "producer/client/client.h"
 #include "store/verify.h"
 
 namespace kq {

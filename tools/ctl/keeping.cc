@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <ostream>
 
-#include "producer/sentences.h"
+#include "producer/client/sentences.h"
 #include "tools/ctl/asking.h"
 #include "tools/ctl/listing.h"
 

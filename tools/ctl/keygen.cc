@@ -4,10 +4,10 @@
 
 #include "core/submission.h"
 #include "net/keys.h"
-#include "net/zmq_keys.h"
-#include "producer/sentences.h"
+#include "net/zmq/keys.h"
+#include "producer/client/sentences.h"
+#include "tools/cli/flags.h"
 #include "tools/ctl/listing.h"
-#include "tools/flags.h"
 
 namespace kq {
 namespace {

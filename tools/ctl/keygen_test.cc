@@ -5,7 +5,7 @@
 
 #include "net/keys.h"
 #include "tools/ctl/scripted_world.h"
-#include "tools/fake_programs.h"
+#include "tools/stack/fake_programs.h"
 
 namespace kq {
 namespace {

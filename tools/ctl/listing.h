@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "producer/json.h"
-#include "tools/text.h"
+#include "producer/client/json.h"
+#include "tools/cli/text.h"
 
 namespace kq {
 

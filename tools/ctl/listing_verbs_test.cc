@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "producer/json.h"
+#include "producer/client/json.h"
 #include "tools/ctl/scripted_world.h"
 
 namespace kq {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "producer/scripted_link.h"
+#include "producer/client/scripted_link.h"
 #include "tools/ctl/ctl.h"
 
 namespace kq {

@@ -5,8 +5,8 @@
 #include <ostream>
 
 #include "core/limits.h"
-#include "producer/sentences.h"
-#include "producer/wait.h"
+#include "producer/client/sentences.h"
+#include "producer/client/wait.h"
 #include "tools/ctl/asking.h"
 #include "tools/ctl/listing.h"
 

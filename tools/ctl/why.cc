@@ -7,9 +7,9 @@
 
 #include "core/limits.h"
 #include "core/verdict.h"
-#include "producer/sentences.h"
-#include "producer/wait.h"
-#include "producer/when.h"
+#include "producer/client/sentences.h"
+#include "producer/client/wait.h"
+#include "producer/client/when.h"
 #include "tools/ctl/asking.h"
 #include "tools/ctl/listing.h"
 

@@ -1,4 +1,4 @@
-#include "tools/csv.h"
+#include "tools/table/csv.h"
 
 #include "tools/exporters/exporter.h"
 

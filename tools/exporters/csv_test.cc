@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tools/csv.h"
 #include "tools/exporters/testing.h"
+#include "tools/table/csv.h"
 #include "tools/testing.h"
 
 namespace kq {

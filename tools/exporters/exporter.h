@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/records.h"
-#include "tools/selection.h"
+#include "tools/table/selection.h"
 
 namespace kq {
 

@@ -1,6 +1,6 @@
+#include "tools/cli/output_file.h"
+#include "tools/cli/text.h"
 #include "tools/exporters/exporter.h"
-#include "tools/output_file.h"
-#include "tools/text.h"
 
 namespace kq {
 namespace {

@@ -17,11 +17,11 @@
 #include <filesystem>
 #include <tuple>
 
+#include "tools/cli/output_file.h"
+#include "tools/cli/text.h"
 #include "tools/exporters/exporter.h"
 #include "tools/kernelbench/figures.h"
 #include "tools/kernelbench/outcome.h"
-#include "tools/output_file.h"
-#include "tools/text.h"
 
 namespace kq {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "tools/exporters/exporter.h"
 
 namespace kq {

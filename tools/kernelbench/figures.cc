@@ -6,8 +6,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "tools/cli/text.h"
 #include "tools/kernelbench/outcome.h"
-#include "tools/text.h"
 
 namespace kq {
 namespace {

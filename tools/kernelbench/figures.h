@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "core/records.h"
-#include "producer/json.h"
+#include "producer/client/json.h"
 
 namespace kq {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "producer/sample_name.h"
+#include "producer/formats/sample_name.h"
 
 namespace kq {
 namespace {

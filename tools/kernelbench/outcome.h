@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/records.h"
-#include "producer/json.h"
+#include "producer/client/json.h"
 
 namespace kq {
 

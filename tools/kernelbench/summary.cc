@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
-#include "tools/csv.h"
-#include "tools/text.h"
+#include "tools/cli/text.h"
+#include "tools/table/csv.h"
 
 namespace kq {
 namespace {

@@ -20,8 +20,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "gpu_worker/lane.h"
-#include "gpu_worker/process.h"
+#include "gpu_worker/lane/lane.h"
+#include "sys/process.h"
 
 namespace kq {
 namespace {

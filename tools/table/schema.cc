@@ -1,0 +1,70 @@
+#include "tools/table/schema.h"
+
+#include "tools/cli/text.h"
+
+namespace kq {
+namespace {
+
+Json text(std::string_view value) {
+  return Json{std::string(value)};
+}
+
+// Every value may be null; an integer may be text where a reader's double would round it.
+JsonArray types_of(ColumnType type) {
+  switch (type) {
+    case ColumnType::text:
+    case ColumnType::time:
+      return {text("string"), text("null")};
+    case ColumnType::integer:
+      return {text("integer"), text("string"), text("null")};
+    case ColumnType::number:
+      return {text("number"), text("null")};
+    case ColumnType::boolean:
+      return {text("boolean"), text("null")};
+  }
+  return {};
+}
+
+Json property_of(const SelectedColumn& column) {
+  JsonObject property;
+  if (column.name() == "schema") {
+    property.emplace_back("const", text(kRowSchema));
+  } else {
+    property.emplace_back("type", Json{types_of(column.type())});
+  }
+  if (column.type() == ColumnType::time) property.emplace_back("format", text("date-time"));
+  property.emplace_back("description", text(column.doc()));
+  if (!column.unit().empty()) property.emplace_back("unit", text(column.unit()));
+  return Json{std::move(property)};
+}
+
+}  // namespace
+
+std::string schema_table(const Selection& selection) {
+  std::vector<std::vector<std::string>> cells;
+  for (const SelectedColumn& column : selection.columns()) {
+    cells.push_back({std::string(column.name()), column.unit().empty() ? "-" : std::string(column.unit()),
+                     std::string(column.doc())});
+  }
+  return table({{"column"}, {"unit"}, {"meaning"}}, cells);
+}
+
+std::string json_schema(const Selection& selection) {
+  JsonObject properties;
+  JsonArray required;
+  for (const SelectedColumn& column : selection.columns()) {
+    properties.emplace_back(column.name(), property_of(column));
+    required.push_back(text(column.name()));
+  }
+  return indented_text(Json{JsonObject{{"$schema", text("https://json-schema.org/draft/2020-12/schema")},
+                                       {"title", text(kRowSchema)},
+                                       {"description", text("One line of kq-dump --format jsonl. Columns are only ever "
+                                                            "added; readers ignore those they do not know.")},
+                                       {"type", text("object")},
+                                       {"properties", Json{std::move(properties)}},
+                                       {"required", Json{std::move(required)}}}},
+                       2) +
+         "\n";
+}
+
+}  // namespace kq
