@@ -1,7 +1,7 @@
 """Links in the documentation lead somewhere: relative files exist, and headings exist in them.
 
-A path of the tree that a document names in code, as in `core/job.h`, exists too. Exceptions are CHANGELOG.md, which names
-files of earlier versions, and paths with a placeholder in capitals, as in `tools/exporters/NAME.cc`.
+A path of the tree that a document names in code, as in `core/job.h`, exists too. Exceptions are CHANGELOG.md, which
+names files of earlier versions, and paths with a placeholder in capitals, as in `tools/exporters/NAME.cc`.
 """
 
 import re
