@@ -1,7 +1,7 @@
-"""The README fits on one screen, and its commands work: each line of its ```sh blocks runs, in order, in a copy of the tree.
+"""The README fits on one screen, and its commands work: its ```sh blocks run, in order, in a copy of the checkout.
 
-Commands that take long or need a package manager are listed in ALLOWED and have tests of their own. A block that must not
-run (output, a configuration, something for another machine) carries another word than sh behind its fence.
+Commands that take long or need a package manager are listed in ALLOWED and have tests of their own. A block that must
+not run (output, a configuration, something for another machine) carries another word than sh behind its fence.
 KQ_BIN names the folder of the built programs; the default is build/release/bin of the tree.
 """
 
@@ -127,7 +127,7 @@ CASES = [
     ),
     Case("long ones are known by name", readme("```sh\nscripts/demo\nsudo apt-get install x\n```")),
     Case("one block builds on another", readme("```sh\necho 1 >made\n```", "```sh\ntest -e made\n```")),
-    Case("longer than a screen", readme("```sh\ntrue\n```", "text\n" * 60), ("README.md:61: has 65 lines",)),
+    Case("longer than a screen", readme("```sh\ntrue\n```", "text\n" * 60), ("README.md:61: has 64 lines",)),
     Case("fails", readme("```sh\ntrue\n\nls gone\ntrue\n```"), ("README.md:5: 'ls gone' ends with exit code 2",)),
     Case("no such program", readme("```sh\nkq-gone\n```"), ("README.md:3: 'kq-gone' ends with exit code 127",)),
     Case("the second block", readme("```sh\ntrue\n```", "```sh\nfalse\n```"), ("README.md:6: 'false' ends",)),
