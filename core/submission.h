@@ -96,7 +96,7 @@ struct Submission {
 // change of what is measured.
 inline constexpr std::string_view kEvaluatorVersion = "kq-evaluator/1";
 
-// The identity of the work. Equal keys are one job; see docs/architecture.md, "Keys".
+// The identity of the work. Equal keys are one job; see docs/design/architecture.md, "Keys".
 Hash submission_key(const Submission& submission);
 
 // Rejects what no broker accepts: bad names, no files, too many files or trials. The sentence starts with the label.

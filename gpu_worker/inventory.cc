@@ -75,7 +75,7 @@ std::string to_json(const Inventory& inventory) {
   for (const Backend backend : inventory.backends) backends.push_back(to_string(backend));
   const auto layers = words_of(inventory.sandbox);
   std::vector<std::string_view> all(sandbox::kLayerNames.begin(), sandbox::kLayerNames.end());
-  all.push_back("cgroup");  // harness/cgroup.py
+  all.push_back("cgroup");  // harness/sandbox/cgroup.py
   for (const std::string_view layer : all) {
     if (std::find(layers.begin(), layers.end(), layer) == layers.end()) missing.push_back(layer);
   }

@@ -1,5 +1,5 @@
 // THE RULES: what a submission may not do, what is worth a second look, and what to tell its author. One row per rule,
-// in rules.cc; docs/guard.md lists them, and a test holds it to this table.
+// in rules.cc; docs/user/guard.md lists them, and a test holds it to this table.
 #pragma once
 
 #include <initializer_list>

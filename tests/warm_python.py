@@ -147,8 +147,8 @@ def import_as_zygotes_do(stub_path: str, harness: Path) -> str:
     """Imports torch and splits into two processes; returns the device that the current process is for."""
     sys.path.insert(0, str(harness.parent))
     from harness.children.runtime import Stub
-    from harness.zygote import fork_server
-    from harness.zygote import main as zygote
+    from harness.zygote.main import fork_server
+    from harness.zygote.main import main as zygote
     from harness.zygote.huge_pages import HugePages
 
     zygote.set_environment("cuda")

@@ -1,5 +1,5 @@
 // What the broker counts since it started, and its present figures, as Prometheus samples. Names and meanings:
-// docs/operations.md.
+// docs/operator/run.md.
 #pragma once
 
 #include <array>

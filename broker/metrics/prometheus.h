@@ -25,7 +25,7 @@ struct MetricFamily {
   MetricType type = MetricType::gauge;
   std::string_view help;
 };
-// Every family the broker has. A metric is one row here and a line in broker/metrics/metrics.cc; docs/operations.md and
+// Every family the broker has. A metric is one row here and a line in broker/metrics/metrics.cc; docs/operator/run.md and
 // the files in deploy/ are held to this table.
 std::span<const MetricFamily> metric_families();
 

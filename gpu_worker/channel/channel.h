@@ -12,7 +12,7 @@
 //
 // Every word the child writes is hostile: the judge copies it out once, bounds it, and believes only what a liar could
 // not gain from: that the child failed. Sizes, times and correctness never come from here. The page's layout is
-// fixed-size integers only, mirrored by gpu_worker/harness/page.py; channel_test.cc and harness tests hold both to the
+// fixed-size integers only, mirrored by gpu_worker/harness/children/page.py; channel_test.cc and harness tests hold both to the
 // same offsets.
 #pragma once
 

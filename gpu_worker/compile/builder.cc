@@ -24,10 +24,10 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kNoLimitMs = 1'000'000'000;  // eleven days
 
 // What lies beside what was built, for who looks at it later.
-constexpr std::string_view kManifest = "kq_extensions.json";  // harness/extension_serve.py
+constexpr std::string_view kManifest = "kq_extensions.json";  // harness/extensions/loader.py
 constexpr std::string_view kNeedsGpu = "kq_needs_gpu";
-constexpr std::string_view kLaunchesTriton = "kq_triton";     // harness/build.py
-constexpr std::string_view kTritonArchive = "kq_triton.zip";  // harness/triton_ahead.py
+constexpr std::string_view kLaunchesTriton = "kq_triton";     // harness/kernels/build_child.py
+constexpr std::string_view kTritonArchive = "kq_triton.zip";  // harness/kernels/triton_precompile.py
 constexpr std::size_t kTritonBytesMax = 64u << 20;
 constexpr std::string_view kForThisMachine = "kq_native";  // compiled for the processor it was compiled on
 constexpr std::string_view kToolchainOfMachine = "toolchain_id";

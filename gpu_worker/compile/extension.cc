@@ -16,7 +16,7 @@ using nlohmann::json;
 
 constexpr int kDepthMax = 8;
 
-// What a call holds (harness/extension_call.py), each of exactly this form: what would be of another is something else
+// What a call holds (harness/extensions/loader_call.py), each of exactly this form: what would be of another is something else
 // to the compile child than it is here.
 enum class Form {
   text,
@@ -216,7 +216,7 @@ class Joined {
   explicit Joined(std::string definitions)
       : text_(std::move(definitions)), lines_(static_cast<std::uint32_t>(std::ranges::count(text_, '\n'))) {}
 
-  // As harness/extension_compile.py joins them: a source that ends in a backslash takes in the next line, which is this
+  // As harness/extensions/builder.py joins them: a source that ends in a backslash takes in the next line, which is this
   // one.
   void add(std::string_view name, std::string_view source) {
     text_.append("#line 1 \"").append(name).append("\"\n");
@@ -256,7 +256,7 @@ std::string module_of(const ExtensionCall& call) {
   return text + "}";
 }
 
-// Every text that a compiler may read as one (harness/extension_compile.py): each file; the C++ sources with the
+// Every text that a compiler may read as one (harness/extensions/builder.py): each file; the C++ sources with the
 // module; the CUDA sources; and both, as `split` has them.
 std::vector<Joined> texts_of(const ExtensionCall& call) {
   const std::string definitions = definitions_in(call), module = module_of(call);

@@ -21,7 +21,7 @@ namespace kq::worker {
 
 inline constexpr std::size_t kExtensionCallsMax = 16;
 inline constexpr std::size_t kExtensionCallBytesMax = 8u << 20;  // of all calls of a submission, as JSON
-// Of one call, as harness/extension_call.py has them.
+// Of one call, as harness/extensions/loader_call.py has them.
 inline constexpr std::size_t kExtensionSourcesMax = 64;  // of each kind
 inline constexpr std::size_t kExtensionFunctionsMax = 256;
 inline constexpr std::size_t kExtensionFlagsMax = 256;  // words, of each kind
@@ -56,7 +56,7 @@ std::optional<Verdict> judge_call(
 // compilers, torch and headers.
 Hash extension_key(const ExtensionCall& call, const std::string& arch, const std::string& toolchain);
 
-// The precompiled header it is built with: "cuda-O1" (harness/extension_compile.py). Empty: it includes nothing of
+// The precompiled header it is built with: "cuda-O1" (harness/extensions/builder.py). Empty: it includes nothing of
 // torch.
 std::string header_variant(const ExtensionCall& call);
 

@@ -1,4 +1,4 @@
-// One attempt from its plan to its report: the straight line of judging. See docs/architecture.md.
+// One attempt from its plan to its report: the straight line of judging. See docs/design/architecture.md.
 #pragma once
 
 #include <cstdint>

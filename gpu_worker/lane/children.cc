@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kScratchBytes = 1ull << 30;  // of a child's /tmp and work
 // The deadlines of taking a child down, step by step: it is killed, and with its namespace all that it started; its
-// control group is frozen, killed and empty (harness/cgroup.py, EMPTY_LIMIT_S); its scratch is gone; the device has its
+// control group is frozen, killed and empty (harness/sandbox/cgroup.py, EMPTY_LIMIT_S); its scratch is gone; the device has its
 // memory back. What misses one of them is found fault with. SIGKILL of a process with an endless kernel takes 82 ms
 // until reaped. The 512 processes of a fork bomb, each with the mappings of torch, take the processors 2 s: 4 to 8 s on
 // two cores with six such bombs, and once over 10 s beside other tests.
@@ -28,7 +28,7 @@ constexpr auto kMomentLook = std::chrono::microseconds(200);
 constexpr std::size_t kEnding = kForkers;
 constexpr std::size_t kUntold = channel::kWarmingMax;
 constexpr std::uint64_t kReferenceHostBytes =
-    2ull << 30;                          // whose limit is less has no half a GB for kernels (harness/common_kernels.py)
+    2ull << 30;                          // whose limit is less has no half a GB for kernels (harness/kernels/common_kernels.py)
 constexpr std::size_t kSlotsSpared = 4;  // by children that are forked ahead, for those that are wanted now
 
 bool is_submission(ChildRole role) {

@@ -1,7 +1,7 @@
 // The children that a lane's jobs run in.
 //
 // Theory of operation. A child is forked ahead of its job: behind its walls, with its context, it waits on its
-// channel until it is told what it is to be (its assignment, harness/ready.py) and finds its files in src/. It serves
+// channel until it is told what it is to be (its assignment, harness/children/preforked.py) and finds its files in src/. It serves
 // one job and is killed; what takes time about that, until nothing of it is left, is done behind the lane's back, by
 // the thread that forks the next ones. A child has a slot of its own, with a directory and a user that nobody else has
 // until it is gone: neither a dying child nor a waiting one can be touched by the one that runs. On a GPU the judge is

@@ -1,5 +1,5 @@
 // Before a worker takes jobs: a submission that looks for ways out of its sandbox runs on each lane
-// (harness/self_test.py), as any job would.
+// (harness/sandbox/self_test.py), as any job would.
 #pragma once
 
 #include <string>

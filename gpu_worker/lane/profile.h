@@ -2,7 +2,7 @@
 // everything that is timed.
 //
 // It is an attempt like any other, of two calls, but that its submission's process is started by ncu, inside of the
-// same walls (harness/profile.py). What ncu leaves in the child's out/ was written beside the submission, and is as
+// same walls (harness/profiling/profile_child.py). What ncu leaves in the child's out/ was written beside the submission, and is as
 // hostile as anything of a child's: it is read within limits, never interpreted here beyond metrics.json, and says
 // nothing about the verdict.
 #pragma once

@@ -13,7 +13,7 @@
 namespace kq::worker {
 
 // Directories of the whole host. A lock is in all of them that a worker can have, as another user, service or container
-// may have only one. Where containers share none, nobody here can tell (docs/operations.md).
+// may have only one. Where containers share none, nobody here can tell (docs/operator/run.md).
 std::vector<std::string> gpu_lock_dirs();
 
 class GpuLock {

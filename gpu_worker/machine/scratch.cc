@@ -99,7 +99,7 @@ bool take_off(DirectoryLimit& left, int dir, int depth) {
   return true;
 }
 
-// harness/build.py, launcher/launch_plan.h, build/builder.cc
+// harness/kernels/build_child.py, launcher/launch_plan.h, build/builder.cc
 bool is_for_a_run(std::string_view name) {
   return name == "module.cubin" || name == "launch" || name.starts_with("kq_");
 }

@@ -35,7 +35,7 @@ struct ZygoteNews {
 };
 std::optional<ZygoteNews> parse_zygote_news(std::string_view packet);
 
-// What a child that waits is to be, in a packet to it (harness/ready.py); what it needs besides lies in its src/.
+// What a child that waits is to be, in a packet to it (harness/children/preforked.py); what it needs besides lies in its src/.
 std::string assignment(ChildRole role, const Submission& submission, const std::string& problem_file);
 
 }  // namespace kq::worker

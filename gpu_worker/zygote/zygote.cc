@@ -57,9 +57,9 @@ Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
   const std::string gpu = !on_gpu                       ? ""
                           : options.device_uuid.empty() ? sys::gpu_word(options.device_index)
                                                         : options.device_uuid;
-  const auto pid = start_process(
+  const auto pid = sys::start_process(
       {.argv = {options.python, options.harness + "/zygote/main.py", "--device", std::string(to_string(options.device)),
-                "--stub", options.stub, "--cores", core_list(options.cores)},
+                "--stub", options.stub, "--cores", sys::core_list(options.cores)},
        .environment = {{"CUDA_VISIBLE_DEVICES", gpu},
                        {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
                        {"CUDA_DEVICE_MAX_CONNECTIONS", "1"},

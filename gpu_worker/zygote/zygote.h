@@ -1,4 +1,4 @@
-// Control's end of the zygote: the warm Python process that forks every child (gpu_worker/harness/zygote.py).
+// Control's end of the zygote: the warm Python process that forks every child (gpu_worker/harness/zygote/main.py).
 //
 // Protocol, on one SOCK_SEQPACKET pair, each packet one JSON object. Control trusts the zygote: it runs our code only,
 // and a child closes this socket right after its fork, before anything of a submission is read.
@@ -15,7 +15,7 @@
 //                              "scratch_bytes": N, "window_bytes": N, "audit": false, "kernels": false}
 //                             with descriptors: [log pipe], for a ready, ready_build or profile child [log pipe,
 //                             channel socket], and a pipe more for one that is audited. What a ready one is to be, or
-//                             to build, it is told through its channel (harness/ready.py, build.py)
+//                             to build, it is told through its channel (harness/children/preforked.py, build.py)
 //   zygote -> control:        {"id": 7, "pid": 1234}   forked; 1234 is the process to kill: everything of the child
 //   dies with it
 //                             {"id": 7, "error": "one sentence"}   could not fork or enter the sandbox: our fault
@@ -60,7 +60,7 @@ struct ChildOrder {
   std::uint64_t window_bytes = 0;  // most that the judge's window may have: it is not the child's memory
   std::string profiler = {};       // of a profile child: its ncu
   bool audit = false;              // of a ready child: CUPTI tells what it does (stub/audit.h)
-  bool kernels = false;            // of a ready child: loads those that most references use (harness/common_kernels.py)
+  bool kernels = false;            // of a ready child: loads those that most references use (harness/kernels/common_kernels.py)
 };
 
 struct ZygoteOptions {

@@ -133,7 +133,7 @@ constexpr Word kWords[] = {
     {"build_cache", nullptr, "the workers have a build cache of their own"},
     {"num_cpu_workers", nullptr, "the workers say how many builds run at once"},
     {"num_gpu_devices", nullptr, "every GPU of every worker takes jobs"},
-    {"timing_method", nullptr, "time is taken in one way (docs/integrity.md)"},
+    {"timing_method", nullptr, "time is taken in one way (docs/design/integrity.md)"},
     {"pass_at_k_values", nullptr, "it goes to kq-dump and kq-leaderboard, as --pass-at-k"},
     {"check_kernel", nullptr, "the static guard always looks"},
 };

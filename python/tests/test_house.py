@@ -70,7 +70,7 @@ def test_verdicts_are_those_of_the_core() -> None:
 def test_verdicts_document_lists_the_table_of_the_core() -> None:
     wanted = {name: (fault, ranks) for name, fault, _, ranks, _, _ in VERDICT_ROW.findall(header("core/verdict.h"))}
     written = [
-        match.groups() for line in header("docs/verdicts.md").splitlines() if (match := DOCUMENT_ROW.match(line))
+        match.groups() for line in header("docs/user/verdicts.md").splitlines() if (match := DOCUMENT_ROW.match(line))
     ]
     assert {name: (fault, {"yes": "true", "no": "false"}[ranks]) for name, fault, ranks in written} == wanted
     assert len(written) == len(wanted)
@@ -79,11 +79,11 @@ def test_verdicts_document_lists_the_table_of_the_core() -> None:
 def test_exit_codes_document_lists_those_of_the_core() -> None:
     (body,) = re.findall(r"enum class ExitCode : int \{(.*?)\};", header("core/base/error.h"), re.S)
     wanted = {number: name for name, number in re.findall(r"(\w+) = (\d+)", body)}
-    assert dict(re.findall(r"^\| (\d+) \| `(\w+)` \|", header("docs/verdicts.md"), re.M)) == wanted
+    assert dict(re.findall(r"^\| (\d+) \| `(\w+)` \|", header("docs/user/verdicts.md"), re.M)) == wanted
 
 
 def test_wire_document_shows_the_golden_bytes() -> None:
-    shown = re.findall(r"`(tests/golden/bytes/\S+)`.*?```\n(.*?)```", header("docs/wire.md"), re.S)
+    shown = re.findall(r"`(tests/golden/bytes/\S+)`.*?```\n(.*?)```", header("docs/design/wire.md"), re.S)
     assert len(shown) == 2
     for name, dump in shown:
         digits = re.findall(r"^[0-9a-f]{4}  ((?:[0-9a-f]{2} +)+)", dump, re.M)
@@ -91,7 +91,7 @@ def test_wire_document_shows_the_golden_bytes() -> None:
 
 
 def test_wire_document_names_every_message() -> None:
-    text = header("docs/wire.md")
+    text = header("docs/design/wire.md")
     for name in re.findall(
         r"AlternativeName<\w+> \{[^}]*= \"(\w+)\"", header("core/messages.h") + header("core/operations.h")
     ):
@@ -109,7 +109,7 @@ def assert_shows(cell: str, *numbers: int) -> None:
 
 
 def test_limits_of_the_documents_are_those_of_the_code() -> None:
-    formats, wire = rows_of("docs/formats.md"), rows_of("docs/wire.md")
+    formats, wire = rows_of("docs/user/formats.md"), rows_of("docs/design/wire.md")
     assert_shows(formats["a file"], limits.FILE_BYTES_MAX)
     assert_shows(formats["files of a submission"], limits.FILES_PER_SUBMISSION_MAX)
     assert_shows(formats["a name: run, label, author, tag, salt, GPU model, file"], limits.NAME_BYTES_MAX)
@@ -134,15 +134,15 @@ def blocks(document: str, language: str) -> list[str]:
 
 
 def test_contract_in_the_document_is_the_one_of_the_example() -> None:
-    (contract,) = blocks("docs/formats.md", "json")
+    (contract,) = blocks("docs/user/formats.md", "json")
     example = header("examples/sweep/submissions/softmax/right_shared_cuda.json")
     assert json.loads(contract) == json.loads(example)
 
 
 def test_examples_in_the_document_are_accepted_by_kq_submit(tmp_path: Path) -> None:
     submit = program("kq-submit")
-    commands = [shlex.split(line) for block in blocks("docs/formats.md", "sh") for line in block.splitlines()]
-    (lines,) = blocks("docs/formats.md", "jsonl")
+    commands = [shlex.split(line) for block in blocks("docs/user/formats.md", "sh") for line in block.splitlines()]
+    (lines,) = blocks("docs/user/formats.md", "jsonl")
     (tmp_path / "document.jsonl").write_text(lines)
     for folder in ("problems", "submissions"):
         (tmp_path / folder).symlink_to(ROOT / "examples/sweep" / folder)
@@ -168,7 +168,7 @@ def test_a_source_has_the_same_backend_here_and_in_kq_submit(tmp_path: Path) -> 
     for name, text in TEXTS.items():
         (tmp_path / f"{name}.py").write_text(text)
     (tmp_path / "raw.cu").write_text("__global__ void k() {}")
-    (tmp_path / "raw.json").write_text(json.dumps(json.loads(blocks("docs/formats.md", "json")[0])))
+    (tmp_path / "raw.json").write_text(json.dumps(json.loads(blocks("docs/user/formats.md", "json")[0])))
     sources = sorted(tmp_path.glob("*.[pc][yu]"))
     problem = ROOT / "examples/sweep/problems/relu.py"
     command = [program("kq-submit"), *sources, "--problem", problem, "--dry-run", "--json", "--run", "r"]

@@ -18,7 +18,7 @@ Connect = Callable[..., Any]
 
 
 class Keys:
-    """A broker's folder of keys, in the form that docs/security.md describes."""
+    """A broker's folder of keys, in the form that docs/operator/security.md describes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

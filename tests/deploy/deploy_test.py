@@ -1,4 +1,4 @@
-"""Tests that deploy/ and docs/operations.md name only metrics that the broker has.
+"""Tests that deploy/ and docs/operator/run.md name only metrics that the broker has.
 
 promtool (Debian package prometheus) judges the rules and every expression of the dashboard where it is installed; else
 that part is skipped.
@@ -15,14 +15,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "deploy/prometheus/kq.rules.yml"
 DASHBOARD = ROOT / "deploy/grafana/kq.json"
-PAGE = ROOT / "docs/operations.md"
+PAGE = ROOT / "docs/operator/run.md"
 PROMTOOL = shutil.which("promtool")
 NAME = re.compile(r"\bkq_[a-z_]+\b")
 
 
 def families() -> dict[str, str]:
     """Returns the type of each metric by name, from the table in the code."""
-    text = (ROOT / "broker/prometheus.cc").read_text()
+    text = (ROOT / "broker/metrics/prometheus.cc").read_text()
     return dict(re.findall(r'\{"(kq_\w+)", MetricType::(\w+),', text))
 
 

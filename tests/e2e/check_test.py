@@ -118,7 +118,7 @@ class Check(kq.Story):
     def test_the_document_lists_the_rules_of_the_program(self) -> None:
         rules = json.loads(check("--rules", "--format", "json").stdout)
         wanted = [(rule["rule"], rule["severity"], rule["reason"], rule["message"]) for rule in rules]
-        self.assertEqual(DOCUMENT_ROW.findall((kq.ROOT / "docs/guard.md").read_text()), wanted)
+        self.assertEqual(DOCUMENT_ROW.findall((kq.ROOT / "docs/user/guard.md").read_text()), wanted)
 
     def test_the_examples_end_as_they_should(self) -> None:
         """No example that must pass is rejected, and every example with a side stream is found."""

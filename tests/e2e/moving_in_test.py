@@ -1,4 +1,4 @@
-"""Every recipe of docs/moving-in.md, as it stands there, in a small KernelBench checkout.
+"""Every recipe of docs/user/moving-in.md, as it stands there, in a small KernelBench checkout.
 
 A worker that judges nothing answers at once.
 """
@@ -12,7 +12,7 @@ import unittest
 
 import kq
 
-PAGE = kq.ROOT / "docs/moving-in.md"
+PAGE = kq.ROOT / "docs/user/moving-in.md"
 SUBMISSION_SCHEMA = kq.ROOT / "share/kq.submission-1.schema.json"
 MAKE_KERNELS = """import json
 for turn in range(3):
@@ -69,7 +69,7 @@ class MovingIn(kq.Queue):
             check=False,
         )
         # `kq results --failed` has an exit code that says whether something failed, and shows no row of a good run.
-        self.assertEqual(done.returncode, 0, f"docs/moving-in.md:{line}: {done.stderr}{done.stdout}")
+        self.assertEqual(done.returncode, 0, f"docs/user/moving-in.md:{line}: {done.stderr}{done.stdout}")
         self.outputs.append(done.stdout + done.stderr)
 
     def test_every_recipe_works_as_it_stands_there(self) -> None:

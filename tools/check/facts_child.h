@@ -1,4 +1,4 @@
-// The Python child of kq-check: it reads Python sources and says what they do (harness/facts_server.py), one after
+// The Python child of kq-check: it reads Python sources and says what they do (harness/facts/server.py), one after
 // another.
 //
 // A source is foreign text, and what reads it may take too long or too much memory: the child has limits, and is

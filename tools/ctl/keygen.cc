@@ -71,7 +71,7 @@ Expected<ExitCode> ctl_keygen(int argc, const char* const* argv, const CtlWorld&
   Flags flags(argv[0],
               "Makes a key for one person or worker and lets it in, or revokes one. The broker's folder of keys is "
               "made where there is none; a "
-              "running broker follows at once. docs/security.md tells more.");
+              "running broker follows at once. docs/operator/security.md tells more.");
   flags.option("--keys", "DIR", "the broker's folder of keys", given.folder, "KQ_KEYS");
   flags.option("--name", "NAME", "whose key it is", given.name);
   flags.choice("--role", "what it allows", given.role, {"submit", "work", "admin"});

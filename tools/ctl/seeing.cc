@@ -131,7 +131,7 @@ producer::JsonObject worker_object(const WorkerStatus& worker) {
 
 Expected<ExitCode> ctl_stats(int argc, const char* const* argv, const CtlWorld& world) {
   BrokerFlags broker;
-  Flags flags(argv[0], "Prints every figure the broker keeps of itself. docs/operations.md says what they mean.");
+  Flags flags(argv[0], "Prints every figure the broker keeps of itself. docs/operator/run.md says what they mean.");
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   auto client = connect(world, broker);

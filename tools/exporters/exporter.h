@@ -1,6 +1,6 @@
 // The formats kq-dump writes: one file each beside this one, and one row each in the table. To add a format, add both.
 //
-// csv.cc and jsonl.cc are the shortest examples, kernelbench.cc the one that writes several files; docs/extending.md
+// csv.cc and jsonl.cc are the shortest examples, kernelbench.cc the one that writes several files; docs/design/extending.md
 // goes through them.
 #pragma once
 

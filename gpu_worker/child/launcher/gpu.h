@@ -37,7 +37,7 @@ class Gpu {
   virtual Outcome<void> write_own(std::uint64_t bytes) = 0;
   virtual Outcome<void> synchronize() = 0;
   // The device's memory is as good as full, and this one's context with it: less than kShortBytes are free
-  // (harness/ready.py says what comes of that).
+  // (harness/children/preforked.py says what comes of that).
   virtual bool is_short() const { return false; }
 };
 

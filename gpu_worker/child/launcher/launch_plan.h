@@ -1,5 +1,5 @@
 // How a CUDA kernel is launched, and with what: the file `launch` that its build leaves beside module.cubin
-// (harness/launch_file.py).
+// (harness/kernels/launch_file.py).
 //
 //   kernel  NAME                         as the cubin names it
 //   grid    X Y Z      block  X Y Z      shared  BYTES

@@ -1,4 +1,4 @@
-// kq-launcher: a submission child without Python. The zygote's child has built the walls (harness/child.py) and becomes
+// kq-launcher: a submission child without Python. The zygote's child has built the walls (harness/children/child.py) and becomes
 // this program; all that is left of the submission is device code that its build has made.
 //
 //   kq-launcher SOURCE [--profiled]      with the channel socket at descriptor 3; SOURCE holds launch and module.cubin

@@ -11,7 +11,7 @@
 #define KQ_STUB_API extern "C" __attribute__((visibility("default")))
 
 // Offset or size of a field of channel::Page or channel::TensorDesc, by "Page.go" or "sizeof Page"; -1 for an unknown
-// name. What gpu_worker/harness/page.py is held to.
+// name. What gpu_worker/harness/children/page.py is held to.
 KQ_STUB_API std::int64_t kq_layout(const char* name);
 
 // Waits until `go` differs from `go_seen` (1), or the time is over (0). Spins page->spin_ns, then sleeps on the futex.

@@ -24,7 +24,7 @@
 namespace kq::sandbox {
 
 // THE LAYERS, in the order they are reported. After them comes "cgroup", which the zygote takes before enter()
-// (harness/cgroup.py), or "watchdog" where it cannot (harness/watchdog.py).
+// (harness/sandbox/cgroup.py), or "watchdog" where it cannot (harness/sandbox/watchdog.py).
 enum Layer : std::uint32_t {
   kUid = 1u << 0,    // a uid and gid of its own, no other groups
   kUser = 1u << 1,   // user namespace; no further ones inside

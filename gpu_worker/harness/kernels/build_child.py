@@ -7,7 +7,7 @@ It leaves in out/:
     facts          guard/facts.h
     log            what the compiler said
     module.cubin   cuda only: the device code
-    launch         cuda only: the kernel and its arguments, for the launcher (harness/launch_file.py)
+    launch         cuda only: the kernel and its arguments, for the launcher (harness/kernels/launch_file.py)
     source.ii      cuda only: the source's own lines after g++ -E, with the toolkit's headers; where there is a compiler
     toolchain      two lines, what compiles device code and with which flags; of cuda, and of triton on a GPU
     toolchain_id   Python that may call load_inline or load: what they are compiled with on this machine. The next steps are the record child's
@@ -32,7 +32,7 @@ from harness.kernels.device_code import BuildFailed, Order
 from harness.kernels.kernel_spec import BadSpec, read_names, read_spec, spec_path
 from harness.kernels.nvrtc import CompileError, Nvrtc, NvrtcMissing, opened, toolkits
 from harness.kernels.preprocess import preprocessed
-from harness.zygote import huge_pages
+from harness.zygote.main import huge_pages
 
 MESSAGE_MAX = 2000
 LOG_MAX = 200_000

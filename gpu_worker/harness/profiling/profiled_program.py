@@ -18,7 +18,7 @@ def main() -> int:
     from harness.children.channel import CHANNEL_FD
     from harness.children.job import Job
     from harness.children.runtime import Stub
-    from harness.zygote import fork_server
+    from harness.zygote.main import fork_server
 
     job = Job.from_words(json.loads(sys.argv[1]))
     fork_server.import_everything(job.device.type)

@@ -1,4 +1,4 @@
-"""harness/huge_pages.py says where memory is to lie, moves it, and changes nothing in it."""
+"""harness/zygote/huge_pages.py says where memory is to lie, moves it, and changes nothing in it."""
 
 import ctypes
 import mmap
@@ -9,7 +9,7 @@ import sys
 import unittest
 
 from harness.children.runtime import Stub
-from harness.zygote import huge_pages, malloc_thresholds
+from harness.zygote.main import huge_pages, malloc_thresholds
 
 PR_GET_THP_DISABLE = 42
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.children.runtime import Stub, StubError
-from harness.zygote import malloc_thresholds
+from harness.zygote.main import malloc_thresholds
 from harness.zygote.huge_pages import HugePages
 
 PACKET_BYTES = 160 << 10
@@ -135,7 +135,7 @@ def import_extensions() -> None:
 
 @dataclass
 class Forked:
-    """A child as the zygote knows it: B of harness/child.py."""
+    """A child as the zygote knows it: B of harness/children/child.py."""
 
     order_id: int | None
     lifeline: socket.socket

@@ -29,7 +29,7 @@ struct BurstHouse : FakeHouse {
     plan.limits.bursts = Bursts::always;
     plan.limits.burst_below_ns = 2'000'000'000;
     drawn_n =
-        7;  // a problem's numbers do not change from call to call (harness/reference.py), as those of the fake one do
+        7;  // a problem's numbers do not change from call to call (harness/children/reference.py), as those of the fake one do
   }
 };
 

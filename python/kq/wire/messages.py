@@ -1,6 +1,6 @@
 """The messages between a client and the broker.
 
-The Python twin of core/messages.h; docs/wire.md describes the protocol.
+The Python twin of core/messages.h; docs/design/wire.md describes the protocol.
 """
 
 from __future__ import annotations

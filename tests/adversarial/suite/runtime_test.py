@@ -35,7 +35,7 @@ def chosen() -> list[Row]:
 
 
 def table_of(endings: Counter[tuple[str, str]]) -> list[str]:
-    """Returns the lines of a table of verdicts by kind of row, as in docs/integrity.md."""
+    """Returns the lines of a table of verdicts by kind of row, as in docs/design/integrity.md."""
     kinds = sorted({kind for kind, _ in endings})
     lines = ["| ending | " + " | ".join(kinds) + " |", "|---|" + "---|" * len(kinds)]
     for verdict in sorted({verdict for _, verdict in endings}):

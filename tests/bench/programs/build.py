@@ -52,7 +52,7 @@ sys.path.insert(0, str(ROOT / "tests/builds"))
 import comparison  # noqa: E402
 
 if TYPE_CHECKING:
-    from harness.nvrtc import Nvrtc
+    from harness.kernels.nvrtc import Nvrtc
 
 PYTHON = os.environ.get("KQ_PYTHON") or next(
     (str(path) for path in [ROOT / ".venv/bin/python"] if path.exists()), sys.executable
@@ -72,7 +72,7 @@ def main() -> int:
         return work(arguments)
     if arguments.merge:
         return merge(arguments)
-    folder = Path(tempfile.mkdtemp(prefix="kq-bench-build-"))
+    folder = Path(tempfile.mkdtemp(prefix="kq-bench build-"))
     try:
         bench = Bench(arguments, folder)
         bench.compare() if arguments.compare else bench.run()
@@ -467,8 +467,8 @@ def nvrtc(arch: str) -> dict:
     compiles once. The median of them.
     """
     from harness import huge_pages
-    from harness.build import warm_up
-    from harness.nvrtc import Nvrtc
+    from harness.kernels.build_child import warm_up
+    from harness.kernels.nvrtc import Nvrtc
 
     compiler = Nvrtc()
     ctypes.CDLL(None).prctl(huge_pages.PR_SET_THP_DISABLE, *map(ctypes.c_ulong, (1, 0, 0, 0)))
@@ -488,7 +488,7 @@ def nvrtc(arch: str) -> dict:
 def nvrtc_alone(arch: str) -> dict:
     """What no plan of ours can be below: the median of as many in one process that has compiled as many before."""
     from harness.kernels.nvrtc import Nvrtc
-    from harness.zygote import huge_pages
+    from harness.zygote.main import huge_pages
 
     huge_pages.use_for_heap()
     compiler = Nvrtc()

@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("--json", metavar="FILE", help="also write the figures there")
     parser.add_argument("--no-compare", action="store_true", help="only measure: reading back takes minutes")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="kq-bench-dump.") as folder:
+    with tempfile.TemporaryDirectory(prefix="kq-bench dump.") as folder:
         store, out = Path(folder) / "store", Path(folder)
         subprocess.run([BIN / "dump_rows", store, str(options.rows)], check=True)
         figures = []
