@@ -72,14 +72,13 @@ Expected<void> handle(Step& step, Dispatch) {
 }  // namespace
 
 Expected<Broker> Broker::recover(const store::Store& store, const BrokerOptions& options, std::int64_t now_ms) {
-  auto state = recovered(store, options, now_ms);
-  if (!state) return failure(std::move(state.error()));
-  return Broker(std::move(*state));
+  KQ_TRY_VALUE(auto state, recovered(store, options, now_ms));
+  return Broker(std::move(state));
 }
 
 Expected<Ready> Broker::step(Event event, std::int64_t now_ms) {
   Ready ready;
-  if (auto done = step(std::move(event), now_ms, ready); !done) return failure(std::move(done.error()));
+  KQ_TRY(step(std::move(event), now_ms, ready));
   return ready;
 }
 

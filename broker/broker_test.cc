@@ -51,7 +51,7 @@ TEST(Broker, refuses_to_start_from_a_damaged_index) {
   ASSERT_TRUE(store.commit(std::span(&write, 1)));
   const auto broker = Broker::recover(store, {}, 1000);
   ASSERT_FALSE(broker);
-  EXPECT_EQ(broker.error().code, ExitCode::our_fault);
+  EXPECT_EQ(broker.error().kind, ErrorKind::our_fault);
 }
 
 }  // namespace

@@ -23,9 +23,9 @@ class Recovery {
   Expected<State> run() {
     for (const auto part : {&Recovery::names, &Recovery::queue, &Recovery::timers, &Recovery::leases,
                             &Recovery::switches, &Recovery::sequence}) {
-      if (auto done = (this->*part)(); !done) return failure(std::move(done.error()));
+      KQ_TRY((this->*part)());
     }
-    if (auto done = recover_builds(state_); !done) return failure(std::move(done.error()));
+    KQ_TRY(recover_builds(state_));
     drop_unused_names();
     return std::move(state_);
   }
@@ -113,14 +113,13 @@ class Recovery {
 
   Expected<void> leases() {
     for (const store::QueuePlace& place : leased_) {
-      auto record = store::read_job(store_, place.seq);
-      if (!record) return failure(std::move(record.error()));
-      if (!*record || (*record)->state != JobState::leased) {
+      KQ_TRY_VALUE(auto record, store::read_job(store_, place.seq));
+      if (!record || record->state != JobState::leased) {
         return our_fault("store: job " + std::to_string(place.seq) +
                          " is leased in family 'queue' and not in family 'state'");
       }
       state_.jobs.insert(
-          {.record = std::move(**record),
+          {.record = std::move(*record),
            .lane = place.lane,
            .tenure =
                Tenure{.worker = "", .device = {}, .deadline_ms = now_ms_ + state_.options.lease_ms, .counts = false}});
@@ -144,18 +143,16 @@ class Recovery {
   }
 
   Expected<void> sequence() {
-    const auto bytes = store_.get(store::Family::meta, store::kNextSequenceKey);
-    if (!bytes) return failure(bytes.error());
-    if (*bytes) {
-      const auto seq = store::sequence_from(**bytes);
+    KQ_TRY_VALUE(const auto bytes, store_.get(store::Family::meta, store::kNextSequenceKey));
+    if (bytes) {
+      const auto seq = store::sequence_from(*bytes);
       if (!seq) return our_fault("store, family 'meta', next_sequence: 8 bytes of a sequence were expected");
       state_.next_sequence = *seq;
     }
     state_.next_sequence = std::max(state_.next_sequence, newest_ + 1);
-    const auto from = store_.get(store::Family::meta, store::kRetainedFromKey);
-    if (!from) return failure(from.error());
-    if (*from) {
-      const auto seq = store::sequence_from(**from);
+    KQ_TRY_VALUE(const auto from, store_.get(store::Family::meta, store::kRetainedFromKey));
+    if (from) {
+      const auto seq = store::sequence_from(*from);
       if (!seq) return our_fault("store, family 'meta', retained_from: 8 bytes of a sequence were expected");
       state_.retention.begin_at(*seq, now_ms_);
     }

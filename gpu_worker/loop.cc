@@ -175,10 +175,10 @@ Expected<void> work(net::ClientLink& broker, std::vector<std::unique_ptr<Lane>>&
       if (why) spdlog::warn("the broker refuses the connection, which is tried again: {}", *why);
       refusal = std::move(why);
     }
-    auto packet = broker.receive(std::clamp<std::int64_t>(wake_at_ms - sys::monotonic_now_ms(), 0, kLookMs));
-    if (!packet) return failure(packet.error());
-    if (*packet) {
-      auto message = decode_message<WorkerReply>(**packet);
+    KQ_TRY_VALUE(auto packet,
+                 broker.receive(std::clamp<std::int64_t>(wake_at_ms - sys::monotonic_now_ms(), 0, kLookMs)));
+    if (packet) {
+      auto message = decode_message<WorkerReply>(*packet);
       if (message) {
         obey(worker.step(BrokerSaid{std::move(message->body)}, sys::monotonic_now_ms()));
       } else {

@@ -153,12 +153,11 @@ std::uint32_t slot_uid(std::size_t slot) {
 
 Expected<std::vector<kq::worker::LaneOptions>> lanes_of(const Flags& flags, const std::string& scratch,
                                                         const std::string& name) {
-  const auto wanted = kq::worker::wanted_devices(flags.devices, kq::worker::count_gpus());
-  if (!wanted) return kq::failure(wanted.error());
+  KQ_TRY_VALUE(const auto wanted, kq::worker::wanted_devices(flags.devices, kq::worker::count_gpus()));
   const std::string programs = kq::sys::program_directory();
   std::vector<kq::worker::LaneOptions> lanes;
-  for (const kq::worker::DeviceId& device : *wanted) {
-    const std::vector<int> cores = kq::sys::cores_of_lane(lanes.size(), wanted->size());
+  for (const kq::worker::DeviceId& device : wanted) {
+    const std::vector<int> cores = kq::sys::cores_of_lane(lanes.size(), wanted.size());
     lanes.push_back(
         {.device = device.kind,
          .index = device.index,
@@ -173,7 +172,7 @@ Expected<std::vector<kq::worker::LaneOptions>> lanes_of(const Flags& flags, cons
                     .cores = cores},
          .scratch = scratch + "/lane" + std::to_string(lanes.size()),
          .first_uid = slot_uid(lanes.size() + 1),
-         .limits = limits_for(device.kind, wanted->size()),
+         .limits = limits_for(device.kind, wanted.size()),
          .bursts = *kq::parse_enum<kq::Bursts>(flags.bursts),
          .children_ahead = flags.children_ahead,
          .profiler = kq::worker::find_ncu(),
@@ -186,9 +185,8 @@ Expected<std::vector<kq::worker::LaneOptions>> lanes_of(const Flags& flags, cons
 }
 
 Expected<kq::worker::Lanes> open_lanes(const Flags& flags, const std::string& scratch, const std::string& name) {
-  const auto wanted = lanes_of(flags, scratch, name);
-  if (!wanted) return kq::failure(wanted.error());
-  auto lanes = kq::worker::open_lanes(*wanted);
+  KQ_TRY_VALUE(const auto wanted, lanes_of(flags, scratch, name));
+  auto lanes = kq::worker::open_lanes(wanted);
   if (!lanes) return lanes;
   for (std::size_t i = 0; i < lanes->open.size(); ++i)
     spdlog::info("lane {}: {} {}", i, to_string(lanes->open[i]->device().kind), lanes->open[i]->device().model);
@@ -214,9 +212,8 @@ Expected<void> check_sandbox(const std::string& layers, bool insecure) {
 // What it tries is tried on this machine: not where nothing lies between.
 Expected<void> test_sandboxes(std::vector<std::unique_ptr<kq::worker::Lane>>& lanes, bool insecure) {
   for (const auto& lane : lanes) {
-    const auto zygote = lane->zygote();
-    if (!zygote) return kq::failure(zygote.error());
-    if (kq::worker::is_without_sandbox((*zygote)->sandbox())) continue;
+    KQ_TRY_VALUE(const auto zygote, lane->zygote());
+    if (kq::worker::is_without_sandbox(zygote->sandbox())) continue;
     auto held = kq::worker::test_sandbox(*lane, harness_of(kq::sys::program_directory()));
     if (!held && !insecure) return held;
     if (!held) spdlog::warn("{}", held.error().message);
@@ -228,29 +225,24 @@ Expected<void> test_sandboxes(std::vector<std::unique_ptr<kq::worker::Lane>>& la
 }
 
 Expected<void> test_itself(const Flags& flags) {
-  const auto scratch = scratch_of(flags);
-  if (!scratch) return kq::failure(scratch.error());
-  const auto lanes = lanes_of(flags, scratch->dir(), worker_name());
-  if (!lanes) return kq::failure(lanes.error());
-  const kq::worker::Inventory inventory = kq::worker::take_inventory(*lanes);
+  KQ_TRY_VALUE(const auto scratch, scratch_of(flags));
+  KQ_TRY_VALUE(const auto lanes, lanes_of(flags, scratch.dir(), worker_name()));
+  const kq::worker::Inventory inventory = kq::worker::take_inventory(lanes);
   std::cout << kq::worker::to_json(inventory) << std::flush;
   if (auto why = kq::worker::complaint_of(inventory, flags.insecure)) return kq::our_fault(std::move(*why));
   return {};
 }
 
 Expected<kq::worker::WorkerOptions> worker_options(const Flags& flags, const std::string& name) {
-  auto labels = labels_of(flags.labels);
-  if (!labels) return kq::failure(labels.error());
-  auto targets = targets_of(flags.compile_for);
-  if (!targets) return kq::failure(targets.error());
-  const auto epoch = random_epoch();
-  if (!epoch) return kq::failure(epoch.error());
+  KQ_TRY_VALUE(auto labels, labels_of(flags.labels));
+  KQ_TRY_VALUE(auto targets, targets_of(flags.compile_for));
+  KQ_TRY_VALUE(const auto epoch, random_epoch());
   return kq::worker::WorkerOptions{.name = name,
-                                   .epoch = *epoch,
+                                   .epoch = epoch,
                                    .devices = {},
-                                   .labels = std::move(*labels),
+                                   .labels = std::move(labels),
                                    .host = kq::worker::this_host(),
-                                   .builds_for = std::move(*targets)};
+                                   .builds_for = std::move(targets)};
 }
 
 void say_ready(int fd) {
@@ -269,55 +261,46 @@ Expected<kq::worker::Lanes> tested_lanes(const Flags& flags, const std::string& 
   }
   auto lanes = kq::worker::open_lanes(own, scratch, name);
   if (!lanes) return lanes;
-  const auto zygote = lanes->open.front()->zygote();
-  if (!zygote) return kq::failure(zygote.error());
-  if (auto secure = check_sandbox((*zygote)->sandbox(), flags.insecure); !secure) return kq::failure(secure.error());
-  if (auto held = test_sandboxes(lanes->open, flags.insecure); !held) return kq::failure(held.error());
+  KQ_TRY_VALUE(const auto zygote, lanes->open.front()->zygote());
+  KQ_TRY(check_sandbox(zygote->sandbox(), flags.insecure));
+  KQ_TRY(test_sandboxes(lanes->open, flags.insecure));
   // The first job finds what every other one finds.
   for (const auto& lane : lanes->open) lane->settle();
   return lanes;
 }
 
 Expected<void> run(const Flags& flags) {
-  const auto endpoints = kq::net::parse_broker_url(flags.broker);
-  if (!endpoints) return kq::failure(endpoints.error());
-  const auto key = kq::net::read_key_for(kq::Side::worker, flags.key);
-  if (!key) return kq::failure(key.error());
+  KQ_TRY_VALUE(const auto endpoints, kq::net::parse_broker_url(flags.broker));
+  KQ_TRY_VALUE(const auto key, kq::net::read_key_for(kq::Side::worker, flags.key));
   const auto root = scratch_of(flags);  // first, as it goes last
   if (!root) return kq::failure(root.error());
   const std::string scratch = root->dir();
   const std::string name = worker_name();
-  auto worker = worker_options(flags, name);
-  if (!worker) return kq::failure(worker.error());
-  auto tested = tested_lanes(flags, scratch, name);
-  if (!tested) return kq::failure(tested.error());
-  std::vector<std::unique_ptr<kq::worker::Lane>> lanes = std::move(tested->open);
+  KQ_TRY_VALUE(auto worker, worker_options(flags, name));
+  KQ_TRY_VALUE(auto tested, tested_lanes(flags, scratch, name));
+  std::vector<std::unique_ptr<kq::worker::Lane>> lanes = std::move(tested.open);
   const bool only_builds = !flags.compile_for.empty();
   if (only_builds) lanes.clear();
   kq::worker::BuildZygotes zygotes({.python = find_python(kq::sys::program_directory()),
                                     .harness = harness_of(kq::sys::program_directory()),
                                     .stub = kq::sys::program_directory() + "/../lib/libkqstub.so"});
   kq::worker::LoopOptions options{
-      .worker = std::move(*worker),
-      .builder = {.scratch = scratch,
-                  .uid = slot_uid(lanes.size() + tested->closed.size() + 1),
-                  .no_gpu_arch = "sm_90"},
+      .worker = std::move(worker),
+      .builder = {.scratch = scratch, .uid = slot_uid(lanes.size() + tested.closed.size() + 1), .no_gpu_arch = "sm_90"},
       .cache_dir = fs::path(scratch).parent_path() / "build-cache",
       .cache_bytes_max = static_cast<std::uintmax_t>(flags.cache_gib) << 30,
       .zygote = [&](kq::DeviceKind kind) { return only_builds ? zygotes.get(kind) : kq::worker::zygote_of(lanes); }};
   options.worker.build_slots = build_slots(flags, lanes.size());
-  options.worker.closed = std::move(tested->closed);
+  options.worker.closed = std::move(tested.closed);
   for (const auto& lane : lanes) options.worker.devices.push_back(lane->device());
   // Each of a worker that only builds starts before it says that it is ready.
   for (const kq::DeviceInfo& device : only_builds ? options.worker.builds_for : options.worker.devices) {
-    const auto zygote = options.zygote(device.kind);
-    if (!zygote) return kq::failure(zygote.error());
-    options.worker.backends = (*zygote)->backends();
+    KQ_TRY_VALUE(const auto zygote, options.zygote(device.kind));
+    options.worker.backends = zygote->backends();
   }
-  auto broker = kq::net::connect_client(endpoints->worker, *key);
-  if (!broker) return kq::failure(broker.error());
+  KQ_TRY_VALUE(auto broker, kq::net::connect_client(endpoints.worker, key));
   say_ready(flags.ready_fd);
-  return kq::worker::work(**broker, lanes, options, drain, stop);
+  return kq::worker::work(*broker, lanes, options, drain, stop);
 }
 
 }  // namespace
@@ -388,5 +371,5 @@ int main(int argc, char** argv) {
   const auto ran = flags.self_test ? test_itself(flags) : run(flags);
   if (ran) return 0;
   spdlog::error("{}", ran.error().message);
-  return static_cast<int>(ran.error().code);
+  return static_cast<int>(kq::exit_code(ran.error().kind));
 }

@@ -13,7 +13,7 @@ DeviceId gpu(int index) {
 std::string refusal(const std::string& text) {
   const auto wanted = wanted_devices(text, 2);
   if (wanted) return "none";
-  EXPECT_EQ(wanted.error().code, ExitCode::bad_input);
+  EXPECT_EQ(wanted.error().kind, ErrorKind::bad_input);
   return wanted.error().message;
 }
 

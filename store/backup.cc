@@ -58,9 +58,8 @@ bool is_in_use(const fs::path& dir) {
 }
 
 Expected<Verified> verify_at(const std::string& dir, const std::function<void(const std::string&)>& report) {
-  const auto store = open_rocks_store(dir, OpenMode::read_only);
-  if (!store) return failure(store.error());
-  auto found = verify(**store, report);
+  KQ_TRY_VALUE(const auto store, open_rocks_store(dir, OpenMode::read_only));
+  auto found = verify(*store, report);
   if (found && found->problems_n > 0) {
     return our_fault("store at " + dir + " has " + std::to_string(found->problems_n) +
                      " problems; nothing was restored");

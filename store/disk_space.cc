@@ -33,7 +33,7 @@ Expected<std::uint64_t> free_bytes(const std::string& dir) {
 
 Expected<DiskSpace> DiskSpace::watch(const std::string& dir, const SpaceMarks& marks) {
   DiskSpace space(dir, marks);
-  if (auto seen = space.look(); !seen) return failure(std::move(seen.error()));
+  KQ_TRY(space.look());
   return space;
 }
 

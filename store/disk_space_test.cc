@@ -191,7 +191,7 @@ TEST(DiskSpace, what_may_be_taken_leaves_the_disk_above_its_mark) {
 
 TEST(DiskSpace, a_directory_that_is_gone_is_said) {
   EXPECT_EQ(DiskSpace::watch("/no/such/place", {}).error(),
-            (Error{ExitCode::our_fault,
+            (Error{ErrorKind::our_fault,
                    "store at /no/such/place: how much room its disk has cannot be asked: No such file or directory"}));
 }
 

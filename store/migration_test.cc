@@ -185,9 +185,9 @@ TEST_F(MigrationTest, a_reader_of_an_older_schema_is_told_what_to_do) {
   const auto store = open(OpenMode::read_only);
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error(),
-            (Error{ExitCode::bad_input, "store at " + dir + " has schema 1, this program reads " +
-                                            std::to_string(kSchemaVersion) +
-                                            "; start kq-broker on it once, which brings it up to date"}));
+            (Error{ErrorKind::bad_input, "store at " + dir + " has schema 1, this program reads " +
+                                             std::to_string(kSchemaVersion) +
+                                             "; start kq-broker on it once, which brings it up to date"}));
   EXPECT_TRUE(open(OpenMode::read_write));
   EXPECT_TRUE(open(OpenMode::read_only));
 }

@@ -201,7 +201,7 @@ TEST_F(ReaderTest, boards_are_paged_by_their_last_key) {
 template <class T>
 void expect_our_fault(const Expected<T>& read, const std::string& where) {
   ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().code, ExitCode::our_fault);
+  EXPECT_EQ(read.error().kind, ErrorKind::our_fault);
   EXPECT_THAT(read.error().message, HasSubstr(where));
 }
 

@@ -6,9 +6,8 @@ Expected<Store::Values> Store::get_many(Family family, std::span<const std::stri
   Values values;
   values.reserve(keys.size());
   for (const std::string& key : keys) {
-    auto value = get(family, key);
-    if (!value) return failure(std::move(value.error()));
-    values.push_back(std::move(*value));
+    KQ_TRY_VALUE(auto value, get(family, key));
+    values.push_back(std::move(value));
   }
   return values;
 }

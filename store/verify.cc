@@ -38,11 +38,10 @@ class Verification {
         {Family::object, &Verification::object}};
     for (const auto& [family, check] : kChecks) {
       family_ = family;
-      auto scanned = store_.scan(family, "", "", [&, check = check](std::string_view key, std::string_view value) {
+      KQ_TRY(store_.scan(family, "", "", [&, check = check](std::string_view key, std::string_view value) {
         (this->*check)(key, value);
         return !broken_;
-      });
-      if (!scanned) return failure(std::move(scanned.error()));
+      }));
       if (broken_) return failure(std::move(*broken_));
     }
     totals();

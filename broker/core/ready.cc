@@ -72,7 +72,7 @@ void Ready::merge(Ready later) {
 
 Expected<std::vector<Send>> commit(Ready ready, store::Store& store) {
   if (!ready.writes_.empty()) {
-    if (auto committed = store.commit(ready.writes_); !committed) return failure(std::move(committed.error()));
+    KQ_TRY(store.commit(ready.writes_));
   }
   return std::move(ready.sends_);
 }

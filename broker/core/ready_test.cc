@@ -27,7 +27,7 @@ TEST(Ready, keeps_its_messages_when_the_commit_fails) {
   ready.send_to_client("c", 7, Refused{"no"});
   const auto sends = commit(std::move(ready), store);
   ASSERT_FALSE(sends);
-  EXPECT_EQ(sends.error(), (Error{ExitCode::our_fault, "disk full"}));
+  EXPECT_EQ(sends.error(), (Error{ErrorKind::our_fault, "disk full"}));
 }
 
 TEST(Ready, needs_no_commit_for_messages_alone) {

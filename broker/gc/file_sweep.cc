@@ -30,7 +30,7 @@ Expected<bool> name_some(Step& step) {
     const auto submission = decode<Submission>(value);
     const auto seq = store::sequence_from(key);
     if (!submission || !seq) {
-      damage = Error{ExitCode::our_fault,
+      damage = Error{ErrorKind::our_fault,
                      "store, family 'body': " + (submission ? "a key is unreadable" : submission.error().message)};
       return false;
     }
@@ -67,8 +67,7 @@ Expected<bool> remove_some_files(Step& step) {
     walk.removed_files.insert(*hash);
     return true;
   };
-  if (auto scanned = step.state.store->scan(store::Family::blob, walk.file_at, "", visit); !scanned)
-    return failure(std::move(scanned.error()));
+  KQ_TRY(step.state.store->scan(store::Family::blob, walk.file_at, "", visit));
   if (!well_formed) return our_fault("store, family 'blob': a key is no hash");
   return is_over;
 }

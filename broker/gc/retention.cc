@@ -67,7 +67,7 @@ class JobsStep {
     for (const auto part : {&JobsStep::spare_reused, &JobsStep::read_bodies, &JobsStep::spare_boards,
                             &JobsStep::find_labels, &JobsStep::find_dead}) {
       if (!old_.empty()) {
-        if (auto done = (this->*part)(); !done) return failure(std::move(done.error()));
+        KQ_TRY((this->*part)());
       }
     }
     for (Old& old : old_) remove(old);
@@ -101,7 +101,7 @@ class JobsStep {
       auto record = decode<JobRecord>(value);
       const auto seq = store::sequence_from(key);
       if (!record || !seq) {
-        damage = Error{ExitCode::our_fault,
+        damage = Error{ErrorKind::our_fault,
                        "store, family 'state': " + (record ? "a key is unreadable" : record.error().message)};
         return false;
       }
@@ -177,11 +177,10 @@ class JobsStep {
   Expected<void> read_bodies() {
     std::vector<std::string> seq_keys;
     for (const Old& old : old_) seq_keys.push_back(store::sequence_key(old.record.seq));
-    const auto bodies = store_.get_many(store::Family::body, seq_keys);
-    if (!bodies) return failure(bodies.error());
+    KQ_TRY_VALUE(const auto bodies, store_.get_many(store::Family::body, seq_keys));
     for (std::size_t i = 0; i < old_.size(); ++i) {
       Old& old = old_[i];
-      const std::optional<std::string>& body = (*bodies)[i];
+      const std::optional<std::string>& body = bodies[i];
       if (!body) {
         old.is_spared = true;
         continue;
@@ -205,7 +204,7 @@ class JobsStep {
         if (!key.starts_with(as_bytes(board))) return false;
         const auto row = decode<LeaderboardRow>(value);
         if (!row) {
-          damage = Error{ExitCode::our_fault, "store, family 'board': " + row.error().message};
+          damage = Error{ErrorKind::our_fault, "store, family 'board': " + row.error().message};
           return false;
         }
         if (Old* old = find(row->seq)) old->is_spared = true;
@@ -227,9 +226,8 @@ class JobsStep {
         old.labels.push_back(std::move(first));
       keys.insert(keys.end(), old.labels.begin(), old.labels.end());
     }
-    const auto entries = store_.get_many(store::Family::run, keys);
-    if (!entries) return failure(entries.error());
-    auto entry = entries->begin();
+    KQ_TRY_VALUE(const auto entries, store_.get_many(store::Family::run, keys));
+    auto entry = entries.begin();
     for (Old& old : old_) {
       std::vector<std::string> its;
       for (std::string& label : old.labels) {
@@ -307,9 +305,8 @@ Expected<void> walk_on(Step& step) {
       walk.began_ms = step.now_ms;
       [[fallthrough]];
     case Retention::Walk::jobs: {
-      const auto is_over = JobsStep(step).run();
-      if (!is_over) return failure(is_over.error());
-      if (!*is_over) return {};
+      KQ_TRY_VALUE(const auto is_over, JobsStep(step).run());
+      if (!is_over) return {};
       if (!wants_files_swept(state, step.now_ms)) {
         rest(step);
         return {};
@@ -320,16 +317,14 @@ Expected<void> walk_on(Step& step) {
       return {};
     }
     case Retention::Walk::submissions: {
-      const auto is_over = name_some(step);
-      if (!is_over) return failure(is_over.error());
-      if (*is_over) walk.walk = Retention::Walk::files;
+      KQ_TRY_VALUE(const auto is_over, name_some(step));
+      if (is_over) walk.walk = Retention::Walk::files;
       walk.file_at.clear();
       return {};
     }
     case Retention::Walk::files: {
-      const auto is_over = remove_some_files(step);
-      if (!is_over) return failure(is_over.error());
-      if (!*is_over) return {};
+      KQ_TRY_VALUE(const auto is_over, remove_some_files(step));
+      if (!is_over) return {};
       walk.removed_n = 0;
       walk.files_at_ms = step.now_ms;
       rest(step);

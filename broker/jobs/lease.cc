@@ -28,7 +28,7 @@ struct Parcel {
 };
 
 Expected<std::optional<Lease>> give_up(Step& step, Job& job, const std::string& message) {
-  if (auto done = abandon(step, job, message); !done) return failure(std::move(done.error()));
+  KQ_TRY(abandon(step, job, message));
   return std::optional<Lease>();
 }
 
@@ -50,10 +50,9 @@ class Handout {
           std::any_of(sessions.begin(), sessions.end(), [](const Session* session) { return session->has_gpu(); });
       for (Session* session : sessions) {
         if (granted_n_ >= state_.options.leases_per_step_max) break;
-        auto granted = grant_one(*session);
-        if (!granted) return failure(std::move(granted.error()));
-        if (!*granted && session->has_gpu()) done.insert(session);
-        any = any || *granted || done.contains(session);
+        KQ_TRY_VALUE(auto granted, grant_one(*session));
+        if (!granted && session->has_gpu()) done.insert(session);
+        any = any || granted || done.contains(session);
       }
       if (granted_n_ >= state_.options.leases_per_step_max) {
         step_.ready.wake_at(step_.now_ms);
@@ -87,30 +86,27 @@ class Handout {
     if (state_.jobs.find(place->seq) == nullptr) {
       const std::size_t more =
           std::min({kReadAhead, credit_ - granted_n_ + 1, state_.options.leases_per_step_max - granted_n_ + 1});
-      if (auto read = read_ahead(step_, place->lane, more); !read) return failure(std::move(read.error()));
+      KQ_TRY(read_ahead(step_, place->lane, more));
     }
-    auto found = load(step_, place->seq);
-    if (!found) return failure(std::move(found.error()));
-    if (*found == nullptr)
+    KQ_TRY_VALUE(auto found, load(step_, place->seq));
+    if (found == nullptr)
       return our_fault("store: job " + std::to_string(place->seq) + " is in family 'queue' and not queued");
-    Job& job = **found;
+    Job& job = *found;
     // Its timer has not fired yet: more were due than one Tick handles.
     if (job.record.leased_at_ms == 0 && job.record.deadline_ms != 0 && job.record.deadline_ms <= step_.now_ms) {
-      if (auto done = expire_queued(step_, job); !done) return failure(std::move(done.error()));
+      KQ_TRY(expire_queued(step_, job));
       return true;
     }
-    auto lease = lease_for(step_, job);
-    if (!lease) return failure(std::move(lease.error()));
-    if (!*lease) return true;  // it was abandoned, there may be others
+    KQ_TRY_VALUE(auto lease, lease_for(step_, job));
+    if (!lease) return true;  // it was abandoned, there may be others
     const auto device = next_device(session, offer, job.record.needs);
     KQ_CHECK(device.has_value());
-    auto object = object_for(step_, job.record.seq, session.devices[*device]);
-    if (!object) return failure(std::move(object.error()));
-    (*lease)->object = std::move(*object);
+    KQ_TRY_VALUE(auto object, object_for(step_, job.record.seq, session.devices[*device]));
+    lease->object = std::move(object);
     lease_out(step_, job, session, *device);
-    (*lease)->id = {job.record.seq, job.record.attempt};
-    (*lease)->device = session.devices[*device];
-    pack(session, std::move(**lease));
+    lease->id = {job.record.seq, job.record.attempt};
+    lease->device = session.devices[*device];
+    pack(session, std::move(*lease));
     return true;
   }
 
@@ -208,20 +204,18 @@ bool has_room(const Step& step, const Session& session) {
 }
 
 Expected<std::optional<Lease>> lease_for(Step& step, Job& job) {
-  const auto submission = submission_of(step, job);
-  if (!submission) return failure(submission.error());
-  if (*submission == nullptr) return give_up(step, job, "the store has lost its submission");
-  Lease lease{.id = {}, .run = job.record.run, .submission = **submission, .blobs = {}, .device = {}};
+  KQ_TRY_VALUE(const auto submission, submission_of(step, job));
+  if (submission == nullptr) return give_up(step, job, "the store has lost its submission");
+  Lease lease{.id = {}, .run = job.record.run, .submission = *submission, .blobs = {}, .device = {}};
   std::vector<Hash> hashes{lease.submission.problem.hash};
   for (const SourceFile& file : lease.submission.files) hashes.push_back(file.hash);
   std::ranges::sort(hashes);
   hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
   lease.blobs.reserve(hashes.size());
   for (const Hash& hash : hashes) {
-    auto blob = step.state.blobs.find(*step.state.store, hash);
-    if (!blob) return failure(std::move(blob.error()));
-    if (*blob == nullptr) return give_up(step, job, "the store has lost the file with SHA-256 " + to_hex(hash));
-    lease.blobs.push_back(**blob);
+    KQ_TRY_VALUE(auto blob, step.state.blobs.find(*step.state.store, hash));
+    if (blob == nullptr) return give_up(step, job, "the store has lost the file with SHA-256 " + to_hex(hash));
+    lease.blobs.push_back(*blob);
   }
   return std::optional(std::move(lease));
 }

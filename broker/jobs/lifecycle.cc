@@ -137,12 +137,11 @@ Expected<store::LaneId> lane_for(Step& step, const JobRecord& record) {
     note_most_classes(step, needs.error().message);
     return failure(needs.error());
   }
-  const auto submitter =
-      number_for(step, scheduler.submitters, record.submitter, store::kSubmitterPrefix, options.submitters_max,
-                 record.submitter, "submitters", [&](std::uint32_t number) { return accounts.uses_submitter(number); });
-  if (!submitter) return failure(submitter.error());
-  if (step.state.paused.contains(record.submitter) && !record.submitter.empty()) scheduler.pause(*submitter, true);
-  return store::LaneId{.needs = *needs, .priority = record.priority, .submitter = *submitter};
+  KQ_TRY_VALUE(const auto submitter, number_for(step, scheduler.submitters, record.submitter, store::kSubmitterPrefix,
+                                                options.submitters_max, record.submitter, "submitters",
+                                                [&](std::uint32_t number) { return accounts.uses_submitter(number); }));
+  if (step.state.paused.contains(record.submitter) && !record.submitter.empty()) scheduler.pause(submitter, true);
+  return store::LaneId{.needs = *needs, .priority = record.priority, .submitter = submitter};
 }
 
 // How long to wait after so many failures: twice as long each time.
@@ -196,10 +195,9 @@ Result without_run(VerdictName verdict, std::string reason, std::string message,
 // The time to beat for the board's place, as this turn will leave it; none where nobody holds it.
 Expected<std::optional<double>> time_to_beat_ns(State& state, const std::string& key) {
   if (const auto place = state.board_ns.find(key); place != state.board_ns.end()) return place->second;
-  const auto bytes = state.store->get(store::Family::board, key);
-  if (!bytes) return failure(bytes.error());
-  if (!*bytes) return std::nullopt;
-  const auto row = decode<LeaderboardRow>(**bytes);
+  KQ_TRY_VALUE(const auto bytes, state.store->get(store::Family::board, key));
+  if (!bytes) return std::nullopt;
+  const auto row = decode<LeaderboardRow>(*bytes);
   if (!row) return our_fault("store, family 'board': " + row.error().message);
   state.board_ns.emplace(key, row->median_ns);
   return row->median_ns;
@@ -207,15 +205,13 @@ Expected<std::optional<double>> time_to_beat_ns(State& state, const std::string&
 
 Expected<void> enter_board(Step& step, Job& job, const Result& result) {
   if (!row_of(name_of(result.verdict)).ranks) return {};
-  const auto body = submission_of(step, job);
-  if (!body) return failure(body.error());
-  if (*body == nullptr) return our_fault("store, family 'body': " + text_of(job) + " has none");
-  auto row = board_row(**body, result, job.record.seq, job.record.finished_at_ms);
+  KQ_TRY_VALUE(const auto body, submission_of(step, job));
+  if (body == nullptr) return our_fault("store, family 'body': " + text_of(job) + " has none");
+  auto row = board_row(*body, result, job.record.seq, job.record.finished_at_ms);
   if (!row) return {};
   const std::string key = store::board_key(row->problem_hash, row->device_model);
-  const auto to_beat = time_to_beat_ns(step.state, key);
-  if (!to_beat) return failure(to_beat.error());
-  if (*to_beat && !is_better(*row, **to_beat)) return {};
+  KQ_TRY_VALUE(const auto to_beat, time_to_beat_ns(step.state, key));
+  if (to_beat && !is_better(*row, *to_beat)) return {};
   step.ready.write(store::Family::board, key, encode(*row));
   step.state.board_ns.insert_or_assign(key, row->median_ns);
   return {};
@@ -235,40 +231,36 @@ store::QueueEntry entry_of(const JobRecord& record) {
 
 Expected<const Submission*> submission_of(Step& step, Job& job) {
   if (!job.submission) {
-    auto body = store::read_body(*step.state.store, job.record.seq);
-    if (!body) return failure(std::move(body.error()));
-    if (!*body) return nullptr;
-    job.submission = std::make_shared<const Submission>(std::move(**body));
+    KQ_TRY_VALUE(auto body, store::read_body(*step.state.store, job.record.seq));
+    if (!body) return nullptr;
+    job.submission = std::make_shared<const Submission>(std::move(*body));
   }
   return job.submission.get();
 }
 
 Expected<Job*> load(Step& step, Sequence seq) {
   if (Job* job = step.state.jobs.find(seq)) return job->record.state == JobState::finished ? nullptr : job;
-  auto record = store::read_job(*step.state.store, seq);
-  if (!record) return failure(std::move(record.error()));
-  if (!*record || (*record)->state == JobState::finished) return nullptr;
-  const auto lane = lane_for(step, **record);
-  if (!lane) return failure(lane.error());
-  return &step.state.jobs.insert({.record = std::move(**record), .lane = *lane});
+  KQ_TRY_VALUE(auto record, store::read_job(*step.state.store, seq));
+  if (!record || record->state == JobState::finished) return nullptr;
+  KQ_TRY_VALUE(const auto lane, lane_for(step, *record));
+  return &step.state.jobs.insert({.record = std::move(*record), .lane = lane});
 }
 
 Expected<void> enqueue(Step& step, JobRecord record, std::shared_ptr<const Submission> submission) {
   KQ_CHECK(record.state == JobState::queued);
   if (record.not_before_ms <= step.now_ms) record.not_before_ms = 0;
-  const auto lane = lane_for(step, record);
-  if (!lane) return failure(lane.error());
+  KQ_TRY_VALUE(const auto lane, lane_for(step, record));
   Job* job = step.state.jobs.find(record.seq);
   if (job != nullptr) {  // it ended in this very turn
     step.state.jobs.revive(*job);
     if (!submission)
       submission = std::move(job->submission);  // if it also came in this turn the store does not have it yet
-    *job = {.record = std::move(record), .lane = *lane};
+    *job = {.record = std::move(record), .lane = lane};
   } else {
-    job = &step.state.jobs.insert({.record = std::move(record), .lane = *lane});
+    job = &step.state.jobs.insert({.record = std::move(record), .lane = lane});
   }
   job->submission = std::move(submission);
-  step.state.accounts.add(*lane, job->record.bytes);
+  step.state.accounts.add(lane, job->record.bytes);
   if (job->record.deadline_ms != 0) set_timer(step, expires(job->record), "");
   stand(step, *job);
   write_record(step, *job);
@@ -360,9 +352,8 @@ Expected<void> bring_on(Step& step, const JobRecord& queued, const Submission& a
   KQ_CHECK(queued.state == JobState::queued);
   JobRecord wanted = brought_on(queued, again, step.now_ms);
   if (wanted == queued) return {};
-  const auto found = load(step, queued.seq);
-  if (!found) return failure(found.error());
-  Job& job = **found;
+  KQ_TRY_VALUE(const auto found, load(step, queued.seq));
+  Job& job = *found;
   release(step, job, false);
   if (wanted.deadline_ms != job.record.deadline_ms) {
     clear_timer(step, expires(job.record));

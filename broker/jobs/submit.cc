@@ -86,17 +86,14 @@ class Intake {
     // The broker names the work itself: a wrong key of a producer could answer one submission with another's result.
     const Hash key = submission_key(submission);
     if (Job* job = state_.jobs.find(key)) return again(submission, job->record, job->ending);
-    const auto seq = store::find_key(*state_.store, key);
-    if (!seq) return failure(seq.error());
-    if (!*seq || state_.retention.removed.contains(**seq)) return anew(std::move(submission), key);
-    const auto record = store::read_job(*state_.store, **seq);
-    if (!record) return failure(record.error());
-    if (!*record) return our_fault("store: job " + std::to_string(**seq) + " has a key, but no record");
-    if ((*record)->state != JobState::finished) return again(submission, **record, std::nullopt);
-    const auto result = store::read_result(*state_.store, **seq, false);
-    if (!result) return failure(result.error());
-    if (!*result) return our_fault("store: job " + std::to_string(**seq) + " is finished, but has no result");
-    return again(submission, **record, Ending{name_of((*result)->verdict), (*result)->device.memory_bytes});
+    KQ_TRY_VALUE(const auto seq, store::find_key(*state_.store, key));
+    if (!seq || state_.retention.removed.contains(*seq)) return anew(std::move(submission), key);
+    KQ_TRY_VALUE(const auto record, store::read_job(*state_.store, *seq));
+    if (!record) return our_fault("store: job " + std::to_string(*seq) + " has a key, but no record");
+    if (record->state != JobState::finished) return again(submission, *record, std::nullopt);
+    KQ_TRY_VALUE(const auto result, store::read_result(*state_.store, *seq, false));
+    if (!result) return our_fault("store: job " + std::to_string(*seq) + " is finished, but has no result");
+    return again(submission, *record, Ending{name_of(result->verdict), result->device.memory_bytes});
   }
 
   bool took_new() const { return took_new_; }
@@ -109,7 +106,7 @@ class Intake {
     if (needs) {
       const std::uint32_t bytes = bytes_of(submission, offered_);
       if (auto full = complaint_about_room(bytes)) return busy(std::move(*full));
-      if (auto kept = keep_way_to_first_entry(record); !kept) return failure(std::move(kept.error()));
+      KQ_TRY(keep_way_to_first_entry(record));
       const Attempt attempt = record.attempt;  // goes on: results of earlier lives stay fenced
       record = record_for(record.seq, record.key, submission, bytes);
       record.attempt = attempt;
@@ -121,11 +118,10 @@ class Intake {
       if (ending->verdict == VerdictName::abandoned)
         step_.ready.erase(store::Family::dead, store::sequence_key(record.seq));
     }
-    const auto written = write_entry(record.seq, submission);
-    if (!written) return failure(written.error());
-    if (!*written) return busy(std::string(kDiskNearlyFull));
+    KQ_TRY_VALUE(const auto written, write_entry(record.seq, submission));
+    if (!written) return busy(std::string(kDiskNearlyFull));
     if (!needs && record.state == JobState::queued) {
-      if (auto done = bring_on(step_, record, submission); !done) return failure(std::move(done.error()));
+      KQ_TRY(bring_on(step_, record, submission));
     }
     state_.metrics.reused();
     return JobAck{.acceptance = Acceptance::reused, .seq = record.seq, .state = record.state, .reason = ""};
@@ -136,10 +132,9 @@ class Intake {
     const Submission& submission = *kept;
     const std::uint32_t bytes = bytes_of(submission, offered_);
     if (auto full = complaint_about_room(bytes)) return busy(std::move(*full));
-    auto missing = first_missing(submission);
-    if (!missing) return failure(std::move(missing.error()));
-    if (*missing) {
-      return refused(submission.label + ": " + **missing +
+    KQ_TRY_VALUE(auto missing, first_missing(submission));
+    if (missing) {
+      return refused(submission.label + ": " + *missing +
                      " is neither in this batch nor in the store; send its bytes along");
     }
     const Sequence seq = state_.next_sequence;
@@ -186,7 +181,7 @@ class Intake {
 
   // Where there are too many different lanes already, room comes as jobs end.
   Expected<JobAck> busy_or_failed(const Error& error) {
-    if (error.code == ExitCode::bad_input) return busy(error.message);
+    if (error.kind == ErrorKind::bad_input) return busy(error.message);
     return failure(error);
   }
 
@@ -202,10 +197,9 @@ class Intake {
 
   // A message that is repeated finds its labels there.
   Expected<bool> is_entered(const std::string& key, Sequence seq) const {
-    const auto bytes = state_.store->get(store::Family::run, key);
-    if (!bytes) return failure(bytes.error());
-    if (!*bytes) return false;
-    const auto entry = decode<RunEntry>(**bytes);
+    KQ_TRY_VALUE(const auto bytes, state_.store->get(store::Family::run, key));
+    if (!bytes) return false;
+    const auto entry = decode<RunEntry>(*bytes);
     if (!entry) return our_fault("store, family 'run': " + entry.error().message);
     return entry->seq == seq;
   }
@@ -216,13 +210,11 @@ class Intake {
     Job* job = state_.jobs.find(record.seq);
     std::string label;
     if (job != nullptr) {
-      const auto first = submission_of(step_, *job);
-      if (!first) return failure(first.error());
-      if (*first != nullptr) label = (*first)->label;
+      KQ_TRY_VALUE(const auto first, submission_of(step_, *job));
+      if (first != nullptr) label = first->label;
     } else {
-      const auto first = store::read_body(*state_.store, record.seq);
-      if (!first) return failure(first.error());
-      if (*first) label = (*first)->label;
+      KQ_TRY_VALUE(const auto first, store::read_body(*state_.store, record.seq));
+      if (first) label = first->label;
     }
     step_.ready.write(store::Family::reuse, store::reuse_key(record.seq, store::run_key(record.run, label)),
                       store::reuse_value(step_.now_ms));
@@ -277,9 +269,8 @@ class Intake {
     const auto missing = [&](const std::string& name, const Hash& hash) -> Expected<std::optional<std::string>> {
       if (offered_.contains(hash)) return std::optional<std::string>();
       if (state_.retention.removed_files.contains(hash)) return absent(name, hash);
-      const auto blob = state_.blobs.find(*state_.store, hash);
-      if (!blob) return failure(blob.error());
-      if (*blob == nullptr) return absent(name, hash);
+      KQ_TRY_VALUE(const auto blob, state_.blobs.find(*state_.store, hash));
+      if (blob == nullptr) return absent(name, hash);
       return std::optional<std::string>();
     };
     for (const SourceFile& file : submission.files) {
@@ -323,9 +314,8 @@ Expected<void> answer(Step& step, const Caller& caller, SubmitBatch&& batch) {
   SubmitAck ack;
   ack.jobs.reserve(batch.jobs.size());
   for (Submission& submission : batch.jobs) {
-    auto one = intake.take(std::move(submission));
-    if (!one) return failure(std::move(one.error()));
-    ack.jobs.push_back(std::move(*one));
+    KQ_TRY_VALUE(auto one, intake.take(std::move(submission)));
+    ack.jobs.push_back(std::move(one));
   }
   if (intake.took_new()) {
     step.ready.write(store::Family::meta, std::string(store::kNextSequenceKey),

@@ -23,10 +23,9 @@ Expected<std::optional<JobRecord>> record_of(const State& state, Sequence seq) {
 // How it ended. The job is finished.
 Expected<VerdictName> verdict_of(const State& state, Sequence seq) {
   if (const Job* job = state.jobs.find(seq); job != nullptr && job->ending) return job->ending->verdict;
-  const auto result = store::read_result(*state.store, seq, false);
-  if (!result) return failure(result.error());
-  if (!*result) return our_fault("store: job " + std::to_string(seq) + " is finished, but has no result");
-  return name_of((*result)->verdict);
+  KQ_TRY_VALUE(const auto result, store::read_result(*state.store, seq, false));
+  if (!result) return our_fault("store: job " + std::to_string(seq) + " is finished, but has no result");
+  return name_of(result->verdict);
 }
 
 // One JobAction per sequence, in order; `act` gets the job's record and fills done, state and reason.
@@ -41,16 +40,15 @@ Expected<void> for_each(Step& step, const Caller& caller, const std::vector<Sequ
   ActionReply answers;
   for (const Sequence seq : seqs) {
     JobAction& action = answers.jobs.emplace_back(JobAction{.seq = seq, .reason = ""});
-    auto record = record_of(step.state, seq);
-    if (!record) return failure(std::move(record.error()));
-    if (!*record) {
+    KQ_TRY_VALUE(auto record, record_of(step.state, seq));
+    if (!record) {
       const bool was_there = seq > 0 && seq < step.state.next_sequence;
       action.reason = was_there ? "job " + std::to_string(seq) + " was removed some time after its end"
                                 : "no job " + std::to_string(seq);
       continue;
     }
-    action.state = (*record)->state;
-    if (auto done = act(**record, action); !done) return done;
+    action.state = record->state;
+    if (auto done = act(*record, action); !done) return done;
   }
   reply(step, caller, std::move(answers));
   return {};
@@ -63,15 +61,13 @@ Expected<void> cancel_one(Step& step, const Caller& caller, const JobRecord& rec
     return {};
   }
   if (record.state == JobState::finished) {
-    const auto verdict = verdict_of(step.state, record.seq);
-    if (!verdict) return failure(verdict.error());
-    action.done = *verdict == VerdictName::cancelled;
-    action.reason = "job " + std::to_string(record.seq) + " is finished: " + std::string(to_string(*verdict));
+    KQ_TRY_VALUE(const auto verdict, verdict_of(step.state, record.seq));
+    action.done = verdict == VerdictName::cancelled;
+    action.reason = "job " + std::to_string(record.seq) + " is finished: " + std::string(to_string(verdict));
     return {};
   }
-  const auto job = load(step, record.seq);
-  if (!job) return failure(job.error());
-  if (auto done = cancel(step, **job, caller.who.name); !done) return done;
+  KQ_TRY_VALUE(const auto job, load(step, record.seq));
+  if (auto done = cancel(step, *job, caller.who.name); !done) return done;
   action.done = true;
   action.state = JobState::finished;
   return {};
@@ -83,17 +79,15 @@ Expected<void> retry_one(Step& step, JobRecord record, JobAction& action) {
     action.reason = "job " + std::to_string(record.seq) + " is " + std::string(to_string(record.state));
     return {};
   }
-  const auto verdict = verdict_of(step.state, record.seq);
-  if (!verdict) return failure(verdict.error());
-  if (row_of(*verdict).settles) {
-    action.reason = "job " + std::to_string(record.seq) + " has its verdict, " + std::string(to_string(*verdict)) +
+  KQ_TRY_VALUE(const auto verdict, verdict_of(step.state, record.seq));
+  if (row_of(verdict).settles) {
+    action.reason = "job " + std::to_string(record.seq) + " has its verdict, " + std::string(to_string(verdict)) +
                     "; submit it with --force-rerun to judge it once more";
     return {};
   }
   // Its end struck off the time before which it was not to run; what was asked for is in its body.
-  const auto body = store::read_body(*step.state.store, record.seq);
-  if (!body) return failure(body.error());
-  if (*body) record.not_before_ms = (*body)->not_before_ms;
+  KQ_TRY_VALUE(const auto body, store::read_body(*step.state.store, record.seq));
+  if (body) record.not_before_ms = body->not_before_ms;
   record.state = JobState::queued;
   record.failures = 0;
   record.last_error.clear();
@@ -101,11 +95,11 @@ Expected<void> retry_one(Step& step, JobRecord record, JobAction& action) {
   record.leased_at_ms = record.finished_at_ms = 0;
   if (record.deadline_ms <= step.now_ms) record.deadline_ms = 0;  // asked for again in person
   if (auto queued = enqueue(step, record); !queued) {
-    if (queued.error().code != ExitCode::bad_input) return queued;
+    if (queued.error().kind != ErrorKind::bad_input) return queued;
     action.reason = queued.error().message;
     return {};
   }
-  if (*verdict == VerdictName::abandoned) step.ready.erase(store::Family::dead, store::sequence_key(record.seq));
+  if (verdict == VerdictName::abandoned) step.ready.erase(store::Family::dead, store::sequence_key(record.seq));
   action.done = true;
   action.state = JobState::queued;
   return {};
@@ -157,9 +151,8 @@ Expected<void> answer(Step& step, const Caller& caller, const PurgeDead& request
   if (!may_rule(step, caller)) return {};
   return for_each(step, caller, request.seqs, [&](const JobRecord& record, JobAction& action) -> Expected<void> {
     const std::string key = store::sequence_key(record.seq);
-    const auto letter = step.state.store->get(store::Family::dead, key);
-    if (!letter) return failure(letter.error());
-    action.done = letter->has_value();
+    KQ_TRY_VALUE(const auto letter, step.state.store->get(store::Family::dead, key));
+    action.done = letter.has_value();
     if (!action.done) action.reason = "job " + std::to_string(record.seq) + " is no dead letter";
     if (action.done) step.ready.erase(store::Family::dead, key);
     return {};

@@ -29,22 +29,19 @@ Expected<std::optional<JobStatus>> status_of(const State& state, Waits& waits, S
     if (record.state == JobState::queued) waits.explain(record, status);
     return std::optional(std::move(status));
   }
-  const auto record = store::read_job(*state.store, seq);
-  if (!record) return failure(record.error());
-  if (!*record) return std::optional<JobStatus>();
-  if ((*record)->state == JobState::queued) {
-    JobStatus status{
-        .seq = seq, .state = JobState::queued, .attempt = (*record)->attempt, .verdict = "", .served = false};
-    waits.explain(**record, status);
+  KQ_TRY_VALUE(const auto record, store::read_job(*state.store, seq));
+  if (!record) return std::optional<JobStatus>();
+  if (record->state == JobState::queued) {
+    JobStatus status{.seq = seq, .state = JobState::queued, .attempt = record->attempt, .verdict = "", .served = false};
+    waits.explain(*record, status);
     return std::optional(std::move(status));
   }
-  const auto result = store::read_result(*state.store, seq, false);
-  if (!result) return failure(result.error());
-  if (!*result) return our_fault("store: job " + std::to_string(seq) + " is not queued, not leased, and has no result");
+  KQ_TRY_VALUE(const auto result, store::read_result(*state.store, seq, false));
+  if (!result) return our_fault("store: job " + std::to_string(seq) + " is not queued, not leased, and has no result");
   return std::optional(JobStatus{.seq = seq,
-                                 .state = (*record)->state,
-                                 .attempt = (*record)->attempt,
-                                 .verdict = std::string(to_string(name_of((*result)->verdict))),
+                                 .state = record->state,
+                                 .attempt = record->attempt,
+                                 .verdict = std::string(to_string(name_of(result->verdict))),
                                  .served = false});
 }
 
@@ -52,16 +49,15 @@ Expected<StatusReply> statuses_of(const State& state, const std::vector<Sequence
   StatusReply answers;
   Waits waits(state);
   for (const Sequence seq : seqs) {
-    auto status = status_of(state, waits, seq);
-    if (!status) return failure(std::move(status.error()));
-    if (*status) answers.jobs.push_back(std::move(**status));
+    KQ_TRY_VALUE(auto status, status_of(state, waits, seq));
+    if (status) answers.jobs.push_back(std::move(*status));
   }
   return answers;
 }
 
 template <class Reply>
 Expected<void> pass_on(Step& step, const Caller& caller, Expected<Reply> answer) {
-  if (!answer && answer.error().code != ExitCode::bad_input) return failure(std::move(answer.error()));
+  if (!answer && answer.error().kind != ErrorKind::bad_input) return failure(std::move(answer.error()));
   if (!answer) {
     reply(step, caller, Refused{std::move(answer.error().message)});
   } else {
@@ -73,11 +69,10 @@ Expected<void> pass_on(Step& step, const Caller& caller, Expected<Reply> answer)
 // The job for a list, with its names from its submission.
 Expected<JobRow> row_for(const State& state, JobRecord record) {
   JobRow row{.job = std::move(record), .label = "", .author = "", .worker = ""};
-  const auto body = store::read_body(*state.store, row.job.seq);
-  if (!body) return failure(body.error());
-  if (*body) {
-    row.label = (*body)->label;
-    row.author = (*body)->author;
+  KQ_TRY_VALUE(const auto body, store::read_body(*state.store, row.job.seq));
+  if (body) {
+    row.label = body->label;
+    row.author = body->author;
   }
   if (const Job* job = state.jobs.find(row.job.seq); job != nullptr && job->tenure) row.worker = job->tenure->worker;
   return row;
@@ -124,9 +119,8 @@ Expected<void> answer(Step& step, const Caller& caller, const StatusQuery& query
 
 Expected<void> answer_watchers(Step& step) {
   for (const Watcher& watcher : step.state.watchers.take_due(step.now_ms)) {
-    auto answers = statuses_of(step.state, watcher.seqs);
-    if (!answers) return failure(std::move(answers.error()));
-    reply(step, {.peer = watcher.peer, .request_id = watcher.request_id}, std::move(*answers));
+    KQ_TRY_VALUE(auto answers, statuses_of(step.state, watcher.seqs));
+    reply(step, {.peer = watcher.peer, .request_id = watcher.request_id}, std::move(answers));
   }
   if (const auto next = step.state.watchers.next_ms()) step.ready.wake_at(*next);
   return {};
@@ -180,7 +174,7 @@ Expected<void> answer(Step& step, const Caller& caller, const JobsQuery& query) 
     answers.last_seq = store::sequence_from(key).value_or(0);
     auto record = decode<JobRecord>(value);
     if (!record) {
-      damage = Error{ExitCode::our_fault, "store, family 'state': " + record.error().message};
+      damage = Error{ErrorKind::our_fault, "store, family 'state': " + record.error().message};
       return false;
     }
     if (record->state == query.state) found.push_back(std::move(*record));
@@ -199,9 +193,8 @@ Expected<void> answer(Step& step, const Caller& caller, const JobsQuery& query) 
   }
   if (damage) return failure(std::move(*damage));
   for (JobRecord& record : found) {
-    auto row = row_for(step.state, std::move(record));
-    if (!row) return failure(std::move(row.error()));
-    answers.jobs.push_back(std::move(*row));
+    KQ_TRY_VALUE(auto row, row_for(step.state, std::move(record)));
+    answers.jobs.push_back(std::move(row));
   }
   return pass_on<JobsReply>(step, caller, std::move(answers));
 }
@@ -217,12 +210,10 @@ Expected<void> answer(Step& step, const Caller& caller, const DeadQuery& query) 
   const std::string first = store::sequence_key(query.after_seq + 1);
   if (auto scanned = step.state.store->scan(store::Family::dead, first, "", visit); !scanned) return scanned;
   for (const Sequence seq : seqs) {
-    auto record = store::read_job(*step.state.store, seq);
-    if (!record) return failure(std::move(record.error()));
-    if (!*record) return our_fault("store, family 'dead': job " + std::to_string(seq) + " has no record");
-    auto row = row_for(step.state, std::move(**record));
-    if (!row) return failure(std::move(row.error()));
-    answers.jobs.push_back(std::move(*row));
+    KQ_TRY_VALUE(auto record, store::read_job(*step.state.store, seq));
+    if (!record) return our_fault("store, family 'dead': job " + std::to_string(seq) + " has no record");
+    KQ_TRY_VALUE(auto row, row_for(step.state, std::move(*record)));
+    answers.jobs.push_back(std::move(row));
     answers.last_seq = seq;
   }
   return pass_on<JobsReply>(step, caller, std::move(answers));

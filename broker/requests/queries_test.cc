@@ -72,7 +72,7 @@ TEST_F(QueriesTest, a_store_that_cannot_be_read_is_our_error_not_the_clients) {
   Step step{state, ready, 1000};
   const auto done = answer(step, {.peer = "c", .request_id = 1}, StatusQuery{{1}});
   ASSERT_FALSE(done);
-  EXPECT_EQ(done.error().code, ExitCode::our_fault);
+  EXPECT_EQ(done.error().kind, ErrorKind::our_fault);
 }
 
 }  // namespace

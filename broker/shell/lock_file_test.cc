@@ -25,7 +25,7 @@ TEST_F(LockFileTest, one_holder_at_a_time) {
     const auto second = LockFile::take(path, "store s");
     ASSERT_FALSE(second);
     EXPECT_EQ(second.error(),
-              (Error{ExitCode::bad_input, "store s is in use by another kq-broker; " + path + " is locked"}));
+              (Error{ErrorKind::bad_input, "store s is in use by another kq-broker; " + path + " is locked"}));
   }
   EXPECT_TRUE(LockFile::take(path, "store s"));
 }
@@ -33,7 +33,7 @@ TEST_F(LockFileTest, one_holder_at_a_time) {
 TEST_F(LockFileTest, a_place_that_cannot_be_written_is_said_so) {
   const auto lock = LockFile::take(dir / "no" / "such", "store s");
   ASSERT_FALSE(lock);
-  EXPECT_EQ(lock.error().code, ExitCode::bad_input);
+  EXPECT_EQ(lock.error().kind, ErrorKind::bad_input);
 }
 
 }  // namespace

@@ -78,8 +78,7 @@ Expected<void> Loop::turn() {
   const std::int64_t asked_at_ms = now_ms_();
   const bool waits = undelivered_.empty() && left_.empty();
   const std::int64_t wait_ms = waits ? std::clamp<std::int64_t>(wake_at_ms_ - asked_at_ms, 0, kIdleMs) : 0;
-  auto packets = receive(wait_ms);
-  if (!packets) return failure(std::move(packets.error()));
+  KQ_TRY_VALUE(auto packets, receive(wait_ms));
   const std::int64_t away_ms = this->away_ms(asked_at_ms, wait_ms);
   for (std::string& text : link_.take_notes()) log({NoteLevel::warning, std::move(text)});
   // One synced write serves the whole turn: the Tick reads what the turn before committed, the Dispatch what is in RAM.
@@ -90,9 +89,9 @@ Expected<void> Loop::turn() {
     if (auto done = step(std::move(event), turn); !done) return done;
   }
   std::size_t bytes = 0;
-  for (auto packet = packets->begin(); packet != packets->end(); ++packet) {
+  for (auto packet = packets.begin(); packet != packets.end(); ++packet) {
     if (now_ms_() > heard_at_ms_ + kTurnMsMax || bytes >= kTurnBytesMax) {
-      left_.assign(std::make_move_iterator(packet), std::make_move_iterator(packets->end()));
+      left_.assign(std::make_move_iterator(packet), std::make_move_iterator(packets.end()));
       break;
     }
     bytes += packet->bytes.size();
@@ -146,9 +145,8 @@ Expected<void> Loop::look_at_space(Ready& turn) {
   if (now_ms_() < look_at_space_ms_ && committed_bytes_ < kSpaceBytes) return {};
   look_at_space_ms_ = now_ms_() + kSpaceMs;
   committed_bytes_ = 0;
-  const auto space = store_.space();
-  if (!space) return failure(space.error());
-  return step(*space, turn);
+  KQ_TRY_VALUE(const auto space, store_.space());
+  return step(space, turn);
 }
 
 // By a thread of its own: on another file system it is a copy of all there is.
@@ -180,10 +178,9 @@ Expected<void> Loop::finish(Ready turn) {
   const std::vector<BackupOrder> backups = turn.backups();
   for (const store::Write& write : turn.writes())
     committed_bytes_ += write.key.size() + (write.value ? write.value->size() : 0);
-  auto sends = commit(std::move(turn), store_);
-  if (!sends) return failure(std::move(sends.error()));
+  KQ_TRY_VALUE(auto sends, commit(std::move(turn), store_));
   link_.hold();
-  for (const Send& send : *sends) deliver(send);
+  for (const Send& send : sends) deliver(send);
   link_.release();
   for (const BackupOrder& order : backups) back_up(order);
   return {};

@@ -125,7 +125,7 @@ TEST_F(LoopTest, nothing_is_said_when_the_commit_fails) {
   store.fail_next_commit("disk full");
   const auto done = loop.turn();
   ASSERT_FALSE(done);
-  EXPECT_EQ(done.error(), (Error{ExitCode::our_fault, "disk full"}));
+  EXPECT_EQ(done.error(), (Error{ErrorKind::our_fault, "disk full"}));
   EXPECT_TRUE(link.sent.empty());
 }
 

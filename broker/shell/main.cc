@@ -68,9 +68,8 @@ Expected<broker::LockFile> lock_store(const std::string& dir) {
 Expected<std::optional<broker::LockFile>> lock_address(const std::string& url) {
   constexpr std::string_view kIpc = "ipc://";
   if (!url.starts_with(kIpc)) return std::nullopt;
-  auto lock = broker::LockFile::take(url.substr(kIpc.size()) + ".lock", url);
-  if (!lock) return failure(std::move(lock.error()));
-  return std::optional<broker::LockFile>(std::move(*lock));
+  KQ_TRY_VALUE(auto lock, broker::LockFile::take(url.substr(kIpc.size()) + ".lock", url));
+  return std::optional<broker::LockFile>(std::move(lock));
 }
 
 void say_ready(int fd, const std::string& url) {
@@ -105,28 +104,22 @@ Expected<std::unique_ptr<net::HttpServer>> serve_metrics(const broker::CommandLi
 
 Expected<void> run(const broker::CommandLine& line) {
   hear_signals(false);
-  const auto endpoints = net::parse_broker_url(line.bind);
-  if (!endpoints) return failure(endpoints.error());
-  const auto store_lock = lock_store(line.store_dir);
-  if (!store_lock) return failure(store_lock.error());
-  const auto address_lock = lock_address(line.bind);
-  if (!address_lock) return failure(address_lock.error());
-  const auto store = store::open_rocks_store(line.store_dir, store::OpenMode::read_write);
-  if (!store) return failure(store.error());
+  KQ_TRY_VALUE(const auto endpoints, net::parse_broker_url(line.bind));
+  KQ_TRY(lock_store(line.store_dir));
+  KQ_TRY(lock_address(line.bind));
+  KQ_TRY_VALUE(const auto store, store::open_rocks_store(line.store_dir, store::OpenMode::read_write));
   const SteadyUnixTime now_ms;
   broker::BrokerOptions options = line.options;
   options.notes_per_job = line.log_level == "debug";
-  auto broker = broker::Broker::recover(**store, options, now_ms());
+  auto broker = broker::Broker::recover(*store, options, now_ms());
   if (!broker) return failure(broker.error());
-  const auto link = net::bind_server(*endpoints, server_options(line));
-  if (!link) return failure(link.error());
+  KQ_TRY_VALUE(const auto link, net::bind_server(endpoints, server_options(line)));
 
   const broker::State& state = broker->state();
-  broker::Loop loop(*broker, **store, **link, now_ms);
+  broker::Loop loop(*broker, *store, *link, now_ms);
   broker::MetricsBoard board;
-  const auto metrics = serve_metrics(line, board, now_ms);
-  if (!metrics) return failure(metrics.error());
-  if (*metrics) loop.watch([&](std::int64_t at_ms) { board.publish(broker::metrics_of(state, at_ms), at_ms); });
+  KQ_TRY_VALUE(const auto metrics, serve_metrics(line, board, now_ms));
+  if (metrics) loop.watch([&](std::int64_t at_ms) { board.publish(broker::metrics_of(state, at_ms), at_ms); });
   spdlog::info("listening on {}; {} jobs queued, {} leased", line.bind, state.scheduler.size() + state.timers.waiting_n,
                state.jobs.leased_n());
   hear_signals(true);
@@ -153,5 +146,5 @@ int main(int argc, char** argv) {
   const auto done = run(line);
   if (done) return static_cast<int>(ExitCode::ok);
   spdlog::error(done.error().message);
-  return static_cast<int>(done.error().code);
+  return static_cast<int>(exit_code(done.error().kind));
 }

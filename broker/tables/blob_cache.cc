@@ -36,10 +36,9 @@ Expected<const Blob*> BlobCache::find(const store::Store& store, const Hash& has
     to_front_of(entry.is_shared || entry.is_asked ? kept_ : asked_, place->second);
     return &entry.blob;
   }
-  auto blob = read_blob(store, hash);
-  if (!blob) return failure(std::move(blob.error()));
-  if (!*blob) return nullptr;
-  put(std::move(**blob));
+  KQ_TRY_VALUE(auto blob, read_blob(store, hash));
+  if (!blob) return nullptr;
+  put(std::move(*blob));
   return find(store, hash);
 }
 
@@ -49,12 +48,11 @@ Expected<void> BlobCache::read(const store::Store& store, const std::vector<Hash
     if (left.empty()) break;
     std::vector<std::string> keys;
     for (const Hash& hash : left) keys.push_back(store::blob_key(hash, packing));
-    auto values = store.get_many(store::Family::blob, keys);
-    if (!values) return failure(std::move(values.error()));
+    KQ_TRY_VALUE(auto values, store.get_many(store::Family::blob, keys));
     std::vector<Hash> missing;
     for (std::size_t i = 0; i < left.size(); ++i) {
-      if ((*values)[i]) {
-        put({.hash = left[i], .bytes = std::move(*(*values)[i]), .packing = packing});
+      if (values[i]) {
+        put({.hash = left[i], .bytes = std::move(*values[i]), .packing = packing});
       } else {
         missing.push_back(left[i]);
       }
@@ -93,9 +91,8 @@ void BlobCache::drop(Place place) {
 
 Expected<std::optional<Blob>> read_blob(const store::Store& store, const Hash& hash) {
   for (const Packing packing : kLikeliestFirst) {
-    auto bytes = store.get(store::Family::blob, store::blob_key(hash, packing));
-    if (!bytes) return failure(std::move(bytes.error()));
-    if (*bytes) return Blob{.hash = hash, .bytes = std::move(**bytes), .packing = packing};
+    KQ_TRY_VALUE(auto bytes, store.get(store::Family::blob, store::blob_key(hash, packing)));
+    if (bytes) return Blob{.hash = hash, .bytes = std::move(*bytes), .packing = packing};
   }
   return std::nullopt;
 }

@@ -121,18 +121,16 @@ Expected<void> hand_out_to(Step& step, Session& session) {
     bytes_n = 0;
   };
   for (const Wanted& wanted : wanted_of(state, session, most)) {
-    auto job = load(step, wanted.seq);
-    if (!job) return failure(std::move(job.error()));
-    if (*job == nullptr) return our_fault("store: " + text_of(wanted.seq) + " is in family 'queue' and not queued");
-    auto lease = lease_for(step, **job);
-    if (!lease) return failure(std::move(lease.error()));
-    if (!*lease) continue;  // it was abandoned
-    (*lease)->id = {wanted.seq, 0};
-    (*lease)->device = wanted.target;
-    const std::size_t lease_bytes_n = bytes_of(**lease);
+    KQ_TRY_VALUE(auto job, load(step, wanted.seq));
+    if (job == nullptr) return our_fault("store: " + text_of(wanted.seq) + " is in family 'queue' and not queued");
+    KQ_TRY_VALUE(auto lease, lease_for(step, *job));
+    if (!lease) continue;  // it was abandoned
+    lease->id = {wanted.seq, 0};
+    lease->device = wanted.target;
+    const std::size_t lease_bytes_n = bytes_of(*lease);
     if (bytes_n + lease_bytes_n > state.options.lease_batch_bytes_max) send();
     bytes_n += lease_bytes_n;
-    batch.builds.push_back(std::move(**lease));
+    batch.builds.push_back(std::move(*lease));
     state.builds.going.emplace(wanted.seq, Builds::Going{.holder = session.id,
                                                          .target = wanted.target,
                                                          .deadline_ms = step.now_ms + state.options.build_limit_ms});
@@ -274,9 +272,8 @@ Expected<std::optional<BuildObject>> object_for(Step& step, Sequence seq, const 
   const auto found = builds.objects.find(seq);
   if (found == builds.objects.end() || !is_for(found->second, device)) return std::nullopt;
   if (const auto fresh = builds.fresh.find(seq); fresh != builds.fresh.end()) return fresh->second;
-  const auto bytes = step.state.store->get(store::Family::object, store::sequence_key(seq));
-  if (!bytes) return failure(bytes.error());
-  auto object = *bytes ? decode<BuildObject>(**bytes) : Expected<BuildObject>(our_fault("it is gone"));
+  KQ_TRY_VALUE(const auto bytes, step.state.store->get(store::Family::object, store::sequence_key(seq)));
+  auto object = bytes ? decode<BuildObject>(*bytes) : Expected<BuildObject>(our_fault("it is gone"));
   if (object) return std::optional(std::move(*object));
   step.ready.warn("objects that cannot be read", text_of(seq) + ": its object cannot be read: " +
                                                      object.error().message);  // it is built where it runs

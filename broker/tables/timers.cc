@@ -15,19 +15,18 @@ tl::unexpected<Error> damaged(const char* what) {
 }
 
 Expected<void> fire(Step& step, const store::TimerPlace& place) {
-  auto job = load(step, place.seq);
-  if (!job) return failure(std::move(job.error()));
-  if (*job == nullptr || (*job)->record.state != JobState::queued) return {};
+  KQ_TRY_VALUE(auto job, load(step, place.seq));
+  if (job == nullptr || job->record.state != JobState::queued) return {};
   if (place.kind == store::TimerKind::may_run) {
     // Another timer of this Tick may have ended its waiting.
-    if ((*job)->record.not_before_ms != place.at_ms) return {};
+    if (job->record.not_before_ms != place.at_ms) return {};
     --step.state.timers.waiting_n;
-    come_due(step, **job);
+    come_due(step, *job);
     return {};
   }
   // One that began in time and is queued again goes on.
-  if ((*job)->record.deadline_ms != place.at_ms || (*job)->record.leased_at_ms != 0) return {};
-  return expire_queued(step, **job);
+  if (job->record.deadline_ms != place.at_ms || job->record.leased_at_ms != 0) return {};
+  return expire_queued(step, *job);
 }
 
 }  // namespace

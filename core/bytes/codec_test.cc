@@ -60,14 +60,14 @@ template <class T>
 std::string refusal(std::string_view bytes) {
   const auto decoded = decode<T>(bytes);
   if (decoded) return "accepted";
-  EXPECT_EQ(decoded.error().code, ExitCode::bad_input);
+  EXPECT_EQ(decoded.error().kind, ErrorKind::bad_input);
   return decoded.error().message;
 }
 template <class Body>
 std::string message_refusal(std::string_view bytes) {
   const auto decoded = decode_message<Body>(bytes);
   if (decoded) return "accepted";
-  EXPECT_EQ(decoded.error().code, ExitCode::bad_input);
+  EXPECT_EQ(decoded.error().kind, ErrorKind::bad_input);
   return decoded.error().message;
 }
 
@@ -380,8 +380,8 @@ TEST(Codec, many_small_arrays_are_refused_by_their_sum) {
       nested += array_of(kMessageItemsMax) + std::string(kMessageItemsMax, 1);
     return map({{"invented_later", nested}});
   };
-  EXPECT_EQ(refusal<Samples>(examples::samples(15)), "accepted");
-  EXPECT_EQ(refusal<Samples>(examples::samples(16)), "message of more than 1048576 items");
+  EXPECT_EQ(refusal<Samples>(samples(15)), "accepted");
+  EXPECT_EQ(refusal<Samples>(samples(16)), "message of more than 1048576 items");
 }
 
 TEST(Codec, depth_beyond_the_limit_is_refused) {

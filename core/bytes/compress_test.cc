@@ -44,7 +44,7 @@ std::string zstd_frame() {
 std::string refusal(Packing packing, std::string_view packed, std::size_t bytes_max = kFileBytesMax) {
   const auto content = Decompressor().decompress(packing, packed, bytes_max);
   if (content) return "accepted";
-  EXPECT_EQ(content.error().code, ExitCode::bad_input);
+  EXPECT_EQ(content.error().kind, ErrorKind::bad_input);
   return content.error().message;
 }
 

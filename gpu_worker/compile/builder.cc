@@ -167,11 +167,10 @@ Builder::Builder(BuilderOptions options, BuildCache cache, ZygoteSource zygote)
 
 Expected<Builder::Job> Builder::begin(const Lease& lease, std::stop_token stop, std::size_t slot,
                                       std::int64_t start_ms) const {
-  auto zygote = zygote_(lease.device.kind);
-  if (!zygote) return failure(zygote.error());
+  KQ_TRY_VALUE(auto zygote, zygote_(lease.device.kind));
   return Job{.lease = lease,
              .arch = lease.device.arch.empty() ? options_.no_gpu_arch : lease.device.arch,
-             .zygote = std::move(*zygote),
+             .zygote = std::move(zygote),
              .stop = std::move(stop),
              .slot = slot,
              .end_ms = start_ms + limit_of(lease.submission, kNoLimitMs)};
@@ -191,19 +190,18 @@ Hash Builder::key_of(const Job& job) {
 Expected<Built> Builder::build(const Lease& lease, std::stop_token stop, std::size_t slot) {
   if (stop.stop_requested()) return our_fault("stopped before it began");
   const std::int64_t start_ms = sys::monotonic_now_ms();
-  auto judged = judge_files(lease, time_to_judge(lease, stop, start_ms + limit_of(lease.submission, kNoLimitMs)));
-  if (!judged) return failure(judged.error());
-  if (*judged) return std::move(**judged);
+  KQ_TRY_VALUE(auto judged,
+               judge_files(lease, time_to_judge(lease, stop, start_ms + limit_of(lease.submission, kNoLimitMs))));
+  if (judged) return std::move(*judged);
   if (auto built = judge_entry(lease.submission)) return std::move(*built);
-  const auto job = begin(lease, std::move(stop), slot, start_ms);
-  if (!job) return failure(job.error());
-  const Hash key = key_of(*job);
-  const BuildTime time{.stop = job->stop, .end_ms = job->end_ms, .limit_ms = limit_of(lease.submission, kNoLimitMs)};
+  KQ_TRY_VALUE(const auto job, begin(lease, std::move(stop), slot, start_ms));
+  const Hash key = key_of(job);
+  const BuildTime time{.stop = job.stop, .end_ms = job.end_ms, .limit_ms = limit_of(lease.submission, kNoLimitMs)};
   const KeysInWork::Hold hold(keys_, key, time);
   if (auto over = time.over()) return over->map(ended_build);
-  if (lease.object) adopt(*job, key);
-  auto cached = from_cache(*job, key);
-  auto built = cached ? Expected<Built>(std::move(*cached)) : run(*job, key);
+  if (lease.object) adopt(job, key);
+  auto cached = from_cache(job, key);
+  auto built = cached ? Expected<Built>(std::move(*cached)) : run(job, key);
   if (built) built->ms = sys::monotonic_now_ms() - start_ms;
   return built;
 }
@@ -211,16 +209,14 @@ Expected<Built> Builder::build(const Lease& lease, std::stop_token stop, std::si
 Expected<Built> Builder::build_object(const Lease& lease, std::stop_token stop, std::size_t slot) {
   auto built = build(lease, stop, slot);
   if (!built || built->dir.empty()) return built;
-  const auto job = begin(lease, std::move(stop), slot, sys::monotonic_now_ms());
-  if (!job) return failure(job.error());
+  KQ_TRY_VALUE(const auto job, begin(lease, std::move(stop), slot, sys::monotonic_now_ms()));
   std::error_code error;
-  if (!is_as_the_key_says(*job->zygote, built->dir))
+  if (!is_as_the_key_says(job.zygote, built->dir))
     return our_fault("builds here find other compilers than this worker found when it started");
   if (fs::exists(built->dir + "/" + std::string(kForThisMachine), error))
     return our_fault("it was compiled for the processor here alone");
-  auto object = pack_object(built->dir, lease.device.kind, lease.device.arch, key_of(*job));
-  if (!object) return failure(object.error());
-  built->object = std::move(*object);
+  KQ_TRY_VALUE(auto object, pack_object(built->dir, lease.device.kind, lease.device.arch, key_of(job)));
+  built->object = std::move(object);
   return built;
 }
 
@@ -275,40 +271,37 @@ Expected<BuildEnd> Builder::run_child(const Job& job, ChildRole role, const Scra
 Expected<Built> Builder::run(const Job& job, const Hash& key) {
   auto ready = job.lease.submission.backend == Backend::cuda ? ready_.take(job.zygote, job.arch) : std::nullopt;
   if (ready && !ready->assign(job.lease)) ready_.end(*std::exchange(ready, std::nullopt));
-  const auto scratch = ready ? Expected<Scratch>(std::move(ready->scratch)) : this->scratch(job, "build");
-  if (!scratch) return failure(scratch.error());
-  if (const auto put = ready ? Expected<void>() : put_sources(*scratch, job.lease, true); !put)
-    return failure(put.error());
-  auto end = ready ? run_ready_build(child_of(job, ChildRole::build, options_.limit_ms), *ready, *scratch, job.stop)
-                   : run_child(job, ChildRole::build, *scratch, options_.limit_ms);
-  if (!end) return failure(end.error());
-  if (end->verdict) return ended_build(std::move(*end->verdict));
-  Built built = outcome(job, scratch->out(), false);
+  KQ_TRY_VALUE(const auto scratch, ready ? Expected<Scratch>(std::move(ready->scratch)) : this->scratch(job, "build"));
+  KQ_TRY(ready ? Expected<void>() : put_sources(scratch, job.lease, true));
+  KQ_TRY_VALUE(auto end,
+               ready ? run_ready_build(child_of(job, ChildRole::build, options_.limit_ms), *ready, scratch, job.stop)
+                     : run_child(job, ChildRole::build, scratch, options_.limit_ms));
+  if (end.verdict) return ended_build(std::move(end.verdict));
+  Built built = outcome(job, scratch.out(), false);
   // A compiler that was killed, of a child that lives on and tells of it in its way.
   const bool has_failed = built.verdict && name_of(*built.verdict) == VerdictName::build_failed;
-  if (has_failed && end->was_killed_for_memory) return ended_build(build_out_of_memory(options_.host_bytes));
+  if (has_failed && end.was_killed_for_memory) return ended_build(build_out_of_memory(options_.host_bytes));
   if (built.verdict && name_of(*built.verdict) != VerdictName::compiled_only) return built;
 
   bool cached = false;
-  if (const auto toolchain = toolchain_id_in(scratch->out())) {
+  if (const auto toolchain = toolchain_id_in(scratch.out())) {
     {
       const std::lock_guard lock(toolchain_mutex_);
       toolchain_ = *toolchain;
     }
-    auto verdict = build_extensions(job, *toolchain, scratch->out(), cached);
-    if (!verdict) return failure(verdict.error());
-    if (*verdict) {
-      Built failed = ended_build(std::move(**verdict));
-      failed.toolchain = toolchain_in(scratch->out());
+    KQ_TRY_VALUE(auto verdict, build_extensions(job, *toolchain, scratch.out(), cached));
+    if (verdict) {
+      Built failed = ended_build(std::move(*verdict));
+      failed.toolchain = toolchain_in(scratch.out());
       return failed;
     }
   }
   std::error_code error;
-  if (fs::exists(scratch->out() + "/" + std::string(kLaunchesTriton), error)) {
-    if (const auto ahead = compile_ahead(job, scratch->out()); !ahead) return failure(ahead.error());
+  if (fs::exists(scratch.out() + "/" + std::string(kLaunchesTriton), error)) {
+    KQ_TRY(compile_ahead(job, scratch.out()));
   }
-  const auto entry = cache_.put(key, scratch->out());
-  if (!entry && entry.error().code == ExitCode::bad_input) {
+  const auto entry = cache_.put(key, scratch.out());
+  if (!entry && entry.error().kind == ErrorKind::bad_input) {
     return ended_build(build_ended(VerdictName::build_failed, {}, entry.error().message));
   }
   if (!entry) return failure(entry.error());
@@ -317,15 +310,13 @@ Expected<Built> Builder::run(const Job& job, const Hash& key) {
 
 Expected<std::optional<Verdict>> Builder::build_extensions(const Job& job, const std::string& toolchain,
                                                            const std::string& out, bool& cached) {
-  const auto scratch = this->scratch(job, "record");
-  if (!scratch) return failure(scratch.error());
-  if (const auto put = put_sources(*scratch, job.lease, true); !put) return failure(put.error());
-  const auto end = run_child(job, ChildRole::record, *scratch, options_.limit_ms);
-  if (!end) return failure(end.error());
-  if (end->verdict && name_of(*end->verdict) != VerdictName::build_failed) return end->verdict;
-  const auto text = read_child_file(scratch->out() + "/calls", kExtensionCallBytesMax + 1);
+  KQ_TRY_VALUE(const auto scratch, this->scratch(job, "record"));
+  KQ_TRY(put_sources(scratch, job.lease, true));
+  KQ_TRY_VALUE(const auto end, run_child(job, ChildRole::record, scratch, options_.limit_ms));
+  if (end.verdict && name_of(end.verdict) != VerdictName::build_failed) return end.verdict;
+  const auto text = read_child_file(scratch.out() + "/calls", kExtensionCallBytesMax + 1);
   if (!text) return std::optional<Verdict>();  // it died before it came to its calls: its run says how
-  if (const auto complaint = read_child_file(scratch->out() + "/complaint", kMessageTextMax);
+  if (const auto complaint = read_child_file(scratch.out() + "/complaint", kMessageTextMax);
       complaint && !complaint->empty()) {
     return std::optional(build_ended(VerdictName::build_failed, {}, *complaint));
   }
@@ -342,33 +333,29 @@ Expected<std::optional<Verdict>> Builder::build_extensions(const Job& job, const
   cached = !calls->empty();
   for (std::size_t i = 0; i < calls->size(); ++i) {
     const ExtensionCall& call = (*calls)[i];
-    const auto compiled = compile(job, call, toolchain);
-    if (!compiled) return failure(compiled.error());
-    if (!compiled->toolchain.empty()) (void)write(out + "/toolchain", compiled->toolchain);
-    if (compiled->verdict) return compiled->verdict;
+    KQ_TRY_VALUE(const auto compiled, compile(job, call, toolchain));
+    if (!compiled.toolchain.empty()) (void)write(out + "/toolchain", compiled.toolchain);
+    if (compiled.verdict) return compiled.verdict;
     const std::string file = "kq_extension_" + std::to_string(i) + ".so";
     std::error_code error;
-    fs::copy_file(compiled->dir + "/module.so", out + "/" + file, error);
+    fs::copy_file(compiled.dir + "/module.so", out + "/" + file, error);
     if (error) return our_fault("cannot copy what was compiled: " + error.message());
     modules[call.key] = file;
-    cached = cached && compiled->cached;
+    cached = cached && compiled.cached;
     if (is_for_this_machine(call)) (void)write(out + "/" + std::string(kForThisMachine), "");
     if (call.has_cuda_sources) (void)write(out + "/" + std::string(kNeedsGpu), "");
   }
-  if (auto written = write(out + "/" + std::string(kManifest), nlohmann::json{{"modules", modules}}.dump()); !written)
-    return failure(written.error());
+  KQ_TRY(write(out + "/" + std::string(kManifest), nlohmann::json{{"modules", modules}}.dump()));
   return std::optional<Verdict>();
 }
 
 // However it ends: what is not compiled here, the job compiles, and says what is wrong with it.
 Expected<void> Builder::compile_ahead(const Job& job, const std::string& out) {
-  const auto scratch = this->scratch(job, "record");
-  if (!scratch) return failure(scratch.error());
-  if (const auto put = put_sources(*scratch, job.lease, true); !put) return put;
-  const auto end = run_child(job, ChildRole::record, *scratch, options_.ahead_limit_ms);
-  if (!end) return failure(end.error());
-  const auto archive = read_child_file(scratch->out() + "/" + std::string(kTritonArchive), kTritonBytesMax + 1);
-  if (end->verdict || !archive || archive->size() > kTritonBytesMax) return {};
+  KQ_TRY_VALUE(const auto scratch, this->scratch(job, "record"));
+  if (const auto put = put_sources(scratch, job.lease, true); !put) return put;
+  KQ_TRY_VALUE(const auto end, run_child(job, ChildRole::record, scratch, options_.ahead_limit_ms));
+  const auto archive = read_child_file(scratch.out() + "/" + std::string(kTritonArchive), kTritonBytesMax + 1);
+  if (end.verdict || !archive || archive->size() > kTritonBytesMax) return {};
   if (const auto written = write(out + "/" + std::string(kTritonArchive), *archive); !written) return written;
   return write(out + "/toolchain", toolchain_in(out).compiler + "\ncompiled ahead\n");
 }
@@ -385,26 +372,23 @@ Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall
   const Hash group = sha256(toolchain);
   const std::string variant = header_variant(call);
   if (!variant.empty()) {
-    if (const auto made = make_header(job, group, variant); !made) return failure(made.error());
+    KQ_TRY(make_header(job, group, variant));
   }
-  const auto headers = cache_.headers(group);
-  if (!headers) return failure(headers.error());
-  const auto scratch = this->scratch(job, "compile");
-  if (!scratch) return failure(scratch.error());
+  KQ_TRY_VALUE(const auto headers, cache_.headers(group));
+  KQ_TRY_VALUE(const auto scratch, this->scratch(job, "compile"));
   for (const auto& [name, text] :
        {std::pair{std::string("call.json"), call.text}, std::pair{std::string("variant"), variant}}) {
-    if (const auto put = scratch->put(name, text); !put) return failure(put.error());
+    KQ_TRY(scratch.put(name, text));
   }
-  auto end = run_child(job, ChildRole::compile, *scratch, options_.compile_limit_ms, *headers);
-  if (!end) return failure(end.error());
-  if (end->verdict) return Compiled{.verdict = std::move(end->verdict), .dir = {}, .cached = false};
-  if (auto verdict = read_outcome(scratch->out())) {
-    if (end->was_killed_for_memory && name_of(*verdict) == VerdictName::build_failed)
+  KQ_TRY_VALUE(auto end, run_child(job, ChildRole::compile, scratch, options_.compile_limit_ms, headers));
+  if (end.verdict) return Compiled{.verdict = std::move(end.verdict), .dir = {}, .cached = false};
+  if (auto verdict = read_outcome(scratch.out())) {
+    if (end.was_killed_for_memory && name_of(*verdict) == VerdictName::build_failed)
       verdict = build_out_of_memory(options_.host_bytes);
-    return Compiled{.verdict = std::move(*verdict), .dir = {}, .cached = false, .toolchain = words_in(scratch->out())};
+    return Compiled{.verdict = std::move(*verdict), .dir = {}, .cached = false, .toolchain = words_in(scratch.out())};
   }
-  auto entry = cache_.put(key, scratch->out());
-  if (!entry && entry.error().code == ExitCode::bad_input) {
+  auto entry = cache_.put(key, scratch.out());
+  if (!entry && entry.error().kind == ErrorKind::bad_input) {
     return Compiled{
         .verdict = build_ended(VerdictName::build_failed, {}, entry.error().message), .dir = {}, .cached = false};
   }
@@ -418,13 +402,11 @@ Expected<Builder::Compiled> Builder::compile(const Job& job, const ExtensionCall
 Expected<void> Builder::make_header(const Job& job, const Hash& group, const std::string& variant) {
   const KeysInWork::Hold hold(keys_, sha256(to_hex(group) + variant), std::try_to_lock);
   if (!hold.is_held() || cache_.has_header(group, variant)) return {};
-  const auto scratch = this->scratch(job, "header");
-  if (!scratch) return failure(scratch.error());
-  if (const auto put = scratch->put("call.json", nlohmann::json{{"precompile", variant}}.dump()); !put) return put;
-  const auto end = run_child(job, ChildRole::compile, *scratch, options_.compile_limit_ms);
-  if (!end) return failure(end.error());
-  if (end->verdict || read_outcome(scratch->out())) return {};
-  (void)cache_.put_header(group, variant, scratch->out());  // a disk too small for it is no reason not to build
+  KQ_TRY_VALUE(const auto scratch, this->scratch(job, "header"));
+  if (const auto put = scratch.put("call.json", nlohmann::json{{"precompile", variant}}.dump()); !put) return put;
+  KQ_TRY_VALUE(const auto end, run_child(job, ChildRole::compile, scratch, options_.compile_limit_ms));
+  if (end.verdict || read_outcome(scratch.out())) return {};
+  (void)cache_.put_header(group, variant, scratch.out());  // a disk too small for it is no reason not to build
   return {};
 }
 

@@ -68,21 +68,19 @@ Expected<std::uintmax_t> copy_build(const std::string& from, const std::string& 
     if (found->symlink_status(error).type() != fs::file_type::regular) continue;  // nothing a build of ours makes
     const std::string name = found->path().filename();
     if (name == kEntryListName || name.find('\n') != std::string::npos) continue;
-    const auto content = read_child_file(found->path(), bytes_max + 1);
-    if (!content) return failure(content.error());
-    bytes += content->size();
+    KQ_TRY_VALUE(const auto content, read_child_file(found->path(), bytes_max + 1));
+    bytes += content.size();
     if (++files > files_max || bytes > bytes_max) {
       return bad_input("the build made more than " + std::to_string(files_max) + " files or " +
                        std::to_string(bytes_max) + " bytes");
     }
-    if (auto written = write_synced(to + "/" + name, *content); !written) return failure(written.error());
-    lines[name] = to_hex(sha256(*content)) + " " + std::to_string(content->size()) + " " + name + "\n";
+    KQ_TRY(write_synced(to + "/" + name, content));
+    lines[name] = to_hex(sha256(content)) + " " + std::to_string(content.size()) + " " + name + "\n";
   }
   if (error) return our_fault("cannot read " + from + ": " + error.message());
   std::string list;
   for (const auto& [name, line] : lines) list += line;
-  if (auto written = write_synced(to + "/" + std::string(kEntryListName), list); !written)
-    return failure(written.error());
+  KQ_TRY(write_synced(to + "/" + std::string(kEntryListName), list));
   return sync_directory(to).map([&] { return bytes; });
 }
 
@@ -206,7 +204,7 @@ void BuildCache::remove(const Hash& key) const {
 
 Expected<std::string> BuildCache::put(const Hash& key, const std::string& from) const {
   std::string path = entry(key);
-  if (auto put = publish(from, path, kBuildFilesMax, kBuildBytesMax); !put) return failure(put.error());
+  KQ_TRY(publish(from, path, kBuildFilesMax, kBuildBytesMax));
   if (!find(key)) return our_fault("cannot make " + path);
   return path;
 }
@@ -276,9 +274,8 @@ bool BuildCache::has_header(const Hash& group, const std::string& name) const {
 }
 
 Expected<void> BuildCache::put_header(const Hash& group, const std::string& name, const std::string& from) const {
-  const auto path = headers(group);
-  if (!path) return failure(path.error());
-  return publish(from, *path + "/" + name, kBuildFilesMax, kHeaderBytesMax);
+  KQ_TRY_VALUE(const auto path, headers(group));
+  return publish(from, path + "/" + name, kBuildFilesMax, kHeaderBytesMax);
 }
 
 std::vector<CacheEntry> BuildCache::list() const {

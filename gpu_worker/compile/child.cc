@@ -39,9 +39,8 @@ Expected<Waited> wait_or_stop(Zygote& zygote, std::uint64_t child, std::int64_t 
       if (holds_more_than(dir, kBuildDiskMax)) return Waited{.has_filled_disk = true};
       look_ms = sys::monotonic_now_ms() + kDiskLookMs;
     }
-    const auto status = zygote.wait(child, std::min(deadline_ms - now_ms, kLookMs));
-    if (!status) return failure(status.error());
-    if (*status) return Waited{.status = *status, .has_filled_disk = holds_more_than(dir, kBuildDiskMax)};
+    KQ_TRY_VALUE(const auto status, zygote.wait(child, std::min(deadline_ms - now_ms, kLookMs)));
+    if (status) return Waited{.status = status, .has_filled_disk = holds_more_than(dir, kBuildDiskMax)};
   }
 }
 
@@ -101,8 +100,7 @@ Verdict build_out_of_memory(std::uint64_t host_bytes) {
 
 Expected<BuildEnd> run_build_child(const BuildChild& child, const Lease& lease, const Scratch& scratch, Zygote& zygote,
                                    const std::stop_token& stop) {
-  auto log = sys::LogPump::open();
-  if (!log) return failure(log.error());
+  KQ_TRY_VALUE(auto log, sys::LogPump::open());
   const auto id =
       zygote.fork({.role = child.role,
                    .backend = lease.submission.backend,
@@ -116,10 +114,10 @@ Expected<BuildEnd> run_build_child(const BuildChild& child, const Lease& lease, 
                    .host_bytes = child.host_bytes,
                    .scratch_bytes = kBuildScratchBytes,
                    .window_bytes = 0},
-                  log->second.get(), -1);
-  log->second = sys::Fd();
+                  log.second.get(), -1);
+  log.second = sys::Fd();
   if (!id) return failure(id.error());
-  return end_of(child, zygote, *id, log->first, scratch.dir(), stop);
+  return end_of(child, zygote, *id, log.first, scratch.dir(), stop);
 }
 
 Expected<BuildEnd> run_ready_build(const BuildChild& child, ReadyBuild& ready, const Scratch& scratch,

@@ -313,7 +313,7 @@ Expected<std::vector<ExtensionCall>> parse_calls(std::string_view text) {
   }
   std::vector<ExtensionCall> calls;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    if (const auto checked = check_fields(list[i]); !checked) return failure(checked.error());
+    KQ_TRY(check_fields(list[i]));
     if (!keys[i].is_string() || keys[i].get<std::string>().size() > kNameBytesMax)
       return bad_input("a call of load_inline is none");
     calls.push_back(call_of(list[i], keys[i].get<std::string>()));

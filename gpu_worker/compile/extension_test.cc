@@ -64,7 +64,7 @@ TEST(ExtensionCalls, that_are_none_are_bad_input) {
                                  R"({"calls": [{}], "keys": []})", R"({"calls": [{}], "keys": [7]})", "\xff\xfe"}) {
     const auto parsed = parse_calls(text);
     ASSERT_FALSE(parsed) << text;
-    EXPECT_EQ(parsed.error().code, ExitCode::bad_input);
+    EXPECT_EQ(parsed.error().kind, ErrorKind::bad_input);
   }
   EXPECT_FALSE(parse_calls(std::string(kExtensionCallBytesMax + 1, ' ')));
 }
@@ -126,7 +126,7 @@ TEST(ExtensionCalls, that_are_not_of_their_form_are_refused) {
                              R"("include_paths": "/x")"}) {
     const auto parsed = parse_calls(calls(fields));
     ASSERT_FALSE(parsed) << fields;
-    EXPECT_EQ(parsed.error().code, ExitCode::bad_input);
+    EXPECT_EQ(parsed.error().kind, ErrorKind::bad_input);
   }
 }
 

@@ -36,19 +36,17 @@ std::optional<std::vector<ListedFile>> parse_entry_list(const std::string& text)
 }
 
 Expected<BuildObject> pack_object(const std::string& entry, DeviceKind kind, const std::string& arch, const Hash& key) {
-  const auto list = read_child_file(entry + "/" + std::string(kEntryListName), kEntryListBytesMax);
-  if (!list) return failure(list.error());
-  const auto files = parse_entry_list(*list);
+  KQ_TRY_VALUE(const auto list, read_child_file(entry + "/" + std::string(kEntryListName), kEntryListBytesMax));
+  const auto files = parse_entry_list(list);
   if (!files) return our_fault("the entry's list is none: " + entry);
-  std::string content = *list + "\n";
+  std::string content = list + "\n";
   for (const ListedFile& file : *files) {
     if (file.bytes > kObjectContentBytesMax - content.size())
       return bad_input("too large: more than " + std::to_string(kObjectContentBytesMax) + " bytes");
-    const auto bytes = read_child_file(entry + "/" + file.name, file.bytes + 1);
-    if (!bytes) return failure(bytes.error());
-    if (bytes->size() != file.bytes || to_hex(sha256(*bytes)) != file.hex)
+    KQ_TRY_VALUE(const auto bytes, read_child_file(entry + "/" + file.name, file.bytes + 1));
+    if (bytes.size() != file.bytes || to_hex(sha256(bytes)) != file.hex)
       return our_fault("the entry is damaged: " + entry);
-    content += *bytes;
+    content += bytes;
   }
   Compressor compressor;
   const auto block = compressor.compress(content);
@@ -67,13 +65,13 @@ Expected<void> unpack_object(const BuildObject& object, const std::string& dir) 
     return bad_input("it is packed in no known way");
   Decompressor decompressor;
   const auto packing = object.bytes.front() == kAsBlock ? Packing::lz4 : Packing::raw;
-  const auto content = decompressor.view(packing, std::string_view(object.bytes).substr(1), kObjectContentBytesMax);
-  if (!content) return failure(content.error());
-  const std::size_t end = content->find(kEnd);
+  KQ_TRY_VALUE(const auto content,
+               decompressor.view(packing, std::string_view(object.bytes).substr(1), kObjectContentBytesMax));
+  const std::size_t end = content.find(kEnd);
   if (end == std::string_view::npos || end > kEntryListBytesMax) return bad_input("it has no list of its files");
-  const auto files = parse_entry_list(std::string(content->substr(0, end + 1)));
+  const auto files = parse_entry_list(std::string(content.substr(0, end + 1)));
   if (!files || files->size() > kBuildFilesMax) return bad_input("its list of files is none");
-  std::string_view rest = content->substr(end + kEnd.size());
+  std::string_view rest = content.substr(end + kEnd.size());
   for (const ListedFile& file : *files) {
     if (file.bytes > rest.size()) return bad_input(file.name + " is cut short");
     const std::string_view bytes = rest.substr(0, file.bytes);

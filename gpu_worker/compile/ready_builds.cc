@@ -71,25 +71,22 @@ std::shared_ptr<const std::uint32_t> ReadyBuilds::place_in(const std::shared_ptr
 Expected<ReadyBuild> ReadyBuilds::make(std::shared_ptr<Zygote> zygote, const std::string& arch) const {
   auto place = place_in(places_);
   const std::uint32_t uid = options_.first_uid == 0 ? 0 : options_.first_uid + *place;
-  auto scratch = Scratch::make(options_.scratch, "ready" + std::to_string(*place), uid);
-  if (!scratch) return failure(scratch.error());
-  auto log = sys::LogPump::open();
-  if (!log) return failure(log.error());
-  auto ends = sys::packet_pair();
-  if (!ends) return failure(ends.error());
+  KQ_TRY_VALUE(auto scratch, Scratch::make(options_.scratch, "ready" + std::to_string(*place), uid));
+  KQ_TRY_VALUE(auto log, sys::LogPump::open());
+  KQ_TRY_VALUE(auto ends, sys::packet_pair());
   const auto id = zygote->fork({.role = ChildRole::ready_build,
                                 .backend = Backend::cuda,
-                                .dir = scratch->dir(),
+                                .dir = scratch.dir(),
                                 .uid = uid,
                                 .entry = {},
                                 .problem = {},
                                 .arch = arch,
                                 .host_bytes = options_.host_bytes,
                                 .scratch_bytes = options_.scratch_bytes},
-                               log->second.get(), ends->second.get());
+                               log.second.get(), ends.second.get());
   if (!id) return failure(id.error());
-  return ReadyBuild{std::move(zygote),     arch, *id, std::move(place), std::move(*scratch), std::move(log->first),
-                    std::move(ends->first)};
+  return ReadyBuild{std::move(zygote),    arch, *id, std::move(place), std::move(scratch), std::move(log.first),
+                    std::move(ends.first)};
 }
 
 bool ReadyBuilds::is_short() const {

@@ -10,9 +10,8 @@ Expected<std::shared_ptr<Zygote>> BuildZygotes::get(DeviceKind kind) {
   if (!zygote || !zygote->alive()) {
     ZygoteOptions options = options_;
     options.device = kind;
-    auto started = Zygote::start(options);
-    if (!started) return failure(started.error());
-    zygote = std::move(*started);
+    KQ_TRY_VALUE(auto started, Zygote::start(options));
+    zygote = std::move(started);
   }
   return zygote;
 }

@@ -45,7 +45,7 @@ TEST(Overtime, is_ours_where_the_submission_had_not_begun) {
 TEST(Overtime, is_ours_where_the_judge_says_nothing_of_a_submission_that_is_gone) {
   const auto report = without_answer(7, Killed::is_gone, kLimitMs);
   ASSERT_FALSE(report);
-  EXPECT_EQ(report.error().code, ExitCode::our_fault);
+  EXPECT_EQ(report.error().kind, ErrorKind::our_fault);
 }
 
 TEST(Overtime, is_the_submissions_where_that_would_not_go) {

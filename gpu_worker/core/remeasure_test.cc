@@ -58,7 +58,7 @@ TEST(ForgedClock, is_nobodys_where_the_judge_waited_for_a_processor) {
   passed.waited_us = 2'500;
   const auto told = reject_forged_clock(passed, {.timed = kTimedSamplesMin}, Looks::two);
   ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, ExitCode::our_fault);
+  EXPECT_EQ(told.error().kind, ErrorKind::our_fault);
   EXPECT_EQ(told.error().message,
             "the clocks differ, twice, and of 100 ms of trials the judge waited 2 ms for a processor: the host is too "
             "busy to measure on");
@@ -70,7 +70,7 @@ TEST(ForgedClock, neither_passes_nor_is_rejected_where_no_time_was_left_to_look_
   passed.disagreement = "the clocks differ";
   const auto told = reject_forged_clock(passed, {.timed = kTimedSamplesMin}, Looks::one);
   ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, ExitCode::our_fault);
+  EXPECT_EQ(told.error().kind, ErrorKind::our_fault);
   EXPECT_EQ(told.error().message, "the clocks differ, and its limit left no time to look again");
   EXPECT_TRUE(reject_forged_clock(passed, {.timed = kTimedSamplesMin - 1}, Looks::one))
       << "what is published of so few the judge's clock allows";
@@ -93,7 +93,7 @@ TEST(BlameForeigners, a_gpu_that_others_use_was_not_the_submissions_to_keep_quie
   const auto blamed =
       blame_foreigners(not_quiet(), Conditions{.foreign = {{{.pid = 7, .memory_mib = 512}, {.pid = 9}}}});
   ASSERT_FALSE(blamed);
-  EXPECT_EQ(blamed.error().code, ExitCode::our_fault);
+  EXPECT_EQ(blamed.error().kind, ErrorKind::our_fault);
   EXPECT_EQ(blamed.error().message,
             "the GPU did other work; but processes that are not kq's use it too: 7 (512 MiB), 9 (0 MiB); a worker "
             "needs a GPU of its own");

@@ -99,9 +99,9 @@ TEST_F(ControlTest, a_closed_socket_a_second_plan_and_nonsense_are_errors) {
   send(plan(1, false), 1);
   EXPECT_FALSE(control_.exit_of(ChildRole::submission, 0));
   ASSERT_TRUE(sys::send_packet(ends_.first.get(), "hello"));
-  EXPECT_EQ(control_.next_plan().error().code, ExitCode::our_fault);
+  EXPECT_EQ(control_.next_plan().error().kind, ErrorKind::our_fault);
   ends_.first = sys::Fd();
-  EXPECT_EQ(control_.next_plan().error().code, ExitCode::nothing);
+  EXPECT_EQ(control_.next_plan().error().kind, ErrorKind::not_found);
   EXPECT_FALSE(control_.exit_of(ChildRole::submission, 0));
 }
 

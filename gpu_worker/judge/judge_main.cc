@@ -73,7 +73,7 @@ std::uint64_t draw() {
 
 int end_with(const Error& error) {
   std::fprintf(stderr, "kq-judge: %s\n", error.message.c_str());
-  return static_cast<int>(error.code);
+  return static_cast<int>(exit_code(error.kind));
 }
 
 int serve(Device& device, Control& control) {
@@ -81,7 +81,7 @@ int serve(Device& device, Control& control) {
   if (!control.say(JudgeReady{device.info()})) return 0;
   for (;;) {
     auto packet = control.next_plan();
-    if (!packet) return packet.error().code == ExitCode::nothing ? 0 : end_with(packet.error());
+    if (!packet) return packet.error().kind == ErrorKind::not_found ? 0 : end_with(packet.error());
     const Report report = judge.run(packet->plan, std::move(packet->channels));
     if (!control.say(report)) return 0;
     // A context that has died answers nothing any more: control starts another judge.

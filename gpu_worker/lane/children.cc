@@ -169,52 +169,41 @@ std::optional<LaneChild> Children::ready(ChildKind kind) {
 }
 
 Expected<LaneChild> Children::fork(ChildKind kind, ChildRole role) {
-  auto zygote = zygote_();
-  if (!zygote) return failure(zygote.error());
-  const auto slot = free_slot();
-  if (!slot) return failure(slot.error());
+  KQ_TRY_VALUE(auto zygote, zygote_());
+  KQ_TRY_VALUE(const auto slot, free_slot());
   const auto forked = [&]() -> Expected<LaneChild> {
-    const std::uint32_t uid = options_.first_uid == 0 ? 0 : options_.first_uid + static_cast<std::uint32_t>(*slot);
-    auto scratch = Scratch::make(options_.scratch, "child" + std::to_string(*slot), uid);
-    if (!scratch) return failure(scratch.error());
-    auto log = sys::LogPump::open();
-    if (!log) return failure(log.error());
-    auto ends = sys::packet_pair();
-    if (!ends) return failure(ends.error());
+    const std::uint32_t uid = options_.first_uid == 0 ? 0 : options_.first_uid + static_cast<std::uint32_t>(slot);
+    KQ_TRY_VALUE(auto scratch, Scratch::make(options_.scratch, "child" + std::to_string(slot), uid));
+    KQ_TRY_VALUE(auto log, sys::LogPump::open());
+    KQ_TRY_VALUE(auto ends, sys::packet_pair());
     std::pair<sys::Fd, sys::Fd> audit;
     const bool is_audited = options_.audits && kind == ChildKind::python && role == ChildRole::ready;
     if (is_audited) {
-      auto made = pipe_for_lines();
-      if (!made) return failure(made.error());
-      audit = std::move(*made);
+      KQ_TRY_VALUE(auto made, pipe_for_lines());
+      audit = std::move(made);
     }
-    const auto id = (*zygote)->fork({.role = role,
-                                     .backend = kind == ChildKind::launcher ? Backend::cuda : Backend::torch,
-                                     .dir = scratch->dir(),
-                                     .uid = uid,
-                                     .entry = {},
-                                     .problem = {},
-                                     .arch = options_.arch,
-                                     .host_bytes = options_.host_bytes_max,
-                                     .scratch_bytes = kScratchBytes,
-                                     .window_bytes = options_.window_bytes_max,
-                                     .profiler = role == ChildRole::profile ? options_.profiler : std::string(),
-                                     .audit = is_audited,
-                                     .kernels = kind == ChildKind::reference},
-                                    log->second.get(), ends->second.get(), audit.second.get());
+    const auto id = zygote->fork({.role = role,
+                                  .backend = kind == ChildKind::launcher ? Backend::cuda : Backend::torch,
+                                  .dir = scratch.dir(),
+                                  .uid = uid,
+                                  .entry = {},
+                                  .problem = {},
+                                  .arch = options_.arch,
+                                  .host_bytes = options_.host_bytes_max,
+                                  .scratch_bytes = kScratchBytes,
+                                  .window_bytes = options_.window_bytes_max,
+                                  .profiler = role == ChildRole::profile ? options_.profiler : std::string(),
+                                  .audit = is_audited,
+                                  .kernels = kind == ChildKind::reference},
+                                 log.second.get(), ends.second.get(), audit.second.get());
     if (!id) return failure(id.error());
-    return LaneChild{*zygote,
-                     *id,
-                     *slot,
-                     std::move(*scratch),
-                     std::move(log->first),
-                     std::move(ends->first),
-                     std::move(audit.first)};
+    return LaneChild{
+        zygote, *id, slot, std::move(scratch), std::move(log.first), std::move(ends.first), std::move(audit.first)};
   };
   auto child = forked();
   if (!child) {
     const std::lock_guard lock(mutex_);
-    slots_[*slot] = false;
+    slots_[slot] = false;
   }
   return child;
 }

@@ -31,14 +31,13 @@ Lease lease_of(const std::string& source, const DeviceInfo& device) {
 }  // namespace
 
 Expected<void> test_sandbox(Lane& lane, const std::string& harness) {
-  const auto source = read_child_file(harness + "/sandbox/" + kFile, kSourceBytesMax);
-  if (!source) return failure(source.error());
+  KQ_TRY_VALUE(const auto source, read_child_file(harness + "/sandbox/" + kFile, kSourceBytesMax));
   // Nothing was built for it.
   const std::string built = lane.scratch() + "/self-test";
   std::error_code error;
   fs::create_directories(built, error);
   if (error) return our_fault("cannot make " + built + ": " + error.message());
-  const auto result = lane.run(lease_of(*source, lane.device()), {.verdict = {}, .dir = built});
+  const auto result = lane.run(lease_of(source, lane.device()), {.verdict = {}, .dir = built});
   fs::remove_all(built, error);
   if (!result) return our_fault("the self-test did not run: " + result.error().message);
   if (name_of(result->verdict) == VerdictName::passed) return {};

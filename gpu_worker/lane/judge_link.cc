@@ -29,18 +29,17 @@ Expected<std::optional<T>> next(int socket, std::int64_t timeout_ms) {
 
 Expected<std::unique_ptr<JudgeLink>> JudgeLink::start(const std::string& program, DeviceKind device, int index,
                                                       const std::vector<int>& cores) {
-  auto pair = sys::packet_pair();
-  if (!pair) return failure(pair.error());
+  KQ_TRY_VALUE(auto pair, sys::packet_pair());
   std::unique_ptr<JudgeLink> judge(new JudgeLink);
   const auto pid = sys::start_process({.argv = {program, "--device", std::string(to_string(device)), "--index",
                                                 std::to_string(index), "--cores", sys::core_list(cores)},
                                        .environment = {{"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
                                                        {"CUDA_DEVICE_MAX_CONNECTIONS", "1"},
                                                        {"CUDA_DEVICE_MAX_COPY_CONNECTIONS", "1"}},
-                                       .socket = pair->second.get()});
+                                       .socket = pair.second.get()});
   if (!pid) return failure(pid.error());
-  judge->socket_ = std::move(pair->first);
-  pair->second = sys::Fd();
+  judge->socket_ = std::move(pair.first);
+  pair.second = sys::Fd();
   auto ready = next<JudgeReady>(judge->socket_.get(), kOpenLimitMs);
   if (ready && *ready) {
     judge->pid_ = *pid;
@@ -51,7 +50,7 @@ Expected<std::unique_ptr<JudgeLink>> JudgeLink::start(const std::string& program
   if (!ready && ::waitpid(*pid, &status, 0) == *pid && WIFEXITED(status) &&
       WEXITSTATUS(status) == static_cast<int>(ExitCode::nothing)) {
     return failure(
-        {ExitCode::nothing, "no " + std::string(to_string(device)) + " device " + std::to_string(index) + " here"});
+        {ErrorKind::not_found, "no " + std::string(to_string(device)) + " device " + std::to_string(index) + " here"});
   }
   if (ready) sys::end_process(*pid);
   return our_fault("the judge did not start: " + program);

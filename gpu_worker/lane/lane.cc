@@ -68,16 +68,13 @@ bool is_short_of_gpu_memory(const Verdict& verdict) {
 
 Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
   std::unique_ptr<Lane> lane(new Lane(std::move(options)));
-  auto warming = channel::Warming::make();
-  if (!warming) return failure(warming.error());
-  lane->warming_.emplace(std::move(*warming));
-  const auto judge = lane->living_judge();
-  if (!judge) return failure(judge.error());
-  lane->device_ = (*judge)->device();
+  KQ_TRY_VALUE(auto warming, channel::Warming::make());
+  lane->warming_.emplace(std::move(warming));
+  KQ_TRY_VALUE(const auto judge, lane->living_judge());
+  lane->device_ = judge->device();
   if (!lane->device_.uuid.empty() && !lane->options_.lock_dirs.empty()) {
-    auto lock = GpuLock::take(lane->options_.lock_dirs, lane->device_, lane->options_.worker);
-    if (!lock) return failure(lock.error());
-    lane->lock_.emplace(std::move(*lock));
+    KQ_TRY_VALUE(auto lock, GpuLock::take(lane->options_.lock_dirs, lane->device_, lane->options_.worker));
+    lane->lock_.emplace(std::move(lock));
   }
   lane->options_.zygote.device_uuid = lane->device_.uuid;
   if (lane->options_.device == DeviceKind::cuda) {
@@ -90,8 +87,7 @@ Expected<std::unique_ptr<Lane>> Lane::open(LaneOptions options) {
                : given.device == DeviceKind::cuda ? watch_gpu(lane->device_.uuid)
                                                   : nullptr;
   lane->cleanliness_ = std::make_unique<Cleanliness>(std::move(watch));
-  const auto zygote = lane->living_zygote();
-  if (!zygote) return failure(zygote.error());
+  KQ_TRY(lane->living_zygote());
   lane->children_ = std::make_unique<Children>(
       ChildrenOptions{.arch = lane->device_.arch,
                       .scratch = given.scratch,
@@ -164,9 +160,8 @@ Expected<std::shared_ptr<Zygote>> Lane::living_zygote() {
   if (aborted_) return our_fault("the worker is leaving");
   if (!zygote_ || !zygote_->alive()) {
     zygote_.reset();
-    auto started = Zygote::start(options_.zygote);
-    if (!started) return failure(started.error());
-    zygote_ = std::move(*started);
+    KQ_TRY_VALUE(auto started, Zygote::start(options_.zygote));
+    zygote_ = std::move(started);
   }
   return zygote_;
 }
@@ -179,13 +174,13 @@ Expected<JudgeLink*> Lane::living_judge() {
     }
     judge_.reset();
     warming_->set_preparing(false);  // as the last one may have left it
-    auto started = JudgeLink::start(options_.judge_program, options_.device, options_.index, options_.cores);
-    if (!started) return failure(started.error());
+    KQ_TRY_VALUE(auto started,
+                 JudgeLink::start(options_.judge_program, options_.device, options_.index, options_.cores));
     // Without a GPU nothing that warms up is in anybody's way.
     if (options_.device == DeviceKind::cuda) {
-      if (const auto shared = (*started)->share(*warming_); !shared) return failure(shared.error());
+      KQ_TRY(started->share(*warming_));
     }
-    judge_ = std::move(*started);
+    judge_ = std::move(started);
   }
   return judge_.get();
 }
@@ -207,25 +202,21 @@ Expected<Result> Lane::run(const Lease& lease, const Built& built, std::stop_tok
   const std::int64_t took_ms = sys::monotonic_now_ms() - start_ms;
   std::int64_t trials_us = 0;
   const auto look_again = [&]() -> Expected<Looks> {
-    auto another = another_attempt(run, took_ms);
-    if (!another) return failure(another.error());
-    if (!*another) return Looks::one;
+    KQ_TRY_VALUE(auto another, another_attempt(run, took_ms));
+    if (!another) return Looks::one;
     trials_us += attempt->report.trials_us;
-    attempt = std::move(**another);
+    attempt = std::move(*another);
     return Looks::two;
   };
   if (device_.kind == DeviceKind::cuda && doubts_.wants_another(attempt->report)) {
-    if (const auto looks = look_again(); !looks) return failure(looks.error());
+    KQ_TRY(look_again());
   }
   if (!attempt->report.disagreement.empty()) {
-    const auto looks = look_again();
-    if (!looks) return failure(looks.error());
-    if (const auto told = reject_forged_clock(attempt->report, lease.submission.trials, *looks); !told)
-      return failure(told.error());
+    KQ_TRY_VALUE(const auto looks, look_again());
+    KQ_TRY(reject_forged_clock(attempt->report, lease.submission.trials, looks));
   }
   Report& report = attempt->report;
-  if (const auto blamed = blame_foreigners(*report.verdict, attempt->conditions); !blamed)
-    return failure(blamed.error());
+  KQ_TRY(blame_foreigners(*report.verdict, attempt->conditions));
   if (measurement_of(*report.verdict) != nullptr && is_audited(lease.submission)) audit(lease.submission, *attempt);
 
   const bool is_measured = measurement_of(*report.verdict) != nullptr;
@@ -340,9 +331,8 @@ Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
   if (stop.stop_requested()) return our_fault("stopped before it began");
   if (const auto why = children_->complaint()) quarantine_for(*why);
   if (const auto why = quarantine()) return our_fault("quarantined " + *why);
-  auto judge = this->judge();
-  if (!judge) return failure(judge.error());
-  if (const auto zygote = this->zygote(); !zygote) return failure(zygote.error());
+  KQ_TRY_VALUE(auto judge, this->judge());
+  KQ_TRY(this->zygote());
   // From before a child is taken, which makes room for another; the judge says when it is over.
   const channel::Preparing preparing(device_.kind == DeviceKind::cuda ? &*warming_ : nullptr);
 
@@ -352,9 +342,8 @@ Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
   const bool fresh_calibrator = !calibrator || !lives(*calibrator);
   if (fresh_calibrator) {
     drop(calibrator);
-    auto child = children_->take(ChildRole::calibrator, kind, lease, nullptr);
-    if (!child) return failure(child.error());
-    calibrator.emplace(std::move(*child));
+    KQ_TRY_VALUE(auto child, children_->take(ChildRole::calibrator, kind, lease, nullptr));
+    calibrator.emplace(std::move(child));
   }
   const bool fresh_reference = !has_reference_for(lease);
   if (fresh_reference) {
@@ -403,7 +392,7 @@ Expected<Lane::Attempt> Lane::attempt_once(Run& run, ChildRole role) {
                   .atol = lease.submission.problem.atol,
                   .limits = is_profiled ? profile_limits(limits_for(lease.submission)) : limits_for(lease.submission)};
   auto report = [&]() -> Expected<Report> {
-    if (const auto begun = (*judge)->begin(plan, channels); !begun) return failure(begun.error());
+    KQ_TRY(judge->begin(plan, channels));
     for (LaneChild* child : {&*calibrator, &reference_->child, &*submission}) child->channel = sys::Fd();
     run.time.begin(sys::monotonic_now_ms());
     return await(*calibrator, *submission, role, run.time, stop);
@@ -451,23 +440,21 @@ Expected<Report> Lane::await(LaneChild& calibrator, LaneChild& submission, Child
   killed_outside_ = false;
   std::int64_t deadline_ms = sys::monotonic_now_ms() + time.left_ms(sys::monotonic_now_ms());
   for (;;) {
-    auto report = judge_->report(kLookMs);
-    if (!report) return failure(report.error());
-    if (*report) {
-      if ((*report)->id != plans_) return our_fault("the judge answered another plan");
-      return killed && !stopped ? after_kill(std::move(**report), end_of(submission), time.limit_ms())
-                                : std::move(**report);
+    KQ_TRY_VALUE(auto report, judge_->report(kLookMs));
+    if (report) {
+      if (report->id != plans_) return our_fault("the judge answered another plan");
+      return killed && !stopped ? after_kill(std::move(*report), end_of(submission), time.limit_ms())
+                                : std::move(*report);
     }
     for (auto [child, role] :
          {std::pair{&calibrator, ChildRole::calibrator}, std::pair{&reference_->child, ChildRole::reference},
           std::pair{&submission, ChildRole::submission}}) {
       if (child->exit_told) continue;
-      const auto status = child->zygote->wait(child->id, 0);
-      if (!status) return failure(status.error());
-      if (!*status) continue;
+      KQ_TRY_VALUE(const auto status, child->zygote->wait(child->id, 0));
+      if (!status) continue;
       child->exit_told = true;
-      killed_outside_ = killed_outside_ || (is_killed_outside(**status) && !(killed && child == &submission));
-      if (const auto told = judge_->tell({role, **status}); !told) return failure(told.error());
+      killed_outside_ = killed_outside_ || (is_killed_outside(*status) && !(killed && child == &submission));
+      KQ_TRY(judge_->tell({role, *status}));
       if (killed && child == &submission) deadline_ms = sys::monotonic_now_ms() + kStopLimitMs;
     }
     if (aborted_) return our_fault("the worker is leaving");

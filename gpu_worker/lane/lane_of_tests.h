@@ -24,9 +24,8 @@ class LaneOfTests {
     if (!tests.lane_) {
       std::filesystem::create_directories(root() / "built");
       ::setenv("KQ_TEST_SECRET", "of the worker", 1);
-      auto opened = Lane::open(options());
-      if (!opened) return failure(opened.error());
-      tests.lane_ = std::move(*opened);
+      KQ_TRY_VALUE(auto opened, Lane::open(options()));
+      tests.lane_ = std::move(opened);
     }
     return &tests;
   }

@@ -493,7 +493,7 @@ TEST_F(LaneTest, a_gpu_that_another_worker_has_is_not_opened) {
     ASSERT_TRUE(theirs) << theirs.error().message;
     const auto lane = Lane::open(options);
     ASSERT_FALSE(lane);
-    EXPECT_EQ(lane.error().code, ExitCode::bad_input);
+    EXPECT_EQ(lane.error().kind, ErrorKind::bad_input);
     EXPECT_NE(lane.error().message.find("kq-worker rack:8"), std::string::npos) << lane.error().message;
   }
   EXPECT_NE(Lane::open(options).error().message.find("/nonsense/python"), std::string::npos)

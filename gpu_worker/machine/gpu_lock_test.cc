@@ -36,7 +36,7 @@ TEST_F(GpuLockTest, a_gpu_is_one_workers_until_that_ends) {
     ASSERT_TRUE(mine) << mine.error().message;
     const auto theirs = GpuLock::take(dirs_, kGpu, "rack:8");
     ASSERT_FALSE(theirs);
-    EXPECT_EQ(theirs.error().code, ExitCode::bad_input);
+    EXPECT_EQ(theirs.error().kind, ErrorKind::bad_input);
     EXPECT_NE(theirs.error().message.find("NVIDIA H200 GPU-1 is in use by process " + std::to_string(::getpid()) +
                                           ", kq-worker rack:7"),
               std::string::npos)
@@ -69,7 +69,7 @@ TEST_F(GpuLockTest, where_one_directory_cannot_be_had_the_other_does_and_without
   EXPECT_TRUE(GpuLock::take(one_broken, kGpu, "rack:7"));
   const auto none = GpuLock::take(all_broken, kGpu, "rack:7");
   ASSERT_FALSE(none);
-  EXPECT_EQ(none.error().code, ExitCode::our_fault);
+  EXPECT_EQ(none.error().kind, ErrorKind::our_fault);
 }
 
 TEST_F(GpuLockTest, a_uuid_with_slashes_names_a_file_all_the_same) {

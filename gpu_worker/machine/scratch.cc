@@ -192,9 +192,8 @@ Expected<void> put_sources(const Scratch& scratch, const Lease& lease, bool with
   if (with_submission) files = lease.submission.files;
   files.push_back({problem_file(lease), lease.submission.problem.hash});
   for (const SourceFile& file : files) {
-    const auto bytes = file_of(lease, file.hash);
-    if (!bytes) return failure(bytes.error());
-    if (const auto put = scratch.put(file.name, *bytes); !put) return put;
+    KQ_TRY_VALUE(const auto bytes, file_of(lease, file.hash));
+    if (const auto put = scratch.put(file.name, bytes); !put) return put;
   }
   return {};
 }

@@ -57,7 +57,7 @@ TEST_F(ScratchRootTest, where_none_can_be_made_it_is_said_with_what_would_help) 
   std::ofstream(state_.string()) << "a file";
   const auto none = ScratchRoot::make(state_);
   ASSERT_FALSE(none);
-  EXPECT_EQ(none.error().code, ExitCode::bad_input);
+  EXPECT_EQ(none.error().kind, ErrorKind::bad_input);
   EXPECT_NE(none.error().message.find("--state"), std::string::npos);
 }
 

@@ -149,7 +149,7 @@ TEST_F(ScratchTest, a_lease_without_its_blob_is_our_fault) {
   ASSERT_TRUE(scratch);
   const auto put = put_sources(*scratch, lease, true);
   ASSERT_FALSE(put);
-  EXPECT_EQ(put.error().code, ExitCode::our_fault);
+  EXPECT_EQ(put.error().kind, ErrorKind::our_fault);
   lease.blobs.push_back({sha256("p"), "p"});
   EXPECT_TRUE(put_sources(*scratch, lease, true));
 }

@@ -49,8 +49,7 @@ json to_json(std::uint64_t id, const ChildOrder& order, DeviceKind device) {
 }  // namespace
 
 Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
-  auto pair = sys::packet_pair();
-  if (!pair) return failure(pair.error());
+  KQ_TRY_VALUE(auto pair, sys::packet_pair());
   std::unique_ptr<Zygote> zygote(new Zygote);
   zygote->device_ = options.device;
   const bool on_gpu = options.device == DeviceKind::cuda;
@@ -66,11 +65,11 @@ Expected<std::unique_ptr<Zygote>> Zygote::start(const ZygoteOptions& options) {
                        {"CUDA_DEVICE_MAX_COPY_CONNECTIONS", "1"},      // harness/children/preforked.py says what for
                        {"GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"}},  // harness/zygote/huge_pages.py says what for
        .inherited = kInherited,
-       .socket = pair->second.get()});
+       .socket = pair.second.get()});
   if (!pid) return failure(pid.error());
   zygote->pid_ = *pid;
-  zygote->socket_ = std::move(pair->first);
-  pair->second = sys::Fd();  // ours must close, so that its death closes the socket
+  zygote->socket_ = std::move(pair.first);
+  pair.second = sys::Fd();  // ours must close, so that its death closes the socket
 
   const auto packet = sys::receive_packet(zygote->socket_.get(), kStartLimitMs);
   if (!packet || !*packet) {

@@ -33,7 +33,7 @@ TEST(PlainAddress, what_is_none_is_refused) {
     ASSERT_FALSE(address) << endpoint;
     EXPECT_EQ(address.error().message, std::string(endpoint) + ": tcp://HOST:PORT or ipc://PATH of a broker is needed");
   }
-  EXPECT_EQ(plain_address("ipc://" + std::string(200, 'x')).error().code, ExitCode::bad_input);
+  EXPECT_EQ(plain_address("ipc://" + std::string(200, 'x')).error().kind, ErrorKind::bad_input);
 }
 
 TEST(PlainAddress, paths_that_are_files_are_known) {

@@ -198,7 +198,7 @@ class PlainClientLink final : public ClientLink {
 
 Expected<std::unique_ptr<ClientLink>> connect_plain_client(const std::string& endpoint) {
   const auto address = plain_address(endpoint);
-  if (!address && address.error().code == ExitCode::bad_input) return failure(address.error());
+  if (!address && address.error().kind == ErrorKind::bad_input) return failure(address.error());
   return std::make_unique<PlainClientLink>(endpoint);
 }
 

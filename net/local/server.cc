@@ -138,11 +138,10 @@ class PlainServerLink final : public ServerLink {
   std::deque<Number>& heard_of(Side side) { return heard_[static_cast<std::size_t>(side)]; }
 
   Expected<void> bind_one(std::size_t listener, const std::string& endpoint) {
-    const auto address = plain_address(endpoint);
-    if (!address) return failure(address.error());
+    KQ_TRY_VALUE(const auto address, plain_address(endpoint));
     const std::string path = path_of(endpoint);
     if (!path.empty()) ::unlink(path.c_str());
-    if (!listen_at(listener, *address) || !add_shortcut(listener, *address, endpoint)) {
+    if (!listen_at(listener, address) || !add_shortcut(listener, address, endpoint)) {
       const char* const hint = errno == EADDRINUSE ? "another program listens there, choose another port"
                                : errno == ENOENT   ? "its directory must exist"
                                                    : "the broker cannot listen there";
@@ -421,7 +420,7 @@ class PlainServerLink final : public ServerLink {
 
 Expected<std::unique_ptr<ServerLink>> bind_plain_server(const Endpoints& endpoints, const ServerLimits& limits) {
   auto link = std::make_unique<PlainServerLink>(limits);
-  if (auto bound = link->bind(endpoints); !bound) return failure(std::move(bound.error()));
+  KQ_TRY(link->bind(endpoints));
   return std::unique_ptr<ServerLink>(std::move(link));
 }
 

@@ -19,13 +19,12 @@ KeyPair make_key_pair() {
 Expected<ClientKey> issue_key(const std::string& folder, const Identity& who, const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(broker_key_path(folder), ignored)) {
-    if (const auto made = make_key_folder(folder, make_key_pair()); !made) return failure(made.error());
+    KQ_TRY(make_key_folder(folder, make_key_pair()));
   }
-  const auto broker = read_broker_key(folder);
-  if (!broker) return failure(broker.error());
-  const ClientKey key{who, make_key_pair(), broker->public_key};
+  KQ_TRY_VALUE(const auto broker, read_broker_key(folder));
+  const ClientKey key{who, make_key_pair(), broker.public_key};
   // The file first: a key that is authorized and that nobody holds would be a door without an owner.
-  if (const auto written = write_client_key(path, key); !written) return failure(written.error());
+  KQ_TRY(write_client_key(path, key));
   if (const auto added = authorize(folder, {who, key.own.public_key}); !added) {
     ::unlink(path.c_str());
     return failure(added.error());

@@ -56,7 +56,7 @@ void set_options(zmq::socket_t& socket, std::string_view endpoint) {
 }
 
 Error described(std::string_view endpoint, const zmq::error_t& error) {
-  return Error{ExitCode::our_fault, std::string(endpoint) + ": " + error.what()};
+  return Error{ErrorKind::our_fault, std::string(endpoint) + ": " + error.what()};
 }
 
 std::string taken_from(const zmq::message_t& frame) {
@@ -74,16 +74,15 @@ class ZmqServerLink final : public ServerLink {
   explicit ZmqServerLink(const RateLimits& limits) : senders_(limits) {}
 
   Expected<void> bind(const Endpoints& endpoints, const ServerOptions& options) {
-    auto keys = read_key_folder(options.key_folder);
-    if (!keys) return failure(std::move(keys.error()));
+    KQ_TRY_VALUE(auto keys, read_key_folder(options.key_folder));
     door_.emplace(context_, clients_, workers_,
                   DoorOptions{.key_folder = options.key_folder,
                               .connections_max = options.limits.connections_max,
                               .connections_per_address_max = options.limits.connections_per_address_max},
-                  std::move(keys->authorized));
+                  std::move(keys.authorized));
     const int handshake_ms = options.limits.handshake_ms;
-    if (auto bound = bind_one(Side::client, endpoints.client, keys->broker, handshake_ms); !bound) return bound;
-    return bind_one(Side::worker, endpoints.worker, keys->broker, handshake_ms);
+    if (auto bound = bind_one(Side::client, endpoints.client, keys.broker, handshake_ms); !bound) return bound;
+    return bind_one(Side::worker, endpoints.worker, keys.broker, handshake_ms);
   }
 
   Expected<std::vector<Packet>> receive(std::int64_t timeout_ms, std::size_t packets_max) override {
@@ -357,7 +356,7 @@ Expected<std::unique_ptr<ServerLink>> bind_server(const Endpoints& endpoints, co
   if (!options.key_folder.empty()) {
     return opened<ServerLink>([&]() -> Expected<std::unique_ptr<ServerLink>> {
       auto link = std::make_unique<ZmqServerLink>(options.limits.rates);
-      if (auto bound = link->bind(endpoints, options); !bound) return failure(std::move(bound.error()));
+      KQ_TRY(link->bind(endpoints, options));
       return link;
     });
   }
@@ -371,18 +370,17 @@ Expected<std::unique_ptr<ClientLink>> connect_client(const std::string& endpoint
   if (!key) return connect_plain_client(endpoint);
   return opened<ClientLink>([&]() -> Expected<std::unique_ptr<ClientLink>> {
     auto link = std::make_unique<ZmqClientLink>();
-    if (auto connected = link->connect(endpoint, *key); !connected) return failure(std::move(connected.error()));
+    KQ_TRY(link->connect(endpoint, *key));
     return link;
   });
 }
 
 Expected<std::optional<ClientKey>> read_key_for(Side side, const std::string& path) {
   if (path.empty()) return std::nullopt;
-  auto key = read_client_key(path);
-  if (!key) return failure(std::move(key.error()));
-  if (may_use(key->who.role, side)) return std::optional<ClientKey>(std::move(*key));
-  return bad_input("key file " + path + " is of '" + key->who.name + "' with the role " +
-                   std::string(to_string(key->who.role)) + "; here a key with the role " +
+  KQ_TRY_VALUE(auto key, read_client_key(path));
+  if (may_use(key.who.role, side)) return std::optional<ClientKey>(std::move(key));
+  return bad_input("key file " + path + " is of '" + key.who.name + "' with the role " +
+                   std::string(to_string(key.who.role)) + "; here a key with the role " +
                    (side == Side::worker ? "work" : "submit or admin") + " is needed");
 }
 

@@ -388,7 +388,7 @@ TEST_P(ZmqLink, addresses_that_other_machines_reach_are_refused) {
        {"tcp://0.0.0.0:5570", "tcp://*:5570", "tcp://eth0:5570", "tcp://10.0.0.1:5570", "tcp://[::]:5570"}) {
     const auto link = bind_server(*parse_broker_url(url));
     ASSERT_FALSE(link) << url;
-    EXPECT_EQ(link.error().code, ExitCode::bad_input);
+    EXPECT_EQ(link.error().kind, ErrorKind::bad_input);
     EXPECT_EQ(link.error().message, std::string(url) +
                                         ": off-loopback needs keys; give the broker a folder of them with "
                                         "--keys DIR, or bind 127.0.0.1 or ipc://");

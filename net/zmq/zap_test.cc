@@ -305,7 +305,7 @@ TEST_F(ZmqDoor, a_broker_with_a_readable_secret_does_not_start) {
   const auto link =
       bind_server(*parse_broker_url("ipc://" + folder_ + "/kq.sock"), {.key_folder = keys_, .limits = {}});
   ASSERT_FALSE(link);
-  EXPECT_EQ(link.error().code, ExitCode::bad_input);
+  EXPECT_EQ(link.error().kind, ErrorKind::bad_input);
   EXPECT_THAT(link.error().message, HasSubstr("holds a secret"));
 }
 

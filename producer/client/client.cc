@@ -70,7 +70,7 @@ Expected<ClientReply> Client::await(std::uint64_t request_id, const std::string&
   std::int64_t send_ms = now_ms_();
   std::int64_t news_ms = now_ms_() + waits_ms + kSilenceNewsMs;
   for (;;) {
-    if (interrupted_()) return failure(Error{ExitCode::interrupted, "interrupted"});
+    if (interrupted_()) return failure(Error{ErrorKind::interrupted, "interrupted"});
     std::int64_t now_ms = now_ms_();
     if (now_ms >= deadline_ms) return failure(unanswered(timeout_ms));
     if (now_ms >= news_ms) {
@@ -103,27 +103,26 @@ Expected<ClientReply> Client::await(std::uint64_t request_id, const std::string&
 Expected<void> Client::pause(std::int64_t ms) {
   const std::int64_t until_ms = now_ms_() + ms;
   for (;;) {
-    if (interrupted_()) return failure(Error{ExitCode::interrupted, "interrupted"});
+    if (interrupted_()) return failure(Error{ErrorKind::interrupted, "interrupted"});
     const std::int64_t left_ms = until_ms - now_ms_();
     if (left_ms <= 0) return {};
     // Nothing is asked, so what arrives is late: it may be dropped here as well as at the next question.
-    const auto late = link_->receive(std::min(left_ms, kAttentionMs));
-    if (!late) return failure(late.error());
+    KQ_TRY(link_->receive(std::min(left_ms, kAttentionMs)));
   }
 }
 
 Error Client::unanswered(std::int64_t timeout_ms) const {
-  return Error{ExitCode::our_fault, "broker " + url_ + " did not answer within " + seconds(timeout_ms) +
-                                        "; is it running? start one with: kq up"};
+  return Error{ErrorKind::our_fault, "broker " + url_ + " did not answer within " + seconds(timeout_ms) +
+                                         "; is it running? start one with: kq up"};
 }
 
 Error Client::unexpected_reply(const ClientReply& reply) const {
   if (const Refused* refused = std::get_if<Refused>(&reply)) {
-    return Error{ExitCode::our_fault, "broker " + url_ + " refused the request: " + refused->reason};
+    return Error{ErrorKind::our_fault, "broker " + url_ + " refused the request: " + refused->reason};
   }
   const std::string_view name = std::visit([]<class T>(const T&) { return AlternativeName<T>::value; }, reply);
-  return Error{ExitCode::our_fault, "broker " + url_ + " answered with " + std::string(name) +
-                                        ", which does not fit the question; are both of one version?"};
+  return Error{ErrorKind::our_fault, "broker " + url_ + " answered with " + std::string(name) +
+                                         ", which does not fit the question; are both of one version?"};
 }
 
 }  // namespace kq::producer

@@ -77,7 +77,7 @@ TEST(Client, says_that_no_broker_answers) {
   Client client = broker.client();
   const auto reply = client.ask(BrokerQuery{});
   ASSERT_FALSE(reply);
-  EXPECT_EQ(reply.error().code, ExitCode::our_fault);
+  EXPECT_EQ(reply.error().kind, ErrorKind::our_fault);
   EXPECT_EQ(reply.error().message,
             "broker ipc:///tmp/kq.sock did not answer within 5 s; is it running? start one with: kq up");
   EXPECT_EQ(broker.now_ms, kAnswerTimeoutMs);
@@ -116,7 +116,7 @@ TEST(Client, an_interrupt_ends_the_question_soon) {
   client.stop_when([&] { return broker.now_ms >= 300; });
   const auto reply = client.ask(BrokerQuery{});
   ASSERT_FALSE(reply);
-  EXPECT_EQ(reply.error().code, ExitCode::interrupted);
+  EXPECT_EQ(reply.error().kind, ErrorKind::interrupted);
   EXPECT_LE(broker.now_ms, 600);
 }
 
@@ -126,7 +126,7 @@ TEST(Client, a_refusal_is_an_error_with_the_brokers_words) {
   Client client = broker.client();
   const auto reply = client.ask_for<BrokerReply>(BrokerQuery{});
   ASSERT_FALSE(reply);
-  EXPECT_EQ(reply.error().code, ExitCode::our_fault);
+  EXPECT_EQ(reply.error().kind, ErrorKind::our_fault);
   EXPECT_EQ(reply.error().message,
             "broker ipc:///tmp/kq.sock refused the request: protocol version 1, this program speaks 2");
 }
@@ -153,7 +153,7 @@ TEST(Client, a_connection_that_is_refused_ends_the_question_at_once) {
   const auto reply = client.ask(BrokerQuery{});
   ASSERT_FALSE(reply);
   EXPECT_EQ(reply.error(),
-            (Error{ExitCode::bad_input, "broker ipc:///tmp/kq.sock refuses the connection: it wants a key"}));
+            (Error{ErrorKind::bad_input, "broker ipc:///tmp/kq.sock refuses the connection: it wants a key"}));
   EXPECT_LT(broker.now_ms, 100);
 }
 
@@ -170,14 +170,14 @@ TEST(Client, a_pause_takes_its_time_or_ends_with_an_interruption) {
   client.stop_when([&] { return broker.now_ms >= 2'000; });
   const auto paused = client.pause(60'000);
   ASSERT_FALSE(paused);
-  EXPECT_EQ(paused.error().code, ExitCode::interrupted);
+  EXPECT_EQ(paused.error().kind, ErrorKind::interrupted);
   EXPECT_LE(broker.now_ms, 2'300);
 }
 
 TEST(Client, refuses_a_url_that_is_none) {
   const auto client = Client::connect("localhost");
   ASSERT_FALSE(client);
-  EXPECT_EQ(client.error().code, ExitCode::bad_input);
+  EXPECT_EQ(client.error().kind, ErrorKind::bad_input);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ class Waiter {
       const std::int64_t asked_ms = options_.now_ms();
       const std::size_t open_before = list().open_n();
       const Expected<void> asked = is_first ? ask_all() : ask_again();
-      if (!asked && asked.error().code == ExitCode::interrupted) return end(WaitEnd::interrupted);
+      if (!asked && asked.error().kind == ErrorKind::interrupted) return end(WaitEnd::interrupted);
       if (!asked && remaining_ms() <= 0) return end(WaitEnd::timed_out);
       if (!asked) return failure(asked.error());
       options_.progress(list().tally());
@@ -90,9 +90,8 @@ class Waiter {
     const std::int64_t patience_ms = std::max<std::int64_t>(1, std::min(remaining_ms(), kSilenceMs));
     const StatusQuery query{.seqs = asked,
                             .wait_ms = static_cast<std::uint32_t>(std::min<std::int64_t>(wait_ms, patience_ms))};
-    const auto reply = client_.ask_for<StatusReply>(query, patience_ms);
-    if (!reply) return failure(reply.error());
-    for (const JobStatus& status : reply->jobs) list().hear(status);
+    KQ_TRY_VALUE(const auto reply, client_.ask_for<StatusReply>(query, patience_ms));
+    for (const JobStatus& status : reply.jobs) list().hear(status);
     for (const Sequence seq : asked) {
       if (list().find(seq)->standing == WaitList::Standing::unheard) {
         return our_fault("broker " + client_.url() + " does not know job " + std::to_string(seq) +

@@ -200,7 +200,7 @@ TEST_F(WaitFor, a_broker_that_stays_away_is_our_fault) {
   silent_ = true;
   const auto outcome = wait({one(1)});
   ASSERT_FALSE(outcome);
-  EXPECT_EQ(outcome.error().code, ExitCode::our_fault);
+  EXPECT_EQ(outcome.error().kind, ErrorKind::our_fault);
   EXPECT_THAT(outcome.error().message, HasSubstr("did not answer within 60 s"));
 }
 

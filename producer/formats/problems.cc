@@ -141,9 +141,8 @@ Expected<FoundProblem> KernelBenchProblems::find(std::uint32_t level, std::uint3
   const std::string level_name = "level" + std::to_string(level);
   for (const fs::path& root : roots_) {
     if (root.extension() == ".jsonl") {
-      const auto problems = data_set(root);
-      if (!problems) return failure(problems.error());
-      if (const auto found = (*problems)->find({level, id}); found != (*problems)->end()) return found->second;
+      KQ_TRY_VALUE(const auto problems, data_set(root));
+      if (const auto found = problems->find({level, id}); found != problems->end()) return found->second;
       continue;
     }
     std::vector<fs::path> directories{root / level_name, root / "KernelBench" / level_name};

@@ -144,13 +144,12 @@ Expected<void> judge(const Words& words, SubmitCommandLine& line) {
   if (!precision) return failure(precision.error());
   if (!baseline) return failure(baseline.error());
   if (!profile) return failure(profile.error());
-  if (const auto url = net::parse_broker_url(words.broker); !url) return failure(url.error());
+  KQ_TRY(net::parse_broker_url(words.broker));
   if (words.repeat < 1 || words.repeat > kRepeatMax) {
     return bad_input("--repeat must be from 1 to " + std::to_string(kRepeatMax) + ", got " +
                      std::to_string(words.repeat));
   }
-  const auto kernelbench_words = judge_inputs(words, line);
-  if (!kernelbench_words) return failure(kernelbench_words.error());
+  KQ_TRY_VALUE(const auto kernelbench_words, judge_inputs(words, line));
   line.request.options.problem = optional_path(words.problem);
   line.request.options.problems = optional_path(words.problems);
   line.request.options.backend = *backend;
@@ -161,9 +160,8 @@ Expected<void> judge(const Words& words, SubmitCommandLine& line) {
   if (!words.gpu.empty()) line.request.options.gpu_model = words.gpu;
   line.request.input_format = words.input_format;
   line.request.run = words.run;
-  auto passed_over = apply_kernelbench_words(*kernelbench_words, line.request);
-  if (!passed_over) return failure(passed_over.error());
-  line.notes = std::move(*passed_over);
+  KQ_TRY_VALUE(auto passed_over, apply_kernelbench_words(kernelbench_words, line.request));
+  line.notes = std::move(passed_over);
   if (line.request.inputs.empty() && line.spool.empty()) return bad_input("PATH is required; see kq-submit --help");
   if (line.request.inputs.empty() && line.dry_run)
     return bad_input("--dry-run lists what a PATH holds, and there is none");

@@ -14,7 +14,7 @@ class FileRefTest : public testing::Test {
   std::string complaint(std::string_view name) const {
     const auto text = contents(file_ref(folder_ / name));
     if (text) return "accepted";
-    EXPECT_EQ(text.error().code, ExitCode::bad_input);
+    EXPECT_EQ(text.error().kind, ErrorKind::bad_input);
     const std::string prefix = (folder_ / "").string();
     return text.error().message.starts_with(prefix) ? text.error().message.substr(prefix.size()) : text.error().message;
   }

@@ -204,7 +204,7 @@ ExitCode keep_in_spool(const SubmitCommandLine& line, const JobSource& source, c
   const auto kept = write_spool(line.spool, source, sys::unix_now_ms());
   if (!kept) {
     say(kept.error().message);
-    return kept.error().code;
+    return kept.error().kind;
   }
   say(why.message);
   say(counted(*kept, "job") + " of run " + source.run + (*kept == 1 ? " waits in " : " wait in ") + line.spool +
@@ -242,7 +242,7 @@ ExitCode after_sending(Client& client, Answers& answers, const SubmitCommandLine
       heard = std::move(waited->jobs);
     } else {
       say(waited.error().message);
-      code = waited.error().code;
+      code = waited.error().kind;
     }
   }
   if (line.json && line.wait) list_jobs(summary, heard, answers.list());
@@ -256,7 +256,7 @@ ExitCode send_and_wait(const Inspected& inspected, const SubmitCommandLine& line
   Expected<Client> client = Client::connect(line.broker, line.key);
   if (!client) {
     say(client.error().message);
-    return client.error().code;
+    return client.error().kind;
   }
   client->stop_when(interrupted);
   if (!line.quiet) client->on_silence(say);
@@ -274,7 +274,7 @@ ExitCode send_and_wait(const Inspected& inspected, const SubmitCommandLine& line
       return ExitCode::nothing;
     }
     const auto there = client->ask_for<BrokerReply>(BrokerQuery{}, kSpoolAnswerMs);
-    if (!there && there.error().code == ExitCode::our_fault && has_new)
+    if (!there && there.error().kind == ErrorKind::our_fault && has_new)
       return keep_in_spool(line, source, there.error());
     spool_code = empty_spool(*client, line, options);
     if (!has_new || spool_code == ExitCode::our_fault || spool_code == ExitCode::interrupted) return spool_code;
@@ -319,7 +319,7 @@ ExitCode run(SubmitCommandLine line) {
     const Expected<std::string> salt = random_salt();
     if (!salt) {
       say(salt.error().message);
-      return salt.error().code;
+      return salt.error().kind;
     }
     line.request.salt = *salt;
   }
@@ -328,7 +328,7 @@ ExitCode run(SubmitCommandLine line) {
     Expected<StandIn> file = StandIn::of(STDIN_FILENO);
     if (!file) {
       say(file.error().message);
-      return file.error().code;
+      return file.error().kind;
     }
     stdin_file.emplace(std::move(*file));
     line.request.inputs = {stdin_file->path()};

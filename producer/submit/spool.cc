@@ -68,9 +68,8 @@ Expected<std::size_t> write_spool(const fs::path& folder, const JobSource& sourc
   std::error_code wrong;
   fs::create_directories(folder, wrong);
   if (wrong) return bad_input("cannot create the folder " + folder.string() + ": " + wrong.message());
-  const auto there = spooled(folder);
-  if (!there) return failure(there.error());
-  std::size_t files_n = there->size(), jobs_n = 0;
+  KQ_TRY_VALUE(const auto there, spooled(folder));
+  std::size_t files_n = there.size(), jobs_n = 0;
   const auto write = [&](const SubmitBatch& batch) -> Expected<void> {
     if (files_n == kSpoolFilesMax)
       return bad_input(folder.string() + " holds " + std::to_string(kSpoolFilesMax) +
@@ -78,7 +77,7 @@ Expected<std::size_t> write_spool(const fs::path& folder, const JobSource& sourc
     jobs_n += batch.jobs.size();
     return write_whole(folder / file_name(now_ms, files_n++), encode_message(Message<ClientRequest>{0, batch}));
   };
-  if (const auto written = each_batch(source, write); !written) return failure(written.error());
+  KQ_TRY(each_batch(source, write));
   return jobs_n;
 }
 

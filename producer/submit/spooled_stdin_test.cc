@@ -45,7 +45,7 @@ TEST(stand_in, nothing_is_said_to_be_nothing) {
   for (const char* text : {"", " \r\n\t\n"}) {
     const auto answer = answer_to(text);
     ASSERT_FALSE(answer);
-    EXPECT_EQ(answer.error().code, ExitCode::bad_input);
+    EXPECT_EQ(answer.error().kind, ErrorKind::bad_input);
     EXPECT_EQ(answer.error().message, "standard input is empty");
   }
 }

@@ -83,7 +83,7 @@ class BatchSender {
     const std::int64_t left_ms = deadline_ms_ ? *deadline_ms_ - client_.now_ms() : news.retry_ms;
     if (left_ms <= 0) {
       return failure(
-          Error{ExitCode::gave_up, "gave up waiting for room, broker " + client_.url() + " is busy: " + news.reason});
+          Error{ErrorKind::gave_up, "gave up waiting for room, broker " + client_.url() + " is busy: " + news.reason});
     }
     options_.busy(news);
     return client_.pause(std::min(left_ms, news.retry_ms));

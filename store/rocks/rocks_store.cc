@@ -186,9 +186,8 @@ class RocksStore final : public Store {
 
   // At a start: a short life has no other time for it.
   Expected<void> tidy() {
-    const auto seen = space();
-    if (!seen) return failure(seen.error());
-    if (seen->nearly_full) return {};  // merging takes room first and gives it back later
+    KQ_TRY_VALUE(const auto seen, space());
+    if (seen.nearly_full) return {};  // merging takes room first and gives it back later
     const rocksdb::Status status = merge_small_tables(*db_, handles_);
     if (!status.ok()) return break_off("merging small tables", status);
     return {};
@@ -293,26 +292,24 @@ Expected<void> check_logs(const std::string& dir) {
     const std::string name = entry.path().filename().string();
     // A MANIFEST that CURRENT does not name was on its way.
     if (!name.ends_with(".log") && entry.path().string() != manifest(dir)) continue;
-    const auto state = look_at_log(entry.path().string(), LogCheck::headers);
-    if (!state) return failure(state.error());
-    if (state->ending != LogEnding::damaged) continue;
+    KQ_TRY_VALUE(const auto state, look_at_log(entry.path().string(), LogCheck::headers));
+    if (state.ending != LogEnding::damaged) continue;
     return our_fault("store at " + dir + " is damaged: " + name + " is broken after byte " +
-                     std::to_string(state->good_bytes) + ", and records follow; restore a backup");
+                     std::to_string(state.good_bytes) + ", and records follow; restore a backup");
   }
   return {};
 }
 
 // Cuts off the wreck of the write during which the power went. Gives whether there was one.
 Expected<bool> cut_torn_end(const std::string& path, const RocksStoreOptions& options) {
-  const auto state = look_at_log(path, LogCheck::checksums);
-  if (!state) return failure(state.error());
-  if (state->ending != LogEnding::torn) return false;
+  KQ_TRY_VALUE(const auto state, look_at_log(path, LogCheck::checksums));
+  if (state.ending != LogEnding::torn) return false;
   const std::uint64_t bytes = std::filesystem::file_size(path);
   const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  const bool cut = file >= 0 && ftruncate(file, static_cast<off_t>(state->good_bytes)) == 0 && fsync(file) == 0;
+  const bool cut = file >= 0 && ftruncate(file, static_cast<off_t>(state.good_bytes)) == 0 && fsync(file) == 0;
   if (file >= 0) close(file);
   if (!cut) return our_fault(path + ": its torn end cannot be cut off: " + std::strerror(errno));
-  options.note(path + ": the last " + std::to_string(bytes - state->good_bytes) +
+  options.note(path + ": the last " + std::to_string(bytes - state.good_bytes) +
                " bytes were torn by a loss of power and belonged to no acknowledged commit; they are cut off");
   return true;
 }
@@ -359,16 +356,15 @@ Expected<std::unique_ptr<RocksStore>> open_families(const std::string& dir, Open
 
 // The schema of the store, if it may be opened so.
 Expected<std::uint32_t> check_schema(const std::string& dir, OpenMode mode, const RocksStore& store) {
-  const auto schema = store.get(Family::meta, kSchemaKey);
-  if (!schema) return failure(schema.error());
-  if (!*schema && store.is_new()) return kSchemaVersion;
-  if (!*schema) return bad_input("store at " + dir + " has no schema version: it is not a store of kq");
+  KQ_TRY_VALUE(const auto schema, store.get(Family::meta, kSchemaKey));
+  if (!schema && store.is_new()) return kSchemaVersion;
+  if (!schema) return bad_input("store at " + dir + " has no schema version: it is not a store of kq");
   std::uint32_t number = 0;
-  std::from_chars((*schema)->data(), (*schema)->data() + (*schema)->size(), number);
+  std::from_chars(schema->data(), schema->data() + schema->size(), number);
   const bool is_older = number >= kOldestSchema && number < kSchemaVersion;
   if (number == kSchemaVersion || (is_older && mode == OpenMode::read_write)) return number;
   const std::string what =
-      "store at " + dir + " has schema " + **schema + ", this program reads " + std::to_string(kSchemaVersion);
+      "store at " + dir + " has schema " + *schema + ", this program reads " + std::to_string(kSchemaVersion);
   if (is_older) return bad_input(what + "; start kq-broker on it once, which brings it up to date");
   return bad_input(what + "; use the version of kq that wrote it, or name another directory");
 }
@@ -395,7 +391,7 @@ Expected<bool> mend(const std::string& dir, const RocksStoreOptions& options) {
 // Looks at an existing store before it is opened for writing, so that one of another schema is left as it is. Gives its
 // schema. Nothing is checked where its creation was cut short.
 Expected<std::uint32_t> check_existing(const std::string& dir, OpenMode mode, const Env& env) {
-  if (auto whole = check_logs(dir); !whole) return failure(std::move(whole.error()));
+  KQ_TRY(check_logs(dir));
   std::vector<std::string> names;
   const rocksdb::DBOptions reading = db_options(dir, OpenMode::read_only, env.get());
   const rocksdb::Status status = rocksdb::DB::ListColumnFamilies(reading, dir, &names);
@@ -408,9 +404,8 @@ Expected<std::uint32_t> check_existing(const std::string& dir, OpenMode mode, co
   }
   auto families = all_families();
   families = {families.front(), families.back()};  // meta, and the one RocksDB insists on
-  auto store = open_families(dir, OpenMode::read_only, env, families, std::nullopt);
-  if (!store) return failure(std::move(store.error()));
-  return check_schema(dir, mode, **store);
+  KQ_TRY_VALUE(auto store, open_families(dir, OpenMode::read_only, env, families, std::nullopt));
+  return check_schema(dir, mode, *store);
 }
 
 // What an opening that was killed had begun to write, of which RocksDB knows nothing any more. The store is open, so
@@ -432,22 +427,20 @@ Expected<std::unique_ptr<Store>> try_open(const std::string& dir, OpenMode mode,
   std::optional<DiskSpace> space;
   if (mode == OpenMode::read_write) {
     // First of all: opening a store on a full disk needs the room that was kept for it.
-    auto watched = DiskSpace::watch(dir, options.space);
-    if (!watched) return failure(std::move(watched.error()));
-    space = std::move(*watched);
+    KQ_TRY_VALUE(auto watched, DiskSpace::watch(dir, options.space));
+    space = std::move(watched);
   }
-  auto store = open_families(dir, mode, env, all_families(options.compacts), std::move(space));
-  if (!store) return failure(std::move(store.error()));
+  KQ_TRY_VALUE(auto store, open_families(dir, mode, env, all_families(options.compacts), std::move(space)));
   if (mode == OpenMode::read_write) remove_unfinished_options(dir);
-  if (mode == OpenMode::read_write && (*store)->is_new()) {
+  if (mode == OpenMode::read_write && store->is_new()) {
     const Write named{Family::meta, std::string(kSchemaKey), std::to_string(kSchemaVersion)};
-    if (auto written = (*store)->commit({&named, 1}); !written) return failure(std::move(written.error()));
+    KQ_TRY(store->commit({&named, 1}));
   }
   if (mode == OpenMode::read_write && options.compacts) {
-    if (auto tidied = (*store)->tidy(); !tidied) return failure(std::move(tidied.error()));
+    KQ_TRY(store->tidy());
   }
-  if (auto migrated = migrate(**store, *schema, options.note); !migrated) return failure(std::move(migrated.error()));
-  return std::unique_ptr<Store>(std::move(*store));
+  KQ_TRY(migrate(*store, *schema, options.note));
+  return std::unique_ptr<Store>(std::move(store));
 }
 
 // The files with their sizes and times of change: what a writer cannot leave as it is for long.
@@ -476,14 +469,13 @@ Expected<std::unique_ptr<Store>> open_beside(const std::string& dir, const Rocks
 
 Expected<std::unique_ptr<Store>> open_rocks_store(const std::string& dir, OpenMode mode,
                                                   const RocksStoreOptions& options) {
-  if (auto usable = check_directory(dir, mode); !usable) return failure(std::move(usable.error()));
+  KQ_TRY(check_directory(dir, mode));
   if (mode == OpenMode::read_only) return open_beside(dir, options);
   const Env env(std::shared_ptr<void>(), options.env);
   auto store = try_open(dir, mode, env, options);
-  if (store || store.error().code != ExitCode::our_fault) return store;
-  const auto mended = mend(dir, options);
-  if (!mended) return failure(mended.error());
-  return *mended ? try_open(dir, mode, env, options) : std::move(store);
+  if (store || store.error().kind != ErrorKind::our_fault) return store;
+  KQ_TRY_VALUE(const auto mended, mend(dir, options));
+  return mended ? try_open(dir, mode, env, options) : std::move(store);
 }
 
 }  // namespace kq::store

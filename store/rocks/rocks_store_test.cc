@@ -60,7 +60,7 @@ std::unique_ptr<Store> open(const std::string& dir, OpenMode mode = OpenMode::re
 Error refusal(const std::string& dir, OpenMode mode) {
   auto store = open_rocks_store(dir, mode);
   EXPECT_FALSE(store);
-  return store ? Error{ExitCode::ok, "opened"} : store.error();
+  return store ? Error{ErrorKind::interrupted, "opened"} : store.error();
 }
 
 Expected<void> put(Store& store, const std::string& key, const std::string& value) {
@@ -157,7 +157,7 @@ TEST_F(RocksStoreTest, after_a_failed_sync_every_commit_fails_with_the_same_word
   const auto failed = put(*store, "a", "1");
   syncs_fail = false;
   ASSERT_FALSE(failed);
-  EXPECT_EQ(failed.error().code, ExitCode::our_fault);
+  EXPECT_EQ(failed.error().kind, ErrorKind::our_fault);
   EXPECT_THAT(failed.error().message, StartsWith("store at " + dir + ": commit failed: "));
   for (const char* key : {"a", "b"}) EXPECT_EQ(put(*store, key, "1").error(), failed.error());
   EXPECT_EQ(store->drop(Family::run, "a", "b").error(), failed.error());
@@ -184,7 +184,7 @@ TEST_F(RocksStoreTest, damage_before_the_last_record_is_refused_and_not_skipped)
   overwrite(write_ahead_log(dir), 3'000, 'y');
   for (const OpenMode mode : {OpenMode::read_only, OpenMode::read_write}) {
     const Error error = refusal(dir, mode);
-    EXPECT_EQ(error.code, ExitCode::our_fault);
+    EXPECT_EQ(error.kind, ErrorKind::our_fault);
     EXPECT_THAT(error.message, StartsWith("store at " + dir + " is damaged: "));
   }
 }
@@ -232,16 +232,16 @@ TEST_F(RocksStoreTest, a_checkpoint_takes_no_place_that_is_taken) {
   const std::string copy = directory.path() + "/copy";
   fs::create_directory(copy);
   ASSERT_TRUE(store->checkpoint(copy)) << "it is empty";
-  EXPECT_EQ(
-      store->checkpoint(copy).error(),
-      (Error{ExitCode::bad_input, "no checkpoint at " + copy + ": it is not empty; name a new or an empty directory"}));
+  EXPECT_EQ(store->checkpoint(copy).error(),
+            (Error{ErrorKind::bad_input,
+                   "no checkpoint at " + copy + ": it is not empty; name a new or an empty directory"}));
   for (const std::string& inside : {dir, dir + "/copy", dir + "/../" + fs::path(dir).filename().string() + "/copy"}) {
     EXPECT_EQ(store->checkpoint(inside).error(),
-              (Error{ExitCode::bad_input,
+              (Error{ErrorKind::bad_input,
                      "no checkpoint at " + inside + ": that is inside of the store; name a directory beside it"}));
   }
   EXPECT_EQ(store->checkpoint(copy + "/a/b").error(),
-            (Error{ExitCode::bad_input,
+            (Error{ErrorKind::bad_input,
                    "no checkpoint at " + copy + "/a/b: the directory that is to hold it does not exist"}));
 }
 
@@ -249,14 +249,14 @@ TEST_F(RocksStoreTest, a_checkpoint_takes_no_place_that_is_taken) {
 
 TEST_F(RocksStoreTest, reading_a_missing_directory_is_bad_input_and_creates_nothing) {
   EXPECT_EQ(refusal(dir, OpenMode::read_only),
-            (Error{ExitCode::bad_input, "no store at " + dir + ": no such directory"}));
+            (Error{ErrorKind::bad_input, "no store at " + dir + ": no such directory"}));
   EXPECT_FALSE(fs::exists(dir));
 }
 
 TEST_F(RocksStoreTest, reading_an_empty_directory_is_bad_input_and_creates_nothing) {
   fs::create_directory(dir);
   EXPECT_EQ(refusal(dir, OpenMode::read_only),
-            (Error{ExitCode::bad_input, "no store at " + dir + ": the directory does not hold one"}));
+            (Error{ErrorKind::bad_input, "no store at " + dir + ": the directory does not hold one"}));
   EXPECT_TRUE(fs::is_empty(dir));
 }
 
@@ -265,7 +265,7 @@ TEST_F(RocksStoreTest, a_directory_of_other_files_is_left_alone) {
   std::ofstream(dir + "/thesis.txt") << "years of work";
   const auto before = listing(dir);
   EXPECT_EQ(refusal(dir, OpenMode::read_write),
-            (Error{ExitCode::bad_input,
+            (Error{ErrorKind::bad_input,
                    "no store at " + dir + ": it holds other files ('thesis.txt'); name a new or an empty directory"}));
   EXPECT_EQ(listing(dir), before);
 }
@@ -273,7 +273,7 @@ TEST_F(RocksStoreTest, a_directory_of_other_files_is_left_alone) {
 TEST_F(RocksStoreTest, a_file_is_not_a_store) {
   std::ofstream(dir) << "text";
   for (const OpenMode mode : {OpenMode::read_only, OpenMode::read_write}) {
-    EXPECT_EQ(refusal(dir, mode), (Error{ExitCode::bad_input, "no store at " + dir + ": it is not a directory"}));
+    EXPECT_EQ(refusal(dir, mode), (Error{ErrorKind::bad_input, "no store at " + dir + ": it is not a directory"}));
   }
 }
 
@@ -289,7 +289,7 @@ TEST_F(RocksStoreTest, a_store_whose_files_are_garbage_is_damaged) {
     std::ofstream(dir + "/CURRENT") << garbage;
     for (const OpenMode mode : {OpenMode::read_only, OpenMode::read_write}) {
       const Error error = refusal(dir, mode);
-      EXPECT_EQ(error.code, ExitCode::our_fault);
+      EXPECT_EQ(error.kind, ErrorKind::our_fault);
       EXPECT_THAT(error.message, StartsWith("store at " + dir + " ")) << garbage;
     }
   }
@@ -306,8 +306,8 @@ TEST_F(RocksStoreTest, a_newer_schema_is_refused_in_words_and_left_as_it_is) {
   const auto before = listing(dir);
   for (const OpenMode mode : {OpenMode::read_only, OpenMode::read_write}) {
     EXPECT_EQ(refusal(dir, mode),
-              (Error{ExitCode::bad_input, "store at " + dir + " has schema " + newer + ", this program reads " + ours +
-                                              "; use the version of kq that wrote it, or name another directory"}));
+              (Error{ErrorKind::bad_input, "store at " + dir + " has schema " + newer + ", this program reads " + ours +
+                                               "; use the version of kq that wrote it, or name another directory"}));
   }
   EXPECT_EQ(listing(dir), before);
 }
@@ -320,7 +320,7 @@ TEST_F(RocksStoreTest, a_store_without_a_schema_is_not_ours) {
   }
   for (const OpenMode mode : {OpenMode::read_only, OpenMode::read_write}) {
     EXPECT_EQ(refusal(dir, mode),
-              (Error{ExitCode::bad_input, "store at " + dir + " has no schema version: it is not a store of kq"}));
+              (Error{ErrorKind::bad_input, "store at " + dir + " has no schema version: it is not a store of kq"}));
   }
 }
 
@@ -348,7 +348,7 @@ TEST_F(RocksStoreTest, what_killed_openings_left_goes_when_the_store_is_opened_f
 TEST_F(RocksStoreTest, a_store_that_is_open_is_in_use) {
   const auto store = open(dir);
   const Error error = refusal(dir, OpenMode::read_write);
-  EXPECT_EQ(error.code, ExitCode::bad_input);
+  EXPECT_EQ(error.kind, ErrorKind::bad_input);
   EXPECT_EQ(error.message,
             "store at " + dir + " is in use by a running broker; ask the broker, stop it, or name another directory");
 }

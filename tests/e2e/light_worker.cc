@@ -54,12 +54,10 @@ class LightWorker {
       std::int64_t wait_ms = std::clamp<std::int64_t>(wake_at_ms_ - sys::monotonic_now_ms(), 0, kLookMs);
       if (!running_.empty())
         wait_ms = std::clamp<std::int64_t>(running_.begin()->first - sys::monotonic_now_ms(), 0, wait_ms);
-      auto packet = link_.receive(wait_ms);
-      if (!packet) return failure(std::move(packet.error()));
-      if (*packet) {
-        auto message = decode_message<WorkerReply>(**packet);
-        if (!message) return failure(std::move(message.error()));
-        step(worker::BrokerSaid{std::move(message->body)});
+      KQ_TRY_VALUE(auto packet, link_.receive(wait_ms));
+      if (packet) {
+        KQ_TRY_VALUE(auto message, decode_message<WorkerReply>(*packet));
+        step(worker::BrokerSaid{std::move(message.body)});
       }
       const std::int64_t now_ms = sys::monotonic_now_ms();
       while (!running_.empty() && running_.begin()->first <= now_ms) {

@@ -29,9 +29,8 @@ std::vector<store::Write> batch(Sequence n) {
 }
 
 Expected<Sequence> commits_in(const store::Store& store) {
-  const auto next = store.get(store::Family::meta, store::kNextSequenceKey);
-  if (!next) return failure(next.error());
-  return *next ? store::sequence_from(**next).value() - 1 : 0;
+  KQ_TRY_VALUE(const auto next, store.get(store::Family::meta, store::kNextSequenceKey));
+  return next ? store::sequence_from(*next).value() - 1 : 0;
 }
 
 std::string complaint_about(const store::Store& store, Sequence n) {

@@ -69,7 +69,7 @@ void check_writer(std::string_view rest) {
 void check_reader(std::string_view text) {
   const auto lines = tools::parse_csv(text);
   if (!lines) {
-    KQ_CHECK(lines.error().code == ExitCode::bad_input && lines.error().message.starts_with("line "));
+    KQ_CHECK(lines.error().kind == ErrorKind::bad_input && lines.error().message.starts_with("line "));
     return;
   }
   std::size_t number = 0;

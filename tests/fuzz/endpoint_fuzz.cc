@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view url = fuzz::text_of(data, size);
   const auto endpoints = net::parse_broker_url(url);
   if (!endpoints) {
-    KQ_CHECK(endpoints.error().code == ExitCode::bad_input && !endpoints.error().message.empty());
+    KQ_CHECK(endpoints.error().kind == ErrorKind::bad_input && !endpoints.error().message.empty());
     return 0;
   }
   KQ_CHECK(endpoints->client == url);

@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes = fuzz::text_of(data, size);
   const auto json = producer::parse_json(bytes);
   if (!json) {
-    KQ_CHECK(json.error().code == ExitCode::bad_input && !json.error().message.empty());
+    KQ_CHECK(json.error().kind == ErrorKind::bad_input && !json.error().message.empty());
     KQ_CHECK(json.error().message.size() <= kComplaintBytesMax);
   } else {
     KQ_CHECK(depth(*json) <= producer::kJsonDepthMax);

@@ -13,7 +13,7 @@ constexpr const char* kWritten = "written";
 
 template <class T>
 void check_refusal(const Expected<T>& answer) {
-  if (!answer) KQ_CHECK(answer.error().code == ExitCode::bad_input && !answer.error().message.empty());
+  if (!answer) KQ_CHECK(answer.error().kind == ErrorKind::bad_input && !answer.error().message.empty());
 }
 
 }  // namespace

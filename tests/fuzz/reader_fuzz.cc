@@ -42,7 +42,7 @@ std::optional<store::Write> take_write(std::string_view& rest) {
 template <class T>
 void check(const Expected<T>& answer) {
   if (!answer)
-    KQ_CHECK(answer.error().code == ExitCode::our_fault && answer.error().message.starts_with("store, family"));
+    KQ_CHECK(answer.error().kind == ErrorKind::our_fault && answer.error().message.starts_with("store, family"));
 }
 
 }  // namespace

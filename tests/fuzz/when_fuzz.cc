@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::int64_t day_ms = 86'400'000;
   const auto when = producer::parse_when(fuzz::text_of(data, size), now_ms);
   if (!when) {
-    KQ_CHECK(when.error().code == ExitCode::bad_input && !when.error().message.empty());
+    KQ_CHECK(when.error().kind == ErrorKind::bad_input && !when.error().message.empty());
     return 0;
   }
   KQ_CHECK(*when > 0 && *when <= now_ms + producer::kWhenAheadDaysMax * day_ms);

@@ -47,7 +47,7 @@ class AuditGpuTest : public ::testing::Test {
                                     .first_uid = ::geteuid() == 0 ? 61500u : 0u,
                                     .limits = {},
                                     .audits = true});
-    if (!lane && lane.error().code == ExitCode::nothing) return;
+    if (!lane && lane.error().kind == ErrorKind::not_found) return;
     ASSERT_TRUE(lane) << lane.error().message;
     lane_ = std::move(*lane);
   }

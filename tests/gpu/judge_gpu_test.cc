@@ -78,7 +78,7 @@ class JudgeGpuTest : public testing::Test {
  protected:
   void SetUp() override {
     auto opened = open_cuda_device(0);
-    if (!opened && opened.error().code == ExitCode::nothing)
+    if (!opened && opened.error().kind == ErrorKind::not_found)
       GTEST_SKIP() << "skipped: no GPU (" << opened.error().message << ")";
     ASSERT_TRUE(opened) << opened.error().message;
     device_ = std::move(*opened);
@@ -158,7 +158,7 @@ TEST_F(JudgeGpuTest, says_what_it_is) {
 }
 
 TEST_F(JudgeGpuTest, an_index_beyond_the_last_is_nothing) {
-  EXPECT_EQ(open_cuda_device(4096).error().code, ExitCode::nothing);
+  EXPECT_EQ(open_cuda_device(4096).error().kind, ErrorKind::not_found);
 }
 
 TEST_F(JudgeGpuTest, windows_are_whole_granules) {

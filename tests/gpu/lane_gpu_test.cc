@@ -65,7 +65,7 @@ class LaneGpuTest : public ::testing::Test {
                                     .scratch = root_ / "lane",
                                     .first_uid = ::geteuid() == 0 ? 61400u : 0u,
                                     .limits = limits});
-    if (!lane && lane.error().code == ExitCode::nothing) return;
+    if (!lane && lane.error().kind == ErrorKind::not_found) return;
     ASSERT_TRUE(lane) << lane.error().message;
     lane_ = std::move(*lane);
   }

@@ -45,7 +45,7 @@ Expected<void> Disk::read() const {
 }
 
 Expected<std::optional<std::string>> Disk::get(store::Family family, std::string_view key) const {
-  if (auto done = read(); !done) return failure(std::move(done.error()));
+  KQ_TRY(read());
   auto value = seen_.get(family, key);
   if (value) saboteur_.on_get(family, *value);
   return value;

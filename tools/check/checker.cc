@@ -39,15 +39,13 @@ Expected<void> Checker::check(const CheckInput& input, Language language, std::s
   const auto start = std::chrono::steady_clock::now();
   std::vector<guard::Finding> findings;
   if (language == Language::python) {
-    const auto facts = python_.facts("source.py", input.bytes);
-    if (!facts) return failure(facts.error());
-    if (const auto* refused = std::get_if<Refused>(&*facts)) {
+    KQ_TRY_VALUE(const auto facts, python_.facts("source.py", input.bytes));
+    if (const auto* refused = std::get_if<Refused>(&facts)) {
       report.unjudged.push_back({.path = input.path, .line = refused->line, .message = refused->message});
       return {};
     }
-    auto judged = guard::judge_facts(std::get<std::string>(*facts));
-    if (!judged) return failure(judged.error());
-    findings = std::move(*judged);
+    KQ_TRY_VALUE(auto judged, guard::judge_facts(std::get<std::string>(facts)));
+    findings = std::move(judged);
     for (guard::Finding& finding : findings) finding.file.clear();
   } else if (language == Language::library) {
     findings = guard::judge_binary(input.bytes, file_name(input.path));

@@ -128,7 +128,7 @@ bool FactsChild::receive_line(std::string& into, std::int64_t deadline_ms) {
 
 Expected<std::variant<std::string, Refused>> FactsChild::facts(std::string_view name, std::string_view source) {
   if (pid_ < 0) {
-    if (const auto started = start(); !started) return failure(started.error());
+    KQ_TRY(start());
   }
   // Whether it works at all is told by a source of ours: one that does not end is the fault of who wrote it.
   has_answered_ = has_answered_ || ask("start.py", "").has_value();

@@ -69,7 +69,7 @@ TEST(FactsChild, a_python_that_is_none_is_our_fault) {
   FactsChild child(wrong);
   const auto facts = child.facts("a.py", "f()\n");
   ASSERT_FALSE(facts);
-  EXPECT_EQ(facts.error().code, ExitCode::our_fault);
+  EXPECT_EQ(facts.error().kind, ErrorKind::our_fault);
   EXPECT_NE(facts.error().message.find("KQ_PYTHON"), std::string::npos);
   // More than is on its way before the child is seen to be gone.
   EXPECT_FALSE(child.facts("large.py", std::string(8u << 20, '#')));

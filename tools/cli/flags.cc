@@ -148,7 +148,7 @@ std::optional<ExitCode> Flags::parse(int argc, const char* const* argv) {
 
 int complain(const std::string& program, const Error& error) {
   std::cerr << program << ": " << error.message << '\n';
-  return static_cast<int>(error.code);
+  return static_cast<int>(exit_code(error.kind));
 }
 
 }  // namespace kq::tools

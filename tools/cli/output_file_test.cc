@@ -69,7 +69,7 @@ TEST_F(OutputFileTest, two_at_once_do_not_write_the_same) {
     ASSERT_TRUE(first);
     const auto second = OutputFile::open(path("a.csv"));
     ASSERT_FALSE(second);
-    EXPECT_EQ(second.error().code, ExitCode::bad_input);
+    EXPECT_EQ(second.error().kind, ErrorKind::bad_input);
     EXPECT_NE(second.error().message.find("a.csv is being written by another process"), std::string::npos)
         << second.error().message;
     ASSERT_TRUE(first->commit());
@@ -96,9 +96,9 @@ TEST_F(OutputFileTest, a_device_is_written_to_and_stays_a_device) {
 }
 
 TEST_F(OutputFileTest, bad_places_are_bad_input) {
-  EXPECT_EQ(OutputFile::open(folder_.string()).error().code, ExitCode::bad_input);
-  EXPECT_EQ(OutputFile::open(path("gone/a.csv")).error().code, ExitCode::bad_input);
-  EXPECT_EQ(OutputFile::open("").error().code, ExitCode::bad_input);
+  EXPECT_EQ(OutputFile::open(folder_.string()).error().kind, ErrorKind::bad_input);
+  EXPECT_EQ(OutputFile::open(path("gone/a.csv")).error().kind, ErrorKind::bad_input);
+  EXPECT_EQ(OutputFile::open("").error().kind, ErrorKind::bad_input);
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ Expected<OpenSource> open_broker(const SourceOptions& options) {
   open.client = std::make_unique<producer::Client>(std::move(*connected));
   const Expected<BrokerReply> there = open.client->ask_for<BrokerReply>(BrokerQuery{}, options.answer_ms);
   if (!there)
-    return failure(Error{there.error().code, there.error().message + ", or read its store with: --store DIR"});
+    return failure(Error{there.error().kind, there.error().message + ", or read its store with: --store DIR"});
   open.source = broker_source(*open.client);
   return open;
 }

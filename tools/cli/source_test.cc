@@ -119,12 +119,12 @@ TEST(source, a_state_folder_stands_for_the_store_in_it) {
 TEST(source, an_absent_broker_is_asked_for_as_long_as_was_said) {
   const TestFolder folder;
   const auto open = open_source({.broker = "ipc://" + folder.file("nobody"), .store = "", .answer_ms = 20}, {});
-  EXPECT_EQ(open.error().code, ExitCode::our_fault);
+  EXPECT_EQ(open.error().kind, ErrorKind::our_fault);
   EXPECT_NE(open.error().message.find("did not answer within 20 ms"), std::string::npos) << open.error().message;
 }
 
 TEST(source, a_wrong_broker_url_is_bad_input) {
-  EXPECT_EQ(open_source({.broker = "nonsense", .store = ""}, {}).error().code, ExitCode::bad_input);
+  EXPECT_EQ(open_source({.broker = "nonsense", .store = ""}, {}).error().kind, ErrorKind::bad_input);
 }
 
 }  // namespace

@@ -102,18 +102,16 @@ std::vector<Sequence> seqs_of(const JobsReply& page, const std::string& submitte
 // Whether these are dead letters, one by one: only so much of the list is asked for.
 Expected<bool> is_dead(producer::Client& client, Sequence seq) {
   if (seq == 0) return false;
-  const auto page = ask<JobsReply>(client, DeadQuery{.after_seq = seq - 1, .limit = 1});
-  if (!page) return failure(page.error());
-  return !page->jobs.empty() && page->jobs.front().job.seq == seq;
+  KQ_TRY_VALUE(const auto page, ask<JobsReply>(client, DeadQuery{.after_seq = seq - 1, .limit = 1}));
+  return !page.jobs.empty() && page.jobs.front().job.seq == seq;
 }
 
 // By number: the broker would queue any job again that did not settle, one that somebody cancelled too.
 Expected<void> act_on_dead(producer::Client& client, Doer<RetryJobs>& doer, const std::vector<Sequence>& seqs) {
   std::vector<Sequence> dead;
   for (const Sequence seq : seqs) {
-    const auto is = is_dead(client, seq);
-    if (!is) return failure(is.error());
-    if (*is) {
+    KQ_TRY_VALUE(const auto is, is_dead(client, seq));
+    if (is) {
       dead.push_back(seq);
     } else {
       doer.refuse(seq, "job " + std::to_string(seq) + " is no dead letter; kq-ctl retry queues others again");
@@ -138,15 +136,11 @@ Expected<ExitCode> deal_with_dead(int argc, const char* const* argv, const CtlWo
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   if (choice.named_n() != 1) return bad_input("which? name jobs by number, or say --all");
-  const auto seqs = parse_seqs(choice.words);
-  if (!seqs) return failure(seqs.error());
-  auto client = connect(world, broker);
-  if (!client) return failure(client.error());
-  Doer<Request> doer(world, *client, broker.json);
-  const auto acted =
-      choice.all ? each_page(*client, DeadQuery{}, [&](const JobsReply& page) { return doer.act(seqs_of(page, "")); })
-                 : act_on_dead(*client, doer, *seqs);
-  if (!acted) return failure(acted.error());
+  KQ_TRY_VALUE(const auto seqs, parse_seqs(choice.words));
+  KQ_TRY_VALUE(auto client, connect(world, broker));
+  Doer<Request> doer(world, client, broker.json);
+  KQ_TRY(choice.all ? each_page(client, DeadQuery{}, [&](const JobsReply& page) { return doer.act(seqs_of(page, "")); })
+                    : act_on_dead(client, doer, seqs));
   return doer.finish(done_word);
 }
 
@@ -165,25 +159,23 @@ Expected<ExitCode> ctl_cancel(int argc, const char* const* argv, const CtlWorld&
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   if (choice.named_n() != 1) return bad_input("which? name jobs by number, or say --run NAME or --submitter NAME");
-  const auto seqs = parse_seqs(choice.words);
-  if (!seqs) return failure(seqs.error());
-  auto client = connect(world, broker);
-  if (!client) return failure(client.error());
+  KQ_TRY_VALUE(const auto seqs, parse_seqs(choice.words));
+  KQ_TRY_VALUE(auto client, connect(world, broker));
 
-  Doer<CancelJobs> doer(world, *client, broker.json);
+  Doer<CancelJobs> doer(world, client, broker.json);
   const auto act = [&](const std::vector<Sequence>& some) { return doer.act(some); };
   Expected<void> acted;
   if (!choice.run.empty()) {
-    acted = each_unfinished_of_run(*client, choice.run, act);
+    acted = each_unfinished_of_run(client, choice.run, act);
   } else if (!choice.submitter.empty()) {
     // The waiting ones first: else each one cancelled on a worker would only make room for the next.
     for (const JobState state : {JobState::queued, JobState::leased}) {
       if (acted)
-        acted = each_page(*client, JobsQuery{.state = state},
+        acted = each_page(client, JobsQuery{.state = state},
                           [&](const JobsReply& page) { return act(seqs_of(page, choice.submitter)); });
     }
   } else {
-    acted = doer.act(*seqs);
+    acted = doer.act(seqs);
   }
   if (!acted) return failure(acted.error());
   return doer.finish("cancelled");
@@ -201,14 +193,12 @@ Expected<ExitCode> ctl_retry(int argc, const char* const* argv, const CtlWorld& 
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   if (choice.named_n() != 1) return bad_input("which? name jobs by number, or say --run NAME");
-  const auto seqs = parse_seqs(choice.words);
-  if (!seqs) return failure(seqs.error());
-  auto client = connect(world, broker);
-  if (!client) return failure(client.error());
+  KQ_TRY_VALUE(const auto seqs, parse_seqs(choice.words));
+  KQ_TRY_VALUE(auto client, connect(world, broker));
 
-  Doer<RetryJobs> doer(world, *client, broker.json);
+  Doer<RetryJobs> doer(world, client, broker.json);
   const auto acted =
-      choice.run.empty() ? doer.act(*seqs) : each_run_page(*client, choice.run, [&](const std::vector<RunRow>& rows) {
+      choice.run.empty() ? doer.act(seqs) : each_run_page(client, choice.run, [&](const std::vector<RunRow>& rows) {
         std::vector<Sequence> again;
         for (const RunRow& row : rows) {
           if (row.result && !row_of(name_of(row.result->verdict)).settles) again.push_back(row.job.seq);

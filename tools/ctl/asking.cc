@@ -36,15 +36,14 @@ Expected<void> each_run_page(producer::Client& client, const std::string& run,
                              const std::function<Expected<void>(const std::vector<RunRow>&)>& visit) {
   RunQuery query{.run = run, .after_label = "", .limit = kQueryRowsMax};
   for (bool is_first = true;; is_first = false) {
-    const auto page = ask<RunReply>(client, query);
-    if (!page) return failure(page.error());
-    if (page->rows.empty()) {
-      if (is_first) return failure(Error{ExitCode::nothing, "there is no run '" + run + "'"});
+    KQ_TRY_VALUE(const auto page, ask<RunReply>(client, query));
+    if (page.rows.empty()) {
+      if (is_first) return failure(Error{ErrorKind::not_found, "there is no run '" + run + "'"});
       return {};
     }
-    if (auto visited = visit(page->rows); !visited) return visited;
-    if (!page->more) return {};
-    query.after_label = page->rows.back().entry.submission.label;
+    if (auto visited = visit(page.rows); !visited) return visited;
+    if (!page.more) return {};
+    query.after_label = page.rows.back().entry.submission.label;
   }
 }
 

@@ -44,13 +44,12 @@ Expected<void> each_page(producer::Client& client, Query query,
                          const std::function<Expected<void>(const JobsReply&)>& visit) {
   query.limit = kQueryRowsMax;
   for (;;) {
-    const auto page = ask<JobsReply>(client, query);
-    if (!page) return failure(page.error());
-    if (auto visited = visit(*page); !visited) return visited;
-    if (!page->more) return {};
-    if (page->last_seq <= query.after_seq)
+    KQ_TRY_VALUE(const auto page, ask<JobsReply>(client, query));
+    if (auto visited = visit(page); !visited) return visited;
+    if (!page.more) return {};
+    if (page.last_seq <= query.after_seq)
       return our_fault("broker " + client.url() + " gave the same page of jobs twice");
-    query.after_seq = page->last_seq;
+    query.after_seq = page.last_seq;
   }
 }
 

@@ -102,9 +102,8 @@ Expected<ExitCode> ctl_backup(int argc, const char* const* argv, const CtlWorld&
   std::error_code error;
   const std::filesystem::path dir = std::filesystem::absolute(given, error).lexically_normal();
   if (error || given.empty()) return bad_input("'" + given + "' is no directory's name");
-  auto client = connect(world, broker);
-  if (!client) return failure(client.error());
-  if (const auto done = ask<Done>(*client, Backup{dir.string()}, kBackupTimeoutMs); !done) return failure(done.error());
+  KQ_TRY_VALUE(auto client, connect(world, broker));
+  KQ_TRY(ask<Done>(client, Backup{dir.string()}, kBackupTimeoutMs));
   if (broker.json) {
     world.out << producer::to_text(producer::Json{producer::JsonObject{{"dir", json_text(dir.string())}}}) << '\n';
   } else {

@@ -22,11 +22,10 @@ struct KeygenFlags {
 };
 
 Expected<ExitCode> take_away(const CtlWorld& world, const KeygenFlags& flags) {
-  const auto gone = net::revoke(flags.folder, flags.revoke);
-  if (!gone) return failure(gone.error());
+  KQ_TRY_VALUE(const auto gone, net::revoke(flags.folder, flags.revoke));
   if (flags.json) {
     producer::JsonArray keys;
-    for (const net::AuthorizedKey& key : *gone) {
+    for (const net::AuthorizedKey& key : gone) {
       keys.push_back(producer::Json{producer::JsonObject{{"role", json_text(to_string(key.who.role))},
                                                          {"public_key", json_text(key.public_key)}}});
     }
@@ -34,7 +33,7 @@ Expected<ExitCode> take_away(const CtlWorld& world, const KeygenFlags& flags) {
                                                                        {"revoked", producer::Json{std::move(keys)}}}})
               << '\n';
   } else {
-    world.out << producer::counted(gone->size(), "key") << " of '" << printable(flags.revoke)
+    world.out << producer::counted(gone.size(), "key") << " of '" << printable(flags.revoke)
               << "' revoked: a running broker follows at once\n";
   }
   return ExitCode::ok;
@@ -49,13 +48,12 @@ Expected<ExitCode> make(const CtlWorld& world, const KeygenFlags& flags) {
     return bad_input("--name '" + flags.name + "' cannot name a file here: say where the key goes with -o FILE");
   }
   const std::string path = flags.out.empty() ? flags.name + ".key" : flags.out;
-  const auto key = net::issue_key(flags.folder, who, path);
-  if (!key) return failure(key.error());
+  KQ_TRY_VALUE(const auto key, net::issue_key(flags.folder, who, path));
   if (flags.json) {
     world.out << producer::to_text(producer::Json{producer::JsonObject{{"name", json_text(flags.name)},
                                                                        {"role", json_text(flags.role)},
                                                                        {"file", json_text(path)},
-                                                                       {"public_key", json_text(key->own.public_key)}}})
+                                                                       {"public_key", json_text(key.own.public_key)}}})
               << '\n';
   } else {
     world.out << printable(path) << " is the key of '" << printable(flags.name) << "', role " << flags.role

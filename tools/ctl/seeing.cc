@@ -134,12 +134,10 @@ Expected<ExitCode> ctl_stats(int argc, const char* const* argv, const CtlWorld& 
   Flags flags(argv[0], "Prints every figure the broker keeps of itself. docs/operator/run.md says what they mean.");
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
-  auto client = connect(world, broker);
-  if (!client) return failure(client.error());
-  const auto stats = ask<StatsReply>(*client, StatsQuery{});
-  if (!stats) return failure(stats.error());
+  KQ_TRY_VALUE(auto client, connect(world, broker));
+  KQ_TRY_VALUE(const auto stats, ask<StatsReply>(client, StatsQuery{}));
   Listing listing(world.out, broker.json, "metrics", {{"figure"}, {"of"}, {"value", true}});
-  for (const Metric& metric : stats->metrics) {
+  for (const Metric& metric : stats.metrics) {
     if (!broker.json && metric.name.ends_with("_bucket")) continue;  // for programs
     listing.add({metric.name, labels_text(metric), value_text(metric)}, metric_object(metric));
   }
@@ -155,20 +153,18 @@ Expected<ExitCode> ctl_queue(int argc, const char* const* argv, const CtlWorld& 
               "next comes first.");
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
-  auto client = connect(world, broker);
-  if (!client) return failure(client.error());
+  KQ_TRY_VALUE(auto client, connect(world, broker));
   Listing listing(world.out, broker.json, "lanes",
                   {{"priority"}, {"submitter"}, {"needs"}, {"backend"}, {"queued", true}, {"oldest", true}, {"state"}});
   std::uint64_t queued = 0;
   std::uint64_t waiting = 0;
   QueueQuery query{.limit = kQueryRowsMax};
   for (bool more = true; more;) {
-    const auto queue = ask<QueueReply>(*client, query);
-    if (!queue) return failure(queue.error());
-    waiting = queue->waiting;
-    more = queue->more && !queue->lanes.empty();
-    query.skip += static_cast<std::uint32_t>(queue->lanes.size());
-    for (const LaneRow& lane : queue->lanes) {
+    KQ_TRY_VALUE(const auto queue, ask<QueueReply>(client, query));
+    waiting = queue.waiting;
+    more = queue.more && !queue.lanes.empty();
+    query.skip += static_cast<std::uint32_t>(queue.lanes.size());
+    for (const LaneRow& lane : queue.lanes) {
       queued += lane.queued;
       list_lane(listing, lane, world.unix_now_ms());
     }
@@ -188,13 +184,11 @@ Expected<ExitCode> ctl_workers(int argc, const char* const* argv, const CtlWorld
   Flags flags(argv[0], "Prints the connected workers. Exit code 5 when there is none.");
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
-  auto client = connect(world, broker);
-  if (!client) return failure(client.error());
-  const auto status = ask<BrokerReply>(*client, BrokerQuery{});
-  if (!status) return failure(status.error());
+  KQ_TRY_VALUE(auto client, connect(world, broker));
+  KQ_TRY_VALUE(const auto status, ask<BrokerReply>(client, BrokerQuery{}));
   Listing listing(world.out, broker.json, "workers",
                   {{"worker"}, {"state"}, {"running", true}, {"devices"}, {"backends"}, {"labels"}, {"heard", true}});
-  for (const WorkerStatus& worker : status->workers) {
+  for (const WorkerStatus& worker : status.workers) {
     listing.add({worker.worker, worker_state(worker), std::to_string(worker.running), devices_text(worker),
                  worker.backends.empty() ? "all" : joined(backends_of(worker)),
                  worker.labels.empty() ? "-" : joined(worker.labels),
@@ -202,9 +196,9 @@ Expected<ExitCode> ctl_workers(int argc, const char* const* argv, const CtlWorld
                 worker_object(worker));
   }
   listing.finish();
-  if (!status->workers.empty()) return ExitCode::ok;
+  if (!status.workers.empty()) return ExitCode::ok;
   return broker.json ? Expected<ExitCode>(ExitCode::nothing)
-                     : failure(Error{ExitCode::nothing, "no worker is connected to broker " + client->url()});
+                     : failure(Error{ErrorKind::not_found, "no worker is connected to broker " + client.url()});
 }
 
 }  // namespace kq::tools

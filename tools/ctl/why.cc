@@ -112,9 +112,8 @@ class Explainer {
   // `jobs` are what is known of them already; the others are looked up where they wait.
   Expected<void> explain(const std::vector<Sequence>& seqs, const std::map<Sequence, JobRecord>& jobs) {
     if (!workers_) {
-      auto broker = ask<BrokerReply>(client_, BrokerQuery{});
-      if (!broker) return failure(broker.error());
-      workers_ = std::move(broker->workers);
+      KQ_TRY_VALUE(auto broker, ask<BrokerReply>(client_, BrokerQuery{}));
+      workers_ = std::move(broker.workers);
     }
     for (std::size_t at = 0; at < seqs.size(); at += kQuerySeqsMax) {
       const auto chunk = std::span(seqs).subspan(at, std::min(kQuerySeqsMax, seqs.size() - at));
@@ -122,9 +121,8 @@ class Explainer {
       if (!reply) return failure(reply.error());
       known_n_ += reply->jobs.size();
       for (const JobStatus& status : reply->jobs) {
-        const auto job = record_of(status, jobs);
-        if (!job) return failure(job.error());
-        say(status, *job);
+        KQ_TRY_VALUE(const auto job, record_of(status, jobs));
+        say(status, job);
       }
     }
     return {};
@@ -135,10 +133,10 @@ class Explainer {
  private:
   Expected<JobRecord> record_of(const JobStatus& status, const std::map<Sequence, JobRecord>& jobs) {
     if (const auto known = jobs.find(status.seq); known != jobs.end()) return known->second;
-    auto rows = ask<JobsReply>(client_, JobsQuery{.state = status.state, .after_seq = status.seq - 1, .limit = 1});
-    if (!rows) return failure(rows.error());
-    if (rows->jobs.empty() || rows->jobs[0].job.seq != status.seq) return JobRecord();  // it has moved on
-    return std::move(rows->jobs[0].job);
+    KQ_TRY_VALUE(auto rows,
+                 ask<JobsReply>(client_, JobsQuery{.state = status.state, .after_seq = status.seq - 1, .limit = 1}));
+    if (rows.jobs.empty() || rows.jobs[0].job.seq != status.seq) return JobRecord();  // it has moved on
+    return std::move(rows.jobs[0].job);
   }
 
   void say(const JobStatus& status, const JobRecord& job) {
@@ -208,21 +206,18 @@ Expected<ExitCode> ctl_why(int argc, const char* const* argv, const CtlWorld& wo
   add_flags(flags, broker);
   if (const auto code = flags.parse(argc, argv)) return *code;
   if (words.empty() == run.empty()) return bad_input("whose? name jobs by number, or a run with --run NAME");
-  const auto seqs = parse_seqs(words);
-  if (!seqs) return failure(seqs.error());
-  auto client = connect(world, broker);
-  if (!client) return failure(client.error());
+  KQ_TRY_VALUE(const auto seqs, parse_seqs(words));
+  KQ_TRY_VALUE(auto client, connect(world, broker));
 
-  Explainer explainer(world, *client, broker.json);
-  const auto explained = run.empty() ? explainer.explain(*seqs, {}) : explain_run(*client, run, explainer);
-  if (!explained) return failure(explained.error());
+  Explainer explainer(world, client, broker.json);
+  KQ_TRY(run.empty() ? explainer.explain(seqs, {}) : explain_run(client, run, explainer));
   explainer.finish();
   if (explainer.known_n() == 0 && !run.empty() && !broker.json)
     world.out << "every job of run " << printable(run) << " is finished\n";
-  if (explainer.known_n() < seqs->size()) {
-    const std::size_t unknown = seqs->size() - explainer.known_n();
-    return failure(Error{ExitCode::nothing, producer::counted(unknown, "job") + (unknown == 1 ? " is" : " are") +
-                                                " unknown to broker " + client->url()});
+  if (explainer.known_n() < seqs.size()) {
+    const std::size_t unknown = seqs.size() - explainer.known_n();
+    return failure(Error{ErrorKind::not_found, producer::counted(unknown, "job") + (unknown == 1 ? " is" : " are") +
+                                                   " unknown to broker " + client.url()});
   }
   return ExitCode::ok;
 }

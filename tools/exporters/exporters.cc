@@ -67,7 +67,7 @@ Expected<std::unique_ptr<Export>> open_lines(const ExportOptions& options, const
   Expected<OutputFile> file = OutputFile::open(options.out);
   if (!file) return failure(file.error());
   auto lines = std::make_unique<Lines>(std::move(*file), selection, std::move(append));
-  if (const auto written = lines->write(header); !written) return failure(written.error());
+  KQ_TRY(lines->write(header));
   return lines;
 }
 

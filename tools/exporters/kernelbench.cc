@@ -186,10 +186,9 @@ class KernelBenchExport final : public Export {
   // What the file has of samples that the run has not, as if it had been a row.
   Expected<void> take_over(std::uint32_t level) {
     const fs::path path = folder_ / "eval_results.json";
-    const auto results = read_kernelbench_results(path);
-    if (!results) return failure(results.error());
+    KQ_TRY_VALUE(const auto results, read_kernelbench_results(path));
     const std::vector<Entry> of_run = entries_;  // sorted
-    for (const auto& [problem, sample, result] : *results) {
+    for (const auto& [problem, sample, result] : results) {
       const Entry entry{level, problem, sample, 0, 0};
       if (std::binary_search(of_run.begin(), of_run.end(), entry, stands_before)) continue;
       figures_.add_result(level, problem, sample, result);

@@ -112,7 +112,7 @@ int run(int argc, char** argv) {
     return static_cast<int>(ExitCode::ok);
   }
   if (options.paths.empty())
-    return complain(kProgram, {ExitCode::bad_input, "which files? name some, or - for standard input"});
+    return complain(kProgram, {ErrorKind::bad_input, "which files? name some, or - for standard input"});
 
   const auto files = kq::tools::find_inputs(options.paths);
   if (!files) return complain(kProgram, files.error());

@@ -12,9 +12,8 @@
 namespace {
 
 kq::Expected<kq::store::Verified> verify_at(const std::string& dir, const kq::tools::ReportProblem& report) {
-  const auto store = kq::store::open_rocks_store(dir, kq::OpenMode::read_only);
-  if (!store) return kq::failure(store.error());
-  return kq::store::verify(**store, report);
+  KQ_TRY_VALUE(const auto store, kq::store::open_rocks_store(dir, kq::OpenMode::read_only));
+  return kq::store::verify(*store, report);
 }
 
 int run(int argc, char** argv) {

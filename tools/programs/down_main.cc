@@ -49,7 +49,7 @@ int run(int argc, char** argv) {
     if (holder->pid > 0 && holder->pid != told) {
       told = holder->pid;
       if (::kill(told, SIGTERM) != 0 && errno != ESRCH) {
-        return complain(kProgram, {ExitCode::our_fault,
+        return complain(kProgram, {ErrorKind::our_fault,
                                    "cannot stop process " + std::to_string(told) + ": " + std::strerror(errno)});
       }
     }

@@ -42,7 +42,7 @@ std::optional<ExitCode> parse(int argc, char** argv, Options& options) {
     formats += (formats.empty() ? "" : "|") + std::string(exporter.name);
   for (const kq::tools::Level& level : kq::tools::levels()) levels.emplace_back(level.name);
   kq::tools::Flags flags(kProgram,
-                         "Writes a run for other programs to read. Unknown values are empty (csv) or null (jsonl).");
+                         "Writes a run for other programs to read. Unknown values are empty (csv) or null jsonl.");
   flags.option("--run", "NAME", "name of the run", options.run);
   flags.option("--format", formats, "how to write it (default: csv)", options.format);
   flags.option("-o,--out", "PATH",
@@ -87,12 +87,10 @@ Expected<Dumped> dump(kq::tools::Source& source, const std::string& run, const k
     dumped.wanted_n += selection.wants(row) ? 1 : 0;
     return to.add(row);
   };
-  if (const auto visited = kq::tools::each_row(source, run, add, selection.needs_samples()); !visited)
-    return kq::failure(visited.error());
-  const auto finished = dumped.rows_n > 0 || !is_file ? to.finish() : Expected<void>();
-  if (!finished) return kq::failure(finished.error());
+  KQ_TRY(kq::tools::each_row(source, run, add, selection.needs_samples()));
+  KQ_TRY(dumped.rows_n > 0 || !is_file ? to.finish() : Expected<void>());
   if (dumped.rows_n == 0)
-    return kq::failure(kq::Error{ExitCode::nothing, "there is no run '" + kq::tools::printable(run) + "'"});
+    return kq::failure(kq::Error{ErrorKind::not_found, "there is no run '" + kq::tools::printable(run) + "'"});
   return dumped;
 }
 
@@ -111,16 +109,14 @@ Expected<void> check_options_of_format(const Options& options) {
 }
 
 Expected<void> work(Options& options) {
-  const auto ks = kq::tools::parse_pass_at_k(options.pass_at_k);
-  if (!ks) return kq::failure(ks.error());
-  options.to.pass_at_k = *ks;
+  KQ_TRY_VALUE(const auto ks, kq::tools::parse_pass_at_k(options.pass_at_k));
+  options.to.pass_at_k = ks;
   if (kq::tools::find_exporter(options.format) == nullptr)
     return kq::failure(kq::tools::unknown_format(options.format));
-  const auto selection = kq::Selection::make(options.selection, kq::sys::unix_now_ms());
-  if (!selection) return kq::failure(selection.error());
+  KQ_TRY_VALUE(const auto selection, kq::Selection::make(options.selection, kq::sys::unix_now_ms()));
   if (const auto fits = check_options_of_format(options); !fits) return fits;
   if (options.schema) {
-    std::cout << (options.format == "jsonl" ? kq::tools::json_schema(*selection) : kq::tools::schema_table(*selection))
+    std::cout << (options.format == "jsonl" ? kq::tools::json_schema(selection) : kq::tools::schema_table(selection))
               << std::flush;
     return {};
   }
@@ -130,14 +126,11 @@ Expected<void> work(Options& options) {
     return kq::bad_input("--format " + options.format + " writes several files: name their folder with -o DIR");
   }
   // The file first: nobody waits for a million rows to hear that it cannot be written.
-  const auto to = exporter.open(options.to, *selection);
-  if (!to) return kq::failure(to.error());
-  const auto open = kq::tools::open_source(options.source, [](const std::string& folder) {
-    return kq::store::open_rocks_store(folder, kq::OpenMode::read_only);
-  });
-  if (!open) return kq::failure(open.error());
-  const auto dumped = dump(*open->source, options.run, *selection, **to, options.to.out != "-");
-  if (!dumped) return kq::failure(dumped.error());
+  KQ_TRY_VALUE(const auto to, exporter.open(options.to, selection));
+  KQ_TRY_VALUE(const auto open, kq::tools::open_source(options.source, [](const std::string& folder) {
+                 return kq::store::open_rocks_store(folder, kq::OpenMode::read_only);
+               }));
+  KQ_TRY_VALUE(const auto dumped, dump(open.source, options.run, selection, *to, options.to.out != "-"));
   if (kq::tools::takes_note(options.to.out) && !options.no_note) {
     const auto noted = kq::tools::write_dump_note(
         {.file = options.to.out,
@@ -145,17 +138,17 @@ Expected<void> work(Options& options) {
          .source = options.source.store.empty() ? options.source.broker : options.source.store,
          .format = options.format,
          .words = options.selection,
-         .columns = kq::tools::names_of(*selection),
-         .rows_n = (*to)->rows_n(),
+         .columns = kq::tools::names_of(selection),
+         .rows_n = to->rows_n(),
          .made_at_ms = kq::sys::unix_now_ms()});
     if (!noted) return noted;
   }
-  for (const std::string& note : (*to)->notes()) std::cerr << kProgram << ": " << note << '\n';
-  const std::string rows = kq::producer::counted(dumped->rows_n, "row");
-  if (dumped->wanted_n == 0)
+  for (const std::string& note : to->notes()) std::cerr << kProgram << ": " << note << '\n';
+  const std::string rows = kq::producer::counted(dumped.rows_n, "row");
+  if (dumped.wanted_n == 0)
     return kq::failure(kq::Error{
-        ExitCode::nothing, "nothing matched: none of the " + rows + " of the run is wanted by --where and --since"});
-  if ((*to)->rows_n() == 0)
+        ErrorKind::not_found, "nothing matched: none of the " + rows + " of the run is wanted by --where and --since"});
+  if (to->rows_n() == 0)
     std::cerr << kProgram << ": none of the " << rows << " of the run has anything at --level "
               << options.selection.level << '\n';
   return {};

@@ -76,7 +76,7 @@ Expected<void> show_boards(kq::tools::Source& source, const Options& options) {
   if (!board) return kq::failure(board.error());
   std::cout << formatted(*board, options.format) << std::flush;
   if (board->rows.empty() && options.run.empty())
-    return kq::failure(kq::Error{ExitCode::nothing, "there are no boards yet: no job has passed"});
+    return kq::failure(kq::Error{ErrorKind::not_found, "there are no boards yet: no job has passed"});
   return {};
 }
 
@@ -93,13 +93,11 @@ Expected<KernelBenchWishes> kernelbench_wishes(const Options& options) {
   if (options.kernelbench && options.run.empty())
     return kq::bad_input("--kernelbench shows one run: --run NAME is needed");
   KernelBenchWishes wishes;
-  auto ks = kq::tools::parse_pass_at_k(options.pass_at_k);
-  if (!ks) return kq::failure(ks.error());
-  wishes.ks = std::move(*ks);
+  KQ_TRY_VALUE(auto ks, kq::tools::parse_pass_at_k(options.pass_at_k));
+  wishes.ks = std::move(ks);
   if (!options.baseline.empty()) {
-    auto baseline = kq::tools::read_kernelbench_baseline(options.baseline);
-    if (!baseline) return kq::failure(baseline.error());
-    wishes.baseline = std::move(*baseline);
+    KQ_TRY_VALUE(auto baseline, kq::tools::read_kernelbench_baseline(options.baseline));
+    wishes.baseline = std::move(baseline);
   }
   return wishes;
 }
@@ -114,7 +112,7 @@ Expected<void> show_kernelbench(kq::tools::Source& source, const Options& option
   });
   if (!visited) return visited;
   if (rows_n == 0)
-    return kq::failure(kq::Error{ExitCode::nothing, "there is no run '" + kq::tools::printable(options.run) + "'"});
+    return kq::failure(kq::Error{ErrorKind::not_found, "there is no run '" + kq::tools::printable(options.run) + "'"});
   if (figures.levels().empty()) {
     return kq::bad_input("run '" + kq::tools::printable(options.run) +
                          "' has no job of a KernelBench problem: tags level and problem_id, or labels like "

@@ -66,11 +66,10 @@ Expected<void> wait_for_run(kq::tools::OpenSource& open, const Options& options)
   kq::producer::WaitOptions wait = kq::producer::real_wait_options();
   if (options.timeout_s) wait.timeout_ms = static_cast<std::int64_t>(*options.timeout_s * 1e3);
   wait.progress = [&](const kq::producer::Tally& tally) { line.update(tally, kq::sys::monotonic_now_ms()); };
-  const auto outcome = kq::producer::wait_for(*open.client, std::move(waited), wait);
-  if (!outcome) return kq::failure(outcome.error());
+  KQ_TRY_VALUE(const auto outcome, kq::producer::wait_for(*open.client, std::move(waited), wait));
   line.end();
-  if (outcome->end == kq::WaitEnd::timed_out) {
-    const std::size_t left_n = outcome->tally().total - outcome->tally().finished;
+  if (outcome.end == kq::WaitEnd::timed_out) {
+    const std::size_t left_n = outcome.tally().total - outcome.tally().finished;
     std::cerr << kProgram << ": --timeout is over; " << kq::producer::counted(left_n, "job")
               << (left_n == 1 ? " is" : " are") << " not finished\n";
   }
@@ -104,7 +103,7 @@ int run(int argc, char** argv) {
   });
   if (!visited) return complain(kProgram, visited.error());
   if (view.rows_n() == 0)
-    return complain(kProgram, {ExitCode::nothing, "there is no run '" + kq::tools::printable(options.run) + "'"});
+    return complain(kProgram, {ErrorKind::not_found, "there is no run '" + kq::tools::printable(options.run) + "'"});
   print(view.finish());
   std::cout << std::flush;
   const ExitCode code = view.exit_code();

@@ -155,11 +155,11 @@ class Sweep {
     std::cerr << kProgram << ": run " << kq::tools::printable(submitted.run) << ": "
               << kq::tools::submitted_text(submitted) << '\n';
     if (submitted.stopped) return stopped(*submitted.stopped);
-    if (const auto refused = complain_of_refused(submitted); !refused) return kq::failure(refused.error());
+    KQ_TRY(complain_of_refused(submitted));
 
     const Expected<kq::producer::WaitOutcome> outcome = wait(*client, submitted);
     if (!outcome) return stopped(outcome.error());
-    if (outcome->end == kq::WaitEnd::interrupted) return stopped({ExitCode::interrupted, "interrupted"});
+    if (outcome->end == kq::WaitEnd::interrupted) return stopped({ErrorKind::interrupted, "interrupted"});
     if (const auto gathered = gather(*client, submitted); !gathered) return stopped(gathered.error());
     return exit_code(*outcome);
   }
@@ -244,9 +244,8 @@ class Sweep {
     const auto all = kq::Selection::make({}, kq::sys::unix_now_ms());
     std::unique_ptr<kq::tools::Export> csv;
     if (!options_.csv.empty()) {
-      auto opened = kq::tools::open_csv({.out = options_.csv}, *all);
-      if (!opened) return kq::failure(opened.error());
-      csv = std::move(*opened);
+      KQ_TRY_VALUE(auto opened, kq::tools::open_csv({.out = options_.csv}, *all));
+      csv = std::move(opened);
     }
     const auto visited = kq::tools::each_row(
         *kq::tools::broker_source(client), submitted.run,
@@ -307,7 +306,8 @@ int run(int argc, char** argv) {
   }
   if (!prepared.mistakes.empty() && !(has_rest && options.keep_going)) return static_cast<int>(ExitCode::bad_input);
   for (const std::string& note : prepared.notes) std::cerr << kProgram << ": " << kq::tools::printable(note) << '\n';
-  if (prepared.jobs.empty()) return complain(kProgram, {ExitCode::nothing, "there are no kernels in " + options.path});
+  if (prepared.jobs.empty())
+    return complain(kProgram, {ErrorKind::not_found, "there are no kernels in " + options.path});
   if (!options.csv.empty()) {
     if (const auto place = kq::OutputFile::open(options.csv); !place) return complain(kProgram, place.error());
   }

@@ -51,7 +51,7 @@ ExitCode run(const Options& options, const Announce& announce, const std::functi
   const Expected<void> started = stack ? (*stack)->start_worker(pause) : kq::failure(stack.error());
   if (!started) {
     complaint(started.error());
-    return started.error().code;
+    return started.error().kind;
   }
   ExitCode code = ExitCode::ok;
   if (announce((*stack)->broker_url(), (*stack)->folder())) {
@@ -59,7 +59,7 @@ ExitCode run(const Options& options, const Announce& announce, const std::functi
       const auto note = (*stack)->tend();
       if (!note) {
         complaint(note.error());
-        code = note.error().code;
+        code = note.error().kind;
         break;
       }
       if (*note) std::cerr << kProgram << ": " << **note << std::endl;
@@ -104,7 +104,7 @@ int run_detached(const Options& options, int tell) {
     if (started)
       complain(kProgram, error);
     else
-      say(std::to_string(static_cast<int>(error.code)) + " " + error.message);
+      say(std::to_string(static_cast<int>(exit_code(error.kind))) + " " + error.message);
   }));
 }
 
@@ -123,9 +123,10 @@ std::string read_all(int fd) {
 int detach(const Options& options) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0)
-    return complain(kProgram, {ExitCode::our_fault, std::string("no pipe: ") + std::strerror(errno)});
+    return complain(kProgram, {ErrorKind::our_fault, std::string("no pipe: ") + std::strerror(errno)});
   const pid_t middle = ::fork();
-  if (middle < 0) return complain(kProgram, {ExitCode::our_fault, std::string("cannot fork: ") + std::strerror(errno)});
+  if (middle < 0)
+    return complain(kProgram, {ErrorKind::our_fault, std::string("cannot fork: ") + std::strerror(errno)});
   if (middle == 0) {
     ::close(ends[0]);
     ::setsid();
@@ -168,7 +169,8 @@ int up(int argc, char** argv) {
   }
   if (const auto url = kq::net::parse_broker_url(options.url); !url) return complain(kProgram, url.error());
   if (options.keys.empty() != options.key.empty()) {
-    return complain(kProgram, {ExitCode::bad_input, "--keys and --worker-key belong together: one of them is missing"});
+    return complain(kProgram,
+                    {ErrorKind::bad_input, "--keys and --worker-key belong together: one of them is missing"});
   }
   return options.detach ? detach(options) : run_in_foreground(options);
 }

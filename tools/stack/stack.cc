@@ -86,7 +86,7 @@ std::string own_folder() {
 Expected<std::unique_ptr<Stack>> Stack::start(const StackPlan& plan, const Nap& pause) {
   Expected<StateFolder> folder = StateFolder::take(plan.state_folder);
   if (!folder) return failure(folder.error());
-  if (const auto gone = wait_for_orphans(*folder, pause); !gone) return failure(gone.error());
+  KQ_TRY(wait_for_orphans(*folder, pause));
   PrivateEndpoint endpoint{.url = plan.broker_url, .made_folder = ""};
   if (endpoint.url.empty()) {
     Expected<PrivateEndpoint> made = private_endpoint(folder->path(), process_environment);
@@ -96,7 +96,7 @@ Expected<std::unique_ptr<Stack>> Stack::start(const StackPlan& plan, const Nap& 
 
   std::unique_ptr<Stack> stack(new Stack(std::move(*folder), std::move(endpoint), plan));
   stack->record();
-  if (const auto started = stack->start(stack->broker_, pause); !started) return failure(started.error());
+  KQ_TRY(stack->start(stack->broker_, pause));
   return stack;
 }
 
@@ -160,7 +160,7 @@ Expected<void> Stack::start(Member& member, const Nap& pause) {
         member.process->stop(kStepMs * 20, pause);
         return complain("did not start (" + member.process->ended().value_or("still running") + ")");
     }
-    if (pause(0)) return failure(Error{ExitCode::interrupted, "interrupted while " + member.name + " was starting"});
+    if (pause(0)) return failure(Error{ErrorKind::interrupted, "interrupted while " + member.name + " was starting"});
   }
   return complain("was not ready after " + std::to_string(start_limit_ms_ / 1000) + " s");
 }

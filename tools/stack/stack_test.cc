@@ -165,7 +165,7 @@ TEST_F(StackTest, two_stacks_do_not_share_a_state_folder) {
   ASSERT_TRUE(first);
   const auto second = start();
   ASSERT_FALSE(second);
-  EXPECT_EQ(second.error().code, ExitCode::bad_input);
+  EXPECT_EQ(second.error().kind, ErrorKind::bad_input);
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ TEST(state_folder, has_one_holder_who_can_be_found) {
     EXPECT_EQ(holder_of(folder.path()), record);
     const auto second = StateFolder::take(folder.path());
     ASSERT_FALSE(second);
-    EXPECT_EQ(second.error().code, ExitCode::bad_input);
+    EXPECT_EQ(second.error().kind, ErrorKind::bad_input);
     EXPECT_THAT(second.error().message, HasSubstr("in use by process 42, its broker is --broker ipc:///x/broker.sock"));
   }
   EXPECT_EQ(holder_of(folder.path()), std::nullopt);
@@ -76,14 +76,14 @@ TEST(state_folder, what_an_unclean_end_left_behind_is_known) {
 TEST(state_folder, a_place_that_cannot_be_made_is_bad_input) {
   const TestFolder folder;
   folder.write("file", "");
-  EXPECT_EQ(StateFolder::take(folder.file("file")).error().code, ExitCode::bad_input);
-  EXPECT_EQ(StateFolder::take("").error().code, ExitCode::bad_input);
+  EXPECT_EQ(StateFolder::take(folder.file("file")).error().kind, ErrorKind::bad_input);
+  EXPECT_EQ(StateFolder::take("").error().kind, ErrorKind::bad_input);
 }
 
 TEST(state_folder, the_default_is_where_xdg_says) {
   EXPECT_EQ(default_state_folder(environment("/s", "/h")), "/s/kq");
   EXPECT_EQ(default_state_folder(environment("", "/h")), "/h/.local/state/kq");
-  EXPECT_EQ(default_state_folder(environment("", "")).error().code, ExitCode::bad_input);
+  EXPECT_EQ(default_state_folder(environment("", "")).error().kind, ErrorKind::bad_input);
 }
 
 TEST(state_folder, the_private_endpoint_fits_into_a_socket_address) {

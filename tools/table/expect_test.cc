@@ -63,7 +63,7 @@ class WrongExpectations : public ::testing::TestWithParam<Wrong> {};
 TEST_P(WrongExpectations, are_bad_input_by_line) {
   const auto expectations = Expectations::parse(GetParam().text, "e.csv");
   ASSERT_FALSE(expectations);
-  EXPECT_EQ(expectations.error().code, ExitCode::bad_input);
+  EXPECT_EQ(expectations.error().kind, ErrorKind::bad_input);
   EXPECT_EQ(expectations.error().message.substr(0, std::string(GetParam().sentence).size()), GetParam().sentence);
 }
 

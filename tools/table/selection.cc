@@ -65,14 +65,13 @@ Expected<Selection> Selection::make(const SelectionWords& words, std::int64_t no
     return bad_input("--level must be one of " + known + ", got '" + printable(words.level) + "'");
   }
   Selection selection(*level);
-  if (const auto chosen = selection.choose_columns(words.columns); !chosen) return failure(chosen.error());
+  KQ_TRY(selection.choose_columns(words.columns));
   for (const std::string& condition : words.where) {
-    if (const auto added = selection.add_condition(condition); !added) return failure(added.error());
+    KQ_TRY(selection.add_condition(condition));
   }
   if (!words.since.empty()) {
-    const auto since_ms = parse_since(words.since, now_ms);
-    if (!since_ms) return failure(since_ms.error());
-    selection.since_ms_ = *since_ms;
+    KQ_TRY_VALUE(const auto since_ms, parse_since(words.since, now_ms));
+    selection.since_ms_ = since_ms;
   }
   return selection;
 }

@@ -95,13 +95,12 @@ Leaderboard LeaderboardBuilder::finish() {
 Expected<Leaderboard> leaderboard_of_run(Source& source, const std::string& run) {
   LeaderboardBuilder builder(run);
   bool any = false;
-  const auto visited = each_row(source, run, [&](const RunRow& row) {
+  KQ_TRY(each_row(source, run, [&](const RunRow& row) {
     any = true;
     builder.add(row);
     return Expected<void>();
-  });
-  if (!visited) return failure(visited.error());
-  if (!any) return failure(Error{ExitCode::nothing, "there is no run '" + printable(run) + "'"});
+  }));
+  if (!any) return failure(Error{ErrorKind::not_found, "there is no run '" + printable(run) + "'"});
   return builder.finish();
 }
 

@@ -103,13 +103,11 @@ tl::expected<Binding, std::string> Binding::bind(const LaunchPlan& plan, const F
   binding.inout_is_output_ = wanted != plain;
   for (const LaunchArg& arg : plan.args) {
     if (arg.type == ArgType::tensor) {
-      auto slot = binding.bind_tensor(arg, forms);
-      if (!slot) return tl::unexpected(slot.error());
-      binding.slots_.push_back(*slot);
+      KQ_TRY_VALUE(auto slot, binding.bind_tensor(arg, forms));
+      binding.slots_.push_back(slot);
     } else {
-      const auto bits = scalar_bits(arg, forms);
-      if (!bits) return tl::unexpected(bits.error());
-      binding.slots_.push_back({.bits = *bits});
+      KQ_TRY_VALUE(const auto bits, scalar_bits(arg, forms));
+      binding.slots_.push_back({.bits = bits});
     }
   }
   return binding;

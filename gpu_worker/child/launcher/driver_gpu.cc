@@ -142,7 +142,7 @@ class DriverGpu : public Gpu {
 
 Outcome<std::unique_ptr<Gpu>> open_gpu() {
   auto gpu = std::make_unique<DriverGpu>();
-  if (auto opened = gpu->open(); !opened) return tl::unexpected(opened.error());
+  KQ_TRY(gpu->open());
   return std::unique_ptr<Gpu>(std::move(gpu));
 }
 

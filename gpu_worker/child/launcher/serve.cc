@@ -128,23 +128,20 @@ Outcome<void> Server::attach() {
     if (auto unmapped = (*gpu_)->unmap(window_, window_bytes_); !unmapped) return unmapped;
   }
   const std::uint64_t bytes = page_.window_bytes;
-  const auto mapped = (*gpu_)->map(file.get(), bytes);
-  if (!mapped) return tl::unexpected(mapped.error());
-  window_ = *mapped;
+  KQ_TRY_VALUE(const auto mapped, (*gpu_)->map(file.get(), bytes));
+  window_ = mapped;
   window_bytes_ = bytes;
   return {};
 }
 
 Outcome<void> Server::load() {
-  const auto text = content_of(source_ + "/launch", kLaunchBytesMax);
-  if (!text) return tl::unexpected(text.error());
-  auto plan = parse_launch(*text);
+  KQ_TRY_VALUE(const auto text, content_of(source_ + "/launch", kLaunchBytesMax));
+  auto plan = parse_launch(text);
   if (!plan) return tl::unexpected(Fault{Failure::load_failed, plan.error().message});
   auto binding = Binding::bind(*plan, forms_of(page_));
   if (!binding) return tl::unexpected(Fault{Failure::load_failed, binding.error()});
-  const auto cubin = content_of(source_ + "/module.cubin", kCubinBytesMax);
-  if (!cubin) return tl::unexpected(cubin.error());
-  if (const auto loaded = (*gpu_)->load(*cubin, *plan); !loaded) {
+  KQ_TRY_VALUE(const auto cubin, content_of(source_ + "/module.cubin", kCubinBytesMax));
+  if (const auto loaded = (*gpu_)->load(cubin, *plan); !loaded) {
     const bool is_its_own = loaded.error().failure == Failure::runtime_error;
     return tl::unexpected(Fault{is_its_own ? Failure::load_failed : loaded.error().failure, loaded.error().text});
   }

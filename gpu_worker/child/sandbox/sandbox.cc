@@ -78,7 +78,7 @@ Expected<Layers> take_user_namespace(const Options& options, Layers layers) {
   if (!wants(options, kUser) || (layers & kUser) != 0) return layers;
   const Who who;
   if (::unshare(CLONE_NEWUSER) != 0) return layers;
-  if (const auto settled = settle_user_namespace(who); !settled) return failure(settled.error());
+  KQ_TRY(settle_user_namespace(who));
   return layers | kUser;
 }
 
@@ -158,7 +158,7 @@ Expected<Layers> enter(const Options& options, Layers layers) {
   }
   if ((layers & kUts) != 0) ::sethostname("kq", 2);
   if (wants(options, kMount) && ::unshare(CLONE_NEWNS) == 0) {
-    if (const auto made = runtime::make_view(options.view); !made) return failure(made.error());
+    KQ_TRY(runtime::make_view(options.view));
     layers |= kMount;
   }
 
@@ -183,14 +183,12 @@ Expected<Layers> confine(const Options& options, Layers layers) {
   if (!limited) return our_fault(failed("cannot set limits"));
   layers |= kRlimits;
   if (wants(options, kLandlock) && !options.view.empty()) {
-    const auto restricted = restrict_files(options.view, (layers & kMount) != 0);
-    if (!restricted) return failure(restricted.error());
-    if (*restricted) layers |= kLandlock;
+    KQ_TRY_VALUE(const auto restricted, restrict_files(options.view, (layers & kMount) != 0));
+    if (restricted) layers |= kLandlock;
   }
   if (wants(options, kSeccomp)) {
-    const auto refused = refuse_system_calls();
-    if (!refused) return failure(refused.error());
-    if (*refused) layers |= kSeccomp;
+    KQ_TRY_VALUE(const auto refused, refuse_system_calls());
+    if (refused) layers |= kSeccomp;
   }
   // Its own /proc files are its own again; nobody else can see them.
   ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);

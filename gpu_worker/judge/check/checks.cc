@@ -26,14 +26,12 @@ std::span<std::byte> Checks::room(std::vector<Word>& words) const {
 }
 
 Expected<bool> Checks::all_the_same(std::span<const Look> looks) {
-  const auto seen = device_.begin_looks(looks).and_then([&] { return device_.finish_looks(); });
-  if (!seen) return failure(seen.error());
+  KQ_TRY_VALUE(const auto seen, device_.begin_looks(looks).and_then([&] { return device_.finish_looks(); }));
   for (std::size_t i = 0; i < looks.size(); ++i) {
-    if (i < seen->size() && (*seen)[i]) continue;
-    const auto found = difference({*looks[i].expected, looks[i].expected_offset}, {*looks[i].got, looks[i].got_offset},
-                                  looks[i].bytes);
-    if (!found) return failure(found.error());
-    if (*found) return false;
+    if (i < seen.size() && seen[i]) continue;
+    KQ_TRY_VALUE(const auto found, difference({*looks[i].expected, looks[i].expected_offset},
+                                              {*looks[i].got, looks[i].got_offset}, looks[i].bytes));
+    if (found) return false;
   }
   return true;
 }
@@ -45,17 +43,15 @@ Expected<std::optional<Agreement>> Checks::look(const Look& look) {
 }
 
 Expected<void> Checks::compare(Comparison& comparison, Place expected, Place got, std::uint64_t bytes) {
-  const auto agreed = look({.expected = &expected.memory,
-                            .expected_offset = expected.offset,
-                            .got = &got.memory,
-                            .got_offset = got.offset,
-                            .bytes = bytes,
-                            .dtype = comparison.dtype(),
-                            .tolerance = comparison.tolerance()});
-  if (!agreed) return failure(agreed.error());
-  if (*agreed) {
-    comparison.add_agreed(bytes / channel::element_bytes(comparison.dtype()), (*agreed)->max_abs_err,
-                          (*agreed)->max_rel_err);
+  KQ_TRY_VALUE(const auto agreed, look({.expected = &expected.memory,
+                                        .expected_offset = expected.offset,
+                                        .got = &got.memory,
+                                        .got_offset = got.offset,
+                                        .bytes = bytes,
+                                        .dtype = comparison.dtype(),
+                                        .tolerance = comparison.tolerance()}));
+  if (agreed) {
+    comparison.add_agreed(bytes / channel::element_bytes(comparison.dtype()), agreed->max_abs_err, agreed->max_rel_err);
     return {};
   }
   const std::uint64_t piece = room(expected_).size();
@@ -72,24 +68,23 @@ Expected<void> Checks::compare(Comparison& comparison, Place expected, Place got
 Expected<std::vector<double>> Checks::numbers(channel::Dtype dtype, Place at, std::uint64_t bytes) {
   const auto piece = room(got_);
   KQ_CHECK(bytes <= piece.size());
-  if (const auto read = device_.read(piece.first(bytes), at.memory, at.offset); !read) return failure(read.error());
+  KQ_TRY(device_.read(piece.first(bytes), at.memory, at.offset));
   return numbers_of(dtype, piece.first(bytes));
 }
 
 Expected<std::optional<std::uint64_t>> Checks::difference(Place expected, Place got, std::uint64_t bytes) {
-  const auto same = look({.expected = &expected.memory,
-                          .expected_offset = expected.offset,
-                          .got = &got.memory,
-                          .got_offset = got.offset,
-                          .bytes = bytes});
-  if (!same) return failure(same.error());
-  if (*same) return std::optional<std::uint64_t>();
+  KQ_TRY_VALUE(const auto same, look({.expected = &expected.memory,
+                                      .expected_offset = expected.offset,
+                                      .got = &got.memory,
+                                      .got_offset = got.offset,
+                                      .bytes = bytes}));
+  if (same) return std::optional<std::uint64_t>();
   const std::uint64_t piece = room(expected_).size();
   for (std::uint64_t at = 0; at < bytes; at += piece) {
     const auto e = room(expected_).first(std::min(piece, bytes - at));
     const auto g = room(got_).first(e.size());
-    if (const auto read = device_.read(e, expected.memory, expected.offset + at); !read) return failure(read.error());
-    if (const auto read = device_.read(g, got.memory, got.offset + at); !read) return failure(read.error());
+    KQ_TRY(device_.read(e, expected.memory, expected.offset + at));
+    KQ_TRY(device_.read(g, got.memory, got.offset + at));
     if (std::memcmp(e.data(), g.data(), e.size()) == 0) continue;
     return std::optional<std::uint64_t>(at + *first_difference(e, g));
   }
@@ -97,13 +92,12 @@ Expected<std::optional<std::uint64_t>> Checks::difference(Place expected, Place 
 }
 
 Expected<std::optional<std::uint64_t>> Checks::difference(std::uint32_t word, Place got, std::uint64_t bytes) {
-  const auto same = look({.got = &got.memory, .got_offset = got.offset, .bytes = bytes, .word = word});
-  if (!same) return failure(same.error());
-  if (*same) return std::optional<std::uint64_t>();
+  KQ_TRY_VALUE(const auto same, look({.got = &got.memory, .got_offset = got.offset, .bytes = bytes, .word = word}));
+  if (same) return std::optional<std::uint64_t>();
   const std::uint64_t piece = room(got_).size();
   for (std::uint64_t at = 0; at < bytes; at += piece) {
     const auto g = room(got_).first(std::min(piece, bytes - at));
-    if (const auto read = device_.read(g, got.memory, got.offset + at); !read) return failure(read.error());
+    KQ_TRY(device_.read(g, got.memory, got.offset + at));
     for (std::size_t i = 0; i < g.size(); ++i) {
       if (g[i] != byte_of(word, got.offset + at + i)) return std::optional<std::uint64_t>(at + i);
     }

@@ -29,18 +29,16 @@ Step<void> Answers::lay_out(const Layout& layout) {
   clear();
   input_bytes_ = layout.inputs.bytes();
   output_bytes_ = layout.outputs.bytes();
-  auto pristine = make_memory(device_, &Device::make_private, input_bytes_);
-  if (!pristine) return tl::unexpected(pristine.error());
-  auto expected = make_memory(device_, &Device::make_private, output_bytes_);
-  if (!expected) return tl::unexpected(expected.error());
-  at_hand_.pristine = std::move(*pristine);
-  at_hand_.expected = std::move(*expected);
+  KQ_TRY_VALUE(auto pristine, make_memory(device_, &Device::make_private, input_bytes_));
+  KQ_TRY_VALUE(auto expected, make_memory(device_, &Device::make_private, output_bytes_));
+  at_hand_.pristine = std::move(pristine);
+  at_hand_.expected = std::move(expected);
   return {};
 }
 
 Expected<std::size_t> Answers::room() {
   if (!has_block_) {
-    if (const auto made = make_block(); !made) return failure(made.error());
+    KQ_TRY(make_block());
   }
   return spare_.size();
 }
@@ -65,10 +63,9 @@ Expected<void> Answers::make_block() {
   const std::uint64_t each = input_bytes_ + output_bytes_;
   const std::uint64_t bytes_max = std::min(kAheadBytesMax, device_.info().memory_bytes / kDevicePerAhead);
   for (std::uint64_t n = std::min(kAheadMax, bytes_max / each); n > 0; n /= 2) {
-    auto block = device_.make_private(n * each);
-    if (!block) return failure(block.error());
-    if (!*block) continue;  // fewer, then
-    block_ = std::move(*block);
+    KQ_TRY_VALUE(auto block, device_.make_private(n * each));
+    if (!block) continue;  // fewer, then
+    block_ = std::move(block);
     for (std::uint64_t i = 0; i < n; ++i) {
       spare_.push_back({.seeds = {},
                         .pristine = std::make_unique<PartMemory>(*block_, i * each, input_bytes_),

@@ -209,9 +209,8 @@ Expected<Outcome> Child::finish(const Hooks& hooks) {
   const Order order = *std::exchange(begun_, std::nullopt);
   if (hung_up_) return gone();
   if (is_out_of_turn_) return Malformed{"answered before it was asked"};
-  const auto wake = wait(order, start_ns_);
-  if (!wake) return failure(wake.error());
-  switch (*wake) {
+  KQ_TRY_VALUE(const auto wake, wait(order, start_ns_));
+  switch (wake) {
     case Wake::done:
       break;
     case Wake::exited:
@@ -222,7 +221,7 @@ Expected<Outcome> Child::finish(const Hooks& hooks) {
       return Malformed{"answered a command it was not given"};
   }
   if (hooks.at_done) {
-    if (const auto ran = hooks.at_done(); !ran) return failure(ran.error());
+    KQ_TRY(hooks.at_done());
   }
   const std::int64_t bracket_ns = clock_ns() - start_ns_;
   // The bracket is closed.
@@ -260,9 +259,8 @@ Expected<Child::Wake> Child::wait(const Order& order, std::int64_t start_ns) {
     const std::int64_t now_ns = clock_ns();
     if (now_ns >= look_ns) {
       look_ns = now_ns + kLookNs;
-      const auto exit = exits_.exit_of(role_, 0);
-      if (!exit) return failure(exit.error());
-      exit_ = *exit;
+      KQ_TRY_VALUE(const auto exit, exits_.exit_of(role_, 0));
+      exit_ = exit;
       // It may have answered before it ended.
       if (exit_) return done() == commands_ ? Wake::done : Wake::exited;
     }
@@ -282,9 +280,8 @@ Expected<Outcome> Child::gone() {
   const std::int64_t deadline_ns = clock_ns() + kExitNoticeMs * kMs;
   for (;;) {
     const std::int64_t left_ms = (deadline_ns - clock_ns()) / kMs;
-    const auto exit = exits_.exit_of(role_, std::max<std::int64_t>(left_ms, 0));
-    if (!exit) return failure(exit.error());
-    if (*exit) return Exited{**exit};
+    KQ_TRY_VALUE(const auto exit, exits_.exit_of(role_, std::max<std::int64_t>(left_ms, 0)));
+    if (exit) return Exited{*exit};
     if (left_ms <= 0) return Malformed{"closed its socket and lives on"};
   }
 }
@@ -330,20 +327,17 @@ tl::expected<Tables, std::string> Child::tables(Command command, std::uint32_t i
   const bool is_description = command == Command::load && role_ == ChildRole::reference;
   Tables tables;
   if (is_description || command == Command::make_inputs || command == Command::answer) {
-    auto rows = read_rows(page_->inputs, inputs_n, channel::kInputsMax, "input");
-    if (!rows) return tl::unexpected(rows.error());
-    tables.inputs = std::move(*rows);
+    KQ_TRY_VALUE(auto rows, read_rows(page_->inputs, inputs_n, channel::kInputsMax, "input"));
+    tables.inputs = std::move(rows);
   }
   if (is_description || command == Command::call || command == Command::call_compiled || command == Command::burst ||
       command == Command::answer) {
-    auto rows = read_rows(page_->outputs, outputs_n, channel::kOutputsMax, "output");
-    if (!rows) return tl::unexpected(rows.error());
-    tables.outputs = std::move(*rows);
+    KQ_TRY_VALUE(auto rows, read_rows(page_->outputs, outputs_n, channel::kOutputsMax, "output"));
+    tables.outputs = std::move(rows);
   }
   if (is_description) {
-    auto rows = read_rows(page_->states, states_n, channel::kStatesMax, "state");
-    if (!rows) return tl::unexpected(rows.error());
-    tables.states = std::move(*rows);
+    KQ_TRY_VALUE(auto rows, read_rows(page_->states, states_n, channel::kStatesMax, "state"));
+    tables.states = std::move(rows);
     if (std::ranges::any_of(tables.states, [](const Tensor& state) { return state.kind != channel::Kind::tensor; })) {
       return tl::unexpected<std::string>("a state that is no tensor");
     }

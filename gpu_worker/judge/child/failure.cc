@@ -133,8 +133,8 @@ Step<Answered> accept(Expected<Outcome> outcome, const Doing& doing) {
   if (auto* answered = std::get_if<Answered>(&*outcome); answered != nullptr && answered->ok)
     return std::move(*answered);
   if (doing.phase == Phase::setup) {
-    return stop(Error{ExitCode::our_fault, "a fresh " + std::string(to_string(doing.role)) +
-                                               " child could not be set up: " + sentence(*outcome, doing.phase)});
+    return stop(Error{ErrorKind::our_fault, "a fresh " + std::string(to_string(doing.role)) +
+                                                " child could not be set up: " + sentence(*outcome, doing.phase)});
   }
   return tl::unexpected<Stop>(doing.role == ChildRole::reference ? reference_ended(*outcome, doing)
                                                                  : submission_ended(*outcome, doing));

@@ -48,7 +48,7 @@ Expected<void> Looks::send() {
 
 Expected<std::vector<std::optional<Agreement>>> Looks::finish() {
   is_asked_ = false;
-  if (const auto told = await_number(driver_, shared_->number, number_); !told) return failure(told.error());
+  KQ_TRY(await_number(driver_, shared_->number, number_));
   std::vector<std::optional<Agreement>> seen(count_);
   for (std::size_t i = 0; i < count_; ++i) {
     const AgreeWords& words = shared_->words[i];

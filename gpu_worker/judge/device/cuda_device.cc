@@ -101,9 +101,8 @@ class CudaDevice : public Device {
     const cuda::AllocationProperties properties = window_properties();
     const std::uint64_t bytes = std::max<std::uint64_t>((asked + granularity_ - 1) / granularity_, 1) * granularity_;
     auto window = std::make_unique<WindowMemory>(driver_, bytes);
-    const auto built = window->build(properties);
-    if (!built) return failure(built.error());
-    return std::unique_ptr<Memory>(*built ? std::move(window) : nullptr);
+    KQ_TRY_VALUE(const auto built, window->build(properties));
+    return std::unique_ptr<Memory>(built ? std::move(window) : nullptr);
   }
 
   Expected<std::unique_ptr<Memory>> make_private(std::uint64_t asked) override {
@@ -304,9 +303,8 @@ class CudaDevice : public Device {
 }  // namespace
 
 Expected<std::unique_ptr<Device>> open_cuda_device(int index) {
-  const auto driver = cuda::open_driver();
-  if (!driver) return failure(driver.error());
-  return open_cuda_device(*driver, index);
+  KQ_TRY_VALUE(const auto driver, cuda::open_driver());
+  return open_cuda_device(driver, index);
 }
 
 Expected<std::unique_ptr<Device>> open_cuda_device(const Driver& driver, int index) {
@@ -315,10 +313,10 @@ Expected<std::unique_ptr<Device>> open_cuda_device(const Driver& driver, int ind
   if (initialised != kSuccess || driver.device_count(&count) != kSuccess || index < 0 || index >= count) {
     const std::string why =
         initialised == kSuccess ? std::to_string(count) + " are here" : error_of(driver, "cuInit", initialised).message;
-    return failure({ExitCode::nothing, "no CUDA device " + std::to_string(index) + ": " + why});
+    return failure({ErrorKind::not_found, "no CUDA device " + std::to_string(index) + ": " + why});
   }
   auto device = std::make_unique<CudaDevice>(driver, 0);
-  if (const auto opened = device->open(index); !opened) return failure(opened.error());
+  KQ_TRY(device->open(index));
   return std::unique_ptr<Device>(std::move(device));
 }
 

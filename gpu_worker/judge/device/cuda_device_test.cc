@@ -57,8 +57,8 @@ TEST_F(CudaDeviceTest, says_what_takes_as_long_as_its_memory_does) {
 }
 
 TEST_F(CudaDeviceTest, an_absent_device_is_nothing) {
-  EXPECT_EQ(open_cuda_device(fake::fake_driver(), 1).error().code, ExitCode::nothing);
-  EXPECT_EQ(open_cuda_device(fake::fake_driver(), -1).error().code, ExitCode::nothing);
+  EXPECT_EQ(open_cuda_device(fake::fake_driver(), 1).error().kind, ErrorKind::not_found);
+  EXPECT_EQ(open_cuda_device(fake::fake_driver(), -1).error().kind, ErrorKind::not_found);
   gpu.devices_n = 0;
   EXPECT_EQ(open_cuda_device(fake::fake_driver(), 0).error().message, "no CUDA device 0: 0 are here");
   gpu.failing = "init";
@@ -80,7 +80,7 @@ TEST_F(CudaDeviceTest, gives_back_what_it_had_when_opening_fails) {
     gpu.failing = function;
     const auto opened = open_cuda_device(fake::fake_driver(), 0);
     ASSERT_FALSE(opened) << function;
-    EXPECT_EQ(opened.error().code, ExitCode::our_fault);
+    EXPECT_EQ(opened.error().kind, ErrorKind::our_fault);
     EXPECT_EQ(gpu.retained, 0) << function;
     EXPECT_EQ(gpu.modules, 0) << function;
     EXPECT_TRUE(gpu.allocated.empty() && gpu.host_allocated.empty()) << function;

@@ -26,7 +26,8 @@ class Library {
 
 Expected<Driver> open_driver(const std::string& library) {
   void* const handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays open as long as the process
-  if (handle == nullptr) return failure({ExitCode::nothing, "no CUDA driver here: " + library + " cannot be opened"});
+  if (handle == nullptr)
+    return failure({ErrorKind::not_found, "no CUDA driver here: " + library + " cannot be opened"});
   Driver driver{};
   Library found(handle);
   found.find("cuInit", driver.init);
@@ -67,7 +68,8 @@ Expected<Driver> open_driver(const std::string& library) {
   found.find("cuModuleGetFunction", driver.module_function);
   found.find("cuLaunchKernel", driver.launch);
   if (!found.missing().empty()) {
-    return failure({ExitCode::nothing, "the CUDA driver here is too old: " + library + " has no " + found.missing()});
+    return failure(
+        {ErrorKind::not_found, "the CUDA driver here is too old: " + library + " has no " + found.missing()});
   }
   return driver;
 }

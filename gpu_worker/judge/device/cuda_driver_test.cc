@@ -8,14 +8,14 @@ namespace {
 TEST(OpenDriver, says_that_there_is_none) {
   const auto driver = open_driver("libkq-no-such-library.so.1");
   ASSERT_FALSE(driver);
-  EXPECT_EQ(driver.error().code, ExitCode::nothing);
+  EXPECT_EQ(driver.error().kind, ErrorKind::not_found);
   EXPECT_EQ(driver.error().message, "no CUDA driver here: libkq-no-such-library.so.1 cannot be opened");
 }
 
 TEST(OpenDriver, names_what_a_library_lacks) {
   const auto driver = open_driver("libc.so.6");
   ASSERT_FALSE(driver);
-  EXPECT_EQ(driver.error().code, ExitCode::nothing);
+  EXPECT_EQ(driver.error().kind, ErrorKind::not_found);
   EXPECT_EQ(driver.error().message, "the CUDA driver here is too old: libc.so.6 has no cuInit");
 }
 

@@ -7,9 +7,8 @@ constexpr std::uint64_t kArenaAlign = 2ull << 20;  // as a mapping of its own wo
 
 Expected<Window> try_window(Device& device, std::uint64_t slots, std::uint64_t slot_bytes, std::uint64_t arena_bytes) {
   const std::uint64_t arena_begin = (slots * slot_bytes + kArenaAlign - 1) / kArenaAlign * kArenaAlign;
-  auto memory = device.make_window(arena_bytes == 0 ? slots * slot_bytes : arena_begin + arena_bytes);
-  if (!memory) return failure(memory.error());
-  Window window{.memory = std::move(*memory), .slots = slots};
+  KQ_TRY_VALUE(auto memory, device.make_window(arena_bytes == 0 ? slots * slot_bytes : arena_begin + arena_bytes));
+  Window window{.memory = std::move(memory), .slots = slots};
   if (arena_bytes > 0) window.arena = {.memory = window.memory.get(), .begin = arena_begin};
   return window;
 }
@@ -29,9 +28,8 @@ Step<Window> make_window(Device& device, std::uint64_t slots, std::uint64_t slot
     if (!one) return stop(one.error());
     if (one->memory) return std::move(*one);
   }
-  auto memory = make_memory(device, &Device::make_window, slot_bytes);
-  if (!memory) return tl::unexpected(memory.error());
-  return Window{.memory = std::move(*memory)};
+  KQ_TRY_VALUE(auto memory, make_memory(device, &Device::make_window, slot_bytes));
+  return Window{.memory = std::move(memory)};
 }
 
 }  // namespace kq::judge

@@ -23,10 +23,9 @@ Step<NullCalls> make_null_calls(Device& device, Child& child, const Doing& doing
   NullCalls calls;
   for (std::size_t i = 0; i < kNullCalls; ++i) {
     const Order order{.command = channel::Command::null_call, .limit_ms = limit_ms};
-    if (const auto staged = accept(stage(child, order), doing); !staged) return tl::unexpected(staged.error());
-    auto called = accept(bracket(device, child, order, {}), doing);
-    if (!called) return tl::unexpected(called.error());
-    calls.brackets_ns[i] = called->bracket_ns - called->event_ns;
+    KQ_TRY(accept(stage(child, order), doing));
+    KQ_TRY_VALUE(auto called, accept(bracket(device, child, order, {}), doing));
+    calls.brackets_ns[i] = called.bracket_ns - called.event_ns;
     calls.absences_ns[i] = device.absence_ns();
   }
   return calls;

@@ -16,13 +16,13 @@ Expected<Outcome> stage(Child& child, const Order& order) {
 }
 
 Expected<Outcome> bracket(Device& device, Child& child, const Order& order, const Around& around) {
-  if (const auto begun = device.begin_hold(); !begun) return failure(begun.error());
+  KQ_TRY(device.begin_hold());
   const auto prepared = around.prepare ? around.prepare() : Expected<void>();
   if (!prepared) {
     device.release();
     return failure(prepared.error());
   }
-  if (const auto held = device.hold(); !held) return failure(held.error());
+  KQ_TRY(device.hold());
 
   bool is_probed = false;
   auto outcome = child.command(order, {.launch_ns = device.launch_ns(kLaunchNs),

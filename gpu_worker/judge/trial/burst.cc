@@ -11,9 +11,8 @@ namespace {
 
 // Room, or not: bursts are nothing that a job must have.
 Expected<bool> make(std::unique_ptr<Memory>& to, Device& device, MakeMemory make, std::uint64_t bytes) {
-  auto made = (device.*make)(bytes);
-  if (!made) return failure(made.error());
-  to = std::move(*made);
+  KQ_TRY_VALUE(auto made, (device.*make)(bytes));
+  to = std::move(made);
   return to != nullptr;
 }
 
@@ -22,9 +21,8 @@ Expected<bool> make(std::unique_ptr<Memory>& to, Device& device, MakeMemory make
 Step<std::unique_ptr<Burst>> Burst::open(Device& device, SubmissionSide& submission, ReferenceSide& reference,
                                          const Plan& plan) {
   std::unique_ptr<Burst> burst(new Burst(device, submission, reference));
-  const auto has_room = burst->make_room(plan);
-  if (!has_room) return tl::unexpected(has_room.error());
-  return *has_room ? std::move(burst) : nullptr;
+  KQ_TRY_VALUE(const auto has_room, burst->make_room(plan));
+  return has_room ? std::move(burst) : nullptr;
 }
 
 Step<bool> Burst::make_room(const Plan& plan) {
@@ -53,14 +51,13 @@ Step<bool> Burst::make_room(const Plan& plan) {
                                      layout.states.begin, layout.states.bytes());
     if (!copied) return stop(copied.error());
   }
-  if (auto attached = submission_.attach_slots(plan, std::move(window), slots_, kBurstCalls); !attached)
-    return tl::unexpected(attached.error());
+  KQ_TRY(submission_.attach_slots(plan, std::move(window), slots_, kBurstCalls));
   return true;
 }
 
 Step<Burst::Timed> Burst::run(const Plan& plan, const Draw& draw, std::uint32_t number, std::int64_t call_limit_ms) {
   const std::uint64_t seed = draw();
-  if (const auto prepared = prepare(plan, draw, seed); !prepared) return tl::unexpected(prepared.error());
+  KQ_TRY(prepare(plan, draw, seed));
   const std::vector<std::uint16_t> called = draw_slots(draw);
   const SubmissionSide::Trial trial{.number = number,
                                     .seed = seed,
@@ -89,18 +86,16 @@ Step<Burst::Timed> Burst::run(const Plan& plan, const Draw& draw, std::uint32_t 
         }
         return {};
       }};
-  const auto answered = submission_.run_burst(called, trial, around);
-  if (!answered) return tl::unexpected(answered.error());
+  KQ_TRY_VALUE(const auto answered, submission_.run_burst(called, trial, around));
   const std::int64_t absence_ns = device_.absence_ns();
   for (std::size_t i = 0; i < called.size(); ++i) {
     const Prepared& call = calls_[i];
     const SubmissionSide::Case held_to{call.inputs,    call.outputs,   {*call.pristine, reference_.layout().inputs},
                                        *call.expected, *call.snapshot, shift_of(called[i])};
-    if (const auto right = submission_.check(plan, trial, held_to, of_call(answered->tables.outputs, i)); !right)
-      return tl::unexpected(right.error());
+    KQ_TRY(submission_.check(plan, trial, held_to, of_call(answered.tables.outputs, i)));
   }
-  if (const auto unused = check_uncalled(called, number); !unused) return tl::unexpected(unused.error());
-  return Timed{answered->bracket_ns, absence_ns, answered->is_early};
+  KQ_TRY(check_uncalled(called, number));
+  return Timed{answered.bracket_ns, absence_ns, answered.is_early};
 }
 
 // The reference's inputs and outputs of each call, out of reach.
@@ -125,9 +120,8 @@ Step<void> Burst::prepare(const Plan& plan, const Draw& draw, std::uint64_t seed
 // The first one's, at hand: with as many of the others in the same command as there is room for.
 Step<void> Burst::make_answer(const Plan& plan, std::span<const Seeds> seeds) {
   if (reference_.next_ahead() == nullptr) {
-    const auto made = reference_.make_ahead(plan, seeds);
-    if (!made) return tl::unexpected(made.error());
-    if (*made == 0) return reference_.make_trial(plan, seeds.front());
+    KQ_TRY_VALUE(const auto made, reference_.make_ahead(plan, seeds));
+    if (made == 0) return reference_.make_trial(plan, seeds.front());
   }
   reference_.take_ahead();
   return {};

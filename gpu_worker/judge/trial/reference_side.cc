@@ -41,33 +41,29 @@ Step<std::unique_ptr<ReferenceSide>> ReferenceSide::open(Device& device, sys::Fd
   if (!child) return stop(child.error());
   std::unique_ptr<ReferenceSide> side(new ReferenceSide(device, std::move(*child)));
   // Until its first `load` it runs our code only: what goes wrong here is not the problem's fault.
-  auto ready = accept(side->child_->command({.command = Command::null_call, .limit_ms = plan.limits.load_limit_ms}),
-                      side->doing(Phase::setup));
-  if (!ready) return tl::unexpected(ready.error());
+  KQ_TRY(accept(side->child_->command({.command = Command::null_call, .limit_ms = plan.limits.load_limit_ms}),
+                side->doing(Phase::setup)));
   return side;
 }
 
 Step<void> ReferenceSide::load(const Plan& plan, std::uint64_t seed) {
   take_back();
   const std::int64_t limit_ms = plan.limits.load_limit_ms;
-  auto described =
-      accept(child_->command({.command = Command::load, .limit_ms = limit_ms, .seed = seed}), doing(Phase::load));
-  if (!described) return tl::unexpected(described.error());
+  KQ_TRY_VALUE(auto described, accept(child_->command({.command = Command::load, .limit_ms = limit_ms, .seed = seed}),
+                                      doing(Phase::load)));
 
-  const bool is_new = !window_.memory || !fits(layout_, described->tables);
+  const bool is_new = !window_.memory || !fits(layout_, described.tables);
   if (is_new) {
-    if (const auto made = make_windows(plan, std::move(described->tables)); !made) return made;
+    if (const auto made = make_windows(plan, std::move(described.tables)); !made) return made;
   }
   child_->write_inputs(layout_.tables.inputs);
   child_->write_outputs(layout_.tables.outputs);
   child_->write_states(layout_.tables.states);
   if (is_new) {
     child_->send_window(window(), arena_);
-    auto attached = accept(child_->command({.command = Command::attach, .limit_ms = limit_ms}), doing(Phase::load));
-    if (!attached) return tl::unexpected(attached.error());
+    KQ_TRY(accept(child_->command({.command = Command::attach, .limit_ms = limit_ms}), doing(Phase::load)));
   }
-  auto put = accept(child_->command({.command = Command::put_state, .limit_ms = limit_ms}), doing(Phase::load));
-  if (!put) return tl::unexpected(put.error());
+  KQ_TRY(accept(child_->command({.command = Command::put_state, .limit_ms = limit_ms}), doing(Phase::load)));
   mutable_.assign(layout_.tables.inputs.size(), false);
   answers_.forget_ahead();  // they were another model's
   return plan.trials.baseline == Baseline::compile ? compile(plan) : Step<void>();
@@ -76,10 +72,9 @@ Step<void> ReferenceSide::load(const Plan& plan, std::uint64_t seed) {
 Step<void> ReferenceSide::compile(const Plan& plan) {
   child_->write_inputs(layout_.tables.inputs);
   child_->write_outputs(layout_.tables.outputs);
-  auto compiled = accept(
+  KQ_TRY(accept(
       child_->command({.command = Command::compile, .limit_ms = plan.limits.load_limit_ms * kCompileLimitFactor}),
-      doing(Phase::load));
-  if (!compiled) return tl::unexpected(compiled.error());
+      doing(Phase::load)));
   return {};
 }
 
@@ -95,10 +90,9 @@ Step<void> ReferenceSide::make_windows(const Plan& plan, Tables tables) {
                                                  "inputs, outputs and state need " + amount(layout_.bytes()) +
                                                      ", has " + amount(plan.limits.window_bytes_max)));
   }
-  auto window =
-      make_window(device_, slots_of(layout_), layout_.bytes(), arena_.memory != nullptr ? 0 : arena_bytes(layout_));
-  if (!window) return tl::unexpected(window.error());
-  window_ = std::move(*window);
+  KQ_TRY_VALUE(auto window, make_window(device_, slots_of(layout_), layout_.bytes(),
+                                        arena_.memory != nullptr ? 0 : arena_bytes(layout_)));
+  window_ = std::move(window);
   if (arena_.memory == nullptr) arena_ = window_.arena;
   if (const auto laid_out = answers_.lay_out(layout_); !laid_out) return laid_out;
   child_->lay_slots(static_cast<std::uint32_t>(window_.slots), layout_.bytes(), 0);
@@ -107,7 +101,7 @@ Step<void> ReferenceSide::make_windows(const Plan& plan, Tables tables) {
 
 Step<ReferenceSide::Called> ReferenceSide::make_timed_trial(const Plan& plan, const Seeds& seeds) {
   begin_inputs(plan, seeds);
-  if (const auto drawn = finish_inputs(); !drawn) return tl::unexpected(drawn.error());
+  KQ_TRY(finish_inputs());
   return time_trial(plan, seeds);
 }
 
@@ -118,28 +112,25 @@ void ReferenceSide::begin_inputs(const Plan& plan, const Seeds& seeds) {
 }
 
 Step<void> ReferenceSide::finish_inputs() {
-  const auto drawn = accept(child_->finish(), doing(Phase::run));
-  if (!drawn) return tl::unexpected(drawn.error());
-  return keep_inputs(drawn->tables.inputs, 0, answers_.at_hand());
+  KQ_TRY_VALUE(const auto drawn, accept(child_->finish(), doing(Phase::run)));
+  return keep_inputs(drawn.tables.inputs, 0, answers_.at_hand());
   // From here on the inputs of this trial are out of anyone's reach.
 }
 
 Step<ReferenceSide::Called> ReferenceSide::time_trial(const Plan& plan, const Seeds& seeds) {
   Answer& answer = answers_.at_hand();
   const bool is_compiled = plan.trials.baseline == Baseline::compile;
-  const auto compiled =
-      is_compiled ? call(plan, seeds.calls, *answer.expected, Command::call_compiled) : Step<Answered>();
-  if (!compiled) return tl::unexpected(compiled.error());
+  KQ_TRY_VALUE(const auto compiled,
+               is_compiled ? call(plan, seeds.calls, *answer.expected, Command::call_compiled) : Step<Answered>());
   const std::int64_t compiled_absence_ns = is_compiled ? device_.absence_ns() : 0;
   const double compiled_slowness = device_.memory_slowness();
-  auto called = call(plan, seeds.calls, *answer.expected);
-  if (!called) return tl::unexpected(called.error());
+  KQ_TRY_VALUE(auto called, call(plan, seeds.calls, *answer.expected));
   const std::int64_t absence_ns = device_.absence_ns();
   const double slowness = device_.memory_slowness();
-  keep_outputs(called->tables.outputs, answer);
-  if (const auto noted = note_mutated_inputs(); !noted) return tl::unexpected(noted.error());
-  if (is_compiled) return Called{compiled->bracket_ns, compiled->event_ns, compiled_absence_ns, compiled_slowness};
-  return Called{called->bracket_ns, called->event_ns, absence_ns, slowness};
+  keep_outputs(called.tables.outputs, answer);
+  KQ_TRY(note_mutated_inputs());
+  if (is_compiled) return Called{compiled.bracket_ns, compiled.event_ns, compiled_absence_ns, compiled_slowness};
+  return Called{called.bracket_ns, called.event_ns, absence_ns, slowness};
 }
 
 Step<void> ReferenceSide::make_trial(const Plan& plan, const Seeds& seeds) {
@@ -167,15 +158,14 @@ std::vector<Tensor> ReferenceSide::inputs_to_leave() const {
 }
 
 Step<void> ReferenceSide::finish_trial() {
-  const auto answered = finish_answers();
-  if (!answered) return tl::unexpected(answered.error());
-  return is_large() ? leave(*answered) : keep(*answered, 0, 1, answers_.at_hand());
+  KQ_TRY_VALUE(const auto answered, finish_answers());
+  return is_large() ? leave(answered) : keep(answered, 0, 1, answers_.at_hand());
 }
 
 Step<std::size_t> ReferenceSide::make_ahead(const Plan& plan, std::span<const Seeds> seeds) {
   const auto begun = begin_ahead(plan, seeds);
   if (!begun) return begun;
-  if (const auto made = finish_ahead(); !made) return tl::unexpected(made.error());
+  KQ_TRY(finish_ahead());
   return begun;
 }
 
@@ -190,10 +180,9 @@ Step<std::size_t> ReferenceSide::begin_ahead(const Plan& plan, std::span<const S
 
 Step<void> ReferenceSide::finish_ahead() {
   if (!std::exchange(is_asked_ahead_, false)) return {};
-  const auto answered = finish_answers();
-  if (!answered) return tl::unexpected(answered.error());
+  KQ_TRY_VALUE(const auto answered, finish_answers());
   device_.begin_copies();
-  const auto kept = keep_all(*answered);
+  const auto kept = keep_all(answered);
   const auto copied = device_.finish_copies();
   if (!kept) return kept;
   if (!copied) return stop(copied.error());
@@ -329,28 +318,25 @@ Step<void> ReferenceSide::check_outputs(std::span<const Tensor> computed) const 
 }
 
 Step<void> ReferenceSide::agree_with_itself(const Plan& plan, std::uint64_t seed) {
-  const auto difference = difference_under(plan, seed);
-  if (!difference) return tl::unexpected(difference.error());
-  if (!*difference) return {};
+  KQ_TRY_VALUE(const auto difference, difference_under(plan, seed));
+  if (!difference) return {};
   Evidence found = evidence(Stage::judge, "nondeterministic",
-                            "the reference disagrees with itself: output " + std::to_string((*difference)->output) +
+                            "the reference disagrees with itself: output " + std::to_string(difference->output) +
                                 " differs between two calls on the same inputs under the same seed");
-  found.mismatch = **difference;
+  found.mismatch = *difference;
   return stop(VerdictName::problem_invalid, std::move(found));
 }
 
 Step<bool> ReferenceSide::depends_on_seed(const Plan& plan, std::uint64_t seed) {
   if (is_left_in_place()) return true;  // nothing to compare with would be left
-  const auto difference = difference_under(plan, seed);
-  if (!difference) return tl::unexpected(difference.error());
-  return difference->has_value();
+  KQ_TRY_VALUE(const auto difference, difference_under(plan, seed));
+  return difference.has_value();
 }
 
 Step<std::optional<Mismatch>> ReferenceSide::difference_under(const Plan& plan, std::uint64_t seed) {
   if (!again_) {
-    auto made = make_memory(device_, &Device::make_private, layout_.outputs.bytes());
-    if (!made) return tl::unexpected(made.error());
-    again_ = std::move(*made);
+    KQ_TRY_VALUE(auto made, make_memory(device_, &Device::make_private, layout_.outputs.bytes()));
+    again_ = std::move(made);
   }
   auto difference = difference_in(*again_, plan, seed);
   if (again_->bytes() > kAgainBytesMax) again_.reset();
@@ -359,8 +345,7 @@ Step<std::optional<Mismatch>> ReferenceSide::difference_under(const Plan& plan, 
 
 // Of the first output that is another one when the last inputs are called on again, which brings its outputs there.
 Step<std::optional<Mismatch>> ReferenceSide::difference_in(const Memory& again, const Plan& plan, std::uint64_t seed) {
-  auto called = call(plan, seed, again);
-  if (!called) return tl::unexpected(called.error());
+  KQ_TRY_VALUE(auto called, call(plan, seed, again));
   for (std::size_t i = 0; i < outputs().size(); ++i) {
     const Tensor& output = outputs()[i];
     const PlainValue first = plain_value(output);
@@ -372,7 +357,7 @@ Step<std::optional<Mismatch>> ReferenceSide::difference_in(const Memory& again, 
       const auto compared = checks_.compare(comparison, {expected_outputs(), at}, {again, at}, output.bytes);
       if (!compared) return stop(compared.error());
     } else {
-      comparison.add(first.bytes, plain_value(called->tables.outputs[i]).bytes);
+      comparison.add(first.bytes, plain_value(called.tables.outputs[i]).bytes);
     }
     if (comparison.equal()) continue;
     Mismatch mismatch = comparison.mismatch();
@@ -395,7 +380,7 @@ Step<Answered> ReferenceSide::call(const Plan& plan, std::uint64_t seed, const M
   if (const auto staged = accept(stage(*child_, order), doing(Phase::run)); !staged) return staged;
   auto called = accept(bracket(device_, *child_, order, {.prepare = prepare, .take = take}), doing(Phase::run));
   if (!called) return called;
-  if (const auto right = check_outputs(called->tables.outputs); !right) return tl::unexpected(right.error());
+  KQ_TRY(check_outputs(called->tables.outputs));
   return called;
 }
 

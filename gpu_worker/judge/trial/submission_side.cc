@@ -70,12 +70,10 @@ Step<SubmissionMemory> SubmissionMemory::make(Device& device, const Layout& layo
   SubmissionMemory memory;
   memory.asked_ = sizes(device, layout, plan);
   // No room for an arena is no reason to stop: outputs are copied then.
-  auto window = make_window(device, memory.asked_.places, memory.asked_.window, memory.asked_.arena);
-  if (!window) return tl::unexpected(window.error());
-  memory.window = std::move(*window);
-  auto snapshot = make_memory(device, &Device::make_private, memory.asked_.snapshot);
-  if (!snapshot) return tl::unexpected(snapshot.error());
-  memory.snapshot = std::move(*snapshot);
+  KQ_TRY_VALUE(auto window, make_window(device, memory.asked_.places, memory.asked_.window, memory.asked_.arena));
+  memory.window = std::move(window);
+  KQ_TRY_VALUE(auto snapshot, make_memory(device, &Device::make_private, memory.asked_.snapshot));
+  memory.snapshot = std::move(snapshot);
   return memory;
 }
 
@@ -96,16 +94,14 @@ Step<std::unique_ptr<SubmissionSide>> SubmissionSide::open(Device& device, sys::
   auto child = Child::start(std::move(channel), ChildRole::submission, exits, waiting);
   if (!child) return stop(child.error());
   if (ahead && !ahead->fits(device, reference.layout(), plan)) ahead.reset();
-  auto memory =
-      ahead ? Step<SubmissionMemory>(std::move(*ahead)) : SubmissionMemory::make(device, reference.layout(), plan);
-  if (!memory) return tl::unexpected(memory.error());
-  std::unique_ptr<SubmissionSide> side(new SubmissionSide(device, std::move(*child), reference, std::move(*memory)));
-  if (const auto attached = side->attach(plan); !attached) return tl::unexpected(attached.error());
+  KQ_TRY_VALUE(auto memory, ahead ? Step<SubmissionMemory>(std::move(*ahead))
+                                  : SubmissionMemory::make(device, reference.layout(), plan));
+  std::unique_ptr<SubmissionSide> side(new SubmissionSide(device, std::move(*child), reference, std::move(memory)));
+  KQ_TRY(side->attach(plan));
   // It still runs our code only, so its null calls can be trusted.
-  const auto overhead = calibrate(device, *side->child_, side->doing(Phase::setup), reference.layout().bytes(),
-                                  plan.limits.load_limit_ms);
-  if (!overhead) return tl::unexpected(overhead.error());
-  side->overhead_ = *overhead;
+  KQ_TRY_VALUE(const auto overhead, calibrate(device, *side->child_, side->doing(Phase::setup),
+                                              reference.layout().bytes(), plan.limits.load_limit_ms));
+  side->overhead_ = overhead;
   return side;
 }
 
@@ -115,9 +111,8 @@ Step<void> SubmissionSide::attach(const Plan& plan) {
   child_->write_outputs(layout.tables.outputs);
   child_->write_states(layout.tables.states);
   child_->send_window(window(), arena());
-  auto attached =
-      accept(child_->command({.command = Command::attach, .limit_ms = plan.limits.load_limit_ms}), doing(Phase::setup));
-  if (!attached) return tl::unexpected(attached.error());
+  KQ_TRY(accept(child_->command({.command = Command::attach, .limit_ms = plan.limits.load_limit_ms}),
+                doing(Phase::setup)));
   return {};
 }
 
@@ -138,8 +133,7 @@ Step<void> SubmissionSide::begin_load(const Plan& plan, std::uint64_t seed) {
 }
 
 Step<void> SubmissionSide::finish_load() {
-  const auto loaded = accept(child_->finish(), doing(Phase::load));
-  if (!loaded) return tl::unexpected(loaded.error());
+  KQ_TRY(accept(child_->finish(), doing(Phase::load)));
   return {};
 }
 
@@ -193,12 +187,11 @@ Step<SubmissionSide::Called> SubmissionSide::call(const Plan& plan, const Trial&
                     .seed = trial.seed};
   auto outcome = bracket(device_, *child_, order, {.prepare = prepare, .take = take});
   const auto seen = finish_looks();
-  auto called = accept(std::move(outcome), doing(Phase::run));
-  if (!called) return tl::unexpected(called.error());
+  KQ_TRY_VALUE(auto called, accept(std::move(outcome), doing(Phase::run)));
   if (!seen) return tl::unexpected(seen.error());
   const std::int64_t absence_ns = device_.absence_ns();
   const double slowness = device_.memory_slowness();
-  if (const auto possible = note_returned(called->tables.outputs); !possible) return tl::unexpected(possible.error());
+  KQ_TRY(note_returned(called.tables.outputs));
   // A device that is slow at looking is at it for longer than a call may be away; others that disturb it do not do so
   // again and again.
   long_looks_ = in_place && absence_ns > overhead_.absence_ns + kAbsenceNs ? long_looks_ + 1 : 0;
@@ -206,15 +199,11 @@ Step<SubmissionSide::Called> SubmissionSide::call(const Plan& plan, const Trial&
   if (in_place && !is_unclear) seen_ = *seen;
   if (is_unclear) {
     may_look_in_place_ = false;
-    const auto taken = take_outputs(device_, layout, from, called->tables.outputs, *memory_.snapshot);
+    const auto taken = take_outputs(device_, layout, from, called.tables.outputs, *memory_.snapshot);
     if (!taken) return stop(taken.error());
   }
-  return Called{called->bracket_ns,
-                called->event_ns,
-                absence_ns,
-                called->is_early,
-                is_unclear,
-                std::move(called->tables.outputs),
+  return Called{called.bracket_ns, called.event_ns, absence_ns,
+                called.is_early,   is_unclear,      std::move(called.tables.outputs),
                 slowness};
 }
 
@@ -355,9 +344,8 @@ Step<void> SubmissionSide::attach_slots(const Plan& plan, std::unique_ptr<Memory
   child_->write_outputs(rows);
   child_->write_states(layout.tables.states);
   child_->send_window(*slots_);
-  auto attached =
-      accept(child_->command({.command = Command::attach, .limit_ms = plan.limits.load_limit_ms}), doing(Phase::run));
-  if (!attached) return tl::unexpected(attached.error());
+  KQ_TRY(
+      accept(child_->command({.command = Command::attach, .limit_ms = plan.limits.load_limit_ms}), doing(Phase::run)));
   return {};
 }
 
@@ -372,7 +360,7 @@ Step<Answered> SubmissionSide::run_burst(std::span<const std::uint16_t> slots, c
   if (const auto staged = accept(stage(*child_, order), doing(Phase::run)); !staged) return staged;
   auto called = accept(bracket(device_, *child_, order, around), doing(Phase::run));
   if (!called) return called;
-  if (const auto possible = note_returned(called->tables.outputs); !possible) return tl::unexpected(possible.error());
+  KQ_TRY(note_returned(called->tables.outputs));
   return called;
 }
 
@@ -399,12 +387,11 @@ Step<void> SubmissionSide::note_returned(const std::vector<Tensor>& got) {
 
 Step<void> SubmissionSide::check_seen(const Plan& plan, const Trial& trial, const Case& held_to,
                                       std::span<const Tensor> got) {
-  const auto seen = seen_ ? Step<Seen>(*std::exchange(seen_, {})) : finish_looks();
-  if (!seen) return tl::unexpected(seen.error());
+  KQ_TRY_VALUE(const auto seen, seen_ ? Step<Seen>(*std::exchange(seen_, {})) : finish_looks());
   if (const auto right = check_forms(trial, held_to, got); !right) return right;
-  if (const auto right = seen->guards ? Step<void>() : check_guards(trial, held_to); !right) return right;
-  if (const auto right = check_values(plan, trial, held_to, got, *seen); !right) return right;
-  if (const auto right = seen->inputs ? Step<void>() : check_inputs(trial, held_to); !right) return right;
+  if (const auto right = seen.guards ? Step<void>() : check_guards(trial, held_to); !right) return right;
+  if (const auto right = check_values(plan, trial, held_to, got, seen); !right) return right;
+  if (const auto right = seen.inputs ? Step<void>() : check_inputs(trial, held_to); !right) return right;
   ++correctness_.trials_passed;
   return {};
 }
@@ -532,9 +519,9 @@ Step<void> SubmissionSide::check_inputs(const Trial& trial, const Case& held_to)
   const std::vector<Tensor>& inputs = held_to.inputs;
   auto first_change = [&](const Region& part) -> Expected<std::optional<std::uint64_t>> {
     for (const auto& [stretch, at] : held_to.pristine.stretches(part)) {
-      const auto change = checks_.difference(at, {window(), held_to.shift + stretch.begin}, stretch.bytes());
-      if (!change) return failure(change.error());
-      if (*change) return stretch.begin - part.begin + **change;
+      KQ_TRY_VALUE(const auto change,
+                   checks_.difference(at, {window(), held_to.shift + stretch.begin}, stretch.bytes()));
+      if (change) return stretch.begin - part.begin + *change;
     }
     return std::nullopt;
   };

@@ -50,10 +50,9 @@ TrialRun::TrialRun(Device& device, ReferenceSide& reference, SubmissionSide& sub
 
 Step<void> TrialRun::make_ahead_while(const std::function<bool()>& has_time) {
   while (reference_.answer_ns() <= kAtOnceNs && has_time()) {
-    const auto made =
-        reference_.make_ahead(plan_, draw_ahead(left_.size() - std::min(left_.size(), reference_.ahead())));
-    if (!made) return tl::unexpected(made.error());
-    if (*made == 0) break;
+    KQ_TRY_VALUE(const auto made,
+                 reference_.make_ahead(plan_, draw_ahead(left_.size() - std::min(left_.size(), reference_.ahead()))));
+    if (made == 0) break;
   }
   return {};
 }
@@ -70,20 +69,19 @@ Step<void> TrialRun::run_all() {
   if (const auto begun = begin(*trial); !begun) return begun;
   while (trial) {
     if (const auto ready = get_ready(*trial); !ready) return ready;
-    const auto called = submission_.call(plan_, asked(*trial));
-    if (!called) return tl::unexpected(called.error());
-    if (const auto looking = submission_.begin_check(plan_, asked(*trial), *called); !looking) return looking;
-    const Standing standing = standing_of(*trial, *called);
-    if (standing == Standing::counts) note(*trial, *called);
+    KQ_TRY_VALUE(const auto called, submission_.call(plan_, asked(*trial)));
+    if (const auto looking = submission_.begin_check(plan_, asked(*trial), called); !looking) return looking;
+    const Standing standing = standing_of(*trial, called);
+    if (standing == Standing::counts) note(*trial, called);
     auto following = standing == Standing::again ? make(trial->kind) : next();
     const bool is_free = !reference_.is_left_in_place();
     auto begun = following && is_free ? begin(*following) : Step<void>();
     // Its inputs and expected outputs are kept until the following one gets ready.
-    if (const auto right = submission_.check(plan_, asked(*trial), *called); !right) return right;
+    if (const auto right = submission_.check(plan_, asked(*trial), called); !right) return right;
     if (following && !is_free) begun = begin(*following);
     if (standing == Standing::too_many) {
       return stop(VerdictName::rejected,
-                  called->is_early ? early_evidence(trial->number) : void_evidence(*trial, called->absence_ns));
+                  called.is_early ? early_evidence(trial->number) : void_evidence(*trial, called.absence_ns));
     }
     if (!begun) return begun;
     trial = std::move(following);
@@ -137,9 +135,8 @@ Step<void> TrialRun::begin(Trial& trial) {
   if (!trial.is_ahead) {
     std::vector<Seeds> seeds = draw_ahead(1 + left_.size());
     seeds.front() = trial.seeds;
-    const auto begun = seeds.size() > 1 ? reference_.begin_ahead(plan_, seeds) : 0;
-    if (!begun) return tl::unexpected(begun.error());
-    trial.is_ahead = *begun > 0;
+    KQ_TRY_VALUE(const auto begun, seeds.size() > 1 ? reference_.begin_ahead(plan_, seeds) : 0);
+    trial.is_ahead = begun > 0;
   }
   // What is timed computes the answer itself.
   if (!trial.is_ahead && trial.times_reference) reference_.begin_inputs(plan_, trial.seeds);
