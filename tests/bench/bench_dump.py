@@ -102,7 +102,8 @@ def main() -> None:
                 }
             )
             print(
-                f"{name:16} {options.rows / seconds:10,.0f} rows/s {path.stat().st_size / 1e6:8,.0f} MB, {memory_mb:.0f} MB of memory"
+                f"{name:16} {options.rows / seconds:10,.0f} rows/s {path.stat().st_size / 1e6:8,.0f} MB, "
+                f"{memory_mb:.0f} MB of memory"
             )
         if not options.no_compare:
             schema = json.loads(

@@ -1,4 +1,4 @@
-"""Tests scripts/bench-speedup with a small load on the CPU: its JSON has the figures, its exit code reports failures."""
+"""Tests scripts/bench-speedup with a small load on the CPU: its JSON has the figures, its exit code tells failures."""
 
 import json
 import subprocess

@@ -54,7 +54,7 @@ class Runtime(unittest.TestCase):
             lane.close()
 
     def lane_for(self, row: Row) -> Lane:
-        """Returns the row's lane: one with short limits for rows that time out, one with bursts, or one for all others."""
+        """Returns the row's lane: one has short limits for rows that time out, one times bursts, one is for others."""
         pace = "hasty" if any("timed_out" in ending for ending in row.endings(DEVICE)) else "patient"
         if row.path.stem.startswith("burst_"):
             pace = "bursts"
