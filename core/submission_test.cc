@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/examples.h"
 #include "core/limits.h"
+#include "core/testing/examples.h"
 
 namespace kq {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-namespace kq {
+namespace kq::worker {
 
 Expected<Lanes> open_lanes(const std::vector<LaneOptions>& wanted) {
   Lanes lanes;
@@ -32,4 +32,4 @@ Expected<std::shared_ptr<Zygote>> zygote_of(const std::vector<std::unique_ptr<La
   return failure(std::move(error));
 }
 
-}  // namespace kq
+}  // namespace kq::worker

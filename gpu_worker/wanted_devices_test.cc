@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::worker {
 namespace {
 
 const DeviceId kCpu{DeviceKind::cpu, 0};
@@ -39,4 +39,4 @@ TEST(WantedDevices, no_device_has_two_lanes) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::worker

@@ -8,7 +8,7 @@
 #include <set>
 #include <type_traits>
 
-namespace kq {
+namespace kq::guard {
 namespace {
 
 constexpr std::uint16_t kCudaMachine = 190;
@@ -281,4 +281,4 @@ std::vector<Finding> judge_elf(std::string_view bytes, std::string_view name) {
   return findings;
 }
 
-}  // namespace kq
+}  // namespace kq::guard

@@ -9,7 +9,7 @@
 #include "core/limits.h"
 #include "guard/cuda_tokens.h"
 
-namespace kq {
+namespace kq::guard {
 namespace {
 
 constexpr std::size_t kRulesMax = 64;
@@ -170,4 +170,4 @@ std::vector<Finding> judge_preprocessed(const CppSource& source, std::span<const
   return judge_all(preprocessed_facts(source, others));
 }
 
-}  // namespace kq
+}  // namespace kq::guard

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 using testing::HasSubstr;
@@ -64,4 +64,4 @@ TEST(Endpoint, refuses_control_characters) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::net

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 using testing::EndsWith;
@@ -209,4 +209,4 @@ TEST(HttpServerTest, two_are_answered_at_once) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::net

@@ -15,7 +15,7 @@
 
 #include "core/submission.h"
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 constexpr std::string_view kBrokerKeyTitle = "kq broker key 1";
@@ -327,4 +327,4 @@ Expected<std::vector<AuthorizedKey>> revoke(const std::string& folder, const std
   return revoked;
 }
 
-}  // namespace kq
+}  // namespace kq::net

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace kq {
+namespace kq::net {
 namespace {
 
 using testing::ElementsAre;
@@ -163,4 +163,4 @@ TEST_F(Keys, what_the_broker_could_not_read_is_not_written) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::net

@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <system_error>
 
-#include "store/rocks_store.h"
+#include "store/rocks/rocks_store.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -107,4 +107,4 @@ Expected<Verified> restore(const std::string& from, const std::string& dir,
   }
 }
 
-}  // namespace kq
+}  // namespace kq::store

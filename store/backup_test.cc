@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "store/keys.h"
-#include "store/rocks_store.h"
+#include "store/rocks/rocks_store.h"
 #include "store/temporary_directory.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -125,4 +125,4 @@ TEST_F(BackupTest, a_copy_that_fails_leaves_an_empty_directory) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <system_error>
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 // All of it or nothing. Where the file system cannot set room aside without writing it, there is no reserve.
@@ -57,4 +57,4 @@ Expected<Space> DiskSpace::look() {
   return Space{.free_bytes = *free, .nearly_full = nearly_full_};
 }
 
-}  // namespace kq
+}  // namespace kq::store

@@ -11,12 +11,12 @@
 #include <fstream>
 #include <thread>
 
-#include "core/check.h"
+#include "core/base/check.h"
 #include "store/keys.h"
-#include "store/rocks_store.h"
+#include "store/rocks/rocks_store.h"
 #include "store/temporary_directory.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -196,4 +196,4 @@ TEST(DiskSpace, a_directory_that_is_gone_is_said) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

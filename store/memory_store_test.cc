@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 // What it shares with the disk is in store_test.cc.
@@ -34,4 +34,4 @@ TEST(MemoryStore, has_no_files_to_copy) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

@@ -7,7 +7,7 @@
 #include "store/keys.h"
 #include "store/migration_2.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 // Nothing there changes; what comes may be what an older kq would not find, or not read.
@@ -53,4 +53,4 @@ Expected<void> migrate(Store& store, std::uint32_t from, const MigrationNote& no
   return {};
 }
 
-}  // namespace kq
+}  // namespace kq::store

@@ -5,12 +5,12 @@
 #include <optional>
 #include <utility>
 
-#include "core/codec.h"
+#include "core/bytes/codec.h"
 #include "core/records.h"
 #include "store/keys.h"
 #include "store/reader.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 // First every job, then every label of every run, which tells a job its run. A place is the part's letter and the last
@@ -156,4 +156,4 @@ Expected<std::string> migrate_1_to_2(const Store& store, const std::string& plac
   return part == kJobs ? std::string(1, kRuns) : std::string();
 }
 
-}  // namespace kq
+}  // namespace kq::store

@@ -12,15 +12,15 @@
 #include <map>
 #include <set>
 
-#include "core/codec.h"
+#include "core/bytes/codec.h"
 #include "core/records.h"
 #include "store/keys.h"
 #include "store/reader.h"
-#include "store/rocks_store.h"
+#include "store/rocks/rocks_store.h"
 #include "store/temporary_directory.h"
 #include "store/verify.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -193,4 +193,4 @@ TEST_F(MigrationTest, a_reader_of_an_older_schema_is_told_what_to_do) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

@@ -4,11 +4,11 @@
 #include <functional>
 #include <utility>
 
-#include "core/codec.h"
+#include "core/bytes/codec.h"
 #include "core/limits.h"
 #include "store/keys.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 constexpr std::size_t kWalkedPerValueMax = 4;  // keys
@@ -249,4 +249,4 @@ Expected<BoardReply> read_board(const Store& store, const BoardQuery& query) {
   return reply;
 }
 
-}  // namespace kq
+}  // namespace kq::store

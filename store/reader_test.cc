@@ -3,13 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/codec.h"
-#include "core/examples.h"
+#include "core/bytes/codec.h"
 #include "core/limits.h"
+#include "core/testing/examples.h"
 #include "store/keys.h"
 #include "store/memory_store.h"
 
-namespace kq {
+namespace kq::store {
 namespace {
 
 using testing::ElementsAre;
@@ -257,4 +257,4 @@ TEST_F(ReaderTest, a_finished_job_whose_result_is_missing_is_our_fault) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::store

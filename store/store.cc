@@ -1,6 +1,6 @@
 #include "store/store.h"
 
-namespace kq {
+namespace kq::store {
 
 Expected<Store::Values> Store::get_many(Family family, std::span<const std::string> keys) const {
   Values values;
@@ -27,4 +27,4 @@ Expected<Space> Store::space() {
   return Space{};
 }
 
-}  // namespace kq
+}  // namespace kq::store

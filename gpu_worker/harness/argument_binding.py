@@ -1,4 +1,4 @@
-"""What the arguments of a contract are, for a function of Python: the rules of gpu_worker/launcher/binding.h.
+"""What the arguments of a contract are, for a function of Python: the rules of gpu_worker/child/launcher/binding.h.
 
 Tensors that are read are views into the window, each call's own; those that are written are made anew for each call.
 """

@@ -1,4 +1,4 @@
-"""The child's end of its channel: gpu_worker/channel.h describes the protocol.
+"""The child's end of its channel: gpu_worker/channel/channel.h describes the protocol.
 
 The judge's commands arrive in the page; an answer is a status, a text, and whatever the command put into the tables.
 """

@@ -1,4 +1,4 @@
-"""A child of the zygote: its two processes from the fork to the end, as gpu_worker/stub/sandbox.h describes them.
+"""A child of the zygote: its two processes from the fork to the end, as gpu_worker/child/sandbox/sandbox.h describes them.
 
 B, forked by the zygote, builds the walls, forks C and supervises it. C runs the job. What they tell the zygote goes through the lifeline, a
 socket whose other end only the zygote holds:

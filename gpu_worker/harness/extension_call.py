@@ -17,7 +17,7 @@ from typing import Any
 
 CALLS_MAX = 16
 SOURCE_BYTES_MAX = 4 << 20  # of one call
-SOURCES_MAX = 64  # of each kind; these and the next are gpu_worker/build/extension.h's too
+SOURCES_MAX = 64  # of each kind; these and the next are gpu_worker/compile/extension.h's too
 FILES_MAX = 64
 FUNCTIONS_MAX = 256
 FLAGS_MAX = 256  # words

@@ -1,4 +1,4 @@
-"""What a CUDA build says to the launcher: gpu_worker/launcher/launch_plan.h describes the file."""
+"""What a CUDA build says to the launcher: gpu_worker/child/launcher/launch_plan.h describes the file."""
 
 from harness.kernel_spec import Arg, BadSpec, KernelSpec
 

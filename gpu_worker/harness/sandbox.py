@@ -1,4 +1,4 @@
-"""The walls around a child: gpu_worker/stub/sandbox.h in Python."""
+"""The walls around a child: gpu_worker/child/sandbox/sandbox.h in Python."""
 
 import ctypes
 from ctypes import POINTER, c_char_p, c_int64, c_size_t, c_uint32, c_uint64

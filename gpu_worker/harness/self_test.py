@@ -1,6 +1,6 @@
 """What a worker tries before it takes a job: a submission that looks for a way out of its sandbox, and tells the ways it found.
 
-Run as any submission, in the sandbox that submissions get here (gpu_worker/escape_check.cc). Each attempt is one that ends the sandbox's promise
+Run as any submission, in the sandbox that submissions get here (gpu_worker/lane/escape_check.cc). Each attempt is one that ends the sandbox's promise
 where it succeeds; what the kernel merely lacks is no way out. It is its own problem too: the reference adds one and tries nothing.
 """
 
@@ -15,7 +15,7 @@ import torch
 LIBC = ctypes.CDLL(None, use_errno=True)
 ATTEMPTS = {}
 LISTENERS_TRIED = 64
-OF_KQ = "kq/"  # a broker's, net/plain_address.cc
+OF_KQ = "kq/"  # a broker's, net/local/address.cc
 OF_CUDA = "cuda-uvmfd-"  # a process that has a context listens on one of its own
 
 

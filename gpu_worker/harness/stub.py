@@ -1,4 +1,4 @@
-"""libkqstub.so through ctypes: gpu_worker/stub/stub.h in Python."""
+"""libkqstub.so through ctypes: gpu_worker/child/runtime/runtime.h in Python."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""What a child sees of the machine: the plan of its mount view, in the words of gpu_worker/stub/view.h."""
+"""What a child sees of the machine: the plan of its mount view, in the words of gpu_worker/child/runtime/view.h."""
 
 import functools
 import glob

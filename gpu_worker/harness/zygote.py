@@ -1,4 +1,4 @@
-"""The warm Python process that forks every child of a worker: gpu_worker/zygote.h describes its protocol.
+"""The warm Python process that forks every child of a worker: gpu_worker/zygote/zygote.h describes its protocol.
 
     python zygote.py --device cpu|cuda --stub libkqstub.so        with the control process's socket as descriptor 3
 

@@ -4,10 +4,10 @@
 #include <cstdio>
 #include <fstream>
 
-#include "gpu_worker/judge/attested.h"
-#include "gpu_worker/judge/bracket.h"
-#include "gpu_worker/judge/burst.h"
-#include "gpu_worker/judge/bystanders.h"
+#include "gpu_worker/judge/timing/concurrent_warm_ups.h"
+#include "gpu_worker/judge/timing/published_time.h"
+#include "gpu_worker/judge/timing/timed_interval.h"
+#include "gpu_worker/judge/trial/burst.h"
 
 namespace kq::judge {
 namespace {
@@ -96,8 +96,8 @@ void Judge::make_ahead(const Plan& last) {
 
 Step<Verdict> Judge::attempt(const Plan& plan, Channels channels, Report& report) {
   const std::uint64_t seed = draw_();  // of both constructors
-  Warming* const warming = device_.bystanders() == nullptr ? nullptr : &device_.bystanders()->warming();
-  std::optional<Preparing> preparing(warming);
+  channel::Warming* const warming = device_.bystanders() == nullptr ? nullptr : &device_.bystanders()->warming();
+  std::optional<channel::Preparing> preparing(warming);
 
   // 1. The children of our own and the reference: its model, its window, its state.
   if (const auto opened = open_children(plan, channels); !opened) return tl::unexpected(opened.error());

@@ -1,11 +1,11 @@
 #include "gpu_worker/judge/control.h"
 
-#include "core/codec.h"
+#include "core/bytes/codec.h"
 
 namespace kq::judge {
 
 Expected<void> Control::say(const JudgeReply& reply) {
-  return send_packet(socket_, encode_message(Message<JudgeReply>{0, reply}));
+  return sys::send_packet(socket_, encode_message(Message<JudgeReply>{0, reply}));
 }
 
 Expected<PlanPacket> Control::next_plan() {
@@ -34,7 +34,7 @@ Expected<std::optional<int>> Control::exit_of(ChildRole role, std::int64_t timeo
 
 // Takes note of an exit; hands a plan on.
 Expected<std::optional<PlanPacket>> Control::receive(std::int64_t timeout_ms) {
-  auto packet = receive_packet(socket_, timeout_ms);
+  auto packet = sys::receive_packet(socket_, timeout_ms);
   if (!packet) return failure({ExitCode::nothing, "control is gone: " + packet.error().message});
   if (!*packet) return std::optional<PlanPacket>();
   auto message = decode_message<JudgeRequest>((*packet)->bytes);
@@ -43,10 +43,10 @@ Expected<std::optional<PlanPacket>> Control::receive(std::int64_t timeout_ms) {
     exits_[exited->role] = exited->wait_status;
     return std::optional<PlanPacket>();
   }
-  std::vector<Fd>& fds = (*packet)->fds;
+  std::vector<sys::Fd>& fds = (*packet)->fds;
   if (std::holds_alternative<WarmingShared>(message->body)) {
-    auto warming =
-        fds.size() == 1 ? Warming::map(std::move(fds.front())) : our_fault("control shared no page of who warms up");
+    auto warming = fds.size() == 1 ? channel::Warming::map(std::move(fds.front()))
+                                   : our_fault("control shared no page of who warms up");
     if (!warming) return failure(warming.error());
     bystanders_.emplace(std::move(*warming));
     device_.set_bystanders(&*bystanders_);

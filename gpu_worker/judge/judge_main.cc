@@ -14,12 +14,12 @@
 #include <optional>
 #include <string_view>
 
-#include "core/check.h"
-#include "gpu_worker/cores.h"
+#include "core/base/check.h"
 #include "gpu_worker/judge/attempt.h"
 #include "gpu_worker/judge/control.h"
-#include "gpu_worker/judge/cpu_device.h"
-#include "gpu_worker/judge/cuda_device.h"
+#include "gpu_worker/judge/device/cpu_device.h"
+#include "gpu_worker/judge/device/cuda_device.h"
+#include "sys/cores.h"
 
 namespace kq::judge {
 namespace {
@@ -44,7 +44,7 @@ std::optional<Options> parse(int argc, char** argv) {
   if (!device || error != std::errc() || end != index.data() + index.size() || options.index < 0) return std::nullopt;
   options.device = *device;
   const std::string_view cores = has_cores ? argv[6] : "";
-  options.cores = parse_core_list(cores);
+  options.cores = sys::parse_core_list(cores);
   if (options.cores.empty() && !cores.empty()) return std::nullopt;
   return options;
 }
@@ -61,7 +61,7 @@ Expected<std::unique_ptr<Device>> open_device(const Options& options) {
 }
 
 Waiting waiting_for(const Device& device) {
-  const bool has_cores = usable_cores() >= kSpinningCoresMin;
+  const bool has_cores = sys::usable_cores() >= kSpinningCoresMin;
   return device.info().kind == DeviceKind::cuda && has_cores ? Waiting::spin : Waiting::sleep;
 }
 
@@ -98,7 +98,7 @@ int run(int argc, char** argv) {
         {ExitCode::bad_input,
          "usage: kq-judge --device cpu|cuda --index N [--cores LIST], with the control socket at descriptor 3"});
   harden();
-  keep_to(options->cores);
+  sys::keep_to(options->cores);
   const auto device = open_device(*options);
   if (!device) return end_with(device.error());
   Control control(kControlSocket, **device);

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <fstream>
 
-#include "producer/file_ref.h"
+#include "producer/submit/file_ref.h"
 
-namespace kq {
+namespace kq::producer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -169,4 +169,4 @@ Expected<FoundProblem> KernelBenchProblems::find(std::uint32_t level, std::uint3
                    "_*.py in the problems; say where they are with --problems DIR");
 }
 
-}  // namespace kq
+}  // namespace kq::producer

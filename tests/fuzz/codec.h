@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "core/check.h"
-#include "core/codec.h"
+#include "core/base/check.h"
+#include "core/bytes/codec.h"
 #include "core/limits.h"
 
 namespace kq::fuzz {

@@ -1,6 +1,6 @@
 // Files as they travel: any bytes as a frame or a block, and any content through one.
-#include "core/check.h"
-#include "core/compress.h"
+#include "core/base/check.h"
+#include "core/bytes/compress.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace kq;

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "core/limits.h"
-#include "tools/stack.h"
+#include "tools/stack/stack.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 FactsChildOptions options() {
@@ -76,4 +76,4 @@ TEST(FactsChild, a_python_that_is_none_is_our_fault) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

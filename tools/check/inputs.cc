@@ -9,9 +9,9 @@
 #include <iterator>
 
 #include "core/limits.h"
-#include "tools/text.h"
+#include "tools/cli/text.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -97,4 +97,4 @@ std::vector<CheckInput> headers_beside(const std::string& path) {
   return found;
 }
 
-}  // namespace kq
+}  // namespace kq::tools

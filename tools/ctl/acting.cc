@@ -4,18 +4,18 @@
 #include <ostream>
 
 #include "core/limits.h"
-#include "producer/sentences.h"
+#include "producer/client/sentences.h"
 #include "tools/ctl/asking.h"
 #include "tools/ctl/listing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 // Asks for one thing to be done to many jobs, a message's worth at a time, and keeps what came of it.
 template <class Request>
 class Doer {
  public:
-  Doer(const CtlWorld& world, Client& client, bool json)
+  Doer(const CtlWorld& world, producer::Client& client, bool json)
       : world_(world), client_(client), json_(json), listing_(world.out, json, "jobs", {}) {}
 
   Expected<void> act(std::span<const Sequence> seqs) {
@@ -37,7 +37,7 @@ class Doer {
     if (!json_) {
       for (const std::string& sentence : first_refusals_) world_.err << printable(sentence) << '\n';
       if (refused_n_ > first_refusals_.size()) world_.err << "and " << refused_n_ - first_refusals_.size() << " more\n";
-      world_.out << done_word << " " << counted(done_n_ - already_n_, "job")
+      world_.out << done_word << " " << producer::counted(done_n_ - already_n_, "job")
                  << (already_n_ > 0 ? ", " + std::to_string(already_n_) + " had no need" : "")
                  << (refused_n_ > 0 ? ", not " + std::to_string(refused_n_) : "") << '\n';
     }
@@ -49,16 +49,16 @@ class Doer {
   void note(const JobAction& action) {
     ++(action.done ? done_n_ : refused_n_);
     if (action.done && !action.reason.empty()) ++already_n_;
-    if (!action.done && first_refusals_.size() < kSentencesShown) first_refusals_.push_back(action.reason);
+    if (!action.done && first_refusals_.size() < producer::kSentencesShown) first_refusals_.push_back(action.reason);
     if (!json_) return;
     listing_.add({}, {{"id", json_number(action.seq)},
-                      {"done", Json{action.done}},
+                      {"done", producer::Json{action.done}},
                       {"state", json_text(to_string(action.state))},
-                      {"reason", action.reason.empty() ? Json{nullptr} : json_text(action.reason)}});
+                      {"reason", action.reason.empty() ? producer::Json{nullptr} : json_text(action.reason)}});
   }
 
   const CtlWorld& world_;
-  Client& client_;
+  producer::Client& client_;
   bool json_;
   Listing listing_;
   std::uint64_t done_n_ = 0;
@@ -81,7 +81,7 @@ struct Choice {
 };
 
 template <class Act>
-Expected<void> each_unfinished_of_run(Client& client, const std::string& run, Act act) {
+Expected<void> each_unfinished_of_run(producer::Client& client, const std::string& run, Act act) {
   return each_run_page(client, run, [&](const std::vector<RunRow>& rows) {
     std::vector<Sequence> seqs;
     for (const RunRow& row : rows) {
@@ -100,7 +100,7 @@ std::vector<Sequence> seqs_of(const JobsReply& page, const std::string& submitte
 }
 
 // Whether these are dead letters, one by one: only so much of the list is asked for.
-Expected<bool> is_dead(Client& client, Sequence seq) {
+Expected<bool> is_dead(producer::Client& client, Sequence seq) {
   if (seq == 0) return false;
   const auto page = ask<JobsReply>(client, DeadQuery{.after_seq = seq - 1, .limit = 1});
   if (!page) return failure(page.error());
@@ -108,7 +108,7 @@ Expected<bool> is_dead(Client& client, Sequence seq) {
 }
 
 // By number: the broker would queue any job again that did not settle, one that somebody cancelled too.
-Expected<void> act_on_dead(Client& client, Doer<RetryJobs>& doer, const std::vector<Sequence>& seqs) {
+Expected<void> act_on_dead(producer::Client& client, Doer<RetryJobs>& doer, const std::vector<Sequence>& seqs) {
   std::vector<Sequence> dead;
   for (const Sequence seq : seqs) {
     const auto is = is_dead(client, seq);
@@ -122,7 +122,7 @@ Expected<void> act_on_dead(Client& client, Doer<RetryJobs>& doer, const std::vec
   return doer.act(dead);
 }
 
-Expected<void> act_on_dead(Client&, Doer<PurgeDead>& doer, const std::vector<Sequence>& seqs) {
+Expected<void> act_on_dead(producer::Client&, Doer<PurgeDead>& doer, const std::vector<Sequence>& seqs) {
   return doer.act(seqs);
 }
 
@@ -229,4 +229,4 @@ Expected<ExitCode> ctl_purge(int argc, const char* const* argv, const CtlWorld& 
                                    "struck off");
 }
 
-}  // namespace kq
+}  // namespace kq::tools

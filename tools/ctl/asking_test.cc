@@ -4,7 +4,7 @@
 
 #include "tools/ctl/scripted_world.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 TEST(ctl_asking, numbers_of_jobs_are_numbers) {
@@ -18,7 +18,7 @@ TEST(ctl_asking, numbers_of_jobs_are_numbers) {
 
 TEST(ctl_asking, a_refusal_is_the_askers_and_another_kind_of_answer_is_ours) {
   ScriptedWorld kq;
-  Client client = kq.broker.client();
+  producer::Client client = kq.broker.client();
   kq.on<BrokerQuery>([](const auto&) { return Refused{"no"}; });
   EXPECT_EQ(ask<BrokerReply>(client, BrokerQuery{}).error(), (Error{ExitCode::bad_input, "no"}));
   kq.on<BrokerQuery>([](const auto&) { return Done{}; });
@@ -28,4 +28,4 @@ TEST(ctl_asking, a_refusal_is_the_askers_and_another_kind_of_answer_is_ours) {
 }
 
 }  // namespace
-}  // namespace kq
+}  // namespace kq::tools

@@ -3,10 +3,10 @@
 #include "tools/ctl/asking.h"
 #include "tools/ctl/listing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
-JsonObject job_object(const JobRow& row) {
+producer::JsonObject job_object(const JobRow& row) {
   const JobRecord& job = row.job;
   return {{"id", json_number(job.seq)},
           {"state", json_text(to_string(job.state))},
@@ -134,4 +134,4 @@ Expected<ExitCode> ctl_runs(int argc, const char* const* argv, const CtlWorld& w
   return listing.rows_n() > 0 ? ExitCode::ok : ExitCode::nothing;
 }
 
-}  // namespace kq
+}  // namespace kq::tools

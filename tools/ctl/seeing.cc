@@ -5,12 +5,12 @@
 #include <ostream>
 
 #include "core/limits.h"
-#include "producer/sentences.h"
-#include "producer/wait.h"
+#include "producer/client/sentences.h"
+#include "producer/client/wait.h"
 #include "tools/ctl/asking.h"
 #include "tools/ctl/listing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 std::string labels_text(const Metric& metric) {
@@ -26,16 +26,18 @@ std::string value_text(const Metric& metric) {
   if (is("_bytes") && metric.value >= 0) return bytes_text(static_cast<std::uint64_t>(metric.value));
   if (std::abs(metric.value) < 1e15 && metric.value == std::floor(metric.value))
     return std::to_string(static_cast<std::int64_t>(metric.value));
-  return to_text(Json{metric.value});
+  return producer::to_text(producer::Json{metric.value});
 }
 
-JsonObject metric_object(const Metric& metric) {
-  JsonObject labels;
+producer::JsonObject metric_object(const Metric& metric) {
+  producer::JsonObject labels;
   for (const auto& [name, value] : metric.labels) labels.emplace_back(name, json_text(value));
-  return {{"name", json_text(metric.name)}, {"labels", Json{std::move(labels)}}, {"value", Json{metric.value}}};
+  return {{"name", json_text(metric.name)},
+          {"labels", producer::Json{std::move(labels)}},
+          {"value", producer::Json{metric.value}}};
 }
 
-JsonObject needs_object(const Requirements& needs) {
+producer::JsonObject needs_object(const Requirements& needs) {
   return {{"device", json_text(to_string(needs.wish))},
           {"gpu", json_text(needs.gpu_model)},
           {"memory_above_bytes", json_number(needs.memory_above_bytes)},
@@ -49,16 +51,16 @@ std::string lane_state(const LaneRow& lane) {
 }
 
 void list_lane(Listing& listing, const LaneRow& lane, std::int64_t now_ms) {
-  JsonObject object{{"priority", json_text(to_string(lane.priority))},
-                    {"submitter", json_text(lane.submitter)},
-                    {"needs", Json{needs_object(lane.needs)}},
-                    {"queued", json_number(lane.queued)},
-                    {"oldest_ms", json_time(lane.oldest_ms)},
-                    {"served", Json{lane.served}},
-                    {"paused", Json{lane.paused}}};
+  producer::JsonObject object{{"priority", json_text(to_string(lane.priority))},
+                              {"submitter", json_text(lane.submitter)},
+                              {"needs", producer::Json{needs_object(lane.needs)}},
+                              {"queued", json_number(lane.queued)},
+                              {"oldest_ms", json_time(lane.oldest_ms)},
+                              {"served", producer::Json{lane.served}},
+                              {"paused", producer::Json{lane.paused}}};
   listing.add({std::string(to_string(lane.priority)), lane.submitter.empty() ? "-" : lane.submitter,
-               needs_text(lane.needs), std::string(to_string(lane.needs.backend)), std::to_string(lane.queued),
-               age_text(now_ms - lane.oldest_ms), lane_state(lane)},
+               producer::needs_text(lane.needs), std::string(to_string(lane.needs.backend)),
+               std::to_string(lane.queued), age_text(now_ms - lane.oldest_ms), lane_state(lane)},
               std::move(object));
 }
 
@@ -105,19 +107,19 @@ std::string worker_state(const WorkerStatus& worker) {
   return worker.draining ? "draining" : worker.running > 0 ? "busy" : "idle";
 }
 
-JsonObject worker_object(const WorkerStatus& worker) {
-  JsonArray devices;
+producer::JsonObject worker_object(const WorkerStatus& worker) {
+  producer::JsonArray devices;
   for (const DeviceInfo& device : worker.devices) {
-    devices.push_back(Json{JsonObject{{"kind", json_text(to_string(device.kind))},
-                                      {"model", json_text(device.model)},
-                                      {"uuid", json_text(device.uuid)},
-                                      {"memory_bytes", json_number(device.memory_bytes)}}});
+    devices.push_back(producer::Json{producer::JsonObject{{"kind", json_text(to_string(device.kind))},
+                                                          {"model", json_text(device.model)},
+                                                          {"uuid", json_text(device.uuid)},
+                                                          {"memory_bytes", json_number(device.memory_bytes)}}});
   }
   return {{"worker", json_text(worker.worker)},
           {"state", json_text(worker_state(worker))},
           {"running", json_number(worker.running)},
-          {"devices", Json{std::move(devices)}},
-          {"backends", worker.backends.empty() ? Json{nullptr} : json_texts(backends_of(worker))},
+          {"devices", producer::Json{std::move(devices)}},
+          {"backends", worker.backends.empty() ? producer::Json{nullptr} : json_texts(backends_of(worker))},
           {"quarantined", json_texts(worker.quarantined)},
           {"builds_for", json_texts(targets_of(worker))},
           {"built", json_number(worker.built_n)},
@@ -173,9 +175,10 @@ Expected<ExitCode> ctl_queue(int argc, const char* const* argv, const CtlWorld& 
   }
   listing.finish({{"waiting", json_number(waiting)}});
   if (broker.json) return ExitCode::ok;
-  world.out << counted(queued, "job") << " in " << counted(listing.rows_n(), "lane");
+  world.out << producer::counted(queued, "job") << " in " << producer::counted(listing.rows_n(), "lane");
   if (waiting > 0)
-    world.out << "; " << counted(waiting, "job") << (waiting == 1 ? " waits" : " wait") << " for a later time";
+    world.out << "; " << producer::counted(waiting, "job") << (waiting == 1 ? " waits" : " wait")
+              << " for a later time";
   world.out << '\n';
   return ExitCode::ok;
 }
@@ -204,4 +207,4 @@ Expected<ExitCode> ctl_workers(int argc, const char* const* argv, const CtlWorld
                      : failure(Error{ExitCode::nothing, "no worker is connected to broker " + client->url()});
 }
 
-}  // namespace kq
+}  // namespace kq::tools

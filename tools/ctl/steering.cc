@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <ostream>
 
-#include "producer/sentences.h"
+#include "producer/client/sentences.h"
 #include "tools/ctl/asking.h"
 #include "tools/ctl/listing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
-void tell(const CtlWorld& world, bool json, JsonObject object, const std::string& sentence) {
+void tell(const CtlWorld& world, bool json, producer::JsonObject object, const std::string& sentence) {
   if (json) {
-    world.out << to_text(Json{std::move(object)}) << '\n';
+    world.out << producer::to_text(producer::Json{std::move(object)}) << '\n';
   } else {
     world.out << printable(sentence) << '\n';
   }
@@ -32,7 +32,8 @@ Expected<ExitCode> set_paused(int argc, const char* const* argv, const CtlWorld&
   if (!client) return failure(client.error());
   if (const auto done = ask<Done>(*client, Pause{submitter, paused}); !done) return failure(done.error());
   tell(world, broker.json,
-       {{"submitter", submitter.empty() ? Json{nullptr} : json_text(submitter)}, {"paused", Json{paused}}},
+       {{"submitter", submitter.empty() ? producer::Json{nullptr} : json_text(submitter)},
+        {"paused", producer::Json{paused}}},
        (submitter.empty() ? std::string("the queue") : "submitter " + submitter) +
            (paused ? " is paused: nothing more is leased, what runs goes on" : " is leased again"));
   return ExitCode::ok;
@@ -46,7 +47,7 @@ const WorkerStatus* find(const BrokerReply& status, const std::string& name) {
 }
 
 // Until the worker has nothing left or is gone. An Error: gave up, or interrupted.
-Expected<void> wait_until_idle(const CtlWorld& world, Client& client, const std::string& name,
+Expected<void> wait_until_idle(const CtlWorld& world, producer::Client& client, const std::string& name,
                                std::optional<double> timeout_s) {
   const std::int64_t start_ms = client.now_ms();
   for (;;) {
@@ -55,8 +56,8 @@ Expected<void> wait_until_idle(const CtlWorld& world, Client& client, const std:
     const WorkerStatus* worker = find(*status, name);
     if (worker == nullptr || worker->running == 0) return {};
     if (timeout_s && static_cast<double>(client.now_ms() - start_ms) >= *timeout_s * 1000) {
-      return failure(Error{ExitCode::gave_up, "worker " + name + " still has " + counted(worker->running, "job") +
-                                                  "; it goes on draining"});
+      return failure(Error{ExitCode::gave_up, "worker " + name + " still has " +
+                                                  producer::counted(worker->running, "job") + "; it goes on draining"});
     }
     if (world.nap(kDrainPollMs))
       return failure(Error{ExitCode::interrupted, "interrupted; worker " + name + " goes on draining"});
@@ -100,7 +101,7 @@ Expected<ExitCode> ctl_drain(int argc, const char* const* argv, const CtlWorld& 
   if (wait) {
     if (const auto idle = wait_until_idle(world, *client, name, timeout_s); !idle) return failure(idle.error());
   }
-  tell(world, broker.json, {{"worker", json_text(name)}, {"draining", Json{!undo}}},
+  tell(world, broker.json, {{"worker", json_text(name)}, {"draining", producer::Json{!undo}}},
        "worker " + name +
            (undo   ? " gets jobs again"
             : wait ? " gets nothing new and has nothing left"
@@ -108,4 +109,4 @@ Expected<ExitCode> ctl_drain(int argc, const char* const* argv, const CtlWorld& 
   return ExitCode::ok;
 }
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -7,13 +7,13 @@
 
 #include "core/limits.h"
 #include "core/verdict.h"
-#include "producer/sentences.h"
-#include "producer/wait.h"
-#include "producer/when.h"
+#include "producer/client/sentences.h"
+#include "producer/client/wait.h"
+#include "producer/client/when.h"
 #include "tools/ctl/asking.h"
 #include "tools/ctl/listing.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 bool has_device(const WorkerStatus& worker, const Requirements& needs) {
@@ -52,26 +52,27 @@ std::string nobody_serves(const Requirements& needs, std::vector<WorkerStatus> w
                    [&](const WorkerStatus& worker) { return has_device(worker, needs); })) {
     Requirements device = needs;
     device.labels.clear();
-    return "waits for " + needs_text(device) + ": " +
+    return "waits for " + producer::needs_text(device) + ": " +
            (workers.size() == 1 ? "the only worker has none"
-                                : "none of the " + counted(workers.size(), "worker") + " has one");
+                                : "none of the " + producer::counted(workers.size(), "worker") + " has one");
   }
   if (able_of(needs, workers).empty())
-    return "waits for " + needs_text(needs) + ": no worker has both, or all of the labels";
+    return "waits for " + producer::needs_text(needs) + ": no worker has both, or all of the labels";
   return "waits for a worker that can build " + std::string(to_string(needs.backend)) + " kernels";
 }
 
 std::string turn_text(const JobStatus& status) {
   std::string text = "waits its turn: ";
-  text += status.ahead == 0 ? "it is the next"
-                            : counted(status.ahead, "job") + (status.ahead == 1 ? " is" : " are") + " ahead of it";
+  text += status.ahead == 0
+              ? "it is the next"
+              : producer::counted(status.ahead, "job") + (status.ahead == 1 ? " is" : " are") + " ahead of it";
   if (status.position > 0) text += ", it is its submitter's " + ordinal_text(status.position) + " of its kind";
   return text;
 }
 
 std::string waiting_text(const JobStatus& status, const JobRecord& job, const std::vector<WorkerStatus>& workers,
                          std::int64_t now_ms) {
-  const std::string until = when_text(status.until_ms) + ", in " + age_text(status.until_ms - now_ms);
+  const std::string until = producer::when_text(status.until_ms) + ", in " + age_text(status.until_ms - now_ms);
   switch (status.why) {
     case WaitReason::behind:
       return turn_text(status);
@@ -80,7 +81,7 @@ std::string waiting_text(const JobStatus& status, const JobRecord& job, const st
     case WaitReason::not_before:
       return "may not run before " + until;
     case WaitReason::after_failure:
-      return "failed " + counted(job.failures, "time") + " by our own fault" +
+      return "failed " + producer::counted(job.failures, "time") + " by our own fault" +
              (job.last_error.empty() ? "" : " (" + job.last_error + ")") + " and is tried again at " + until;
     case WaitReason::paused:
       return "waits because " +
@@ -98,14 +99,14 @@ std::string waiting_text(const JobStatus& status, const JobRecord& job, const st
 std::string where_to_look(const JobStatus& status, const JobRecord& job) {
   if (job.run.empty()) return "";
   const bool passed = status.verdict == to_string(VerdictName::passed);
-  return "; " + std::string(passed ? "its figures" : "why") + ": kq results " + shell_quoted(job.run) +
+  return "; " + std::string(passed ? "its figures" : "why") + ": kq results " + producer::shell_quoted(job.run) +
          (passed ? "" : " --failed");
 }
 
 // Answers about jobs, gathered page by page.
 class Explainer {
  public:
-  Explainer(const CtlWorld& world, Client& client, bool json)
+  Explainer(const CtlWorld& world, producer::Client& client, bool json)
       : world_(world), client_(client), listing_(world.out, json, "jobs", {}), json_(json) {}
 
   // `jobs` are what is known of them already; the others are looked up where they wait.
@@ -146,25 +147,26 @@ class Explainer {
       world_.out << printable(sentence) << '\n';
       return;
     }
-    listing_.add({}, {{"id", json_number(status.seq)},
-                      {"state", json_text(to_string(status.state))},
-                      {"verdict", status.state == JobState::finished ? json_text(status.verdict) : Json{nullptr}},
-                      {"why", json_text(to_string(status.why))},
-                      {"position", json_number(status.position)},
-                      {"ahead", json_number(status.ahead)},
-                      {"until_ms", json_time(status.until_ms)},
-                      {"sentence", json_text(sentence)}});
+    listing_.add({},
+                 {{"id", json_number(status.seq)},
+                  {"state", json_text(to_string(status.state))},
+                  {"verdict", status.state == JobState::finished ? json_text(status.verdict) : producer::Json{nullptr}},
+                  {"why", json_text(to_string(status.why))},
+                  {"position", json_number(status.position)},
+                  {"ahead", json_number(status.ahead)},
+                  {"until_ms", json_time(status.until_ms)},
+                  {"sentence", json_text(sentence)}});
   }
 
   const CtlWorld& world_;
-  Client& client_;
+  producer::Client& client_;
   Listing listing_;
   bool json_;
   std::optional<std::vector<WorkerStatus>> workers_;
   std::size_t known_n_ = 0;
 };
 
-Expected<void> explain_run(Client& client, const std::string& run, Explainer& explainer) {
+Expected<void> explain_run(producer::Client& client, const std::string& run, Explainer& explainer) {
   return each_run_page(client, run, [&](const std::vector<RunRow>& rows) {
     std::vector<Sequence> seqs;
     std::map<Sequence, JobRecord> jobs;
@@ -219,10 +221,10 @@ Expected<ExitCode> ctl_why(int argc, const char* const* argv, const CtlWorld& wo
     world.out << "every job of run " << printable(run) << " is finished\n";
   if (explainer.known_n() < seqs->size()) {
     const std::size_t unknown = seqs->size() - explainer.known_n();
-    return failure(Error{ExitCode::nothing, counted(unknown, "job") + (unknown == 1 ? " is" : " are") +
+    return failure(Error{ExitCode::nothing, producer::counted(unknown, "job") + (unknown == 1 ? " is" : " are") +
                                                 " unknown to broker " + client->url()});
   }
   return ExitCode::ok;
 }
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -1,8 +1,8 @@
+#include "tools/cli/output_file.h"
+#include "tools/cli/text.h"
 #include "tools/exporters/exporter.h"
-#include "tools/output_file.h"
-#include "tools/text.h"
 
-namespace kq {
+namespace kq::tools {
 namespace {
 
 constexpr Exporter kExporters[] = {
@@ -71,4 +71,4 @@ Expected<std::unique_ptr<Export>> open_lines(const ExportOptions& options, const
   return lines;
 }
 
-}  // namespace kq
+}  // namespace kq::tools

@@ -1,4 +1,4 @@
-"""The file that a CUDA build leaves for the launcher; gpu_worker/launcher/launch_plan_test.cc reads the same."""
+"""The file that a CUDA build leaves for the launcher; gpu_worker/child/launcher/launch_plan_test.cc reads the same."""
 
 import json
 import tempfile

@@ -1,4 +1,4 @@
-"""harness/page.py says of the page what gpu_worker/channel.h says."""
+"""harness/page.py says of the page what gpu_worker/channel/channel.h says."""
 
 import ctypes
 import unittest
