@@ -181,12 +181,12 @@ def test_errors_have_the_exit_codes_of_kq(
     assert said[4] == "kq export: Parquet needs pyarrow, which is not installed: pip install pyarrow"
 
 
-def test_a_file_called_dash_is_not_meant(
+def test_standard_output_is_refused_as_output(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.jsonl").write_bytes(lines(1))
     with pytest.raises(SystemExit) as end:
         export.run(["--input", "a.jsonl", "-o", "-"])
-    assert end.value.code == 2 and "neither of these formats goes to standard output" in capsys.readouterr().err
+    assert end.value.code == 2 and "no format can be written to standard output" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]

@@ -20,7 +20,7 @@ from kq.records.verdict import VerdictName
 from kq.wire import messages
 
 VERDICT_ROW = re.compile(
-    r"\{VerdictName::(\w+), Fault::(\w+), (true|false), (true|false), (true|false), \"([^\"]*)\"\}"
+    r"\{VerdictName::(\w+), Fault::(\w+), (true|false), (true|false), (true|false),((?:\s*\"[^\"]*\")+)\}"
 )
 DOCUMENT_ROW = re.compile(r"^\| `(\w+)` \| (\w+) \| (\w+) \|")
 
@@ -30,8 +30,8 @@ def header(path: str) -> str:
 
 
 def value_of(text: str, constant: str) -> int:
-    (expression,) = re.findall(rf"\b{constant} = ([^;]+);", text)
-    return int(eval(re.sub(r"(?<=\d)u(ll)?|'", "", expression), {}))
+    (expression,) = re.findall(rf"\b{constant} =\s*([^;]+);", text)
+    return int(eval(" ".join(re.sub(r"(?<=\d)u(ll)?|'", "", expression).split()), {}))
 
 
 def test_limits_are_those_of_the_broker() -> None:

@@ -1,4 +1,4 @@
-"""scripts/bench speedup, small and on the CPU: what it measured is in its JSON, and what did not pass in its exit code."""
+"""Tests scripts/bench-speedup with a small load on the CPU: its JSON has the figures, its exit code tells failures."""
 
 import json
 import subprocess

@@ -144,10 +144,10 @@ class Check:
             BUILD_LIMIT_S,
         )
         declined = self.figure("kq_builds_total", ending="declined")
-        assert declined == 0, f"of {len(jobs)} builds nothing came of {declined}"
+        assert declined == 0, f"{declined} of {len(jobs)} builds failed"
         print(
-            f"{len(jobs)} jobs built for {self.arch} by a worker without a device in {time.monotonic() - begun:.1f} "
-            "s, its headers with them"
+            f"{len(jobs)} jobs and the precompiled headers were built for {self.arch} by a worker without a device "
+            f"in {time.monotonic() - begun:.1f} s"
         )
 
     def run_what_was_built(self, jobs: list[Job]) -> None:
@@ -166,13 +166,13 @@ class Check:
         assert "header" not in mine.values(), f"the worker made a precompiled header: {mine}"
         assert set(mine) <= set(theirs), f"the worker built {sorted(set(mine) - set(theirs))} itself"
         print(
-            f"all {len(rows)} passed on {self.device} with objects of the builder's, {seconds:.1f} s from the "
-            "worker's start to the last; the worker built nothing itself"
+            f"all {len(rows)} jobs passed on {self.device} with artifacts of the builder, the last {seconds:.1f} s "
+            "after the worker's start; the worker built nothing itself"
         )
         for backend in sorted({job.backend for job in jobs}):
             took = [float(rows[job.label]["build_s"]) for job in jobs if job.backend == backend]
             print(
-                f"{backend:10} from a builder's object: {statistics.median(took):.3f} s in the median, "
+                f"{backend:10} from a builder's artifact: {statistics.median(took):.3f} s in the median, "
                 f"{max(took):.3f} at most"
             )
 
@@ -185,8 +185,8 @@ class Check:
         taken = self.figure("kq_builds_total", ending="taken") - before
         cached = sum(row["build_cached"] == "true" for row in rows.values())
         print(
-            f"both at once: {len(rows)} passed in {time.monotonic() - begun:.1f} s; {taken} built by the builder, "
-            f"{cached} rows say build_cached"
+            f"with both workers {len(rows)} jobs passed in {time.monotonic() - begun:.1f} s; the builder built "
+            f"{taken}, and {cached} rows say build_cached"
         )
 
 

@@ -101,8 +101,8 @@ def compare(level: int, theirs: dict, ours: dict) -> None:
             fail(f"level {level}: {key} is {theirs[key]} for KernelBench and {ours[key]} for kq-leaderboard")
     if abs(theirs["geo_mean_speedup"] / ours["geo_mean_speedup"] - 1) > 1e-9:
         fail(
-            f"level {level}: geo_mean_speedup is {theirs['geo_mean_speedup']} for KernelBench and "
-            f"{ours['geo_mean_speedup']} for kq-leaderboard"
+            f"level {level}: geo_mean_speedup is {theirs['geo_mean_speedup']} for KernelBench "
+            f"and {ours['geo_mean_speedup']} for kq-leaderboard"
         )
     for key in ("fast_p", "pass_at_k"):
         if theirs[key] != ours[key]:
@@ -134,16 +134,17 @@ def check_analysis(root: Path, folder: Path) -> None:
         shipped = sorted(root.glob("results/timing/*/baseline_time_torch.json"))
         for baseline in [own, *shipped[:1]]:
             more = [] if baseline == own else ["--baseline", baseline]
-            ours = json.loads(ask("leaderboard", "--run", "made", "--kernelbench", "--whole-level", "--pass-at-k", "1,2", "--format", "json",
-                                  *more, KQ_BROKER=url))  # fmt: skip
+            words = ["--run", "made", "--kernelbench", "--whole-level", "--pass-at-k", "1,2", "--format", "json", *more]
+            ours = json.loads(ask("leaderboard", *words, KQ_BROKER=url))
             for figures in ours["levels"]:
                 level = figures["level"]
                 theirs = analysis(root, export, level, baseline, folder / "analysis.json")
                 compare(level, theirs, figures)
-                print(f"level {level}, {'own' if baseline == own else baseline.parent.name} baseline: "
-                      f"{figures['correct_count']} of "
-                      f"{figures['total_count']} correct, fast_1 {figures['fast_p']['1.0']:.4f}, the same to "
-                      "KernelBench's analysis")  # fmt: skip
+                print(
+                    f"level {level}, {'own' if baseline == own else baseline.parent.name} baseline: "
+                    f"{figures['correct_count']} of {figures['total_count']} correct, "
+                    f"fast_1 {figures['fast_p']['1.0']:.4f}, as in KernelBench's analysis"
+                )
 
 
 def main() -> None:

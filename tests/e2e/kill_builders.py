@@ -150,9 +150,12 @@ class Rig:
                 process.wait(30)
         self.found.verdicts = Counter(row["verdict"] for row in rows)
         self.found.counts = Counter(
-            jobs=len(rows), taken=int(figures["kq_builds_totaltaken"]), builds_cut=int(figures["kq_builds_totallapsed"]),
-            leases_cut=sum(int(row["attempt"]) - 1 for row in rows), cached=sum(row["build_cached"] == "true" for row in rows),
-        )  # fmt: skip
+            jobs=len(rows),
+            taken=int(figures["kq_builds_totaltaken"]),
+            builds_cut=int(figures["kq_builds_totallapsed"]),
+            leases_cut=sum(int(row["attempt"]) - 1 for row in rows),
+            cached=sum(row["build_cached"] == "true" for row in rows),
+        )
         assert len(rows) == self.jobs_n, f"{len(rows)} rows of {self.jobs_n} jobs"
         others = [row for row in rows if row["verdict"] not in ("passed", "abandoned")]
         assert not others, f"{self.found.verdicts}: {others[:2]}"
@@ -225,24 +228,24 @@ def main() -> int:
         )
     kills_n, counts = found.kills.total(), found.counts
     if not wrong and kills_n >= KILLS_TO_TELL and counts["cached"] == 0:
-        wrong.append("no job ran what was built elsewhere")
+        wrong.append("no job ran an artifact of another worker")
     kills = ", ".join(f"{n} of a {role}" for role, n in sorted(found.kills.items()))
     print(
-        f"seed {arguments.seed}, {arguments.at_once} at once: {kills_n} kill -9 ({kills}) in "
-        f"{time.monotonic() - began:.0f} s"
+        f"seed {arguments.seed}, {arguments.at_once} rigs: {kills_n} kill -9 ({kills}) "
+        f"in {time.monotonic() - began:.0f} s"
     )
     print(
-        f"{counts['leases_cut']} leases of a worker and {counts['builds_cut']} builds of a builder were cut short by "
-        "them"
+        f"the kills interrupted {counts['leases_cut']} leases of a worker and {counts['builds_cut']} builds "
+        "of a builder"
     )
     print(
-        f"{counts['jobs']} jobs: {dict(found.verdicts)}; {counts['taken']} objects were handed over, "
-        f"{counts['cached']} jobs ran what was built before"
+        f"{counts['jobs']} jobs: {dict(found.verdicts)}; {counts['taken']} artifacts were sent to the broker, "
+        f"{counts['cached']} jobs ran an artifact that existed before"
     )
     if wrong:
         print("\n".join(["FAILED", *wrong]), file=sys.stderr)
         return 1
-    print("no wrong object, no hang; all caches and stores are whole")
+    print("no artifact was wrong, no program hung, and all caches and stores are intact")
     if kills_n < arguments.kills:
         print(f"PARTIAL: time was up after {kills_n} of {arguments.kills} kills")
         return TIME_WAS_UP

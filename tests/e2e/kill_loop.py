@@ -409,15 +409,15 @@ def main() -> int:
     kills = ", ".join(f"{n} of a {what}" for what, n in sorted(figures["kills"].items()))
     start = figures["broker_start_ms"]
     print(
-        f"seed {seed}: {sum(figures['kills'].values())} kill -9 ({kills}) in {figures['kills_s']} s; a worker was "
-        f"stopped {figures['freezes']} times"
+        f"seed {seed}: {sum(figures['kills'].values())} kill -9 ({kills}) in {figures['kills_s']} s; "
+        f"a worker was stopped {figures['freezes']} times"
     )
-    print(f"the broker was there again in {start['median']} ms (median), {start['max']} ms (longest)")
+    print(f"the broker started again in {start['median']} ms (median), {start['max']} ms (longest)")
     print(
         f"{figures['jobs']} jobs acknowledged, {figures['attempts']} attempts; {figures['verdicts']}; "
-        f"{figures['built_elsewhere']} came with what a builder had built, each with its own"
+        f"{figures['built_elsewhere']} jobs came with an artifact of a builder, each with its own"
     )
-    print("0 lost, 0 doubled, 0 changed after their end, 0 of another attempt; kq-ctl verify finds nothing")
+    print("0 jobs lost, 0 doubled, 0 changed after their end, 0 of another attempt; kq-ctl verify finds no error")
     return 0
 
 

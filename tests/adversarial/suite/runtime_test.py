@@ -55,9 +55,7 @@ class Runtime(unittest.TestCase):
             lane.close()
 
     def lane_for(self, row: Row) -> Lane:
-        """One for those that run into their limits, which are short there, one for those that are about bursts, and one
-        for all others.
-        """
+        """Returns the row's lane: one has short limits for rows that time out, one times bursts, one is for others."""
         pace = "hasty" if any("timed_out" in ending for ending in row.endings(DEVICE)) else "patient"
         if row.path.stem.startswith("burst_"):
             pace = "bursts"
