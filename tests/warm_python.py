@@ -127,14 +127,14 @@ def reap(asking: dict[int, socket.socket]) -> None:
 def import_as_zygotes_do(stub_path: str, harness: Path) -> str:
     """In two processes from the import of torch on; the device that this one is for."""
     sys.path.insert(0, str(harness.parent))
-    from harness.children.runtime import Stub
+    from harness.children.runtime import ChildRuntime
     from harness.zygote import fork_server
     from harness.zygote import main as zygote
     from harness.zygote.huge_pages import HugePages
 
     zygote.set_environment("cuda")
     gc.disable()
-    huge_pages = HugePages(Stub(stub_path))
+    huge_pages = HugePages(ChildRuntime(stub_path))
     import torch  # noqa: F401
 
     device = "cpu" if os.fork() == 0 else "cuda"
