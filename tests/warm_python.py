@@ -146,14 +146,14 @@ def forget(fork: int, forks: Path) -> None:
 def import_as_zygotes_do(stub_path: str, harness: Path) -> str:
     """Imports torch and splits into two processes; returns the device that the current process is for."""
     sys.path.insert(0, str(harness.parent))
-    from harness.children.runtime import Stub
-    from harness.zygote.main import fork_server
-    from harness.zygote.main import main as zygote
+    from harness.children.runtime import ChildRuntime
+    from harness.zygote import fork_server
+    from harness.zygote import main as zygote
     from harness.zygote.huge_pages import HugePages
 
     zygote.set_environment("cuda")
     gc.disable()
-    huge_pages = HugePages(Stub(stub_path))
+    huge_pages = HugePages(ChildRuntime(stub_path))
     import torch  # noqa: F401
 
     device = "cpu" if os.fork() == 0 else "cuda"

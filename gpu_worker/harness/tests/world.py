@@ -45,7 +45,7 @@ RELU_NEW = RELU.replace("Model", "ModelNew")
 # In a submission: as on a GPU, where torch makes what calls allocate in an arena that the judge has mapped.
 ARENA_IS_EVERYWHERE = """
 import harness.children.command_handler
-harness.children.command_handler.Role._arena = property(lambda self: (0, 1 << 62), lambda self, value: None)
+harness.children.command_handler.CommandHandler._arena = property(lambda self: (0, 1 << 62), lambda self, value: None)
 """
 
 
