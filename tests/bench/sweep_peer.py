@@ -1,7 +1,8 @@
 """KernelBench's own evaluation of the same kernels, for scripts/bench sweep --peer: a process per sample, as its
 scripts run them.
 
-    sweep_peer.py CHECKOUT JOB.json      the process of one sample: calls src/kernelbench/eval.py and prints what it says, as JSON
+    sweep_peer.py CHECKOUT JOB.json
+        is the process of one sample: calls src/kernelbench/eval.py and prints the result as JSON
 
 Its data classes and its clients of language models import packages that a GPU machine need not have: those that are
 missing are stood in for by empty ones, which costs it less time than the real ones would.
@@ -63,22 +64,39 @@ class Peer:
         by_backend = {}
         for backend in sorted({job.backend for job in jobs}):
             mine = [answer for job, answer in zip(jobs, answers, strict=True) if job.backend == backend]
-            by_backend[backend] = {"jobs_n": len(mine), "process_s_p50": statistics.median(answer["process_s"] for answer in mine),
-                                   "evaluation_s_p50": statistics.median(answer.get("evaluation_s", 0) for answer in mine)}  # fmt: skip
+            by_backend[backend] = {
+                "jobs_n": len(mine),
+                "process_s_p50": statistics.median(answer["process_s"] for answer in mine),
+                "evaluation_s_p50": statistics.median(answer.get("evaluation_s", 0) for answer in mine),
+            }
         wrong = [
             {"label": job.label, "message": answer["complaint"]}
             for job, answer in zip(jobs, answers, strict=True)
             if answer["complaint"]
         ]
-        return {"jobs_n": len(jobs), "wall_s": wall_s, "results_per_hour": len(jobs) / wall_s * 3600, "builds_before_s": build_s,
-                "by_backend": by_backend, "not_right_n": len(wrong), "not_right": wrong[:5],
-                "stand_ins": sorted({name for answer in answers for name in answer.get("stand_ins", [])})}  # fmt: skip
+        return {
+            "jobs_n": len(jobs),
+            "wall_s": wall_s,
+            "results_per_hour": len(jobs) / wall_s * 3600,
+            "builds_before_s": build_s,
+            "by_backend": by_backend,
+            "not_right_n": len(wrong),
+            "not_right": wrong[:5],
+            "stand_ins": sorted({name for answer in answers for name in answer.get("stand_ins", [])}),
+        }
 
     def sample(self, job: Job, device: int, limit_s: float, build_only: bool = False) -> dict:
         place = self.folder / job.label.replace("/", ".")
         place.mkdir(parents=True, exist_ok=True)
-        order = {"problem": str(job.problem), "kernel": str(job.kernel), "backend": BACKENDS[job.backend], "device": device,
-                 "build": str(place / "build"), "trials": self.trials, "build_only": build_only}  # fmt: skip
+        order = {
+            "problem": str(job.problem),
+            "kernel": str(job.kernel),
+            "backend": BACKENDS[job.backend],
+            "device": device,
+            "build": str(place / "build"),
+            "trials": self.trials,
+            "build_only": build_only,
+        }
         (place / "job.json").write_text(json.dumps(order))
         command = [self.python, str(Path(__file__).resolve()), str(self.checkout), str(place / "job.json")]
         start = time.monotonic()
@@ -152,9 +170,18 @@ def main() -> int:
         complaint = "" if built else f"it did not build: {error}"
     else:
         result = kernelbench.eval_kernel_against_ref(
-            original_model_src=Path(order["problem"]).read_text(), custom_model_src=kernel, measure_performance=True, timing_method="cuda_event",
-            verbose=False, num_correct_trials=order["trials"]["correctness"], num_perf_trials=order["trials"]["timed"], build_dir=order["build"],
-            device=torch.device(f"cuda:{order['device']}"), backend=order["backend"], precision=torch.float32)  # fmt: skip
+            original_model_src=Path(order["problem"]).read_text(),
+            custom_model_src=kernel,
+            measure_performance=True,
+            timing_method="cuda_event",
+            verbose=False,
+            num_correct_trials=order["trials"]["correctness"],
+            num_perf_trials=order["trials"]["timed"],
+            build_dir=order["build"],
+            device=torch.device(f"cuda:{order['device']}"),
+            backend=order["backend"],
+            precision=torch.float32,
+        )
         right = result is not None and result.compiled and result.correctness and result.runtime > 0
         complaint = "" if right else f"KernelBench says {result.metadata if result is not None else 'nothing'}"
         answer["runtime_ms"] = result.runtime if right else None

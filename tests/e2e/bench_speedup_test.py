@@ -1,4 +1,4 @@
-"""scripts/bench speedup, small and on the CPU: what it measured is in its JSON, and what did not pass in its exit code."""
+"""scripts/bench speedup, small and on the CPU: the JSON has the figures, the exit code tells of jobs that failed."""
 
 import json
 import subprocess

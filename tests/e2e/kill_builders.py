@@ -150,9 +150,12 @@ class Rig:
                 process.wait(30)
         self.found.verdicts = Counter(row["verdict"] for row in rows)
         self.found.counts = Counter(
-            jobs=len(rows), taken=int(figures["kq_builds_totaltaken"]), builds_cut=int(figures["kq_builds_totallapsed"]),
-            leases_cut=sum(int(row["attempt"]) - 1 for row in rows), cached=sum(row["build_cached"] == "true" for row in rows),
-        )  # fmt: skip
+            jobs=len(rows),
+            taken=int(figures["kq_builds_totaltaken"]),
+            builds_cut=int(figures["kq_builds_totallapsed"]),
+            leases_cut=sum(int(row["attempt"]) - 1 for row in rows),
+            cached=sum(row["build_cached"] == "true" for row in rows),
+        )
         assert len(rows) == self.jobs_n, f"{len(rows)} rows of {self.jobs_n} jobs"
         others = [row for row in rows if row["verdict"] not in ("passed", "abandoned")]
         assert not others, f"{self.found.verdicts}: {others[:2]}"

@@ -25,9 +25,28 @@ BIN = Path(os.environ.get("KQ_BIN") or Path(__file__).resolve().parents[3] / "bu
 def judged(chosen: list[Row], folder: Path) -> dict[str, dict[str, str]]:
     with (folder / "jobs.jsonl").open("w") as jobs:
         for row in chosen:
-            job = {"id": row.path.stem, "path": str(row.path), "problem": str(problem_of(row)), "backend": backend_of(row), "device": "cuda", "params": TRIALS}
+            job = {
+                "id": row.path.stem,
+                "path": str(row.path),
+                "problem": str(problem_of(row)),
+                "backend": backend_of(row),
+                "device": "cuda",
+                "params": TRIALS,
+            }
             jobs.write(json.dumps(job) + "\n")
-    command = [BIN / "kq", "sweep", folder / "jobs.jsonl", "--run", "rows", "--device", "cuda", "--state", folder / "state", "--csv", folder / "rows.csv"]
+    command = [
+        BIN / "kq",
+        "sweep",
+        folder / "jobs.jsonl",
+        "--run",
+        "rows",
+        "--device",
+        "cuda",
+        "--state",
+        folder / "state",
+        "--csv",
+        folder / "rows.csv",
+    ]
     ended = subprocess.run(list(map(str, command)), timeout=LIMIT_S, check=False, capture_output=True, text=True)
     if not (folder / "rows.csv").exists():
         sys.exit(f"compiled_check: kq sweep ended with {ended.returncode}: {ended.stderr}")

@@ -1,14 +1,16 @@
-// A device lane with its real judge, zygote and children, told what to run line by line: the run-time stage of the suite.
+// A device lane with its real judge, zygote and children, told what to run line by line: the run-time stage of the
+// suite.
 //
 // It opens the lane, prints one line, and then answers each line of its input with one line of its output, JSON both:
 //
 //   <-  {"ready": true, "judge": PID, "zygote": PID, "scratch": DIR, "uids": [N, ...]}
 //   ->  {"entry": FILE, "problem": FILE, "backend": "torch", "trials": [CORRECTNESS, WARMUP, TIMED]}
-//   <-  {"verdict": "wrong_answer", "reason": "value", "message": "...", "log": "...", "median_ns": N, "samples": N, "sandbox": "uid,...",
+//   <-  {"verdict": "wrong_answer", "reason": "value", "message": "...", "log": "...", "median_ns": N, "samples": N,
+//   "sandbox": "uid,...",
 //        "judge": PID, "zygote": PID}   or   {"error": "one sentence"}
 //
-// The static guard belongs to the build lane, which is not here: what it would have rejected runs, and there is no switch in a worker that
-// turns it off.
+// The static guard belongs to the build lane, which is not here: what it would have rejected runs, and there is no
+// switch in a worker that turns it off.
 #include <signal.h>
 #include <unistd.h>
 
@@ -16,8 +18,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <numeric>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <sstream>
 
 #include "gpu_worker/lane.h"
@@ -33,12 +35,15 @@ using nlohmann::json;
 constexpr std::uint32_t kHastyCallLimitMs = 1'500;
 constexpr std::uint32_t kHastyLoadLimitMs = 4'000;
 constexpr std::int64_t kRunLimitMs = 30'000;
-constexpr std::uint32_t kBurstBelowNs = 2'000'000'000;  // every call that is timed is also timed in bursts, on a CPU too
+constexpr std::uint32_t kBurstBelowNs =
+    2'000'000'000;  // every call that is timed is also timed in bursts, on a CPU too
 constexpr std::uint64_t kHostBytes = 512ull << 20;
 // As the worker's slots: numbers that belong to nobody, below 65534 (nobody), and not to another lane of the same test.
 constexpr std::uint32_t kFirstUid = 62'000, kLanesMax = 200;
 static_assert(kFirstUid + kLanesMax * kUidsPerLane < 65'534);
-std::uint32_t first_uid(std::uint32_t number) { return ::geteuid() == 0 ? kFirstUid + number % kLanesMax * kUidsPerLane : 0; }
+std::uint32_t first_uid(std::uint32_t number) {
+  return ::geteuid() == 0 ? kFirstUid + number % kLanesMax * kUidsPerLane : 0;
+}
 
 std::string content_of_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -47,7 +52,8 @@ std::string content_of_file(const std::string& path) {
   return bytes.str();
 }
 
-LaneOptions options_of(const std::string& python, const std::string& root, DeviceKind device, const std::string& pace, std::uint32_t number) {
+LaneOptions options_of(const std::string& python, const std::string& root, DeviceKind device, const std::string& pace,
+                       std::uint32_t number) {
   const std::string programs = program_directory();
   Limits limits;
   if (pace == "hasty") {
@@ -56,7 +62,8 @@ LaneOptions options_of(const std::string& python, const std::string& root, Devic
     limits.load_limit_ms = kHastyLoadLimitMs;
   }
   limits.timed_budget_ms = 200;
-  if (pace == "bursts") limits.bursts = Bursts::always, limits.burst_below_ns = kBurstBelowNs;  // on a GPU the lane's own word counts
+  if (pace == "bursts")
+    limits.bursts = Bursts::always, limits.burst_below_ns = kBurstBelowNs;  // on a GPU the lane's own word counts
   limits.host_bytes_max = kHostBytes;
   return {.device = device,
           .index = 0,
@@ -108,9 +115,12 @@ json answer_of(const Expected<Result>& result) {
           {"sandbox", result->sandbox}};
 }
 
-void say(const json& line) { std::cout << line.dump(-1, ' ', false, json::error_handler_t::replace) << std::endl; }
+void say(const json& line) {
+  std::cout << line.dump(-1, ' ', false, json::error_handler_t::replace) << std::endl;
+}
 
-int run(const std::string& python, const std::string& root, DeviceKind device, const std::string& pace, std::uint32_t number) {
+int run(const std::string& python, const std::string& root, DeviceKind device, const std::string& pace,
+        std::uint32_t number) {
   ::signal(SIGPIPE, SIG_IGN);
   fs::create_directories(root + "/built");
   const LaneOptions options = options_of(python, root, device, pace, number);
@@ -150,6 +160,7 @@ int main(int argc, char** argv) {
   if (device && (pace == "hasty" || pace == "patient" || pace == "bursts")) {
     return kq::run(argv[1], argv[2], *device, pace, static_cast<std::uint32_t>(std::strtoul(argv[5], nullptr, 10)));
   }
-  std::cerr << "usage: lane_rows PYTHON FOLDER cpu|cuda hasty|patient|bursts NUMBER, which tells lanes that run at the same time apart\n";
+  std::cerr << "usage: lane_rows PYTHON FOLDER cpu|cuda hasty|patient|bursts NUMBER, which tells lanes that run at the "
+               "same time apart\n";
   return 2;
 }

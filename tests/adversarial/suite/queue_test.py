@@ -13,8 +13,18 @@ import kq  # noqa: E402
 # One of each kind of ending that a worker's own limits let come soon (the rows that fill memory run beside these, under
 # lower ones); what is left to the guard is among them.
 CHOSEN = (
-    "early_done", "answer_with_endless_shape", "page_unmapped", "window_replaced", "exit_zero_import", "fork_that_survives", "kill_everyone",
-    "py_side_stream", "thread_raw", "mode_detector", "mutant_relu_half_inside", "honest_writes_its_scratch",
+    "early_done",
+    "answer_with_endless_shape",
+    "page_unmapped",
+    "window_replaced",
+    "exit_zero_import",
+    "fork_that_survives",
+    "kill_everyone",
+    "py_side_stream",
+    "thread_raw",
+    "mode_detector",
+    "mutant_relu_half_inside",
+    "honest_writes_its_scratch",
 )
 
 

@@ -3,8 +3,8 @@
     # What it does, in a sentence.
     # expect: rejected stream | passed | ...     the verdict of the whole evaluator, with its reason
     # guard: RULE | review RULE | clean          what the static guard alone must say
-    # run: wrong_answer value | crashed signal 9 optional: the verdicts it may end with where it runs and no guard has read it, on the CPU
-    # gpu: crashed signal 9 | no                 optional: the same on a GPU, where it is another; no: it would say nothing there
+    # run: wrong_answer value | crashed signal 9 optional: its verdicts on the CPU where no guard has read it
+    # gpu: crashed signal 9 | no                 optional: its verdicts on a GPU where they differ; no: it is not run
     # row: 12                                    optional: the name it has in the list of known attacks
     # problem: softmax                           optional: what it computes, of problems/; otherwise relu
     # times: 2                                   optional: how often it runs before the honest job does
@@ -104,7 +104,11 @@ def complaint(row: Row, findings: list[dict[str, str]]) -> str | None:
         case ["review", rule]:
             is_right = not rejected and any(one["rule"] == rule for one in findings)
         case [rule]:
-            is_right = any(one["rule"] == rule and f"rejected {one['reason']}" in row.expect.split(" | ") for one in rejected)
+            is_right = any(
+                one["rule"] == rule and f"rejected {one['reason']}" in row.expect.split(" | ") for one in rejected
+            )
         case _:
             return f"{row.path.name}: its header has no guard: line"
-    return None if is_right else f"{row.path.name}: must be '{row.guard}' ({row.expect}), the guard says {', '.join(told)}"
+    return (
+        None if is_right else f"{row.path.name}: must be '{row.guard}' ({row.expect}), the guard says {', '.join(told)}"
+    )

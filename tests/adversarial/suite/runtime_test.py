@@ -29,7 +29,9 @@ def chosen() -> list[Row]:
     if CHOICE:
         return [row for row in all_rows if CHOICE in row.path.name]
     # lane_test has a row that runs into its limit.
-    return [row for i, row in enumerate(all_rows) if i % EVERY_NTH == 0 and not row.is_long and "timed_out" not in row.run]
+    return [
+        row for i, row in enumerate(all_rows) if i % EVERY_NTH == 0 and not row.is_long and "timed_out" not in row.run
+    ]
 
 
 def table_of(endings: Counter[tuple[str, str]]) -> list[str]:
@@ -38,7 +40,10 @@ def table_of(endings: Counter[tuple[str, str]]) -> list[str]:
     lines = ["| ending | " + " | ".join(kinds) + " |", "|---|" + "---|" * len(kinds)]
     for verdict in sorted({verdict for _, verdict in endings}):
         lines.append(f"| {verdict} | " + " | ".join(str(endings[kind, verdict] or ".") for kind in kinds) + " |")
-    return [*lines, "| **all** | " + " | ".join(str(sum(n for (k, _), n in endings.items() if k == kind)) for kind in kinds) + " |"]
+    return [
+        *lines,
+        "| **all** | " + " | ".join(str(sum(n for (k, _), n in endings.items() if k == kind)) for kind in kinds) + " |",
+    ]
 
 
 class Runtime(unittest.TestCase):
@@ -76,7 +81,9 @@ class Runtime(unittest.TestCase):
                 # Nothing of it is there any more, and an honest job does not notice that it was.
                 self.assertEqual(lane.left_behind(), [], row.path.name)
                 known = times.setdefault(row.problem, [])
-                known.append(self.honest_job_after(lane, row, SLOWER_AT_MOST * statistics.median(known) if known else math.inf))
+                known.append(
+                    self.honest_job_after(lane, row, SLOWER_AT_MOST * statistics.median(known) if known else math.inf)
+                )
                 endings[row.kind, ending.verdict] += 1
                 if CHOICE:
                     print(f"{row.path.stem:40} {ending.verdict:28} {time.monotonic() - begun:6.2f} s", flush=True)
@@ -103,7 +110,9 @@ class Rows(unittest.TestCase):
     def test_no_hostile_row_may_pass_but_for_nothing(self) -> None:
         for row in rows():
             with self.subTest(row.path.name):
-                self.assertTrue(row.run or "rejected" in row.expect or row.expect == "passed", "decided by neither stage")
+                self.assertTrue(
+                    row.run or "rejected" in row.expect or row.expect == "passed", "decided by neither stage"
+                )
                 if row.is_hostile:
                     self.assertNotIn("passed", row.run, "say 'blocked' or 'gainless' where it gains nothing by passing")
                     self.assertTrue(row.control.exists() and problem_of(row).exists())

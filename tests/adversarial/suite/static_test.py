@@ -17,7 +17,9 @@ BIN = Path(os.environ.get("KQ_BIN") or ROOT / "build/release/bin").resolve()
 
 class Static(unittest.TestCase):
     def test_every_row(self) -> None:
-        done = subprocess.run([BIN / "kq-check", "--format", "json", FOLDER], capture_output=True, text=True, timeout=120)
+        done = subprocess.run(
+            [BIN / "kq-check", "--format", "json", FOLDER], capture_output=True, text=True, timeout=120
+        )
         self.assertIn(done.returncode, (0, 1), done.stderr)
         findings = defaultdict(list)
         for one in json.loads(done.stdout)["findings"]:

@@ -47,7 +47,7 @@ KQ = KINDS[0]
 
 
 def corpus() -> list[str]:
-    """Source files from this tree and the Python and Debian around it, of 4 KB on average: the smallest that make that."""
+    """Returns the smallest source files of this tree, Python and Debian that have 4 KB on average."""
     folders = {ROOT, Path("/usr/lib/python3"), Path(sysconfig.get_paths()["stdlib"])}
     sizes = {}
     for folder in folders:
@@ -190,7 +190,7 @@ class Bench:
         }
 
     def depths(self, runs: int) -> Iterator[tuple[str, Figures]]:
-        """One broker, filled ever deeper. At each depth: whole cycles beside the queue, then kill -9 and the way back."""
+        """Fills one broker ever deeper. Measures cycles at each depth, then kill -9 and the restart."""
         server = Server(KQ, self.programs, self.directory / "server")
         try:
             server.await_ready()
