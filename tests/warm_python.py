@@ -4,7 +4,7 @@ processor time.
     warm_python.py serve FOLDER STUB HARNESS
         imports what a zygote imports, and forks for each request, until its standard input closes
     warm_python.py run FOLDER WORDS...
-        stands for that interpreter: `zygote.py --device ...` and `-c ...` become forks, everything else a fresh interpreter
+        stands for that interpreter: `zygote.py --device ...` and `-c ...` become forks, all else a fresh interpreter
 
 scripts/test starts the first and makes of the second a file that KQ_PYTHON names. What runs is the real zygote, from
 its first line on, in a process that forked where another would have imported: of two, because triton is another one
