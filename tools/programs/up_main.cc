@@ -146,7 +146,9 @@ int detach(const Options& options) {
     std::cout << told.substr(space + 1) << std::endl;
     return static_cast<int>(ExitCode::ok);
   }
-  return complain(kProgram, {static_cast<ExitCode>(std::atoi(told.c_str())), told.substr(space + 1)});
+  // The detached process wrote its exit code and its error.
+  complain(kProgram, {ErrorKind::our_fault, told.substr(space + 1)});
+  return std::atoi(told.c_str());
 }
 
 int up(int argc, char** argv) {
