@@ -1,6 +1,4 @@
-"""The jobs of scripts/bench faults: kernels that end badly, each in its own way, and the good one that stands between
-them.
-"""
+"""The jobs of scripts/bench faults: kernels that fail in different ways, and a good kernel to run between them."""
 
 from dataclasses import dataclass
 

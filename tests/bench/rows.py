@@ -51,7 +51,7 @@ CYCLES = (
     ),
 )
 
-# Only kq, and of their own kind: scripts/bench broker --only takes these names too.
+# These rows measure kq alone, each in its own way; scripts/bench broker --only accepts their names too.
 DEPTH = Row("depth", "rate and latency with many jobs queued, and the restart after kill -9", peers=False)
 CROWD = Row("crowd", "1,000 workers that heartbeat, 100 steady submitters", peers=False)
 GREEDY = Row("greedy", "a steady submitter beside one that queued 20,000 jobs before", peers=False)

@@ -63,8 +63,8 @@ def version(kind: Kind) -> str:
 def free_port() -> int:
     """Returns a free port whose successor is free too, because kq-broker needs two.
 
-    Below those that the kernel gives to whoever connects: who connects again and again while a server is down would get
-    its very port one day, and talk to himself.
+    The port is below the range from which the kernel picks ports for outgoing connections. Otherwise a client that
+    keeps connecting while its server is down could be given the server's own port and connect to itself.
     """
     for _ in range(100):
         port = random.randrange(10_000, 32_000)

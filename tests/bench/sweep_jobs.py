@@ -1,8 +1,7 @@
-"""The jobs of scripts/bench sweep: small problems in KernelBench's form and right kernels for them, no two of which are
-alike.
+"""The jobs of scripts/bench sweep: small problems in KernelBench's form, and correct kernels that all differ.
 
-A family is one line of arithmetic, written once for each language. `map` families go element by element, `row` families
-by the row.
+A family is one line of arithmetic, written once for each language. Families of shape `map` compute element by element,
+families of shape `row` row by row.
 """
 
 import json

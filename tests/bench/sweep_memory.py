@@ -1,6 +1,4 @@
-"""How much memory a worker and all it started take at most, and the GPUs beside it: looked at twice a second while a
-block runs.
-"""
+"""Measures the peak memory of a worker's process tree and of the GPUs, by sampling twice a second during a block."""
 
 import contextlib
 import ctypes

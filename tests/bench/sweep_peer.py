@@ -1,11 +1,10 @@
-"""KernelBench's own evaluation of the same kernels, for scripts/bench sweep --peer: a process per sample, as its
-scripts run them.
+"""Evaluates the same kernels with KernelBench's own code, for scripts/bench sweep --peer: one process per sample.
 
-    sweep_peer.py CHECKOUT JOB.json
-        is the process of one sample: calls src/kernelbench/eval.py and prints the result as JSON
+    sweep_peer.py CHECKOUT JOB.json      the process of one sample: calls src/kernelbench/eval.py, prints its result as
+    JSON
 
-Its data classes and its clients of language models import packages that a GPU machine need not have: those that are
-missing are stood in for by empty ones, which costs it less time than the real ones would.
+KernelBench imports packages for data classes and language models that a GPU machine may not have. Missing packages are
+replaced by empty modules, which take less time to import than the real ones.
 """
 
 import importlib
@@ -41,9 +40,9 @@ class Peer:
     gpus_n: int
 
     def measure(self, jobs: list[Job], cold: bool) -> dict:
-        """A batch for each GPU at a time, and the next one when all of it is done.
+        """Evaluates the samples in batches of one per GPU; a batch starts when the whole batch before it is done.
 
-        Where its builds are to be found done, they are first made.
+        With prebuilding, all kernels are built before the first batch.
         """
         build_s = 0.0
         compiled = [job for job in jobs if job.backend == "torch_cuda"]

@@ -1,9 +1,9 @@
-"""Many sources built by kq and by torch's own load_inline, several at once, and what came of it: scripts/bench build
---compare.
+"""Builds many sources with kq and with torch's load_inline and compares the results. For scripts/bench build --compare.
 
-An answer is what one build said: "s" and "cpu_s", seconds by the clock and of processors, where it was built; "error"
-where not; "ran_on" the device it was then called on, "wrong" what it computed otherwise than torch does, "digest" a
-hash of all it computed; or "cut" where time was up.
+An answer is a dict about one build. "s" and "cpu_s" are the wall-clock and processor seconds of a successful build,
+"error" is the text of a failed one. "ran_on" is the device on which the module was called, "wrong" says how its results
+differ from torch's, and "digest" is a hash of its results. "cut" stands for a build that was stopped because the time
+was up.
 """
 
 import statistics
@@ -43,9 +43,7 @@ def build_all(
     ask: Callable[[str, str], Answer],
     tell: Callable[[str, str, Answer], None],
 ) -> None:
-    """One side after the other, without a pause between; `tell` hears of each end in the order they end in, one at a
-    time.
-    """
+    """Runs one builder after the other without a pause. `tell` gets each answer, one at a time, as builds end."""
     lock = Lock()
 
     def one(side: str, name: str) -> None:
@@ -90,35 +88,30 @@ def lines_of(sources: dict[str, dict[str, Answer]]) -> list[str]:
         ran = Counter(answer["ran_on"] for answer in built if answer.get("ran_on"))
         places = ", ".join(f"{n} on {place}" for place, n in ran.items()) or "none"
         lines.append(
-            f"{side}: built {len(built)} of {len(answers)}; run: {places}; right "
-            f"{sum(answer.get('wrong') == '' for answer in built)}"
+            f"{side}: built {len(built)} of {len(answers)}; run: {places}; right {sum(answer.get('wrong') == '' for answer in built)}"
         )
         if built:
             seconds = [answer["s"] for answer in built]
             middle, most, worked = statistics.median(seconds), max(seconds), sum(answer["cpu_s"] for answer in built)
             lines.append(
-                f"{side}: {middle:.1f} s each in the median, {most:.1f} at most; {worked:.0f} s of processors in all, "
-                f"{worked / len(built):.1f} each"
+                f"{side}: {middle:.1f} s each in the median, {most:.1f} at most; {worked:.0f} s of processors in all, {worked / len(built):.1f} each"
             )
     if len(sides) == 2:
         pairs = [answers for answers in sources.values() if all("s" in answers.get(side, {}) for side in sides)]
         ran_both = [answers for answers in pairs if all(answers[side].get("wrong") == "" for side in sides)]
         same = sum(answers["kq"].get("digest") == answers["torch"].get("digest") for answers in ran_both)
         lines.append(
-            f"built both ways: {len(pairs)} of {len(sources)}; both right: {len(ran_both)}; to the last bit the same: "
-            f"{same}"
+            f"built both ways: {len(pairs)} of {len(sources)}; both right: {len(ran_both)}; to the last bit the same: {same}"
         )
         if pairs:
             worked = [sum(answers[side]["cpu_s"] for answers in pairs) for side in ("torch", "kq")]
             lines.append(
-                f"torch takes {worked[0] / worked[1]:.1f} times the processors' time of kq, for the sources that both "
-                "built"
+                f"torch takes {worked[0] / worked[1]:.1f} times the processors' time of kq, for the sources that both built"
             )
     ways = Counter(answers["kq"].get("way", "none") for answers in sources.values() if "s" in answers.get("kq", {}))
     lines.append("kq's ways: " + ", ".join(f"{way} {n}" for way, n in ways.most_common()))
     if undone := undone_of(sources):
         lines.append(
-            f"PARTIAL: time was up before {len(undone)} builds: "
-            f"{', '.join(undone[:10])}{' ...' if len(undone) > 10 else ''}"
+            f"PARTIAL: time was up before {len(undone)} builds: {', '.join(undone[:10])}{' ...' if len(undone) > 10 else ''}"
         )
     return lines

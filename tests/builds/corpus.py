@@ -1,7 +1,7 @@
 """A corpus of 200 calls of load_inline of the kind that language models write: twenty families with ten cases each.
 
-A family is a function of a number 0 to 9, which varies what people vary: operators, block sizes, dtypes, includes,
-flags. Each case says what the module must compute, so that a build is checked by running it.
+A family is a function of a number from 0 to 9, which varies operators, block sizes, dtypes, includes and flags. Each
+case says what its module must compute, so that a build can be checked by running the module.
 """
 
 import hashlib
@@ -27,10 +27,8 @@ OPERATORS: tuple[tuple[str, Callable[[torch.Tensor], torch.Tensor]], ...] = (
 )
 PLAIN = "#include <torch/extension.h>\n#include <cuda_runtime.h>\n"
 WIDE = (
-    "#include <torch/extension.h>\n#include <torch/types.h>\n#include <ATen/ATen.h>\n#include "
-    "<ATen/cuda/CUDAContext.h>\n#include <c10/cuda/CUDAGuard.h>\n"
-    "#include <c10/cuda/CUDAException.h>\n#include <cuda.h>\n#include <cuda_runtime.h>\n#include "
-    "<cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <vector>\n"
+    "#include <torch/extension.h>\n#include <torch/types.h>\n#include <ATen/ATen.h>\n#include <ATen/cuda/CUDAContext.h>\n#include <c10/cuda/CUDAGuard.h>\n"
+    "#include <c10/cuda/CUDAException.h>\n#include <cuda.h>\n#include <cuda_runtime.h>\n#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <vector>\n"
     "#include <cmath>\n#include <algorithm>\n#include <limits>\n"
 )
 
@@ -216,8 +214,7 @@ torch::Tensor run(torch::Tensor A, torch::Tensor B) {{
     matmul_kernel<<<blocks, threads>>>(A.data_ptr<float>(), B.data_ptr<float>(), C.data_ptr<float>(), M, N, K);
     return C;
 }}
-""", ["run"], "torch::Tensor run(torch::Tensor A, torch::Tensor "
-              "B);", lambda: [torch.randn(40 + i, 70), torch.randn(70, 33)], lambda a, b: a @ b, tolerance=2e-2)  # fmt: skip
+""", ["run"], "torch::Tensor run(torch::Tensor A, torch::Tensor B);", lambda: [torch.randn(40 + i, 70), torch.randn(70, 33)], lambda a, b: a @ b, tolerance=2e-2)  # fmt: skip
 
 
 def layer_norm(i: int) -> Case:
@@ -291,8 +288,7 @@ torch::Tensor run(torch::Tensor a, torch::Tensor b, torch::Tensor bias) {{
     bias_kernel<<<(m * n + 255) / 256, 256>>>(y.data_ptr<float>(), bias.data_ptr<float>(), m, n);
     return y;
 }}
-""", ["run"], "torch::Tensor run(torch::Tensor a, torch::Tensor b, torch::Tensor "
-              "bias);", lambda: [torch.randn(20 + i, 30), torch.randn(30, 17), torch.randn(17)],
+""", ["run"], "torch::Tensor run(torch::Tensor a, torch::Tensor b, torch::Tensor bias);", lambda: [torch.randn(20 + i, 30), torch.randn(30, 17), torch.randn(17)],
         lambda a, b, bias: OPERATORS[i][1](a @ b + bias), options={"extra_ldflags": ["-lcublas"]}, tolerance=2e-2)  # fmt: skip
 
 
@@ -449,8 +445,7 @@ std::vector<torch::Tensor> run(torch::Tensor x, bool positive, c10::optional<dou
     if (scale.has_value()) sums.mul_(scale.value());
     return {sums, counts};
 }
-""", ["run"], "#include <vector>\nstd::vector<torch::Tensor> run(torch::Tensor x, bool positive, "
-              "c10::optional<double> scale);",
+""", ["run"], "#include <vector>\nstd::vector<torch::Tensor> run(torch::Tensor x, bool positive, c10::optional<double> scale);",
         lambda: [torch.randn(11, 50 + i), bool(i % 2), 2.0 if i % 3 else None],
         lambda x, p, s: [x.sum(1) * (s or 1), ((x > 0) == p).sum(1)], tolerance=1e-3)  # fmt: skip
 
@@ -480,15 +475,8 @@ torch::Tensor run(torch::Tensor x) {{
 def split_sources(i: int) -> Case:
     case = elementwise(i)
     kernel, _, host = case.cuda.partition("torch::Tensor run")
-    more = (
-        "__global__ void run_kernel(const float* x, float* y, int n);\nvoid launch(const float* x, float* y, int "
-        f"n) {{ run_kernel<<<(n + {BLOCKS[i % 5] - 1}) / {BLOCKS[i % 5]}, {BLOCKS[i % 5]}>>>(x, y, n); }}\n"
-    )
-    cpp = (
-        "#include <torch/extension.h>\nvoid launch(const float* x, float* y, int n);\ntorch::Tensor "
-        "run(torch::Tensor x) { auto y = torch::empty_like(x); launch(x.data_ptr<float>(), y.data_ptr<float>(), "
-        "(int)x.numel()); return y; }\n"
-    )
+    more = f"__global__ void run_kernel(const float* x, float* y, int n);\nvoid launch(const float* x, float* y, int n) {{ run_kernel<<<(n + {BLOCKS[i % 5] - 1}) / {BLOCKS[i % 5]}, {BLOCKS[i % 5]}>>>(x, y, n); }}\n"
+    cpp = "#include <torch/extension.h>\nvoid launch(const float* x, float* y, int n);\ntorch::Tensor run(torch::Tensor x) { auto y = torch::empty_like(x); launch(x.data_ptr<float>(), y.data_ptr<float>(), (int)x.numel()); return y; }\n"
     return Case(f"split_sources_{i}", kernel + more, ["run"], cpp, case.inputs, case.expected)
 
 

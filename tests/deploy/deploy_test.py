@@ -1,7 +1,7 @@
 """Tests that deploy/ and docs/operator/run.md name only metrics that the broker has.
 
-promtool (Debian package prometheus) judges the rules and every expression of the dashboard where it is installed; else
-that part is skipped.
+If promtool (Debian package prometheus) is installed, it checks the rules and every expression of the dashboard;
+otherwise that part is skipped.
 """
 
 import json

@@ -1,6 +1,4 @@
-"""scripts/bench faults on the CPU: every bad kernel ends as it must, the good ones between them pass, and what each
-cost is in the JSON.
-"""
+"""Tests scripts/bench faults on the CPU: bad kernels fail as expected, good ones pass, and the JSON has their costs."""
 
 import json
 import subprocess
@@ -10,7 +8,7 @@ from pathlib import Path
 
 import kq
 
-SCRIPT = kq.ROOT / "tests/bench/programs/faults.py"
+SCRIPT = kq.ROOT / "scripts/bench faults"
 ENDS = {
     "endless_loop": "timed_out",
     "segfault": "crashed",

@@ -1,4 +1,4 @@
-"""scripts/bench speedup, small and on the CPU: the JSON has the figures, the exit code tells of jobs that failed."""
+"""Tests scripts/bench speedup with a small load on the CPU: its JSON has the figures, its exit code tells failures."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import kq
 
-SCRIPT = kq.ROOT / "tests/bench/programs/speedup.py"
+SCRIPT = kq.ROOT / "scripts/bench speedup"
 PROBLEM = """import torch
 
 

@@ -1,4 +1,4 @@
-"""scripts/bench sweep, small and on the CPU: everything passes, and what it measured is in its JSON."""
+"""Tests scripts/bench sweep with a small load on the CPU: all jobs pass, and its JSON holds the figures."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import kq
 
-SCRIPT = kq.ROOT / "tests/bench/programs/sweep.py"
+SCRIPT = kq.ROOT / "scripts/bench sweep"
 
 
 def bench(*words: str | Path) -> subprocess.CompletedProcess[str]:

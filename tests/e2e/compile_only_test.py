@@ -4,6 +4,7 @@ import os
 import signal
 import stat
 import unittest
+from pathlib import Path
 
 import kq
 

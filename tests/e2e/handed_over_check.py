@@ -1,16 +1,16 @@
 """Checks that a worker with a GPU runs artifacts that another worker, without a GPU, has built; each has its own cache.
 
-    KQ_BIN=build/release/bin python3 tests/e2e/handed_over_check.py [--device cpu]
+    KQ_BIN=build/release/bin python3 tests/e2e/handed_over_check.py [--device cpu]     # scripts/gpu-check runs it on
+    the GPU
 
-scripts/gpu-check runs it on the GPU.
+A `kq-worker --compile-for` builds queued jobs of raw CUDA, load_inline and triton for the architecture of this
+machine's GPU. Then a worker with the GPU and an empty cache runs the jobs. Every job must pass with the builder's
+artifact: its row says `build_cached` and names the builder's compiler, and the worker's cache holds those entries of
+the builder and nothing else, not even a precompiled header. At last both workers run at the same time and more jobs are
+submitted, which must all pass, whichever worker builds them.
 
-A kq-worker --compile-for builds jobs of raw CUDA, load_inline and triton that wait in a broker, for the architecture of
-this machine's GPU. Then a worker with the GPU and an empty cache runs them. Every job must pass, with the builder's
-object: its row says `build_cached` and the builder's compiler, and the worker's cache has those entries of the
-builder's and nothing else, no precompiled header either. In the end both are up at once and more jobs come, which all
-must pass whoever builds them. Where there is no GPU, everything is built for sm_90 and handed to the broker, and that
-is all: exit code 3. It takes one to two minutes, and a compiler of CUDA. --device cpu does the same with modules of
-C++, and needs no GPU.
+Without a GPU everything is built for sm_90 and sent to the broker, and the check ends with exit code 3. The check takes
+one to two minutes and needs a CUDA compiler. --device cpu does the same with C++ modules and needs no GPU.
 """
 
 import argparse

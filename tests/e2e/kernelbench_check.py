@@ -1,9 +1,9 @@
-"""kq against a checkout of KernelBench: every problem file is accepted, and KernelBench's own analysis of what kq-dump
-wrote prints the figures that kq-leaderboard prints. Usage: kernelbench_check.py DIR; what it needs of Python is
-pydra-config, tabulate and numpy.
+"""Checks kq with a checkout of KernelBench. Usage: kernelbench_check.py DIR; needs pydra-config, tabulate and numpy.
 
-No kernel runs: a worker that makes its results up in no time answers. KernelBench's script and its modules are run as
-they are; only the package's __init__, which wants torch and a language model's client, is left out.
+Every problem file must be accepted, and KernelBench's own analysis of the results that kq-dump wrote must print the
+figures that kq-leaderboard prints. No kernel runs: a worker with invented results answers. KernelBench's script and
+modules run unmodified, except for the package's __init__, which needs torch and a client of a language model and is
+left out.
 """
 
 import json
@@ -85,15 +85,8 @@ def write_run(root: Path, run: Path) -> None:
 
 
 def analysis(root: Path, export: Path, level: int, baseline: Path, out: Path) -> dict:
-    words = [
-        f"run_name=level{level}",
-        f"level={level}",
-        "hardware=any",
-        "baseline=any",
-        f"baseline_file={baseline}",
-        f"eval_results_dir={export}",
-        f"output_file={out}",
-    ]
+    words = [f"run_name=level{level}", f"level={level}", "hardware=any", "baseline=any", f"baseline_file={baseline}",
+             f"eval_results_dir={export}", f"output_file={out}"]  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-c", RUN_ANALYSIS, str(root), *words], cwd=root, capture_output=True, text=True, check=False
     )
@@ -141,30 +134,16 @@ def check_analysis(root: Path, folder: Path) -> None:
         shipped = sorted(root.glob("results/timing/*/baseline_time_torch.json"))
         for baseline in [own, *shipped[:1]]:
             more = [] if baseline == own else ["--baseline", baseline]
-            ours = json.loads(
-                ask(
-                    "leaderboard",
-                    "--run",
-                    "made",
-                    "--kernelbench",
-                    "--whole-level",
-                    "--pass-at-k",
-                    "1,2",
-                    "--format",
-                    "json",
-                    *more,
-                    KQ_BROKER=url,
-                )
-            )
+            words = ["--run", "made", "--kernelbench", "--whole-level", "--pass-at-k", "1,2", "--format", "json", *more]
+            ours = json.loads(ask("leaderboard", *words, KQ_BROKER=url))
             for figures in ours["levels"]:
                 level = figures["level"]
                 theirs = analysis(root, export, level, baseline, folder / "analysis.json")
                 compare(level, theirs, figures)
                 print(
                     f"level {level}, {'own' if baseline == own else baseline.parent.name} baseline: "
-                    f"{figures['correct_count']} of "
-                    f"{figures['total_count']} correct, fast_1 {figures['fast_p']['1.0']:.4f}, the same to "
-                    "KernelBench's analysis"
+                    f"{figures['correct_count']} of {figures['total_count']} correct, "
+                    f"fast_1 {figures['fast_p']['1.0']:.4f}, as in KernelBench's analysis"
                 )
 
 

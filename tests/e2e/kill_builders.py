@@ -1,19 +1,17 @@
-"""kill -9 at random instants for real workers while they build: one that only builds, and one that runs what it is
-given.
+"""Kills real workers at random moments while they build: a worker that only builds, and a worker that runs jobs.
 
     kill_builders.py [--kills N] [--seed N]
     kill_builders.py --kills 1000 --at-once 16 --warm --limit-s 540     # sixteen rigs share the kills
 
-A rig is a broker and its two workers, with a store, two caches and a seed of its own. Each job has a module of its own,
-whose one function gives the job's number; a call with any other job's module is a wrong answer. Both workers build,
-hand over, adopt, unpack and run all the time, and are started again at once after each kill, on the caches that were
-left. In the end every job must have passed, or have been abandoned because its attempts were killed; of a hundred kills
-and more some must have run what was built elsewhere; both caches and the store are whole. How many kills cut a lease or
-a build for others short is told.
+A rig is a broker with two workers, and with its own store, caches and seed. Each job has its own module, whose only
+function returns the job's number, so that a call of another job's module is a wrong answer. Both workers build, send,
+receive, unpack and run artifacts all the time. After each kill the worker is started again immediately, on the cache
+that it left. In the end every job must have passed, or have been abandoned because its attempts were killed, and both
+caches and the store must be intact. After a hundred kills or more, some jobs must have run artifacts of the other
+worker. The output says how many kills interrupted a lease or a build for another worker.
 
-With --warm the workers' Pythons are forks of one that has imported torch, which takes most of a start otherwise; all
-else is as it is. Exit code 1: something was wrong, in any rig; 3: time was up before so many kills, and all was well
-until then.
+With --warm the workers' Python is a fork of a process that has imported torch, which otherwise takes most of a start.
+The exit code is 1 if anything was wrong in any rig, and 3 if the time was up before all kills but nothing was wrong.
 """
 
 import argparse

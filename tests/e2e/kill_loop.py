@@ -1,17 +1,18 @@
-"""kill -9, many times: the broker, its workers, those that only build, and whoever submits, while jobs come and go;
-then everything is counted.
+"""Kills the broker, workers, builders and submitters many times while jobs run, and then checks every job.
 
     kill_loop.py [--kills N] [--seed N] [--json FILE]
 
-The broker, its store and kq-submit are the real programs. Workers speak the real worker's protocol and make their
-results up (light_worker.cc), so that no kill costs more than a fraction of a second. Each kill is of one process, or of
-the broker and another one, at a moment that chance chooses; what was killed is started again at once, kq-submit with
-the same jobs. Now and then a worker is stopped for longer than its leases last, and goes on: its results are late.
+The broker, its store and kq-submit are the real programs. The workers speak the real protocol and invent their results
+(light_worker.cc), so that a kill costs no more than a fraction of a second. Each kill hits one process, or the broker
+and another process, at a random moment. A killed process is started again immediately, kq-submit with the same jobs.
+From time to time a worker is stopped for longer than its leases last and then continued, so that its results are late.
 
-What must be true in the end, and the exit code is 0 only if it is: every job that was acknowledged is there under the
-number that was acknowledged, is finished, and has one result, of the attempt that its record names; what came with its
-lease was built of it; no work has two jobs; what was seen finished has not changed; kq-ctl verify finds nothing, also
-in stores whose broker was just killed, and it folds every board again.
+The exit code is 0 only if all of this is true in the end:
+- every acknowledged job exists under its acknowledged number and is finished;
+- every job has one result, of the attempt that its record names;
+- an artifact that came with a lease was built from the job of that lease;
+- no two jobs are the same work, and no finished job has changed;
+- kq-ctl verify finds no error, also in the store of a broker that was just killed, and it recomputes every leaderboard.
 """
 
 import argparse
@@ -301,10 +302,10 @@ class Loop:
                 return
             time.sleep(min(left, 0.01))
 
-    def look(self) -> None:
-        """The store of a killed broker is whole, and what is finished is kept to be compared.
+    def check_store(self) -> None:
+        """Kills the broker, verifies its store and compares the finished rows with those recorded before.
 
-        In a copy: nobody waits so long for a broker.
+        The check reads a copy of the store, so that the broker is started again soon.
         """
         self.kill_broker()
         copy = self.folder / "copy"

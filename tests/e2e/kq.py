@@ -1,6 +1,6 @@
 """Helpers of the end-to-end tests: running programs, a folder for each test, and waiting for conditions.
 
-KQ_BIN names the folder of the built programs; default: build/release/bin of the checkout, or bin of the tree that
+KQ_BIN names the folder of the built programs. The default is build/release/bin of the checkout, or bin of the tree that
 scripts/bundle makes.
 """
 
@@ -82,10 +82,7 @@ def small_module(number: int = 1, mark: str = "", source: str = SMALL_MODULE) ->
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """Nothing of the caller's own broker or state gets in.
-
-    A worker that is started for a few jobs forks one child ahead of them, not two.
-    """
+    """Returns an environment without the KQ_ settings of the caller. Workers prepare one child ahead instead of two."""
     own = ("KQ_BROKER", "KQ_STORE", "KQ_KEY", "KQ_KEYS")
     env = {name: value for name, value in os.environ.items() if name not in own}
     return {"KQ_CHILDREN_AHEAD": "1"} | env | changes

@@ -1,6 +1,4 @@
-"""A KQ_PYTHON whose zygotes are forks of one that has imported torch already (tests/warm_python.py), for what starts
-workers again and again.
-"""
+"""Makes a KQ_PYTHON that forks a process with torch imported (tests/warm_python.py), for tests with many workers."""
 
 import contextlib
 import os

@@ -22,7 +22,7 @@ from harness.children.runtime import ChildRuntime
 from harness.extensions import compile_child
 from harness.kernels import build_child
 from harness.profiling import profile_child
-from harness.sandbox.sandbox import environment, mount_view
+from harness.sandbox import environment, mount_view
 from harness.sandbox.sandbox import Sandbox
 
 # The children of the build lane: no GPU, and a directory for what they make; a channel where they wait for a job.

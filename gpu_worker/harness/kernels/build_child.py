@@ -32,7 +32,7 @@ from harness.kernels.device_code import BuildFailed, CompileRequest
 from harness.kernels.kernel_spec import BadSpec, read_names, read_spec, spec_path
 from harness.kernels.nvrtc import CompileError, Nvrtc, NvrtcMissing, shared_nvrtc, toolkits
 from harness.kernels.preprocess import preprocessed
-from harness.zygote.main import huge_pages
+from harness.zygote import huge_pages
 
 MESSAGE_MAX = 2000
 LOG_MAX = 200_000

@@ -17,7 +17,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 Attempt = Callable[[], bool]  # True: the attempt found a way out
 ATTEMPTS: dict[str, Attempt] = {}
 LISTENERS_TRIED = 64
-KQ_PREFIX = "kq/"  # a broker's, net/plain_address.cc
+KQ_PREFIX = "kq/"  # a broker's, net/local/address.cc
 CUDA_PREFIX = "cuda-uvmfd-"  # a process that has a context listens on one of its own
 
 

@@ -5,7 +5,7 @@ import unittest
 from pathlib import Path
 from unittest.mock import patch
 
-from harness.sandbox.sandbox import mount_view
+from harness.sandbox import mount_view
 
 
 class GpuNodes(unittest.TestCase):

@@ -4,7 +4,7 @@ import os
 import socket
 import unittest
 
-from harness.sandbox.sandbox import self_test
+from harness.sandbox import self_test
 
 
 class SelfTest(unittest.TestCase):

@@ -137,7 +137,7 @@ def import_extensions() -> None:
 
 @dataclass
 class ForkedChild:
-    """A child as the zygote knows it: B of harness/child.py."""
+    """A child as the zygote knows it: B of harness/children/child.py."""
 
     order_id: int | None
     lifeline: socket.socket

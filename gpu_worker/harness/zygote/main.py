@@ -19,7 +19,7 @@ def main() -> int:
     set_environment(arguments.device)
     # This file's directory is a package, and no module of a job may be found, or hidden, through it.
     sys.path[0] = str(Path(__file__).resolve().parents[2])
-    from harness.zygote.main import fork_server
+    from harness.zygote import fork_server
 
     del sys.path[0]
     return fork_server.main(

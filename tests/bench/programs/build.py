@@ -488,7 +488,7 @@ def nvrtc(arch: str) -> dict:
 def nvrtc_alone(arch: str) -> dict:
     """What no plan of ours can be below: the median of as many in one process that has compiled as many before."""
     from harness.kernels.nvrtc import Nvrtc
-    from harness.zygote.main import huge_pages
+    from harness.zygote import huge_pages
 
     huge_pages.enable_for_process()
     compiler = Nvrtc()

@@ -35,9 +35,9 @@ WARM = 30  # children before the first that counts: the zygote moves itself into
 BARE = f"""
 import sys
 sys.path[0] = {str(ROOT / "gpu_worker")!r}
-from harness.sandbox.sandbox import sandbox
-from harness.zygote.main import fork_server
-from harness.zygote.main import main as zygote
+from harness.sandbox import sandbox
+from harness.zygote import fork_server
+from harness.zygote import main as zygote
 zygote.set_environment("cpu")
 sandbox.ALL_LAYERS = 0
 fork_server.main(zygote.CONTROL_FD, "cpu", {str(STUB)!r}, with_cgroups=False)
