@@ -22,7 +22,7 @@ from kq.messages import Acceptance, JobAck, StatusQuery, SubmitAck, SubmitBatch
 
 TIMEOUT_S = 0.2
 LAST_LOOK_S = 0.2  # here; the suite has no time to lose
-SLACK_S = 2.0  # of a machine that is busy with other things
+SLACK_S = 10.0  # tolerance for a busy machine; a call that hangs takes much longer
 
 
 @pytest.fixture
